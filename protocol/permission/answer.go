@@ -187,9 +187,9 @@ func (m *Machine) onReply(now protocol.Time, from protocol.ID, msg *Reply, out *
 		nm = r.name
 	}
 	if nm == nil {
-		return // nobody wants it any more
+		return // no request wants it any more
 	}
-	var few [4]*request // mostly there is one, and who enters may change the list
+	var few [4]*request // mostly there is one, and a request that enters may change the list
 	for _, earlier := range append(few[:0], nm.asked()...) {
 		later := earlier.number > msg.Number && !(m.config.Capacity != 0 && protocol.Mutated("one counter for replies"))
 		if later || earlier.Held || earlier.Dropped {

@@ -35,7 +35,7 @@ type wishes struct{ m *Machine }
 
 func (w wishes) Ready() bool { return w.m.ready() }
 
-// Refusal refuses, in a space with Capacity, whatever is not one of its slots.
+// Refusal refuses, in a space with Capacity, any request that is not for one of its slots.
 func (w wishes) Refusal(q *lock.Request) error {
 	k := w.m.config.Capacity
 	if k == 0 || q.Mode == holdfast.ModeSlots && q.Units == 1 && q.Capacity == k {
@@ -98,7 +98,7 @@ func (w wishes) Knows(r *request) bool {
 	return len(w.m.peers) == 0 || r.Waits || r.clock != 0 && r.number == 0
 }
 
-// Withhold reports that nobody else knows of what was released here: peers ask this member.
+// Withhold reports that no other member knows of what was released here: peers ask this member.
 func (w wishes) Withhold(*request) bool { return false }
 
 // Graces reports that names are free when their holds have ended.

@@ -60,8 +60,8 @@ func (m *Machine) exhausted(now protocol.Time, out *protocol.Effects) bool {
 	return true
 }
 
-// needEpoch asks for another epoch where this one's stamps are used up, whoever wants the next
-// one: only the coordinator can.
+// needEpoch asks for another epoch where this one's stamps are used up, regardless of which
+// member wants the next one: only the coordinator can.
 func (m *Machine) needEpoch(out *protocol.Effects) {
 	if m.standing.Admitted() && m.standing.View.Coordinator == m.self && m.wanted != m.standing.View.Epoch && m.clock&countOf >= lock.MaxCount {
 		m.wanted = m.standing.View.Epoch
@@ -92,7 +92,7 @@ func (m *Machine) stampAll(now protocol.Time, out *protocol.Effects) {
 }
 
 // ahead is how far a member's tokens may be above what every peer has seen of its clock. As much
-// is outrun when a member is lost: what it gave last, nobody may have heard of.
+// is outrun when a member is lost: perhaps no other member has heard of what it gave last.
 const ahead = 1 << 20
 
 // outrun raises the clock above every token that members can have given who have left, and has
@@ -135,10 +135,10 @@ func (m *Machine) runsAhead() bool {
 
 // token is that of a request that enters: doc.go says why it rises.
 //
-// An exclusive grant's is its stamp's clock, or what is above all that was given by
-// anybody who has replied, by this member, and by those who are lost. Any other grant's is a
-// number that nobody else gives who holds beside it: of those that are more than this member's
-// clock, the next one that is in its slot.
+// An exclusive grant's is its stamp's clock, or what is above all that was given by the
+// members that have replied, by this member, and by those that are lost. Any other grant's is
+// a number that no other member gives that holds beside it: of those that are more than this
+// member's clock, the next one that is in its slot.
 func (m *Machine) token(r *request) holdfast.Token {
 	token := max(r.clock, uint64(r.last)+1, uint64(m.given)+1, m.floor+1)
 	if r.Shape.Mode != holdfast.ModeExclusive {

@@ -15,8 +15,8 @@ const (
 
 func exclusive(*schedule) lock.Request { return lock.Request{Mode: holdfast.ModeExclusive} }
 
-// TestExclusiveCosts: each lock costs 2(n−1) messages, whoever else wants it and however many
-// clients of one member do.
+// TestExclusiveCosts: each lock costs 2(n−1) messages, regardless of which others want it and
+// of how many clients of one member do.
 func TestExclusiveCosts(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 9} {
 		for _, clients := range []int{1, 3} {
@@ -62,10 +62,10 @@ func TestDeferCosts(t *testing.T) {
 	}
 }
 
-// TestRetainCosts: a lock of a name that nobody else has wanted since costs nothing, and none
-// costs more than 2(n−1). A request gives a kept permission back to an older one that comes, and
-// asks its giver alone for it; nobody is asked twice by one request, since whoever has replied
-// to it asks by younger stamps.
+// TestRetainCosts: a lock of a name that no other member has wanted since costs nothing, and
+// none costs more than 2(n−1). A request gives a kept permission back to an older one that
+// comes, and asks its giver alone for it; no peer is asked twice by one request, since a peer
+// that has replied to it asks by younger stamps.
 func TestRetainCosts(t *testing.T) {
 	const n = 4
 	free, some, full := 0, 0, 0
@@ -162,8 +162,8 @@ func TestUnitsCost(t *testing.T) {
 	}
 }
 
-// TestModesBeside: clients of every mode and several at each member want one name. Who is inside
-// is compatible, and nobody is left behind.
+// TestModesBeside: clients of every mode and several at each member want one name. The clients
+// inside are compatible, and no client is left behind.
 func TestModesBeside(t *testing.T) {
 	const capacity = 3
 	for _, config := range []permission.Config{{}, {Defer: true}, {Retain: true}, {Defer: true, Retain: true}} {

@@ -55,8 +55,8 @@ func (m *Machine) Wish(number uint64) (session lock.SessionID, request uint64, a
 	return r.Key.Session, r.Key.ID, !r.Held
 }
 
-// Heard reports whether a peer's request has been taken in: whatever is stamped here from now on
-// is younger, and needs the peer's permission.
+// Heard reports whether a peer's request has been taken in: everything that is stamped here from
+// now on is younger, and needs the peer's permission.
 func (m *Machine) Heard(from protocol.ID, r *Request) bool {
 	if !m.standing.Admitted() || m.peerAt(from) < 0 {
 		return false

@@ -1,18 +1,19 @@
-// Package permission is the protocol in which nobody is in charge: who wants a lock asks all
-// others, and enters when they have answered. It is Ricart and Agrawala's algorithm (CACM
-// 24(1), 1981) for exclusive locks, Raymond's (IPL 30(4), 1989) for a name with K entries,
-// Raynal's (LNCS 497, 1991) for several units of a capacity, on views whose members agree.
+// Package permission is the protocol in which no member is in charge: a member that wants a
+// lock asks all others, and enters when they have answered. It is Ricart and Agrawala's
+// algorithm (CACM 24(1), 1981) for exclusive locks, Raymond's (IPL 30(4), 1989) for a name
+// with K entries, Raynal's (LNCS 497, 1991) for several units of a capacity, on views whose
+// members agree.
 //
 // # One page
 //
-// Each member is a peer. It has a [lock.Table] of its own clients' requests, and nobody else's;
+// Each member is a peer. It has a [lock.Table] of its own clients' requests, and of no others;
 // what there is to do about those, and about people, is in package clientele. A request gets a
 // [Stamp], (clock, member), when it arrives: clocks are Lamport's, so stamps are one order of all
-// requests, and the smaller is the older. At a member the requests for a name queue; whose turn
-// it is there asks all others (Request). A peer answers at once that it has nothing before it
-// (Reply), or later, when that is so: when it holds the name itself, or wants it by an older
-// stamp. Who has all replies holds the lock. No message passes a member that is neither asker nor
-// asked, and nobody keeps a table for all.
+// requests, and the smaller is the older. At a member the requests for a name queue; the one
+// whose turn it is there asks all others (Request). A peer answers at once that it has nothing
+// before it (Reply), or later, when that is so: when it holds the name itself, or wants it by an
+// older stamp. A request that has all replies holds the lock. No message passes a member that is
+// neither asker nor asked, and no member keeps a table for all.
 //
 //	exclusive         n−1 requests, n−1 replies                      2(n−1)
 //	units of M        a peer that uses k says so at once (Free), and
@@ -25,24 +26,23 @@
 //	with retain       a peer that has replied is asked again only
 //	                  when it has asked itself since                 0 … 2(n−1)
 //
-// One rule is behind the three algorithms. Who asks has for each peer an upper bound of what
-// that one may use before it: what silence means at first, k when the peer has said so, 0 when
-// it has replied; and enters when all the bounds, what its own member uses, and its own demand
-// are no more than the capacity. Silence means everything, because whoever is silent may hold
-// anything (Raynal's M; an exclusive lock is 1 of 1, where nothing lies between everything and
-// 0: Ricart and Agrawala). Only in a space with Config.Capacity = K silence means 1: there every
-// lock is one of K entries, and a member uses one at a time (Raymond). So K says at how many
-// members something goes on at once; for a pool of which one member may take several, leave it
-// out.
+// One rule is behind the three algorithms. A member that asks has for each peer an upper bound of
+// what that one may use before it: what silence means at first, k when the peer has said so, 0
+// when it has replied; and enters when all the bounds, what its own member uses, and its own
+// demand are no more than the capacity. Silence means everything, because a silent peer may hold
+// anything (Raynal's M; an exclusive lock is 1 of 1, where nothing lies between everything and 0:
+// Ricart and Agrawala). Only in a space with Config.Capacity = K silence means 1: there every lock
+// is one of K entries, and a member uses one at a time (Raymond). So K says at how many members
+// something goes on at once; for a pool of which one member may take several, leave it out.
 //
 // # What a bound is worth
 //
 // An answer is about one request, by its number, and bounds what the peer may ever use before
 // it: what the peer asks for later has a later stamp, because it has seen this one. So bounds
-// only sink, whatever order answers arrive in, and an answer to an earlier request says nothing
-// about a later one: the late reply that lets a third one into two entries (Raymond with one
-// counter) is no reply here, and two debts to one peer are two. A Reply says how many requests
-// of the peer it settles.
+// only sink, regardless of the order in which answers arrive, and an answer to an earlier
+// request says nothing about a later one: the late reply that lets a third one into two entries
+// (Raymond with one counter) is no reply here, and two debts to one peer are two. A Reply says
+// how many requests of the peer it settles.
 //
 // # Safety
 //
@@ -58,15 +58,15 @@
 //   - What is asked under one view is not answered under another. With each view all that is
 //     not answered is asked again, by the same stamp, and newcomers are asked too.
 //   - A newcomer stamps nothing before every member of its view has told it its clock
-//     (ClockRequest, ClockAnswer). Then whoever has entered without knowing of it has an older
-//     stamp, and who stamps later knows of it.
-//   - Nobody waits for a newcomer that has asked for nothing yet: what it asks for later it gets
-//     from those who are there, and they know what they hold. (With Config.Capacity one may enter
-//     that has not been answered by all, so there everybody waits.)
-//   - Whoever has left may hold until a view without it is open (protocol.View.Open). Until
-//     then nobody enters who has not counted it: it stays silent. That is the price of a lost
-//     member: for about the lease, longer by the drift, nobody gets anything new in the space.
-//     One that has never been answered holds nothing, and is not waited for.
+//     (ClockRequest, ClockAnswer). Then a member that has entered without knowing of
+//     it has an older stamp, and one that stamps later knows of it.
+//   - No member waits for a newcomer that has asked for nothing yet: what it asks for later it
+//     gets from those that are there, and they know what they hold. (With Config.Capacity one may
+//     enter that has not been answered by all, so there all members wait.)
+//   - A member that has left may hold until a view without it is open (protocol.View.Open).
+//     Until then no member enters that has not counted it: it stays silent. That is the price
+//     of a lost member: for about the lease, longer by the drift, no client gets anything new
+//     in the space. One that has never been answered holds nothing, and is not waited for.
 //   - A member whose place in the views has a gap (protocol.Member.Since) is a newcomer, and what
 //     it held before has ended.
 //
@@ -77,14 +77,14 @@
 // or, where that is not enough, the next one above the highest token that a replier says it has
 // given (Reply.Last), that this member has given, and that lost members can have given.
 //
-// That is strictly increasing, name by name. Let P be granted before Y, at members p and q.
-// If p replied to Y after P had ended, it has said so, and Y's token is above P's. It cannot have
+// That is strictly increasing, name by name. Let P be granted before Y, at members p and q. If p
+// replied to Y after P had ended, it has said so, and Y's token is above P's. It cannot have
 // replied before P was stamped: then P is younger than Y, q has not replied to P before Y had
-// ended, and P was not granted before Y. And if p is gone, q has outrun it: no token is more
-// than 2²⁰ above what every other member is known to have seen of its giver's clock, otherwise
-// clocks are exchanged before it is given; who sees a member go raises its clock by as much; and
-// then all tell one another their clocks before anybody enters. A retained permission comes with the token that
-// its giver had given.
+// ended, and P was not granted before Y. And if p is gone, q has outrun it: no token is more than
+// 2²⁰ above what every other member is known to have seen of its giver's clock, otherwise clocks
+// are exchanged before it is given; a member that sees another one go raises its clock by as
+// much; and then all tell one another their clocks before any of them enters. A retained
+// permission comes with the token that its giver had given.
 //
 // A grant in another mode gets a number above all that its member has heard of, in its member's
 // slot: tokens of members that hold beside each other differ in their lowest six bits, in views
@@ -92,13 +92,13 @@
 //
 // # Order
 //
-// Exclusive locks are granted in the order of stamps (P5): a request waits for all that have an
-// older stamp, and it is stamped when it arrives at its member, whether or not its turn to ask
-// has come there. So who asks after another one's request was heard by everybody comes after
-// it (everybody that can grant: a member that was left out of the view can, by permissions that it has, until the
-// view is open), unless that one does not want to wait: whoever refuses it forgets it. At one member the order is that of arrival, for all modes. Across members a large demand for
-// units is not starved by small ones, which wait for whatever is older and does not fit beside
-// them; beyond that there is no order among units, nor among the entries of a space with Capacity.
+// Exclusive locks are granted in the order of stamps (P5): a request waits for all that have an older stamp, and
+// it is stamped when it arrives at its member, whether or not its turn to ask has come there. So a member that
+// asks after another one's request was heard by every member comes after it (every member that can grant: a member
+// that was left out of the view can, by permissions that it has, until the view is open), unless that one does not
+// want to wait: a member that refuses it forgets it. At one member the order is that of arrival, for all modes.
+// Across members a large demand for units is not starved by small ones, which wait for all that is older and does
+// not fit beside them; beyond that there is no order among units, nor among the entries of a space with Capacity.
 //
 // # Repeating
 //
@@ -117,22 +117,22 @@
 // # Retain
 //
 // With Config.Retain (Roucairol and Carvalho, CACM 26(2), 1983) a permission that an exclusive
-// request has got is kept when the lock is released, until its giver asks for the name: so who
-// locks one name again and again asks nobody. Of two members at most one has the other's. Whoever
-// was deferred is answered before this member's next request may enter: that one would pass him.
-// At most 1024 names are remembered so, those that were used last.
+// request has got is kept when the lock is released, until its giver asks for the name: so a
+// member that locks one name again and again asks no other. Of two members at most one has the
+// other's. A peer that was deferred is answered before this member's next request may enter: that
+// one would pass it. At most 1024 names are remembered so, those that were used last.
 //
 // # The published holes, and how each is closed
 //
 //	E1  highest = max(my last stamp, seen)     highest = max(highest, seen), and raised by own stamps
 //	E2  one stamp for two requests             clocks rise with each request, and are not bounded
 //	E3  a reply to a former request counts     answers name the request
-//	E4  wanting and holding are one flag       held is a state, and defers whatever the stamp
+//	E4  wanting and holding are one flag       held is a state, and defers regardless of the stamp
 //	    Raymond with one counter               a bound for each peer and request
 //	    Raynal with a flag for a debt          each request deferred is a debt of its own
 //	    a crash blocks everybody               views, and leases (membership.md)
 //	    a lost message blocks everybody        repeated, and answered again
-//	    n = 1 waits for ever                   who has nobody to ask enters at once
+//	    n = 1 waits for ever                   a member with no peer to ask enters at once
 //
 // # Bounds
 //
@@ -142,14 +142,14 @@
 //
 // # What it does not do
 //
-// There is nobody who could hold a whole space: a suspension and a transfer are ErrUnsupported.
-// Partition mode any is refused: sides that grant alone would have to be told apart by whoever
-// merges them, and nobody is in charge of that.
+// There is no member that could hold a whole space: a suspension and a transfer are
+// ErrUnsupported. Partition mode any is refused: sides that grant alone would have to be told
+// apart by the member that merges them, and no member is in charge of that.
 //
 // No message goes by way of a third member: of two that do not hear each other one leaves the
 // view, with what its clients hold in every space, unless fewer than a majority of the founders
-// would stay. Then neither gets a lock that needs the other's permission; operators see it
-// by whom requests wait for (lock.Wait.For).
+// would stay. Then neither gets a lock that needs the other's permission; operators see it by
+// the members that requests wait for (lock.Wait.For).
 //
 // # Files
 //

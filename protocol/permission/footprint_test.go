@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// crowd is a cluster whose clients do whatever they can, in an order that a seed draws, over a
-// network that loses, doubles and reorders, under views and tenures that change.
+// crowd is a cluster whose clients do anything that they can, in an order that a seed draws,
+// over a network that loses, doubles and reorders, under views and tenures that change.
 type crowd struct {
 	t       testing.TB
 	rand    *rand.Rand
@@ -41,7 +41,7 @@ type crossing struct {
 	message  protocol.Message
 }
 
-// wish is a request that was made, whatever has become of it.
+// wish is a request that was made, regardless of what has become of it.
 type wish struct {
 	session lock.SessionID
 	id      uint64

@@ -186,7 +186,7 @@ type stranger struct{}
 
 func (stranger) String() string { return "stranger" }
 
-// TestNewNamesTheWrongField: in the words of whoever has given it.
+// TestNewNamesTheWrongField: in the words of the caller that has given it.
 func TestNewNamesTheWrongField(t *testing.T) {
 	for _, test := range []struct {
 		config permission.Config

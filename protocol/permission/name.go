@@ -30,7 +30,7 @@ type debt struct {
 	told   int // how many units it was told that this member uses; everything at first
 }
 
-// everything is the bound of who has said nothing: whatever the capacity is.
+// everything is the bound of a peer that has said nothing, for any capacity.
 const everything = holdfast.MaxCapacity + 1
 
 // maxDebts is how many of one peer's requests for one name are remembered. A peer that has more
@@ -88,7 +88,7 @@ func (m *Machine) settle(now protocol.Time, out *protocol.Effects) {
 	m.askAgain(now, out)
 }
 
-// forget drops the state of a name that nobody needs any more.
+// forget drops the state of a name that is not needed any more.
 func (m *Machine) forget(nm *name) {
 	if len(nm.own) == 0 && len(nm.debts) == 0 && len(nm.kept) == 0 {
 		delete(m.names, nm.text)
@@ -120,7 +120,7 @@ func (c *claim) fits(s shape) bool {
 }
 
 // before is what this member has at a name before a peer's request of that stamp: what holds,
-// whatever its stamp is (E4), and what is wanted by an older stamp.
+// regardless of its stamp (E4), and what is wanted by an older stamp.
 func (m *Machine) before(nm *name, stamp Stamp, s shape) (c claim) {
 	for _, r := range nm.own {
 		older := r.clock != 0 && (Stamp{r.clock, m.self}).Before(stamp)
@@ -197,7 +197,7 @@ func (m *Machine) attend(now protocol.Time, nm *name, out *protocol.Effects) {
 }
 
 // denyTries refuses those that do not want to wait and stand behind others here, from a place
-// on. They have come while nobody could be asked.
+// on. They have come while no peer could be asked.
 func (m *Machine) denyTries(now protocol.Time, nm *name, from int, out *protocol.Effects) {
 	if m.clients.Tries() == 0 {
 		return

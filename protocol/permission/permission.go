@@ -67,8 +67,8 @@ type Machine struct {
 	clients  *clientele.Clients[*request]
 	survey   *clientele.Survey[*request] // what operators ask
 	peers    []peer                      // the others of the view, in order of seniority
-	// absent is how many have left, as far as is known, who may still hold something;
-	// untold where nobody here can say.
+	// absent is how many members have left, as far as is known, that may still hold
+	// something; untold where no member here can say.
 	absent   int
 	openFrom protocol.Time // when an open view lets this member count them as gone
 
@@ -90,7 +90,7 @@ type Machine struct {
 	lapses    uint64 // of the tenure that they are given in
 	reminders protocol.Reminders[due]
 	leaseDue  protocol.Time // when to look again whether there is a lease
-	recount   bool          // whom this member does not hear may have changed
+	recount   bool          // the set of members that this one does not hear may have changed
 	complains bool          // the membership was told that there are some
 	recent    recent        // names whose permissions are kept
 
@@ -182,8 +182,8 @@ func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.E
 	}
 }
 
-// onReceive takes a message from a peer. Whom it is from the transport knows for certain;
-// what it says is checked.
+// onReceive takes a message from a peer. The transport knows its sender for certain; what
+// it says is checked.
 func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	tagged, known := ev.Fact.(interface{ Tagged() clientele.Tag })
 	if !known {
@@ -210,8 +210,8 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 	case Differs:
 		m.onDiffers(now, ev.From, &msg, out)
 	case ClockRequest:
-		// Whoever asks has no slot yet, mostly, and takes one by the answers: only what it answers to
-		// this member counts as told.
+		// A member that asks has no slot yet, mostly, and takes one by the answers: only what it
+		// answers to this member counts as told.
 		m.onClock(now, ev.From, msg.Clock, msg.Slot, false, out)
 		out.Send(ev.From, ClockAnswer{Tag: m.standing.Tag(), Clock: m.clock, Slot: m.slot})
 	case ClockAnswer:

@@ -112,7 +112,7 @@ func (m *Machine) send(now protocol.Time, r *request, out *protocol.Effects) {
 		return
 	}
 	if r.pause != 0 {
-		m.clients.LetWait(r) // somebody would have answered
+		m.clients.LetWait(r) // a peer would have answered
 	}
 	pause := protocol.Longer(r.pause, m.config.Patience)
 	if said {
@@ -191,7 +191,7 @@ func (m *Machine) allowed(r *request) bool {
 }
 
 // enterIfAllowed grants a request that has what it needs. It looks at the clock, not at a
-// timer: under a lease that has ended nobody enters.
+// timer: under a lease that has ended no request enters.
 func (m *Machine) enterIfAllowed(now protocol.Time, r *request, out *protocol.Effects) {
 	if r.Held || r.number == 0 || !m.ready() {
 		return
@@ -245,8 +245,8 @@ func (m *Machine) answered(r *request) bool {
 	return true
 }
 
-// ended forgets a request, whatever it was: others may enter now. Nothing is told to those who
-// were asked: what they reply is about a number that is nobody's any more.
+// ended forgets a request in any state: others may enter now. Nothing is told to the peers
+// that were asked: what they reply is about a number that no request has any more.
 func (m *Machine) ended(r *request) {
 	if r.number != 0 && !r.Held {
 		m.keepBounds(r)

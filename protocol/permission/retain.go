@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// maxRetained is how many names are remembered of which permissions are kept and that nobody
-// here uses.
+// maxRetained is how many names are remembered of which permissions are kept and that no
+// client here uses.
 const maxRetained = 1024
 
 // links place a name among those whose permissions are kept.
@@ -110,7 +110,7 @@ func (m *Machine) giveBack(nm *name, peer protocol.ID, shares bool) {
 	}
 }
 
-// askAgain asks those peers, and nobody else, who have taken back what a request still needs.
+// askAgain asks only those peers that have taken back what a request still needs.
 func (m *Machine) askAgain(now protocol.Time, out *protocol.Effects) {
 	for _, a := range m.again {
 		if r := a.request; !r.Dropped && !r.Held {

@@ -152,7 +152,7 @@ func (s *schedule) run() {
 	}
 }
 
-// rest looks at where a run has ended: nobody wants anything any more.
+// rest looks at where a run has ended: no client wants anything any more.
 func (s *schedule) rest() {
 	for _, p := range s.members {
 		for _, c := range p.clients {
@@ -288,7 +288,7 @@ func (s *schedule) ordered(p *peer, d *lock.Decision) {
 	}
 	s.tokens = append(s.tokens, d.Token)
 	if len(s.members) == 1 || s.config.Retain {
-		return // nobody is told of a stamp
+		return // no peer is told of a stamp
 	}
 	stamp := permission.Stamp{Clock: p.asks.Clock, Member: p.id}
 	if n := len(s.stamps); n > 0 && !s.stamps[n-1].Before(stamp) {

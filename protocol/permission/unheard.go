@@ -35,7 +35,7 @@ func (m *Machine) heardFrom(from protocol.ID) {
 // unheard reports whether a peer has left more than so many copies unanswered.
 func (p *peer) unheard() bool { return p.unanswered > maxUnanswered }
 
-// sayUnheard tells the membership whom this member does not hear, when that has changed.
+// sayUnheard tells the membership which members this one does not hear, when that has changed.
 func (m *Machine) sayUnheard(out *protocol.Effects) {
 	if !m.recount {
 		return

@@ -23,7 +23,7 @@ type peer struct {
 	probeFrom  protocol.Time // from when on another one counts
 }
 
-// untold says that nobody here knows how many have left who may hold something.
+// untold says that no member here knows how many have left that may hold something.
 const untold = -1
 
 // onView takes the newest view. Who is in it is asked for what is wanted, and again for what
@@ -43,8 +43,8 @@ func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.E
 		return
 	}
 	if before == nil || before.Epoch != view.Epoch || anew {
-		// Everybody who may enter under this view asks this member first: so what its clients
-		// hold is known wherever that matters (membership.md, V13).
+		// Every member that may enter under this view asks this one first: so what its clients
+		// hold is known where that matters (membership.md, V13).
 		out.Raise(&protocol.Confirmed{Epoch: view.Epoch.Counter})
 	}
 	if anew {
@@ -112,7 +112,7 @@ func (m *Machine) part(id protocol.ID) {
 	m.tidy()
 }
 
-// tidy drops the names that nobody needs any more.
+// tidy drops the names that are not needed any more.
 func (m *Machine) tidy() {
 	//tidy:unordered nothing is told
 	for _, nm := range m.names {
@@ -122,7 +122,7 @@ func (m *Machine) tidy() {
 	}
 }
 
-// count notes from when on nobody outside the view can hold anything.
+// count notes from when on no member outside the view can hold anything.
 func (m *Machine) count(now protocol.Time, view *protocol.View) {
 	m.openFrom = protocol.Never
 	switch {
@@ -204,7 +204,7 @@ func (m *Machine) onClock(now protocol.Time, from protocol.ID, clock uint64, slo
 	}
 }
 
-// know begins to stamp and to ask: whatever was stamped before this stay is older.
+// know begins to stamp and to ask: all that was stamped before this stay is older.
 func (m *Machine) know(now protocol.Time, out *protocol.Effects) {
 	m.learned, m.clockDue = true, protocol.Never
 	m.takeSlot()
@@ -227,8 +227,8 @@ func (m *Machine) sayAgain(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// resume brings the table in line with whether anything can be granted: who waits for nobody
-// in particular is told that there is none who could.
+// resume brings the table in line with whether anything can be granted: a request that waits
+// for no member in particular is told that there is none that could.
 func (m *Machine) resume(now protocol.Time, out *protocol.Effects) {
 	if !m.ready() || m.absent != 0 && m.config.Capacity == 0 {
 		m.clients.Pause()

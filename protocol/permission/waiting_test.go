@@ -135,7 +135,7 @@ func (p *pair) wants(want ...string) {
 }
 
 // TestWhoWaitsIsToldSo: at once behind others of its member, and when a peer has let it wait for
-// as long as an answer is waited for; once, and nobody who is granted before.
+// as long as an answer is waited for; once, and no client that is granted before.
 func TestWhoWaitsIsToldSo(t *testing.T) {
 	p := newPair(t, Config{})
 	p.acquire(1, 1, nil)
@@ -176,8 +176,8 @@ func TestWhoWaitsIsToldSoByADefer(t *testing.T) {
 	p.wants()
 }
 
-// TestTryWaitsForTheLost: while somebody who has left may hold anything, nobody can say who does,
-// so who does not want to wait for holders waits for that, as for an authority.
+// TestTryWaitsForTheLost: while a member that has left may hold anything, no member can say which
+// client does, so a request that does not want to wait for holders waits for that, as for an authority.
 func TestTryWaitsForTheLost(t *testing.T) {
 	for _, opens := range []bool{true, false} {
 		p := newPair(t, Config{})
@@ -200,8 +200,8 @@ func TestTryWaitsForTheLost(t *testing.T) {
 }
 
 // TestOneAnswerToSeveral: several requests of a member are answered at once when what was before
-// them has ended, also where the one that the answer names has been given up: nobody waits for
-// the next time at which he would ask again.
+// them has ended, also where the one that the answer names has been given up: no request waits
+// for the next time at which it would ask again.
 func TestOneAnswerToSeveral(t *testing.T) {
 	for _, mode := range []holdfast.Mode{holdfast.ModeShared, holdfast.ModeSlots} {
 		p := newPair(t, Config{})
