@@ -5,26 +5,26 @@
 //
 // # One page
 //
-// The view's coordinator, which is normally its first member, is the elder. It knows who
-// grants in the space, and nothing about locks. Whoever wants a lock first asks the elder
-// (GET) and is named grantor itself; whoever asks later is told who that is. The grantor keeps
-// the lock table: what a holder and it say to each other is package [authority]. A member that
-// locks most can become the grantor (BECOME): the elder names it, has the one before stop
-// (Depose), and says who that was; and that one hands over its table. Nobody else is told. Who
-// asks the old grantor hears who the new one is.
+// The view's coordinator, which is normally its first member, is the elder. It knows which
+// member grants in the space, and nothing about locks. The member that wants a lock first asks
+// the elder (GET) and is named grantor itself; one that asks later is told which one that is.
+// The grantor keeps the lock table: what a holder and it say to each other is package
+// [authority]. A member that locks most can become the grantor (BECOME): the elder names it,
+// has the one before stop (Depose), and says who that was; and that one hands over its table.
+// No other member is told. A member that asks the old grantor hears which one is the new one.
 //
 //	first use          member → elder GET, elder → member Info            2, at the elder 0
 //	lock, unlock       at the grantor 0; elsewhere 2 and 1, and an acknowledgement that rides along
 //	become             BECOME, Depose, Deposed, Info, TransferRequest, TransferTable: 6,
-//	                   whatever the number of members; 2 for each further chunk of the table
+//	                   for any number of members; 2 for each further chunk of the table
 //	a chain of k       2 more for each hop
 //	stale grantor      the refusal says who grants now: 2 with the question
 //
-// A reign is a grantor's term. Its [authority.Version] is (the view's epoch, number). An
-// epoch has one coordinator, hence one elder: versions never restart, whoever is elder (H3).
-// Unlike a coordinator's, a grantor's reign outlives epochs: an elder's or a coordinator's
-// crash does not touch it. It ends with the grantor's tenure, or by a Depose; and in partition
-// mode any with its epoch.
+// A reign is a grantor's term. Its [authority.Version] is (the view's epoch, number). An epoch
+// has one coordinator, hence one elder: versions never restart, regardless of which member is
+// elder (H3). Unlike a coordinator's, a grantor's reign outlives epochs: an elder's or a
+// coordinator's crash does not touch it. It ends with the grantor's tenure, or by a Depose;
+// and in partition mode any with its epoch.
 //
 // # Roles
 //
@@ -37,16 +37,17 @@
 //     first. A space without a grantor that is here is taken for one whose grantor has
 //     crashed. The first member ever knows that there is nothing to ask, however many have
 //     joined since. What an elder knows it goes on knowing under later epochs of its own.
-//   - A grantor begins in one of three ways (Beginning): settled, nobody has anything;
-//     recovering, everybody is asked what he holds and waits for; or inheriting, by the
-//     table of the one before. Until then requests that come are parked, up to a bound.
+//   - A grantor begins in one of three ways (Beginning): settled, no member has
+//     anything; recovering, every member is asked what it holds and waits for; or
+//     inheriting, by the table of the one before. Until then requests that come are
+//     parked, up to a bound.
 //
 // # Transfer
 //
 // A young turk is a member that has been named and has not the table yet. It asks its
-// predecessor for the table, chunk by chunk. A grantor that was deposed answers nobody else
-// any more; it keeps the table until the turk has asked for its last chunk and is heard of,
-// the turk has left, or the elder that deposed it leaves before the turk has asked.
+// predecessor for the table, chunk by chunk. A grantor that was deposed answers no other
+// member any more; it keeps the table until the turk has asked for its last chunk and is
+// heard of, the turk has left, or the elder that deposed it leaves before the turk has asked.
 //
 // A turk that is deposed itself, while it waits, will never serve: it remembers the younger
 // one and passes the table through, as it came. A turk whose predecessor is gone, or has no
@@ -60,20 +61,21 @@
 // # Leaving
 //
 // Where the space's instance at a member is closed ([protocol.CloseSpace]) its clients are
-// told to stop, and it is closed when every wish of theirs, whatever had become of it, has
-// been ended and that was acknowledged; what comes late of one is given back. So a space
-// that is opened again at once meets nothing of the one before. A grantor then asks the
-// member that has most in the table, ties by seniority, to succeed it, and goes on granting
-// until that one is named. A refusal or the candidate's leaving goes to the next best; and
-// when there is none the elder is told that locks are left behind, so that the next grantor
-// recovers. With nothing of anybody else's in the table the elder is told just that. Either
-// word says how far the reign has counted, and from then on nothing is granted in it.
+// told to stop, and it is closed when every wish of theirs, regardless of what had become
+// of it, has been ended and that was acknowledged; what comes late of one is given back. So
+// a space that is opened again at once meets nothing of the one before. A grantor then asks
+// the member that has most in the table, ties by seniority, to succeed it, and goes on
+// granting until that one is named. A refusal or the candidate's leaving goes to the next
+// best; and when there is none the elder is told that locks are left behind, so that the
+// next grantor recovers. With nothing of any other member's in the table the elder is told
+// just that. Either word says how far the reign has counted, and from then on nothing is
+// granted in it.
 //
 // A grantor that is about to leave the view ([protocol.StepDown]) does the same at once,
-// whatever its own clients hold: it asks each candidate for four times the patience, and is
-// made the grantor by nobody any more. An elder that leaves hands over an empty table too,
-// from which the next elder learns that nothing was lost. What is not handed over in time,
-// or by nobody taken, is recovered as after a crash.
+// regardless of what its own clients hold: it asks each candidate for four times the
+// patience, and no member makes it the grantor any more. An elder that leaves hands over an
+// empty table too, from which the next elder learns that nothing was lost. What is not
+// handed over in time, or is taken by no member, is recovered as after a crash.
 //
 // # Placement
 //
@@ -98,16 +100,16 @@
 // as often as the other; what made it move has to turn into its opposite to move it back. And
 // a reign that began with a table handed over, by itself or by an operator, or was to and had
 // to recover because the table was lost, lasts for 6 windows: when loads come and go it moves
-// once in 6 windows at the most. A reign that began in another way has no such rest: whoever
-// happened to be named first is not whom the load wants.
+// once in 6 windows at the most. A reign that began in another way has no such rest: the
+// member that happened to be named first is not the one that the load calls for.
 //
 // It moves by an Invite, as an operator's transfer does (operator.go); the one that is invited
 // becomes the grantor as it would for an operator. One that refuses, because the space is
-// closed there or another was named, or is not heard, is left alone for a whole window. Who is
-// not in the view is not counted, and a place in it that is new begins with nothing. Waits,
-// refused tries and what is lent by a member that holds on take other numbers of messages, or
-// none; they are not counted. Nobody wakes up for a window in which nothing is granted, and
-// one such window between two ends their row.
+// closed there or another was named, or is not heard, is left alone for a whole window. A
+// member that is not in the view is not counted, and a place in it that is new begins with
+// nothing. Waits, refused tries and what is lent by a member that holds on take other numbers
+// of messages, or none; they are not counted. No member wakes up for a window in which nothing
+// is granted, and one such window between two ends their row.
 //
 // # Holding on
 //
@@ -118,18 +120,18 @@
 // # Tokens
 //
 // Tokens are reign·2³² + count, where the reign is an epoch's counter that the elder has
-// given to the grantor. A table that is inherited goes on counting, and so does whoever
-// follows a reign that was given back. Any other beginning needs an epoch in which no reign
-// of this space has counted: what a lost grantor gave nobody knows. Where the present one
-// is spent the elder asks the membership for another epoch, under the same view.
+// given to the grantor. A table that is inherited goes on counting, and so does a grantor
+// that follows a reign that was given back. Any other beginning needs an epoch in which no
+// reign of this space has counted: no member knows what a lost grantor gave. Where the
+// present one is spent the elder asks the membership for another epoch, under the same view.
 //
 // # Safety
 //
 // Only a table that knows of all holds grants. An inherited one does. A recovered one does
-// when every member of a view has reported and that view is open: nobody outside it can
+// when every member of a view has reported and that view is open: no member outside it can
 // hold anything any more. A holder takes a grant only from the grantor it follows, of the
 // newest version that it has heard of, and it follows that one before it reports to it: so
-// whatever an older one has granted is in the report, or void. Versions only rise.
+// all that an older one has granted is in the report, or void. Versions only rise.
 //
 // A continuing reign under a new epoch vouches for its holders ([authority.Vouch]), so that
 // what they hold is renewed with their leases (membership.md, V13).
@@ -137,9 +139,10 @@
 // In partition mode any a reign ends with its epoch, as a coordinator's does. Another epoch may
 // have joined sides that went on alone, and gives places to members of sides of lower epochs:
 // they hold what no table has, and have heard of tokens and versions up to there. So the next
-// grantor recovers, whoever it is; of those who exclude each other all but one are told
-// (duplicate); and no reign is settled, but under a cluster's first view. Who joins the view
-// of a reign that goes on is asked for a report, and so is everybody by whoever inherits it.
+// grantor recovers, regardless of which member it is; of those that exclude each other all but
+// one are told (duplicate); and no reign is settled, but under a cluster's first view. A member
+// that joins the view of a reign that goes on is asked for a report, and so is every member by
+// the one that inherits it.
 //
 // A role belongs to a place in the views: a member under a tenure, without a gap
 // (protocol.Member.Since). One that was left out, and is back, has to be named anew: others
@@ -156,7 +159,7 @@
 //	    himself
 //	H5  no fencing token                             reign·2³² + count; and leases end what a lost member holds
 //	H6  one who is silent is waited for for ever     a silent member is dropped by a view; where two do not hear each other
-//	                                                 whom the coordinator hears, the elder takes over (relief.go)
+//	                                                 that the coordinator hears, the elder takes over (relief.go)
 //	H7  an unlock blocks while no elder is there     the hold ends at once; its release is repeated
 //	H8  a request that comes twice queues twice      wishes have numbers that are never used again
 //	H9  a permission is given back twice             a permission is a seat of the table, and nothing is counted
@@ -167,8 +170,8 @@
 //
 // # Differences from what was published
 //
-//   - The elder is the coordinator, not whoever is first in the view, because it alone is
-//     sure to hear everybody. They differ only after an election that the first one missed.
+//   - The elder is the coordinator, not the member that is first in the view, because it alone is sure to hear every
+//     member. They differ only after an election that the first one missed.
 //   - NOT_GRANTOR says who grants instead, as far as is known: a stale holder needs no PEEK
 //     and no GET.
 //   - Owners are (session, owner id), not threads; leases are hold limits, and counted by

@@ -23,17 +23,17 @@ type elder struct {
 
 // entry is what an elder knows of the space.
 type entry struct {
-	named   bool // somebody grants, or did when it was named
+	named   bool // a member grants, or did when it was named
 	grantor Place
 	version authority.Version // of the latest reign that is known, whether or not it goes on
-	left    bool              // nobody grants, and locks may be left behind
+	left    bool              // no member grants, and locks may be left behind
 
 	// How the reign of the grantor has begun: what it is told again if the answer was lost.
 	beginning Beginning
 	previous  Place
 	reign     uint64
 	count     uint32
-	counted   bool // nobody grants, and reign and count are those of the last token
+	counted   bool // no member grants, and reign and count are those of the last token
 
 	// spent is the highest epoch in which a reign of the space may have counted tokens.
 	spent uint64
@@ -55,15 +55,15 @@ type question struct {
 
 // elderhood is what a member knows of its own epochs.
 type elderhood struct {
-	first  bool   // nobody was elder before it, ever
+	first  bool   // no member was elder before it, ever
 	number uint64 // of the newest view that it has coordinated and that was installed; 0 where it has not coordinated the one before
 	epoch  uint64
 }
 
 // arrive notes whether this member is elder in a view. What it knows as elder it goes on
-// knowing under another epoch of its own, if nobody can have been elder between: the view
-// follows the one before directly, and that one was installed. In mode any another side
-// may have had an elder of its own.
+// knowing under another epoch of its own, if no other member can have been elder between:
+// the view follows the one before directly, and that one was installed. In mode any
+// another side may have had an elder of its own.
 func (m *Machine) arrive(view *protocol.View) {
 	h := &m.elderhood
 	follows := h.number != 0 && view.Number <= h.number+1 && (!m.config.Any || view.Epoch.Counter == h.epoch)
@@ -104,8 +104,8 @@ func (m *Machine) onQuestion(now protocol.Time, from protocol.ID, q *Question, o
 	m.answerQuestions(now, out)
 }
 
-// answerQuestions answers what can be answered, in order. Answering one may name somebody,
-// so that the next one waits again.
+// answerQuestions answers what can be answered, in order. Answering one may name a
+// grantor, so that the next one waits again.
 func (m *Machine) answerQuestions(now protocol.Time, out *protocol.Effects) {
 	for i := 0; m.elder != nil && i < len(m.elder.questions); {
 		e := m.elder
@@ -148,9 +148,9 @@ func (e *elder) note(q question) {
 	e.answered = append(e.answered, q)
 }
 
-// repeatAnswer answers a question that was answered before, and names nobody: the copy of a
-// question may come long after its asker has gone on, and would then make it the grantor
-// without its knowing.
+// repeatAnswer answers a question that was answered before, and names no grantor: the copy
+// of a question may come long after its asker has gone on, and would then make it the
+// grantor without its knowing.
 func (m *Machine) repeatAnswer(asker Place, lives bool) *Info {
 	x := &m.elder.entry
 	if !lives {
@@ -206,7 +206,7 @@ func (m *Machine) consider(now protocol.Time, q question, out *protocol.Effects)
 	return &Info{}
 }
 
-// info tells who grants; and whoever it is, how his reign begins.
+// info tells which member grants, and tells the grantor itself how its reign begins.
 func (x *entry) info(asker Place) *Info {
 	info := &Info{Grantor: x.grantor, Version: x.version}
 	if x.grantor == asker {
@@ -215,10 +215,10 @@ func (x *entry) info(asker Place) *Info {
 	return info
 }
 
-// name makes somebody the grantor of a space that has none. It has to recover what is held,
-// unless this elder knows that nothing can be: nobody was named since nobody else could
-// have been, or the last one has left nothing behind; and nobody outside of the view is
-// left who could have something from before.
+// name makes a member the grantor of a space that has none. It has to recover what is held,
+// unless this elder knows that nothing can be: no member was named, nor can another one
+// have been, or the last one has left nothing behind; and no member outside of the view is
+// left that could have something from before.
 func (m *Machine) name(asker Place, out *protocol.Effects) *Info {
 	e := m.elder
 	x := &e.entry
@@ -230,7 +230,7 @@ func (m *Machine) name(asker Place, out *protocol.Effects) *Info {
 		return nil
 	}
 	beginning := Settled
-	joined := m.config.Any && m.view.Number > 1 // somebody may have, from another side of a partition
+	joined := m.config.Any && m.view.Number > 1 // some member may have something, from another side of a partition
 	if (x.named || x.left || joined || !m.view.Open) && !protocol.Mutated("recovery skipped") {
 		beginning = Recovering
 	}
@@ -259,8 +259,8 @@ func (m *Machine) nextVersion(last authority.Version) authority.Version {
 	return authority.Version{Epoch: m.view.Epoch.Counter, Number: 1}
 }
 
-// depose names somebody in the place of a grantor that is here. That one is told, and
-// nobody is answered before it has said that it grants no more.
+// depose names a member in the place of a grantor that is here. That one is told, and no
+// member is answered before it has said that it grants no more.
 func (m *Machine) depose(now protocol.Time, asker Place, out *protocol.Effects) {
 	e := m.elder
 	before := e.entry

@@ -18,7 +18,7 @@ type Config struct {
 	Parked int
 	// Placement lets grantorship move to the member that locks most: it is the window, from
 	// 1s to 1h, in which a grantor counts who locks how often. All members have the same.
-	// Zero means that it moves only where somebody asks for that.
+	// Zero means that it moves only when that is asked for.
 	Placement time.Duration
 	// HoldOn is how long a member keeps a grant that its clients use no more, from 1s to 1h.
 	// All members have the same. Zero means that it keeps none.
@@ -56,7 +56,7 @@ type Machine struct {
 	view   *protocol.View     // the newest; nil before the first
 	halted bool
 
-	reign authority.Reign // whom this member follows; Authority 0 while it knows nobody
+	reign authority.Reign // the grantor that this member follows; Authority 0 while it knows none
 	place Place           // that one's
 	// heard is the highest version that this member has heard of; its epoch is none above the
 	// view's. The member takes no reign of its own below, and follows none.
@@ -70,8 +70,8 @@ type Machine struct {
 	elder      *elder            // nil unless this member is elder and was asked
 	elderhood  elderhood         // what it knows of its own epochs as a coordinator
 	parked     []protocol.Event  // for a grantor that this member may be about to be
-	early      []protocol.Event  // of somebody, or under an epoch, that the next view may have
-	answered   bool              // the elder has just said who grants: who is still unknown he does not know either
+	early      []protocol.Event  // of a member, or under an epoch, that the next view may have
+	answered   bool              // the elder has just said who grants: a grantor still unknown here is unknown to it, too
 	becoming   bool              // this member is to become the grantor
 	invited    []invitation      // who waits to be told whether it has
 	leaving    *leaving          // a successor is looked for
@@ -101,8 +101,8 @@ func New(c Config) (*Machine, error) {
 }
 
 // terms are a grantor's. A reign that has no table begins to grant when the view is open:
-// then nobody outside of it holds anything. So is what a lost member held free. The right
-// to grant is the member's lease, and nothing beside.
+// then no member outside of it holds anything. So is what a lost member held free. The
+// right to grant is the member's lease, and nothing beside.
 type terms struct{}
 
 func (terms) From(view *protocol.View) protocol.Time { return openFrom(view) }
@@ -111,8 +111,8 @@ func (terms) Until(*protocol.View) protocol.Time        { return protocol.Never 
 func (terms) Dropped(*protocol.View) []protocol.Dropped { return nil }
 func (terms) Gone(view *protocol.View) protocol.Time    { return openFrom(view) }
 
-// openFrom is when nobody holds anything who is not in the view. A member alone has to wait
-// for the clients of its own former life too, and knows for how long.
+// openFrom is when no member that is not in the view holds anything. A member alone has to
+// wait for the clients of its own former life too, and knows for how long.
 func openFrom(view *protocol.View) protocol.Time {
 	switch {
 	case !view.Open:
@@ -150,7 +150,7 @@ func (m *Machine) Wake() protocol.Time {
 		at = min(at, t.deadline)
 	}
 	if !m.admitted() {
-		return at // nobody can be asked anything
+		return at // no member can be asked anything
 	}
 	at = min(at, m.seekWake(), m.transferWake(), m.operatorsWake(), m.reliefWake(), m.placementWake())
 	if m.elder != nil {
@@ -247,8 +247,8 @@ func (m *Machine) elderPlace() Place {
 	return place
 }
 
-// tend sees to what follows from any event: somebody needs a grantor and none is known, a
-// reign has no tokens left, what was parked can be answered.
+// tend sees to what follows from any event: this member needs a grantor and none is known,
+// a reign has no tokens left, what was parked can be answered.
 func (m *Machine) tend(now protocol.Time, out *protocol.Effects) {
 	m.tendPlacement(now, out)
 	calm := m.calm()
@@ -283,7 +283,7 @@ func (m *Machine) tend(now protocol.Time, out *protocol.Effects) {
 	m.settleInvitations(now, out)
 }
 
-// calm reports whether somebody grants, and nothing is under way here that an event could
+// calm reports whether a member grants, and nothing is under way here that an event could
 // bring further: so it is most of the time, and then locks shall cost what they cost where
 // no grantor moves.
 func (m *Machine) calm() bool {

@@ -16,8 +16,8 @@ type inquiry struct {
 	pause    protocol.Time
 }
 
-// becomeElder begins the role. The first member ever knows that nobody can have been named
-// before; every other elder asks (the original's elder initialisation).
+// becomeElder begins the role. The first member ever knows that no member can have been
+// named before; every other elder asks (the original's elder initialisation).
 func (m *Machine) becomeElder(now protocol.Time, out *protocol.Effects) {
 	m.elder = &elder{}
 	e := m.elder
@@ -26,7 +26,7 @@ func (m *Machine) becomeElder(now protocol.Time, out *protocol.Effects) {
 		e.known = true
 		return
 	}
-	e.entry.left = true // until somebody says that he grants
+	e.entry.left = true // until a member says that it grants
 	grants, version, reign := m.testify()
 	m.credit(m.own(), &Testimony{Grants: grants, Version: version, Reign: reign})
 	m.inquire(now, out)
@@ -61,9 +61,9 @@ func (m *Machine) inquire(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// supersede takes a grantor for gone where somebody has heard of a newer one, which an elder may
-// have named that was cut off from it, under a view that was never installed: who has would take
-// nothing from it. It ends when it hears of the next one.
+// supersede takes a grantor for gone where a member has heard of a newer one, which an elder may
+// have named that was cut off from it, under a view that was never installed: a member that has
+// would take nothing from it. It ends when it hears of the next one.
 func (m *Machine) supersede() {
 	x := &m.elder.entry
 	if x.named && x.version.Before(m.elder.heard) {

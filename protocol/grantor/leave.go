@@ -8,9 +8,9 @@ import (
 )
 
 // A member whose instance of the space is closed grants nothing more. When nothing of its own
-// clients is left, a grantor looks for a successor (the original's design: the member with
-// the most locks), and goes on granting until one has been named. A member that is about to
-// leave the view does so at once, whatever its clients have: it is a holder until it goes.
+// clients is left, a grantor looks for a successor (the original's design: the member with the
+// most locks), and goes on granting until one has been named. A member that is about to leave
+// the view does so at once, regardless of what its clients have: it is a holder until it goes.
 
 // leaving is a grantor's search for a successor.
 type leaving struct {
@@ -45,7 +45,7 @@ func (m *Machine) onStepDown(now protocol.Time, call protocol.CallID, out *proto
 	out.Reply(call, &protocol.SteppedDown{Pending: m.handing()})
 }
 
-// handing reports whether somebody else is about to be the grantor. An heir that this member
+// handing reports whether another member is about to be the grantor. An heir that this member
 // has asked says when it serves; any other one has the table when all of it was sent.
 func (m *Machine) handing() bool {
 	heirs := slices.ContainsFunc(m.transfers, func(t *transfer) bool { return t.heir })
@@ -60,8 +60,8 @@ func (m *Machine) handing() bool {
 }
 
 // depart hands the table over, before this member leaves the view. An elder that grants hands
-// over an empty one too: the next elder could not tell it from one that was lost. Where
-// nobody succeeds the reign goes on to the end, and somebody recovers it.
+// over an empty one too: the next elder could not tell it from one that was lost. Where no
+// member succeeds, the reign goes on to the end, and another member recovers it.
 func (m *Machine) depart(now protocol.Time, out *protocol.Effects) {
 	if m.turk != nil || m.seek != nil || m.reign.Authority != m.self || !m.part.Serves() || !m.admitted() {
 		return

@@ -43,7 +43,7 @@ func TestAnswersOfNoElderAreIgnored(t *testing.T) {
 	}
 }
 
-// TestNewNamesTheWrongField: in the words of whoever has given it.
+// TestNewNamesTheWrongField: in the words of the caller that has given it.
 func TestNewNamesTheWrongField(t *testing.T) {
 	for _, test := range []struct {
 		config grantor.Config
@@ -62,11 +62,11 @@ func TestNewNamesTheWrongField(t *testing.T) {
 	}
 }
 
-// bogus is a version that no elder has given: of an epoch that nobody has heard of.
+// bogus is a version that no elder has given: of an epoch that no member has heard of.
 var bogus = authority.Version{Epoch: 1 << 40, Number: 1}
 
-// TestVersionsOfNoElderAreNotFollowed: whatever names such a reign, the member takes the next
-// real one, and asks that one for its lock.
+// TestVersionsOfNoElderAreNotFollowed: regardless of which message names such a reign, the
+// member takes the next real one, and asks that one for its lock.
 func TestVersionsOfNoElderAreNotFollowed(t *testing.T) {
 	elder := grantor.Place{ID: 1, Since: 1}
 	stamp := authority.Stamp{Epoch: protocol.Epoch{Counter: 4, Candidate: 1}, Version: bogus, Known: true}
@@ -127,7 +127,7 @@ func TestEarlyMessagesAreBounded(t *testing.T) {
 	follows(t, out, next)
 }
 
-// TestRefusalNamesNoElder: who is refused by somebody that names such a reign asks the elder.
+// TestRefusalNamesNoElder: a member that is refused by one that names such a reign asks the elder.
 func TestRefusalNamesNoElder(t *testing.T) {
 	m, out := asking(t)
 	elder, version := grantor.Place{ID: 1, Since: 1}, authority.Version{Epoch: 4, Number: 1}

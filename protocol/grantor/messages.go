@@ -8,7 +8,7 @@ import (
 )
 
 // The messages between members beside those of package authority, all sent as values. A
-// question that may be lost is repeated by whoever waits for its answer.
+// question that may be lost is repeated by the member that waits for its answer.
 //
 //	member → elder          Question                      GrantorRequestMessage
 //	elder → member          Info, Depose, Inquiry         GrantorInfoReply, DeposeGrantor, ElderInit
@@ -19,7 +19,7 @@ import (
 //	not a grantor → holder  NotGrantor
 type (
 	// Place is a member under one tenure, in all views since one: a role ends with it. The
-	// zero Place is nobody.
+	// zero Place is no member.
 	Place struct {
 		ID     protocol.ID
 		Tenure protocol.Tenure
@@ -38,14 +38,14 @@ type (
 		Count uint32
 	}
 
-	// Info answers a Question: who grants, and to whom it is about himself, how his reign
-	// begins.
+	// Info answers a Question: it says which member grants, and tells the grantor itself
+	// how its reign begins.
 	Info struct {
 		Tenure  protocol.Tenure // the asker's
 		Number  uint64
 		Grantor Place
 		Version authority.Version
-		// Left says, where nobody grants, that locks may be left behind.
+		// Left says, where no member grants, that locks may be left behind.
 		Left bool
 
 		Beginning Beginning
@@ -115,9 +115,9 @@ type (
 		Closed bool // not taken, because the space is closed at the sender
 	}
 
-	// NotGrantor refuses a message that was sent under Version to somebody who does not
-	// grant under it. Grantor, under Known, is who does as far as he knows; the zero Place
-	// where he knows nobody newer.
+	// NotGrantor refuses a message that was sent under Version to a member that does not
+	// grant under it. Grantor, under Known, is the one that does as far as the refuser
+	// knows; the zero Place where it knows none newer.
 	NotGrantor struct {
 		Tenure  protocol.Tenure // the holder's
 		Version authority.Version
@@ -135,15 +135,15 @@ type Kind uint8
 
 // The kinds of questions.
 const (
-	// Get asks who grants; where nobody does, the asker is named.
+	// Get asks which member grants; where none does, the asker is named.
 	Get Kind = iota + 1
 	// Peek asks who grants, and changes nothing.
 	Peek
-	// Become asks to be named in the place of whoever grants.
+	// Become asks to be named in the place of the member that grants.
 	Become
-	// Clear says that the asker grants no more, and that nobody else has anything.
+	// Clear says that the asker grants no more, and that no other member has anything.
 	Clear
-	// ClearWithLocks says that the asker grants no more, and that somebody has something.
+	// ClearWithLocks says that the asker grants no more, and that some member has something.
 	ClearWithLocks
 	// Count asks for another epoch to count tokens in.
 	Count
@@ -164,9 +164,9 @@ type Beginning uint8
 
 // The ways in which a reign begins.
 const (
-	// Settled: nobody holds or waits for anything.
+	// Settled: no member holds or waits for anything.
 	Settled Beginning = iota + 1
-	// Recovering: everybody is asked what he holds and waits for.
+	// Recovering: every member is asked what it holds and waits for.
 	Recovering
 	// Inheriting: by the table of the grantor before.
 	Inheriting
@@ -268,8 +268,8 @@ func (m NotGrantor) String() string {
 	return text
 }
 
-// Vocabulary lists one value of each type that is sent here beside those of package
-// authority. Whoever writes such values down, or reads them, needs to know of no others.
+// Vocabulary lists one value of each type that is sent here beside those of package authority.
+// A package that writes such values down, or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{
 		Question{}, Info{}, Depose{}, Deposed{}, Inquiry{}, Testimony{}, TransferRequest{}, TransferTable{},

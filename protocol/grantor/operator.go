@@ -111,7 +111,7 @@ func (m *Machine) endTransfer(now protocol.Time, t *transfer, err error, out *pr
 	out.Reply(t.call, answer)
 }
 
-// onInvite begins to become the grantor, because somebody has asked for that.
+// onInvite begins to become the grantor, because a member has asked for that.
 func (m *Machine) onInvite(from protocol.ID, msg *Invite, out *protocol.Effects) {
 	if !m.admitted() || !m.sits(from, msg.Tenure) {
 		return

@@ -37,7 +37,7 @@ const (
 )
 
 // placement is what a grantor counts. Windows follow each other from the beginning of its
-// reign; for one in which nothing is granted nobody wakes up.
+// reign; for one in which nothing is granted no member wakes up.
 type placement struct {
 	version authority.Version // of the reign that is counted
 	began   protocol.Time
@@ -111,7 +111,7 @@ func (m *Machine) weigh(now protocol.Time, out *protocol.Effects) {
 			users++
 		}
 	}
-	price := m.priceOfMove(users - 1) // the one that it moves to asks nobody
+	price := m.priceOfMove(users - 1) // the one that it moves to asks no other
 	follows := window == p.last+1
 	before := p.heavy
 	p.last, p.heavy = window, nil
@@ -162,7 +162,7 @@ func (m *Machine) stay(now protocol.Time, to protocol.ID, err error, out *protoc
 	out.Note(Staying{To: to})
 }
 
-// endPlacing asks nobody any more: what was asked for was asked for by a reign that has ended.
+// endPlacing asks no member any more: what was asked for was asked for by a reign that has ended.
 func (m *Machine) endPlacing() {
 	m.transfers = slices.DeleteFunc(m.transfers, func(t *transfer) bool { return t.placed })
 }

@@ -47,7 +47,7 @@ func (p *placed) use(at protocol.ID, times int) {
 	p.order = p.order[:0]
 }
 
-// pass lets time pass, and wakes whoever wants to be woken.
+// pass lets time pass, and wakes each machine that wants to be woken.
 func (p *placed) pass(d time.Duration) {
 	p.t.Helper()
 	end := p.now + d
@@ -135,8 +135,8 @@ func TestLoadsThatComeAndGo(t *testing.T) {
 	}
 }
 
-// TestNothingIsCountedWhileIdle: a grantor whose table nobody uses does not wake up for the
-// end of a window.
+// TestNothingIsCountedWhileIdle: a grantor whose table no client uses does not wake up for
+// the end of a window.
 func TestNothingIsCountedWhileIdle(t *testing.T) {
 	p := newPlaced(t)
 	p.pass(3 * window)

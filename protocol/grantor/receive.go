@@ -7,8 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// onReceive takes a message. Whom it is from the transport knows for certain; what it says
-// is checked.
+// onReceive takes a message. The transport knows its sender for certain; what it says is checked.
 func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if _, known := m.placeOf(ev.From); !known {
 		m.keepEarly(ev, out) // the view that has its sender may be on its way
@@ -98,7 +97,7 @@ func (m *Machine) toTable(now protocol.Time, ev protocol.Event, out *protocol.Ef
 	case authority.InfoAnswer, authority.Acks:
 	case authority.Vouch:
 		if m.view.Epoch.Counter < msg.Epoch.Counter {
-			m.keepEarly(ev, out) // nobody vouches under an epoch that it does not have
+			m.keepEarly(ev, out) // no member vouches under an epoch that it does not have
 			return
 		}
 		m.part.Step(now, ev, out)
@@ -160,8 +159,8 @@ func (m *Machine) toNobody(now protocol.Time, ev protocol.Event, s *authority.St
 }
 
 // foretells reports whether a version is of an epoch above all that are known here: no elder
-// of this view or of one before can have given it. Were it believed, and nobody's, no other
-// would ever be: so it is kept until a view of such an epoch comes.
+// of this view or of one before can have given it. Were it believed, and no elder's, no
+// other would ever be: so it is kept until a view of such an epoch comes.
 func (m *Machine) foretells(v authority.Version) bool { return m.view.Epoch.Counter < v.Epoch }
 
 // lags reports whether a table was left under a view that this member has not accepted yet.
@@ -185,7 +184,7 @@ func (m *Machine) park(ev protocol.Event, out *protocol.Effects) {
 	m.parked = append(m.parked, ev)
 }
 
-// keepEarly keeps a message of somebody, or under an epoch, that the next view may have.
+// keepEarly keeps a message of a member, or under an epoch, that the next view may have.
 func (m *Machine) keepEarly(ev protocol.Event, out *protocol.Effects) {
 	if len(m.early) >= m.config.Parked {
 		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: no view here has it yet, and %d messages wait for one", ev.Fact, ev.From, len(m.early))})

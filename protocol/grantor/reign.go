@@ -43,7 +43,7 @@ func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.E
 		return
 	}
 	if m.departing && m.leaving != nil && !m.leaving.asked {
-		m.leaving = nil // nobody would succeed; there may be others now
+		m.leaving = nil // no member would succeed; there may be others now
 	}
 	m.turnQuestion(now, out)
 	m.viewTurk(now, out)
@@ -59,13 +59,13 @@ func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.E
 // every one does. Another epoch may have joined sides of a partition, and even one that has not
 // gives places to members that come from a side of a lower epoch: they hold what no table of
 // before has, under tokens up to there, and may have heard of a version above that of a reign
-// which had gone on. They would follow nobody.
+// which had gone on. They would follow no grantor.
 func (m *Machine) over(v authority.Version) bool {
 	return m.config.Any && v.Epoch < m.view.Epoch.Counter
 }
 
 // endReigns ends what belongs to reigns that are over: that which this member follows or has, a
-// table that it waits for, and one that it keeps for somebody.
+// table that it waits for, and one that it keeps for another member.
 func (m *Machine) endReigns() {
 	if m.over(m.reign.Version) {
 		m.reign, m.place = authority.Reign{}, Place{}
@@ -99,8 +99,8 @@ func (m *Machine) onDepose(now protocol.Time, from protocol.ID, msg *Depose, out
 	out.Send(from, Deposed{Tenure: msg.Tenure, Version: msg.Version})
 }
 
-// yield makes way for another grantor. A table that this member has is kept for that one;
-// a turk passes on what it gets; and whoever has none says so when it is asked.
+// yield makes way for another grantor. A table that this member has is kept for that one; a
+// turk passes on what it gets; and a member that has none says so when it is asked.
 func (m *Machine) yield(now protocol.Time, msg *Depose, elder Place, out *protocol.Effects) {
 	if !m.heard.Before(msg.Version) {
 		return // it has before

@@ -2,14 +2,14 @@ package grantor
 
 import "github.com/holdfast-locks/holdfast/protocol"
 
-// Two members of a view may not hear each other, though the coordinator hears both: then
-// no view will ever say that one of them is gone. The elder coordinates, so it hears
-// everybody, or drops him. So whoever waits in vain for somebody of the view asks the elder
-// to become the grantor (H6: nobody waits for ever for one who is silent). Where only one way
-// between them is cut, it is the one that does not hear who knows: the grantor that tells a
-// holder something again and again, or the holder that asks.
+// Two members of a view may not hear each other, though the coordinator hears both: then no
+// view will ever say that one of them is gone. The elder coordinates, so it hears every
+// member, or drops it. So a member that waits in vain for another one of the view asks the
+// elder to become the grantor (H6: no member waits for ever for a silent one). Where only one
+// way between them is cut, the one that does not hear knows: the grantor that tells a holder
+// something again and again, or the holder that asks.
 
-// patienceWithSilence is how long somebody in the view is waited for, in units of patience:
+// patienceWithSilence is how long a member in the view is waited for, in units of patience:
 // longer than a view takes to drop a member that is gone.
 const patienceWithSilence = 16
 
@@ -28,7 +28,7 @@ func (m *Machine) silent() protocol.Time {
 func (m *Machine) reliefWake() protocol.Time {
 	at := m.silent()
 	if at == protocol.Never || m.turk == nil && m.elderPlace() == m.own() && m.reign.Authority == m.self {
-		return protocol.Never // the membership will drop whoever is not heard
+		return protocol.Never // the membership will drop any member that is not heard
 	}
 	return at + patienceWithSilence*m.config.Patience
 }
@@ -51,8 +51,8 @@ func (m *Machine) relieve(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// onRelieved asks the elder who grants, once it has said that it does. Nobody else would
-// tell: the one before is not heard.
+// onRelieved asks the elder which member grants, once it has said that it does. No other
+// member would tell: the one before is not heard.
 func (m *Machine) onRelieved(now protocol.Time, from protocol.ID, out *protocol.Effects) {
 	m.relief = 0
 	if m.admitted() && m.seek == nil && m.turk == nil && m.reign.Authority != m.self && m.reign.Authority != from {

@@ -17,7 +17,7 @@ type seek struct {
 }
 
 // ask puts a question to the elder. A question that is under way is given up for it: its
-// answer, should it come, is nobody's.
+// answer, should it come, belongs to no question.
 func (m *Machine) ask(now protocol.Time, kind Kind, out *protocol.Effects) {
 	m.questions++
 	m.seekFrom = protocol.Never
@@ -62,8 +62,8 @@ func (m *Machine) seekTick(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// turnQuestion puts the question that is under way to the elder of another view. Whatever
-// the one before may still answer is void: the new one has not been told of it.
+// turnQuestion puts the question that is under way to the elder of another view. Anything
+// that the one before may still answer is void: the new one has not been told of it.
 func (m *Machine) turnQuestion(now protocol.Time, out *protocol.Effects) {
 	s := m.seek
 	switch {
@@ -113,7 +113,7 @@ func (m *Machine) onInfo(now protocol.Time, from protocol.ID, msg *Info, out *pr
 		m.turk = nil // the elder knows nothing of this reign
 		m.forget(now, out)
 	case msg.Left:
-		m.ask(now, Get, out) // somebody has to recover, before anything can be told
+		m.ask(now, Get, out) // some member has to recover, before anything can be told
 	default:
 		m.part.NobodyDecides(now, out)
 	}
@@ -159,8 +159,8 @@ func (m *Machine) learn(now protocol.Time, grantor Place, version authority.Vers
 // (100 ms in the original).
 func (m *Machine) refusedPause() protocol.Time { return max(1, m.config.Patience*2/5) }
 
-// follow makes somebody's reign the one that this member believes. Whatever it had of an
-// older one ends.
+// follow makes a grantor's reign the one that this member believes. All that it had of
+// an older one ends.
 func (m *Machine) follow(now protocol.Time, grantor Place, reign authority.Reign, out *protocol.Effects) {
 	m.heard = reign.Version
 	m.reign, m.place = reign, grantor
@@ -173,7 +173,7 @@ func (m *Machine) forget(now protocol.Time, out *protocol.Effects) {
 	m.part.Follow(now, m.view, m.reign, out)
 }
 
-// onNotGrantor takes the refusal of somebody who was taken for the grantor.
+// onNotGrantor takes the refusal of a member that was taken for the grantor.
 func (m *Machine) onNotGrantor(now protocol.Time, from protocol.ID, msg *NotGrantor, out *protocol.Effects) {
 	if msg.Ask != 0 && !protocol.Mutated("refused break not sent again") {
 		m.part.Refused(now, from, msg.By, msg.Version, msg.Ask, out)

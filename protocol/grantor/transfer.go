@@ -63,7 +63,7 @@ func (m *Machine) requestTable(now protocol.Time, out *protocol.Effects) {
 }
 
 // loseTable goes on without a table: the newest turk recovers from all members, under an
-// epoch in which nobody has counted; one that is deposed says that there is none.
+// epoch in which no reign has counted; one that is deposed says that there is none.
 func (m *Machine) loseTable(now protocol.Time, out *protocol.Effects) {
 	t := m.turk
 	t.lost, t.due, t.estate = true, protocol.Never, authority.Estate{}
@@ -107,7 +107,7 @@ func (m *Machine) onTransferTable(now protocol.Time, from protocol.ID, msg *Tran
 		return
 	}
 	if msg.Chunk != t.chunk || now >= m.view.Lease.Member {
-		return // without a lease nobody takes a grant, not even by a table: it asks again
+		return // without a lease no member takes a grant, not even by a table: it asks again
 	}
 	part := msg.Estate
 	part.Seats, part.Words = append(t.estate.Seats, part.Seats...), append(t.estate.Words, part.Words...)
@@ -127,7 +127,7 @@ func (m *Machine) onTransferTable(now protocol.Time, from protocol.ID, msg *Tran
 func (m *Machine) inherit(now protocol.Time, out *protocol.Effects) {
 	t := m.turk
 	reign := authority.Reign{Authority: m.self, Version: t.version, Number: t.estate.Reign, Count: t.estate.Count}
-	m.part.Tell(authority.About{Elder: m.elderPlace().ID}) // whoever waits to hear how the space is hears it now
+	m.part.Tell(authority.About{Elder: m.elderPlace().ID}) // a caller that waits to hear how the space is hears it now
 	if !m.part.Inherit(now, reign, &t.estate, out) {
 		m.loseTable(now, out)
 		return

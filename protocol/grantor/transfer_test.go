@@ -14,8 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
 )
 
-// pair is two members that speak to each other and nobody else; 1 is the elder, and the
-// grantor at first.
+// pair is two members that speak only to each other; 1 is the elder, and the grantor at first.
 type pair struct {
 	t        *testing.T
 	now      protocol.Time
@@ -37,8 +36,8 @@ type flight struct {
 }
 
 // TestTransferOfManyLocks: the table of 100,000 locks goes to another member, in bounded
-// parts. Whoever holds goes on, whoever waits is granted in the order in which it has come,
-// and a suspension that waits for all that is held goes on waiting.
+// parts. A client that holds goes on, one that waits is granted in the order in which it
+// has come, and a suspension that waits for all that is held goes on waiting.
 func TestTransferOfManyLocks(t *testing.T) {
 	const locks, chunk, queued = 100_000, 512, 200
 	p := newPair(t, stage.Options{Chunk: chunk})
@@ -154,7 +153,7 @@ func (p *pair) checkTransferred() {
 	}
 }
 
-// checkQueue releases lock 0 as often as somebody has it.
+// checkQueue releases lock 0 as often as a client has it.
 func (p *pair) checkQueue(queued int) {
 	p.t.Helper()
 	p.release(holder(0), 1, 0)
@@ -221,8 +220,8 @@ func (p *pair) step(at protocol.ID, ev protocol.Event) {
 	p.out.Reset()
 }
 
-// TestHeirsWithoutALease take no table, and ask again: what it would tell their clients to hold
-// nobody vouches for.
+// TestHeirsWithoutALease take no table, and ask again: no member vouches for what it would tell
+// their clients to hold.
 func TestHeirsWithoutALease(t *testing.T) {
 	m, out := asking(t)
 	now := view(1, 4)
