@@ -28,8 +28,8 @@ const maxClients = 16_384
 //
 // A bucket has a second's worth of tokens, or Limits.Burst, for what asks for something,
 // and as many again for what keeps or gives back: a release, a cancel, a renewal, an end
-// are refused only to a client that sends twice as many as it may ask. So nobody who
-// keeps to what it was refused loses its session or strands a lock by this limit.
+// are refused only to a client that sends twice as many as it may ask. So a client that
+// keeps to what it was refused never loses its session or strands a lock by this limit.
 type clients struct {
 	rate  rate.Limit
 	burst int
@@ -37,7 +37,7 @@ type clients struct {
 
 	mu     sync.Mutex
 	byName map[string]*client
-	others *client       // shares its tokens among those for whom there is no room
+	others *client       // shares its tokens among those for which there is no room
 	swept  protocol.Time // when those who have been quiet were forgotten last
 }
 

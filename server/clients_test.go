@@ -121,7 +121,7 @@ func TestRateOverHTTP(t *testing.T) {
 	b.acquire(object{"name": "a"})
 }
 
-// TestNoRate: without the limit nobody is counted.
+// TestNoRate: without the limit no client is counted.
 func TestNoRate(t *testing.T) {
 	b := newBed(t, nil, nil)
 	c := b.open()

@@ -278,7 +278,7 @@ func TestAdminLeaves(t *testing.T) {
 	}
 }
 
-// TestDrainEndsWithTheServer: whoever ends the process does not wait for it.
+// TestDrainEndsWithTheServer: the end of the process does not wait for a drain.
 func TestDrainEndsWithTheServer(t *testing.T) {
 	begun, ended := make(chan struct{}), make(chan error, 1)
 	b := newBed(t, func(c *Config) {
@@ -314,7 +314,7 @@ func TestReadyzSaysWhyThereIsNoView(t *testing.T) {
 	}
 }
 
-// nobody is a membership that finds nobody.
+// nobody is a membership that finds no member.
 type nobody struct{}
 
 func (nobody) Wake() protocol.Time { return protocol.Never }

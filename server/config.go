@@ -40,16 +40,16 @@ type Config struct {
 	// Nil means that there are none.
 	Members interface{ Register(grpc.ServiceRegistrar) }
 	// Others asks other members for the events of their clients: a transport of members
-	// does. Nil means that watchers see those of this member alone, and of nobody else.
-	// Those of this one are for its node to tell; Observer.Source has them.
+	// does. Nil means that watchers see only the events of this member's clients. This
+	// member's own events are for its node to tell; Observer.Source has them.
 	Others events.Peers
 	// Insiders returns the addresses of the members that serve clients in this one's place, because it has no part in the
 	// spaces that are kept on disks; none while it has one. Sessions, and requests in those spaces, are passed on to them.
 	// It is called often. Nil means none.
 	Insiders func() []string
 	// Leave lets the member leave in good order, and Drain lets it do so when nothing is
-	// held through it any more, which ctx bounds. Whoever gives them ends the process
-	// then, and does not wait for that in them. Nil refuses the call.
+	// held through it any more, which ctx bounds. Their provider ends the process
+	// then; the functions do not wait for that. Nil refuses the call.
 	Leave, Drain func(ctx context.Context) error
 	// Lag returns how long what arrives waits until the member's machines are stepped with it, and whether
 	// that is so long that new work is refused. Nil means what the Driver measures.
@@ -125,8 +125,8 @@ func (s *Space) grace() string {
 	return ""
 }
 
-// autopilot is for how long a voter is silent before others go on without it, as the option is spelled; "" where nobody
-// votes.
+// autopilot is for how long a voter is silent before others go on without it, as the option is spelled; "" where no
+// member votes.
 func (s *Space) autopilot() string {
 	switch {
 	case s.Autopilot < 0:

@@ -9,7 +9,7 @@
 //	stream*.go  grpc*.go                port 4040: sessions as streams, the unary calls
 //	http*.go    openapi.json            port 4041: JSON, server-sent events, health
 //	service*.go requests.go losses.go   what is asked in one go
-//	service_watch.go  metrics.go        what happens, for whoever watches
+//	service_watch.go  metrics.go        what happens, for watchers
 //	grpc_admin.go                       leave, drain and force a view, for operators
 //	outsider*.go                        what is passed on to members that have a part
 //	waiting.go                          both ports of a guest that does not know its spaces yet
@@ -32,14 +32,14 @@
 // is told the same grant as long as that stands, and what has become of it
 // afterwards. Without a session the id is unique among all clients, so it should be
 // drawn at random. It is remembered for Limits.Remember after the grant. Where members
-// share sessions, a request of a session may come again through another one: whoever
-// decides is told the id, and finds out (lock.Request.Once).
+// share sessions, a request of a session may come again through another one: the member
+// that decides is told the id, and finds out (lock.Request.Once).
 //
 // A one-shot session is attached to nothing, so what it loses is told by its next
-// request. A renewal of a session that has lost one of several locks is refused with
-// that loss, once, and has renewed the session all the same. What was lost is
-// remembered for whoever releases it later, up to a number for all sessions
-// together; past that the answer is not_held.
+// request. A renewal of a session that has lost one of several locks is refused with that
+// loss, once, and has renewed the session all the same. A loss is remembered for the
+// client that releases the lock later, up to a number for all sessions together; past
+// that the answer is not_held.
 //
 // # Bounds
 //
@@ -69,8 +69,8 @@
 // events); views and spaces are told as this member sees them.
 //
 // Metrics are each member's own: what its clients do, and what they wait for and lose.
-// Whoever wants those of a cluster adds up the counters and histograms of its members, and
-// holdfast_sessions. What is asked of the authority of a space is the same everywhere, and
-// is not to be added up: holdfast_locks, holdfast_waiters, holdfast_reign. No label carries
-// a lock's name.
+// The metrics of a cluster are the sums of its members' counters and histograms, and of
+// holdfast_sessions. What is asked of the authority of a space is the same everywhere,
+// and is not to be added up: holdfast_locks, holdfast_waiters, holdfast_reign. No label
+// carries a lock's name.
 package server

@@ -29,7 +29,7 @@ import (
 // Each flood here shows four things: that it was one, that it was told which limit it had
 // met, that a client that does nothing wrong was served in its midst, and that when it is
 // over the member is back to as many goroutines as before and to no more memory than
-// slack above what it had: whatever grew by the flood would be larger.
+// slack above what it had: anything that grew by the flood would be larger.
 
 // slack is for what a member keeps however much was asked: pools, free lists, the history
 // of ended grants, buckets of maps.

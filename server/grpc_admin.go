@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire/api"
 )
 
-// grpcAdmin is for whoever looks after this member.
+// grpcAdmin is the service for the operators of this member.
 type grpcAdmin struct {
 	api.UnimplementedAdminServer
 	service      *service

@@ -126,7 +126,7 @@ func TestBoundListener(t *testing.T) {
 	must(t, c.Close())
 }
 
-// TestGarbage: bytes that mean nothing harm nobody.
+// TestGarbage: bytes that mean nothing harm no client.
 func TestGarbage(t *testing.T) {
 	b := newBed(t, nil, nil)
 	client := b.open()

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire/api"
 )
 
-// TestTLS serves who speaks TLS, and nobody else.
+// TestTLS serves clients that speak TLS, and no others.
 func TestTLS(t *testing.T) {
 	certificate, pool := selfSigned(t)
 	b := newBed(t, func(c *Config) {

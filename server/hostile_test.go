@@ -64,8 +64,8 @@ func (v *victim) stands() {
 	}
 }
 
-// TestForeignSessions: a session is nobody's who has not its secret, whatever is said of
-// it, and what is no session is told so without being repeated.
+// TestForeignSessions: a session cannot be used without its secret, regardless of what a
+// request says of it. A text that is no session is refused without being repeated.
 func TestForeignSessions(t *testing.T) {
 	m := serve(t, node.Limits{}, server.Limits{})
 	v := m.victim()
@@ -372,9 +372,9 @@ func TestResetInAFrame(t *testing.T) {
 	m.backTo(before, slack)
 }
 
-// TestReusedIDWithOtherContent: on a stream an id and a name are the request, whatever
-// else is said of it later: it is told again what became of it. Over HTTP, where an id may
-// be anybody's, it is a conflict.
+// TestReusedIDWithOtherContent: on a stream an id and a name are the request, even if the
+// rest of it differs later: its outcome is told again. Over HTTP, where any client may
+// have chosen the id, it is a conflict.
 func TestReusedIDWithOtherContent(t *testing.T) {
 	m := serve(t, node.Limits{}, server.Limits{})
 	v := m.victim()

@@ -142,8 +142,8 @@ func (t *route) match(parts []string) (space, name string, ok bool) {
 	return space, name, len(parts) == len(t.path)
 }
 
-// ServeHTTP answers one request. Whatever happens in it, it is answered or its
-// connection is closed, and others go on.
+// ServeHTTP answers one request. Even if serving it fails, it is answered or its connection
+// is closed, and others go on.
 func (h *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &exchange{w: w, r: r, arrived: h.service.now()}
 	markServed(r.Context())
@@ -261,8 +261,8 @@ func encoded(document any) []byte {
 	return body.Bytes()
 }
 
-// writeBytes sends an answer. A reader that does not take it in time loses its
-// connection; so does one whose connection breaks, and there is nobody to tell.
+// writeBytes sends an answer. A reader that does not take it in time loses its connection.
+// So does one whose connection breaks, and no error can be sent to it.
 func (h *web) writeBytes(c *exchange, status int, contentType string, body []byte) {
 	header := c.w.Header()
 	header.Set("Content-Type", contentType)

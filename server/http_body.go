@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// read takes the parts of a request that its route knows. Whatever it does not know
-// is refused and named.
+// read takes the parts of a request that its route knows. Any other part is refused and
+// named.
 func (c *exchange) read(t *route, space, name string, limits Limits) error {
 	var err1, err2 error
 	c.space, err1 = url.PathUnescape(space)

@@ -166,7 +166,7 @@ func (p *peers) Follow(ctx context.Context, _ protocol.ID, address string, inter
 }
 
 // TestEventsOfOtherMembers come with their name, as soon as that member tells; until then
-// nobody is told that nothing is missed, and the end of the server is not waited for.
+// no watcher is told that nothing is missed, and the end of the server is not waited for.
 func TestEventsOfOtherMembers(t *testing.T) {
 	other := &peers{make(chan string, 1), make(chan *api.MemberEvents, 2)}
 	b := newWebBedOver(t, pair{}, func(c *Config) { c.Others = other })

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// answered checks what holds for whatever comes in: it is answered with a document
-// that the API describes.
+// answered checks what holds for any request: it is answered with a document that the API
+// describes.
 func (b *webBed) answered(t *testing.T, r *http.Request, problems bool) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()

@@ -159,9 +159,9 @@ func (h *hosts) check(r *http.Request) error {
 }
 
 // checkOrigin refuses what a browser does on behalf of a page from elsewhere. Browsers say
-// so: in Origin, wherever the answer could be read or the request could change something,
-// and in Sec-Fetch-Site. That somebody follows a link to here is no such thing. Nobody but
-// a browser sends either.
+// so: in Origin, in every request whose answer could be read or that could change
+// something, and in Sec-Fetch-Site. A link to here that is followed is no such request.
+// Only browsers send either header.
 func checkOrigin(r *http.Request) error {
 	if origin := r.Header.Get("Origin"); origin != "" {
 		from, err := url.Parse(origin)

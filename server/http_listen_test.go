@@ -80,7 +80,7 @@ func TestHalfHeader(t *testing.T) {
 	rest(t, b.raw("GET /healthz HTTP/1.1\r\nHost: loc"))
 }
 
-// TestHalfBodies: nor is a body that does not end, whether somebody wants it or not.
+// TestHalfBodies: nor is a body that does not end, whether a route wants it or not.
 func TestHalfBodies(t *testing.T) {
 	b := newWebBed(t, func(c *Config) { c.Limits.Body = 500 * time.Millisecond })
 	wanted := b.raw("POST " + acquirePath + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{\"name\":")
@@ -164,7 +164,7 @@ func TestShutdownOutlivesRequests(t *testing.T) {
 				close(entered)
 				<-cut
 				for range 10_000 {
-					runtime.Gosched() // whoever does not wait for this is long gone
+					runtime.Gosched() // a shutdown that does not wait for this is long over
 				}
 				ended.Store(true)
 			}

@@ -206,7 +206,7 @@ func TestRefusedMembersAreCounted(t *testing.T) {
 }
 
 // TestRebinding: a page that has made its own name point here asks under that name, with
-// whatever else a browser says, and gets nothing.
+// any other headers of a browser, and gets nothing.
 func TestRebinding(t *testing.T) {
 	b := newWebBed(t, nil)
 	for _, path := range []string{"/v1/status", "/v1/events", "/metrics", "/healthz"} {

@@ -94,7 +94,7 @@ func TestRequestsAreForgotten(t *testing.T) {
 	b.acquire(object{"name": "4", "request": "r-3"})
 }
 
-// TestRequestsCountTheirNames, and what nobody was told of leaves no trace.
+// TestRequestsCountTheirNames, and an outcome that no client was told leaves no trace.
 func TestRequestsCountTheirNames(t *testing.T) {
 	b := newWebBed(t, func(c *Config) { c.Limits.Requests = 3 })
 	b.post(429, acquirePath, object{"names": []string{"1", "2", "3", "4"}, "request": "r-1"})
@@ -202,7 +202,7 @@ func TestGraceEndsTheGrant(t *testing.T) {
 	held := b.acquire(object{"name": "x", "ttl": "1h"})
 	b.post(409, acquirePath, object{"name": "x", "request": "r-1", "wait": "10m", "ttl": "1h"})
 	b.post(200, "/v1/sessions/end", object{"session": held.text("session")})
-	// Granted in the grace or not, it is nobody's after it.
+	// Granted in the grace or not, it belongs to no client after it.
 	events.until(eventReleased, "x")
 	for {
 		if shown := b.get(200, "/v1/spaces/default/locks/x"); len(shown.list("holders"))+len(shown.list("waiters")) == 0 {
@@ -292,8 +292,8 @@ func TestShutdownEndsHTTPWaits(t *testing.T) {
 	}
 }
 
-// TestShutdownEndsTheGrace: what was granted while its client was to ask again is
-// given back, because nobody will.
+// TestShutdownEndsTheGrace: what was granted while its client was to ask again is given
+// back, because no client will ask again.
 func TestShutdownEndsTheGrace(t *testing.T) {
 	b := newWebBed(t, func(c *Config) { c.Limits.LongPoll, c.Limits.Grace = time.Millisecond, time.Hour })
 	events := b.watch()

@@ -16,8 +16,8 @@ import (
 )
 
 // TestLeavingEndsNothingThatLasts: where locks outlast their member, the stream of a session ends as unavailable, which says
-// that another member may serve, and not as one whose session has ended. Whoever waits by a single call is told
-// the same. A session that has nothing there ends, as ever.
+// that another member may serve, and not as one whose session has ended. A client that waits by a single call is told the
+// same. A session that has nothing there ends, as ever.
 func TestLeavingEndsNothingThatLasts(t *testing.T) {
 	m := serveAs(t, node.Config{Data: t.TempDir(), Spaces: []node.Space{{Name: "default", Protocol: "consensus"}}}, server.Limits{})
 	conn, admin := m.dial(), m.admin()

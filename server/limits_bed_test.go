@@ -325,7 +325,7 @@ func levelNow() level {
 }
 
 // backTo waits until no more goroutines run than before, and wants the heap to have grown
-// by no more than slack since: what a flood has left behind, whatever its length.
+// by no more than slack since: what a flood has left behind, regardless of its length.
 func (m *served) backTo(before level, slack int64) {
 	m.t.Helper()
 	m.client.CloseIdleConnections()

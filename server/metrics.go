@@ -144,7 +144,7 @@ func (o *Observer) Observe(now protocol.Time, effects *protocol.Effects) {
 	if len(effects.Raises)+len(effects.Notes) > 0 {
 		select {
 		case o.stirs <- struct{}{}:
-		default: // somebody will look anyway
+		default: // the state will be looked at anyway
 		}
 	}
 }
@@ -212,7 +212,7 @@ func limitOf(err error) string {
 	return wire.CodeLimit
 }
 
-// limits are the names of the limits at which somebody is refused.
+// limits are the names of the limits at which a client is refused.
 func limits() []string {
 	return []string{
 		"sessions", "locks_per_session", "waiters_per_name", "names", "requests", "watchers",
@@ -227,7 +227,7 @@ func (o *Observer) refused(why string) { o.refusals.WithLabelValues(why).Inc() }
 // frame counts one frame of a client's stream, received or sent.
 func (o *Observer) frame(direction string) { o.frames.WithLabelValues(direction).Inc() }
 
-// state collects what is asked when somebody looks.
+// state collects what is asked at each look at the metrics.
 type state struct {
 	service *service
 

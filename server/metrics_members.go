@@ -46,7 +46,7 @@ func (m membersObserver) Received(port protocol.Port, message protocol.Message) 
 	h.mu.RUnlock()
 	if counter == nil {
 		counter = m.o.messages.WithLabelValues(m.o.spaceAt(port), typeName(message), received)
-		if int(port) <= len(m.o.spaces) { // otherwise it is for nobody here, and port may be anything
+		if int(port) <= len(m.o.spaces) { // otherwise it is for no machine here, and port may be anything
 			h.mu.Lock()
 			h.counters[key] = counter
 			h.mu.Unlock()

@@ -13,10 +13,10 @@ import (
 )
 
 // requests remembers orders by the id that their clients gave them, so that each
-// acts once however often it is sent (P6): while it waits, so that a later long
-// poll goes on with it; and for a while after it was granted, so that a client that
-// has not seen the answer can ask for it again. What was refused has not acted, and
-// is remembered only until somebody was told.
+// acts once however often it is sent (P6): while it waits, so that a later long poll
+// goes on with it; and for a while after it was granted, so that a client that has
+// not seen the answer can ask for it again. A refused order has not acted, and is
+// remembered only until a client was told.
 //
 // It is bounded in time and in the number of names. At the bound a new id is an
 // ErrLimit named requests; none is forgotten before its time, because its repetition
@@ -26,7 +26,7 @@ type requests struct {
 	remember time.Duration
 
 	mu        sync.Mutex
-	closed    bool           // nobody's place is kept any more
+	closed    bool           // no request's place is kept any more
 	graces    sync.WaitGroup // those that run, and those whose end is under way
 	names     int            // that all together ask for
 	byKey     map[requestKey]*request
@@ -43,7 +43,7 @@ type requestKey struct{ session, identity, id string }
 type request struct {
 	key    requestKey
 	order  *order
-	ctx    context.Context // ends when nobody wants it any more
+	ctx    context.Context // ends when no client wants it any more
 	cancel context.CancelFunc
 	done   chan struct{} // closed when it was granted or refused
 
@@ -51,8 +51,8 @@ type request struct {
 	err      error
 	finished protocol.Time
 	attached int         // connections that wait for it
-	answered bool        // somebody was told what became of it
-	grace    *time.Timer // running while nobody is attached and its place is kept
+	answered bool        // a client was told what became of it
+	grace    *time.Timer // running while no connection is attached and its place is kept
 }
 
 func newRequests(bound int, remember time.Duration) *requests {
@@ -166,8 +166,8 @@ func (r *requests) lapse(q *request) (over bool) {
 	return r.drop(q)
 }
 
-// drop forgets a request that nobody wants and cancels its wait. It reports whether
-// this is the first time.
+// drop forgets a request that no client wants and cancels its wait. It reports whether this
+// is the first time.
 func (r *requests) drop(q *request) bool {
 	q.cancel()
 	if !r.knows(q) {
@@ -184,8 +184,8 @@ func (r *requests) drop(q *request) bool {
 	return true
 }
 
-// close ends every grace, and returns the requests that are over with it. Nobody is
-// given one afterwards.
+// close ends every grace, and returns the requests that are over with it. No request gets a
+// grace afterwards.
 func (r *requests) close() (over []*request) {
 	r.mu.Lock()
 	r.closed = true

@@ -51,7 +51,7 @@ func (b *webBed) perform(t *testing.T, method, target string, header http.Header
 		}
 	}
 	if hungUp && w.Body.Len() == 0 || kind == "text/event-stream" {
-		return answer // nobody was there to be answered; what a feed says is tested where it lasts
+		return answer // no client was there to be answered; what a feed says is tested where it lasts
 	}
 	at := *b
 	at.t = t

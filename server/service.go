@@ -30,7 +30,7 @@ type service struct {
 	identity func() Identity
 	view     func() protocol.View
 	who      func(context.Context) (*membership.Self, error) // nil where the view is all that is known
-	forcer   Forcer                                          // nil where nobody forces a view
+	forcer   Forcer                                          // nil where no view can be forced
 	lag      func() (time.Duration, bool)
 	operator *operator.Operator
 	seen     atomic.Pointer[protocol.Condition] // of the default space, when it was looked at last; nil before
@@ -152,7 +152,7 @@ func newService(c Config) (*service, error) {
 	return s, nil
 }
 
-// close cancels what waits, gives back what nobody was told of, and forgets.
+// close cancels what waits, gives back what no client was told of, and forgets.
 func (s *service) close() {
 	s.stop()
 	s.operator.Close()
@@ -245,8 +245,8 @@ func (s *service) whyCut(cut session.Cut, wanted, given time.Duration) string {
 }
 
 // ask puts one question to the machine at port and returns its answer. It outlives
-// the request that wants it, because an answer that nobody takes may have opened a
-// session or released a lock: it ends only with the server.
+// the request that wants it, because an answer that no request takes may have
+// opened a session or released a lock: it ends only with the server.
 func ask[T any](s *service, port protocol.Port, fact any) (T, error) {
 	reply, err := s.askRaw(port, fact)
 	if err != nil {

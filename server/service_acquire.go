@@ -153,7 +153,7 @@ func openedError(opened *session.Opened) error {
 
 // takeOne asks for one name and waits for what becomes of it. When the wait is cut
 // short, undo cancels the request. The end of the long poll ends a wait and not the
-// asking: nobody is told to wait on for a name that is free.
+// asking: no client is told to wait on for a name that is free.
 func (s *service) takeOne(ctx context.Context, port protocol.Port, r lock.Request) (lock.Decision, error) {
 	if err := context.Cause(ctx); err != nil && err != errLongPoll {
 		return lock.Decision{}, err

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/run"
 )
 
-// A wait limit is a promise: the answer leaves within half a second of it, whatever is
-// silent. The authority refuses first, since it knows most; its member a moment later
+// A wait limit is a promise: the answer leaves within half a second of it, even if a member
+// is silent. The authority refuses first, since it knows most; its member a moment later
 // (lock.WaitGrace); and this edge ends what still goes on after answerGrace. What is known by
 // then of why nothing was granted is asked for, for explainLimit at the most.
 const (

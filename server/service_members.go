@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// self returns what this member knows of itself and of the others; nil where nobody
-// says, or where the member ends.
+// self returns what this member knows of itself and of the others; nil where there is no
+// source for that, or where the member ends.
 func (s *service) self() *membership.Self {
 	if s.who == nil {
 		return nil
@@ -83,7 +83,7 @@ func memberDocument(member protocol.Member, state, election string) wire.Member 
 
 // roster is where clients can go.
 type roster struct {
-	authority string   // of the default space; "" where nobody is in charge
+	authority string   // of the default space; "" where no member is in charge
 	members   []string // that serve clients
 }
 
@@ -115,10 +115,10 @@ func (s *service) roster() *roster {
 	return r
 }
 
-// authority returns who decides in the default space; 0 while nobody is known to. That is
-// the view's coordinator, unless an elder names somebody: then it is whoever was found when
-// the space was looked at last. Where all members decide, this one is as good as any, and
-// nobody is sent elsewhere.
+// authority returns the member that decides in the default space; 0 while none is known.
+// That is the view's coordinator, unless an elder names the authority: then it is the one
+// that was found when the space was looked at last. Where all members decide, this one is
+// as good as any, and no client is sent elsewhere.
 func (s *service) authority(view *protocol.View) protocol.ID {
 	seen := s.seen.Load()
 	if seen != nil && len(seen.Authority) > 1 {

@@ -24,8 +24,8 @@ type order struct {
 	digest  [sha256.Size]byte // of an order with an id: what it asks for
 }
 
-// once is what whoever decides is told of an order that may come through another member, too: one of a session that is given, with
-// an id. Where there is no session each member opens another one.
+// once is what the deciding member is told of an order that may come through another member, too: one of a session that is given,
+// with an id. Where there is no session each member opens another one.
 func (o *order) once() (id string, content uint64) {
 	if o.Session == "" || o.Request == "" {
 		return "", 0

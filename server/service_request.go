@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// acquireOnce is acquire for a request with an id: it takes part in the request of
-// that id, wherever that stands.
+// acquireOnce is acquire for a request with an id: it takes part in the request of that id,
+// at any stage.
 func (s *service) acquireOnce(ctx context.Context, o *order) (answer wire.AcquiredAll, err error) {
 	q, made, err := s.requests.join(s.life, o, s.now())
 	if err != nil {
@@ -92,8 +92,8 @@ func (s *service) leave(q *request, keep time.Duration) {
 	}
 }
 
-// giveBack undoes a request that is over, if it was granted already; otherwise
-// whoever runs it does so.
+// giveBack undoes a request that is over, if it was granted already; otherwise the
+// goroutine that runs it does so.
 func (s *service) giveBack(q *request) {
 	select {
 	case <-q.done:

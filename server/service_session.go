@@ -53,10 +53,11 @@ func errSession(id lock.SessionID) error {
 	return wire.Fail(wire.CodeUnknownSession, fmt.Sprintf("session %v: unknown, or it has ended, or its secret is wrong", id))
 }
 
-// touch renews a session for what its client has asked at arrived, and keeps what
-// it is told to have lost for whoever asks about that. The error is unknown_session,
-// the Loss with which the session has ended, or unavailable where nothing more can be
-// promised now: then the session goes on to the deadline that it has.
+// touch renews a session for what its client has asked at arrived, and keeps what it
+// is told to have lost for a client that asks about that. The error is
+// unknown_session, the Loss with which the session has ended, or unavailable where
+// nothing more can be promised now: then the session goes on to the deadline that it
+// has.
 func (s *service) touch(c credentials, ttl time.Duration, arrived protocol.Time) (*session.Renewed, error) {
 	renewed, err := ask[*session.Renewed](s, protocol.Below, &session.Renew{ID: c.id, Secret: c.secret, Identity: c.identity, TTL: ttl, Arrived: arrived})
 	if err != nil {
@@ -73,7 +74,8 @@ func (s *service) touch(c credentials, ttl time.Duration, arrived protocol.Time)
 	}
 }
 
-// check says whether c is a living session. The error is unavailable where nobody can say: it may be another member's.
+// check says whether c is a living session. The error is unavailable where no member can say: it may be another
+// member's.
 func (s *service) check(c credentials) error {
 	_, err := s.mayResume(&session.Check{ID: c.id, Secret: c.secret, Identity: c.identity})
 	return err

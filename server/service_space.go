@@ -207,8 +207,8 @@ func (s *service) suspend(ctx context.Context, in spaceInput) (answer wire.Suspe
 	return answer, err
 }
 
-// notSuspended tells who holds what a suspension has waited for, or why nobody decides,
-// where it was the call that ended and not the wait.
+// notSuspended names the holders that a suspension has waited for, or says why no member
+// decides, where it was the call that ended and not the wait.
 func (s *service) notSuspended(space *Space, err error) error {
 	if errors.Is(err, errLongPoll) {
 		err = holdfast.ErrHeld
@@ -225,7 +225,7 @@ func (s *service) notSuspended(space *Space, err error) error {
 }
 
 // inUse names one of the locks that a suspension has waited for, where its refusal does not
-// say by whom something is held.
+// name the holder.
 func (s *service) inUse(space *Space, err error) error {
 	for l, failure := range s.names(s.life, space, protocol.Scan{Limit: math.MaxInt}) {
 		if failure != nil {
@@ -301,8 +301,8 @@ func (s *service) closeSpace(ctx context.Context, in spaceInput) (answer wire.Op
 	return answer, err
 }
 
-// suspension returns who has suspended a space; nil where nobody has, or where nobody can
-// say.
+// suspension returns the grant by which a space is suspended; nil where there is none, or
+// where no member can say.
 func (s *service) suspension(space *Space, condition *protocol.Condition) *lock.Grant {
 	if condition.State != protocol.Suspended {
 		return nil
@@ -314,7 +314,7 @@ func (s *service) suspension(space *Space, condition *protocol.Condition) *lock.
 	return &shown.Holders[0]
 }
 
-// suspensionText says by whom a space is suspended, and why.
+// suspensionText says which owner or client has suspended a space, and why.
 func (s *service) suspensionText(g *lock.Grant) string {
 	var text strings.Builder
 	text.WriteString("suspended by " + cmp.Or(g.Owner, g.Client))

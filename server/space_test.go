@@ -68,8 +68,8 @@ func two() protocol.View {
 	return view
 }
 
-// obliging answers as it is asked: whoever is named is the authority, and what shall be
-// open is.
+// obliging answers as it is asked: the member that is named is the authority, and what
+// shall be open is.
 func obliging(fact any) any {
 	switch fact := fact.(type) {
 	case *protocol.Transfer:
@@ -82,8 +82,8 @@ func obliging(fact any) any {
 	return nil
 }
 
-// TestTransferRow: who is named is the authority, by whichever of its names, and what was
-// done is told to whoever watches.
+// TestTransferRow: the member that is named is the authority, by whichever of its names,
+// and watchers are told what was done.
 func TestTransferRow(t *testing.T) {
 	m := &movable{answer: obliging}
 	b := newWebBedOf(t, calm{}, m.wrap, func(c *Config) { c.View = two })
@@ -248,7 +248,7 @@ func TestStatusOfVoters(t *testing.T) {
 }
 
 // TestClientsAreSentToTheGrantor: where an elder names the authority of the default space,
-// clients are told of that one, and of nobody while there is none.
+// clients are told of that one, and of no member while there is none.
 func TestClientsAreSentToTheGrantor(t *testing.T) {
 	condition := &protocol.Condition{State: protocol.Ready}
 	m := &movable{answer: func(fact any) any {
@@ -279,8 +279,8 @@ func TestClientsAreSentToTheGrantor(t *testing.T) {
 	}
 }
 
-// TestShowSaysWhosePermissionIsMissing: by the members' names, and of nobody for who has asked
-// nobody.
+// TestShowSaysWhosePermissionIsMissing: by the members' names, and without any for a request
+// that has asked no member.
 func TestShowSaysWhosePermissionIsMissing(t *testing.T) {
 	m := &movable{answer: func(fact any) any {
 		show, is := fact.(*protocol.Show)
@@ -336,7 +336,7 @@ func TestClientsStayWhereAllDecide(t *testing.T) {
 }
 
 // TestDeedsOverGRPC: each has the document of its HTTP call, is counted, is in the log with
-// whoever has done it, and ends with its call.
+// the caller's name, and ends with its call.
 func TestDeedsOverGRPC(t *testing.T) {
 	var log bytes.Buffer
 	m := &movable{answer: obliging}

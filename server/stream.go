@@ -23,14 +23,14 @@ import (
 // share it, however many operations are under way:
 //
 //   - Open, the handler, waits for the end and says how it ended. Returning from it
-//     is what wakes the other two, wherever they are blocked.
+//     is what wakes the other two, even if they are blocked.
 //   - read takes frames and steps the driver, once a frame. What is answered at once and
 //     is little, it sends by itself: see answer.
 //   - write sends what else the outbox gathers, once a batch.
 //
-// What becomes of the operations comes from the driver by Deliver, on whatever
-// goroutine stepped it. A client that does not read fills its own outbox and
-// nothing else, and at the outbox's bound its stream is broken.
+// What becomes of the operations comes from the driver by Deliver, on the goroutine that
+// stepped it. A client that does not read fills its own outbox and nothing else, and at
+// the outbox's bound its stream is broken.
 type stream struct {
 	server *grpcServer
 	rpc    grpc.BidiStreamingServer[api.ClientFrame, api.ServerFrame]

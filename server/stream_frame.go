@@ -25,8 +25,8 @@ const (
 	plainBytes = 64
 )
 
-// frame is the memory of a ServerFrame, used again and again: a message is encoded
-// before SendMsg returns, and nobody looks at it afterwards.
+// frame is the memory of a ServerFrame, used again and again: a message is encoded before
+// SendMsg returns, and is not read afterwards.
 type frame struct {
 	message api.ServerFrame
 	slots   []*slot

@@ -55,7 +55,7 @@ func FuzzOperations(f *testing.F) {
 	})
 }
 
-// openRaw opens a session for a stream that nobody reads or writes but the test.
+// openRaw opens a session for a stream that only the test reads and writes.
 func (b *bed) openRaw(t *testing.T) *stream {
 	t.Helper()
 	s := newStream(b.server, nil)
@@ -86,7 +86,7 @@ func (b *bed) closeRaw(t *testing.T, s *stream) {
 	b.driver.Detach(s.sink)
 }
 
-// compatible checks that whoever holds a name may hold it beside the others.
+// compatible checks that the holders of a name may hold it at the same time.
 func (b *bed) compatible(t *testing.T) {
 	t.Helper()
 	for _, space := range []string{"default", "any"} {

@@ -20,9 +20,9 @@ import (
 // and opens or resumes the session. It returns the rest of that frame, or false
 // when the stream is over; why was told, or is what it ends with.
 //
-// The welcome is the first event, whatever the session was told meanwhile, and
-// travels in one frame with all of that: a client that knows that its session goes
-// on knows as well which of its grants do not.
+// The welcome is the first event, even if the session was told other things
+// meanwhile, and travels in one frame with all of that: a client that knows that
+// its session goes on knows as well which of its grants do not.
 func (s *stream) greet(frame *frames.Operations) (rest []*api.Operation, arrived protocol.Time, ok bool) {
 	for len(frame.List()) == 0 {
 		if !s.receive(frame) {

@@ -64,7 +64,7 @@ func (t *told) size() int {
 // is broken, drops what it has and takes nothing more.
 type outbox struct {
 	wake chan struct{} // has a value when there may be something to take
-	held atomic.Bool   // somebody is about to look into the box anyway
+	held atomic.Bool   // a goroutine is about to look into the box anyway
 
 	mu            sync.Mutex
 	queue         []told
@@ -119,7 +119,7 @@ func (o *outbox) first(t told) {
 	o.grow(&t)
 }
 
-// close lets go of everything: nobody sends any more.
+// close lets go of everything: nothing is sent any more.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -127,8 +127,8 @@ func (o *outbox) close() {
 	o.queue, o.events, o.bytes, o.broken, o.closed = nil, 0, 0, true, true
 }
 
-// hold lets signal do nothing until letGo: who calls it looks into the box after that,
-// and so nothing that is put there meanwhile needs a signal.
+// hold lets signal do nothing until letGo: the caller looks into the box after that, and so
+// nothing that is put there meanwhile needs a signal.
 func (o *outbox) hold() { o.held.Store(true) }
 
 func (o *outbox) letGo() { o.held.Store(false) }
@@ -144,7 +144,7 @@ func (o *outbox) signal() {
 	}
 }
 
-// waiting returns how many events nobody has taken yet.
+// waiting returns how many events the writer has not taken yet.
 func (o *outbox) waiting() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -304,7 +304,7 @@ func TestManyResumeAtOnce(t *testing.T) {
 			t.Errorf("a superseded stream ended with %v", err)
 		}
 	}
-	last := b.resume(first) // whoever it was that stayed, this one follows it
+	last := b.resume(first) // this one follows the stream that stayed, whichever it was
 	if err := <-ends; status.Code(err) != codes.Aborted {
 		t.Errorf("the last stream ended with %v", err)
 	}

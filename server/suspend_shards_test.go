@@ -7,7 +7,7 @@ import (
 )
 
 // TestSuspendASpaceOfShards: what is still held is named whichever shard has it, nothing is granted in any until it is
-// resumed, and it is one suspension to whoever looks.
+// resumed, and the status shows it as one suspension.
 func TestSuspendASpaceOfShards(t *testing.T) {
 	m := serveKept(t)
 	names := []string{"a", "b", "c", "d", "e", "f"} // some in each shard

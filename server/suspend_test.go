@@ -72,7 +72,7 @@ func TestSuspendRow(t *testing.T) {
 }
 
 // deed waits for the event of an operator's deed on a space. The space's state is told as
-// well, when somebody has looked.
+// well, once the state has been looked at.
 func (w *watcher) deed(begins string) wire.Event {
 	w.t.Helper()
 	for {

@@ -9,8 +9,8 @@ import (
 )
 
 // switchboard is the driver's sink of all one-shot requests: it hands each answer
-// to the request that waits for it. An answer that nobody waits for any more is
-// dropped; whoever stops waiting has cancelled before.
+// to the request that waits for it. An answer that no request waits for any more is
+// dropped: a request that stops waiting has cancelled before.
 type switchboard struct {
 	driver *run.Driver
 	sink   uint64

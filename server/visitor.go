@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire/api"
 )
 
-// visitor is who asks, as the port has found out: by a certificate, or by the system at
-// the other end of a socket. Its zero value is somebody whom nothing is known of.
+// visitor is the caller, as the port has found out: by a certificate, or by the system at
+// the other end of a socket. Its zero value is a caller of which nothing is known.
 type visitor struct {
 	name     string // for people
 	identity string // for comparison: a session is its opener's alone
@@ -50,7 +50,7 @@ func (h *web) recognize(c *exchange) error {
 	return nil
 }
 
-// admitUnary lets clients in, whoever else may connect to the port.
+// admitUnary lets clients in, regardless of what else may connect to the port.
 func (g *grpcServer) admitUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	wasGreeted(ctx)
 	if err := g.admit(ctx, info.FullMethod); err != nil {
