@@ -75,7 +75,8 @@ func call[Q, A any](ctx context.Context, a *Admin, op string, question *Q,
 const opBreak = "break"
 
 // Leave lets the member at the first address leave its cluster in good order, within
-// limit (0: 1 min), and waits for it. Whoever holds something through it is told to stop.
+// limit (0: 1 min), and waits for it. Clients that hold something through it are told to
+// stop.
 func (a *Admin) Leave(ctx context.Context, limit time.Duration) error {
 	_, err := api.NewAdminClient(a.members[0].conn).Leave(ctx, &api.LeaveRequest{Limit: int64(limit)})
 	if err != nil {
@@ -210,7 +211,8 @@ func (a *Admin) EndSession(ctx context.Context, session string) (*wire.SessionRe
 }
 
 // Stale returns an Admin of the same members whose List and Show may be answered with what is old: with what the member
-// that is asked has, even while nobody is in charge. It makes a difference only where members have copies of the locks (protocol
+// that is asked has, even while no member is in charge. It makes a difference only where members have copies of the locks
+// (protocol
 // consensus); elsewhere, and without it, the answer is as new as the question. Both have the same connections: to
 // close one closes the other.
 func (a *Admin) Stale() *Admin {

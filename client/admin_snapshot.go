@@ -19,7 +19,7 @@ const opSnapshot = "snapshot"
 // Snapshot writes a copy of a space of protocol consensus, as new as the call, to a writer, as it comes; "" means the space of option
 // Space. What was written is a whole file, as `holdfast snapshot restore` reads it, where the error is nil, and of no use
 // otherwise. The error is an ErrUnsupported where the space has another protocol, and a *LimitError while the member
-// sends one to somebody else.
+// sends one to another caller.
 func (a *Admin) Snapshot(ctx context.Context, space string, to io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -34,7 +34,8 @@ func (a *Admin) Snapshot(ctx context.Context, space string, to io.Writer) error 
 	return err
 }
 
-// copyPieces writes what comes. That nobody answers is another address's turn only as long as nothing has come.
+// copyPieces writes what comes. After a failure to reach a member, the next address is tried only as long as
+// nothing has come.
 func copyPieces(pieces grpc.ServerStreamingClient[api.SnapshotPiece], to io.Writer) error {
 	for sum := 0; ; {
 		piece, err := pieces.Recv()

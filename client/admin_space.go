@@ -44,7 +44,7 @@ func (a *Admin) Transfer(ctx context.Context, space, member string) (*wire.Trans
 // Reform changes what a member is in a space whose members vote (protocol consensus), and returns when all its shards
 // have it: "learner" has all that is decided and no vote, "voter" is one that has all and votes, "none" takes no part, and may be
 // switched off. The member is given by its name, its address or, where it has left the view, its id. The error is an
-// ErrUnsupported where nobody votes, an ErrConflict that says what stands against it, or an ErrUnavailable; after the
+// ErrUnsupported where members do not vote, an ErrConflict that says what stands against it, or an ErrUnavailable; after the
 // latter it may be done nevertheless.
 func (a *Admin) Reform(ctx context.Context, space, member, as string) (*wire.Shards, error) {
 	return onSpace[wire.Shards](ctx, a, opReform, &api.ReformRequest{Space: a.space(space), Member: member, As: as, By: a.settings.name}, api.AdminClient.Reform)
@@ -70,8 +70,9 @@ func (a *Admin) Suspend(ctx context.Context, space string, s Suspension) (*wire.
 	return onSpace[wire.Suspended](ctx, a, opSuspend, question, api.AdminClient.Suspend)
 }
 
-// Resume lets a space grant again, whoever has suspended it, through whichever member. The
-// answer says whether it was suspended. By "" means the name of this program.
+// Resume lets a space grant again, regardless of which caller has suspended it and through
+// which member. The answer says whether it was suspended. By "" means the name of this
+// program.
 func (a *Admin) Resume(ctx context.Context, space, reason, by string) (*wire.Suspended, error) {
 	return onSpace[wire.Suspended](ctx, a, opResume, &api.ResumeRequest{
 		Space: a.space(space), Reason: reason, By: cmp.Or(by, a.settings.name),

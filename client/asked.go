@@ -138,8 +138,8 @@ func isOverload(err error) bool {
 	return errors.As(err, &limit) && limit.Limit == "overload"
 }
 
-// unreached says that gRPC, and not a member, found that nobody answers: no connection, or
-// one to a program that is no member.
+// unreached says that gRPC, and not a member, found that no member answers: no connection,
+// or one to a program that is no member.
 func unreached(err error) bool {
 	s := status.Convert(err)
 	return len(s.Details()) == 0 && (s.Code() == codes.Unavailable || strings.Contains(s.Message(), "unexpected HTTP status code"))

@@ -55,7 +55,7 @@ type Client struct {
 	beats    map[uint64]time.Duration // when those that are not answered were sent
 	endID    uint64                   // of the end; 0 before it is sent
 
-	releases int           // that somebody asked for and that are not acknowledged
+	releases int           // that a caller asked for and that are not acknowledged
 	quiet    chan struct{} // closed when there are none
 	refused  error         // the first release that was refused
 
@@ -129,7 +129,7 @@ func start(settings *settings, addresses []wire.Address) *Client {
 	return c
 }
 
-// build makes a Client that nobody runs yet.
+// build makes a Client that no goroutine runs yet.
 func build(settings *settings, addresses []wire.Address) *Client {
 	c := &Client{
 		settings: settings, clock: settings.clock, log: settings.log, addresses: addresses,
@@ -302,9 +302,9 @@ func (c *Client) hasToFree() bool {
 	return false
 }
 
-// closeRequest ends what a request still is about. A release that somebody asked for
-// is not settled before it is known what became of the session's end, which does for
-// it too: Settle may be waiting for that.
+// closeRequest ends what a request still is about. A release that a caller asked for is
+// not settled before it is known what became of the session's end, which does for it
+// too: Settle may be waiting for that.
 func (c *Client) closeRequest(r *request) {
 	c.endRequest(r, holdfast.ErrClosed)
 	if r.state != releasing || r.quiet {
@@ -323,8 +323,8 @@ func (c *Client) endRequest(r *request, why error) {
 	}
 }
 
-// settleUnacknowledged forgets a request whose release, if it has one that somebody
-// asked for, nobody will acknowledge any more.
+// settleUnacknowledged forgets a request whose release will not be acknowledged any
+// more, if it has one that a caller asked for.
 func (c *Client) settleUnacknowledged(r *request, why error) {
 	if r.state == releasing && !r.quiet {
 		c.failRelease(r, r.fail("unlock", why))

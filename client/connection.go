@@ -283,7 +283,7 @@ func (c *Client) onHello(on *stream, a *contact, sent time.Duration, events []*a
 }
 
 // endLost ends the locks whose loss comes with a welcome, before that renews the
-// session: nobody may believe in them for an instant longer than without it.
+// session: no caller may believe in them for an instant longer than without it.
 func (c *Client) endLost(a *contact, events []*api.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,7 +1,7 @@
 // Package client is a Locker over the network.
 //
-// [Dial] connects to a daemon and returns a [Client]. It is one session: one
-// stream, one heartbeat whatever the number of its locks, and one deadline.
+// [Dial] connects to a daemon and returns a [Client]. It is one session: one stream,
+// one heartbeat regardless of the number of its locks, and one deadline.
 //
 // # The deadline
 //
@@ -12,9 +12,9 @@
 // that sooner; the first one comes sooner still, as drawn for each connection, so that
 // processes that have connected together do not beat together. Each answer is
 // matched to its own heartbeat by its id. A lock's Context ends at the deadline by itself,
-// before anybody else can be granted the name. A deadline that has passed has
-// passed: an answer that comes later revives nothing, not even where nobody has
-// looked at the clock yet, and the session is never used again.
+// before another client can be granted the name. A deadline that has passed has passed: an
+// answer that comes later revives nothing, not even where the clock has not been read yet,
+// and the session is never used again.
 //
 // # A broken stream
 //
@@ -27,8 +27,8 @@
 // by its id and secret, and each operation whose answer has not been seen is sent
 // again under its id, in the order of the ids; the authority acts on it once. When
 // no heartbeat has been acknowledged for half of the ttl another stream is opened,
-// whatever TCP thinks of this one. Until that is welcomed this one is served as
-// before: an answer that comes late, or that a stalled process reads late, counts as
+// regardless of the state of this one in TCP. Until that is welcomed this one is served
+// as before: an answer that comes late, or that a stalled process reads late, counts as
 // long as it comes before the deadline. A process that looks at the time 50 ms late or more,
 // because it did not run or has too much to do, first waits for the answer to the heartbeat
 // that it sends then: a sixth of the ttl, 1 s at most, and not into the last quarter of the ttl.
@@ -64,8 +64,8 @@
 // network may be another program's here. A client that was given none of them reaches its
 // member in a way of its own, as through a proxy. It goes past that only if the member
 // itself says that it does not serve, or with option [Direct]. A session belongs to the member that opened it,
-// and to that member's tenure: nobody else's word about it is taken, except that all
-// say they do not know it. When a member loses its place, restarts or leaves, its
+// and to that member's tenure: no other member's word about it is taken, except that
+// all say they do not know it. When a member loses its place, restarts or leaves, its
 // clients are told, and the requests that wait are made again at another. Where locks outlast their member
 // (spaces of protocol consensus) so do sessions: the stream ends as one that breaks, and all goes on at another
 // member, or at the same one when it is back before the deadline.
@@ -75,14 +75,14 @@
 //
 // # Waiting, cancelling, releasing
 //
-// A wait limit is one moment: the call returns within half a second of it, whatever the
-// connection and the authority do meanwhile. A call whose context is cancelled returns at
-// once; one whose deadline passes waits up to 250 ms for the word of the authority, so
-// that its error names the holder. Its request is cancelled, and the
-// cancel is repeated until it is acknowledged; a grant that crosses it is released
-// by that, at the server. Unlock returns when
-// the release is acknowledged. UnlockAsync queues it and returns; [Client.Settle]
-// waits until the releases are acknowledged and tells whether one was refused.
+// A wait limit is one moment: the call returns within half a second of it, even if the
+// connection or the authority is lost meanwhile. A call whose context is cancelled
+// returns at once; one whose deadline passes waits up to 250 ms for the word of the
+// authority, so that its error names the holder. Its request is cancelled, and the cancel
+// is repeated until it is acknowledged; a grant that crosses it is released by that, at
+// the server. Unlock returns when the release is acknowledged. UnlockAsync queues it and
+// returns; [Client.Settle] waits until the releases are acknowledged and tells whether
+// one was refused.
 //
 // # Inside
 //

@@ -194,8 +194,8 @@ func (c *Client) onLost(r *request, lost *api.Lost) {
 	switch r.state {
 	case asked:
 		// Its grant was not told, or not in time, and has ended. The acquire may have been
-		// sent again since and be granted anew, which nobody would hold: so it is
-		// cancelled, which releases whatever it has.
+		// sent again since and be granted anew, and then no caller would hold the grant:
+		// so the acquire is cancelled, which releases any grant that it has.
 		c.finish(r, nil, r.fail(opLock, why))
 		c.cancel(r)
 	case held:
@@ -286,14 +286,14 @@ func (c *Client) told(r *request, op string, problem *api.Problem) error {
 	return err
 }
 
-// ofSession says whether it is the whole session that is gone, by whatever the
+// ofSession says whether it is the whole session that is gone, regardless of what the
 // server was asked.
 func ofSession(problem *api.Problem) bool {
 	return problem.GetCode() == wire.CodeUnknownSession ||
 		problem.GetCode() == wire.CodeLost && problem.GetWhy() == string(holdfast.SessionExpired)
 }
 
-// onRefused takes a refusal of whatever the id names.
+// onRefused takes a refusal of the request or other operation that the id names.
 func (c *Client) onRefused(id uint64, r *request, problem *api.Problem) {
 	if ofSession(problem) {
 		c.lose(c.session)

@@ -6,9 +6,9 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// Vanish cuts a Client off for good, without a goodbye: it keeps its locks until
-// their deadline by its own clock, and reaches nobody any more. It returns when the
-// Client has found that out: a connection that it was just making is cut off too.
+// Vanish cuts a Client off for good, without a goodbye: it keeps its locks until their
+// deadline by its own clock, and reaches no member any more. It returns when the Client
+// has found that out: a connection that it was just making is cut off too.
 func Vanish(c *Client) {
 	nowhere := wire.Address{Network: "unix", Place: "/nowhere"}
 	for c.ctx.Err() == nil {

@@ -59,7 +59,7 @@ func TestExtendIsTheGrants(t *testing.T) {
 
 // TestLostBeforeGranted: the answer that granted was lost with its stream, and so was
 // the grant, by its limit, before the acquire was sent again. The authority may grant it
-// anew, so the client ends it for good: nobody waits for it any more.
+// anew, so the client ends it for good: no call waits for it any more.
 func TestLostBeforeGranted(t *testing.T) {
 	for _, mustRelease := range []bool{false, true} {
 		s, v := newStage(t)
@@ -101,8 +101,8 @@ func TestExtendCrossesReentry(t *testing.T) {
 }
 
 // TestExtendIsOvertaken: what an owner enters again may come to the authority before an extend that was sent first, even where
-// the lock that was extended is given up. It is believed no longer than that asks for, whatever it is told; a
-// later grant is not bound.
+// the lock that was extended is given up. It is believed no longer than that asks for, even if it is told more; a later grant
+// is not bound.
 func TestExtendIsOvertaken(t *testing.T) {
 	s, v := newStage(t)
 	one := s.hold(v, "x", 1, holdfast.Owner("job"))

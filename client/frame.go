@@ -9,7 +9,7 @@ import (
 )
 
 // frame is the memory of what a stream sends, used again and again: a message is encoded
-// before it is sent, and nobody looks at it afterwards.
+// before it is sent, and is not read afterwards.
 type frame struct {
 	message api.ClientFrame
 	slots   []*slot

@@ -25,7 +25,7 @@ func (v *conversation) leaves() {
 }
 
 // TestLearnedAddressOfAnotherCluster: an address that was told is taken for a member's
-// only if whoever is there belongs to the cluster. The session that it opened is ended
+// only if the program there belongs to the cluster. The session that it opened is ended
 // there, and the next address is tried.
 func TestLearnedAddressOfAnotherCluster(t *testing.T) {
 	one, two, three := newFake(t), newFake(t), newFake(t)
@@ -76,7 +76,7 @@ func TestMovedReplacesWhatWasLearned(t *testing.T) {
 	member.hangUp <- status.Error(codes.Unavailable, "enough")
 }
 
-// waitFor waits until something is so that nobody is told of.
+// waitFor waits until a condition holds whose change is not reported.
 func waitFor(t *testing.T, so func() bool) {
 	t.Helper()
 	look := time.NewTicker(time.Millisecond)

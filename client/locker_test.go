@@ -194,7 +194,7 @@ func TestLost(t *testing.T) {
 	v.send(lost(broken.Request(), holdfast.Broken, true), lost(expired.Request(), holdfast.AuthorityChanged, false))
 	s.isDone(broken, holdfast.Broken)
 	s.isDone(expired, holdfast.AuthorityChanged)
-	// It has stopped, and says so; nobody asked whether that was well taken.
+	// It has stopped, and says so; no caller asked whether that was well taken.
 	v.wantOp("release", broken.Request())
 	v.send(released(broken.Request(), &api.Problem{Code: wire.CodeNotHeld}))
 
@@ -271,7 +271,7 @@ func TestUnlock(t *testing.T) {
 	}
 }
 
-// TestTryUnanswered: nobody decides for 5 s.
+// TestTryUnanswered: no member decides for 5 s.
 func TestTryUnanswered(t *testing.T) {
 	s, v := newStage(t)
 	result := make(chan error, 1)
@@ -623,7 +623,7 @@ func TestClose(t *testing.T) {
 }
 
 // TestCloseWhileSettling: Settle is told what became of the releases that Close did not
-// wait for: they end with the session, or nobody knows.
+// wait for: they end with the session, or their outcome is unknown.
 func TestCloseWhileSettling(t *testing.T) {
 	for _, acknowledged := range []bool{true, false} {
 		goodbye := patience

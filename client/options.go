@@ -57,8 +57,8 @@ func drawBelow(below time.Duration) time.Duration { return rand.N(max(below, 1))
 // answer less. Zero, the default, means the server's default.
 func TTL(d time.Duration) Option { return func(s *settings) { s.ttl = d } }
 
-// Name says to people who this client is; it is shown wherever locks are listed.
-// The default is the program, the host and the process id.
+// Name says to people which client this is; it is shown where locks are listed. The
+// default is the program, the host and the process id.
 func Name(text string) Option { return func(s *settings) { s.name = text } }
 
 // TLS encrypts the connection. Without it, and without TLSFiles, the connection is not
@@ -75,8 +75,8 @@ type Files struct {
 	// CA are the authorities that sign the members' certificates. Empty means those that
 	// the machine trusts.
 	CA string
-	// Cert and Key are this client's certificate with its chain, and its private key: who
-	// it is to the members. Both empty means nobody.
+	// Cert and Key are this client's certificate with its chain, and its private key: its
+	// identity to the members. Both empty means no identity.
 	Cert, Key string
 	// ServerName is what the members' certificates must be for. Empty means the host that
 	// is dialled.

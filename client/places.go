@@ -60,9 +60,9 @@ func (c *Client) learn(authority string, members []string) {
 	}
 }
 
-// strange reports whether whoever is at a place that was only told of belongs to another
-// cluster: an address that means a member elsewhere may mean anything here. What was
-// given by the caller is the caller's to know.
+// strange reports whether the program at a place that was only told of belongs to
+// another cluster: an address that means a member elsewhere may mean anything here. What
+// was given by the caller is the caller's to know.
 func (c *Client) strange(place wire.Address, cluster string) bool {
 	return !slices.Contains(c.addresses, place) && cluster != c.cluster
 }

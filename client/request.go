@@ -20,13 +20,13 @@ const (
 	operationBytes     = 96 // what an operation takes beyond its texts, at most
 )
 
-// tryLimit is how long TryLock waits for somebody to decide.
+// tryLimit is how long TryLock waits for a decision.
 const tryLimit = 5 * time.Second
 
-// waitGrace is how long a call waits, beyond its wait limit, for the refusal of whoever
-// decides, which says why nothing was granted. A wait limit is kept to within half a second:
-// members allow their authority less than this (lock.WaitGrace), and the rest is for what
-// runs late. A context whose deadline has passed is returned sooner (contextGrace).
+// waitGrace is how long a call waits, beyond its wait limit, for the refusal of the authority,
+// which says why nothing was granted. A wait limit is kept to within half a second: members
+// allow their authority less than this (lock.WaitGrace), and the rest is for what runs late. A
+// context whose deadline has passed is returned sooner (contextGrace).
 const (
 	waitGrace    = 400 * time.Millisecond
 	contextGrace = 250 * time.Millisecond
@@ -66,7 +66,7 @@ type request struct {
 	limit   limit         // of its own extend, or of the one that it may have overtaken
 	loss    holdfast.Loss // the authority has ended the grant while it was released
 	copies  int           // how often the release was sent
-	quiet   bool          // nobody asked for the release: its result is no news
+	quiet   bool          // no caller asked for the release: its result is no news
 	unlocks bool          // a call of Unlock waits for the result of the release
 	refusal error         // why the release was refused, for that call
 	refused bool          // a member has refused the acquire, or its release
@@ -76,8 +76,8 @@ type request struct {
 
 	result  outcome       // what the call returns, once it is decided
 	outcome chan outcome  // gets it, once; another one gets what Unlock returns
-	queued  chan int      // gets the position, once; nil where nobody wants it
-	gone    chan struct{} // closed when it is settled; nil where nobody waits for that
+	queued  chan int      // gets the position, once; nil where no caller wants it
+	gone    chan struct{} // closed when it is settled; nil where no call waits for that
 }
 
 // bound is until when the grant with token may be believed in, by the last extend that
@@ -185,8 +185,8 @@ func (c *Client) enter(ctx context.Context, space string, want holdfast.Request,
 }
 
 // waitEnd is when the wait of a call ends that is made now, by its own limit: one moment,
-// whatever becomes of the connection and of the authority until then, and for all the names
-// of a LockAll together.
+// even if the connection or the authority is lost before then, and for all the names of a
+// LockAll together.
 func (c *Client) waitEnd(want *holdfast.Request) time.Duration {
 	switch {
 	case want.Wait > 0:
@@ -258,7 +258,7 @@ func (c *Client) whyWaited(r *request) error {
 	return fmt.Errorf("%w: the connection to %s has ended", holdfast.ErrUnavailable, c.last)
 }
 
-// lastWord waits, beyond the deadline of a call's context, for the word of whoever decides.
+// lastWord waits, beyond the deadline of a call's context, for the word of the authority.
 func (c *Client) lastWord(r *request) (got outcome, told bool) {
 	c.mu.Lock()
 	may := r.waits && c.mayAnswer(r)

@@ -82,8 +82,8 @@ func (b *bureau) admin(target string, options ...client.Option) *client.Admin {
 	return a
 }
 
-// TestIdentity: listings show the name of a client's certificate, and nobody else may use
-// its session, whoever has the secret.
+// TestIdentity: listings show the name of a client's certificate, and no other client may
+// use its session, even with the secret.
 func TestIdentity(t *testing.T) {
 	b, l := newBureau(t), loopback(t)
 	path := filepath.Join(b.folder, "s")
@@ -131,8 +131,8 @@ func TestIdentity(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestRequestsAreTheirOwners: the id of a request names it among those of who sends it, so
-// that nobody is answered with another one's session.
+// TestRequestsAreTheirOwners: the id of a request names it among those of its sender, so
+// that no client is answered with another one's session.
 func TestRequestsAreTheirOwners(t *testing.T) {
 	b, l := newBureau(t), loopback(t)
 	serveMember(t, l, func(c *server.Config) { c.TLS = b.server("m1") })
@@ -151,7 +151,7 @@ func TestRequestsAreTheirOwners(t *testing.T) {
 	}
 }
 
-// TestRefusals: whoever does not come in hears why, and what to do.
+// TestRefusals: a client that is not let in hears why, and what to do.
 func TestRefusals(t *testing.T) {
 	b := newBureau(t)
 	secure, plain := loopback(t), loopback(t)

@@ -27,7 +27,7 @@ type session struct {
 	// unknown has the addresses whose members say that they do not know the session.
 	unknown map[wire.Address]bool
 
-	// deadline is when the session ends. Negative, it is over: whoever reads a
+	// deadline is when the session ends. Negative, it is over: the first reader of a
 	// clock that has passed it makes it so, and nothing makes it positive again.
 	deadline atomic.Int64
 }

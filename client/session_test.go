@@ -342,8 +342,8 @@ func TestUnknownSession(t *testing.T) {
 }
 
 // TestMemberServesNoLonger: a member that says that another one may serve has ended nothing. What is held goes on there, what
-// waits is asked for again under its number, and so is what was under way; where nobody takes the session it
-// lasts until its deadline.
+// waits is asked for again under its number, and so is what was under way; where no member takes the session
+// it lasts until its deadline.
 func TestMemberServesNoLonger(t *testing.T) {
 	goodbye := wire.ToStatus(fmt.Errorf("%w: this member is leaving; another may serve", holdfast.ErrUnavailable))
 	one, two := newFake(t), newFake(t)

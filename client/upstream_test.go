@@ -108,7 +108,7 @@ func (k *kept) lockOfASessionThatHasEnded() {
 	}
 }
 
-// unlockOfWhatIsNotHeld says so, and takes the name from nobody.
+// unlockOfWhatIsNotHeld says so, and takes the name from no holder.
 func (k *kept) unlockOfWhatIsNotHeld() {
 	first, second := dial(k.T, k.all[0]), dial(k.T, k.all[1])
 	one := lock(k.T, first, "unlocked")
@@ -150,7 +150,7 @@ func (k *kept) sessionThatIsNamed() {
 }
 
 // sessionWithATTL lives for that, and one that asks for none for what the members have configured. A member promises what was
-// asked for, whatever its lease is.
+// asked for, regardless of its lease.
 func (k *kept) sessionWithATTL() {
 	asked, other := dial(k.T, k.all[0], client.TTL(15*time.Second)), dial(k.T, k.all[1])
 	if ttl := other.TTL(); ttl != 10*time.Second {
