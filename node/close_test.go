@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/node"
 )
 
-// TestCloseEndsEverything: locks and waits of all sessions of the process, whoever
-// opened them, and whoever waits for the member to be ready.
+// TestCloseEndsEverything: locks and waits of all sessions of the process, whichever
+// session opened them, and all that wait for the member to be ready.
 func TestCloseEndsEverything(t *testing.T) {
 	ctx := context.Background()
 	n := life(t, node.Config{Spaces: []node.Space{{Name: "billing"}}})
@@ -76,7 +76,7 @@ func TestCloseWakesWaitReady(t *testing.T) {
 	})
 }
 
-// TestSessionCloseReleases: its locks go to whoever waits, other sessions stay.
+// TestSessionCloseReleases: its locks go to the next waiters, other sessions stay.
 func TestSessionCloseReleases(t *testing.T) {
 	ctx := context.Background()
 	n := start(t, node.Config{})
@@ -139,7 +139,7 @@ func TestBreakCrossesClose(t *testing.T) {
 		var group sync.WaitGroup
 		group.Go(func() {
 			if err := n.Break(ctx, "", "x", "stuck"); err != nil && !errors.Is(err, holdfast.ErrNotHeld) {
-				// Broken is whoever holds the name: the one before or the next.
+				// The holder that is broken is the one before or the next.
 				t.Error(err)
 			}
 		})
@@ -159,7 +159,7 @@ func TestBreakCrossesClose(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// What was broken is released by whoever held it, at the latest when that closes.
+	// What was broken is released by its holder, at the latest when that closes.
 	give(t, take(t, n, "x"))
 	free(t, n)
 }

@@ -288,7 +288,7 @@ func TestDrainWaitsForHolders(t *testing.T) {
 	give(t, granted(t, waiting))
 }
 
-// TestGuestsHold, grant nothing, and need nobody's permission to come and go.
+// TestGuestsHold, grant nothing, and need no member's permission to come and go.
 func TestGuestsHold(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
@@ -344,7 +344,7 @@ func TestDisagreementIsRefused(t *testing.T) {
 	}
 }
 
-// TestClosedWhileAlone: a member that finds nobody ends all the same.
+// TestClosedWhileAlone: a member that finds no other member ends all the same.
 func TestClosedWhileAlone(t *testing.T) {
 	folder := t.TempDir()
 	self := "unix://" + filepath.Join(folder, "a")

@@ -39,8 +39,8 @@ type Config struct {
 	// Address is where other members and clients reach this one: HOST:PORT, or
 	// unix:///PATH. Zero means nowhere for a member alone, and Listen in a cluster.
 	Address string
-	// HTTP is where the member serves people; it is told to whoever asks any member.
-	// Zero means nowhere.
+	// HTTP is where the member serves people; every member tells it when asked. Zero
+	// means nowhere.
 	HTTP string
 	// Join are the addresses of the cluster's founders; this member's own may stand
 	// among them. Zero means a member alone, which guests may join.
@@ -88,7 +88,7 @@ type Config struct {
 	State string
 	// Trace is the file to which all that the member's machines take and do is recorded, to
 	// be replayed by `holdfast sim replay`; see package recording for what is in it. It is
-	// appended to, and nobody but its owner can read it. Zero means that nothing is recorded.
+	// appended to, and only its owner can read it. Zero means that nothing is recorded.
 	Trace string
 	// TraceSize is how large that file may grow, in bytes: then the recording ends, and the
 	// member goes on. Zero means 1 GiB.
@@ -133,20 +133,20 @@ type Space struct {
 	Preempt   bool   // the highest id coordinates, as published; zero means seniority
 	// Placement, of protocol grantor alone, lets grantorship move by itself to the member that
 	// locks most: it is the window in which the grantor counts, from 1 s to 1 h. Zero means
-	// that it moves only where somebody asks for that.
+	// that it moves only on request.
 	Placement time.Duration
 	// HoldOn, of protocol grantor alone, is how long a member keeps a grant that its clients
 	// use no more, from 1 s to 1 h. Zero means that it keeps none.
 	HoldOn time.Duration
 	// Capacity, of protocol permission alone, is how many members may use a name at once: every
 	// lock is asked for with Slots(1, Capacity) then. At most holdfast.MaxCapacity. Zero means
-	// that a lock is whatever it is asked for.
+	// that each request says what kind of lock it asks for.
 	Capacity int
 	// Defer, of protocol permission alone, says that a member that cannot give its permission
 	// yet says so at once, for one more message.
 	Defer bool
 	// Retain, of protocol permission alone, says that a member keeps the permissions that it
-	// was given for an exclusive lock until somebody else asks for the name.
+	// was given for an exclusive lock until another member asks for the name.
 	Retain bool
 	// Published, of protocol bakery alone, says that leaders tell each other the steps of a lock
 	// one by one, as snaplock does: 20 messages, where 8 are enough.
@@ -165,8 +165,8 @@ type Space struct {
 	// go on without its vote: consensus.LeastAutopilot at least, or consensus.NoAutopilot for never. Zero means
 	// consensus.DefaultAutopilot.
 	Autopilot time.Duration
-	// Store, of protocol claim alone, is where the claims are written. Whoever has opened it
-	// closes it, after the Node. Required there.
+	// Store, of protocol claim alone, is where the claims are written. The program that has
+	// opened it closes it, after the Node. Required there.
 	Store storage.Store
 	// Claim, of protocol claim alone, is how. Zero fields mean the defaults that they name; an
 	// empty RID is drawn, and an empty Group is the space's name.
@@ -284,9 +284,9 @@ func (c *Config) checkSpaces() error {
 	return nil
 }
 
-// checkClaims judges what protocol claim has, and puts in what is not given: a rid that is nobody
-// else's, and a group. Two spaces that share claims would have two mediators, which do not know of each
-// other.
+// checkClaims judges what protocol claim has, and puts in what is not given: a rid that no other
+// process has, and a group. Two spaces that share claims would have two mediators, which do not know of
+// each other.
 func (s *Space) checkClaims(drift float64, others []Space, rid func() string) error {
 	if s.Protocol != "claim" {
 		if s.Store != nil || s.Claim != (claim.Options{}) {
@@ -323,8 +323,8 @@ func (s *Space) checkClaims(drift float64, others []Space, rid func() string) er
 }
 
 // drawRID makes a name for this process in its claims: where it runs, for people, and a part that
-// nobody else draws. A process that starts again, or has several members, has another one each
-// time.
+// no other process draws. A process that starts again, or has several members, has another one
+// each time.
 func drawRID() string {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
@@ -342,7 +342,7 @@ func drawRID() string {
 // mostRID is how long a rid may be that is given: what makes it this life's is added.
 const mostRID = 96
 
-// nonce is what nobody else draws.
+// nonce is a text that no other process draws.
 func nonce() string {
 	var drawn [9]byte
 	rand.Read(drawn[:]) // never fails: crypto/rand ends the process instead

@@ -82,8 +82,8 @@ func space(name string) node.Space {
 	return node.Space{Name: name, Protocol: "central", Partition: "primary"}
 }
 
-// TestSpacesInOrder: the default space first, the others by name, whatever order they
-// were given in; the caller's slice stays as it was.
+// TestSpacesInOrder: the default space first, the others by name, regardless of the
+// order that they were given in; the caller's slice stays as it was.
 func TestSpacesInOrder(t *testing.T) {
 	given := []node.Space{{Name: "zoo"}, {Name: "Alpha"}, {Name: "default"}, {Name: "a.b"}}
 	n := start(t, node.Config{Spaces: given})

@@ -70,9 +70,9 @@ func published() []node.Space {
 }
 
 // TestConformanceElsewhere: the same through a member that another one decides for. The
-// lease is long enough for a busy machine: whoever loses it loses what it holds. So is the
-// patience: of a wait that is over while no answer has come for four times as long, nobody
-// can say more than that the authority is not available.
+// lease is long enough for a busy machine: a member that loses it loses what it holds. So
+// is the patience: if a wait is over and no answer has come for four times as long, no
+// member can say more than that the authority is not available.
 func TestConformanceElsewhere(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()

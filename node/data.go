@@ -41,7 +41,7 @@ type data struct {
 }
 
 // firstCell draws the ids of a member that has none, and writes them down before anything is kept in their name:
-// a crash between the two must not leave a folder that is nobody's.
+// a crash between the two must not leave a folder that belongs to no member.
 func (n *Node) firstCell() (membership.Cell, error) {
 	var drawn membership.Cell
 	if n.config.Data == "" {

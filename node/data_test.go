@@ -137,7 +137,7 @@ func refuses(t *testing.T, c node.Config, parts ...string) error {
 	return err
 }
 
-// TestDataRefused: whoever must not have a folder does not get it, and hears why.
+// TestDataRefused: a member that must not have a folder does not get it, and hears why.
 func TestDataRefused(t *testing.T) {
 	t.Parallel()
 	c := keepingData(t.TempDir())
@@ -286,8 +286,8 @@ func TestDataFails(t *testing.T) {
 	shut(t, n)
 }
 
-// TestDataSlow: while a member's disk takes its time nobody is granted what is not written, though its holder has given it up; when
-// it is, the next one is. What was held all the while is held.
+// TestDataSlow: while a member's disk takes its time no client is granted what is not written, though its holder has given it up;
+// when it is, the next one is. What was held all the while is held.
 func TestDataSlow(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()

@@ -46,7 +46,7 @@ func OnDisk(c Config, disk vfs.FS) Config {
 // Rumoured returns the addresses of the members that are said to be there.
 func Rumoured(n *Node) []string { return n.rumours.Members() }
 
-// Crash ends a member as a kill does: nobody is told.
+// Crash ends a member as a kill does: no other member is told.
 func Crash(n *Node) error {
 	n.closing.Do(func() {
 		n.closeSessions()

@@ -48,7 +48,7 @@ func (s *localSession) ExtendLock(ctx context.Context, l *holdfast.Lock, hold ti
 	case d := <-line:
 		finish(d)
 	default:
-		// Whoever asked may go before another member has answered; what it answers acts
+		// The caller may go before another member has answered; what it answers acts
 		// here all the same.
 		go func() { finish(s.hear(line)) }()
 	}

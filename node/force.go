@@ -16,9 +16,9 @@ import (
 // grants after what anybody may have been promised before has run out. The code in
 // Confirm is that of PlanForce: the view is not forced unless what that told still
 // holds. If the founders that are not named are alive with a quorum of their own, two
-// may hold one lock; nobody but the caller can know that. What was done, by whom and
-// why, is in the log of every member that takes part or learns of it, and Forced tells it
-// there.
+// may hold one lock; only the caller can know whether they are. What was done, by whose
+// order and why, is in the log of every member that takes part or learns of it, and Forced
+// tells it there.
 //
 // The error is as those of PlanForce; an ErrConflict for a code that does not fit; or an
 // ErrUnavailable where a named member did not answer: then the view is as it was, unless
@@ -59,9 +59,9 @@ func (n *Node) Force(ctx context.Context, order wire.ForceView) (*wire.ForcedVie
 	return forced, nil
 }
 
-// noteOrder takes up that a view was forced through another member: whoever takes part in
-// it, or is left out and learns of it, has it in the log, and Forced tells it. It runs
-// under the driver's mutex.
+// noteOrder takes up that a view was forced through another member: a member that takes
+// part in it, or is left out and learns of it, has it in the log, and Forced tells it. It
+// runs under the driver's mutex.
 func (n *Node) noteOrder(note membership.Ordered) {
 	if note.Here {
 		return // Force says so, when it is done

@@ -72,8 +72,8 @@ func (n *Node) plan(now protocol.Time, self *membership.Self, named []string) *w
 	return plan
 }
 
-// forcedWait is how long a forced view waits before its first grant: until whatever
-// anybody may have been promised under an earlier one has run out.
+// forcedWait is how long a forced view waits before its first grant: until all that any
+// client may have been promised under an earlier one has run out.
 func (n *Node) forcedWait(self *membership.Self) time.Duration {
 	lease := n.config.Lease + time.Duration(float64(n.config.Lease)*n.config.Drift)
 	return lease + self.Cell.Pledges.Most().Span()

@@ -31,7 +31,7 @@ func (c *cluster) crash(t *testing.T, members ...int) {
 	}
 }
 
-// plan asks until the quorum is known to be lost: nobody tells when that is.
+// plan asks until the quorum is known to be lost, because no event reports that.
 func plan(t *testing.T, n *node.Node, members ...string) *wire.ForcePlan {
 	t.Helper()
 	ctx := bounded(t)

@@ -85,7 +85,7 @@ func TestGrantorshipMoves(t *testing.T) {
 
 // TestGrantorLeavesInGoodOrder: it hands its table over first, whether it is the elder as
 // well or not. So the others, who wait for what its clients hold, are granted under the same
-// reign, by the count that goes on, and nobody has to recover.
+// reign, by the count that goes on, and no member has to recover.
 func TestGrantorLeavesInGoodOrder(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
@@ -112,7 +112,8 @@ func TestGrantorLeavesInGoodOrder(t *testing.T) {
 	}
 }
 
-// awaitOther asks a member until another one than that grants: nobody tells when it is so.
+// awaitOther asks a member until another one than that grants, because no event reports
+// that.
 func awaitOther(t *testing.T, n *node.Node, than protocol.ID) {
 	t.Helper()
 	ctx := bounded(t)

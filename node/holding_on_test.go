@@ -39,7 +39,7 @@ func holders(tb testing.TB) (elsewhere holdfast.Locker, grantor *node.Node, sent
 }
 
 // TestHoldingOn: what a member holds on to its clients lock without a message, under tokens
-// that rise; and whoever else asks gets it at once, with a higher one.
+// that rise; and another member that asks gets it at once, with a higher one.
 func TestHoldingOn(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()

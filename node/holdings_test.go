@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestHoldingsAreAMap compares the table with a map, whatever numbers requests have.
+// TestHoldingsAreAMap compares the table with a map, for any numbers of requests.
 func TestHoldingsAreAMap(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var table holdings

@@ -23,7 +23,7 @@ type stranger struct {
 	stream grpc.BidiStreamingClient[api.MemberFrame, api.MemberReceipt]
 }
 
-// knock opens a stream as a member that nobody knows.
+// knock opens a stream as a member that no other member knows.
 func knock(t *testing.T, address string, id uint64) *stranger {
 	t.Helper()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -86,8 +86,9 @@ func messages(t *testing.T) (all [][]byte) {
 	return all
 }
 
-// TestMessagesOfStrangers: who is in no view may send whatever members send, in any
-// order and to any space, again and again; nothing is lost or granted by it.
+// TestMessagesOfStrangers: a process that is in no view may send any message of
+// members, in any order and to any space, again and again; nothing is lost or granted
+// by it.
 func TestMessagesOfStrangers(t *testing.T) {
 	c := startCluster(t, 1, func(config *node.Config) { config.Expect = 1 })
 	n := c.nodes[0]
@@ -119,7 +120,7 @@ func TestMessagesOfStrangers(t *testing.T) {
 	}
 }
 
-// TestPacketsOfStrangers: garbage for the gossip harms nobody.
+// TestPacketsOfStrangers: garbage for the gossip harms no member.
 func TestPacketsOfStrangers(t *testing.T) {
 	c := startCluster(t, 1, func(config *node.Config) { config.Expect = 1 })
 	held := take(t, c.nodes[0], "orders/42")

@@ -91,7 +91,7 @@ func (m *leased) Step(now protocol.Time, ev protocol.Event, out *protocol.Effect
 	for _, o := range m.outsiders {
 		o.is.Store(o.space.Outsider())
 	}
-	// What is not confirmed yet ends first, and nobody here can tell which that is.
+	// What is not confirmed yet ends first, and this member cannot tell which that is.
 	if m.lease != nil && m.lease.Carried != m.told {
 		m.told = m.lease.Carried
 		m.ends.Store(int64(m.told))

@@ -12,11 +12,12 @@ import (
 	"github.com/holdfast-locks/holdfast/session"
 )
 
-// Leave leaves the cluster in good order, and waits for it. Whoever holds something
-// through this member is told to stop; when all have, or can believe no longer that they
-// hold anything, no view has this member any more and nobody has to wait for it: neither
-// the others, nor its next start. Until ctx ends, that is; whoever holds something then
-// is waited for by others. Nothing new is taken from now on. Close comes after it.
+// Leave leaves the cluster in good order, and waits for it. Clients that hold something
+// through this member are told to stop. When all have, or can believe no longer that
+// they hold anything, no view has this member any more and no member has to wait for it:
+// neither the others, nor its next start. That is so until ctx ends; the others wait for
+// clients that hold something then. Nothing new is taken from now on. Close comes after
+// it.
 //
 // Where all spaces have protocol consensus no client of another process is told to stop: they go on elsewhere with
 // what they hold, as soon as others lead what this member has led.
@@ -107,8 +108,8 @@ func (n *Node) depart(ctx context.Context, how any) error {
 	return reply.Result.(*membership.Left).Err
 }
 
-// release stops what was begun, and gives the folder back. Whoever waits to hear of the
-// member is woken, to find it closed.
+// release stops what was begun, and gives the folder back. Callers that wait to hear of
+// the member are woken, to find it closed.
 func (n *Node) release() error {
 	var err error
 	n.endAsking()

@@ -62,7 +62,7 @@ func (s *localSession) number() uint64 { return run.OwnCalls | s.last.Add(1) }
 // wait is a call that waits for its grant.
 type wait struct {
 	decided chan lock.Decision // buffered: exactly one final decision comes
-	queued  chan int           // buffered: gets the position, once it is known; nil where nobody wants it
+	queued  chan int           // buffered: gets the position, once it is known; nil where no caller wants it
 }
 
 var _ holdfast.Backing = (*localSession)(nil)
@@ -215,7 +215,7 @@ func (s *localSession) guardEnd(d *deadline) {
 // onEnd ends what a deadline does not cover any more, if it was not moved.
 func (s *localSession) onEnd(d *deadline) {
 	if d.next() <= s.Now() {
-		// Whatever the machine does about it comes first: it knows why.
+		// What the machine does about it comes first: it knows why.
 		s.driver.Step(protocol.Event{Kind: protocol.Tick})
 		for _, h := range s.takeEnded() {
 			s.acknowledge(h)
@@ -272,7 +272,7 @@ func after(t, d time.Duration) time.Duration {
 }
 
 // close ends the session: waits end with ErrClosed, locks are released. That is done
-// when it returns, whoever called it first.
+// when it returns, even if another call came first.
 func (s *localSession) close() (err error) {
 	s.closing.Do(func() {
 		s.end()
@@ -288,7 +288,7 @@ func (s *localSession) end() {
 	waiting, held := s.waiting, s.held
 	s.waiting, s.held = map[uint64]*wait{}, holdings{}
 	s.mu.Unlock()
-	// Ended here before it is released there, so that nobody believes in a lock that
+	// Ended here before it is released there, so that no caller believes in a lock that
 	// another may have.
 	for _, h := range held.all() {
 		h.lock.End(holdfast.ErrClosed)

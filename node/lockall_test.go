@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/node"
 )
 
-// all calls LockAll and returns what it returned, once the request for the name that
-// somebody holds is queued.
+// all calls LockAll and returns what it returned, once the request for the name that is
+// held is queued.
 func all(t *testing.T, n *node.Node, names []string, options ...holdfast.Option) <-chan error {
 	t.Helper()
 	result, queued := make(chan error, 1), make(chan struct{}, len(names))

@@ -55,7 +55,7 @@ type Node struct {
 	asking    asking      // of the members of Join, for their definitions
 	recalled  atomic.Bool // it began with definitions that it remembered, and no member has confirmed them
 	departing atomic.Bool
-	alone     atomic.Bool  // it has asked to leave, and nobody has agreed in time
+	alone     atomic.Bool  // it has asked to leave, and no member has agreed in time
 	ends      atomic.Int64 // when the lease does, on the member's clock
 	hearing   sync.WaitGroup
 	roll      roll
@@ -231,7 +231,7 @@ func (n *Node) closeCell() error {
 	return n.folder.Close()
 }
 
-// secretRand is a source that nobody can guess.
+// secretRand is a source that cannot be guessed.
 func secretRand() *mathrand.Rand {
 	var seed [32]byte
 	rand.Read(seed[:]) // never fails: crypto/rand ends the process instead
@@ -257,7 +257,7 @@ func (n *Node) heed(_ protocol.Time, effects *protocol.Effects) {
 		case *membership.Unfit:
 			n.logger.Error("this member cannot take part", "error", fact.Err)
 			n.change(func() { n.unfit = n.outdated(fact.Err) })
-			n.alone.Store(true) // whoever it would take leave of does not have it
+			n.alone.Store(true) // the members that it would take leave of do not have it
 		}
 	}
 	for _, note := range effects.Notes {
@@ -430,7 +430,7 @@ func (n *Node) Break(ctx context.Context, space, name, reason string) error {
 	return nil
 }
 
-// Driver returns the member's driver, for whoever serves its clients.
+// Driver returns the member's driver, for a server of its clients.
 func (n *Node) Driver() *run.Driver { return n.driver }
 
 // Spaces returns the lockspaces, the default first: the one at index i is at port i+1.

@@ -41,7 +41,7 @@ func (n *Node) introduce() transport.Identity {
 	}
 }
 
-// listen serves other members, and nobody else.
+// listen serves other members, and no clients.
 func (n *Node) listen() error {
 	network, place := "tcp", n.config.Listen
 	if path, unix := strings.CutPrefix(place, "unix://"); unix {
@@ -131,7 +131,7 @@ func (n *Node) observer() func(protocol.Time, *protocol.Effects) {
 	}
 	n.events = events.NewSource(names)
 	if n.transport == nil {
-		return n.config.Observe // there is nobody to tell
+		return n.config.Observe // there is no other member to tell
 	}
 	return func(now protocol.Time, effects *protocol.Effects) {
 		n.events.Observe(effects)

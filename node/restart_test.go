@@ -78,7 +78,7 @@ func crash(t *testing.T, c node.Config) string {
 	return folder
 }
 
-// TestRestart: whatever way a life ends, tokens go on rising, the ids stay, and the
+// TestRestart: whichever way a life ends, tokens go on rising, the ids stay, and the
 // incarnation counts the lives (P2, membership.md §2).
 func TestRestart(t *testing.T) {
 	c := node.Config{State: filepath.Join(t.TempDir(), "state")}
@@ -209,7 +209,7 @@ func TestUncleanRestartWaits(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := node.Config{State: t.TempDir(), Serves: true, Clock: clock.NewManual()}
 			n := life(t, c)
-			serves(t, n) // nobody was ever promised anything
+			serves(t, n) // no client was ever promised anything
 			leaveHolding(t, n, openClient(t, n, tt.ttl))
 			crashed := crash(t, c)
 			shut(t, n) // in good order, but the client still believes
@@ -221,7 +221,7 @@ func TestUncleanRestartWaits(t *testing.T) {
 				again := crash(t, c)
 				stops(t, n, manual, tt.wait)
 				shut(t, n)
-				// Whoever crashes while it waits has to wait once more.
+				// A member that crashes while it waits has to wait once more.
 				manual = clock.NewManual()
 				second := node.Config{State: again, Serves: true, Clock: manual}
 				n = life(t, second)
@@ -250,7 +250,8 @@ func TestLeaseAndDriftOfTheWait(t *testing.T) {
 	stops(t, n, manual, 2500*time.Millisecond)
 }
 
-// TestWithoutACellServesLate: whoever remembers nothing may have promised anything (V16).
+// TestWithoutACellServesLate: a member that remembers nothing may have promised anything
+// (V16).
 func TestWithoutACellServesLate(t *testing.T) {
 	for range 2 {
 		manual := clock.NewManual()

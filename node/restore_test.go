@@ -54,8 +54,8 @@ func saveSpace(t *testing.T, n *node.Node, port protocol.Port, h snapshot.Header
 }
 
 // TestRestore: what was saved begins as a cluster of its own, in which tokens are higher than those given before, also
-// than those given after the snapshot was saved, and in which nobody holds anything; from a clock that was set back it
-// does not begin without a word.
+// than those given after the snapshot was saved, and in which no client holds anything; from a clock that was set back
+// it does not begin without a word.
 func TestRestore(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()

@@ -59,7 +59,7 @@ type slowNetwork struct {
 
 	mu      sync.Mutex
 	letters map[string]int // by their kinds
-	slow    [2]protocol.ID // from whom to whom
+	slow    [2]protocol.ID // the sender and the receiver
 	held    int
 	changed chan struct{} // closed and replaced when a letter was counted
 }

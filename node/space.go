@@ -21,8 +21,8 @@ func (n *Node) newOperator() (*operator.Operator, error) {
 // returns when that serves, or ctx ends: then it may be done nevertheless. What is held and
 // waited for stays as it is. The error is an ErrUnsupported where the space's protocol hands
 // nothing over; an ErrConflict where the view has no such member, or that has the space
-// closed, or another was made the authority meanwhile; an ErrUnavailable where nobody decides;
-// an ErrSpace.
+// closed, or another was made the authority meanwhile; an ErrUnavailable where no member
+// decides; an ErrSpace.
 func (n *Node) Transfer(ctx context.Context, space, member string) error {
 	_, err := n.operator.Transfer(ctx, space, member)
 	return ofSpace("transfer", space, err)
@@ -34,17 +34,17 @@ func (n *Node) BecomeGrantor(ctx context.Context, space string) error {
 	return n.Transfer(ctx, space, n.Name())
 }
 
-// Reform changes what a member is in a space of protocol consensus, and returns when it is so in all shards, or ctx ends:
-// then it may be done nevertheless. A member is made a learner first, which gets all that was decided, and a voter when
-// it has that; who is made an outsider may be switched off. It is given by its name or address, and one that votes and is not in
-// the view any more by those it had, or its id. The error is an ErrUnsupported in other protocols; an ErrConflict where
-// something stands against it, as that the last voter would go, or too few of those who vote then are heard; an
-// ErrUnavailable where nobody could say in time; an ErrSpace.
+// Reform changes what a member is in a space of protocol consensus, and returns when it is so in all shards, or ctx ends: then
+// it may be done nevertheless. A member is made a learner first, which gets all that was decided, and a voter when it has that;
+// an outsider may be switched off. The member is given by its name or address, and one that votes and is not in the view any
+// more by those it had, or its id. The error is an ErrUnsupported in other protocols; an ErrConflict where something stands
+// against it, as that the last voter would go, or too few of the remaining voters are heard; an ErrUnavailable where no member
+// could say in time; an ErrSpace.
 func (n *Node) Reform(ctx context.Context, space, member string, as protocol.Role) error {
 	return ofSpace("reform", space, n.operator.Reform(ctx, space, member, as))
 }
 
-// Shards tells who votes in a space of protocol consensus, as this member knows it; nobody does in other protocols. The
+// Shards lists the voters of a space of protocol consensus, as this member knows them; other protocols have none. The
 // error is an ErrUnavailable where this member was removed from the space, an ErrSpace, or the context's.
 func (n *Node) Shards(ctx context.Context, space string) (*protocol.Shards, error) {
 	shards, err := n.operator.Shards(ctx, space)
@@ -66,10 +66,10 @@ func (n *Node) Suspend(ctx context.Context, space, reason string) error {
 	return ofSpace("suspend", space, err)
 }
 
-// Resume lets a space grant again, whoever has suspended it: who holds the suspension is
-// told that it is broken, and grants go on when that has given it up. A space that is not
-// suspended is no error. The error is an ErrUnavailable where nobody decides, an ErrSpace, or
-// the context's.
+// Resume lets a space grant again, regardless of which member has suspended it: the holder of
+// the suspension is told that it is broken, and grants go on when that has given it up. A
+// space that is not suspended is no error. The error is an ErrUnavailable where no member
+// decides, an ErrSpace, or the context's.
 func (n *Node) Resume(ctx context.Context, space, reason string) error {
 	err := holdfast.CheckText("reason", reason)
 	if err == nil {

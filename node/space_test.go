@@ -69,7 +69,7 @@ func TestSuspendACluster(t *testing.T) {
 	lockOnce(t, b.Space("billing"))
 }
 
-// TestSuspensionEndsWithItsMember: whoever was asked for it holds it, and nobody else.
+// TestSuspensionEndsWithItsMember: the member that was asked for it holds it, and no other.
 func TestSuspensionEndsWithItsMember(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
@@ -143,7 +143,8 @@ func TestDeedsOfAMember(t *testing.T) {
 	}
 }
 
-// waitFor asks a member until the suspension at that port is so: nobody tells when it is.
+// waitFor asks a member until the suspension at that port is so, because no event reports
+// that.
 func waitFor(t *testing.T, n *node.Node, port protocol.Port, so func(*lock.Lock) bool) {
 	t.Helper()
 	ctx := bounded(t)

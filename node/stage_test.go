@@ -68,7 +68,7 @@ func give(t *testing.T, l *holdfast.Lock) {
 	}
 }
 
-// free checks that nobody holds or wants anything in the default space.
+// free checks that no session holds or wants anything in the default space.
 func free(t *testing.T, n *node.Node) {
 	t.Helper()
 	if c := condition(t, n); c.Locks != 0 || c.Waiters != 0 || c.Sessions != 0 {

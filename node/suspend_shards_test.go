@@ -42,7 +42,7 @@ func TestSuspendASpaceOfShards(t *testing.T) {
 	if err := a.Suspend(short, "jobs", "restore"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("while locks are held: %v", err)
 	}
-	give(t, take(t, b.Space("jobs"), "new/0")) // the suspension that was given up keeps nobody off
+	give(t, take(t, b.Space("jobs"), "new/0")) // the suspension that was given up keeps no client off
 	suspended := make(chan error)
 	go func() { suspended <- a.Suspend(ctx, "jobs", "restore") }()
 	port := portOf(t, last, "jobs")
@@ -89,7 +89,8 @@ func TestSuspendASpaceOfShards(t *testing.T) {
 	}
 }
 
-// awaitClosed waits until no shard grants anything new: nobody tells when a suspension has come to each.
+// awaitClosed waits until no shard grants anything new, because no event reports when a suspension has
+// come to each.
 func awaitClosed(t *testing.T, locks holdfast.Locker, names int) {
 	t.Helper()
 	ctx := bounded(t)
@@ -121,7 +122,8 @@ func portOf(t *testing.T, n *node.Node, space string) protocol.Port {
 	return 0
 }
 
-// TestSuspensionOfShardsEndsWithItsMember: whoever was asked for it holds it, in all shards.
+// TestSuspensionOfShardsEndsWithItsMember: the member that was asked for it holds it, in all
+// shards.
 func TestSuspensionOfShardsEndsWithItsMember(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
