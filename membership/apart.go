@@ -11,19 +11,18 @@ import (
 
 // Members that do not hear each other, though their coordinator hears both.
 //
-// Polls go between the coordinator and each member, so the view says nothing of the links
-// between the others. Most protocols need none of them. Where every member needs an answer of
-// every other one, two that do not hear each other are in each other's way for as long as that
-// lasts, and whoever waits for one of them waits as well. A machine above says so at the one that
-// waits (protocol.Unheard), its answers to polls tell the coordinator (PollAnswer.Unheard), and
-// what has stood for D costs one of the two its place: whoever is a party to most such pairs;
+// Polls go between the coordinator and each member, so the view says nothing of the links between
+// the others. Most protocols need none of them. Where every member needs an answer of every other
+// one, two that do not hear each other are in each other's way for as long as that lasts, and any
+// client that waits for one of them waits as well. A machine above says so at the one that waits
+// (protocol.Unheard), its answers to polls tell the coordinator (PollAnswer.Unheard), and a pair
+// that has stood for D costs one of the two its place: the one that is a party to most such pairs;
 // of several a guest before a founder, and the most junior. More than half of all founders stay,
-// or nobody goes: a view that nobody could succeed is worse than names that nobody gets.
+// or no member goes: a view that none could succeed is worse than names that no client gets.
 //
-// It is dropped as one that is lost: its lease is waited for. It asks for a place again, and gets
-// it when it has heard all those whom it was parted from (Join.Hears): each answers its
-// STATUS_POLL. A coordinator that was just elected does not know of earlier ones' pairs, and finds
-// out anew.
+// It is dropped as one that is lost: its lease is waited for. It asks for a place again, and gets it
+// when it has heard all the members that it was parted from (Join.Hears): each answers its STATUS_POLL.
+// A coordinator that was just elected does not know of earlier ones' pairs, and finds out anew.
 
 // apart is two members of which one does not hear the other, mostly.
 type apart struct {
@@ -31,10 +30,10 @@ type apart struct {
 	since    protocol.Time
 }
 
-// parted is a member that has lost its place, and one whom it must have heard to get another.
+// parted is a member that has lost its place, and one that it must have heard to get another.
 type parted struct{ id, from protocol.ID }
 
-// onUnheard takes whom a space at this member does not hear.
+// onUnheard takes the members that a space at this member does not hear.
 func (m *Machine) onUnheard(port protocol.Port, fact *protocol.Unheard) {
 	if len(fact.IDs) == 0 {
 		delete(m.unheard, port)
@@ -46,7 +45,7 @@ func (m *Machine) onUnheard(port protocol.Port, fact *protocol.Unheard) {
 	m.unheard[port] = fact.IDs
 }
 
-// notHeard lists whom any space at this member does not hear.
+// notHeard lists the members that any space at this member does not hear.
 func (m *Machine) notHeard() (ids []protocol.ID) {
 	//tidy:unordered they are put in order
 	for _, some := range m.unheard {
@@ -56,7 +55,7 @@ func (m *Machine) notHeard() (ids []protocol.ID) {
 	return slices.Compact(ids)
 }
 
-// part looks at who does not hear whom, and chooses who has to go for it.
+// part looks at which members do not hear which, and chooses those that have to go for it.
 func (m *Machine) part(now protocol.Time, out *protocol.Effects) {
 	r := m.reign
 	before := r.apart
@@ -68,7 +67,7 @@ func (m *Machine) part(now protocol.Time, out *protocol.Effects) {
 		}
 		for _, of := range t.unheard {
 			if of == m.self || r.view.Rank(of) < 0 {
-				continue // this member hears whom it polls, and the others are out already
+				continue // this member hears those that it polls, and the others are out already
 			}
 			pair := apart{member.ID, of, now}
 			if i := slices.IndexFunc(before, func(a apart) bool { return a.says == pair.says && a.of == pair.of }); i >= 0 {
@@ -126,7 +125,7 @@ func (m *Machine) spares(out []protocol.ID) bool {
 	return 2*(stay-1) > len(m.rules.Founders)
 }
 
-// partedFrom lists the members whom one has not heard for a time, or who have not heard it.
+// partedFrom lists the members that one has not heard for a time, or that have not heard it.
 func (r *reign) partedFrom(now, lease protocol.Time, id protocol.ID) (from []protocol.ID) {
 	for _, pair := range r.apart {
 		switch {
@@ -140,7 +139,8 @@ func (r *reign) partedFrom(now, lease protocol.Time, id protocol.ID) (from []pro
 	return from
 }
 
-// partWith notes whom those must have heard who have lost their places with the present view.
+// partWith notes which members those must have heard that have lost their places with the
+// present view.
 func (m *Machine) partWith(now protocol.Time) {
 	r := m.reign
 	for _, id := range r.outcasts {
@@ -162,7 +162,7 @@ func (m *Machine) partWith(now protocol.Time) {
 // maxParted is how many parted members a coordinator remembers, by pairs.
 const maxParted = 1000
 
-// stillParted returns a member of the view whom a newcomer was parted from and has not heard
+// stillParted returns a member of the view that a newcomer was parted from and has not heard
 // since; where there is none the newcomer is parted no more.
 func (r *reign) stillParted(j *Join) (name string, is bool) {
 	for _, at := range r.parted {
@@ -174,7 +174,7 @@ func (r *reign) stillParted(j *Join) (name string, is bool) {
 	return "", false
 }
 
-// onPutOff: this member gets no place before it has heard somebody.
+// onPutOff: this member gets no place before it has heard another one.
 func (m *Machine) onPutOff(p PutOff) {
 	if m.reign == nil && p.Tenure == m.lease.Tenure {
 		m.putOff = p.Unheard

@@ -12,10 +12,10 @@ import (
 type (
 	// Leave asks to leave the view in good order, and for the last word before the
 	// process ends: the answer, *Left, comes when no view has this member any more and
-	// the cell says what is promised to clients now. With nothing promised, nobody
+	// the cell says what is promised to clients now. With nothing promised, no member
 	// waits for it, and its next start need not wait; so the desk ends the sessions that
 	// hold nothing first. A member that leaves grants and takes nothing more. Without a
-	// quorum the answer does not come: whoever asks must have a limit of his own.
+	// quorum the answer does not come: the caller must have a limit of its own.
 	Leave struct {
 		// Empty says that the spaces hold nothing for this member any more, not even for
 		// the process itself. It is believed only if no session is promised anything

@@ -17,7 +17,7 @@ type Cell struct {
 	ID          protocol.ID    // names the member
 	Incarnation uint64         // counts starts
 	Promised    uint64         // highest epoch counter promised or begun
-	Candidate   protocol.ID    // to whom it was promised
+	Candidate   protocol.ID    // the candidate that it was promised to
 	Floor       uint64         // highest reign known to have begun: every later one is above it
 	Owed        protocol.Reach // how far beyond its lease clients of earlier tenures may believe
 	Clean       bool           // nothing is promised to any client
@@ -227,7 +227,7 @@ func DecodeCell(b []byte) (Cell, error) {
 }
 
 // owed reads how far clients believe, and the flags. Version 2 knew one length for the clients of
-// all members: nobody's in particular, so everybody waits for it once.
+// all members: no member's in particular, so every member waits for it once.
 func (r *reader) owed(c *Cell, second bool) byte {
 	if !second {
 		c.Owed = protocol.Reach(r.take(1)[0])

@@ -78,9 +78,9 @@ func restart(t *testing.T, c membership.Cell) {
 	}
 }
 
-// FuzzDamagedCell: whatever a disk does to a cell (a part of another one in its place, an
-// end that is missing, bits that have changed), it is seen, or nothing is damaged: no
-// other promise is ever read.
+// FuzzDamagedCell: anything that a disk does to a cell (a part of another one in its
+// place, an end that is missing, bits that have changed), is seen, or nothing is damaged:
+// no other promise is ever read.
 func FuzzDamagedCell(f *testing.F) {
 	f.Add(uint16(0), uint16(0), []byte{}, uint8(0))
 	f.Add(uint16(40), uint16(8), []byte{1}, uint8(0))

@@ -260,8 +260,8 @@ func (m *Machine) propose(now protocol.Time, next *election.View, out *protocol.
 	}
 }
 
-// join asks whoever coordinates for a place. Who cannot write could not accept the view that has
-// it, and would lose the place again.
+// join asks the coordinator for a place. A member that cannot write could not accept the view
+// that has it, and would lose the place again.
 func (m *Machine) join(now protocol.Time, address string, out *protocol.Effects) {
 	if address == "" || address == m.config.Address || m.exit != nil || m.blocked(now) {
 		return
@@ -275,7 +275,7 @@ func (m *Machine) join(now protocol.Time, address string, out *protocol.Effects)
 	out.SendTo(address, j)
 }
 
-// onJoin considers a place for whoever asks. There is no reorganization: grants go on.
+// onJoin considers a place for the member that asks. There is no reorganization: grants go on.
 func (m *Machine) onJoin(now protocol.Time, from protocol.ID, j Join, out *protocol.Effects) {
 	r := m.reign
 	m.seen = max(m.seen, j.Promised.Counter)
@@ -312,7 +312,7 @@ func (m *Machine) onJoin(now protocol.Time, from protocol.ID, j Join, out *proto
 	}
 }
 
-// maxJoins bounds who may wait for a place; whoever finds no room asks again.
+// maxJoins bounds how many members may wait for a place; one that finds no room asks again.
 const maxJoins = 1000
 
 // disagree says what the member cannot be admitted for, with both values.
@@ -395,9 +395,10 @@ func (m *Machine) onUnwelcome(u Unwelcome, out *protocol.Effects) {
 	m.refuse(fmt.Errorf("membership: the cluster refuses this member: %s is %q there and %q here; give both the same", u.What, u.Ours, u.Yours), out)
 }
 
-// onDropped: the tenure is over, whatever is left of its lease. Where another epoch
-// was promised meanwhile, what is left of that runs out by itself; a tenure without a
-// lease has nothing that could, and ends whoever says so: nobody would admit it again.
+// onDropped: the tenure is over, regardless of what is left of its lease. Where
+// another epoch was promised meanwhile, what is left of that runs out by itself; a
+// tenure without a lease has nothing that could, and ends regardless of which member
+// says so: none would admit it again.
 func (m *Machine) onDropped(now protocol.Time, d Dropped, out *protocol.Effects) {
 	m.seen = max(m.seen, d.Epoch.Counter)
 	if m.reign != nil || d.Tenure != m.lease.Tenure || m.leased && !m.follows(d.Epoch) {

@@ -58,8 +58,8 @@ type word struct {
 	accepted *election.View
 }
 
-// hold holds a member to its word, whatever it has been through since. Whoever polls
-// has promised itself to the epoch of the poll.
+// hold holds a member to its word, regardless of what it has been through since. A
+// member that polls has promised itself to the epoch of the poll.
 func (n *net) hold(p *process, msg any) {
 	given := n.words[p.self]
 	if n.trusts {
@@ -102,10 +102,10 @@ func (n *net) holdPoll(p *process, given word, poll Poll) word {
 }
 
 // checkLease is what a member owes itself: it promises no more than its next life will
-// know of (membership.md §5); what has ended is never renewed, and what
-// nobody of the newest epoch knows is not renewed either (membership.md §3). Whoever had
-// a lease when it accepted a view of another epoch carries something until the
-// authority of that epoch has its report, whatever the machine says.
+// know of (membership.md §5); what has ended is never renewed, and what no member of the
+// newest epoch knows is not renewed either (membership.md §3). A member that had a lease
+// when it accepted a view of another epoch carries something until the authority of that
+// epoch has its report, regardless of what the machine says.
 func (n *net) checkLease(p *process) {
 	// A guest without a cell comes back as another: its old self is missed, and waited for.
 	another := p.site.forgets && !p.site.config.Founder
@@ -130,8 +130,8 @@ func (n *net) checkLease(p *process) {
 }
 
 // check is what membership promises to the protocols above, from the holders' side:
-// one authority at a time; each under a higher epoch; and while it acts, nobody
-// believes in what it does not know: neither a member nor a member's client.
+// one authority at a time; each under a higher epoch; and while it acts, no member
+// and no member's client believes in what it does not know.
 func (n *net) check() {
 	if n.found != "" {
 		return
@@ -224,8 +224,8 @@ func (n *net) checkMember(authority, p *process) {
 		// What it holds is known, and freed when it is over (membership.md §4).
 	case election.Less(authority.view.Epoch, accepted.Epoch):
 		// The authority is in its role until it hears of the next one's epoch. It knows
-		// what this member holds, which takes nothing more from it; and whoever acts under
-		// that epoch is another authority, which must not be (membership.md §7.5).
+		// what this member holds, which takes nothing more from it; and a member that acts
+		// under that epoch is another authority, which must not be (membership.md §7.5).
 	case accepted.Epoch != authority.view.Epoch:
 		n.fail("%s acts under %d, and %s follows %d", authority.site.name, authority.view.Epoch.Counter, p.site.name, accepted.Epoch.Counter)
 	case p.carries && p.local() < p.lease.Carried && (authority.epoch != accepted.Epoch.Counter || authority.reports[p.self] != own):
@@ -255,7 +255,7 @@ func (n *net) authority() *process {
 	return nil
 }
 
-// together reports whether somebody acts in a view of exactly these members, each
+// together reports whether a member acts in a view of exactly these members, each
 // leased under its place.
 func (n *net) together(names ...string) bool {
 	p := n.authority()
@@ -275,7 +275,7 @@ func (n *net) together(names ...string) bool {
 	return true
 }
 
-// gather waits until somebody leads exactly these members.
+// gather waits until a member leads exactly these members.
 func (n *net) gather(limit time.Duration, names ...string) *process {
 	n.t.Helper()
 	n.until(limit, fmt.Sprintf("everybody of %v in one view", names), func() bool { return n.together(names...) })

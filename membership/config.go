@@ -30,8 +30,8 @@ type Config struct {
 	// (Priority, Name) is the most senior. Zero is the most senior.
 	Priority int
 	// Preempt lets the highest id coordinate, as published, even where a healthy
-	// coordinator has to give way. Zero means that seniority decides, and that nobody
-	// gives way while it is well.
+	// coordinator has to give way. Zero means that seniority decides, and that no
+	// coordinator gives way while it is well.
 	Preempt bool
 	// Available is partition mode any: every side of a partition goes on alone, without
 	// a quorum and without waiting (membership.md §8). Zero means mode primary.
@@ -42,7 +42,7 @@ type Config struct {
 	Kept bool
 	Cell Cell
 	// Serves says that clients outside this process are served. A member that serves
-	// none and keeps no cell waits for nobody: its holders end with it.
+	// none and keeps no cell waits for no member: its holders end with it.
 	Serves bool
 	// Spaces is how many machines stand above this one: each confirms an epoch
 	// (protocol.Confirmed). Zero means that there is nothing to confirm.
@@ -132,7 +132,7 @@ func (c *Config) checkFounders() error {
 	return nil
 }
 
-// alone reports whether nobody else can ever have a vote.
+// alone reports whether no other member can ever have a vote.
 func (c *Config) alone() bool { return c.Founder && len(c.Founders) <= 1 }
 
 // poll is C, the interval of polls; silence is S, after which a coordinator is

@@ -153,7 +153,7 @@ func (c *conversation) tell(format string, args ...any) {
 	fmt.Fprintf(&c.said, "%8.3f %s\n", c.now.Seconds(), fmt.Sprintf(format, args...))
 }
 
-// hear writes down who says what to whom, where it is news.
+// hear writes down a message, its sender and its receiver, where it is news.
 func (c *conversation) hear(from, to *site, msg any) bool {
 	lost := slices.Contains(c.lost, strings.TrimPrefix(fmt.Sprintf("%T", msg), "membership."))
 	switch m := msg.(type) {
@@ -231,7 +231,7 @@ func (c *conversation) note(p *process, note protocol.Note) {
 	}
 }
 
-// unheard has a space at a member say whom it does not hear.
+// unheard has a space at a member say which members it does not hear.
 func (c *conversation) unheard(name string, others []string) {
 	fact := &protocol.Unheard{}
 	for _, other := range others {

@@ -7,12 +7,12 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// exclude says when the new authority may grant (membership.md §7.5). Whatever the
-// predecessor's coordinator has lent ends within D of the last promise; and what
-// clients were told by a tenure that is gone, within the reach of its own pledge after that:
-// the bound of what they were told has paid for the drift of their clocks. Both count here
-// from when the promise came, by a clock that may be the faster one. Nobody is waited for if
-// everybody has promised and nobody else was left to be waited for.
+// exclude says when the new authority may grant (membership.md §7.5). All that the
+// predecessor's coordinator has lent ends within D of the last promise; and what clients
+// were told by a tenure that is gone, within the reach of its own pledge after that: the
+// bound of what they were told has paid for the drift of their clocks. Both count here from
+// when the promise came, by a clock that may be the faster one. No member is waited for if
+// all have promised and no other was left to be waited for.
 func (m *Machine) exclude(now protocol.Time, r *reign, s *election.Succession, forced bool) {
 	waits, pred := s.Missing || forced, s.Predecessor
 	if m.config.Available || protocol.Mutated("exclusion wait off") {
@@ -48,7 +48,7 @@ func (m *Machine) exclude(now protocol.Time, r *reign, s *election.Succession, f
 
 // inherit has the new coordinator know every pledge that a promise tells of, the newest of each
 // tenure, and keep those of tenures that are gone for their time. Ended is when the leases
-// have, of which nobody can tell.
+// have, of which no member can tell.
 func (m *Machine) inherit(r *reign, s *election.Succession, ended protocol.Time, forced bool) {
 	all := m.cell.Pledges
 	for _, vote := range s.Votes {
@@ -59,7 +59,7 @@ func (m *Machine) inherit(r *reign, s *election.Succession, ended protocol.Time,
 	all = all.Copy()
 	forgetful := m.remembersTooLittle(s, forced)
 	if forgetful && all.Top > 0 && !protocol.Mutated("attendance forgets the longest promise") {
-		// Of nobody's tenure, so that whoever is elected within the wait knows of it too.
+		// Of no member's tenure, so that any member that is elected within the wait knows of it too.
 		all = all.With(election.Pledge{Tenure: protocol.Tenure{Incarnation: r.epoch.Counter}, Version: 1, Reach: all.Top})
 	}
 	kept := all.Of[:0]
@@ -84,8 +84,8 @@ func (m *Machine) inherit(r *reign, s *election.Succession, ended protocol.Time,
 }
 
 // outlasts reports whether a gone tenure's clients may still believe, and until when. What a
-// member says of its own earlier tenures is exact; nobody outside a view that was open believes
-// anything, unless there was a later view that is forgotten.
+// member says of its own earlier tenures is exact; no member outside a view that was open
+// believes anything, unless there was a later view that is forgotten.
 func (m *Machine) outlasts(s *election.Succession, pledge election.Pledge, ended protocol.Time, forgetful bool) (bool, protocol.Time) {
 	if pred := s.Predecessor; pred != nil && !forgetful {
 		place, listed := pred.Of(pledge.ID)
@@ -117,13 +117,13 @@ func (m *Machine) longestOf(s *election.Succession) protocol.Reach {
 
 // remembersTooLittle reports whether those who have promised may know too little of what others
 // were told: founders that attend in the place of a quorum whose memories are lost, and those
-// whom an operator has named.
+// that an operator has named.
 func (m *Machine) remembersTooLittle(s *election.Succession, forced bool) bool {
 	has := func(id protocol.ID) bool { return s.Of(id) != nil }
 	return forced || s.Attendance && (s.Predecessor == nil || !election.Quorums(s.Predecessor.Needs(), has))
 }
 
-// openAt is when nobody outside the view can hold anything any more.
+// openAt is when no member outside the view can hold anything any more.
 func (m *Machine) openAt() protocol.Time {
 	r := m.reign
 	at := r.openFrom
@@ -169,9 +169,9 @@ func (m *Machine) openView(now protocol.Time) {
 	r.view = &open
 }
 
-// drop counts out whoever the new view does not have under its tenure any more: D
-// after the last reading of its clock came that was echoed to it, and for its clients the
-// reach of its pledge (membership.md §4).
+// drop counts out each member that the new view does not have under its tenure any more:
+// D after the last reading of its clock came that was echoed to it, and for its clients
+// the reach of its pledge (membership.md §4).
 func (m *Machine) drop(now protocol.Time, old, next *election.View) {
 	r := m.reign
 	keep := r.dropped[:0]

@@ -100,7 +100,7 @@ func (m *Machine) accept(now protocol.Time, v *election.View, out *protocol.Effe
 	return true
 }
 
-// yield follows another epoch: whatever role this member had under an earlier one
+// yield follows another epoch: any role that this member had under an earlier one
 // has ended (V10), and so has its candidacy for one: its own promise is void.
 func (m *Machine) yield(now protocol.Time, epoch protocol.Epoch, out *protocol.Effects) {
 	must(epoch.Counter >= m.cell.Promised || protocol.Mutated("epoch check off"),
@@ -181,7 +181,7 @@ func (m *Machine) pollAnswer(now protocol.Time, seq uint64) PollAnswer {
 	}
 }
 
-// hasten answers though nobody has asked: something cannot wait for the next poll.
+// hasten answers though no member has asked: something cannot wait for the next poll.
 func (m *Machine) hasten() { m.hurry = true }
 
 // speakUp answers the latest poll once more.

@@ -110,12 +110,12 @@ func (f *forcing) missed(ballot *election.Ballot) {
 }
 
 // aboveLost returns a counter for a forced view. It is above all that is known here; and
-// above what the lost members can have promised or served meanwhile, which is below
-// the wall clock's second as every epoch is. Nobody acts under it before the leases and
-// horizons of theirs have run out, so it is taken as far ahead of that clock: by then
-// it is not ahead any more, and tokens do not go back should all memory be lost later.
-// A clock that was set back since the start is noticed; one that was before leaves what
-// is known here, and the tokens of the lost ones may be repeated if they went on.
+// above what the lost members can have promised or served meanwhile, which is below the
+// wall clock's second as every epoch is. No member acts under it before the leases and
+// horizons of theirs have run out, so it is taken as far ahead of that clock: by then it
+// is not ahead any more, and tokens do not go back should all memory be lost later. A
+// clock that was set back since the start is noticed; one that was before leaves what is
+// known here, and the tokens of the lost ones may be repeated if they went on.
 func (m *Machine) aboveLost(now protocol.Time, v *election.View) uint64 {
 	begins := max(m.wall(now), m.forcing.wall) + m.leaseUnder(v) + m.cell.Pledges.Most().Span()
 	return max(m.above(false, now), Second(begins))
@@ -135,7 +135,7 @@ func (m *Machine) answerForce(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// someoneIsWell says that a refusal has ended the attempt: whoever sent it is led.
+// someoneIsWell says that a refusal has ended the attempt: its sender is led.
 func (m *Machine) someoneIsWell(r election.Refuse) error {
 	leader, _ := r.View.Of(r.View.Epoch.Candidate)
 	return fmt.Errorf("view %d is led well by %q, as far as can be heard; nothing need be forced", r.View.Number, leader.Name)

@@ -20,7 +20,7 @@ func (p *process) force(names ...string) *Forced {
 	return p.last[len(p.last)-1].Result.(*Forced)
 }
 
-// bereft makes founders of whom some are lost for good; the others know it.
+// bereft makes founders of which some are lost for good; the others know it.
 func bereft(t testing.TB, founders int, lost ...string) *net {
 	n := formed(t, founders, 0, nil)
 	for _, name := range lost {
@@ -203,8 +203,8 @@ func TestForceEndsWhereTheViewIsWell(t *testing.T) {
 	n.quiet()
 }
 
-// TestForcedEpoch: it is above the wall clock's second, and nobody acts under it before
-// that clock has reached it: so forgetting everything takes no token back.
+// TestForcedEpoch: it is above the wall clock's second, and no member acts under it
+// before that clock has reached it: so forgetting everything takes no token back.
 func TestForcedEpoch(t *testing.T) {
 	n := formed(t, 3, 0, nil)
 	n.run(100 * second)
@@ -297,8 +297,8 @@ func TestForcedWrongly(t *testing.T) {
 }
 
 // leaverWithoutADisk: the senior of two leaves, and its disk does not take the view without it. Its next life knows the view of
-// both, of which it is a quorum by itself; so what it has not written must be nobody's quorum. It is an operator who has made the
-// junior one coordinate.
+// both, of which it is a quorum by itself; so what it has not written must be no quorum. An operator has made the junior one
+// coordinate.
 func leaverWithoutADisk(t testing.TB) string {
 	n := bereft(t, 5, "a", "b", "d")
 	c, e := n.site("c").live, n.site("e").live

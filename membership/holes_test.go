@@ -125,8 +125,8 @@ func loyalMember(t testing.TB) string {
 	return n.found
 }
 
-// survivors: the coordinator crashes; whoever survives goes on with its locks, and
-// what was held through the coordinator is not granted before it has ended.
+// survivors: the coordinator crashes; each survivor goes on with its locks, and what
+// was held through the coordinator is not granted before it has ended.
 func survivors(t testing.TB) string {
 	n := ready(t, 3, 0)
 	n.site("a").crash()
@@ -147,7 +147,7 @@ func unwell(t testing.TB) (*net, *process) {
 	return n, n.site("b").live
 }
 
-// elects lets a candidate that nobody else knows ask for a promise.
+// elects lets a candidate that no other member knows ask for a promise.
 func (p *process) elects(candidate protocol.ID, counter uint64) {
 	p.step(protocol.Event{Kind: protocol.Receive, From: candidate, Fact: election.Election{Epoch: protocol.Epoch{Counter: counter, Candidate: candidate}}})
 	p.site.net.run(second / 20)

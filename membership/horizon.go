@@ -13,7 +13,7 @@ type promises struct {
 	horizon  protocol.Horizon     // what may be promised now
 	given    protocol.Horizon     // the most that was said before and is still needed
 	need     protocol.NeedHorizon // the latest wish
-	asked    bool                 // somebody waits for a Horizon
+	asked    bool                 // a machine above waits for a Horizon
 	heeded   bool                 // the coordinator has heard the latest wish
 	wishedAt protocol.Time        // its first answer with the latest wish
 	wished   bool                 // wishedAt means something
@@ -36,8 +36,8 @@ func (m *Machine) owe(until protocol.Time, reach protocol.Reach) {
 	m.owed = max(m.owed, reach)
 }
 
-// owes is how much longer what is waited for may be believed, by this member's clock:
-// whoever else waits for it stretches that by himself.
+// owes is how much longer what is waited for may be believed, by this member's clock: any
+// other member that waits for it stretches that by itself.
 func (m *Machine) owes(now protocol.Time) time.Duration {
 	if m.wait <= now {
 		return 0
@@ -46,7 +46,7 @@ func (m *Machine) owes(now protocol.Time) time.Duration {
 }
 
 // onNeedHorizon lets clients believe longer, once that is safely remembered; or less
-// long, at once, whatever the cell still says.
+// long, at once, regardless of what the cell still says.
 func (m *Machine) onNeedHorizon(need *protocol.NeedHorizon, out *protocol.Effects) {
 	want := protocol.NeedHorizon{Want: min(need.Want, m.config.MaxHorizon), Clients: need.Clients}
 	if m.exit.empty() {
@@ -73,8 +73,8 @@ func (m *Machine) latest() election.Pledge {
 }
 
 // pledge makes another pledge when what clients need has changed: a longer one as far as one
-// is allowed, and a shorter one, as soon as the last is recorded, when nobody believes in more
-// any longer. So few are under way at a time.
+// is allowed, and a shorter one, as soon as the last is recorded, when no client believes in
+// more any longer. So few are under way at a time.
 func (m *Machine) pledge() {
 	last, want := m.latest(), protocol.ReachOf(m.need.Want)
 	if want > last.Reach {
@@ -135,8 +135,8 @@ func (m *Machine) onWaited(now protocol.Time, out *protocol.Effects) {
 }
 
 // heedPledges takes up what a poll says of pledges. A later round is newer knowledge than an
-// earlier one, in whatever order they come. What this member itself has pledged nobody knows
-// better.
+// earlier one, regardless of the order in which they come. No other member knows better what
+// this one has pledged.
 func (m *Machine) heedPledges(p Poll, v *election.View) {
 	if p.Epoch == m.roundOf && p.Seq <= m.round {
 		return
@@ -172,7 +172,7 @@ func (m *Machine) noteRecorded(version uint64) {
 }
 
 // known is the newest version of this tenure's pledge that both its own next life and, should it
-// have none, whoever is elected without it, know of; or they know a newer one.
+// have none, any member that is elected without it, know of; or they know a newer one.
 func (m *Machine) known() uint64 {
 	written := m.written.Pledges.Find(m.self, m.lease.Tenure).Version
 	if protocol.Mutated("promised before it is recorded") {
@@ -182,7 +182,7 @@ func (m *Machine) known() uint64 {
 }
 
 // mayPromise is how far beyond the lease this member's clients may believe now: no further than
-// every version of its pledge says that somebody may take for the newest.
+// every version of its pledge says that a member may take for the newest.
 func (m *Machine) mayPromise() time.Duration {
 	known, least := m.known(), m.most
 	if known == 0 {
@@ -208,7 +208,7 @@ func (m *Machine) answerHorizon(out *protocol.Effects) {
 		Clients:   !m.written.Clean && m.need.Clients,
 	}
 	if m.failed != nil {
-		may = m.horizon // nobody knows which bytes the disk has now
+		may = m.horizon // it is not known which bytes the disk has now
 	}
 	switch {
 	case m.asked && m.decided(may):

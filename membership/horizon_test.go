@@ -18,8 +18,8 @@ func elected(t *testing.T) (*net, *process) {
 	return n, b
 }
 
-// TestHorizonOfAProposal: a view that is not installed remembers nothing for whoever
-// replaces it, though its coordinator alone is a quorum of it.
+// TestHorizonOfAProposal: a view that is not installed remembers nothing for the member
+// that replaces it, though its coordinator alone is a quorum of it.
 func TestHorizonOfAProposal(t *testing.T) {
 	n, b := elected(t)
 	if !b.reign.proposal.Electorate().Quorum(func(id protocol.ID) bool { return id == b.self }) {
@@ -40,7 +40,7 @@ func TestHorizonOfAProposal(t *testing.T) {
 }
 
 // TestHorizonWhileTheViewChanges: what a quorum remembered before is in every
-// acceptance of the next view, so nobody need promise less meanwhile.
+// acceptance of the next view, so no member need promise less meanwhile.
 func TestHorizonWhileTheViewChanges(t *testing.T) {
 	n := formed(t, 3, 1, nil)
 	p := n.site("c").live
@@ -59,7 +59,7 @@ func TestHorizonWhileTheViewChanges(t *testing.T) {
 	n.kept("a", "b", "c")
 }
 
-// TestHorizonOfAWinner: whoever wins remembers the horizon that others tell of in their
+// TestHorizonOfAWinner: the winner remembers the horizon that others tell of in their
 // promises before it promises any of it, for its next life must wait for that.
 func TestHorizonOfAWinner(t *testing.T) {
 	n := formed(t, 3, 0, nil)

@@ -15,7 +15,7 @@ type keeping struct {
 	starting bool // the first write is not yet acknowledged
 	written  Cell // what the disk is known to have
 	sure     bool // it is known what the disk has: no write has failed since
-	wanted   bool // somebody waits for the cell as it shall be
+	wanted   bool // the cell is awaited as it shall be
 	saving   bool // a write is in flight
 	inflight Cell
 	carries  list // the newest one that it has
@@ -29,7 +29,7 @@ type keeping struct {
 	failures int           // of them, how many have failed
 	stale    bool          // it was noted that none has succeeded for a lease
 	pause    time.Duration // between a write that failed and the next; zero after one that did not
-	urgent   bool          // somebody above waits for the next write
+	urgent   bool          // a machine above waits for the next write
 }
 
 // list names a list of pledges.
@@ -39,7 +39,7 @@ type list struct {
 }
 
 // waiting is a message that depends on the cell. Until then it is not sent; when the
-// write fails it is lost, and whoever waits for it asks again.
+// write fails it is lost, and the member that waits for it asks again.
 type waiting struct {
 	to  protocol.ID
 	msg protocol.Message
@@ -161,9 +161,9 @@ func (m *Machine) remembering(msg protocol.Message) protocol.Message {
 }
 
 // writeAt is when the cell may be written next. A disk without room is tried again
-// after a pause that doubles up to T/2, counted from when the write was sent: whoever
-// asks for a promise waits for longer than that. A wish of a machine above, and the
-// last word of a member, are tried at once.
+// after a pause that doubles up to T/2, counted from when the write was sent: a
+// member that asks for a promise waits for longer than that. A wish of a machine
+// above, and the last word of a member, are tried at once.
 func (m *Machine) writeAt() protocol.Time {
 	if m.urgent {
 		return m.sentAt
@@ -180,7 +180,7 @@ func (m *Machine) keepWake() protocol.Time {
 }
 
 // onUnwritten: nothing that depends on the write is said. The disk may have the old
-// bytes or the new ones, so it is written again even if nobody asks.
+// bytes or the new ones, so it is written again even if nothing asks for it.
 func (m *Machine) onUnwritten(_ protocol.Time, err error, out *protocol.Effects) {
 	m.queue, m.covers = append([]waiting(nil), m.queue[m.covers:]...), 0
 	m.pause = min(max(2*m.pause, m.config.Patience/16, 1), max(m.config.Patience/2, 1))
@@ -195,8 +195,8 @@ func (m *Machine) onUnwritten(_ protocol.Time, err error, out *protocol.Effects)
 }
 
 // blocked reports whether the disk has taken nothing for so long that it may not do so
-// soon, because its writes fail or have no answer: whatever depends on this member's own
-// write cannot happen.
+// soon, because its writes fail or have no answer: nothing that depends on this member's
+// own write can happen.
 func (m *Machine) blocked(now protocol.Time) bool {
 	return m.failed != nil && m.pause >= m.config.Patience/2 || m.saving && !m.starting && now >= m.sentAt+m.config.Patience
 }

@@ -110,9 +110,9 @@ func (m *Machine) limit() time.Duration {
 }
 
 // well reports whether this member's coordinator is well as far as it knows. Asked by
-// the coordinator itself it is not: who asks has lost its role. Whoever else asks has
-// suspected it for S; that this member has not heard of it for a little less is
-// enough to agree, or every election would fail once.
+// the coordinator itself it is not: the asker has lost its role. Any other member
+// that asks has suspected it for S; that this member has not heard of it for a little
+// less is enough to agree, or every election would fail once.
 func (m *Machine) well(now protocol.Time, asker protocol.ID) bool {
 	if m.reign != nil {
 		return m.alone() || now < m.reign.anchor+m.config.silence()

@@ -14,7 +14,7 @@ type leaving struct {
 	clean bool // it holds nothing, and has promised nothing to any client
 	out   bool // no view has it any more
 	again protocol.Time
-	last  int // how many surveys in a row have found nobody who stays and can lead
+	last  int // how many surveys in a row have found no member that stays and can lead
 }
 
 // empty reports whether the member has said that nothing of it need be waited for.
@@ -44,7 +44,7 @@ func (m *Machine) onLeave(now protocol.Time, call protocol.CallID, leave *Leave,
 }
 
 // resign is how a coordinator leaves: it gives up its role, and the members elect the
-// next at once. It promises itself to that one, so that nobody need be waited for.
+// next at once. It promises itself to that one, so that no member need be waited for.
 func (m *Machine) resign(now protocol.Time, out *protocol.Effects) {
 	r := m.reign
 	heirs := false
@@ -60,13 +60,13 @@ func (m *Machine) resign(now protocol.Time, out *protocol.Effects) {
 	}
 	m.exit.again = now + m.config.poll()
 	if !heirs {
-		m.exit.out = true // nobody is left to lead those who stay
+		m.exit.out = true // no member is left to lead those that stay
 	}
 }
 
-// leaveBehind ends a survey of a member that leaves and is led by nobody: it elects
-// nobody either, so another founder must. Where all who answer leave as well, there is
-// nobody to wait for. Whoever is silent is asked twice.
+// leaveBehind ends a survey of a member that leaves and that no coordinator leads: it
+// elects none either, so another founder must. Where all that answer leave as well,
+// there is no member to wait for. A silent one is asked twice.
 func (m *Machine) leaveBehind(now protocol.Time, survey *election.Survey) {
 	m.tryAt = now + m.jitter(m.patience())
 	m.exit.last++
@@ -135,7 +135,7 @@ func (m *Machine) answerLeave(out *protocol.Effects) {
 	}
 	m.exit.calls = nil
 	if m.alone() {
-		m.exit = nil // it goes on, should nobody end it
+		m.exit = nil // it goes on, should its process not end
 	}
 }
 

@@ -48,8 +48,8 @@ func wall(seconds float64) time.Duration {
 	return membership.Origin*time.Second + time.Duration(seconds*float64(time.Second))
 }
 
-// TestTokensNeverGoBack runs lives one after another: whatever the wall clock does,
-// (epoch, count) rises with a cell; without one, as long as the clock is not set back.
+// TestTokensNeverGoBack runs lives one after another: regardless of what the wall clock does, (epoch, count)
+// rises with a cell; without one, as long as the clock is not set back.
 func TestTokensNeverGoBack(t *testing.T) {
 	var cell membership.Cell
 	var last uint64
@@ -77,7 +77,7 @@ func TestTokensNeverGoBack(t *testing.T) {
 }
 
 // TestDrawnBefore: a member whose ids were drawn before its first life has those, and is as new as one that draws
-// them itself: it waits for nobody, and its tokens begin at the wall clock.
+// them itself: it waits for no member, and its tokens begin at the wall clock.
 func TestDrawnBefore(t *testing.T) {
 	var drawn membership.Cell
 	drawn.ID, drawn.Cluster = membership.Draw(random())

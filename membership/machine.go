@@ -32,7 +32,7 @@ type Machine struct {
 	inner      []any          // messages of this member to itself
 	forgotten  uint64         // no epoch that an earlier life may have followed is above it; 0 with a cell
 	unfit      bool
-	unheard    map[protocol.Port][]protocol.ID // by whom of the spaces at this member
+	unheard    map[protocol.Port][]protocol.ID // the members that each space at this one does not hear
 	shut       shut                            // which spaces are closed, and where
 }
 
@@ -50,7 +50,7 @@ func New(c Config) (*Machine, error) {
 	return m, nil
 }
 
-// Cell returns the cell as it shall be, for whoever shows it.
+// Cell returns the cell as it shall be, for callers that show it.
 func (m *Machine) Cell() Cell { return m.cell }
 
 // Terms has a line for everything that all members must agree on. They do not change while the member lives.
@@ -76,7 +76,7 @@ func (m *Machine) Wake() protocol.Time {
 }
 
 // Step takes one event. What the lease does not cover any more has ended before
-// anything else happens, whatever timer was late (membership.md §3).
+// anything else happens, even if a timer was late (membership.md §3).
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if m.unfit && ev.Kind != protocol.Call {
 		return
@@ -160,7 +160,7 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 	}
 }
 
-// onMessage takes a message from a member; from is who sent it, whatever it says.
+// onMessage takes a message from a member; from is its sender, regardless of what it says.
 func (m *Machine) onMessage(now protocol.Time, from protocol.ID, msg any, out *protocol.Effects) {
 	switch msg := msg.(type) {
 	case Poll:

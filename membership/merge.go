@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Partition mode any (membership.md §8): no quorum is needed and nobody is waited for,
-// so each side of a partition goes on under a coordinator of its own. Coordinators
+// Partition mode any (membership.md §8): no quorum is needed and no member is waited
+// for, so each side of a partition goes on under a coordinator of its own. Coordinators
 // look for founders that are not with them; of two that meet, the one of the higher
 // epoch leads both sides, under an epoch above all of theirs. A member whose side has no
 // coordinator any more asks for a place by itself. Its tokens, and what it holds, are of
@@ -17,8 +17,8 @@ import (
 // report; one of the same number or a lower one joins the sides first.
 //
 // In mode primary no two sides can act, unless an operator has forced a view while the
-// others were alive. Coordinators look for missing founders there, too, more seldom:
-// whoever learns of a newer view that is installed stops, and all join that one.
+// others were alive. Coordinators look for missing founders there, too, more seldom: a
+// coordinator that learns of a newer view that is installed stops, and all join that one.
 
 // lonesome reports whether founders are not in this coordinator's view.
 func (m *Machine) lonesome() bool {
@@ -74,10 +74,10 @@ func (m *Machine) meet(now protocol.Time, a election.StatusAnswer, out *protocol
 	m.merge(now, m.addresses(a.View), out)
 }
 
-// meetRival is told in mode primary that somebody is led by another coordinator. Had
+// meetRival is told in mode primary that a member is led by another coordinator. Had
 // that one's view been newer, this one would have stopped (see adopt); so it must. Two
 // that were forced at once may have counted alike: then this one's epoch is raised, for
-// nobody follows two of one number.
+// no member follows two of one number.
 func (m *Machine) meetRival(now protocol.Time, a election.StatusAnswer, out *protocol.Effects) {
 	r := m.reign
 	if !a.View.Installed || a.View.Cluster != r.view.Cluster || !election.Less(a.View.Epoch, r.epoch) {
@@ -92,7 +92,7 @@ func (m *Machine) meetRival(now protocol.Time, a election.StatusAnswer, out *pro
 
 // countsAlike reports whether a view of another side is of the same number as the one
 // that this member has accepted, or as the election that it has joined: each side may
-// give tokens of that number. This member keeps to its own, so that whoever leads the
+// give tokens of that number. This member keeps to its own, so that the leader of the
 // other side learns of it when it asks for a place, and begins another epoch. In mode
 // primary only one of the two can serve.
 func (m *Machine) countsAlike(v *election.View) bool {

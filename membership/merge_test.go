@@ -41,7 +41,7 @@ func (n *net) merged() {
 	n.quiet()
 }
 
-// TestMergeOfTwoSides: each goes on at once, and nobody waits.
+// TestMergeOfTwoSides: each goes on at once, and no member waits.
 func TestMergeOfTwoSides(t *testing.T) {
 	n := sides(t, 5)
 	n.split(60*second, "a", "b")
@@ -88,7 +88,7 @@ func TestEveryoneAlone(t *testing.T) {
 	n.merged()
 }
 
-// TestCoordinatorCrashInModeAny: nobody is waited for.
+// TestCoordinatorCrashInModeAny: no member is waited for.
 func TestCoordinatorCrashInModeAny(t *testing.T) {
 	n := sides(t, 3)
 	n.site("a").crash()
@@ -168,8 +168,8 @@ func sidesOfOneNumber(t testing.TB) string {
 	return ""
 }
 
-// TestNobodyHasAPlace: whoever has a place in the newest view has forgotten it, or is
-// away. The others go on, and it joins them when it is back.
+// TestNobodyHasAPlace: any member that has a place in the newest view has forgotten
+// it, or is away. The others go on, and it joins them when it is back.
 func TestNobodyHasAPlace(t *testing.T) {
 	for _, forgets := range []bool{false, true} {
 		n := sides(t, 3)

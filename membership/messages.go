@@ -64,7 +64,7 @@ type (
 		Reported bool
 		Leaving  bool
 		Empty    bool // with Leaving: it holds nothing and has promised nothing to any client
-		// Unheard lists the members, sorted, whom a space at the sender has not heard for some
+		// Unheard lists the members, sorted, that a space at the sender has not heard for some
 		// time though it needs their answers.
 		Unheard []protocol.ID
 		// Closed lists the ports, sorted, of the spaces whose instances at the sender are closed.
@@ -104,8 +104,8 @@ type (
 		Unheard string
 	}
 
-	// Dropped answers a Join, or a PollAnswer, of a tenure that no view of the
-	// coordinator has any more: whatever it holds has ended.
+	// Dropped answers a Join, or a PollAnswer, of a tenure that no view of the coordinator has
+	// any more: all that it holds has ended.
 	Dropped struct {
 		Epoch  protocol.Epoch
 		Tenure protocol.Tenure
@@ -183,8 +183,8 @@ func (m Dropped) String() string {
 
 func (m Resign) String() string { return fmt.Sprintf("resign @%d", m.Epoch.Counter) }
 
-// Vocabulary lists one value of each type that is sent here, and that a member is asked, answers and raises. Whoever writes such values down,
-// or reads them, needs to know of no others.
+// Vocabulary lists one value of each type that is sent here, and that a member is asked, answers and raises. A package that writes
+// such values down, or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{
 		Poll{}, NewView{}, PollAnswer{}, ViewAck{}, Join{}, Unwelcome{}, PutOff{}, Dropped{}, Resign{},

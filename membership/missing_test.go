@@ -45,8 +45,8 @@ func TestMissingAtTheFirstStart(t *testing.T) {
 	}
 }
 
-// TestMissingFromTheView: whom a view has lost is missing with a name, since then, for each
-// member and a guest; a coordinator and a member alike; and not any more when it is back.
+// TestMissingFromTheView: a member that a view has lost is missing with a name, since then, for
+// each member and a guest; a coordinator and a member alike; and not any more when it is back.
 func TestMissingFromTheView(t *testing.T) {
 	n := formed(t, 3, 1, nil)
 	for _, name := range n.names() {

@@ -29,7 +29,7 @@ type net struct {
 	heard   map[string]int // how often a member has told of a forced view
 	found   string
 	trace   bool
-	trusts  bool // nobody is held to its word: what follows from a broken one is looked for
+	trusts  bool // no member is held to its word: what follows from a broken one is looked for
 	rivals  bool // two authorities are there because an operator was wrong: nothing is checked
 
 	delay  func() time.Duration

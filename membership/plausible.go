@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// What another member says is looked at before it is acted upon: a number that nobody can
-// have come by would otherwise overflow where it is reckoned with, be remembered for ever,
-// or break an invariant of this member's. What is possible may still be untrue.
+// What another member says is looked at before it is acted upon: a number that no member
+// can have come by would otherwise overflow where it is reckoned with, be remembered for
+// ever, or break an invariant of this member's. What is possible may still be untrue.
 
 // furthest bounds times and lengths of time of other members, so that sums of a few of
 // them, stretched, are within what a Time can be. It is 36 years.
@@ -77,7 +77,7 @@ func ascending[T ~uint16 | ~uint64](ids []T) bool {
 	return len(ids) <= maxPlaces
 }
 
-// plausiblePledges reports whether somebody can know of these, so that a cell that has them can
+// plausiblePledges reports whether a member can know of these, so that a cell that has them can
 // be read again.
 func plausiblePledges(p *election.Pledges) bool {
 	if p == nil {
@@ -111,7 +111,7 @@ func plausibleView(v *election.View) bool {
 	return true
 }
 
-// possibleMember reports whether a place can be a member's: some ids are nobody's.
+// possibleMember reports whether a place can be a member's: some ids are no member's.
 func possibleMember(m *election.Member) bool {
 	return m.ID != protocol.Storage && m.ID != protocol.Whoever && m.ID != protocol.Rumour
 }

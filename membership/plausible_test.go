@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestImplausible: what nobody can have come by is ignored, and noted.
+// TestImplausible: what no member can have come by is ignored, and noted.
 func TestImplausible(t *testing.T) {
 	beyond := protocol.Epoch{Counter: protocol.MaxEpoch + 1, Candidate: 5}
 	epoch := protocol.Epoch{Counter: 2000, Candidate: 5}
@@ -62,8 +62,8 @@ func TestImplausible(t *testing.T) {
 	}
 }
 
-// TestLastEpoch: whoever claims to have promised the last epoch there is cannot be led,
-// and takes nobody's role.
+// TestLastEpoch: a member that claims to have promised the last epoch there is cannot
+// be led, and takes no other member's role.
 func TestLastEpoch(t *testing.T) {
 	m, view, _ := life(t, membership.Config{Name: "a", Address: "a:1", Wall: wall(1000)})
 	join := membership.Join{

@@ -132,7 +132,7 @@ func rememberedByAProposal(t testing.TB) string {
 	return n.found
 }
 
-// withdrawnBetween: a pledge is withdrawn and made again; of the second time nobody hears.
+// withdrawnBetween: a pledge is withdrawn and made again; no member hears of the second time.
 func withdrawnBetween(t testing.TB) string {
 	n := agreed(t, 3)
 	c := n.site("c").live
@@ -181,7 +181,7 @@ func attendedWithoutMemory(t testing.TB) string {
 	n.site("b").lose()
 	n.start()
 	n.run(2 * second)
-	n.crash("a") // whoever is elected next knows of the wait too
+	n.crash("a") // the member that is elected next knows of the wait too
 	n.run(12 * second)
 	return n.found
 }
@@ -190,7 +190,7 @@ func attendedWithoutMemory(t testing.TB) string {
 // until that is noticed and another is elected, and for the lease by the slower clock.
 const bound = 2*second + 3150*time.Millisecond
 
-// survivorsPledge: what a survivor's client believes costs nobody anything.
+// survivorsPledge: what a survivor's client believes costs no other member anything.
 func survivorsPledge(t testing.TB) string {
 	n := agreed(t, 3)
 	n.site("c").live.tempt()

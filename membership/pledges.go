@@ -9,9 +9,9 @@ import (
 
 // What a lost member costs is what its own clients believe. So the coordinator keeps the
 // pledges of all tenures apart, numbers each change of that list, and sends it to all until
-// they have written it down. A version of a pledge is recorded when quorums have: whoever is
-// elected later hears of it, or of a newer one, in a promise. The pledge of a tenure that is
-// gone stays in the list until nobody believes it any longer.
+// they have written it down. A version of a pledge is recorded when quorums have: a member
+// that is elected later hears of it, or of a newer one, in a promise. The pledge of a tenure
+// that is gone stays in the list until no client believes it any longer.
 
 // pledged is what the coordinator knows about a pledge in its list.
 type pledged struct {
@@ -50,7 +50,7 @@ func (m *Machine) enter(p election.Pledge) {
 	}
 	r.pledge(p.ID, p.Tenure).since = m.listed
 	if p.Reach > before.Find(p.ID, p.Tenure).Reach {
-		r.nextPoll = 0 // somebody waits for it
+		r.nextPoll = 0 // a member waits for it
 	}
 }
 
@@ -107,7 +107,7 @@ func (m *Machine) mostHere() protocol.Reach {
 	case m.reign.forgetful():
 		return 0
 	case m.config.Available:
-		return protocol.ReachOf(m.config.MaxHorizon) // nobody waits for it but the member itself
+		return protocol.ReachOf(m.config.MaxHorizon) // only the member itself waits for it
 	}
 	return m.cell.Pledges.Bounds().Agreed
 }

@@ -63,8 +63,8 @@ func (m *Machine) again(now protocol.Time, view *election.View, out *protocol.Ef
 	m.win(now, ballot, ballot.Count(m.self, m.rules), out)
 }
 
-// OutOfEpochs notes that there is no epoch above those that are known here: somebody has
-// made one up, for honest ones are as many as there are seconds.
+// OutOfEpochs notes that there is no epoch above those that are known here: some member
+// has made one up, for honest ones are as many as there are seconds.
 type OutOfEpochs struct{}
 
 func (OutOfEpochs) String() string {

@@ -24,7 +24,7 @@ type storm struct {
 	quick                 bool       // restarts come soon
 	other                 *rand.Rand // what it draws changes nothing of the seeds without
 	any, restless, forced bool
-	lost                  bool // nobody who is down comes back
+	lost                  bool // no member that is down comes back
 }
 
 const stormy, calm = 40 * time.Second, 30 * time.Second
@@ -248,8 +248,8 @@ func (w *storm) lull() {
 	w.start()
 }
 
-// mourning is how long somebody is lost before an operator gives up hope: whatever was
-// promised to anybody has run out.
+// mourning is how long a member is lost before an operator gives up hope: all that was
+// promised to any client has run out.
 const mourning = 12 * second
 
 // bereave ends all founders but some, and lets an operator go on without them. They come

@@ -34,15 +34,15 @@ type reign struct {
 	tracks   map[protocol.ID]*track
 
 	grantFrom protocol.Time
-	openFrom  protocol.Time      // when those whom the predecessor lost are out; see exclusion
+	openFrom  protocol.Time      // when those that the predecessor lost are out; see exclusion
 	dropped   []protocol.Dropped // tenures that no view has any more, and when what they hold is free
 	leavers   []protocol.ID      // who have left, and are still to be told that they are out
 	joins     []election.Member  // who asks for a place, each with its newest tenure
 	rivals    []rival            // who asks for a place under a name that is taken
-	apart     []apart            // who does not hear whom
+	apart     []apart            // which members do not hear which
 	closed    []Closed           // the members that have spaces closed, as its latest polls say
-	outcasts  []protocol.ID      // who has to go for it
-	parted    []parted           // who has gone for it
+	outcasts  []protocol.ID      // the members that have to go for it
+	parted    []parted           // those that have gone for it
 	count     uint32
 	merged    bool          // it joins sides that went on alone
 	lookAt    protocol.Time // when missing founders are asked for again
@@ -121,15 +121,15 @@ func (m *Machine) win(now protocol.Time, ballot *election.Ballot, s *election.Su
 	m.lead(now, out)
 }
 
-// alone reports whether this member coordinates nobody but itself: nobody else votes,
-// holds or waits, so that its role and lease need no polls and never end.
+// alone reports whether this member coordinates only itself: no other votes, holds or
+// waits, so that its role and lease need no polls and never end.
 func (m *Machine) alone() bool {
 	r := m.reign
 	return r != nil && len(r.view.Members) == 1 && r.view.Installed && (r.proposal == nil || !r.installed)
 }
 
-// members are all to whom the coordinator speaks: those of the proposal, those of the
-// view that it would replace, and whoever else must agree.
+// members are all that the coordinator speaks to: those of the proposal, those of the
+// view that it would replace, and any others that must agree.
 func (r *reign) members() []election.Member {
 	if !r.proposes() {
 		return r.view.Members
@@ -254,11 +254,11 @@ func (m *Machine) poll(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// pollMember sends one poll, or the view in its place until it was accepted. The echo
-// is what gives a lease, so only a place in the view under the tenure that it is from
-// gets one: nobody whom the view drops is renewed (V24, V28). A newcomer hears of its place, and
-// gets its first echo, when this member's own acceptance is written: a next life that knew
-// nothing of it might be a quorum by itself, miss nobody, and wait for nothing.
+// pollMember sends one poll, or the view in its place until it was accepted. The echo is what
+// gives a lease, so only a place in the view under the tenure that it is from gets one: no
+// member that the view drops is renewed (V24, V28). A newcomer hears of its place, and gets its
+// first echo, when this member's own acceptance is written: a next life that knew nothing of it
+// might be a quorum by itself, miss no member, and wait for nothing.
 func (m *Machine) pollMember(now protocol.Time, view *election.View, member election.Member, role time.Duration, out *protocol.Effects) {
 	r := m.reign
 	t := r.track(member.ID, now)
@@ -348,9 +348,9 @@ func (m *Machine) drawAnchor(now protocol.Time) {
 	}
 }
 
-// electorates are those of which a quorum must agree with whatever replaces what is
-// polled: that of the installed view and, while a proposal is under way, of every view
-// whose quorum it needs.
+// electorates are those of which a quorum must agree with any view that replaces the
+// one that is polled: that of the installed view and, while a proposal is under way,
+// of every view whose quorum it needs.
 func (r *reign) electorates() []election.Electorate {
 	if r.proposes() {
 		return r.needs

@@ -145,7 +145,7 @@ func TestRestartOfAPromiser(t *testing.T) {
 	n.quiet()
 }
 
-// TestCoordinatorPaused: whatever is queued in its socket when it wakes.
+// TestCoordinatorPaused: regardless of what is queued in its socket when it wakes.
 func TestCoordinatorPaused(t *testing.T) {
 	for _, d := range []time.Duration{3 * second / 2, 3 * second, 9 * second} {
 		t.Run(d.String(), func(t *testing.T) {
@@ -265,8 +265,8 @@ func TestShrinkAndGrow(t *testing.T) {
 	n.kept("a")
 }
 
-// TestTieOfTwo: with the senior dead nobody acts, and it is said; with the junior dead
-// the senior goes on.
+// TestTieOfTwo: with the senior dead no member acts, and it is said; with the junior
+// dead the senior goes on.
 func TestTieOfTwo(t *testing.T) {
 	n := formed(t, 2, 0, nil)
 	n.site("b").crash()
@@ -287,8 +287,8 @@ func TestTieOfTwo(t *testing.T) {
 	n.quiet()
 }
 
-// TestLeave: nobody is waited for when a member leaves in good order, the coordinator
-// included.
+// TestLeave: no member is waited for when a member leaves in good order, the
+// coordinator included.
 func TestLeaveInGoodOrder(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		t.Run(name, func(t *testing.T) {
@@ -318,7 +318,7 @@ func TestLeaveInGoodOrder(t *testing.T) {
 }
 
 // TestLeaveTogether: several members leave at once, all of them too, and each has its
-// answer soon: nobody waits for those who are going as well.
+// answer soon: no member waits for those that are going as well.
 func TestLeaveTogether(t *testing.T) {
 	for _, going := range []string{"ab", "ac", "bc", "abc", "abcd", "abcde", "ade", "bcde", "abd"} {
 		for _, founders := range []int{2, 3, 4} {
@@ -391,7 +391,7 @@ func TestRollingRestart(t *testing.T) {
 }
 
 // TestTotalRestart: after a crash of all, the former life's clients are waited for;
-// after a stop in good order, nobody is. Without cells everybody must attend.
+// after a stop in good order, none are. Without cells everybody must attend.
 func TestTotalRestart(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -460,7 +460,7 @@ func TestDriftAtTheBound(t *testing.T) {
 }
 
 // TestHorizon: it rises before it is used, outlives the member that needed it, and
-// sinks when nobody does.
+// sinks when no member does.
 func TestHorizon(t *testing.T) {
 	n := formed(t, 3, 0, nil)
 	p := n.site("c").live
@@ -499,7 +499,7 @@ func TestHorizonStaysLowWithoutCells(t *testing.T) {
 	n.quiet()
 }
 
-// TestDisagreement: whoever disagrees is refused with both values.
+// TestDisagreement: a member that disagrees is refused with both values.
 func TestDisagreement(t *testing.T) {
 	for field, spoil := range map[string]func(*Config){
 		"definition": func(c *Config) { c.Definitions = []string{"billing=grantor"} },
@@ -624,8 +624,7 @@ func TestWishOnAFullDisk(t *testing.T) {
 	n.quiet()
 }
 
-// TestHints: a false rumour costs nobody anything; a true one makes the election
-// sooner.
+// TestHints: a false rumour costs no member anything; a true one makes the election sooner.
 func TestHints(t *testing.T) {
 	n := formed(t, 3, 0, nil)
 	for range 20 {
@@ -643,7 +642,7 @@ func TestHints(t *testing.T) {
 	n.kept("a", "b", "c")
 }
 
-// TestPreempt: the highest id coordinates, as published, and nobody loses a lease.
+// TestPreempt: the highest id coordinates, as published, and no member loses a lease.
 func TestPreempt(t *testing.T) {
 	n := formed(t, 3, 0, func(c *Config) { c.Preempt = true })
 	for range 3 {
@@ -684,8 +683,8 @@ func TestStatusOfEachPhase(t *testing.T) {
 	}
 }
 
-// TestNewEpoch: the coordinator's tokens are used up: another reign begins, nobody
-// loses anything, and nobody is waited for.
+// TestNewEpoch: the coordinator's tokens are used up: another reign begins, no
+// member loses anything, and none is waited for.
 func TestNewReignWhenTokensAreUsedUp(t *testing.T) {
 	n := formed(t, 3, 0, nil)
 	p := n.site("a").live

@@ -27,12 +27,12 @@ type search struct {
 	forcing     *forcing      // an operator's wish; nil where there is none
 	hears       []protocol.ID // who has answered the latest survey
 	trips       trips         // how long answers take
-	putOff      string        // whom this member has to hear before it gets a place; "" where nobody says so
+	putOff      string        // the member that this one has to hear before it gets a place; "" where no coordinator says so
 	applied     bool          // it has asked a coordinator for a place, after the latest survey
 	placesFrom  protocol.Time // when the coordinator is expected to give places, where it has said that it waits; 0 where it has not
 }
 
-// content reports whether somebody leads this member: there is nothing to look for.
+// content reports whether a coordinator leads this member: there is nothing to look for.
 func (m *Machine) content(now protocol.Time) bool {
 	return m.followed && (now < m.heard+m.limit() || protocol.Mutated("no member-side check"))
 }
@@ -56,8 +56,8 @@ func (m *Machine) searchWake() protocol.Time {
 }
 
 // preempts reports whether this member takes the place of a coordinator that is well:
-// the published rule of the highest id. It waits for the view to be open, so that
-// nobody has to be waited for again.
+// the published rule of the highest id. It waits for the view to be open, so that no
+// member has to be waited for again.
 func (m *Machine) preempts() bool {
 	v := m.cell.Accepted
 	if !m.config.Preempt || !m.config.Founder || !m.followed || !m.leased || m.exit != nil || !v.Open || m.self < m.coordinator {
@@ -69,7 +69,7 @@ func (m *Machine) preempts() bool {
 // seek goes on with the search.
 func (m *Machine) seek(now protocol.Time, out *protocol.Effects) {
 	switch {
-	case m.exit != nil && m.exit.out: // it looks for nobody any more
+	case m.exit != nil && m.exit.out: // it looks for no coordinator any more
 	case m.survey != nil && (now >= m.until || m.survey.Complete()):
 		m.judge(now, out)
 	case m.survey != nil && now >= m.repeatAt:
@@ -140,7 +140,7 @@ func (m *Machine) ask(addresses []string, out *protocol.Effects) {
 	}
 }
 
-// answer says how this member is, to whoever asks.
+// answer says to the member that asks how this one is.
 func (m *Machine) answer(now protocol.Time, ask uint64, asker protocol.ID) election.StatusAnswer {
 	a := election.StatusAnswer{
 		Ask: ask, Self: m.config.member(m.self, m.lease.Tenure), Priority: m.config.Priority,
@@ -164,7 +164,7 @@ func (m *Machine) answer(now protocol.Time, ask uint64, asker protocol.ID) elect
 	return a
 }
 
-// leader is whom this member follows; 0 where it follows nobody.
+// leader is the member that this one follows; 0 where it follows none.
 func (m *Machine) leader() protocol.ID {
 	switch {
 	case m.reign != nil:
@@ -232,7 +232,7 @@ func (m *Machine) adopt(now protocol.Time, v *election.View, out *protocol.Effec
 		m.meetOtherTerms(v, out)
 		return
 	case m.countsAlike(v):
-		return // whoever leads that side raises its epoch first, see merge.go
+		return // the leader of that side raises its epoch first, see merge.go
 	}
 	if m.reign != nil && v.Epoch == m.reign.epoch {
 		return // of this member's own making
@@ -337,15 +337,15 @@ func (m *Machine) elect(now protocol.Time, v *election.View, attendance bool, ou
 
 // canvass asks for the promises that a ballot needs, under an epoch above all others.
 //
-// Whoever cannot write does not begin: nobody leads without his own promise, and all who
-// give theirs would be halted in vain, again and again.
+// A member that cannot write does not begin: none leads without its own promise, and all
+// that give theirs would be halted in vain, again and again.
 func (m *Machine) canvass(now protocol.Time, ballot *election.Ballot, out *protocol.Effects) {
 	if m.blocked(now) && ballot.Forced == nil && !protocol.Mutated("candidate without a disk") {
 		m.backOff(now, m.rank(ballot.View))
 		return
 	}
-	// Who leads a side of which nobody has a place in the newest view cannot know what
-	// those had known.
+	// The leader of a side of which no member has a place in the newest view cannot
+	// know what those that have one had known.
 	forgotten := ballot.Attendance || m.config.Available && ballot.View.Rank(m.self) < 0
 	counter := m.above(forgotten, now)
 	if ballot.Forced != nil {
@@ -413,7 +413,7 @@ func (m *Machine) onElection(now protocol.Time, from protocol.ID, e election.Ele
 	m.halt(now, from, e.Epoch, out)
 	if m.config.Preempt {
 		// A coordinator that is well gives way, and would be quicker to search again than the
-		// candidate can be to win while one of those whom it asks is silent.
+		// candidate can be to win while one of those that it asks is silent.
 		m.tryAt = wait
 	}
 }

@@ -32,7 +32,7 @@ func (m *Machine) begin() {
 		reach := max(c.Cell.Owed, c.Cell.Pledges.LongestOf(m.self))
 		m.owe(m.config.stretch(m.leaseUnder(c.Cell.Accepted))+reach.Span(), reach)
 	case !c.Kept && c.Serves && c.alone():
-		// Nobody else remembers a former life of this member.
+		// No other member remembers a former life of this one.
 		m.owe(m.config.stretch(c.Lease), 0)
 	}
 	m.setPromises()
@@ -53,8 +53,8 @@ func (m *Machine) forget() {
 	}
 }
 
-// startsAlone reports whether this member is a quorum by itself, so that nobody
-// need be asked whom it follows.
+// startsAlone reports whether this member is a quorum by itself, so that no other need
+// be asked which one it follows.
 func (m *Machine) startsAlone() bool {
 	if !m.config.alone() {
 		return false
@@ -113,7 +113,7 @@ func Second(wall time.Duration) uint64 {
 	return uint64(max(1, int64(wall/time.Second)-Origin))
 }
 
-// above returns a counter above every one that this member knows. Where somebody may
+// above returns a counter above every one that this member knows. Where a member may
 // have forgotten what it knew, only the wall clock is above all that (V17).
 func (m *Machine) above(forgotten bool, now protocol.Time) uint64 {
 	counter := max(m.cell.Promised, m.cell.Floor, m.seen) + 1
@@ -131,9 +131,9 @@ func (m *Machine) wall(now protocol.Time) time.Duration {
 	return m.config.Wall + time.Duration(float64(now)/(1+m.config.Drift))
 }
 
-// bygone is the highest epoch that this member has promised or can have forgotten. Who
-// begins without a cell may have followed any epoch up to the second of its start:
-// whoever elects itself after having heard that is above all of them (V17).
+// bygone is the highest epoch that this member has promised or can have forgotten. A
+// member that begins without a cell may have followed any epoch up to the second of its
+// start: one that elects itself after having heard that is above all of them (V17).
 func (m *Machine) bygone() protocol.Epoch {
 	promised := m.cell.promised()
 	if m.config.Founder && m.forgotten > promised.Counter && !protocol.Mutated("epoch from memory") {

@@ -17,10 +17,10 @@ import (
 //
 // A cluster takes other terms when all its founders have them and attend: they are
 // stopped, all of them, and started with the new ones. Restarted one after the other,
-// each is refused by those that still have the old ones, and they go on. Who has the
-// new ones elects nobody until every founder's address has answered; whoever answers
-// with the old ones ends that. What was lent under the old lease is waited for as long
-// as that one says.
+// each is refused by those that still have the old ones, and they go on. A founder
+// that has the new ones elects no coordinator until every founder's address has
+// answered; one that answers with the old ones ends that. What was lent under the old
+// lease is waited for as long as that one says.
 
 // terms has a line for everything that all members must agree on.
 func (c *Config) terms() []string {
@@ -104,7 +104,7 @@ func (m *Machine) objects(a election.StatusAnswer, out *protocol.Effects) bool {
 	case m.publishing:
 		return terms
 	case !terms && a.Well:
-		// Those whom it is led with have agreed with it.
+		// Those that it is led with have agreed with it.
 		m.refuse(m.otherFounders(a), out)
 	case terms && m.dissents() && slices.Equal(a.Terms, m.cell.Accepted.Terms):
 		m.refuse(m.disagreement("at "+a.Self.Address+" and in the view", a.Terms), out)

@@ -19,7 +19,7 @@ var misfits = map[string]func(*Config){
 
 func billing(c *Config) { c.Definitions = []string{"billing=central"} }
 
-// refused waits until a founder is unfit, with both values, and nobody else is.
+// refused waits until a founder is unfit, with both values, and no other member is.
 func (n *net) refused(name, ours, theirs string) {
 	n.t.Helper()
 	s := n.site(name)
@@ -210,8 +210,8 @@ func TestShorterLease(t *testing.T) {
 	}
 }
 
-// TestFoundersListedOtherwiseThanTheLed: whoever is led is right about the founders, as
-// the view that it is in was formed by those who agreed on them.
+// TestFoundersListedOtherwiseThanTheLed: a member that is led is right about the
+// founders, as the view that it is in was formed by those that agreed on them.
 func TestFoundersListedOtherwiseThanTheLed(t *testing.T) {
 	for _, quick := range []bool{false, true} {
 		n := formed(t, 2, 0, nil)
