@@ -90,7 +90,7 @@ func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
 		if err == nil && witness != nil {
 			p.say("kept while process %d lives; `%s release` gives a lock back before that", witness.pid, name)
 		}
-		if err != nil { // nobody will know the session
+		if err != nil { // no process will know the session
 			return errors.Join(err, endSession(c, admin, got))
 		}
 		return nil
@@ -240,7 +240,7 @@ func (w *wish) takeBack(admin *client.Admin, c *cli.Command, order client.Acquis
 	return got
 }
 
-// endSession gives back what nobody will hear of.
+// endSession gives back a grant that is not reported to a caller.
 func endSession(c *cli.Command, admin *client.Admin, got *wire.AcquiredAll) error {
 	if got == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire/api"
 )
 
-// grantAll is a member that grants whatever it is asked for.
+// grantAll is a member that grants every request.
 type grantAll struct {
 	api.UnimplementedLocksServer
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/parallel"
 )
 
-// TestBenchLeavesNothing: whatever ends a bench, its servers end with it, and its folder
-// goes.
+// TestBenchLeavesNothing: regardless of what ends a bench, its servers end with it, and
+// its folder is removed.
 func TestBenchLeavesNothing(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()

@@ -193,9 +193,9 @@ func limited(ctx context.Context, c *cli.Command, timeout time.Duration, more st
 	return reworded(calledAs(c), "", err)
 }
 
-// reworded tells an error of a client as one of a command: with its name, and
-// without the functions that Go was in when nobody could be reached. Where the error
-// names no lock, it is about the one that the command is about, if any.
+// reworded tells an error of a client as one of a command: with its name, and without
+// the functions that Go was in when no member could be reached. Where the error names
+// no lock, it is about the one that the command is about, if any.
 func reworded(command, lock string, err error) error {
 	var told *holdfast.Error
 	if !errors.As(err, &told) {

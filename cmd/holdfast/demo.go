@@ -48,8 +48,8 @@ func (p *program) demoCommand() *cli.Command {
 }
 
 // heedSignals lets a signal stop a command that has started processes, which it then
-// ends: whoever has seen enough must not leave them behind. The function that is returned
-// ends that.
+// ends: a user that has seen enough must not leave them behind. The function that is
+// returned ends that.
 func heedSignals(command string, stop context.CancelCauseFunc) func() {
 	arrived, over := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(arrived, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)

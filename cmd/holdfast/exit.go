@@ -16,7 +16,7 @@ import (
 
 // The exit codes that no error of a member stands for.
 const (
-	exitFree          = 3  // show: nobody holds the name
+	exitFree          = 3  // show: no client holds the name
 	exitUsage         = 64 // the command line
 	exitBadData       = 65 // a bad name or spec
 	exitUnavailable   = 69 // no member reachable
@@ -109,7 +109,7 @@ func plain(sentence string) string {
 
 // say tells people something: one sentence on standard error.
 func (p *program) say(format string, arguments ...any) {
-	// If standard error takes nothing there is nobody left to tell that.
+	// If standard error takes nothing there is no way left to report that.
 	_, _ = fmt.Fprintf(p.stderr, name+": "+format+"\n", arguments...)
 }
 

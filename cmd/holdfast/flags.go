@@ -14,8 +14,8 @@ func variables(flag string) cli.ValueSourceChain {
 }
 
 // recordFlag is a flag with a file that is written. It has no variable: HOLDFAST_TRACE is
-// where a member writes what it does, and whoever has it in his shell has not asked for that
-// file to be overwritten.
+// where a member writes what it does, and a user that has it in the shell has not asked for
+// that file to be overwritten.
 func recordFlag(flag, usage string) *cli.StringFlag {
 	return &cli.StringFlag{Name: flag, Usage: usage}
 }

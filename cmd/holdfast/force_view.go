@@ -49,7 +49,7 @@ func (p *program) forceViewCommand() *cli.Command {
 	}
 }
 
-// forceView asks what would happen, lets whoever calls it confirm that, and does it.
+// forceView asks what would happen, lets the caller confirm that, and does it.
 func (p *program) forceView(ctx context.Context, c *cli.Command) error {
 	order, err := p.orderOf(c)
 	if err != nil {
@@ -134,7 +134,7 @@ func namesOf(list string) (names []string) {
 	return names
 }
 
-// asksPeople reports whether there is somebody at a terminal who can be asked.
+// asksPeople reports whether a person at a terminal can be asked.
 func (p *program) asksPeople(c *cli.Command) bool {
 	return !c.Bool("json") && supervise.IsTerminal(p.stdin) && supervise.IsTerminal(p.stderr)
 }

@@ -59,7 +59,7 @@ No member can know that: see that each is stopped, and stays stopped until the n
 // errNotConfirmed ends a command that was told not to go on.
 var errNotConfirmed = errors.New("not confirmed; nothing was changed")
 
-// confirm asks twice, or says how the plan is confirmed where nobody can be asked.
+// confirm asks twice, or says how the plan is confirmed where no person can be asked.
 func (p *program) confirm(c *cli.Command, plan *wire.ForcePlan) error {
 	if !p.asksPeople(c) {
 		return usageError(c.Name, "nothing was changed, because that must be asked twice and this is no terminal; if it shall be done, run it again with --confirm %s", plan.Code)

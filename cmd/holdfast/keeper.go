@@ -120,7 +120,7 @@ func (k *keeper) close() error {
 	return k.admin.Close()
 }
 
-// Bounds of how long a call may take, and of the pause before the next, whatever the
+// Bounds of how long a call may take, and of the pause before the next, regardless of the
 // ttl. In the shortest call a second and a third address are asked where the first is silent.
 const (
 	shortestCall  = 750 * time.Millisecond

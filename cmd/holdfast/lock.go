@@ -132,7 +132,7 @@ func (p *program) lock(ctx context.Context, c *cli.Command) error {
 	if late := events.close(); late != nil {
 		l.say.tell("write to --status-fd: %v", late)
 	}
-	// Where standard error takes nothing there is nobody to tell.
+	// Where standard error takes nothing there is no way to report that.
 	_ = l.say.close()
 	return err
 }
@@ -143,8 +143,8 @@ type signalled struct{ code int }
 func (s *signalled) Error() string { return "signal " + strconv.Itoa(s.code-128) }
 
 // heed returns a context that ends with the first signal. After stop, which may be
-// called often, signals are left to whoever listens next; it returns what a signal
-// has asked for, or nil.
+// called often, signals are left to the next listener; it returns what a signal has
+// asked for, or nil.
 func heed(ctx context.Context, signals *supervise.Signals) (heeding context.Context, stop func() error) {
 	heeding, cancel := context.WithCancelCause(ctx)
 	over, gone := make(chan struct{}), make(chan struct{})

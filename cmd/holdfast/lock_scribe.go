@@ -34,8 +34,8 @@ type scribe struct {
 // closeLimit is how long close waits until all is written.
 const closeLimit = time.Second
 
-// newScribe returns a scribe with room for the lines about so many names while
-// nobody reads: there are four things to tell of each, and few beside. What comes
+// newScribe returns a scribe with room for the lines about so many names while no
+// process reads: there are four things to tell of each, and few beside. What comes
 // beyond is dropped, and close says so.
 func newScribe(file *os.File, names int) *scribe {
 	s := &scribe{file: file, lines: make(chan []byte, 4*names+256), done: make(chan error, 1)}

@@ -196,7 +196,7 @@ func TestLockGrace(t *testing.T) {
 	}
 }
 
-// TERM is due a grace and a guard before the deadline, wherever that has moved.
+// TERM is due a grace and a guard before the deadline, even after that has moved.
 func TestLockTermFollowsDeadline(t *testing.T) {
 	b := newBed(t, &lockOrder{killAfter: 3 * time.Second, onLost: lostTerm}, "echo ready; exec cat")
 	term := func() time.Duration { return b.backing.deadline - 3*time.Second - b.guard }
@@ -314,7 +314,7 @@ func TestLockHeartbeatIsBounded(t *testing.T) {
 	}
 }
 
-// Nobody of the group is left when the deadline comes, by the clock of deadlines.
+// No process of the group is left when the deadline comes, by the clock of deadlines.
 func TestLockKillsBeforeDeadline(t *testing.T) {
 	b := newBed(t, &lockOrder{killAfter: 4 * time.Second, onLost: lostTerm}, stubborn)
 	if line := b.read(t); line != "ready\n" {
@@ -485,7 +485,7 @@ func TestLockLateAtHoldLimit(t *testing.T) {
 	}
 }
 
-// A reader of the status that does not read keeps nobody from anything.
+// A reader of the status that does not read blocks nothing.
 func TestLockStatusUnread(t *testing.T) {
 	_, w := testPipe(t)
 	s := newScribe(w, 1)

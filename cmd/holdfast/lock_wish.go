@@ -47,8 +47,8 @@ type wish struct {
 // them to decide.
 const tryPatience = 5 * time.Second
 
-// limit is for how long the locks are waited for, whatever keeps them from being granted: a
-// holder, or that no member serves yet.
+// limit is for how long the locks are waited for, regardless of what keeps them from being
+// granted: a holder, or that no member serves yet.
 func (w *wish) limit() time.Duration {
 	switch {
 	case w.try:

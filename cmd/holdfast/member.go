@@ -197,8 +197,8 @@ func (m *member) join(ctx context.Context, environ []string) error {
 	return nil
 }
 
-// identify lets the certificate carry this member's name. Nobody asks a member alone for
-// it, as long as no guest joins.
+// identify lets the certificate carry this member's name. No member asks a member alone
+// for it, as long as no guest joins.
 func (m *member) identify(name string) error {
 	if m.identities == nil {
 		return nil

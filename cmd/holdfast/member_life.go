@@ -15,7 +15,7 @@ import (
 
 // serveUntil accepts clients and other members until ctx ends, a port does, or an
 // operator's call has let the member leave. It calls ready once, when every space can
-// grant. Clients are served before that, too: they wait, or are told that nobody can
+// grant. Clients are served before that, too: they wait, or are told that no member can
 // grant.
 func (m *member) serveUntil(ctx context.Context, ready func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -142,17 +142,18 @@ func (m *member) drain(ctx context.Context) error {
 	return m.node.Drain(ctx)
 }
 
-// How long leaving may take: until whoever holds something through the member has
-// stopped, and the others have a view without it; and until clients have heard. Both
-// together stay under the ten seconds that many a service manager waits before it kills.
+// How long leaving may take: until the clients that hold something through the member
+// have stopped, and the others have a view without it; and until clients have heard.
+// Both together stay under the ten seconds that many a service manager waits before it
+// kills.
 const (
 	leaveLimit = 5 * time.Second
 	tellLimit  = 4 * time.Second
 )
 
-// stop leaves in good order: whoever holds something through the member is told to
-// stop, clients are sent elsewhere, and no view has the member any more, so that nobody
-// has to wait for it. What has not happened in time is waited for by others.
+// stop leaves in good order: clients that hold something through the member are told to
+// stop, clients are sent elsewhere, and no view has the member any more, so that no
+// member has to wait for it. The others wait for what has not happened in time.
 func (m *member) stop() error {
 	leaving, done := context.WithTimeout(context.Background(), leaveLimit)
 	defer done()

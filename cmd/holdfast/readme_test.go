@@ -60,7 +60,7 @@ func build(t *testing.T) string {
 	return folder
 }
 
-// freePorts makes the session of the README use ports that nobody else has: those
+// freePorts makes the session of the README use ports that no other process has: those
 // that a member was given a moment ago.
 func freePorts(t *testing.T, folder, text string) (replaced, server string) {
 	t.Helper()

@@ -17,7 +17,7 @@ import (
 const endOfTyping = 4
 
 // scriptTerminal runs a command on a terminal of its own. The ttyin of package testscript
-// closes the other end when the command has ended, and loses what nobody has read by then.
+// closes the other end when the command has ended, and loses what was not read by then.
 func scriptTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: terminal FILE COMMAND [ARG…]")
@@ -30,7 +30,7 @@ func scriptTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	_, err = screen.WriteString(ts.ReadFile(args[0]) + string(rune(endOfTyping)))
 	ts.Check(err)
 	var shown bytes.Buffer
-	// It ends with EIO when nobody has the terminal open any more, and all was read.
+	// It ends with EIO when no process has the terminal open any more, and all was read.
 	if _, err := io.Copy(&shown, screen); !errors.Is(err, syscall.EIO) {
 		ts.Check(err)
 	}

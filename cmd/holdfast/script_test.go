@@ -74,7 +74,7 @@ func forgetEnvironment() {
 //	serve-says PATTERN [NAME]  waits until it has written a line that matches.
 //	status-says PATTERN [flags…]  asks `holdfast status` until it prints a line that matches;
 //	                        with ! until it prints none. What it prints is there for stdout.
-//	addresses COUNT         sets A1, A2 and so on to addresses at which nobody listens, and
+//	addresses COUNT         sets A1, A2 and so on to addresses at which no process listens, and
 //	                        ALL to all of them, for the founders of a cluster.
 //	exit CODE COMMAND …     runs a command and compares its exit code exactly; what
 //	                        it wrote is there for stdout and stderr.
@@ -101,7 +101,7 @@ func forgetEnvironment() {
 //	answering DOCUMENT      a member that answers every operator's deed on a space with
 //	                        the document; with CODE SENTENCE it refuses it, with the word
 //	                        silence it never answers. It sets HOLDFAST_SERVER.
-//	terminal FILE COMMAND … runs a command on a terminal, at which somebody types what the
+//	terminal FILE COMMAND … runs a command on a terminal, at which a script types what the
 //	                        file has; what the terminal shows is there for stdout.
 //	greater A B             compares two whole numbers.
 //

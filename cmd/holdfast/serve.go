@@ -125,7 +125,7 @@ func (p *program) ready(m *member, log *slog.Logger) {
 // ends the program at once; see heedEnd for which counts as one. A signal that was
 // ignored when the program started stays ignored.
 func (p *program) untilSignal(ctx context.Context, log *slog.Logger) (context.Context, func()) {
-	// A log that nobody reads any more must not end a member that holds promises.
+	// A log that no process reads any more must not end a member that holds promises.
 	signal.Ignore(syscall.SIGPIPE)
 	arrived := make(chan os.Signal, 2)
 	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {

@@ -79,7 +79,7 @@ func TestInsecure(t *testing.T) {
 }
 
 // TestSocket: a member on a socket alone serves this machine's clients; its place is taken
-// by nobody while it lives, and by the next one when it was killed.
+// by no other member while it lives, and by the next one when it was killed.
 func TestSocket(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()

@@ -80,7 +80,7 @@ func (p *program) simReplay(_ context.Context, c *cli.Command) (err error) {
 // recordingLine begins a recording.
 const recordingLine = "holdfast recording "
 
-// shown is where steps are printed, if somebody wants to see them.
+// shown is where steps are printed, if the user wants to see them.
 func (p *program) shown(c *cli.Command) io.Writer {
 	if !c.Bool("show") {
 		return nil

@@ -99,7 +99,7 @@ func (p *program) tellVoid(played *sim.Played) error {
 	return nil
 }
 
-// scriptFiles plays a script again, if somebody wants a line for everything that happens, or a
+// scriptFiles plays a script again, if the user wants a line for everything that happens, or a
 // picture of it.
 func scriptFiles(script *sim.Script, protocol sim.Protocol, path, trace string, picture *drawing) error {
 	if trace == "" && picture.path == "" {

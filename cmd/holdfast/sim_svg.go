@@ -22,9 +22,9 @@ func pictureFlags(of string) []cli.Flag {
 	}
 }
 
-// drawing is a picture that somebody has asked for.
+// drawing is a picture that the user has asked for.
 type drawing struct {
-	path    string // empty where nobody has
+	path    string // empty where the user has not
 	picture draw.Picture
 	told    []story.Happening
 }

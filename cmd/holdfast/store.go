@@ -90,7 +90,7 @@ func besideFlags() []cli.Flag {
 	)
 }
 
-// besideLocks is what stands in a store beside the locks, and what somebody wants to stand there. It is
+// besideLocks is what stands in a store beside the locks, and what the user wants to stand there. It is
 // what --json prints.
 type besideLocks struct {
 	Store    string          `json:"store"`
@@ -202,7 +202,8 @@ func (b *besideLocks) holds() bool {
 		!slices.ContainsFunc(b.Settings, func(s storeSettings) bool { return s.Settings != b.Wanted })
 }
 
-// code stands for what stands there: whoever confirms it has seen that, and nothing else is removed.
+// code stands for what stands there: a user that confirms it has seen that, and nothing else is
+// removed.
 func (b *besideLocks) code() string {
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, b.Store, b.Settings)))[:8]
 }
@@ -230,7 +231,7 @@ func (p *program) printSettings(c *cli.Command, b *besideLocks) error {
 	return p.print(t)
 }
 
-// forgetSettings lets whoever calls it confirm what is to be removed, and does it.
+// forgetSettings lets the caller confirm what is to be removed, and does it.
 func (p *program) forgetSettings(ctx context.Context, c *cli.Command, store storage.Store, b *besideLocks) error {
 	if len(b.Settings) == 0 || b.holds() {
 		return p.printSettings(c, b) // there is nothing to be done
@@ -265,7 +266,7 @@ func (p *program) forgetSettings(ctx context.Context, c *cli.Command, store stor
 	return written(fmt.Fprintf(p.stdout, "The settings beside the locks of %s are forgotten: the first process to start writes its own.\n", printable(b.Store)))
 }
 
-// confirmForgetting asks, or says how it is confirmed where nobody can be asked.
+// confirmForgetting asks, or says how it is confirmed where no person can be asked.
 func (p *program) confirmForgetting(c *cli.Command, b *besideLocks) error {
 	if !p.asksPeople(c) {
 		return usageError(calledAs(c), "nothing was changed, because it must be asked whether all who lock there are stopped, and this is no terminal; if they are, run it again with --confirm %s", b.Code)

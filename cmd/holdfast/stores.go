@@ -50,7 +50,7 @@ func (s stores) open(ctx context.Context, url string) error {
 	return err
 }
 
-// close closes them all. Nobody may use them any more.
+// close closes them all. They must not be used any more.
 func (s stores) close() error {
 	var errs []error
 	for url, store := range s {

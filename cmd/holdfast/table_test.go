@@ -78,7 +78,7 @@ func TestContinuedTable(t *testing.T) {
 	}
 }
 
-// A line of acquire can be split at its spaces, whatever the name.
+// A line of acquire can be split at its spaces, for every name.
 func TestShownName(t *testing.T) {
 	for name, want := range map[string]string{
 		"orders/42": "orders/42", "a b": `"a b"`, `"`: `"\""`, `a"b`: `a"b`, "<&>": "<&>", "a\u2003<b": "\"a\u2003<b\"",

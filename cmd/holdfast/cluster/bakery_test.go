@@ -34,7 +34,7 @@ func (b *bed) leaders(seenBy *trial.Member, count int, without ...*trial.Member)
 	return all
 }
 
-// queue is who waits in line for what somebody holds.
+// queue is the line of clients that wait for what another client holds.
 type queue struct {
 	*bed
 	held    []*holdfast.Lock
@@ -103,8 +103,8 @@ func (q *queue) pass() {
 }
 
 // TestLeaderOfEachRankKilled under load: nothing is lost that is held through the others, one of which does
-// not lead but has tickets at each of the leaders, and nobody who waits. That one takes the place
-// of the dead, who comes back with nothing, and does not lead.
+// not lead but has tickets at each of the leaders, and no waiter is lost. That one takes the place of the
+// dead, who comes back with nothing, and does not lead.
 func TestLeaderOfEachRankKilled(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, trial.Settings{Addresses: loopback(t, 4), Lease: steady(), Flags: []string{led}})
@@ -148,7 +148,8 @@ func TestLeaderComesBack(t *testing.T) {
 }
 
 // TestLeadersWithoutTheMissing: one of three leaders is away, and another one dies and starts again. The two that are
-// here lead, whatever they remember, and all go on; the third is not waited for, and leads again when it is back.
+// here lead, regardless of what they remember, and all go on; the third is not waited for, and leads again when it is
+// back.
 func TestLeadersWithoutTheMissing(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Lease: steady(), Flags: []string{led}})

@@ -94,9 +94,9 @@ func lay(t *testing.T, workers int, flags ...string) *bed {
 	return b
 }
 
-// loopback returns addresses of this machine that nobody else uses. On Linux all of
-// 127.0.0.0/8 is loopback, and what a connection gets for its own end is 127.0.0.1: so
-// the addresses stay free while their members are down.
+// loopback returns addresses of this machine that no other process uses. On Linux all
+// of 127.0.0.0/8 is loopback, and what a connection gets for its own end is 127.0.0.1:
+// so the addresses stay free while their members are down.
 func loopback(t *testing.T, count int) (addresses []string) {
 	t.Helper()
 	if runtime.GOOS != "linux" {

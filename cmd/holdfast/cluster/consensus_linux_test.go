@@ -71,13 +71,13 @@ func (b *bed) refuses(m *trial.Member, name string) {
 	if shown, err := b.adminOf(m).Show(b.ctx, "", name); !errors.Is(err, holdfast.ErrUnavailable) {
 		b.Errorf("%s, which is cut off, shows %s: %+v, %v", m.Name, name, shown, err)
 	}
-	// It may let nobody in at all, or let whoever asks for something that nobody has wait for an answer.
+	// It may let no client in at all, or let a client that asks for a free lock wait for an answer.
 	ctx, cancel := context.WithTimeout(b.ctx, 2*time.Second)
 	defer cancel()
 	locks, err := client.Dial(ctx, m.Address)
 	if err == nil {
 		_, err = locks.TryLock(ctx, "free")
-		_ = locks.Close() // nobody can say that the session has ended
+		_ = locks.Close() // no member can say that the session has ended
 	}
 	if !errors.Is(err, holdfast.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
 		b.Errorf("%s, which is cut off, was asked for a name: %v", m.Name, err)

@@ -140,7 +140,8 @@ func (e *errand) finish() {
 	e.tell("the errand under token %v of %s has ended well", e.token, e.name)
 }
 
-// awaitShown asks a member until what it shows of a name is as wanted. While nobody leads it refuses to show anything.
+// awaitShown asks a member until what it shows of a name is as wanted. While no member leads it refuses to show
+// anything.
 func (b *bed) awaitShown(through *trial.Member, name, what string, is func(*wire.Lock) bool) *wire.Lock {
 	b.Helper()
 	admin := b.adminOf(through)
@@ -268,8 +269,8 @@ var farewells = []struct {
 	{"drain", func(b *bed, m *trial.Member) error { return b.adminOf(m).Drain(b.ctx, 0) }},
 }
 
-// TestLastingLeaves: every member is restarted in turn, under load, by each of the ways in which one leaves in good order, whoever
-// leads. Everything that is held or waited for through it goes on at the others, under the same tokens and in the
+// TestLastingLeaves: every member is restarted in turn, under load, by each of the ways in which one leaves in good order,
+// whichever member leads. Everything that is held or waited for through it goes on at the others, under the same tokens and in the
 // same order, and so does what was acquired by a single call.
 func TestLastingLeaves(t *testing.T) {
 	t.Parallel()
@@ -436,7 +437,7 @@ func TestLastingRetried(t *testing.T) {
 	}
 }
 
-// TestLastingAlone: a member that is alone is told to end, and started again, while somebody holds a lock through it and others
+// TestLastingAlone: a member that is alone is told to end, and started again, while a client holds a lock through it and others
 // wait. They notice nothing.
 func TestLastingAlone(t *testing.T) {
 	t.Parallel()
@@ -461,7 +462,7 @@ func TestLastingAlone(t *testing.T) {
 	b.wantNoneLost(b.judge())
 }
 
-// wantNoneLost asserts that nobody has lost anything.
+// wantNoneLost asserts that no client has lost anything.
 func (b *bed) wantNoneLost(v trial.Verdict) {
 	b.Helper()
 	if v.Lost+v.Stale > 0 {

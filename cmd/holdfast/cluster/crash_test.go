@@ -26,13 +26,13 @@ func TestCoordinatorKilledTwice(t *testing.T) {
 		b.check(second.Start())
 	}
 	for _, w := range b.crew.Workers() {
-		b.check(w.Order("go on")) // whoever keeps it
+		b.check(w.Order("go on")) // one of them keeps it
 	}
 	b.healed()
 	b.judge()
 }
 
-// TestAllKilled: nobody is there for a while. Clients wait, and go on by themselves
+// TestAllKilled: no member is there for a while. Clients wait, and go on by themselves
 // when all are back; tokens have not gone back.
 func TestAllKilled(t *testing.T) {
 	b := lay(t, 4)

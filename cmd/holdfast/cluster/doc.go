@@ -1,6 +1,6 @@
 // Package cluster has nothing but tests: clusters of real processes, hurt in the ways
 // that the simulator hurts its own, and judged by what the workers of internal/trial
-// tell (nobody's stay overlaps another's, tokens rise, no write out of order).
+// tell (no worker's stay overlaps another's, tokens rise, no write out of order).
 //
 //	bed_test.go             a cluster, and workers through all of its members
 //	killed_test.go          SIGKILL and SIGTERM, asked of several protocols: who holds, waits, decides

@@ -17,21 +17,21 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// drift is by how much more whoever waits for a lease waits: the members' default.
+// drift is by how much longer a member waits that waits for a lease: the members' default.
 const drift = 0.05
 
-// bound is how long nobody is granted anything after the death of the coordinator, or of a
-// grantor, where nothing else goes wrong: a poll interval in which it was well, the silence
-// that makes it suspect, four waits of an election, and the lease that it may have left. A
-// grantor that is not the elder is elected for too: its successor counts in an epoch of its
-// own, because nobody knows what the lost one has counted.
+// bound is how long no client is granted anything after the death of the coordinator, or of
+// a grantor, where nothing else goes wrong: a poll interval in which it was well, the
+// silence that makes it suspect, four waits of an election, and the lease that it may have
+// left. A grantor that is not the elder is elected for too: its successor counts in an
+// epoch of its own, because no member knows what the lost one has counted.
 func bound(lease time.Duration) time.Duration {
 	poll, patience := lease/10, lease/10
 	return poll + 3*poll + 4*patience + lease + time.Duration(float64(lease)*drift)
 }
 
-// TestGap kills the coordinator again and again, and reports how long nobody was granted
-// a lock each time.
+// TestGap kills the coordinator again and again, and reports how long no client was
+// granted a lock each time.
 func TestGap(t *testing.T) {
 	b := lay(t, 6)
 	b.gaps("coordinator", bound(*lease), b.coordinator)
@@ -48,8 +48,8 @@ func TestGrantorGap(t *testing.T) {
 }
 
 // TestLastingGap kills the leader of a space of protocol consensus. What it led goes on when the others have found another
-// leader: one is missed after an election timeout, and calls an election within another one, whatever the lease
-// is. A second election, where votes were split, is beyond that.
+// leader: one is missed after an election timeout, and calls an election within another one, regardless of the
+// lease. A second election, where votes were split, is beyond that.
 func TestLastingGap(t *testing.T) {
 	t.Parallel()
 	settings := lasting(t)
@@ -138,7 +138,7 @@ func TestReconcile(t *testing.T) {
 }
 
 // giveBack unlocks what may have been lost meanwhile: where nothing is asserted of a stay, a
-// lapse of the member's lease on a starved machine is nobody's fault.
+// lapse of the member's lease on a starved machine is no fault.
 func (b *bed) giveBack(lock *holdfast.Lock) {
 	b.Helper()
 	if err := lock.Unlock(b.ctx); !errors.Is(err, holdfast.ErrLost) {
@@ -185,7 +185,7 @@ func (b *bed) holdMany(through []*trial.Member, count int) []*holdfast.Lock {
 	return locks
 }
 
-// wantHeld asks for some of the names that are held: whoever believes in a lock
+// wantHeld asks for some of the names that are held: a client that believes in a lock
 // afterwards has kept others out before.
 func (b *bed) wantHeld(probe *client.Client, locks []*holdfast.Lock) {
 	b.Helper()

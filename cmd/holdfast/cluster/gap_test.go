@@ -17,9 +17,9 @@ import (
 
 // TestLeaderGap kills the leaders of protocol bakery in turn, by rank, under load, while a hot name is held
 // through another one and a client waits for it through the victim, so that its ticket stands before those of
-// all who come later. It reports for how long nobody was granted the name then: in all, and from the first view
-// without the victim on, which leaves out how long it takes to detect a failure. Beside it stands the longest
-// such time before each crash: what the machine does by itself.
+// all who come later. It reports for how long no client was granted the name then: in all, and from the first
+// view without the victim on, which leaves out how long it takes to detect a failure. Beside it stands the
+// longest such time before each crash: what the machine does by itself.
 func TestLeaderGap(t *testing.T) {
 	b := prepare(t, trial.Settings{Addresses: loopback(t, 3), LogLevel: "info", Flags: []string{led, "--log-format", "json"}})
 	b.begin(6)
@@ -98,7 +98,8 @@ func (b *bed) waitThrough(m *trial.Member, name string) (giveUp func()) {
 	return giveUp
 }
 
-// standstill is the longest time in which nobody was granted the hot name, from a time on until the last grant.
+// standstill is the longest time in which no client was granted the hot name, from a time on until the last
+// grant.
 func (th *throng) standstill(from time.Duration) (longest time.Duration) {
 	th.mu.Lock()
 	defer th.mu.Unlock()

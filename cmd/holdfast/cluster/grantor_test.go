@@ -32,7 +32,7 @@ func (b *bed) appoint(m *trial.Member) {
 	b.tell("%s grants", m.Name)
 }
 
-// TestGrantorKilled: whoever has something keeps it, the next grantor learns it from
+// TestGrantorKilled: every holder keeps what it has, the next grantor learns it from
 // them, and its tokens are higher. The elder stays.
 func TestGrantorKilled(t *testing.T) {
 	b := lay(t, 6, grantors)

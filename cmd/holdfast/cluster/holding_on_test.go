@@ -16,8 +16,8 @@ const (
 )
 
 // TestKeeperKilled: a member that holds on to two hot names is killed while workers through
-// all members go on. What it kept is nobody's until its lease is over. Then whoever waits is
-// served, and tokens are above all that the member has given by itself.
+// all members go on. What it kept belongs to no member until its lease is over. Then the
+// waiters are served, and tokens are above all that the member has given by itself.
 func TestKeeperKilled(t *testing.T) {
 	t.Parallel()
 	b := prepare(t, trial.Settings{

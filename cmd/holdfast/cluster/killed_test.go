@@ -8,8 +8,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/trial"
 )
 
-// What is asked of several protocols, whatever their members are called in them: each test
-// here runs for those that it lists, and what is one protocol's own is in its file.
+// What is asked of several protocols, regardless of what their members are called in them:
+// each test here runs for those that it lists, and what is one protocol's own is in its
+// file.
 
 // spaceOf is the flag that gives the default space to a protocol.
 func spaceOf(protocol string) string { return "--space=default=" + protocol }
@@ -44,8 +45,8 @@ func (b *bed) revive() {
 	b.healed()
 }
 
-// killHolder kills a member while the register is held through it: that passes on when nobody
-// can believe in it any more, under a higher token, and its holder is told.
+// killHolder kills a member while the register is held through it: that passes on when no
+// client can believe in it any more, under a higher token, and its holder is told.
 func (b *bed) killHolder(victim *trial.Member, what string) {
 	b.Helper()
 	keeper, kept := b.keep(victim)
@@ -56,7 +57,7 @@ func (b *bed) killHolder(victim *trial.Member, what string) {
 }
 
 // killBeside kills a member while the register is held through another one, and others wait
-// through it: they ask elsewhere, whoever holds writes and gives back, and all go on.
+// through it: they ask elsewhere, the holder writes and gives back, and all go on.
 func (b *bed) killBeside(victim *trial.Member, what string) (write, end trial.Event) {
 	b.Helper()
 	keeper, kept := b.keep(b.another(victim))
@@ -69,8 +70,8 @@ func (b *bed) killBeside(victim *trial.Member, what string) (write, end trial.Ev
 }
 
 // killAuthority kills members that decide while the register is held through another one: the
-// next authority learns of that from whoever has it, and gives higher tokens. Where no majority
-// is left, the first of them is started again.
+// next authority learns of that from the member that has it, and gives higher tokens. Where no
+// majority is left, the first of them is started again.
 //
 // Whether the register was held all the while is not asserted: on a starved machine its
 // member's lease may have lapsed. Either way the judge sees it.
@@ -115,7 +116,7 @@ func TestHolderKilled(t *testing.T) {
 	}, "permission", "bakery")
 }
 
-// TestKilledBesideAHolder: each member in turn, whatever its part is.
+// TestKilledBesideAHolder: each member in turn, regardless of its part.
 func TestKilledBesideAHolder(t *testing.T) {
 	t.Parallel()
 	inEach(t, func(t *testing.T, space string) {
@@ -131,8 +132,8 @@ func TestKilledBesideAHolder(t *testing.T) {
 	}, "permission", "bakery")
 }
 
-// TestIdleMemberKilled: nobody uses it. With permission nobody can enter without it until it is known
-// to be gone.
+// TestIdleMemberKilled: no client uses it. With permission no client can enter without it until it is
+// known to be gone.
 func TestIdleMemberKilled(t *testing.T) {
 	t.Parallel()
 	inEach(t, func(t *testing.T, space string) {
@@ -146,8 +147,8 @@ func TestIdleMemberKilled(t *testing.T) {
 	}, "permission", "bakery")
 }
 
-// TestLeaveInTurn: each member leaves in good order, under load, and is started again. Who keeps the
-// register through another one keeps it, and whoever waits asks the newcomer, too.
+// TestLeaveInTurn: each member leaves in good order, under load, and is started again. A client that
+// keeps the register through another one keeps it, and every waiter asks the newcomer, too.
 func TestLeaveInTurn(t *testing.T) {
 	t.Parallel()
 	inEach(t, func(t *testing.T, space string) {

@@ -41,8 +41,8 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// TestRollingRestart: every member is restarted in turn, and nobody has to do anything
-// for it.
+// TestRollingRestart: every member is restarted in turn, and no client has to do
+// anything for it.
 func TestRollingRestart(t *testing.T) {
 	b := lay(t, 6)
 	for _, m := range b.cluster.Members {

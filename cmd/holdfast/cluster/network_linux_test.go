@@ -114,7 +114,7 @@ func (n *network) plug(i int) {
 }
 
 // wantState waits until the system says that a link is up or down: coming up takes it a
-// moment, of which nobody tells.
+// moment, of which no event tells.
 func (n *network) wantState(i int, want string) {
 	n.t.Helper()
 	n.until(fmt.Sprintf("link %s is %s", n.link(i), want), func() bool {
@@ -210,8 +210,7 @@ func connect(space string, to netip.AddrPort) error {
 	return unix.Connect(socket, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()})
 }
 
-// TestCoordinatorUnplugged: nobody reaches the coordinator any more, its clients
-// neither.
+// TestCoordinatorUnplugged: no member and no client reaches the coordinator any more.
 func TestCoordinatorUnplugged(t *testing.T) {
 	b, n := layNetwork(t, 6)
 	victim := b.coordinator()
@@ -257,7 +256,7 @@ func TestCoordinatorCutOff(t *testing.T) {
 }
 
 // TestOneWayCuts: nothing leaves one member for another, while what that one sends
-// arrives. Whoever coordinates then, somebody does, and grants go on.
+// arrives. Whichever member coordinates then, one of them does, and grants go on.
 func TestOneWayCuts(t *testing.T) {
 	b, n := layNetwork(t, 6)
 	for _, cut := range []struct {

@@ -53,7 +53,7 @@ func TestMemberStopped(t *testing.T) {
 }
 
 // TestCoordinatorStopped: the others elect another, and the stopped one grants nothing
-// when it wakes, though nobody could tell it.
+// when it wakes, though no member could tell it.
 func TestCoordinatorStopped(t *testing.T) {
 	b := lay(t, 6)
 	victim := b.coordinator()

@@ -88,7 +88,7 @@ func prepareTLS(t *testing.T, lease time.Duration) (*bureau, *bed) {
 }
 
 // TestAuthorityIsReplaced: three members under mutual TLS change the clients' authority,
-// and their own certificates, while a lock is held, and nobody has to restart.
+// and their own certificates, while a lock is held, and no process has to restart.
 func TestAuthorityIsReplaced(t *testing.T) {
 	b, c := prepareTLS(t, steady())
 	c.check(c.cluster.Start(c.ctx))

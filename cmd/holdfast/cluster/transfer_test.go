@@ -17,8 +17,8 @@ import (
 )
 
 // TestTransfersUnderLoad: grantorship goes round in a circle, while workers on all members
-// pass the register and the pool around and others lock many names. Nobody loses anything
-// for it, and everybody goes on.
+// pass the register and the pool around and others lock many names. No worker loses
+// anything for it, and all go on.
 func TestTransfersUnderLoad(t *testing.T) {
 	b := lay(t, 6, grantors)
 	throng := b.gather(b.cluster.Members, "", 4)
@@ -37,9 +37,10 @@ func TestTransfersUnderLoad(t *testing.T) {
 }
 
 // TestTransferGap hands grantorship over again and again while a client of each member
-// wants one hot name, and others lock many names, and reports for how long nobody was
-// granted the hot name around each transfer. Beside it stands the longest such time in
-// windows of five grants each, before each transfer: what the machine does by itself.
+// wants one hot name, and others lock many names, and reports for how long no client
+// was granted the hot name around each transfer. Beside it stands the longest such time
+// in windows of five grants each, before each transfer: what the machine does by
+// itself.
 func TestTransferGap(t *testing.T) {
 	b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Flags: []string{grantors}})
 	b.check(b.cluster.Start(b.ctx))
@@ -74,7 +75,7 @@ func TestTransferGap(t *testing.T) {
 }
 
 // move makes a member the grantor. Where a member's lease has lapsed, on a starved machine,
-// nobody can say who grants: it is asked for again.
+// no member can say which one grants: it is asked for again.
 func (b *bed) move(through *client.Admin, to *trial.Member) {
 	b.Helper()
 	for {

@@ -69,7 +69,7 @@ func (b *bed) eventually(is func() (bool, error), what string, arguments ...any)
 	}
 }
 
-// votes reports whether these members vote in all shards, and nobody else.
+// votes reports whether these members, and no others, vote in all shards.
 func votes(shards []wire.Shard, members ...*trial.Member) bool {
 	var want []string
 	for _, m := range members {
