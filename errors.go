@@ -19,11 +19,11 @@ var (
 	ErrLost = errors.New("lost")
 	// ErrNotHeld: the lock was unlocked already, or never was the caller's.
 	ErrNotHeld = errors.New("not held")
-	// ErrUnavailable: nobody can decide now; nothing was granted.
+	// ErrUnavailable: no member can decide now; nothing was granted.
 	ErrUnavailable = errors.New("unavailable")
 	// ErrLimit: a configured bound is reached; see [*LimitError].
 	ErrLimit = errors.New("limit reached")
-	// ErrDenied: the caller is not who may do that.
+	// ErrDenied: the caller is not allowed to do that.
 	ErrDenied = errors.New("denied")
 	// ErrClosed: the Locker was closed.
 	ErrClosed = errors.New("closed")
@@ -123,7 +123,7 @@ func tenths(d time.Duration) string {
 	return ((d + tenth - 1) / tenth * tenth).String()
 }
 
-// HeldError is an ErrHeld that tells by whom. Fields that are not known are zero.
+// HeldError is an ErrHeld that names the holder. Fields that are not known are zero.
 type HeldError struct {
 	Owner  string    // the holder's owner id, or its client where it named none
 	Member string    // the member that it holds through

@@ -12,8 +12,8 @@ import (
 // open stands for client.Dial, node.Start or storelock.Open returns.
 func open() holdfast.Locker { return newDesk() }
 
-// account is a resource that compares tokens: it refuses whoever comes with an older
-// one than it has seen.
+// account is a resource that compares tokens: it refuses a caller that comes with an
+// older one than it has seen.
 type account struct {
 	seen    holdfast.Token
 	balance int

@@ -63,7 +63,7 @@ type Lock struct {
 	mode   Mode
 	ended  bool
 	grace  bool    // its name is released by Unlock, though the hold limit has ended the lock
-	ending *ending // nil while nobody has asked for the context and nothing but Unlock has ended it
+	ending *ending // nil while the context was not asked for and nothing but Unlock has ended it
 }
 
 // ending is how a lock ended, and who is told.

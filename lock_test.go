@@ -12,7 +12,7 @@ import (
 )
 
 // backing is a session whose clock stands still until a test moves it. It has no
-// timers: whatever a Lock knows of its end, it has read from this clock.
+// timers: all that a Lock knows of its end, it has read from this clock.
 type backing struct {
 	now, deadline atomic.Int64
 	unlocks       atomic.Int32
@@ -73,9 +73,9 @@ func TestLockTellsItsGrant(t *testing.T) {
 	}
 }
 
-// TestDeadlineIsSeenWithoutTimers moves the clock past an end that nobody else has
-// noticed. Whatever is asked first has to say so, because a process that slept asks
-// before any of its timers has run.
+// TestDeadlineIsSeenWithoutTimers moves the clock past an end that no timer has
+// noticed. The method that is called first has to say so, because a process that slept
+// asks before any of its timers has run.
 func TestDeadlineIsSeenWithoutTimers(t *testing.T) {
 	asks := map[string]func(*holdfast.Lock, context.Context) error{
 		"Check":             func(l *holdfast.Lock, _ context.Context) error { return l.Check() },
@@ -371,8 +371,8 @@ func TestContextChildren(t *testing.T) {
 	}
 }
 
-// TestLockByManyGoroutines has the race detector watch all methods at once. Whoever
-// comes first ends the lock; exactly one of them may say that it did.
+// TestLockByManyGoroutines has the race detector watch all methods at once. The
+// goroutine that comes first ends the lock; exactly one of them may say that it did.
 func TestLockByManyGoroutines(t *testing.T) {
 	for range 200 {
 		b := newBacking(2 * time.Hour)

@@ -38,7 +38,7 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
-// TestCheckNameLooksAtEveryByte, wherever it stands.
+// TestCheckNameLooksAtEveryByte, at every position.
 func TestCheckNameLooksAtEveryByte(t *testing.T) {
 	for size := range 18 {
 		for at := range size {

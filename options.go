@@ -95,8 +95,8 @@ func (r *Request) setMode(mode Mode, units, capacity int) {
 	r.Mode, r.Units, r.Capacity = mode, units, capacity
 }
 
-// Wait bounds how long the request may queue, besides the context: then ErrHeld,
-// or ErrUnavailable if there was nobody to decide. Zero or less is an ErrConflict:
+// Wait bounds how long the request may queue, besides the context: then ErrHeld, or
+// ErrUnavailable if there was no member to decide. Zero or less is an ErrConflict:
 // TryLock is the call that does not wait.
 func Wait(d time.Duration) Option {
 	return func(r *Request) {
@@ -123,7 +123,7 @@ func Hold(d time.Duration) Option {
 // owner of its own (Go has no thread identity to lend).
 func Owner(id string) Option { return func(r *Request) { r.Owner = id } }
 
-// Reason says to people why the lock is wanted: it is shown wherever locks are listed.
+// Reason says to people why the lock is wanted: it is shown where locks are listed.
 func Reason(text string) Option { return func(r *Request) { r.Reason = text } }
 
 // Require refuses with ErrClass where the lockspace is of a weaker safety class.
