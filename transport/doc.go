@@ -13,17 +13,17 @@
 // # Addresses and ids
 //
 // A member is known by its id, and found at an address. An envelope for an id goes to
-// where the last handshake has found that id, and to nobody else: a process that has
-// another id by now does not get it. An envelope for protocol.Whoever goes to its
-// address, whoever is there; so a member that knows nobody yet begins. If that is the
-// member itself, under its own address or another name of it, the message is
-// delivered to itself, under its own id.
+// where the last handshake has found that id, and to no other member: a process that
+// has another id by now does not get it. An envelope for protocol.Whoever goes to its
+// address, regardless of which member is there; a member that knows no other member
+// yet begins so. If that is the member itself, under its own address or another name
+// of it, the message is delivered to itself, under its own id.
 //
 // # Bounds
 //
 // Send never blocks: it is called with the driver's mutex held. Each peer has a queue
 // of its own, so that one that does not read is no burden to the others. A full queue
-// drops the gossip's packets first and then its oldest messages; whoever waits for an
-// answer repeats, and the newest message says what holds now. What is dropped is
-// counted ([Observer]).
+// drops the gossip's packets first and then its oldest messages; a member that waits
+// for an answer repeats, and the newest message says what holds now. What is dropped
+// is counted ([Observer]).
 package transport

@@ -114,9 +114,9 @@ type Drop string
 // The reasons.
 const (
 	Full        Drop = "full"        // the queue was full
-	Unknown     Drop = "unknown"     // nobody knows where that id is
-	Unreachable Drop = "unreachable" // nobody could be reached there
-	Elsewhere   Drop = "elsewhere"   // whoever is there has another id
+	Unknown     Drop = "unknown"     // it is not known where that id is
+	Unreachable Drop = "unreachable" // no member could be reached there
+	Elsewhere   Drop = "elsewhere"   // the member there has another id
 	Unsendable  Drop = "unsendable"  // it has no encoding, or is larger than a frame
 	Closing     Drop = "closing"     // the transport was closed
 )

@@ -1,11 +1,11 @@
 // Package gossip tells a member's machine who seems to be there and who does not.
 //
 // It runs hashicorp/memberlist, whose packets and connections travel on the members'
-// own connections ([Links]): it has no port of its own, and whoever may not speak to
-// the members may not gossip. What it finds reaches the machine as a [protocol.Hint]
-// from [protocol.Rumour], and is nothing more: a hint is often late and sometimes
-// wrong, and no lease, vote or lock depends on one. Whoever drives machines by other
-// means, as the simulator does, makes up hints of its own.
+// own connections ([Links]): it has no port of its own, and a process that may not
+// speak to the members may not gossip. What it finds reaches the machine as a
+// [protocol.Hint] from [protocol.Rumour], and is nothing more: a hint is often late
+// and sometimes wrong, and no lease, vote or lock depends on one. A program that
+// drives machines by other means, as the simulator does, makes up hints of its own.
 //
 // Members are told apart by the addresses at which they want to be reached, and those
 // are what hints are about.

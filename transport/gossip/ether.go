@@ -86,8 +86,8 @@ type sender string
 func (sender) Network() string  { return "holdfast" }
 func (s sender) String() string { return string(s) }
 
-// FinalAdvertiseAddr returns an IP address and port for the member. Nobody sends
-// anything there: they only have to be the same each time.
+// FinalAdvertiseAddr returns an IP address and port for the member. Nothing is sent
+// there: they only have to be the same each time.
 func (e *ether) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
 	host, port, err := net.SplitHostPort(e.address)
 	if err == nil {

@@ -29,8 +29,8 @@ type Config struct {
 	Address string
 	// Join are addresses where others may be; the member's own may be among them.
 	Join []string
-	// Lease sets the pace: whoever does not answer for about its length is said to be
-	// dead. Zero means 3 s.
+	// Lease sets the pace: a member that does not answer for about its length is said
+	// to be dead. Zero means 3 s.
 	Lease time.Duration
 	// Logger gets what memberlist says, at level debug. Nil discards.
 	Logger *slog.Logger
@@ -128,8 +128,8 @@ func (g *Gossip) tell() {
 	}
 }
 
-// seek asks at the addresses where nobody is known to be, ever less often: at the
-// start, and again after whatever has parted the members.
+// seek asks at the addresses where no member is known to be, ever less often: at the
+// start, and again after a fault that has parted the members.
 func (g *Gossip) seek() {
 	pause := g.config.Lease / 12
 	for {
@@ -149,7 +149,8 @@ func (g *Gossip) seek() {
 	}
 }
 
-// missing returns where nobody is known to be, as memberlist's Join wants it.
+// missing returns the addresses where no member is known to be, as memberlist's Join wants
+// them.
 func (g *Gossip) missing() (missing []string) {
 	members := g.list.Members()
 	for _, address := range g.config.Join {
@@ -244,11 +245,11 @@ func (h *hints) take() []hint {
 	return waiting
 }
 
-// NotifyJoin is called when somebody is found.
+// NotifyJoin is called when a member is found.
 func (h *hints) NotifyJoin(node *memberlist.Node) { h.add(node, true) }
 
-// NotifyLeave is called when somebody is gone.
+// NotifyLeave is called when a member is gone.
 func (h *hints) NotifyLeave(node *memberlist.Node) { h.add(node, false) }
 
-// NotifyUpdate is called when somebody has other metadata, of which there are none.
+// NotifyUpdate is called when a member has other metadata, of which there are none.
 func (h *hints) NotifyUpdate(*memberlist.Node) {}

@@ -73,7 +73,7 @@ func (l links) DialGossip(ctx context.Context, address string) (net.Conn, error)
 	return near, nil
 }
 
-// settle lets somebody gossip in the village.
+// settle lets a member gossip in the village.
 func (v *village) settle(t *testing.T, address string, join ...string) *house {
 	t.Helper()
 	h := &house{village: v, address: address}
@@ -131,8 +131,8 @@ func same(t *testing.T, what string, got []string, want ...string) {
 }
 
 // TestFindsAndMisses: members find each other from one address, though only one knows
-// it, and miss whoever goes without a word within about two leases; who was cut off is
-// found again by itself; who says goodbye is missed at once.
+// it, and miss a member that goes without a word within about two leases; one that was
+// cut off is found again by itself; one that says goodbye is missed at once.
 func TestFindsAndMisses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &village{houses: map[string]*house{}}
@@ -172,7 +172,7 @@ func TestFindsAndMisses(t *testing.T) {
 	})
 }
 
-// TestCloseAlone: with nobody there, and with a dial under way.
+// TestCloseAlone: with no other member there, and with a dial under way.
 func TestCloseAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &village{houses: map[string]*house{}}

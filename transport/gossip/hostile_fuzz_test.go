@@ -31,7 +31,7 @@ func (s *stranger) SendPacket(address string, packet []byte) {
 	if address == strangerAddress {
 		select {
 		case s.heard <- packet:
-		default: // nobody waits for it
+		default: // no reader waits for it
 		}
 	}
 }
@@ -53,7 +53,7 @@ const (
 	strangerAddress = "127.0.0.2:4040"
 )
 
-// The first bytes of memberlist's messages, and a ping by whoever is at strangerAddress.
+// The first bytes of memberlist's messages, and a ping by the member at strangerAddress.
 const (
 	pingType     = 0
 	ackType      = 2
@@ -86,9 +86,9 @@ func ping(number byte) []byte {
 	return append(append(b, 0xa0|byte(len(url.PathEscape(strangerAddress)))), url.PathEscape(strangerAddress)...)
 }
 
-// FuzzGossip: a member may gossip anything, in packets and on connections. Whoever hears
-// it goes on answering, closes what it was not said anything on, and passes on hints of
-// addresses alone, never of its own.
+// FuzzGossip: a member may gossip anything, in packets and on connections. The member
+// that hears it goes on answering, closes what it was not said anything on, and passes
+// on hints of addresses alone, never of its own.
 func FuzzGossip(f *testing.F) {
 	alive := encoded(aliveType, "Node", "127.0.0.3%3A4040", "Addr", "\x7f\x00\x00\x03", "Meta", "", "Vsn", "\x01\x05\x02\x00\x00\x00")
 	for _, said := range [][]byte{

@@ -36,7 +36,7 @@ func TestOverMembersConnections(t *testing.T) {
 				}
 			}
 		}
-		join := []string{self.Address} // the first knows nobody, the others know the first
+		join := []string{self.Address} // the first knows no other, the others know the first
 		if i > 0 {
 			join = append(join, first)
 		}

@@ -210,8 +210,7 @@ func (c *counts) get(name string) int {
 	return c.byName[name]
 }
 
-// lost returns how many messages were dropped, for whatever reason, and when to ask
-// again.
+// lost returns how many messages were dropped, for any reason, and when to ask again.
 func (c *counts) lost() (n int, changed <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

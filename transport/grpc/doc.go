@@ -24,8 +24,8 @@
 // process or the path to it is stuck, not that it has much to do; after Config.Deadline
 // of it, or two round trips of this stream where those take longer, with frames unconfirmed, the
 // stream and its connection are given up and made anew. TCP alone would go on for minutes, and after a cut that has healed would wait
-// for its own clock. What was under way is lost, and is not repeated: whoever needed it
-// asks again, with what holds then.
+// for its own clock. What was under way is lost, and is not repeated: the member that
+// needed it asks again, with what holds then.
 //
 // # Reaching a peer
 //
@@ -40,9 +40,9 @@
 // here, and an earlier life of a member that has restarted since. Each refusal names
 // both values, on both sides, and is logged once, not at every attempt. A member is one
 // process: its id belongs to the process that was heard under it first, until that one
-// is gone, or has restarted at the same address under a higher incarnation. Who comes with that
-// incarnation and address while the former process is connected is believed only if that one does not
-// answer at the address any more: otherwise it has a copy of the folder. A process that is
+// is gone, or has restarted at the same address under a higher incarnation. A process that comes with
+// that incarnation and address while the former process is connected is believed only if that one
+// does not answer at the address any more: otherwise it has a copy of the folder. A process that is
 // refused because a later life of its member is known is superseded (Transport.Superseded): what that
 // one has promised it does not know, and it must end.
 //

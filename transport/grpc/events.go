@@ -129,7 +129,7 @@ func (s service) Events(interest *api.MemberInterest, stream grpc.ServerStreamin
 			return stream.Send(m)
 		})
 	}()
-	// Returning is what ends the stream, wherever the other is blocked.
+	// Returning is what ends the stream, even if the other is blocked.
 	select {
 	case err := <-ended:
 		if err != nil {

@@ -142,8 +142,9 @@ func TestSlowFollowerBlocksNobody(t *testing.T) {
 	}
 }
 
-// TestWhoIsNotFollowed: nobody, who tells nothing, somebody else, a member of another
-// cluster, and one that begins with something else than a welcome.
+// TestWhoIsNotFollowed: an address without a member, a member that tells nothing, one
+// with another id, one of another cluster, and one that begins with something else than
+// a welcome.
 func TestWhoIsNotFollowed(t *testing.T) {
 	a := start(t, 1, nil)
 	mute := startTelling(t, nil, nil)

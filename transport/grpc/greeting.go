@@ -259,9 +259,9 @@ func (t *Transport) unlearnPeer(p *peer) {
 	p.link, p.linked = nil, make(chan struct{})
 }
 
-// learnCaller takes over a stream from a member. A stream that the same process has
-// opened before under the same address of this one is at its end; one that has ended while
-// it greeted takes nobody's place.
+// learnCaller takes over a stream from a member. A stream that the same process has opened
+// before under the same address of this one is at its end; one that has ended while it
+// greeted takes no other's place.
 func (t *Transport) learnCaller(in *incoming, from greeting) error {
 	if err := t.compare(from); err != nil {
 		return err
@@ -328,7 +328,7 @@ func (t *Transport) tell(sentence string) {
 	t.mu.Lock()
 	_, known := t.told[sentence]
 	if len(t.told) >= rememberedTold {
-		clear(t.told) // somebody who finds ever new words may have some repeated
+		clear(t.told) // a caller that finds ever new words may have some repeated
 	}
 	t.told[sentence] = struct{}{}
 	t.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire/api"
 )
 
-// FuzzHello: callers say anything of themselves, one after the other. Whoever is let in is
-// the only process under its id, has no more streams than one member may, and every
+// FuzzHello: callers say anything of themselves, one after the other. A caller that is let
+// in is the only process under its id, has no more streams than one member may, and every
 // stream that is not known any more has ended. Each refusal can be told.
 func FuzzHello(f *testing.F) {
 	add := func(hellos ...*api.MemberHello) {
@@ -74,7 +74,7 @@ func FuzzHello(f *testing.F) {
 	})
 }
 
-// checkKnown checks what a transport knows of those whom it has let in.
+// checkKnown checks what a transport knows of the callers that it has let in.
 func checkKnown(t *testing.T, tr *Transport, met []*incoming) {
 	t.Helper()
 	for _, in := range met {

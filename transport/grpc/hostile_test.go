@@ -20,7 +20,7 @@ import (
 )
 
 // TestClaimedCounts: a list or a text that claims to be longer than its frame costs no
-// memory, whatever number it says: the stream is closed and counted.
+// memory, regardless of the length that it claims: the stream is closed and counted.
 func TestClaimedCounts(t *testing.T) {
 	b := start(t, 2, nil)
 	answer, err := member.Append(nil, 1, authority.InfoAnswer{})

@@ -19,7 +19,7 @@ import (
 )
 
 // incoming is one stream from a member. Three goroutines share it: the handler, which
-// waits for its end (returning from it is what wakes the others, wherever they are
+// waits for its end (returning from it is what wakes the others, even if they are
 // blocked), one that reads and delivers, and one that confirms.
 type incoming struct {
 	t      *Transport

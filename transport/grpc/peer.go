@@ -31,7 +31,7 @@ type peer struct {
 	attempts int      // since a link broke
 	met      string   // where the member that was reached here last wants to be reached
 	name     string   // of that member
-	missed   bool     // the machine was told that nobody is there
+	missed   bool     // the machine was told that no member is there
 	letters  []letter // the batch before, for its memory
 	frame    api.MemberFrame
 
@@ -278,12 +278,12 @@ func (p *peer) rest(err error) bool {
 	return true
 }
 
-// persistence is how many attempts are made to find out whether somebody is still
-// there whose link has broken, though nothing waits to be sent.
+// persistence is how many attempts are made to find out whether a member is still there
+// whose link has broken, though nothing waits to be sent.
 const persistence = 8
 
-// insist lets another attempt follow, if it is not known yet whether who was there is
-// gone.
+// insist lets another attempt follow, if it is not known yet whether the member that
+// was there is gone.
 func (p *peer) insist() {
 	if p.met == "" || p.missed || p.attempts == persistence {
 		return
@@ -292,8 +292,8 @@ func (p *peer) insist() {
 	p.queue.signal()
 }
 
-// lament tells the operator, once, that the peer cannot be reached, and the machine,
-// if it was reached before and nobody is there now.
+// lament tells the operator, once, that the peer cannot be reached, and the machine, if
+// it was reached before and no member is there now.
 func (p *peer) lament(err error) {
 	if p.t.life.Err() != nil {
 		return

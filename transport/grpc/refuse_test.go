@@ -98,7 +98,7 @@ func TestFindsItsClusterLater(t *testing.T) {
 	}
 }
 
-// TestTwoProcessesWithOneID: the one that was there first is heard, whoever of them
+// TestTwoProcessesWithOneID: the one that was there first is heard, whichever of them
 // calls; and when it is gone, the other one.
 func TestTwoProcessesWithOneID(t *testing.T) {
 	a, b := start(t, 1, nil), start(t, 2, nil)

@@ -57,7 +57,8 @@ func (b *bureau) shows(by *issuer.Authority, wish issuer.Wish) func(*Config) {
 func memberWish(name string) issuer.Wish { return issuer.Wish{Name: name, Member: true} }
 
 // TestTLS: members that have certificates of the members' authority for their own names
-// speak, wherever they are reached. Nobody else is heard, and nobody else is spoken to.
+// speak, at every address where they are reached. No other process is heard or spoken
+// to.
 func TestTLS(t *testing.T) {
 	b := newBureau(t)
 	with := func(c *tls.Config) func(*Config) { return func(config *Config) { config.TLS = c } }

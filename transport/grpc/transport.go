@@ -44,8 +44,8 @@ type Transport struct {
 
 var _ transport.Transport = (*Transport)(nil)
 
-// New returns a Transport that reaches nobody yet. The error names the field of c that
-// is wrong, and what is allowed. Close it.
+// New returns a Transport that reaches no member yet. The error names the field of c
+// that is wrong, and what is allowed. Close it.
 func New(c Config) (*Transport, error) {
 	if err := c.resolve(); err != nil {
 		return nil, err
@@ -79,15 +79,15 @@ func (t *Transport) supersede(err error) {
 	}
 }
 
-// Listen begins to deliver. Until then nobody is let in.
+// Listen begins to deliver. Until then no member is let in.
 func (t *Transport) Listen(deliver transport.Deliver) {
 	t.deliver = deliver
 	close(t.listening)
 }
 
 // Send takes messages on their way. An envelope for a member that no handshake has
-// found yet goes to its Address, if it names one, and is delivered there to nobody
-// else.
+// found yet goes to its Address, if it names one, and is delivered there to no other
+// member.
 func (t *Transport) Send(envelopes []protocol.Envelope) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,8 +172,8 @@ func (t *Transport) Refusals() map[string]string {
 	return refusals
 }
 
-// hint tells the machine what a connection that nobody accepts, or one that somebody
-// accepts again, lets believe.
+// hint tells the machine what to believe of an address that accepts no connections, or
+// that accepts them again.
 func (t *Transport) hint(address string, alive bool) {
 	select {
 	case <-t.listening:

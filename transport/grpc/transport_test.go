@@ -50,7 +50,8 @@ func TestMessagesArrive(t *testing.T) {
 	}
 }
 
-// TestSendsToNobody: what nobody can be found for is counted, and does no harm.
+// TestSendsToNobody: a message for which no receiver can be found is counted, and does no
+// harm.
 func TestSendsToNobody(t *testing.T) {
 	a := start(t, 1, nil)
 	a.Send(to(99, 1))
@@ -59,14 +60,14 @@ func TestSendsToNobody(t *testing.T) {
 	a.counts.await(t, "dropped unknown", 2)
 	a.Send(at(strings.Repeat("x", 1000), 1))
 	a.counts.await(t, "dropped unreachable", 1)
-	a.Send(at("127.0.0.1:1", 1)) // nobody listens there
+	a.Send(at("127.0.0.1:1", 1)) // no process listens there
 	a.counts.await(t, "dropped unreachable", 2)
 	a.Send([]protocol.Envelope{{To: 1, Port: 1, Message: note(1)}})
 	a.inbox.await(t, heard(1, 1))
 }
 
 // TestSendsToAnIDAtAnAddress: an envelope may say where an id is that no handshake has
-// found yet; whoever else is there does not get it.
+// found yet; another member there does not get it.
 func TestSendsToAnIDAtAnAddress(t *testing.T) {
 	a, b := start(t, 1, nil), start(t, 2, nil)
 	a.Send([]protocol.Envelope{{To: 5, Address: b.identity.Address, Port: 1, Message: note(1)}})
@@ -136,7 +137,7 @@ func TestWhatCannotBeSent(t *testing.T) {
 }
 
 // TestRestart: a member that comes back is found again, under its id, at its address,
-// with its new incarnation; what was meant for its former id goes to nobody.
+// with its new incarnation; what was meant for its former id is delivered to no member.
 func TestRestart(t *testing.T) {
 	a, b := start(t, 1, nil), start(t, 2, nil)
 	meet(t, a, b)
@@ -174,8 +175,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestHints: the machine is told when nobody accepts connections any more where a
-// member was, and when somebody does again.
+// TestHints: the machine is told when connections are not accepted any more where a
+// member was, and when they are accepted again.
 func TestHints(t *testing.T) {
 	a, b := start(t, 1, nil), start(t, 2, nil)
 	meet(t, a, b)
@@ -200,7 +201,7 @@ func listenAgain(t *testing.T, address string) net.Listener {
 	return l
 }
 
-// TestCloseInTheMidst: nothing is delivered after Close, whoever sends.
+// TestCloseInTheMidst: nothing is delivered after Close, even if members go on sending.
 func TestCloseInTheMidst(t *testing.T) {
 	a, b := start(t, 1, nil), start(t, 2, nil)
 	meet(t, a, b)
@@ -229,7 +230,7 @@ func TestCloseInTheMidst(t *testing.T) {
 	a.Send(at("127.0.0.1:2", 1))
 }
 
-// TestNobodyIsLetInBeforeListen: and whoever knocks tries again.
+// TestNobodyIsLetInBeforeListen: and a member that knocks tries again.
 func TestNobodyIsLetInBeforeListen(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

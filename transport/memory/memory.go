@@ -127,7 +127,7 @@ func (n *Network) Waiting() []Passage {
 	return waiting
 }
 
-// next takes the next message that is due, with who takes it, nil if nobody does.
+// next takes the next message that is due, with the member that takes it, nil if none does.
 func (n *Network) next() (transport.Deliver, protocol.Event, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

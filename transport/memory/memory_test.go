@@ -134,8 +134,8 @@ func TestPassagesAreNumbered(t *testing.T) {
 	same(t, "seen", seen, []string{"1: 1 to 2 at b:1 port 3: x", "2: 1 to 9 at  port 3: y"})
 }
 
-// TestComesAndGoes: who has left gets nothing; who comes to its address gets what is
-// for whoever is there, and what is for its own id.
+// TestComesAndGoes: a member that has left gets nothing; one that comes to its address
+// gets what is for any member there, and what is for its own id.
 func TestComesAndGoes(t *testing.T) {
 	n := memory.New(nil)
 	a, b := join(t, n, 1, "a:1"), join(t, n, 2, "b:1")

@@ -75,7 +75,7 @@ type Door struct {
 	// Encryption is what its connections are encrypted with. Nil means what Certificates
 	// has for a port of members and clients.
 	Encryption *tls.Config
-	// Refused is told why a connection was not let in. Nil means nobody.
+	// Refused is told why a connection was not let in. Nil means that nothing is told.
 	Refused func(why string)
 	// Logger gets what operators should know. Nil discards.
 	Logger *slog.Logger
