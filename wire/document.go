@@ -121,7 +121,7 @@ type Transferred struct {
 // Shards says who takes part in a space whose members vote, as one member knows it.
 type Shards struct {
 	Space  string      `json:"space"`
-	Shards List[Shard] `json:"shards"` // none where nobody votes
+	Shards List[Shard] `json:"shards"` // none where no member votes
 }
 
 // Shard is who takes part in a shard: names of members or, of those that are unknown to who was asked, ids.
@@ -175,7 +175,7 @@ type Disk struct {
 // View is who is here.
 type View struct {
 	Number      uint64       `json:"number,string"`
-	Coordinator string       `json:"coordinator"`      // a member's name; "" where nobody coordinates
+	Coordinator string       `json:"coordinator"`      // a member's name; "" where no member coordinates
 	Members     List[Member] `json:"members"`          // in order of seniority
 	Why         string       `json:"why"`              // a sentence where this member has no part in a view that serves, or where its state cannot be written
 	Forced      *ForcedView  `json:"forced,omitempty"` // the latest that an operator has forced through this member in its life
@@ -217,19 +217,19 @@ type Space struct {
 	Needs         string       `json:"needs,omitzero"`          // whose presence the space needs in order to grant, and who is missing: "m1 (alone since 12:03:05; m2 and m3 are missing)"
 	Indispensable List[string] `json:"indispensable,omitempty"` // the members without which it grants nothing, by name
 
-	Elder      string         `json:"elder"`                // who names the authority; "" where nobody does
+	Elder      string         `json:"elder"`                // the member that names the authority; "" where none does
 	Version    uint64         `json:"version,string"`       // which of the authorities of one reign it is, or the view whose leaders they are; 0 where there is one
 	Transfers  List[Handover] `json:"transfers"`            // authorities that are being handed over
 	Awaited    List[Awaited]  `json:"awaited,omitempty"`    // which member waits for whose reply, where members ask one another
 	Closed     bool           `json:"closed"`               // the space's instance at the member that answers is closed
 	ClosedAt   List[string]   `json:"closed_at,omitempty"`  // the members at which the space's instance is closed, by name, as far as the member that answers knows
-	Suspension *Grant         `json:"suspension,omitempty"` // state suspended: by whom, and why
+	Suspension *Grant         `json:"suspension,omitempty"` // state suspended: by which caller, and why
 
-	Placement Duration `json:"placement,omitzero"` // the window in which the authority counts who locks most; 0 means off
+	Placement Duration `json:"placement,omitzero"` // the window in which the authority counts which member locks most; 0 means off
 	HoldOn    Duration `json:"hold_on,omitzero"`   // how long a member keeps a grant that is used no more; 0 means off
 	Capacity  int      `json:"capacity,omitzero"`  // how many members may use a name at once; 0 means off
 	Defer     bool     `json:"defer,omitzero"`     // a member that cannot give its permission yet says so
-	Retain    bool     `json:"retain,omitzero"`    // a member keeps permissions until somebody else asks for the name
+	Retain    bool     `json:"retain,omitzero"`    // a member keeps permissions until another member asks for the name
 
 	Messages   string          `json:"messages,omitzero"`    // published: leaders tell each other the steps of a lock one by one
 	Grace      string          `json:"grace,omitzero"`       // how long a name stays taken after a hold limit, or snaplock
@@ -278,7 +278,7 @@ type Event struct {
 
 	Member string `json:"member"`         // the name of the member through whose clients it happened
 	Since  Time   `json:"since,omitzero"` // event space: events of the member are missing, or may be, from then on,
-	Until  Time   `json:"until,omitzero"` // until then; left out while nobody knows
+	Until  Time   `json:"until,omitzero"` // until then; left out while that is not known
 }
 
 // Problem is an error as an RFC 9457 document. Make one with [NewProblem].
@@ -295,7 +295,7 @@ type Problem struct {
 	Limit  string `json:"limit,omitempty"`  // code limit: the configuration key
 	Value  int64  `json:"value,omitempty"`  // code limit: its value
 	Retry  bool   `json:"retry,omitempty"`  // code held: asked again soon, the request keeps its place
-	Owner  string `json:"owner,omitempty"`  // code held: by whom
+	Owner  string `json:"owner,omitempty"`  // code held: the holder
 	Member string `json:"member,omitempty"` // code held: through which member
 	Since  Time   `json:"since,omitzero"`   // code held: since when
 	Others int    `json:"others,omitempty"` // code held: how many more

@@ -8,8 +8,8 @@ type ForceView struct {
 	Confirm string   // Code of the ForcePlan that was agreed to
 }
 
-// ForcePlan is what a forced view would be, as one member knows it: the facts that
-// whoever forces it must have read.
+// ForcePlan is what a forced view would be, as one member knows it: the facts that the
+// caller that forces it must have read.
 type ForcePlan struct {
 	Member      string            `json:"member"` // who answers
 	Started     Time              `json:"started"`

@@ -32,7 +32,7 @@ func ToStatus(err error) error {
 	return detailed.Err()
 }
 
-// coded says whether the table names the error, whatever else it wraps.
+// coded says whether the table names the error, regardless of what else it wraps.
 func coded(err error) bool {
 	code := codeOf(err)
 	return code != CodeInternal && code != CodeUnavailable || errors.Is(err, holdfast.ErrUnavailable)

@@ -70,7 +70,7 @@ func FuzzAcquired(f *testing.F) {
 	})
 }
 
-// FuzzStatus: whatever ends a call is an error that says which operation it has ended,
+// FuzzStatus: every end of a call is an error that says which operation it has ended,
 // with a code of the table.
 func FuzzStatus(f *testing.F) {
 	for _, err := range told() {

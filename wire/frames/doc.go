@@ -6,7 +6,7 @@
 // faster than the general code because it knows which messages are many: acquires,
 // releases, cancels and beats one way, and their answers the other. Those are written
 // and read by hand, field by field, into memory that is used again. Everything else,
-// and whatever is not as our own side would have written it (an unknown field, a text
+// and all that is not as our own side would have written it (an unknown field, a text
 // that is no UTF-8, a second kind in one operation), goes to package proto, one
 // operation or event at a time: what the general code accepts is accepted here, with
 // the same result, and what it refuses is refused. A fuzz target holds the two against

@@ -230,7 +230,7 @@ func TestLargeFramesAreNotKept(t *testing.T) {
 	}
 }
 
-// Whatever bytes come, both codes refuse them, or both read the same.
+// FuzzOperationsAsGeneral: both codes refuse the same bytes, and read the others alike.
 func FuzzOperationsAsGeneral(f *testing.F) {
 	for _, o := range operations() {
 		data, err := AppendOperations(nil, []*api.Operation{o, o})
@@ -254,7 +254,7 @@ func FuzzOperationsAsGeneral(f *testing.F) {
 			return
 		}
 		got := &api.ClientFrame{Operations: read.List()}
-		want.ProtoReflect().SetUnknown(nil) // unknown fields of a frame itself are nobody's
+		want.ProtoReflect().SetUnknown(nil) // unknown fields of a frame itself are not kept
 		if !proto.Equal(got, want) {
 			t.Fatalf("%x is read as\n%v, want\n%v", data, got, want)
 		}

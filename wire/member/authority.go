@@ -58,7 +58,7 @@ func (c *coder) stamp(v *authority.Stamp) {
 	c.truth(&v.Known)
 }
 
-// version is one byte where it is zero, as it is wherever an epoch has one reign.
+// version is one byte where it is zero, as it is in every epoch that has one reign.
 func (c *coder) version(v *authority.Version) {
 	given := *v != (authority.Version{})
 	if c.truth(&given); given {

@@ -40,7 +40,7 @@ func (c *coder) fail(err error) {
 		c.err = err
 	}
 	if !c.writing {
-		c.at = len(c.b) // whatever is under way finds nothing more
+		c.at = len(c.b) // what is under way finds nothing more
 	}
 }
 

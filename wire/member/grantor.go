@@ -179,7 +179,7 @@ func (c *coder) transferTable(v *grantor.TransferTable) {
 	c.estate(&v.Estate)
 }
 
-// estate has words without their stamps: whoever inherits them puts his own before them.
+// estate has words without their stamps: the heir of the words puts its own before them.
 func (c *coder) estate(v *authority.Estate) {
 	number(c, &v.Reign)
 	number(c, &v.Count)

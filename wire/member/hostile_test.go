@@ -280,7 +280,7 @@ func hugeText(t *testing.T) []byte {
 	return append(b[:len(b)-3], 0xff, 0xff, 0x7f)
 }
 
-// TestHalfAMessage: wherever the bytes end, that is seen.
+// TestHalfAMessage: an early end of the bytes is seen at every position.
 func TestHalfAMessage(t *testing.T) {
 	for _, line := range examples(t) {
 		name, encoded, _ := strings.Cut(line, " ")

@@ -164,7 +164,7 @@ func declared(t *testing.T, file string) (found []string) {
 	return found
 }
 
-// TestEveryMessageComesBack: whatever a message has, it has on the other side.
+// TestEveryMessageComesBack: everything that a message has, it has on the other side.
 func TestEveryMessageComesBack(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	rounds := 300
@@ -285,7 +285,7 @@ func fillConsensus(random *rand.Rand, v reflect.Value) bool {
 	case *lock.Attachments: // of a client with a number; of those before it the first are known
 		*value = lock.Attachments{Attachment: lock.Attachment{Client: 1 + random.Uint64N(9), Generation: random.Uint64()}}
 		value.Former[0] = random.Uint64N(3)
-	case *replica.Op: // whatever its kind does not name is not written
+	case *replica.Op: // a field that its kind does not name is not written
 		fillKind(random, v)
 		value.Units, value.Capacity = value.Units&math.MaxInt32, value.Capacity&math.MaxInt32
 		if value.Kind == replica.Attach && value.Attached == nil {

@@ -33,7 +33,7 @@ const (
 // mostSteps bounds a script.
 const mostSteps = 48
 
-// FuzzStep: what decodes may say anything, under the id of any member or of nobody. The
+// FuzzStep: what decodes may say anything, under the id of any member or of none. The
 // member that hears it goes on: it keeps its invariants, whose breach would panic, says
 // no more than it has reason to, nothing that cannot be sent, keeps a cell that its next
 // life can read, does not wake for nothing, and tells of names, holders and waiters

@@ -11,8 +11,8 @@
 // of all that (4 bytes). So what was flipped is found where it stands, before anybody acts on it; and what was cut off,
 // left out, doubled or put together of two files is found at the end.
 //
-// A member writes it while it is asked ([Writer]); it is sent as it is, so that who asks keeps one part at a time in
-// memory, and whoever reads it does ([Reader]). The latter trusts nothing: of a file that was not read to its end
+// A member writes it while it is asked ([Writer]). It is sent as it is, so that the caller keeps one part at a time
+// in memory, and so does its reader ([Reader]). The latter trusts nothing: of a file that was not read to its end
 // nothing is known to be right.
 //
 // The first line says which format it is. What changes the form of anything changes that line; a field may be added to

@@ -96,8 +96,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
-// TestDamageIsFound, wherever it is: a bit that was flipped, an end that is missing or too much, parts that are missing, twice
-// or of another file.
+// TestDamageIsFound, at every position: a bit that was flipped, an end that is missing or too much, parts that are missing,
+// twice or of another file.
 func TestDamageIsFound(t *testing.T) {
 	t.Parallel()
 	file, _ := small(t)
@@ -181,7 +181,7 @@ func TestWriterWantsOrder(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever it is, reading it ends, and takes no more memory than it has parts.
+// FuzzRead: reading any file ends, and takes no more memory than it has parts.
 func FuzzRead(f *testing.F) {
 	file, _ := small(f)
 	f.Add(file)
