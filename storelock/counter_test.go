@@ -59,8 +59,8 @@ func TestTransactionsOverRealStores(t *testing.T) {
 	}
 }
 
-// count counts up once, and reports whether it has; or that somebody else was before it. What it
-// writes is dated by its token, which rises.
+// count counts up once, and reports whether it has; or that another process was before it. What
+// it writes is dated by its token, which rises.
 func count(t *testing.T, table storelock.Table, met *atomic.Int64) bool {
 	ctx := context.Background()
 	tx := storelock.NewTx()

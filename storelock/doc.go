@@ -14,10 +14,10 @@
 //
 // # What it promises
 //
-// As it is, the class is advisory: two processes never hold one lock while their clocks differ by
-// less than the skew ([Skew]) and nobody is paused between a look at his lock and what he does with it. For those
-// who would be hurt there is the token: it rises with each grant of a name, also when clocks
-// differ, and a store that refuses lower ones cannot be written by a late one.
+// As it is, the class is advisory: two processes never hold one lock while their clocks differ by less than the
+// skew ([Skew]) and no process is paused between a look at its lock and what it does with it. Where that would do
+// harm there is the token: it rises with each grant of a name, also when clocks differ, and a store that refuses
+// lower ones cannot be written by a late one.
 //
 // With [CAS] a lock is one conditional write. No clock is compared, and no wait is needed; over a store that
 // loses nothing that it has acknowledged (pebble, a PostgreSQL primary, etcd, Cassandra with
@@ -26,9 +26,9 @@
 // With [HoldOn] beside it a process keeps what was released for a while, for its own next locks, which are
 // not written then. Others wait so much longer.
 //
-// All processes that share a store have the same settings: they stand beside the locks, and who
-// starts with others is told both. [StoredSettings] shows them, and [ForgetSettings] removes them, for when they are
-// to change.
+// All processes that share a store have the same settings: they stand beside the locks, and a process that starts
+// with others is told both. [StoredSettings] shows them, and [ForgetSettings] removes them, for when they are to
+// change.
 //
 // # Transactions over your own columns
 //
@@ -42,7 +42,7 @@
 //	err = tx.Mutate(ctx, table, &storage.Mutate{…})                    // check all claims, once, then write
 //	err = tx.Commit(ctx)                                               // delete the claims
 //
-// A claim holds back nobody who does not claim. What the original calls its errors is here:
+// A claim holds back no process that does not claim. What the original calls its errors is here:
 //
 //	TemporaryLockingError   ErrHeld where another process has claimed before; ErrUnavailable where the
 //	                        store fails: roll back, and try again

@@ -165,7 +165,8 @@ func TestOneNameIsNotOneProcess(t *testing.T) {
 	}
 }
 
-// TestCloseReleases: whoever closes his Locker does not keep others waiting for an expiry.
+// TestCloseReleases: a process that closes its Locker does not keep others waiting for an
+// expiry.
 func TestCloseReleases(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -67,7 +67,7 @@ func (o *original) writeLock(ctx context.Context, row string) (int64, error) {
 		}
 		previous = o.columnOf(start)
 	}
-	_ = o.store.Mutate(ctx, &storage.Mutate{Key: row, Deletions: []string{previous}, Timestamp: o.now()}) // once, and whatever comes of it
+	_ = o.store.Mutate(ctx, &storage.Mutate{Key: row, Deletions: []string{previous}, Timestamp: o.now()}) // once, even if it fails
 	return 0, errTemporary
 }
 
@@ -104,7 +104,7 @@ func (o *original) checkLock(ctx context.Context, row string, timestamp int64) e
 	return fmt.Errorf("no lock columns found: %w", errTemporary)
 }
 
-// deleteLock releases a claim, whatever the store does.
+// deleteLock releases a claim, even if the store fails meanwhile.
 func (o *original) deleteLock(ctx context.Context, row string, timestamp int64) {
 	for range o.retries {
 		if o.store.Mutate(ctx, &storage.Mutate{Key: row, Deletions: []string{o.columnOf(timestamp)}, Timestamp: o.now()}) == nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // StoredSettings returns the settings that stand in a store beside the locks: those that hold, and those that
-// somebody is about to agree to. Nothing stands there before the first process has started.
+// a process is about to agree to. Nothing stands there before the first process has started.
 func StoredSettings(ctx context.Context, store storage.Store) ([]claim.Written, error) {
 	entries, err := readSettings(ctx, store)
 	return claim.ReadSettings(entries), err
@@ -27,7 +27,7 @@ func readSettings(ctx context.Context, store storage.Store) ([]storage.Entry, er
 }
 
 // ForgetSettings removes the settings that stand in a store beside the locks, so that the next process
-// to start writes its own. Nobody may use the locks meanwhile: two processes with different
+// to start writes its own. No process may use the locks meanwhile: two processes with different
 // settings both get what either has.
 func ForgetSettings(ctx context.Context, store storage.Store) error {
 	entries, err := readSettings(ctx, store)

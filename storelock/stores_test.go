@@ -19,7 +19,8 @@ import (
 	"github.com/holdfast-locks/holdfast/storelock"
 )
 
-// realStore is a store that somebody runs: how one is started, and what it is worth.
+// realStore is a store that runs as a server or in a folder: how one is started, and what
+// it is worth.
 type realStore struct {
 	name    string
 	start   func(testing.TB) string // its URL
@@ -89,8 +90,8 @@ func steady(more ...storelock.Option) []storelock.Option {
 }
 
 // TestTokensOutliveChangedSettings: a store in which claims and conditional writes take turns gives rising tokens,
-// whatever was left of the other way. Over Redis, where the two are kept in keys of different kinds, the change is
-// refused, with what to do.
+// regardless of what was left of the other way. Over Redis, where the two are kept in keys of different kinds, the
+// change is refused, with what to do.
 func TestTokensOutliveChangedSettings(t *testing.T) {
 	t.Parallel()
 	for i := range realStores {
@@ -152,7 +153,7 @@ func takeTurns(t *testing.T, store storage.Store, refused bool) {
 	}
 }
 
-// TestRealStores runs the suite of every Locker over every store that somebody runs, by claims and by
+// TestRealStores runs the suite of every Locker over every store of realStores, by claims and by
 // conditional writes. Each Locker is a process with connections of its own.
 func TestRealStores(t *testing.T) {
 	parallel.SkipBrief(t)

@@ -63,10 +63,10 @@ func (e *MismatchError) Is(target error) bool { return target == holdfast.ErrCon
 // what another process has claimed is found when the claims are checked. Either is an ErrHeld: roll
 // back, and try again. No claim waits for another.
 //
-// All that a transaction reads and writes must be claimed before by everybody who writes it. Between the check
-// and a write a process may be paused for longer than its claims live; Tx looks at them by the clock
-// before each write, which makes that window short and does not close it: let the table refuse lower
-// tokens (Tx.Token) where that matters. The writes of a transaction are not one: whoever reads without claims may see some of them.
+// All that a transaction reads and writes must be claimed before by every process that writes it. Between the check and a write a
+// process may be paused for longer than its claims live; Tx looks at them by the clock before each write, which makes that window
+// short and does not close it: let the table refuse lower tokens (Tx.Token) where that matters. The writes of a transaction are not
+// one: a reader without claims may see some of them.
 type Tx struct {
 	claims  map[cell]*staged
 	order   []*staged
@@ -158,7 +158,7 @@ const mostOfCell = (holdfast.MaxName - 1) / 2
 
 // Check proves that all claims hold: it waits until each has been alone for as long as it must, all
 // at the same time. Each is checked once; later calls say what has become of it by this process's
-// clock. The first error is returned: ErrHeld for a cell that somebody else has claimed before,
+// clock. The first error is returned: ErrHeld for a cell that another process has claimed before,
 // ErrUnavailable where the store fails, ErrLost for a claim that has expired since, or the context's.
 func (tx *Tx) Check(ctx context.Context) error {
 	for _, s := range tx.order {
@@ -337,7 +337,7 @@ func (tx *Tx) Rollback(context.Context) error {
 	return tx.end()
 }
 
-// end deletes all claims. Whatever the store does, the cells are free for other transactions of
+// end deletes all claims. Even if the store fails, the cells are free for other transactions of
 // this process; a claim that could not be deleted holds others back until it expires.
 func (tx *Tx) end() (err error) {
 	tx.over = true
