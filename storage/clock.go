@@ -19,8 +19,8 @@ type Clocked struct {
 }
 
 // Watch asks to be told whenever the row of Key may have changed, until an Unwatch. Changed
-// tells it, the first time when every later change will be told. Nobody answers where the store
-// has no such thing.
+// tells it, the first time when every later change will be told. A store that has no watches
+// does not answer.
 type Watch struct{ Key string }
 
 // Unwatch ends a Watch. A Changed that is on its way may come nevertheless.

@@ -36,7 +36,7 @@
 //
 // What it may not rely on: what an error has left. After an [ErrRefused] or [ErrInvalid] nothing
 // was done, nor will be; after another the Append may be there or not, whole or not at all. A
-// journal that could not write or sync once takes nothing more: nobody could say what the disk
+// journal that could not write or sync once takes nothing more: it is not known what the disk
 // has, and another try that succeeds would prove nothing. It begins anew when the member does.
 //
 // # A key-column-value store that processes share
@@ -54,7 +54,7 @@
 //   - A row is strongly consistent. A Mutate takes effect at one instant, with all of its
 //     additions and deletions or with none; a Slice shows the row as it was at one instant;
 //     and an instant lies between the request and its answer. So what was answered without
-//     an error is seen by every Slice that is asked for later, by whomever.
+//     an error is seen by every Slice that is asked for later, by any process.
 //   - Columns come in the order of their bytes, unsigned, a shorter one before those that
 //     it begins.
 //   - Of two additions of one column the one with the higher [Mutate].Timestamp stays,
@@ -78,11 +78,11 @@
 //     what the first has added is how to be rid of that.
 //   - That a deletion is remembered. Some stores keep it for a while: then an addition under
 //     a timestamp that is not higher does not bring the column back, whichever came first.
-//     Others forget it at once. Whoever is right with both adds no column again that was
-//     ever deleted, and deletes under a timestamp that is no lower than that of the
+//     Others forget it at once. A machine that is right with both adds no column again that
+//     was ever deleted, and deletes under a timestamp that is no lower than that of the
 //     addition.
 //   - That a watcher is told. Changed is a hint that saves polling: it comes too often, or
-//     too late, and not at all where the store has no such thing or somebody else writes.
+//     too late, and not at all where the store has no such thing or another program writes.
 //
 // Keys, columns and values are bytes. They are strings here because those do not change, and
 // compare in the order of the columns.

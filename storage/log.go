@@ -54,7 +54,7 @@ type Chunk struct {
 }
 
 // Chunked answers a Chunk. It is not synced: a crash forgets a snapshot that is not installed,
-// and whoever writes it begins anew.
+// and the machine that writes it begins anew.
 type Chunked struct {
 	ID  uint64
 	Err error
@@ -68,7 +68,7 @@ type Install struct {
 	Log      uint64
 	Snapshot uint64
 	Chunks   uint64 // how many there are: all that were written
-	Meta     []byte // whatever is to be known of the snapshot, kept with it
+	Meta     []byte // what is to be known of the snapshot, kept with it
 	State    []byte // replaces the log's state. Nil leaves it as it is
 	// Drop is the last index to be removed: the log then begins behind it. At least where it
 	// begins now, at most its last; with Anew, any.
@@ -131,8 +131,8 @@ func (a *Append) Size() int {
 	return size
 }
 
-// Check returns nil if a journal takes the request, whatever its log has. The error wraps
-// ErrInvalid, and names what is wrong and what is allowed.
+// Check returns nil if a journal takes the request, regardless of what its log has. The
+// error wraps ErrInvalid, and names what is wrong and what is allowed.
 func (a *Append) Check() error {
 	for i, record := range a.Records {
 		if len(record) > MaxPart {
@@ -152,8 +152,8 @@ func (a *Append) Check() error {
 	return checkState(a.Log, a.State)
 }
 
-// Check returns nil if a journal takes the request, whatever its log has. The error wraps
-// ErrInvalid, and names what is wrong and what is allowed.
+// Check returns nil if a journal takes the request, regardless of what its log has. The
+// error wraps ErrInvalid, and names what is wrong and what is allowed.
 func (c *Chunk) Check() error {
 	switch {
 	case c.Snapshot == 0 || c.Snapshot+1 == 0:
@@ -166,8 +166,8 @@ func (c *Chunk) Check() error {
 	return nil
 }
 
-// Check returns nil if a journal takes the request, whatever its log has. The error wraps
-// ErrInvalid, and names what is wrong and what is allowed.
+// Check returns nil if a journal takes the request, regardless of what its log has. The
+// error wraps ErrInvalid, and names what is wrong and what is allowed.
 func (i *Install) Check() error {
 	switch {
 	case i.Snapshot == 0 || i.Snapshot+1 == 0:

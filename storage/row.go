@@ -179,8 +179,8 @@ func (s Sliced) String() string {
 	return text
 }
 
-// Vocabulary lists one value of each type that is sent to storage and from it. Whoever
-// writes such values down, as a recorder does, reads them again with it.
+// Vocabulary lists one value of each type that is sent to storage and from it. A
+// program that writes such values down, as a recorder does, reads them again with it.
 func Vocabulary() []any {
 	return []any{
 		Save{}, Saved{}, Mutate{}, Mutated{}, Slice{}, Sliced{}, Swap{}, Swapped{},

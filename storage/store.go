@@ -12,7 +12,7 @@ import (
 // may have been sent that writes, and ErrRefused with the context's otherwise; nothing is sent
 // under a ctx that has ended before. Requests have no IDs here. What
 // [Mutate.Check] and its like do not take is an ErrInvalid. Every error wraps one of ErrRefused,
-// ErrInvalid and ErrUnknown, and beside it whatever the store has said; a driver tries nothing
+// ErrInvalid and ErrUnknown, and beside it what the store has said; a driver tries nothing
 // again by itself after an ErrUnknown.
 type Store interface {
 	// Mutate adds and deletes columns of one row, at one instant.
@@ -23,8 +23,8 @@ type Store interface {
 	// Swap replaces a column if it is what is expected. Without Features.Swap it is an
 	// ErrInvalid. The Err in what it returns is never set.
 	Swap(ctx context.Context, s *Swap) (Swapped, error)
-	// Clock returns the store's time, in microseconds since the Unix epoch: one clock, whoever
-	// asks. Without Features.Clock it is an ErrInvalid.
+	// Clock returns the store's time, in microseconds since the Unix epoch: one clock for all
+	// callers. Without Features.Clock it is an ErrInvalid.
 	Clock(ctx context.Context) (int64, error)
 	// Watch has changed called after the row of key has changed, until ctx ends: after each
 	// Mutate that deletes a column, each Swap with Tell, and, because something may have been

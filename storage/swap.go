@@ -8,8 +8,8 @@ import (
 // Swapped answers it. The row of Key is written by nothing but Swap.
 //
 // After an ErrUnknown the column is to be read, by a Slice with Serial, before anything else
-// is done about it: whether the swap was done shows there, if New is a value that nobody else
-// writes. Some stores go on with it when it is read, others may do it later still.
+// is done about it: whether the swap was done shows there, if New is a value that no other
+// swap writes. Some stores go on with it when it is read, others may do it later still.
 type Swap struct {
 	ID     uint64 // of this request, echoed in Swapped
 	Key    string

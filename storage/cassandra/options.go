@@ -27,7 +27,7 @@ type options struct {
 	grace          time.Duration // gc_grace_seconds; zero: that of the table, or the default
 	tls            bool
 	ca, cert, key  string // files in PEM
-	server         string // whom certificates of nodes must be for; empty: the host
+	server         string // the name that certificates of nodes must be for; empty: the host
 	timeout        time.Duration
 	retries        int
 }

@@ -145,7 +145,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestSettleEnds when nobody waits any more, and after a while.
+// TestSettleEnds when its context ends, and after a while.
 func TestSettleEnds(t *testing.T) {
 	unsettled := &gocql.RequestErrReadFailure{ErrorMap: gocql.ErrorMap{"10.0.0.1": incompatibleSchema}}
 	ctx, cancel := context.WithCancel(t.Context())

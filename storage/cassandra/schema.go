@@ -126,8 +126,8 @@ func settle(ctx context.Context, do func(context.Context) error) error {
 }
 
 // probe reads both tables and writes to both what changes nothing: the deletion of a column
-// that nobody adds, and a swap of a column to what it must have for that already. So nothing
-// was done whatever the error.
+// that is never added, and a swap of a column to what it must have for that already. So
+// nothing was done, even after an error.
 func (s *Store) probe(ctx context.Context) error {
 	const row = "\x00holdfast"
 	if _, err := s.slice(ctx, &storage.Slice{Key: row, Limit: 1}); err != nil {

@@ -219,7 +219,7 @@ func (s *Store) Clock(context.Context) (int64, error) {
 	return 0, features.Lacks("a clock")
 }
 
-// Watch is refused: Cassandra tells nobody of changes.
+// Watch is refused: Cassandra reports no changes.
 func (s *Store) Watch(context.Context, string, func()) error {
 	features := s.Features()
 	return features.Lacks("watches")

@@ -239,8 +239,8 @@ func TestManySwap(t *testing.T) {
 	t.Logf("%d swaps ended in something unknown", unknown)
 }
 
-// count adds words that nobody else adds to a column, and returns how often it was not told
-// whether that was done.
+// count adds words that no other goroutine adds to a column, and returns how often it was
+// not told whether that was done.
 func count(ctx context.Context, s storage.Store, name string, rounds int) (unknown int, err error) {
 	for i := range rounds {
 		word := fmt.Sprintf(" %s.%d", name, i)

@@ -93,8 +93,8 @@ func (c *Cell) replace(data []byte) error {
 	return nil
 }
 
-// Replace replaces another small file in a folder that there is, as cells are replaced. Nobody else may
-// do so at the same time.
+// Replace replaces another small file in a folder that there is, as cells are replaced. No other caller
+// may do so at the same time.
 func Replace(folder, name string, data []byte) error {
 	path := filepath.Join(folder, name)
 	if err := writeSynced(path+".new", data); err != nil {
@@ -167,7 +167,7 @@ func (c *Cell) Close() error {
 }
 
 // Place gives a folder that is complete its name, which nothing but an empty folder may have. When it has returned nil
-// the folder keeps it, whatever happens.
+// the folder keeps it, even after a crash.
 func Place(folder, name string) error {
 	if err := SyncFolder(folder); err != nil {
 		return fmt.Errorf("sync folder %s: %w", folder, err)

@@ -154,8 +154,8 @@ func TestCrashBeforeTheFirst(t *testing.T) {
 	}
 }
 
-// TestReplacesAtomically: whoever reads while it is replaced finds an old cell or a
-// new one, whole.
+// TestReplacesAtomically: a reader that reads while it is replaced finds an old cell or
+// a new one, whole.
 func TestReplacesAtomically(t *testing.T) {
 	const size, saves = 4096, 20
 	folder := t.TempDir()
@@ -206,7 +206,7 @@ func TestOneMemberPerFolder(t *testing.T) {
 	shut(t, c)
 }
 
-// TestOneProcessPerFolder: the lock ends with the process, whatever way that ends.
+// TestOneProcessPerFolder: the lock ends with the process, whichever way that ends.
 func TestOneProcessPerFolder(t *testing.T) {
 	folder := t.TempDir()
 	process := exec.Command(os.Args[0])

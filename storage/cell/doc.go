@@ -5,5 +5,5 @@
 // A write goes to a temporary file that is synced, then renamed over the cell, then
 // the folder is synced: after a crash at any moment the cell has its old bytes or
 // its new ones. The folder's lock is the kernel's (flock): it ends with the process,
-// whatever way that ends.
+// whichever way that ends.
 package cell

@@ -72,7 +72,7 @@ func parseURL(url string) (*config, error) {
 }
 
 // named are credentials for servers of one name. The client asks each for a certificate for the host that it
-// dials, whatever its configuration says.
+// dials, regardless of its configuration.
 type named struct {
 	credentials.TransportCredentials
 	name string

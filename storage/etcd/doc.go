@@ -52,7 +52,8 @@
 // # Watching
 //
 // A row that is watched has one watch at the server, all on one stream. Watchers are told of
-// deletions, of a column's end too, and of whatever Swap writes, not of what Mutate adds. The
-// client takes a watch up again where it was cut; where that cannot be, because the server has
-// forgotten what was meanwhile (compaction) or has no leader, all is watched again, and told.
+// deletions, of a column's end too, and of everything that Swap writes, not of what Mutate
+// adds. The client takes a watch up again where it was cut; where that cannot be, because the
+// server has forgotten what was meanwhile (compaction) or has no leader, all is watched again,
+// and told.
 package etcd

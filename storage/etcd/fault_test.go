@@ -191,7 +191,8 @@ func TestOpenRefuses(t *testing.T) {
 	of(t, err, storage.ErrRefused, "connection refused")
 }
 
-// TestAnswerLost: whoever is not answered does not know, and what was asked for was done.
+// TestAnswerLost: a caller that is not answered does not know, and what was asked for was
+// done.
 func TestAnswerLost(t *testing.T) {
 	s := realstore.StartEtcd(t)
 	proxy := realstore.NewProxy(t, s.Address())
@@ -218,7 +219,7 @@ func TestAnswerLost(t *testing.T) {
 }
 
 // TestConnectionLost while a write is on its way: it is not known what has become of it. Where
-// nobody is there nothing was done; and when somebody is there again, all goes on.
+// no server is there nothing was done; and when a server is there again, all goes on.
 func TestConnectionLost(t *testing.T) {
 	s := realstore.StartEtcd(t)
 	proxy := realstore.NewProxy(t, s.Address())

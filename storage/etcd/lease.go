@@ -69,7 +69,7 @@ func (l *leases) of(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, e
 	return one.id, nil
 }
 
-// forget has nobody use a lease any more that the server does not know.
+// forget makes sure that a lease is not used any more that the server does not know.
 func (l *leases) forget(ttl time.Duration, id clientv3.LeaseID) {
 	l.mu.Lock()
 	one := l.byTTL[class(ttl)]

@@ -84,7 +84,7 @@ func TestEncrypted(t *testing.T) {
 	works(t, with("etcd://"+s.Address()+"/elsewhere", ours.trusts, url.Values{"tls": {"true"}}))
 }
 
-// TestServerNamed: a server whose certificate is for a name that nobody dials.
+// TestServerNamed: a server whose certificate is for a name that is never dialled.
 func TestServerNamed(t *testing.T) {
 	ours := newParty(t, "ours")
 	s := realstore.StartEtcdTLS(t, realstore.TLS{Authority: ours.Authority, Host: "store.example"})
@@ -92,8 +92,8 @@ func TestServerNamed(t *testing.T) {
 	of(t, refused(t, with(s.URL(), ours.trusts)), storage.ErrRefused, "127.0.0.1")
 }
 
-// TestMutual: a server that wants clients to prove who they are lets in whom its authority has signed a
-// certificate for, and nobody else.
+// TestMutual: a server that wants clients to prove who they are lets in the clients that have a
+// certificate of its authority, and no others.
 func TestMutual(t *testing.T) {
 	ours, others := newParty(t, "ours"), newParty(t, "others")
 	s := realstore.StartEtcdTLS(t, realstore.TLS{Authority: ours.Authority, Mutual: true})

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// watched is a row that somebody watches.
+// watched is a row that has watchers.
 type watched struct {
 	watchers int
 	cancel   context.CancelFunc

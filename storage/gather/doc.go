@@ -7,8 +7,8 @@
 // A request costs a store and its client much more than what is in it: parsing, a transaction, a
 // system call at either end. A process that locks by conditional writes has several of them to
 // send at most times, for it gives one lock back while it takes the next. So there are a few
-// lanes; whoever finds one free sends what has gathered by then, and while all are busy swaps
-// gather. Nobody waits for others to come: a swap alone is sent at once, alone.
+// lanes; a swap that finds one free takes along what has gathered by then, and while all are
+// busy swaps gather. No swap waits for others to come: a swap alone is sent at once, alone.
 //
 // # What is kept
 //

@@ -61,7 +61,7 @@ func (g *Gatherer) Swap(ctx context.Context, s *storage.Swap) (storage.Swapped, 
 	g.busy++
 	g.gathering = true
 	g.mu.Unlock()
-	// Whoever is about to come, because he can run now, comes along.
+	// A goroutine that can run now, and is about to come with a swap, comes along.
 	runtime.Gosched()
 	g.mu.Lock()
 	g.gathering = false

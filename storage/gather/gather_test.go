@@ -135,7 +135,8 @@ func TestEndOfContext(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: whatever comes at one time, each gets its own answer, on no more lanes than there are.
+// TestManyAtOnce: of many swaps that come at one time each gets its own answer, on no more lanes than
+// there are.
 func TestManyAtOnce(t *testing.T) {
 	b := newBed(2, 7)
 	done := make(chan struct{})

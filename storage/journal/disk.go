@@ -19,7 +19,7 @@ import (
 type disk struct {
 	vfs.FS
 	first  atomic.Pointer[error]
-	failed func(error) // called once, by whoever has come upon it
+	failed func(error) // called once, by the goroutine that has come upon it
 	locked bool        // the folder is locked already
 	sealed bool        // nothing is written from the beginning on
 	ahead  int64       // how many zeros are written ahead in the database's log: see logFile

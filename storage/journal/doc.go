@@ -46,16 +46,17 @@
 //	record of a log and index    a sum over the record and all before it, and the record
 //	chunk of a log and snapshot  a sum, and the data
 //
-// Every sum (CRC-32C) is also over the log, the index and whatever else says where it belongs. So
+// Every sum (CRC-32C) is also over the log, the index and everything else that says where it belongs. So
 // the root vouches for the heads, they for the records and snapshots, and what is flipped, swapped,
 // stale or missing does not fit. Every batch writes the root and the heads that it changes.
 //
 // # What is found, and what is done about it
 //
 // Open reads all there is, without writing, before it opens the folder for writing; so does [Check],
-// which then has finished. Whatever is wrong is a [CorruptError] that names the folder, the log,
-// the index, and what is wrong. Nothing is repaired: that member has forgotten what it had
-// promised, and the member has to be replaced, or its folder put back as it was when it stopped: an older copy lacks what it has promised since.
+// which then has finished. Each fault is a [CorruptError] that names the folder, the log, the
+// index, and what is wrong. Nothing is repaired: that member has forgotten what it had promised,
+// and the member has to be replaced, or its folder put back as it was when it stopped: an older
+// copy lacks what it has promised since.
 //
 // What a crash has cut off is no damage: a batch that was not synced is there or not, as a whole.
 // So the database cannot tell what it has lost at its end, and the files beside it say how much
@@ -85,5 +86,5 @@
 // Pebble is kept small: two memtables of 8 MiB, and one more while they are flushed, 2 MiB of
 // cache, 64 open tables (fewer where the process may not open 1024 files). The queue has 64 MiB at most, and each record of a log costs four bytes.
 // On the disk there is what the logs have, and up to fifteen times a memtable of what is
-// superseded and not removed yet; whoever writes faster than Pebble removes it waits.
+// superseded and not removed yet; a writer that is faster than Pebble removes it waits.
 package journal

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/journal"
 )
 
-// faulty fails one write, and whatever else it says, from then on or only that one.
+// faulty fails one write, with any error that it is given, from then on or only that one.
 type faulty struct {
 	fails  int64 // which one
 	only   func(errorfs.Op) bool
@@ -34,7 +34,7 @@ type faulty struct {
 func (f *faulty) String() string { return "faults" }
 
 func (f *faulty) MaybeError(op errorfs.Op) error {
-	// The kernel gives a file back whatever else it says, and room is asked for in vain.
+	// The kernel gives a file back even with an error, and room is asked for in vain.
 	if op.Kind.ReadOrWrite() != errorfs.OpIsWrite || op.Kind == errorfs.OpFileClose || op.Kind == errorfs.OpFilePreallocate || f.only != nil && !f.only(op) {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 // Options is how a journal is opened.
 type Options struct {
 	// Identity says whose journal it is: it is written into a new folder, and a folder that has
-	// another is refused. Zero means whatever the folder has, and no new one.
+	// another is refused. Zero accepts any that the folder has, and makes no new one.
 	Identity []byte
 	// MaxRequests bounds the requests that wait or are being done, and as many fetches beside
 	// them. Zero means 4096.
@@ -29,7 +29,7 @@ type Options struct {
 	Ahead int
 	// FS is the file system. Zero means the machine's.
 	FS vfs.FS
-	// Logger is told when the journal fails. Zero means nobody is.
+	// Logger is told when the journal fails. Zero means that nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -105,8 +105,8 @@ func (j *Journal) Failed() <-chan struct{} { return j.failed }
 // Err is why the journal has failed, or nil.
 func (j *Journal) Err() error { return j.disk.broken() }
 
-// fail ends everything. It is called by whoever has come upon an error, so it does nothing that
-// takes a while: the writer does the rest.
+// fail ends everything. It is called by the goroutine that has come upon an error, so it does
+// nothing that takes a while: the writer does the rest.
 func (j *Journal) fail(err error) {
 	why := fmt.Errorf("%w: %w", j.because(err), storage.ErrRefused)
 	j.writes.end(why, true)

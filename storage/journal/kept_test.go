@@ -8,7 +8,7 @@ import (
 )
 
 // TestKept: what a log's machine is made from is all that was written and is not removed, the chunks
-// of the snapshot in their order; and a log that nobody has written is not known.
+// of the snapshot in their order; and a log that was never written is not known.
 func TestKept(t *testing.T) {
 	folder := t.TempDir()
 	j := open(t, nil, folder)

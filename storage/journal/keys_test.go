@@ -191,7 +191,7 @@ func TestVerifierTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestRootsAreFound in a log of the database, wherever they stand: in the middle of a block, and
+// TestRootsAreFound in a log of the database, at every position: in the middle of a block, and
 // across the end of one. What is no root of this journal is not taken for one.
 func TestRootsAreFound(t *testing.T) {
 	const identity = 77

@@ -117,7 +117,7 @@ func (l *ledger) following(snapshot uint64) int {
 	return 0
 }
 
-// giveUp removes what was written of a snapshot that nobody goes on with.
+// giveUp removes what was written of a snapshot that is not continued.
 func (l *ledger) giveUp(b *batch) error {
 	if l.pending != 0 {
 		if err := b.DeleteRange(key(chunkKind, l.log, l.pending), key(chunkKind, l.log, l.pending+1), nil); err != nil {

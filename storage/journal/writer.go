@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// groupBytes is how much goes into one batch, so that nobody waits for much more than that:
-// less than half of a memtable, so that the database takes it as it is.
+// groupBytes is how much goes into one batch, so that no request waits for much more than
+// that: less than half of a memtable, so that the database takes it as it is.
 const groupBytes = 2 << 20
 
 // write does what is asked, group by group, until there is no more.
@@ -24,8 +24,8 @@ func (j *Journal) write() {
 		if len(group) == 0 {
 			break
 		}
-		// Whoever has asked has messages to send in the same moment, and a sync keeps a processor from everybody else for a
-		// while. What the others are sent waits for longer than this disk.
+		// The machine that has asked has messages to send in the same moment, and a sync keeps a processor from all other
+		// work for a while. What the others are sent waits for longer than this disk.
 		runtime.Gosched()
 		var answers []error
 		if broken {

@@ -173,8 +173,8 @@ func (l *Location) TLS() *tls.Config {
 	return config
 }
 
-// Err is all that is wrong with what was asked for, and with options that nobody has asked for:
-// an ErrInvalid, or nil.
+// Err is all that is wrong with what was asked for, and with options that the driver has not
+// asked for: an ErrInvalid, or nil.
 func (l *Location) Err() error {
 	errs := slices.Clone(l.errs)
 	slices.Sort(l.asked)

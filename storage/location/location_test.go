@@ -78,7 +78,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-// TestRedacted hides passwords, wherever they stand.
+// TestRedacted hides passwords, at every place where they may stand.
 func TestRedacted(t *testing.T) {
 	for text, want := range map[string]string{
 		"redis://host:1/2?a=b":                        "redis://host:1/2?a=b",

@@ -10,8 +10,8 @@ import (
 const hidden = "xxxxx"
 
 // password returns what may be one in the part of a URL behind its scheme, as it is written
-// there, and where it begins. It rather takes too much than too little: whatever stands before
-// the last @ may be part of a password.
+// there, and where it begins. It rather takes too much than too little: everything before the
+// last @ may be part of a password.
 func password(rest string) (text string, at int) {
 	end := strings.LastIndexByte(rest, '@')
 	if end < 0 {
@@ -65,7 +65,7 @@ func Redacted(text string) string {
 	return scheme + "://" + address + "?" + strings.Join(options, "&")
 }
 
-// shortest is how many bytes something secret has at least. What is shorter keeps nobody out,
+// shortest is how many bytes something secret has at least. What is shorter protects nothing,
 // and is in many a text by chance.
 const shortest = 3
 

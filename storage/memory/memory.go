@@ -54,8 +54,8 @@ func (s *Store) Share() *Store {
 	return other
 }
 
-// enter locks the rows for a request, unless it cannot be done any more. Whoever gets no
-// error calls s.mu.Unlock.
+// enter locks the rows for a request, unless it cannot be done any more. A caller that
+// gets no error calls s.mu.Unlock.
 func (s *Store) enter(ctx context.Context, what, key string, check error) error {
 	if check != nil {
 		return fmt.Errorf("%s row %q: %w", what, shorten(key), check)

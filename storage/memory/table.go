@@ -23,7 +23,7 @@ type column struct {
 	until   time.Time // when it is forgotten; zero means never
 }
 
-// hidden reports whether nobody sees the column.
+// hidden reports whether the column is not shown.
 func (c *column) hidden(now time.Time) bool { return c.deleted || c.over(now) }
 
 func (c *column) over(now time.Time) bool { return !c.until.IsZero() && !now.Before(c.until) }

@@ -1,8 +1,8 @@
-// Package open makes a store of a URL: whatever driver its scheme names.
+// Package open makes a store of a URL: with the driver that its scheme names.
 //
 //	store, err := open.Open(ctx, "redis://cache.example/0")
 //
-//	memory://                       in this process, gone with it, and nobody else's (package memory)
+//	memory://                       in this process, gone with it, and for it alone (package memory)
 //	pebble:///FOLDER                in a folder of this machine (package pebble)
 //	postgres://, postgresql://      in a table of PostgreSQL (package postgres)
 //	redis://, rediss://             in Redis (package redis)
@@ -11,10 +11,11 @@
 //
 // What stands behind the scheme, and which options there are, each driver's own page says.
 //
-// Whoever imports this package links all drivers. Who knows which one he needs imports that.
+// A program that imports this package links all drivers. One that needs a single driver imports
+// that.
 //
 // # Passwords
 //
-// A URL may have a password. No error of this package shows it, whatever the driver's says; for
+// A URL may have a password. No error of this package shows it, even if the driver's does; for
 // logs there is [Redacted].
 package open

@@ -39,7 +39,7 @@ func openers() map[string]opener {
 	}
 }
 
-// openMemory makes a store that nobody else has.
+// openMemory makes a store that no other caller has.
 func openMemory(ctx context.Context, url string) (storage.Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open a store in memory: %w: %w", storage.ErrRefused, err)
@@ -61,9 +61,8 @@ func Redacted(url string) string { return location.Redacted(url) }
 func Folder(path string) string { return location.Folder(path) }
 
 // Open opens the store of a URL; the path of a folder alone, from its root, stands for pebble://
-// and that path. The error is an ErrInvalid where the URL is not one that can be
-// opened, by whatever attempt, and otherwise of the kinds that requests have. It has no password
-// in it.
+// and that path. The error is an ErrInvalid where the URL is not one that can be opened, by any
+// attempt, and otherwise of the kinds that requests have. It has no password in it.
 func Open(ctx context.Context, url string) (storage.Store, error) {
 	url = Folder(url)
 	scheme, _, found := strings.Cut(url, "://")

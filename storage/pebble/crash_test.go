@@ -19,8 +19,8 @@ import (
 const pairOf = 2
 
 // TestCrash cuts the power while many write: what was answered until then is there when the disk
-// comes back, by whatever of the rest it had; what was not is there whole or not at all; and
-// what was shown stays.
+// comes back, with any part of the rest that it had; what was not is there whole or not at all;
+// and what was shown stays.
 func TestCrash(t *testing.T) {
 	const rounds, writers = 6, 8
 	lost := 0

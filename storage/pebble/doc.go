@@ -14,9 +14,10 @@
 //
 // # One process
 //
-// Whoever has opened the folder has it for itself: a second process is refused, and so is a
-// second Open within one. Handles for several users in one process come from [Store.Share]. The
-// lock is the kernel's, so it ends with the process, whatever way that ends.
+// The process that has opened the folder has it for itself: a second process is refused, and so
+// is a second Open within one. Handles for several users in one process come from
+// [Store.Share]. The lock is the kernel's, so it ends with the process, whichever way that
+// ends.
 //
 // # How it is kept
 //
@@ -28,12 +29,12 @@
 // A write takes its row's lock, of which there are some hundreds for all rows, looks at what
 // is there, and puts all that it changes into the log as one batch. Syncs are awaited without
 // the lock, and one sync serves all who wait: many writers, of one row or of several, cost
-// the disk little more than one. Who reads what is not synced yet waits for that, too: so
-// nothing was ever seen that a crash can take back.
+// the disk little more than one. A reader of what is not synced yet waits for that, too:
+// so nothing was ever seen that a crash can take back.
 //
 // Deletions are forgotten at once. Columns that are over are not shown, and are removed by a
-// later Mutate of their row that has a TTL itself; those of a row that nobody writes to any more
+// later Mutate of their row that has a TTL itself; those of a row that is not written any more
 // stay on the disk. Time is the machine's.
 //
-// A disk that does not take the log any more ends the process: nobody could say what is on it.
+// A disk that does not take the log any more ends the process: it is not known what is on it.
 package pebble

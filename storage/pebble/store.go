@@ -157,8 +157,8 @@ func unknown(err error) error {
 	return fmt.Errorf("%w: %w", storage.ErrUnknown, err)
 }
 
-// wait returns when the disk has what was written to the stripe before, so that nobody is told of
-// what a crash may take back.
+// wait returns when the disk has what was written to the stripe before, so that no caller is told
+// of what a crash may take back.
 func (s *stripe) wait(ctx context.Context, kind error) error {
 	last := s.last.Load()
 	if last == nil {

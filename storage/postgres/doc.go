@@ -21,7 +21,7 @@
 // # What the server must be
 //
 // The primary: what a standby shows may be old. A server that is one is refused, whenever a
-// connection is made, also after a failover, and whatever target_session_attrs says. Of several
+// connection is made, also after a failover, and regardless of target_session_attrs. Of several
 // hosts the primary is found.
 //
 // What survives is up to the server: fsync, synchronous_commit and synchronous_standby_names are
@@ -43,11 +43,12 @@
 //
 // # Watches
 //
-// A process with watches has a connection of its own that listens. Who deletes, or swaps with
-// Tell, notifies after his transaction, in one statement for all that has changed meanwhile: a
-// notification within it would have all such transactions of the server wait for each other. So
-// a process that ends just then has not told: watches are hints. When the connection was lost
-// and is there again, after tries at growing intervals, all watchers are told.
+// A process with watches has a connection of its own that listens. A process that deletes, or
+// swaps with Tell, notifies after its transaction, in one statement for all that has changed
+// meanwhile: a notification within it would have all such transactions of the server wait for
+// each other. So a process that ends just then has not told: watches are hints. When the
+// connection was lost and is there again, after tries at growing intervals, all watchers are
+// told.
 //
 // # Errors
 //
@@ -56,5 +57,5 @@
 //	no room, too many connections (53…), read-only (25006)   ErrRefused
 //	no such table, no right, wrong password (42…, 28…, 3D…)  ErrInvalid
 //	connection lost, time over, server ends (57P01, 08…),
-//	and whatever is not known here                           of a write ErrUnknown, of a read ErrRefused
+//	and all that is not known here                           of a write ErrUnknown, of a read ErrRefused
 package postgres

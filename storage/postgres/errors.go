@@ -77,7 +77,7 @@ func passes(err error) bool {
 		return false
 	}
 	if !errors.As(err, &said) {
-		return pgconn.SafeToRetry(err) // a connection that was broken while nobody used it
+		return pgconn.SafeToRetry(err) // a connection that was broken while no request used it
 	}
 	return said.Code == "40001" || said.Code == "40P01" || said.Code == "55P03"
 }

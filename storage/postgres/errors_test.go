@@ -252,7 +252,7 @@ func TestFaulty(t *testing.T) {
 	})
 }
 
-// TestRightsOfAUser: docs/stores.md says what a user needs where somebody else has made the table, and that is
+// TestRightsOfAUser: docs/stores.md says what a user needs where another user has made the table, and that is
 // all that is asked for.
 func TestRightsOfAUser(t *testing.T) {
 	b := newBed(t)

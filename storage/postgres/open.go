@@ -81,8 +81,8 @@ func parse(address string) (rest string, is settings, err error) {
 
 // Open connects to the database that a URL names, and makes the table where it is missing, as the
 // package's documentation says. An error is an ErrInvalid where the URL, the user's rights or the
-// table are not what they must be, and an ErrRefused where it may do another time, as when nobody
-// answers there, or a standby does. No error shows a password.
+// table are not what they must be, and an ErrRefused where it may do another time, as when no
+// server answers there, or a standby does. No error shows a password.
 func Open(ctx context.Context, address string) (*Store, error) {
 	rest, is, err := parse(address)
 	if err != nil {
@@ -112,7 +112,8 @@ func Open(ctx context.Context, address string) (*Store, error) {
 	return newStore(pool, is), nil
 }
 
-// primary refuses connections to a standby, whatever else the address wants of them.
+// primary refuses connections to a standby, regardless of what else the address wants of
+// them.
 func primary(also pgconn.ValidateConnectFunc) pgconn.ValidateConnectFunc {
 	return func(ctx context.Context, c *pgconn.PgConn) error {
 		if err := pgconn.ValidateConnectTargetSessionAttrsPrimary(ctx, c); err != nil {
@@ -125,10 +126,11 @@ func primary(also pgconn.ValidateConnectFunc) pgconn.ValidateConnectFunc {
 	}
 }
 
-// byIndex has every row looked up by its key, one after the other. Of a table that is new, and so
-// small, a plan would be made that reads all of it, and be kept when it has grown; and it would lock rows in
-// whatever order they lie. As there is but one plan, none is made anew for what a statement is given,
-// which takes longer than to carry it out; servers before 12 do not know that setting, and go on without it.
+// byIndex has every row looked up by its key, one after the other. Of a table that is new, and so small, a
+// plan would be made that reads all of it, and be kept when it has grown; and it would lock rows in the
+// order in which they happen to lie. As there is but one plan, none is made anew for what a statement is
+// given, which takes longer than to carry it out; servers before 12 do not know that setting, and go on
+// without it.
 func byIndex(ctx context.Context, c *pgx.Conn) error {
 	_, err := c.Exec(ctx, "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "+
 		"SELECT set_config(name, 'force_generic_plan', false) FROM pg_settings WHERE name = 'plan_cache_mode'")

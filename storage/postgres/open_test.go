@@ -118,7 +118,7 @@ func TestWatchersHearOfALostConnection(t *testing.T) {
 		case <-told:
 		default:
 		}
-		// Nobody hears of this one.
+		// The watcher does not hear of this one.
 		if err := other.Mutate(t.Context(), &remove); err != nil {
 			t.Fatal(err)
 		}

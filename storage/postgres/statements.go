@@ -27,7 +27,7 @@ const (
 		FROM unnest($2::bytea[], $3::bytea[]) AS a (col, value)`
 	// Without lists the server takes half the time.
 	one = `VALUES ($1::bytea, $2::bytea, $3::bytea, $4::bigint, clock_timestamp() + $5::bigint * interval '1 second')`
-	// What is over gives way to whatever is added.
+	// What is over gives way to any addition.
 	unless = ` ON CONFLICT (key, col) DO UPDATE SET value = excluded.value, stamp = excluded.stamp, until = excluded.until
 		WHERE (t.stamp, t.value) <= (excluded.stamp, excluded.value) OR t.until <= clock_timestamp()`
 	live = ` (until IS NULL OR until > clock_timestamp()) `

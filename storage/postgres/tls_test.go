@@ -107,8 +107,8 @@ func TestEncrypted(t *testing.T) {
 	works(t, "postgres://postgres@"+named.server.Address()+"/postgres?sslmode=verify-ca"+ours.trusts)
 }
 
-// TestMutual: a server that wants clients to prove who they are lets in whom its authority has signed a
-// certificate for, and nobody else.
+// TestMutual: a server that wants clients to prove who they are lets in the clients that have a
+// certificate of its authority, and no others.
 func TestMutual(t *testing.T) {
 	ours, others := newParty(t, "ours"), newParty(t, "others")
 	b := &bed{T: t, server: realstore.StartPostgresTLS(t, realstore.TLS{Authority: ours.Authority, Mutual: true})}

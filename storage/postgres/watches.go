@@ -157,7 +157,8 @@ func (s *Store) Watch(ctx context.Context, key string, changed func()) error {
 	}
 }
 
-// listening begins to listen, if nobody has yet, and returns what is closed while it does.
+// listening begins to listen, if that has not begun yet, and returns what is closed while
+// it does.
 func (s *Store) listening() <-chan struct{} {
 	s.listen.mu.Lock()
 	defer s.listen.mu.Unlock()

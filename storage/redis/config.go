@@ -46,7 +46,7 @@ func parseURL(url string) (*config, error) {
 		InitAddress: l.Hosts[:1], Username: l.User, Password: l.Password,
 		ForceSingleClient: true,
 		DisableRetry:      true, // a request is sent once
-		DisableCache:      true, // nobody but the watcher's own connection asks for invalidations
+		DisableCache:      true, // only the watcher's own connection asks for invalidations
 		AlwaysPipelining:  true, // otherwise a request on a lone connection cannot be given up before its deadline
 		ConnWriteTimeout:  c.timeout,
 		Dialer:            net.Dialer{Timeout: c.timeout, KeepAlive: min(c.timeout, time.Second)},

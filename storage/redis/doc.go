@@ -21,7 +21,7 @@
 //	ca, cert, key, server_name   with rediss, as package location has them
 //
 // It must be a primary: a replica is refused, for what it answers is old. A cluster and a
-// sentinel are refused, too. Who fails over brings the primary under the same address.
+// sentinel are refused, too. A failover has to bring the primary under the same address.
 //
 // # What it is worth
 //
@@ -57,6 +57,6 @@
 //
 // A connection of its own asks for the rows that are watched, and the server, which remembers
 // that (CLIENT TRACKING), says which of them was written, once; then it is asked again, and then
-// the watchers are told. So they are told of every write, whoever makes it, after one more round
+// the watchers are told. So they are told of every write, of any process, after one more round
 // trip. When the connection is lost, all are told once there is a new one.
 package redis

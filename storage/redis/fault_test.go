@@ -206,7 +206,8 @@ func proxied(t *testing.T, options string) (*realstore.Server, *realstore.Proxy,
 	return s, proxy, open(t, s.URLAt(proxy.Address())+options)
 }
 
-// TestAnswerLost: whoever is not answered does not know, and what was asked for was done, once.
+// TestAnswerLost: a caller that is not answered does not know, and what was asked for was done,
+// once.
 func TestAnswerLost(t *testing.T) {
 	s, proxy, store := proxied(t, "?retries=3")
 	direct := open(t, s.URL())
@@ -216,9 +217,9 @@ func TestAnswerLost(t *testing.T) {
 	}
 	mutate := func(column string) error { return store.Mutate(t.Context(), add("row", column, "v")) }
 	for what, write := range map[string]func(column string) error{"row": mutate, "cell": swap} {
-		// A connection that was cut is found to be so by whoever uses it next, and requests
-		// take any of them; and the server knows the script from here on, so that the write
-		// is one request.
+		// A connection that was cut is found to be so by the next request that uses it, and
+		// requests take any of them; and the server knows the script from here on, so that
+		// the write is one request.
 		for range 32 {
 			await(t, what, func() bool { return write("before") == nil })
 		}
@@ -262,7 +263,8 @@ func TestNobodyThere(t *testing.T) {
 	if err := proxy.Refuse(true); err != nil {
 		t.Fatal(err)
 	}
-	// The connections that there were are found broken first, and then nobody knows.
+	// The connections that there were are found broken first, and then the outcome is not
+	// known.
 	for range 32 {
 		var err error
 		await(t, "refusal", func() bool {

@@ -94,7 +94,7 @@ func TestEncrypted(t *testing.T) {
 	refuses(t, "redis://"+s.Address(), "")
 }
 
-// TestServerNamed: a server whose certificate is for a name that nobody dials.
+// TestServerNamed: a server whose certificate is for a name that is never dialled.
 func TestServerNamed(t *testing.T) {
 	ours := newParty(t, "ours")
 	s := realstore.StartRedisTLS(t, realstore.TLS{Authority: ours.Authority, Host: "cache.example"})
@@ -102,8 +102,8 @@ func TestServerNamed(t *testing.T) {
 	refuses(t, with(s.URL(), ours.trusts), "127.0.0.1")
 }
 
-// TestMutual: a server that wants clients to prove who they are lets in whom its authority has signed a
-// certificate for, and nobody else.
+// TestMutual: a server that wants clients to prove who they are lets in the clients that have a
+// certificate of its authority, and no others.
 func TestMutual(t *testing.T) {
 	ours, others := newParty(t, "ours"), newParty(t, "others")
 	s := realstore.StartRedisTLS(t, realstore.TLS{Authority: ours.Authority, Mutual: true})

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/watch"
 )
 
-// Watch has changed called after whatever write of the row.
+// Watch has changed called after every write of the row.
 func (s *Store) Watch(ctx context.Context, key string, changed func()) error {
 	if s.connections.isClosed() {
 		return fmt.Errorf("watch redis: %w", errClosed)
@@ -64,7 +64,7 @@ type tracker struct {
 	err     error // of the last connection
 }
 
-// tracked is a row that somebody watches.
+// tracked is a row that has watchers.
 type tracked struct {
 	watchers int
 	asked    bool // for, on this connection, since the server last told of it
@@ -126,7 +126,8 @@ func (k *tracker) rouse() {
 	}
 }
 
-// end has the tracker end, once, and nobody join any more. It does not wait for it.
+// end makes the tracker end, once, and lets no watcher join any more. It does not wait for
+// it.
 func (k *tracker) end() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 )
 
 // Bench measures a store as locks use it, by one handle and so many goroutines, each with rows of
-// its own: a Mutate that adds a column and deletes the one before, a Slice of a row that has
-// few, and a Swap of a column that nobody else writes. It reports half of them took no longer
+// its own: a Mutate that adds a column and deletes the one before, a Slice of a row that has few,
+// and a Swap of a column that no other goroutine writes. It reports half of them took no longer
 // than p50-µs, and all but one in a hundred no longer than p99-µs.
 func Bench(b *testing.B, store storage.Store, goroutines ...int) {
 	for _, n := range goroutines {

@@ -11,7 +11,7 @@ func clockChecks() []check {
 }
 
 // clock is one for all handles, goes on, and is not far off: it is the tests' machine's, or that
-// of a server whose clock somebody has set.
+// of a server whose clock is set.
 func clock(s *stage) {
 	const far, jitter = 10 * time.Minute, 50 * time.Millisecond
 	stores := s.several(3)

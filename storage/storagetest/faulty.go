@@ -34,10 +34,10 @@ type Faults struct {
 	Reordered                         int // took effect before one that was asked for earlier
 }
 
-// Faulty is a store that does what the contract allows and nobody hopes for. Its requests go to
-// another, which it delays, refuses, and does as it pleases when it has said that nobody knows;
-// it never does half of one, nor shows what is no more. It may be used by many goroutines, as
-// any store. What is told to watchers is told late.
+// Faulty is a store that does everything bad that the contract allows. Its requests go to
+// another, which it delays, refuses, and does as it pleases when it has said that the outcome
+// is not known; it never does half of one, nor shows what is no more. It may be used by many
+// goroutines, as any store. What is told to watchers is told late.
 type Faulty struct {
 	store storage.Store
 	odds  Odds
@@ -194,13 +194,13 @@ func (f *Faulty) do(ctx context.Context, writes bool, do func(context.Context) e
 	return errors.Join(fmt.Errorf("%w: its answer was not waited for", storage.ErrRefused), ctx.Err())
 }
 
-// doLater does what was answered before. What comes of it nobody learns.
+// doLater does what was answered before. Its outcome is not reported.
 func (f *Faulty) doLater(ctx context.Context, is fate, do func(context.Context) error) {
 	defer f.later.Done()
 	timely := f.wait(ctx, is.later)
 	f.settled(&is, timely)
 	if timely {
-		_ = do(ctx) // whoever has asked was told that it may come to nothing
+		_ = do(ctx) // the caller was told that it may come to nothing
 	}
 }
 
@@ -234,7 +234,7 @@ func (f *Faulty) Swap(ctx context.Context, w *storage.Swap) (storage.Swapped, er
 	if err := w.Check(); err != nil {
 		return storage.Swapped{}, err
 	}
-	own, swapped := *w, make(chan storage.Swapped, 1) // one that is done later has nobody who reads it
+	own, swapped := *w, make(chan storage.Swapped, 1) // one that is done later has no reader
 	err := f.do(ctx, true, func(ctx context.Context) error {
 		done, err := f.store.Swap(ctx, &own)
 		swapped <- done

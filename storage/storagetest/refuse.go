@@ -130,7 +130,7 @@ func contextDoneBefore(s *stage) {
 }
 
 // contextEndsMidway in the one or the other request: what is said to be refused is never done,
-// what is said to be done is, and the store serves whoever comes next.
+// what is said to be done is, and the store serves the next request.
 func contextEndsMidway(s *stage) {
 	const tries, workers = 40, 4
 	key := s.row()

@@ -48,7 +48,7 @@ func (s *stage) strike() {
 	}
 }
 
-// row returns a key that nobody has.
+// row returns a key that no other check has.
 func (s *stage) row() string { return "row " + rand.Text() }
 
 // entry makes a column with a value.

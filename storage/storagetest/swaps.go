@@ -171,7 +171,7 @@ func (s *stage) claim(store storage.Store, key, mine string) (present string, ok
 			return "", false
 		}
 		// Refused or unknown: whether it was done shows when it is read, or tried again, as
-		// nobody else writes this value.
+		// no other goroutine writes this value.
 		if value, there := s.look(store, key); there {
 			return value, true
 		}
@@ -262,7 +262,7 @@ func (s *stage) append(store storage.Store, key, seen, mark string) (string, boo
 	return "", false
 }
 
-// swapIsSeen by whoever reads or swaps later.
+// swapIsSeen by every later read or swap.
 func swapIsSeen(s *stage) {
 	stores := s.several(3)
 	key, value := s.row(), ""

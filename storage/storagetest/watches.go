@@ -89,7 +89,7 @@ func watchOfSwaps(s *stage) {
 	}
 }
 
-// watchOfMany has every watcher told, of whatever handle, and of the row that he watches.
+// watchOfMany has every watcher told, of any handle, and of the row that it watches.
 func watchOfMany(s *stage) {
 	const rows = 4
 	stores := s.several(3)
@@ -130,7 +130,7 @@ func watchEnds(s *stage) {
 		before := calls.Load()
 		s.delete(s.Store, key, i, stays)
 		s.await(stays, "the watcher who stays")
-		runtime.Gosched() // whoever is told has his turn
+		runtime.Gosched() // a watcher that is told has its turn
 		if quiet++; calls.Load() != before {
 			quiet = 0
 		}

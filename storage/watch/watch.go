@@ -126,8 +126,8 @@ func (h *Hub) Watched() int {
 	return len(h.rows)
 }
 
-// Close ends every Watch, and returns when nobody is called back any more. It must not be
-// called by who is called back. A second Close waits likewise.
+// Close ends every Watch, and returns when no function is called back any more. It must
+// not be called by a function that is called back. A second Close waits likewise.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	if !h.closed && h.end != nil {
