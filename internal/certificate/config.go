@@ -94,8 +94,9 @@ func (s *Store) Membership() *tls.Config {
 	return c
 }
 
-// Calling returns what this member needs now to call another one: whoever is there must
-// be a member, wherever that is. Its name is for Member to look at, when it has said it.
+// Calling returns what this member needs now to call another one: the process that
+// answers must be a member, at any address. Its name is for Member to look at, when it
+// has said it.
 func (s *Store) Calling() *tls.Config {
 	m := s.newest()
 	c := s.common(m.Material)
@@ -125,8 +126,8 @@ func (s *Store) Dialling() *tls.Config {
 	return c
 }
 
-// showAlways shows the certificate to whoever asks for one, whichever authorities it
-// names: its refusal says more than its demand for what was there.
+// showAlways shows the certificate to every peer that asks for one, whichever
+// authorities it names: its refusal says more than its demand for what was there.
 func showAlways(c *tls.Config) {
 	if len(c.Certificates) > 0 && c.GetClientCertificate == nil {
 		own := &c.Certificates[0]

@@ -144,7 +144,7 @@ func explainTheirs(said string) string {
 	return "it ends the TLS connection: " + said
 }
 
-// Worth reports whether operators should hear of a connection that was refused: somebody
+// Worth reports whether operators should hear of a connection that was refused: the peer
 // had a certificate, or could not accept this one.
 func Worth(err error) bool {
 	var header tls.RecordHeaderError

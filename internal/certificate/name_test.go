@@ -17,7 +17,7 @@ func (b *bed) leaf(wish issuer.Wish) *x509.Certificate {
 	return c.Leaf
 }
 
-// TestCarries: a name is carried exactly, by whatever form it has.
+// TestCarries: a name is carried exactly, in each of its forms.
 func TestCarries(t *testing.T) {
 	b := newBed(t)
 	for _, tt := range []struct {
@@ -87,8 +87,7 @@ func TestClientNames(t *testing.T) {
 	}
 }
 
-// TestSentences: whatever goes wrong with a certificate is told on both sides, with what
-// to do.
+// TestSentences: every fault of a certificate is told on both sides, with what to do.
 func TestSentences(t *testing.T) {
 	b := newBed(t)
 	past, future := b.at.Add(-time.Minute), b.at.Add(30*time.Minute)

@@ -183,7 +183,7 @@ func TestWhoIsWho(t *testing.T) {
 	}
 }
 
-// TestCalling: a member speaks to members, wherever it reaches them.
+// TestCalling: a member speaks to members, at every address where it reaches them.
 func TestCalling(t *testing.T) {
 	b := newBed(t)
 	b.issue(b.members, "m1", issuer.Wish{Name: "m1", Member: true})

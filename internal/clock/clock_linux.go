@@ -17,7 +17,7 @@ const Shared = true
 // real is CLOCK_BOOTTIME. Go reads that only by a system call, and CLOCK_MONOTONIC,
 // which is the same but for standing still during a suspend, without one. So by how much
 // the one is ahead of the other is kept from each system call for the next [trust] of
-// monotonic time, and whoever asks soon again gets monotonic time and that.
+// monotonic time, and a caller that asks soon again gets monotonic time and that.
 //
 // What is told differs from CLOCK_BOOTTIME so:
 //
@@ -32,8 +32,8 @@ const Shared = true
 type real struct {
 	base time.Time // where monotonic time is counted from
 
-	// Written under the mutex, ahead before until: whoever reads until before ahead has
-	// a difference that is as new.
+	// Written under the mutex, ahead before until: a reader that reads until before
+	// ahead has a difference that is as new.
 	reading sync.Mutex
 	until   atomic.Int64 // the monotonic time until which the difference is relied on
 	ahead   atomic.Int64 // by how much CLOCK_BOOTTIME is ahead of monotonic time, or a little less

@@ -12,6 +12,6 @@
 // Processes of one machine that read CLOCK_BOOTTIME or CLOCK_MONOTONIC read the same
 // clock, which is what lets the demo compare what its processes tell.
 //
-// A [Clock] is passed to whoever measures time, so that tests can drive it by hand
-// with a [Manual].
+// A [Clock] is passed to all code that measures time, so that tests can drive it by
+// hand with a [Manual].
 package clock

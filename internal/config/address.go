@@ -68,8 +68,8 @@ func allHosts(host string) bool {
 	return host == "" || err == nil && ip.Unmap().IsUnspecified()
 }
 
-// loopback: nobody but this machine can reach a listener on this address. A name
-// other than localhost may mean anything, and counts as reachable.
+// loopback: only this machine can reach a listener on this address. A name other than
+// localhost may mean anything, and counts as reachable.
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -25,10 +25,10 @@ func (c *Config) Clustered() bool { return len(c.Join) > 0 }
 // Guest reports whether this member joins founders without being one.
 func (c *Config) Guest() bool { return c.Clustered() && c.Expect == 0 }
 
-// checkCluster says what is wrong with who the others are. Founders are named by the
-// addresses that all of them have in their lists, so the list must be the same set at
-// each: a founder that counts itself twice, or under another address than the one in
-// the others' lists, would wait for somebody who does not exist.
+// checkCluster says what is wrong with the list of the other members. Founders are
+// named by the addresses that all of them have in their lists, so the list must be the
+// same set at each: a founder that counts itself twice, or under another address than
+// the one in the others' lists, would wait for a member that does not exist.
 func (l *loader) checkCluster() {
 	if !l.good("join", "expect", "listen", "advertise") {
 		return
@@ -120,8 +120,8 @@ func (l *loader) checkReach() {
 // coordinates it. A member has one view for all its spaces, so they must agree.
 func viewOptions() []string { return []string{"partition", "preempt"} }
 
-// checkPartition lets no two spaces want different views. A default space that nobody
-// has named goes along with the others.
+// checkPartition lets no two spaces want different views. A default space that is not
+// named goes along with the others.
 func (l *loader) checkPartition() {
 	c := &l.config
 	if l.badSpaces || len(c.Spaces) < 2 {

@@ -73,10 +73,10 @@
 //
 // A space of protocol claim has a store, which is a URL: what stands there package storage/open says.
 // Beside it are wait, expiry, retries, skew, unit, rid, group, cas, hold_on (with cas), clock (machine or
-// store) and cleaner. On the command line a URL goes on, whatever commas it has, until the next comma
+// store) and cleaner. On the command line a URL goes on, with any commas in it, until the next comma
 // with an option of the protocol behind it, so etcd://a,b,wait=1s has two hosts; a host that is
-// called cas or cleaner is written with its port, and a semicolon as %3B. There cas and cleaner
-// need no value.
+// called cas or cleaner is written with its port, and a semicolon as %3B. There cas and cleaner need
+// no value.
 //
 // A URL may have a password. No complaint shows it, and neither does [Config.PrintConfig], whose
 // output is then no file to start from. [Space.Claims] is what the options say, checked as
@@ -91,7 +91,7 @@
 // the mode of socket_mode, and who may write it may connect.
 //
 // A listen or HTTP address that other machines can reach needs TLS, or the operator's word
-// that it does not (insecure): whoever reads what passes there can take every lock.
+// that it does not (insecure): a reader of what passes there can take every lock.
 // advertise is not asked: what is open is where this member listens, and something that
 // encrypts may stand before that.
 //

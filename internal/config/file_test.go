@@ -65,7 +65,8 @@ func TestFileRefused(t *testing.T) {
 	}
 }
 
-// TestFileAccepted: texts are taken as they are written, whatever YAML makes of them.
+// TestFileAccepted: texts are taken as they are written, even if they mean something else
+// in YAML.
 func TestFileAccepted(t *testing.T) {
 	for _, test := range []struct {
 		text  string

@@ -53,7 +53,7 @@ func (p Problem) String() string {
 // shownBytes is how much of a value a complaint repeats.
 const shownBytes = 200
 
-// quote shows a value in one line, whatever it contains.
+// quote shows a value in one line, regardless of what it contains.
 func quote(text string) string {
 	if len(text) > shownBytes {
 		return strconv.Quote(text[:shownBytes]) + "…"

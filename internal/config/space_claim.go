@@ -196,7 +196,7 @@ func StoreSettings(url, options string) (claim.Options, error) {
 	return space.Claims(), nil
 }
 
-// usualDrift is the key drift where nobody has set it.
+// usualDrift is the key drift where it is not set.
 const usualDrift = 0.05
 
 // checkClaims finds what contradicts itself in spaces of protocol claim.

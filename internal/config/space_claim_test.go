@@ -129,8 +129,8 @@ func TestStoreOfOneProcess(t *testing.T) {
 	}
 }
 
-// TestPasswordsAreNotShown: wherever a URL with a password is written, right or wrong, neither
-// complaints nor the printed configuration have it.
+// TestPasswordsAreNotShown: in every place where a URL with a password is written, right or
+// wrong, neither complaints nor the printed configuration have it.
 func TestPasswordsAreNotShown(t *testing.T) {
 	const secret = "s3cr,q=vwy"
 	url := "redis://u:" + secret + "@h/0"

@@ -39,7 +39,7 @@ func TestVerdict(t *testing.T) {
 }
 
 // TestScreen: words of several workers may come in another order than the one in which
-// things happened, and nobody shall see more holders than there were.
+// things happened, and the screen must not show more holders than there were.
 func TestScreen(t *testing.T) {
 	var out strings.Builder
 	now := time.Duration(0)

@@ -1,5 +1,5 @@
 // Package issuer makes throw-away certificate authorities and what they sign, for
-// tests, the bench and whoever tries mutual TLS on one machine.
+// tests, the bench and trials of mutual TLS on one machine.
 //
 //	members, err := issuer.New("members")
 //	m1, err := members.Issue(issuer.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
@@ -7,6 +7,6 @@
 //	ca, err := members.Write(folder, "members") // members.pem
 //
 // The keys are ECDSA on P-256. An authority's own key is never written anywhere: when
-// the process that made it ends, nobody can sign in its name any more. What it signs is
-// valid for a day unless the wish says otherwise.
+// the process that made it ends, nothing can be signed in its name any more. What it
+// signs is valid for a day unless the wish says otherwise.
 package issuer

@@ -48,7 +48,7 @@ func New(name string) (*Authority, error) {
 
 // Wish says what a certificate is for.
 type Wish struct {
-	// Name is who it names: its common name, and a DNS name. Empty means nobody.
+	// Name is the owner's: its common name, and a DNS name. Empty means no name.
 	Name string
 	// Hosts are the DNS names and IP addresses at which its owner is reached.
 	Hosts []string
@@ -89,7 +89,7 @@ func (a *Authority) Issue(wish Wish) (*Certificate, error) {
 	return &Certificate{leaf, key}, nil
 }
 
-// name writes into a template whom it names.
+// name writes the names of the owner into a template.
 func (w *Wish) name(template *x509.Certificate) error {
 	if w.Name != "" {
 		template.DNSNames = []string{w.Name}
@@ -180,7 +180,7 @@ func encode(kind string, bytes []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes})
 }
 
-// replace writes a file that nobody sees half of.
+// replace writes a file that is never seen half written.
 func replace(path string, data []byte) error {
 	half := path + ".new"
 	if err := os.WriteFile(half, data, 0o600); err != nil {

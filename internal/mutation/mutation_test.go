@@ -8,7 +8,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestOneRuleIsOff, or none; all are on until somebody switches.
+// TestOneRuleIsOff, or none; all are on until one is switched off.
 func TestOneRuleIsOff(t *testing.T) {
 	defer Switch("")
 	for _, step := range []struct {
@@ -22,7 +22,7 @@ func TestOneRuleIsOff(t *testing.T) {
 	}
 }
 
-// TestAskingAllocatesNothing, whatever is switched off.
+// TestAskingAllocatesNothing, whichever rule is switched off.
 func TestAskingAllocatesNothing(t *testing.T) {
 	defer Switch("")
 	for _, rule := range []string{"", "one"} {

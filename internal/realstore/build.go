@@ -20,7 +20,7 @@ import (
 const module = "tools/etcd"
 
 // findEtcd returns the program of an etcd server: that of the module; where that is not built
-// yet, and nobody requires it, the one on PATH.
+// yet, and is not required, the one on PATH.
 func findEtcd(ctx context.Context) (string, error) {
 	source, err := findModule()
 	if err != nil {

@@ -44,7 +44,7 @@ func Cassandra(t testing.TB) string {
 	return "cassandra://" + address + "/" + Keyspace() + "?replication=1"
 }
 
-// Keyspace makes a name of a keyspace that nobody has.
+// Keyspace makes a name of a keyspace that does not exist yet.
 func Keyspace() string { return "test_" + strings.ToLower(rand.Text()) }
 
 // sharedCassandra starts the server that the tests of a program share. Nothing ends it but the
@@ -72,7 +72,7 @@ type CassandraNode struct {
 
 	command *exec.Cmd
 	process int      // of the server itself
-	leash   *os.File // when it is closed, by whatever end of this process, the server is killed
+	leash   *os.File // when it is closed, by any end of this process, the server is killed
 }
 
 // CassandraNodes starts a cluster of a test's own, which the test may hurt: so many nodes, at
@@ -205,7 +205,7 @@ func cassandraScript() (string, error) {
 	}
 }
 
-// freePorts finds so many ports that nobody listens on, at none of the hosts.
+// freePorts finds so many ports that no process listens on, at none of the hosts.
 func freePorts(count int, hosts ...string) ([]string, error) {
 	var held []io.Closer
 	defer func() {

@@ -47,7 +47,7 @@ const ownerWord = "HOLDFAST_TEST_CASSANDRA_OWNER"
 // own starts a server and ends by a signal that cannot be caught.
 func own(t *testing.T, early bool) {
 	if early {
-		go func() { _, _ = sharedCassandra() }() // what becomes of it, nobody waits for
+		go func() { _, _ = sharedCassandra() }() // its outcome is not waited for
 		for found := []string(nil); len(found) == 0; {
 			var err error
 			if found, err = filepath.Glob(filepath.Join(os.TempDir(), "holdfast-cassandra-*", "pid")); err != nil {

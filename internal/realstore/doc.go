@@ -19,7 +19,7 @@
 //
 // A server is ready when a function returns it: it has answered in its own protocol. It ends
 // with the test, and its folder goes with it. Where the test's process is killed the system
-// ends the server (on Linux); the folder is then left to whoever clears TMPDIR.
+// ends the server (on Linux); the folder is then left to the program or user that clears TMPDIR.
 //
 // Servers do not wait for their disks, so what they have answered survives Kill and Restart,
 // and not the end of the machine.
@@ -37,6 +37,6 @@
 //
 // # Folders
 //
-// A folder lies in TMPDIR, unless the server refuses to run as root and runs as somebody who
+// A folder lies in TMPDIR, unless the server refuses to run as root and runs as a user that
 // cannot reach that: then in the first of /dev/shm and /tmp that it reaches.
 package realstore

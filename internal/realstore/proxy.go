@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Proxy is a network between clients and one server: whoever connects to its address is
-// connected to the server's. What it does to them holds for all connections, those that are
-// open and those that come. Its methods may be called from any goroutine.
+// Proxy is a network between clients and one server: a client that connects to its address
+// is connected to the server's. What it does to them holds for all connections, those that
+// are open and those that come. Its methods may be called from any goroutine.
 type Proxy struct {
 	t       testing.TB
 	target  string
@@ -73,7 +73,7 @@ func (p *Proxy) listen(address string) error {
 func (p *Proxy) connect(client net.Conn) {
 	server, err := net.Dial("tcp", p.target)
 	if err != nil {
-		client.Close() // as the server does whom nobody reaches
+		client.Close() // as a server does that cannot be reached
 		return
 	}
 	l := &link{client: client, server: server, ended: make(chan struct{})}
@@ -214,7 +214,8 @@ func (p *Proxy) Delay(delay time.Duration) {
 	p.delay = delay
 }
 
-// Blackhole keeps whatever comes, in both directions, while on. Afterwards it passes.
+// Blackhole keeps everything that comes, in both directions, while on. Afterwards it
+// passes.
 func (p *Proxy) Blackhole(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -223,7 +224,7 @@ func (p *Proxy) Blackhole(on bool) {
 	p.changed = make(chan struct{})
 }
 
-// Refuse cuts all connections and has nobody listen at the address, while on.
+// Refuse cuts all connections and closes the listener at the address, while on.
 func (p *Proxy) Refuse(on bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -94,7 +94,7 @@ func TestDelayed(t *testing.T) {
 	}
 }
 
-// TestRefused: nobody listens, until somebody does at the same address.
+// TestRefused: the address has no listener, until there is one again at the same address.
 func TestRefused(t *testing.T) {
 	_, p := proxied(t)
 	connection := dial(t, p.Address())

@@ -230,7 +230,7 @@ func (s *Server) serve() (err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
-	// A server that begins to listen tells nobody: it is asked until it answers.
+	// A server that begins to listen does not report that: it is asked until it answers.
 	for again := time.NewTicker(5 * time.Millisecond); ; {
 		err := s.kind.ask(ctx, s.Address())
 		if err == nil {

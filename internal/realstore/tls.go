@@ -15,7 +15,7 @@ import (
 type TLS struct {
 	// Authority signs the server's certificate. Required.
 	Authority *issuer.Authority
-	// Host is whom the certificate is for. Empty means 127.0.0.1.
+	// Host is the host that the certificate is for. Empty means 127.0.0.1.
 	Host string
 	// Mutual says that clients must show a certificate of the same authority.
 	Mutual bool

@@ -22,7 +22,7 @@ func Path(address string) (string, bool) { return strings.CutPrefix(address, Sch
 // of the path says so.
 const mostPath = 103
 
-// ErrInUse says that somebody listens on a socket already.
+// ErrInUse says that another process listens on a socket already.
 var ErrInUse = errors.New("another process listens there already")
 
 // Check says what is wrong with a socket's path, without looking whether it is there.
@@ -46,9 +46,9 @@ const (
 	nextSuffix = ".new"
 )
 
-// Listen listens on the socket at a path, which only those may connect to who may write a
-// file of this mode. The listener's Close removes it. The error is an ErrInUse where
-// somebody listens already.
+// Listen listens on the socket at a path. Only processes that may write a file of this
+// mode may connect to it. The listener's Close removes it. The error is an ErrInUse where
+// another process listens already.
 func Listen(path string, mode fs.FileMode) (net.Listener, error) {
 	if err := Check(path); err != nil {
 		return nil, fmt.Errorf("listen on %s%s: %w", Scheme, path, err)
@@ -65,8 +65,8 @@ func Listen(path string, mode fs.FileMode) (net.Listener, error) {
 	return l, nil
 }
 
-// replace puts a new socket in the place of one that nobody listens on. It is called with
-// the lock held.
+// replace puts a new socket in the place of one without a listener. It is called with the
+// lock held.
 func replace(path string, mode fs.FileMode) (*listener, error) {
 	if err := vacant(path); err != nil {
 		return nil, err

@@ -27,8 +27,8 @@ func listens(t *testing.T, path string, mode fs.FileMode) net.Listener {
 	return l
 }
 
-// TestPeer: whoever connects is told apart by the system, through whatever wraps the
-// connection.
+// TestPeer: the system tells apart the processes that connect, through every wrapper of
+// the connection.
 func TestPeer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l := listens(t, path, 0o600)
@@ -61,7 +61,8 @@ type wrapped struct{ net.Conn }
 
 func (w wrapped) NetConn() net.Conn { return w.Conn }
 
-// TestMode: the file has its mode, whatever the process's mask is, and is gone at the end.
+// TestMode: the file has its mode, regardless of the process's mask, and is gone at the
+// end.
 func TestMode(t *testing.T) {
 	for _, mode := range []fs.FileMode{0o600, 0o660, 0o777} {
 		path := filepath.Join(t.TempDir(), "s")
@@ -82,8 +83,8 @@ func TestMode(t *testing.T) {
 	}
 }
 
-// TestStale: a socket that a process has left is replaced; whoever listens is left alone,
-// with the file or without.
+// TestStale: a socket that a process has left is replaced; a listener is left alone, with
+// the file or without.
 func TestStale(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})

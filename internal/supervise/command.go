@@ -26,8 +26,8 @@ type Command struct {
 	// Other files that the caller inherited (descriptors 3 and up) are inherited by
 	// the command; what is close-on-exec, as all that Go opens, is not.
 	Stdin, Stdout, Stderr *os.File
-	// Deadline is when the guardian kills the command's group, whatever became of the
-	// caller, until [Process.SetDeadline] moves it. Zero means never.
+	// Deadline is when the guardian kills the command's group, regardless of what
+	// became of the caller, until [Process.SetDeadline] moves it. Zero means never.
 	Deadline time.Duration
 	// Adopt makes the caller the parent of what the command leaves running, on Linux: it
 	// is waited for ([Process.Left]) and ended with the command, in its group or not. The
@@ -38,7 +38,7 @@ type Command struct {
 	Mark string
 	// Notice is told, as a sentence for the person at the terminal, what happens to
 	// the command there, and of signals that could not be forwarded. It must not
-	// block and may be called from several goroutines. Nil means that nobody is told.
+	// block and may be called from several goroutines. Nil means that nothing is told.
 	Notice func(string)
 }
 

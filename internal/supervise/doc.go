@@ -3,8 +3,8 @@
 //
 // # Promise
 //
-// From the moment the command runs until the lock may go to another, somebody
-// watches over it: it ends when the caller says so, and when the caller is killed.
+// From the moment the command runs until the lock may go to another, a process watches
+// over it: it ends when the caller says so, and when the caller is killed.
 //
 // # Processes
 //
@@ -21,7 +21,7 @@
 //     command never runs. An execution that fails is told through a second pipe
 //     that a successful one closes, so [Start] knows before it returns.
 //   - The guardian reads from a leash: a pipe whose other end only the caller holds.
-//     When the leash ends, by whatever death, SIGKILL included, it sends KILL to the
+//     When the leash ends, by any death of the caller, SIGKILL included, it sends KILL to the
 //     command's group. There is no TERM first: the lock may already be on its way to
 //     another. The gate opens only after the guardian has said that it is ready, so
 //     there is no instant in which the command runs unguarded. It has /dev/null for

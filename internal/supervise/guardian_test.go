@@ -81,7 +81,7 @@ func TestGuardianEndsWithTheCommand(t *testing.T) {
 	out.expectEnd()
 }
 
-// A pipeline ends with the command although the wrapper has not: nobody else has
+// A pipeline ends with the command although the wrapper has not: no other process has
 // the pipe.
 func TestGuardianKeepsNoPipeOpen(t *testing.T) {
 	p, out := start(t, Command{Args: shell("echo last")})

@@ -126,7 +126,7 @@ func resumed([]string) int {
 	return 0
 }
 
-// unread writes to standard error, which nobody reads, and tells what came of it.
+// unread writes to standard error, which no process reads, and tells what came of it.
 func unread([]string) int {
 	NewSignals()
 	_, err := os.Stderr.WriteString("does anybody read this?\n")

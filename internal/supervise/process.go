@@ -298,11 +298,11 @@ func (p *Process) Signal(sig syscall.Signal) error {
 	return nil
 }
 
-// Terminate ends the whole group: TERM now, and KILL when killAfter is over for
-// whatever is left; KILL at once if killAfter is 0. It returns as soon as no process
-// of the group is left, or ErrSurvivors one second after KILL. A shorter grace can be
-// forced by another call of Terminate meanwhile. Wait then tells how the command
-// itself ended.
+// Terminate ends the whole group: TERM now, and KILL when killAfter is over for the
+// processes that are left; KILL at once if killAfter is 0. It returns as soon as no
+// process of the group is left, or ErrSurvivors one second after KILL. A shorter
+// grace can be forced by another call of Terminate meanwhile. Wait then tells how the
+// command itself ended.
 func (p *Process) Terminate(killAfter time.Duration) error {
 	if killAfter > 0 {
 		grace := time.NewTimer(killAfter)

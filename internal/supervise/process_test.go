@@ -175,7 +175,7 @@ func TestTerminateEndsEarly(t *testing.T) {
 	expectExit(t, p, Exit{Signal: syscall.SIGTERM})
 }
 
-// twoLines reads two lines, in whatever order two processes wrote them.
+// twoLines reads two lines, in any order in which two processes wrote them.
 func (o *output) twoLines() string {
 	o.t.Helper()
 	one, _ := o.lines.ReadString('\n')

@@ -21,7 +21,7 @@ const heard = 32
 
 // NewSignals begins to receive INT, TERM, HUP, QUIT, USR1 and USR2, except INT and
 // HUP if they were ignored when the program started. SIGPIPE ends nothing from now on: a
-// diagnostic that nobody reads is an error of its write, not the caller's death.
+// diagnostic that no process reads is an error of its write, not the caller's death.
 func NewSignals() *Signals {
 	s := &Signals{
 		arrived: make(chan os.Signal, heard),
@@ -43,8 +43,8 @@ func NewSignals() *Signals {
 // to. [SignalStatus] is the exit status that a signal asks for.
 func (s *Signals) Arrived() <-chan os.Signal { return s.arrived }
 
-// Forward sends every signal to p's group, from the ones that nobody has taken
-// from Arrived yet, until the command has ended, and what was adopted of it, or Stop is called. It does not wait.
+// Forward sends every signal to p's group, from the ones that were not taken from Arrived yet, until the command
+// has ended, and what was adopted of it, or Stop is called. It does not wait.
 func (s *Signals) Forward(p *Process) {
 	go func() {
 		for {

@@ -32,9 +32,9 @@ func TestSignalsAreForwarded(t *testing.T) {
 	}
 }
 
-// The group, not the command alone, gets a signal; nobody catches it here. The shells
-// wait by themselves: one that is just starting a program blocks signals meanwhile,
-// and the program would never hear of this one.
+// The group, not the command alone, gets a signal; no process catches it here. The
+// shells wait by themselves: one that is just starting a program blocks signals
+// meanwhile, and the program would never hear of this one.
 func TestSignalEndsTheGroup(t *testing.T) {
 	cmd, out := spawn(t, role("wrapper", shell(`sh -c 'echo ready; read line' <"$1" & wait`, fifo(t))...))
 	out.expect("ready")

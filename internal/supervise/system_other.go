@@ -15,9 +15,9 @@ const (
 	setModes = unix.TIOCSETAW
 )
 
-// continued: that a command was continued is not told on every such system, so it
-// is asked for on none. A command that somebody else continued is then taken for
-// stopped until its end: it may get a SIGCONT too many.
+// continued: that a command was continued is not told on every such system, so it is
+// asked for on none. A command that another process continued is then taken for stopped
+// until its end: it may get a SIGCONT too many.
 const continued = 0
 
 // openGroup returns the group led by a process that is known to exist.

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is the controlling terminal of this session, as the two groups that
-// pass it to each other see it. A nil terminal does nothing and belongs to nobody.
+// terminal is the controlling terminal of this session, as the two groups that pass it
+// to each other see it. A nil terminal does nothing and belongs to no group.
 type terminal struct {
 	file    int           // /dev/tty
 	home    int           // the caller's group
@@ -68,7 +68,7 @@ func (t *terminal) takeBack(modes bool) {
 	if modes && t.modes != nil {
 		_ = unix.IoctlSetTermios(t.file, setModes, t.modes) // fails only when hung up
 	}
-	_ = unix.IoctlSetPointerInt(t.file, unix.TIOCSPGRP, t.home) // likewise, or nobody is at home
+	_ = unix.IoctlSetPointerInt(t.file, unix.TIOCSPGRP, t.home) // likewise, or the caller's group has no process
 }
 
 func (t *terminal) close() {

@@ -200,7 +200,7 @@ func TestInterruptKeyIsForwarded(t *testing.T) {
 	cmd, screen := attach(t, role("wrapper", shell(`trap 'echo INT; exit 3' INT; echo ready; while :; do read line; done <"$1"`, fifo(t))...), out.w)
 	out.opened()
 	out.expect("ready")
-	screen.key("\x1a\x03") // the stop key stops nobody
+	screen.key("\x1a\x03") // the stop key stops no process
 	out.expect("INT")
 	out.expect("home true")
 	expectStatus(t, cmd, 3)

@@ -1,6 +1,7 @@
-// Package tidy checks properties of the code itself, as a test: who imports whom,
-// that the rules packages stay pure, and the style that can be counted. What it
-// cannot check (a good name, a true comment) is left to the reader.
+// Package tidy checks properties of the code itself, as a test: which package
+// imports which, that the rules packages stay pure, and the style that can be
+// counted. What it cannot check (a good name, a true comment) is left to the
+// reader.
 //
 // A check is a [Rule]: a name, the sentence that says why it exists, and a function
 // from the [Tree] to its findings. Each finding says where, what, and how to mend
@@ -8,7 +9,7 @@
 // source that it must find and a few of good source that it must pass.
 //
 // The layers stand in layers.go. A package that is in no layer is itself a finding:
-// whoever adds one decides what it may import.
+// the author that adds one decides what it may import.
 //
 // Two findings can be waived where they occur, by a comment on the line above that
 // gives a reason:

@@ -10,7 +10,7 @@ import (
 
 // globals finds package-level variables that hold state. In rules packages a
 // variable is an error, a check that a type implements an interface, or a literal
-// that nobody writes to; elsewhere it must at least begin with a value, which
+// that is never written to; elsewhere it must at least begin with a value, which
 // leaves out mutexes, caches and registries. A variable that the compiler fills
 // from a file, by go:embed, is a literal too.
 func globals(t *Tree) (found []Finding) {

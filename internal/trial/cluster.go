@@ -220,10 +220,10 @@ func (c *Cluster) End(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Ports are taken from below those that systems give to whoever asks for any, Linux from 32768 on, for
-// connections too. Of those somebody else could have one by the time that it is listened on, or while a
-// server there is killed and started again; and who connects to one of them where nobody listens may
-// be given the same one, and meet himself.
+// Ports are taken from below those that systems give to programs that ask for any, Linux from 32768 on,
+// for connections too. Another process could have one of those by the time that it is listened on, or
+// while a server there is killed and started again; and a client that connects to one of them without a
+// listener may be given the same one, and meet itself.
 const (
 	firstPort = 10_000
 	ports     = 32_768 - firstPort
@@ -236,7 +236,8 @@ var nextPort = func() func() int {
 	return func() int { return firstPort + int(next.Add(1)%ports) }
 }()
 
-// FreeAddresses returns addresses of this machine at which nobody listens at the moment.
+// FreeAddresses returns addresses of this machine at which no process listens at the
+// moment.
 func FreeAddresses(count int) ([]string, error) {
 	var addresses []string
 	var listeners []net.Listener
@@ -244,7 +245,7 @@ func FreeAddresses(count int) ([]string, error) {
 	for tries := 0; len(addresses) < count; tries++ {
 		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(nextPort())))
 		if err != nil && tries < 100*count {
-			continue // somebody has it
+			continue // another process has it
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("find a free port: %w", err))

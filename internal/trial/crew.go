@@ -23,7 +23,7 @@ type Crew struct {
 	Worker []string
 	// Register is the path of the guarded file.
 	Register string
-	// Heard is called with each event, one at a time. Nil means nobody listens.
+	// Heard is called with each event, one at a time. Nil means that no event is reported.
 	Heard func(Event)
 
 	clock   clock.Clock

@@ -13,7 +13,7 @@
 //
 // Workers pass two locks around: one exclusive ([RegisterName]) and one of slots
 // ([PoolName]: each takes 2 of 5 units, so two workers have it at a time); half of them
-// take the pool alone, so that there is work while somebody keeps the register. While a
+// take the pool alone, so that there is work while a worker keeps the register. While a
 // worker has the register it writes to a file that is guarded by tokens ([Register]): a
 // write under a token older than one that has written is refused, as a store behind a
 // lock should do.
@@ -27,7 +27,7 @@
 //
 // # What is judged
 //
-// By order and by tokens, never by how long something took: nobody's stay with the
+// By order and by tokens, never by how long something took: no worker's stay with the
 // register overlaps another's, no more than two have the pool at any instant, tokens
 // rise, and the register has taken as many writes as were told.
 package trial

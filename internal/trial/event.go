@@ -47,5 +47,5 @@ const (
 	Killed Kind = "killed" // a worker was killed: what it had it does not use any more
 	Gone   Kind = "gone"   // a worker's output has ended, because of Why if it failed
 	Fault  Kind = "fault"  // something was done to a member or the network; Why says what
-	Calm   Kind = "calm"   // whatever the last fault was, all goes on
+	Calm   Kind = "calm"   // after the last fault, of any kind, all goes on
 )

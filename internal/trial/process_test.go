@@ -98,7 +98,7 @@ func TestCrew(t *testing.T) {
 	}
 }
 
-// TestWorkerFails: whoever waits for something hears that it will not come.
+// TestWorkerFails: a caller that waits for something hears that it will not come.
 func TestWorkerFails(t *testing.T) {
 	ctx, c := crew(t)
 	w, err := c.Hire("nowhere", false)

@@ -23,7 +23,7 @@ import (
 type Worker struct {
 	Server   string // addresses of members; the first one is gone to first
 	Register string // path of the guarded file
-	PoolOnly bool   // it takes the pool alone: so somebody works while the register is kept
+	PoolOnly bool   // it takes the pool alone: so one works while the register is kept
 	// Stay is the longest time for which the worker has a lock; the shortest is a fifth of it,
 	// and it looks as often whether it still has the lock. The longer, the less the members
 	// have to do. Zero means [ShortStay].
@@ -102,7 +102,7 @@ func (w *worker) tell(e Event) {
 	e.Member = w.locks.Member()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// Nobody to tell is noticed by the end of the input.
+	// That the reader is gone is noticed by the end of the input.
 	_ = w.words.Encode(e)
 }
 
@@ -193,7 +193,7 @@ func (s *stay) sit(ctx context.Context, enough <-chan time.Time, goOn <-chan str
 			if goOn == nil {
 				return
 			}
-			ended = nil // it was told to keep it, whatever comes
+			ended = nil // it was told to keep it, even beyond the end of the lock
 		case <-enough:
 			return
 		case <-goOn:

@@ -4,7 +4,7 @@ package recipe
 
 import "syscall"
 
-// EndWithParent does nothing on this system: whoever starts a process ends it.
+// EndWithParent does nothing on this system: the process that starts another one ends it.
 func EndWithParent(*syscall.SysProcAttr, syscall.Signal) {}
 
 // Family is the process alone: this system is not asked for others.

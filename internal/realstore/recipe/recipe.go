@@ -120,8 +120,9 @@ func beside(program, other string) string {
 	return filepath.Join(filepath.Dir(program), other)
 }
 
-// Unprivileged is whom a server runs as that refuses root: user postgres or, where there is
-// none, nobody; and 0, 0, which is whoever runs this, where that is not root.
+// Unprivileged is the user that a server runs as that refuses root: user postgres or, where
+// there is none, user nobody; and 0, 0, which is the user that runs this, where that is not
+// root.
 func Unprivileged() (userID, groupID int, err error) {
 	if os.Getuid() != 0 {
 		return 0, 0, nil
