@@ -18,9 +18,9 @@ import (
 //     told what remains of it and changes nothing. Another mode, units or capacity
 //     is an ErrConflict. A grant that is to end cannot be entered again.
 //   - Slots of another capacity than the one in use are an ErrConflict.
-//   - With Try, or with a wait limit that has passed, a request that cannot be
-//     granted at once is refused with a *HeldBy. It never overtakes: who does not want
-//     to wait is refused if anybody waits.
+//   - With Try, or with a wait limit that has passed, a request that cannot be granted
+//     at once is refused with a *HeldBy. It never overtakes: a request that does not
+//     want to wait is refused if any other one waits.
 //   - While the table grants nothing, a wait limit that has passed is refused with
 //     ErrUnavailable. Any other request is Queued, and one with Try waits for an
 //     authority alone: when the table grants again (Resume), it is Granted in its
@@ -33,10 +33,10 @@ import (
 //     exclusive.
 //   - While the table is suspended or a suspension waits, a request whose owner may not
 //     pass is parked: Queued, behind all that wait at its name and are not. With Try, or
-//     with a wait limit that has passed, it is refused with a *HeldBy that names who
-//     suspends the table or, if nobody does, who waits first to do so.
+//     with a wait limit that has passed, it is refused with a *HeldBy that names the
+//     owner that suspends the table or, if none does, the one that waits first to do so.
 //   - A suspension is Queued with as many suspensions before it. One that is refused
-//     because others hold or wait at names has a *HeldBy that names nobody.
+//     because others hold or wait at names has a *HeldBy that names no holder.
 func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
 	if err := malformed(r); err != nil {
 		t.refuse(now, r, err, out)
@@ -234,8 +234,8 @@ func (t *Table) overSession(s int32) error {
 	return &holdfast.LimitError{Limit: "locks_per_session", Value: int64(t.limits.LocksPerSession)}
 }
 
-// held says why a request for entry e is not granted: that nobody decides now, or
-// who holds it. Nobody does where others wait and are about to be granted.
+// held says why a request for entry e is not granted: that no authority decides now,
+// or which owner holds it. None does where others wait and are about to be granted.
 func (t *Table) held(now Time, e int32) error {
 	if !t.serving() {
 		return holdfast.ErrUnavailable

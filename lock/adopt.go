@@ -16,15 +16,15 @@ import (
 // limit is that of the grant, of which each holder knows no more than what it was told: of several
 // holds of one grant the latest end counts.
 //
-// Revoked, c is to end: it is taken beside whoever holds the name, and while they do not
-// all fit, the name fits nobody else. Otherwise it is taken if it fits beside those
+// Revoked, c is to end: it is taken beside the holders of the name, and while they do
+// not all fit, the name fits no other. Otherwise it is taken if it fits beside those
 // holders that are not revoked.
 //
 // A suspension and what another owner holds do not fit beside each other either, unless one
 // of them is revoked: whichever comes second is an ErrConflict. When a suspension is
-// adopted, revoked or not, those who wait at names are parked, before all that wait in the
-// gate already, but for its owner's. Nobody is let through the gate by an adoption; the next
-// Resume, or what ends next, does that.
+// adopted, revoked or not, those that wait at names are parked, before all that wait in the
+// gate already, but for its owner's. No request is let through the gate by an adoption; the
+// next Resume, or what ends next, does that.
 //
 // The error is an ErrConflict where c does not fit, where its owner has another grant of
 // the name, or where c is a hold of a grant that is there and revoked differently; then

@@ -28,8 +28,8 @@ func holdOf(name string, session, request uint64, count uint32, mode holdfast.Mo
 	return &lock.Seat{Name: name, Session: lock.SessionID{Member: 1, Number: session}, Request: request, Token: lock.Token(4, count), Mode: mode}
 }
 
-// TestAdoptInAnyOrder: what holders report, in whatever order, is what the table then
-// has, in the order of the tokens, and each hold can be released.
+// TestAdoptInAnyOrder: what holders report, in any order, is what the table then has,
+// in the order of the tokens, and each hold can be released.
 func TestAdoptInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table := successor(t)
@@ -114,8 +114,8 @@ func TestAdoptReentry(t *testing.T) {
 	}
 }
 
-// TestAdoptReentryEnds: the limit is the grant's, and what each of its holds knows of it is what it was told: the latest end counts,
-// in whatever order they are reported.
+// TestAdoptReentryEnds: the limit is the grant's, and what each of its holds knows of it is what it was told: the latest end
+// counts, regardless of the order in which they are reported.
 func TestAdoptReentryEnds(t *testing.T) {
 	for _, ends := range [][]lock.Time{{time.Second, 2 * time.Second}, {2 * time.Second, time.Second}, {time.Second, lock.Never}, {lock.Never, time.Second}} {
 		table := successor(t)

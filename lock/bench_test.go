@@ -211,8 +211,8 @@ func BenchmarkHandOver(b *testing.B) {
 	}
 }
 
-// BenchmarkSuspendResume is the cost of a suspension that nobody waits for, beside locks that
-// its owner holds, and beside locks that its session holds without an owner.
+// BenchmarkSuspendResume is the cost of a suspension that no request waits for, beside locks
+// that its owner holds, and beside locks that its session holds without an owner.
 func BenchmarkSuspendResume(b *testing.B) {
 	for _, held := range []int{0, 100_000} {
 		b.Run(fmt.Sprintf("held=%d", held), func(b *testing.B) {

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// TestCrowd: ten thousand shared holders and ten thousand waiters at one name, in
-// order whoever leaves.
+// TestCrowd: ten thousand shared holders and ten thousand waiters at one name, in order
+// regardless of which ones leave.
 func TestCrowd(t *testing.T) {
 	const n = 10_000
 	table := newTable(t, Config{})
@@ -66,7 +66,8 @@ func TestCrowd(t *testing.T) {
 }
 
 // TestCrowdInTheGate: two thousand requests are parked at one name and each of as many
-// others, in order whoever leaves; and nothing is left of it when the suspension has ended.
+// others, in order regardless of which ones leave; and nothing is left of it when the
+// suspension has ended.
 func TestCrowdInTheGate(t *testing.T) {
 	const n = 2_000
 	table := newTable(t, Config{History: 1})

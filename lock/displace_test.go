@@ -34,9 +34,9 @@ func compatibleWith(c *Seat, l Lock, spared func(Grant) bool) bool {
 	return compatible(requests)
 }
 
-// TestDisplace: what makes room is revoked, no more than it takes, of those that may be,
-// and only if it helps. Whatever order they came in, those that stay fit, nobody is
-// granted the name before enough of the others have stopped, and nothing is left.
+// TestDisplace: what makes room is revoked, no more than it takes, of those that may be, and
+// only if it helps. Regardless of the order in which they came, those that stay fit, no
+// request is granted the name before enough of the others have stopped, and nothing is left.
 func TestDisplace(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		table := newTable(rt, Config{})
@@ -88,7 +88,7 @@ func checkDisplaced(rt *rapid.T, table *Table, c *Seat, below []Grant, fits bool
 	}
 }
 
-// checkDrained lets somebody wait for the name, and then every holder stop.
+// checkDrained lets a request wait for the name, and then every holder stop.
 func checkDrained(rt *rapid.T, table *Table, n uint64) {
 	var out []Decision
 	waiter := SessionID{9, 9}

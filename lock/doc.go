@@ -44,7 +44,7 @@
 //     revoked too, and do not change that of the name while anybody else counts on it.
 //   - Try: a request that does not wait for holders is granted at once or refused as
 //     held. It does wait for an authority, until its wait limit; as soon as there is
-//     one it is granted in its turn or refused, wherever in the queue it stands.
+//     one it is granted in its turn or refused, at any place in the queue.
 //   - Suspension: a request for [Whole], the name of the table itself, is granted when no other
 //     owner holds or waits at a name, and while it is held no other owner is granted one. See
 //     below.
@@ -58,8 +58,8 @@
 //     repeats, so that replicas of one table agree.
 //
 // What a table does not know is what has ended: a request that comes again after it was
-// released, refused or lost is a new one to it. Whoever feeds the table keeps such
-// stragglers away from it.
+// released, refused or lost is a new one to it. The caller that feeds the table keeps
+// such stragglers away from it.
 //
 // # Suspension
 //
@@ -67,11 +67,11 @@
 // resumeLocking). Between a request and the queue of its name is a gate, which is closed
 // while the table is suspended or a suspension waits:
 //
-//   - Who holds or waits at a name has passed the gate. A new request passes it at once if
-//     its owner has passed with another request, or suspends the table itself; otherwise it
-//     is parked: it waits in the gate, and at its name stands behind all that have passed.
-//     So a suspension waits for an end that comes: nobody needs, to give back what he has, a
-//     name that he cannot ask for.
+//   - A request that holds or waits at a name has passed the gate. A new request passes it
+//     at once if its owner has passed with another request, or suspends the table itself;
+//     otherwise it is parked: it waits in the gate, and at its name stands behind all that
+//     have passed. So a suspension waits for an end that comes: no owner needs, to give back
+//     what it has, a name that it cannot ask for.
 //   - Suspensions that wait and parked requests have one order, that of their arrival. The
 //     first suspension is granted as soon as nothing but seats of its own owner has passed
 //     (Geode's never comes while its owner holds a name) and none is held. When a suspension
@@ -83,37 +83,35 @@
 //     else its session asks for.
 //   - A named owner that asks again for the suspension that it has enters it again, as it
 //     would any lock, and ends it as often. Geode calls that an illegal state; but a request
-//     that is repeated by somebody who does not know what became of it is no mistake.
+//     that is repeated by a client that does not know what became of it is no mistake.
 //   - A Try, or a wait whose limit has passed, is not parked but refused as held, because of
 //     who suspends the table or is the first that waits to. A parked request's wait limit
 //     ends its wait like any other (a tryLock that Geode has parked waits for ever).
 //   - Several tables may be suspended together. Then an owner may hold what the suspension waits for in another table, and be
 //     parked in this one, which waits for others yet or has granted the suspension already. It can be let in nevertheless, with
-//     all that it has parked (LetIn): a suspension that is granted waits again then, before all others, and gets
-//     another token. So whoever makes one of several tells of it when all have granted it, and nobody is being let in.
-//   - A suspension that is to end holds everybody off until it has ended. Where sides of a
-//     partition have each suspended the table, nobody passes until one of them is left.
+//     all that it has parked (LetIn): a suspension that is granted waits again then, before all others, and gets another token.
+//     So the caller that makes one suspension of several tells of it when all have granted it, and no owner is being let in.
+//   - A suspension that is to end holds all others off until it has ended. Where sides of a partition have each suspended
+//     the table, no request passes until one of them is left.
 //
 // # How it is kept
 //
-// A request that holds or waits is a seat (entry.go). Seats, live names, sessions and
-// what only some of them need are records in slabs, which never move, name one another
-// by number and are used again when freed. The seats of a name and those of a session
-// are in rings; a name with many seats has an index (index.go), and numbers its waiters
-// so that it can tell positions (tickets.go). Limits in time are in one heap
-// (deadline.go). Names that stay are kept sorted, for listings (order.go). The entries of the names that were freed last are kept for whoever takes
-// these names again (vacancy.go). A name with an excess is marked, and only there its holders are walked
-// when one of them ends (excess.go). What the gate needs is there while it is closed, and
-// no longer (gate.go); who has passed it goes by the seats that there are and the set of those that are
-// parked, so that nothing can be counted down twice (permission.go). Who suspends several tables lets owners in (letin.go).
+// A request that holds or waits is a seat (entry.go). Seats, live names, sessions and what only some of them need are
+// records in slabs, which never move, name one another by number and are used again when freed. The seats of a name and
+// those of a session are in rings; a name with many seats has an index (index.go), and numbers its waiters so that it can
+// tell positions (tickets.go). Limits in time are in one heap (deadline.go). Names that stay are kept sorted, for listings
+// (order.go). The entries of the names that were freed last are kept for requests that take these names again (vacancy.go).
+// A name with an excess is marked, and only there its holders are walked when one of them ends (excess.go). What the gate
+// needs is there while it is closed, and no longer (gate.go); which owners have passed it goes by the seats that there are
+// and the set of those that are parked, so that nothing can be counted down twice (permission.go). A caller that suspends
+// several tables lets owners in (letin.go).
 //
 // # Cost
 //
-// Every operation on a name costs the same whatever the number of locks (an
-// operation with a limit in time adds the logarithm of the number of such limits).
-// A held exclusive lock takes at most 150 bytes of heap beyond its name. A name that is live while
-// some hundred others come is sorted in, and out again when it is forgotten; that looks at the logarithm
-// of the number of names.
+// Every operation on a name costs the same for any number of locks (an operation with a limit in time
+// adds the logarithm of the number of such limits). A held exclusive lock takes at most 150 bytes of
+// heap beyond its name. A name that is live while some hundred others come is sorted in, and out again
+// when it is forgotten; that looks at the logarithm of the number of names.
 //
 // A page of a listing costs its length, however many names there are.
 //

@@ -6,10 +6,9 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// entry is a live name: one that somebody holds or waits for. It and one seat are
-// all that an uncontended lock takes, so what only contended names need is in a
-// crowd. A vacant entry is kept for a name that may soon be live again; see
-// vacancy.go.
+// entry is a live name: one that a request holds or waits for. It and one seat are all
+// that an uncontended lock takes, so what only contended names need is in a crowd. A
+// vacant entry is kept for a name that may soon be live again; see vacancy.go.
 type entry struct {
 	name    string
 	holders int32 // ring of seats, in order of their tokens; vacant: the entry vacated next

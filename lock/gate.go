@@ -11,13 +11,13 @@ import (
 // A seat that holds or waits at a name has passed the gate, unless it is parked. Those
 // that wait in the gate, suspensions and parked requests, have one order, that of their
 // arrival. A suspension that waits stands in the queue of Whole, too. A parked request
-// stands in a lane of its name, behind whoever waits in the name's queue.
+// stands in a lane of its name, behind those that wait in the name's queue.
 type gate struct {
 	whole  int32           // the entry of Whole; 0 while it is not live
 	first  int32           // the seat that has waited longest in the gate, or 0
 	last   int32           // the one that came last, or 0
 	turns  map[int32]*turn // of the seats that wait in the gate
-	lanes  map[int32]*lane // of the entries at which somebody is parked
+	lanes  map[int32]*lane // of the entries at which a request is parked
 	owners owners
 }
 
@@ -51,7 +51,7 @@ func (t *Table) closeGate() *gate {
 }
 
 // openGate drops the gate of a table that is not suspended and where no suspension waits.
-// Then nobody is parked either.
+// Then no request is parked either.
 func (t *Table) openGate() {
 	g := t.gate
 	if g == nil {
@@ -95,7 +95,7 @@ func (t *Table) waiting(e int32) int {
 	return int(t.entries.at(e).waiting) + int(parked)
 }
 
-// empty reports whether nobody holds, waits or is parked at entry e, which is x.
+// empty reports whether no request holds, waits or is parked at entry e, which is x.
 func (t *Table) empty(e int32, x *entry) bool {
 	return x.holders == 0 && x.queue == 0 && (t.gate == nil || t.gate.lanes[e] == nil)
 }

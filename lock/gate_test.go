@@ -4,7 +4,7 @@ import "slices"
 
 // checkGate checks what the table keeps while it is suspended or a suspension waits: that
 // the order of the gate, the lanes and the queue of Whole have the same seats, that what is
-// known of owners is what a walk of all seats says, and that nobody is where he may not be.
+// known of owners is what a walk of all seats says, and that no seat is where it may not be.
 func checkGate(tb failer, t *Table) {
 	tb.Helper()
 	e := t.entryOf(Whole)
@@ -29,8 +29,8 @@ func checkGate(tb failer, t *Table) {
 }
 
 // checkWakeUp checks that a table which has just granted what it can has not left a
-// suspension waiting for nobody (P4). It goes by the seats, and not by what is kept of
-// their owners.
+// suspension waiting for nothing (P4). It goes by the seats, and not by what is kept
+// of their owners.
 func checkWakeUp(tb failer, t *Table) {
 	tb.Helper()
 	if t.gate == nil || !t.serving() || t.entries.at(t.gate.whole).holders != 0 {

@@ -12,7 +12,7 @@ import (
 type HeldBy struct {
 	Owner  string        // of the first holder; its client where it named none
 	Others int           // how many more hold the name
-	Holder SessionID     // whose hold that is; zero where nobody held, because others were about to be granted
+	Holder SessionID     // the session of that hold; zero where none held, because others were about to be granted
 	Age    time.Duration // for how long it had held or, where a suspension that waits is in the way, waited; UnknownAge where that is not known
 	// Suspended says that the holder has suspended the table, or is about to, and Reason what it
 	// gave as its reason for that.

@@ -45,10 +45,10 @@ func (t *Table) Parked(visit func(s SessionID, owner string)) {
 
 // LetIn lets all that a named owner of session s has parked through the gate, although a suspension keeps that closed, and
 // the owner has nothing here that has passed: it has, in another table that the same suspension waits for. r is that
-// suspension's request, as it was asked with. If it is granted, it waits again, before all others, and so does whatever has
-// entered its grant; Queued is appended for each. Their limits are r's from then on, but for the wait limit, which is
-// r's alone. LetIn reports whether the owner was let in. It is not where it has nothing parked, where r
-// neither waits nor suspends the table, or someone else does, and where it is to end.
+// suspension's request, as it was asked with. If it is granted, it waits again, before all others, and so does every
+// request that has entered its grant; Queued is appended for each. Their limits are r's from then on, but for the wait
+// limit, which is r's alone. LetIn reports whether the owner was let in. It is not where it has nothing parked, where r
+// neither waits nor suspends the table, or another owner does, and where it is to end.
 func (t *Table) LetIn(now Time, r *Request, s SessionID, owner string, out *[]Decision) bool {
 	e, suspender, p := t.entryOf(Whole), t.sessionOf(r.Session), party{t.sessionOf(s), owner}
 	if e == 0 || suspender == 0 || !t.OwnerAtGate(s, owner).Parked {

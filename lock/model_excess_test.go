@@ -42,8 +42,8 @@ func compatible(requests []Request) bool {
 	return len(requests) == 0 || units <= requests[0].Capacity
 }
 
-// excess reports whether the holders of n do not all fit: some are revoked, and nobody
-// is granted.
+// excess reports whether the holders of n do not all fit: some are revoked, and no
+// request is granted.
 func (n *modelName) excess() bool {
 	var all []Request
 	for _, g := range n.grants {

@@ -47,7 +47,7 @@ func (m *model) atNames() (requests []Request) {
 	return requests
 }
 
-// alone reports whether nobody but the owner of r has anything at a name.
+// alone reports whether no other owner than that of r has anything at a name.
 func (m *model) alone(r Request) bool {
 	return !slices.ContainsFunc(m.atNames(), func(other Request) bool { return !sameOwner(r, other) })
 }
@@ -98,8 +98,8 @@ func (m *model) barred(now Time, w *modelWait) error {
 	return &HeldBy{}
 }
 
-// let lets through the gate, in order, whoever is parked and picked. They compete at their
-// names in the order in which they came through.
+// let lets through the gate, in order, each request that is parked and picked. They compete
+// at their names in the order in which they came through.
 func (m *model) let(now Time, picked func(*modelWait) bool) (out []Decision, any bool) {
 	var names []*modelName
 	for _, w := range slices.Clone(m.gate) {
@@ -194,7 +194,7 @@ func (m *model) contradicts(r Request) bool {
 	return false
 }
 
-// bar parks whoever waits at a name and may not, before all others in the gate.
+// bar parks each request that waits at a name and may not, before all others in the gate.
 func (m *model) bar() {
 	var barred []*modelWait
 	for _, n := range m.names {

@@ -53,7 +53,7 @@ func (m *model) find(name string) *modelName {
 	return nil
 }
 
-// sweep forgets the names at which nobody is left.
+// sweep forgets the names at which no request is left.
 func (m *model) sweep() {
 	m.names = slices.DeleteFunc(m.names, func(n *modelName) bool { return len(n.grants)+len(n.queue) == 0 })
 }

@@ -57,8 +57,8 @@ func listAll(t *Table, after, prefix string, limit int) (names []string) {
 	return names
 }
 
-// TestScanIsInOrder: whatever was taken and given back, in whichever order, a listing has the
-// live names with a prefix behind a name, in the order of their bytes. Enough names make
+// TestScanIsInOrder: whichever names were taken and given back, in any order, a listing has
+// the live names with a prefix behind a name, in the order of their bytes. Enough names make
 // several blocks, which are split and joined.
 func TestScanIsInOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

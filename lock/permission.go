@@ -109,9 +109,8 @@ func (t *Table) passes(session int32, owner string) bool {
 	return x != nil && x.passed() > 0
 }
 
-// suspends reports whether the table is suspended by this named owner, and by nobody else:
-// where sides of a partition have each suspended it, nobody passes until all but one have
-// stopped.
+// suspends reports whether the table is suspended by this named owner alone: where sides
+// of a partition have each suspended it, no owner passes until all but one have stopped.
 func (t *Table) suspends(p party) bool {
 	x := t.entries.at(t.gate.whole)
 	if x.holders == 0 || p.owner == "" || x.crowd != 0 && t.crowds.at(x.crowd).grants > 1 {
@@ -127,8 +126,8 @@ func (t *Table) excluded(s *seat) bool {
 	return e != 0 && s.entry != e && t.entries.at(e).holders != 0 && !t.suspends(t.partyOf(s))
 }
 
-// alone reports whether all that hold or wait at a name, and are not parked, are of this
-// owner: then a suspension of its excludes nobody. It is asked for while there is a gate.
+// alone reports whether all that hold or wait at a name, and are not parked, are of this owner:
+// then a suspension of its excludes no other owner. It is asked for while there is a gate.
 func (t *Table) alone(p party) bool {
 	g := t.gate
 	passed := t.seats.used - len(g.turns)

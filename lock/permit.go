@@ -6,14 +6,14 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// In protocol permission nobody has a table of all: each member's has the requests of its own
-// clients (Config.Permitted), and the members ask one another. So the table queues what is
-// asked for, and the protocol says which of that is granted, and under which token. All else
-// is as in every table: who enters what its owner holds, limits, ends, what people see.
+// In protocol permission no member has a table of all: each member's has the requests of its
+// own clients (Config.Permitted), and the members ask one another. So the table queues what
+// is asked for, and the protocol says which of that is granted, and under which token. All
+// else is as in every table: who enters what its owner holds, limits, ends, what people see.
 
-// Permit grants a request that waits for name, wherever in the queue it stands, under a token
-// that is higher than that of every other grant of the name here. It reports whether the
-// request waits. What is permitted must fit beside what is held here.
+// Permit grants a request that waits for name, at any place in the queue, under a token that
+// is higher than that of every other grant of the name here. It reports whether the request
+// waits. What is permitted must fit beside what is held here.
 func (t *Table) Permit(now Time, s SessionID, name string, request uint64, token holdfast.Token, out *[]Decision) bool {
 	i := t.findWaiter(s, name, request)
 	if i == 0 {
@@ -37,9 +37,9 @@ func (t *Table) Permit(now Time, s SessionID, name string, request uint64, token
 	return true
 }
 
-// gatherOwner lets whatever its owner has asked for besides into the grant of seat held,
-// wherever it waits, or refuses it where it wants another shape. Were it left there, it could be
-// permitted too, and one owner would have two grants.
+// gatherOwner lets all that its owner has asked for besides into the grant of seat held,
+// regardless of where it waits, or refuses it where it wants another shape. Were it left there,
+// it could be permitted too, and one owner would have two grants.
 func (t *Table) gatherOwner(now Time, held int32, out *[]Decision) {
 	s := t.seats.at(held)
 	head := t.entries.at(s.entry).queue

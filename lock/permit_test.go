@@ -15,13 +15,13 @@ type permitted struct {
 	now   Time
 	ids   uint64
 	token holdfast.Token
-	asked []Request // whatever was queued, until it is told otherwise
+	asked []Request // all that was queued, until it is told otherwise
 	out   []Decision
 }
 
 // TestPermittedGrantsWhatItIsTold: every grant is one that was permitted, under that token, or
-// one more hold of an owner in a grant that it has; whatever else happens. Nobody has two
-// grants of a name, and whoever is permitted gets what was asked for.
+// one more hold of an owner in a grant that it has; regardless of what else happens. No owner
+// has two grants of a name, and a request that is permitted gets what was asked for.
 func TestPermittedGrantsWhatItIsTold(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := &permitted{table: newTable(rt, Config{Permitted: true, LocksPerSession: 20})}

@@ -144,7 +144,7 @@ func (t *Table) settle(now Time, e int32, out *[]Decision) {
 }
 
 // settleQueue grants the head of entry e's queue as long as it fits, and forgets the entry
-// if nobody is left.
+// if no request is left.
 func (t *Table) settleQueue(now Time, e int32, out *[]Decision) {
 	x := t.entries.at(e)
 	for x.queue != 0 && t.serving() {
@@ -243,7 +243,7 @@ func (t *Table) settleNames(now Time, out *[]Decision) {
 	t.touched = emptied(t.touched)
 }
 
-// settleAll settles every entry that somebody waits for. Its order is that of the
+// settleAll settles every entry that a request waits for. Its order is that of the
 // names, because that of the records differs between a table and its restored copy.
 func (t *Table) settleAll(now Time, out *[]Decision) {
 	for e := int32(1); e <= t.entries.top; e++ {

@@ -120,5 +120,6 @@ type Decision struct {
 
 // WaitGrace is how long a member waits, beyond a request's wait limit, for the authority's
 // own word, which says who holds the name. A wait limit is kept to within half a second,
-// whoever is silent, and the rest of that is for those between the member and the caller.
+// regardless of which member is silent, and the rest of that is for those between the
+// member and the caller.
 const WaitGrace = 200 * time.Millisecond

@@ -112,8 +112,8 @@ func TestRestoreRefusesAGateThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestRestoreOfAGateInChunks: whatever the size of the chunks, the copy has the same gate,
-// and gives the next one in it the same turn.
+// TestRestoreOfAGateInChunks: for chunks of any size, the copy has the same gate, and gives
+// the next one in it the same turn.
 func TestRestoreOfAGateInChunks(t *testing.T) {
 	for limit := 1; limit <= 12; limit++ {
 		for _, make := range []func(failer) *Table{suspended, awaited} {

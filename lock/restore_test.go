@@ -128,7 +128,8 @@ func TestRestoreWantsANewTableAndTheChunksInOrder(t *testing.T) {
 	}
 }
 
-// TestRestoreOfAnything: whatever a chunk says, the table refuses it or is sound (P10).
+// TestRestoreOfAnything: regardless of what a chunk says, the table refuses it or is
+// sound (P10).
 func TestRestoreOfAnything(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		table := rapid.SampledFrom([]func(failer) *Table{populated, suspended, awaited}).Draw(rt, "table")(rt)
@@ -205,7 +206,7 @@ func checkListed(rt *rapid.T, table *Table) {
 }
 
 // TestScanIsStable: a name that is live throughout a scan is visited exactly once,
-// whatever happens to the others meanwhile.
+// regardless of what happens to the others meanwhile.
 func TestScanIsStable(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		table := newTable(rt, Config{})

@@ -10,7 +10,7 @@ import (
 )
 
 // TestRevokeSession: its waits end, and those behind them are served; its holds are to
-// end, and stay until they are released. Nobody else's are touched.
+// end, and stay until they are released. No other session's are touched.
 func TestRevokeSession(t *testing.T) {
 	table, err := lock.New(lock.Config{})
 	if err != nil {
@@ -77,7 +77,8 @@ func TestRevokeSession(t *testing.T) {
 	wants()
 }
 
-// TestSessionsOf: who has something of a member's sessions, whatever else was there before.
+// TestSessionsOf: which of a member's sessions have something, regardless of what else was
+// there before.
 func TestSessionsOf(t *testing.T) {
 	table, err := lock.New(lock.Config{})
 	if err != nil {

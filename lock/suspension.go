@@ -7,12 +7,12 @@ import (
 )
 
 // Whole is the name of the table itself. A request for it, in mode exclusive, suspends the
-// table (Apache Geode's suspendLocking): it is granted when no other owner holds or waits
-// at a name, and while it is held nobody else is granted one. It is a lock like any other
+// table (Apache Geode's suspendLocking): it is granted when no other owner holds or waits at
+// a name, and while it is held no other owner is granted one. It is a lock like any other
 // otherwise, with an owner, a token, a wait limit and a hold limit, and ends like one.
 //
-// No user has a lock of this name: who lets users name locks refuses the empty name before
-// it comes here (holdfast.CheckName).
+// No user has a lock of this name: code that lets users name locks refuses the empty name
+// before it comes here (holdfast.CheckName).
 const Whole = ""
 
 // notWhole says what is wrong with the mode of a request for Whole.
@@ -39,7 +39,7 @@ func (t *Table) Suspending() int {
 }
 
 // ready reports whether nothing but the holders of its own name keeps the head of a queue
-// from being granted. A suspension comes in its turn in the gate, and excludes nobody.
+// from being granted. A suspension comes in its turn in the gate, and excludes no owner.
 func (t *Table) ready(e, i int32, s *seat) bool {
 	return !t.gated(e) || t.gate.first == i && t.alone(t.partyOf(s))
 }
@@ -84,11 +84,11 @@ func (t *Table) keptBy(now Time, s *seat) *HeldBy {
 	return err
 }
 
-// settleGate lets through the gate whoever may pass now, grants the suspension that is
-// next, and drops the gate when nobody wants it. Every operation that may have ended
-// something ends with it, when the names that it touched are settled: so nobody is granted
-// a name before those who were there first, and no suspension waits for longer than those
-// who have passed (P4).
+// settleGate lets through the gate each request that may pass now, grants the suspension
+// that is next, and drops the gate when no request wants it. Every operation that may have
+// ended something ends with it, when the names that it touched are settled: so no request
+// is granted a name before those that were there first, and no suspension waits for longer
+// than those that have passed (P4).
 func (t *Table) settleGate(now Time, out *[]Decision) {
 	if t.gate == nil {
 		return
@@ -108,8 +108,8 @@ func (t *Table) settleGate(now Time, out *[]Decision) {
 }
 
 // letThrough lets the requests through the gate that stand before the first suspension, and
-// reports whether there were any. While the table is suspended, only those of who does that
-// may pass: nobody is overtaken by them, and nobody has to wait for himself.
+// reports whether there were any. While the table is suspended, only those of the owner that
+// suspends it may pass: no other owner is overtaken by them, and none has to wait for itself.
 func (t *Table) letThrough() (any bool) {
 	g := t.gate
 	suspended := t.entries.at(g.whole).holders != 0

@@ -177,7 +177,7 @@ func TestHoldLimitThatPassedIsTold(t *testing.T) {
 }
 
 // TestNameGivenBackIsNotLive: the entry that is kept of the name given back last is
-// seen by nobody, counts for no bound, and serves the name when it comes again.
+// seen by no caller, counts for no bound, and serves the name when it comes again.
 func TestNameGivenBackIsNotLive(t *testing.T) {
 	table := newTable(t, Config{Names: 1})
 	table.BeginReign(1, 0)

@@ -57,8 +57,8 @@ func (t *Table) enter(name string, vacant int32) int32 {
 	return e
 }
 
-// vacate ends a name that nobody holds or waits for. Its entry is kept until enough
-// others were vacated after it.
+// vacate ends a name that no request holds or waits for. Its entry is kept until
+// enough others were vacated after it.
 func (t *Table) vacate(e int32) {
 	x := t.entries.at(e)
 	if x.crowd != 0 {

@@ -8,7 +8,7 @@ type Lock struct {
 	Mode     holdfast.Mode  // of the first holder that is to stay or, without any, of the first revoked one, or waiter
 	Units    int            // units held, in mode slots, those of revoked holders among them
 	Capacity int            // mode slots; else 0
-	Token    holdfast.Token // of the newest live grant; 0 when nobody holds it
+	Token    holdfast.Token // of the newest live grant; 0 when no session holds it
 	Holders  []Grant        // in order of their tokens
 	Waiters  []Wait         // in order of the queue
 	History  []Grant        // grants that have ended, newest first, as far as remembered
@@ -54,7 +54,7 @@ func (g Grant) After(by Time) Grant {
 }
 
 // After moves the times of a copy by a clock's reading: what is told to another member is told
-// relative to when it was sent, because nobody compares two members' clocks.
+// relative to when it was sent, because the clocks of two members are not compared.
 func (l Lock) After(by Time) Lock {
 	holders, waiters, ended := make([]Grant, len(l.Holders)), make([]Wait, len(l.Waiters)), make([]Grant, len(l.History))
 	for i, g := range l.Holders {

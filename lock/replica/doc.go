@@ -22,13 +22,13 @@
 // # Time
 //
 // The table's time is told by entries and by nothing else, so that copies agree on what has ended. It
-// goes on by the clock of whoever writes the entries, and never back: an entry whose time is lower counts
-// as one at the time that it is. Where the writer changes it stands still for a while. So waits and hold
-// limits may last longer than was asked for, and never shorter: a holder counts by its own clock, which
-// ends its belief before (lock.Stretch).
+// goes on by the clock of the member that writes the entries, and never back: an entry whose time is
+// lower counts as one at the time that it is. Where the writer changes it stands still for a while. So
+// waits and hold limits may last longer than was asked for, and never shorter: a holder counts by its own
+// clock, which ends its belief before (lock.Stretch).
 //
-// When a session has expired no copy knows by itself. Its client beats, which is not written down;
-// whoever hears that says in an entry whose beats have failed to come ([Expire]).
+// When a session has expired no copy knows by itself. Its client beats, which is not written down; the
+// member that hears that says in an entry which sessions' beats have failed to come ([Expire]).
 //
 // # Exactly once
 //
@@ -45,14 +45,14 @@
 //
 // A request that is cancelled before it came has ended, too, and does nothing when it comes (P6).
 //
-// A member that hears nothing of the others tells a client whose wait has its end that nobody has decided, and gives the request
-// up for it. But the client may not have heard that, have gone to another member, and hold by now what it has asked for again
-// there. So it is known through whom a request has come, and what one member gives up of itself stays where another has asked
-// for it ([Op].GivenUp): there the client says itself what it does not want any more.
+// A member that hears nothing of the others tells a client whose wait has its end that there was no decision, and gives the
+// request up for it. But the client may not have heard that, have gone to another member, and hold by now what it has asked for
+// again there. So it is known through which member a request has come, and what one member gives up of itself stays where
+// another has asked for it ([Op].GivenUp): there the client says itself what it does not want any more.
 //
 // A client that does not know what became of its request may send it again to another member, which asks under a number of its
-// own. So it says what it calls its wish ([Op].Once): requests of one session for one name that share that are one hold. Whatever
-// is decided about it all of them are told, each gives itself up, and the wish is given up with the last; which member notices
+// own. So it says what it calls its wish ([Op].Once): requests of one session for one name that share that are one hold. All of
+// them are told what is decided about it, each gives itself up, and the wish is given up with the last; which member notices
 // first that its client has gone makes no difference. A member that is gone gives nothing up: what was asked for through it stays
 // until it is released, its wait limit has passed, or its session has ended. A wish that was granted and has ended is remembered
 // for Config.Remember, and told again how.
@@ -67,21 +67,20 @@
 //
 // # Tokens
 //
-// A reign begins with each entry that says so ([Entry].Begin), and is the next number. So tokens rise as
-// long as the log is one, whoever writes it. What is restored from a copy of the state, while the log that it
-// was taken of may have gone on, begins above a reign that is given ([Replica.Outrun]).
+// A reign begins with each entry that says so ([Entry].Begin), and is the next number. So tokens rise as long
+// as the log is one, regardless of which member writes it. What is restored from a copy of the state, while
+// the log that it was taken of may have gone on, begins above a reign that is given ([Replica.Outrun]).
 //
 // # Snapshots
 //
 // [Replica.Copy] is the whole state as it was when the copy began, in parts of bounded size that are written while entries go on
 // changing the state ([lock.Copy]); [Replica.Snapshot] writes them at once, and [Restore] reads them. They begin with a format's
 // name, of which all before are read, too; each part has a checksum that is bound to its place. The history of ended grants is not
-// part of it. Names come in whatever order the copy has them; whether two copies are in the same state
-// [Replica.Digest] tells.
+// part of it. Names come in the order in which the copy has them; whether two copies are in the same state [Replica.Digest] tells.
 //
 // # Cost
 //
 // An operation costs what it costs the table, and a look-up of its session. A session takes about 150
-// bytes and its texts; its client's requests that have ended 16 bytes a range, and those that hold or wait some 50 bytes each,
-// beside the table's, for through whom they have come.
+// bytes and its texts; its client's requests that have ended 16 bytes a range, and those that hold or
+// wait some 50 bytes each, beside the table's, for the members through which they have come.
 package replica

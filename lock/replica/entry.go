@@ -12,7 +12,7 @@ type Time = lock.Time
 
 // Entry is what one entry of the log says.
 type Entry struct {
-	// At is the table's time, by whoever has written the entry.
+	// At is the table's time, by the member that has written the entry.
 	At Time
 	// Begin says that a reign begins with it: another member writes from now on, or the reign before has
 	// given all its tokens.
@@ -70,8 +70,8 @@ func (k Kind) String() string {
 
 // Op is one operation. What its kind does not name is not looked at, nor written down.
 type Op struct {
-	// ID is the operation's own. The second of two that share it does nothing and has no effects. The zero
-	// OpID is shared with nobody.
+	// ID is the operation's own. The second of two that share it does nothing and has no effects. The zero OpID is shared
+	// with no other operation.
 	ID      OpID
 	Kind    Kind
 	Session lock.SessionID

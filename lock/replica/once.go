@@ -14,12 +14,12 @@ import (
 const MaxAsks = 16
 
 // wish is what a client wants once, however often it asks for it: by requests of different numbers, through different members,
-// because it does not know what has become of the one before ([Op].Once). The table knows one of them, and whatever it decides
+// because it does not know what has become of the one before ([Op].Once). The table knows one of them, and all that it decides
 // about that one is told to all.
 //
 // Each request is given up by itself: the member that a client has turned away from says so when it notices, which may be long
-// after the client has been granted the wish through another one. What is wanted ends when nobody asks for it any more. When it has
-// been granted and has ended otherwise, it is remembered for Config.Remember.
+// after the client has been granted the wish through another one. What is wanted ends when no request asks for it any more. When it
+// has been granted and has ended otherwise, it is remembered for Config.Remember.
 type wish struct {
 	wishKey
 	content uint64
@@ -194,7 +194,7 @@ func (w *wish) tell(d lock.Decision, a ask) lock.Decision {
 	return d
 }
 
-// endWish forgets a wish that nobody has been granted or that was given up, and remembers any other.
+// endWish forgets a wish that was never granted or that was given up, and remembers any other.
 func (r *Replica) endWish(s *session, w *wish, d *lock.Decision) {
 	delete(s.asked, requestFor{w.number, w.name})
 	for _, a := range w.asks {

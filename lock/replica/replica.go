@@ -48,7 +48,8 @@ type Replica struct {
 	done     roll // operations
 
 	remembered remembered
-	// While an operation is done: the session that it ends, and up to where all decisions are for those whom they name.
+	// While an operation is done: the session that it ends, and up to which place all decisions are for the requests that
+	// they name.
 	leaves *session
 	told   int
 }
@@ -72,10 +73,10 @@ type session struct {
 	ended  ended
 	wishes map[wishKey]*wish
 	asked  map[requestFor]*wish  // those that are not over
-	by     map[requestFor]uint64 // by whom its requests were asked for that hold or wait: a member, or several
+	by     map[requestFor]uint64 // of its requests that hold or wait: the member that has asked for them, or several
 }
 
-// several is by whom a request was asked for that came through more than one member.
+// several stands for the members of a request that came through more than one.
 const several = 0
 
 // Effects is what an entry has done.
@@ -85,7 +86,7 @@ type Effects struct {
 	// Failures are of operations that did nothing, in their order. Of an Acquire there is none: it has a
 	// decision.
 	Failures []Failure
-	// Breaks are whom a Break has told to stop, in their order. A Break that failed has none.
+	// Breaks are the holds that a Break has told to stop, in their order. A Break that failed has none.
 	Breaks []Broken
 	// Repeated are the places of operations that were done before: they did nothing, and what they had done
 	// is not told again.
@@ -222,8 +223,8 @@ func (r *Replica) Due() Time { return r.table.Wake() }
 // Exhausted reports that the reign has given all its tokens: an entry is to begin another.
 func (r *Replica) Exhausted() bool { return r.table.Exhausted() }
 
-// Outrun makes the next reign a higher one than that, as after a restore of a state whose log may have
-// gone on: whatever it has given, this one's tokens are above.
+// Outrun makes the next reign a higher one than that, as after a restore of a state whose log may have gone on: this
+// one's tokens are above all that it has given.
 func (r *Replica) Outrun(reign uint64) { r.reign = max(r.reign, reign) }
 
 // Apply does what an entry says.
@@ -390,7 +391,7 @@ func (r *Replica) acquire(s *session, o *Op, out *Effects) {
 	}
 }
 
-// askedBy notes through whom a request has come.
+// askedBy notes the member through which a request has come.
 func (s *session) askedBy(is requestFor, member uint64) {
 	if by, known := s.by[is]; known && by != member {
 		member = several

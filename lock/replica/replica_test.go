@@ -540,8 +540,7 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// TestDamagedSnapshotIsRefused: whatever byte of it is wrong, missing or too many, and parts in another
-// order.
+// TestDamagedSnapshotIsRefused: any byte of it that is wrong, missing or too many, and parts in another order.
 func TestDamagedSnapshotIsRefused(t *testing.T) {
 	b := newBed(t, Config{})
 	rand := rand.New(rand.NewPCG(1, 1))
@@ -572,7 +571,7 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 	wrong("from behind", parts)
 }
 
-// TestPartsFitAJournal, whatever texts clients have: one that does not ends the member's part.
+// TestPartsFitAJournal, for any texts that clients have: one that does not ends the member's part.
 func TestPartsFitAJournal(t *testing.T) {
 	b := newBed(t, Config{})
 	long := strings.Repeat("x", mostText)
@@ -596,8 +595,7 @@ func TestPartsFitAJournal(t *testing.T) {
 	copied(t, b.Replica)
 }
 
-// TestOperationsActOnce: whoever did not hear of one sends it again, and another copy of it may come
-// much later.
+// TestOperationsActOnce: a member that did not hear of one sends it again, and another copy of it may come much later.
 func TestOperationsActOnce(t *testing.T) {
 	b := newBed(t, Config{})
 	b.do(open(1), open(2))

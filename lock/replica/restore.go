@@ -241,7 +241,7 @@ func (s *Restorer) wants(r *reader, id lock.SessionID, w *wish) {
 	}
 }
 
-// by reads through whom a request of a session has come.
+// by reads the member through which a request of a session has come.
 func (s *Restorer) by(r *reader, of *session, is requestFor) {
 	if s.version < asked || !r.flag() {
 		return

@@ -280,7 +280,7 @@ func (w *writer) overWish(wish *wish) {
 	w.outcome(&wish.how)
 }
 
-// by writes through whom a request has come, if that is known.
+// by writes the member through which a request has come, if that is known.
 func (w *writer) by(r *Replica, id lock.SessionID, is requestFor) {
 	member, known := r.AskedBy(id, is.name, is.number)
 	w.flag(known)
