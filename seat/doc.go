@@ -2,15 +2,15 @@
 //
 // A [Seat] is a member at its start, as plain values: who it is, who the others are, what
 // it is configured with and what it remembers. Together with a [Chance], which draws what
-// nobody can know before, it makes the machines of one life of the member:
+// cannot be known before, it makes the machines of one life of the member:
 //
 //	session.Desk
 //	   protocol.Stack(membership, space, space, …)
 //
 // Everything that the machines ever take from outside is in these two and in the events
-// that they are stepped with. So whoever has written all of that down can make the same
-// machines and let them do the same again (packages recording and sim/replay). Package
-// node, the simulator and the replay all build here: there is no second way.
+// that they are stepped with. So a program that has written all of that down can make
+// the same machines and let them do the same again (packages recording and sim/replay).
+// Package node, the simulator and the replay all build here: there is no second way.
 //
 // Which machine stands for a space, its protocol's [Protocol] says. [Protocols] lists
 // those that members run.

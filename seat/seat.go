@@ -77,13 +77,14 @@ func LogOf(space string) uint64 {
 // logsOfSpace is how many logs a space may have.
 const logsOfSpace = 1 << 16
 
-// Chance draws what nobody can know before.
+// Chance draws what cannot be known before.
 type Chance struct {
 	// Rand draws ids and jitter. Required.
 	Rand *rand.Rand
 	// Secret draws the secrets of sessions. Zero means that Rand does.
 	Secret func() session.Secret
-	// Proof gives the hashes of secrets. Zero means session.ProofOf: it is nothing but chance to who does not know the secrets.
+	// Proof gives the hashes of secrets. Zero means session.ProofOf: it is nothing but chance to code that does not know the
+	// secrets.
 	Proof func(session.Secret) [32]byte
 }
 

@@ -74,7 +74,7 @@ func TestLastingSpaces(t *testing.T) {
 	}
 }
 
-// TestSecretsAreDrawnApart: where somebody draws secrets, ids and jitter are none of them.
+// TestSecretsAreDrawnApart: where a function draws the secrets, ids and jitter are none of them.
 func TestSecretsAreDrawnApart(t *testing.T) {
 	c, drawn := chance(), 0
 	c.Secret = func() session.Secret {

@@ -41,7 +41,7 @@ type finding struct {
 // mostCalls is how many calls may wait for one session to be taken over.
 const mostCalls = 64
 
-// keep keeps what a session that is being taken over has lost, or must stop using, until there is whom to tell.
+// keep keeps what a session that is being taken over has lost, or must stop using, until there is a client to tell.
 func (a *adoptions) keep(reply *protocol.Reply) {
 	if len(a.of) == 0 || reply.To.Sink != 0 {
 		return
@@ -67,8 +67,9 @@ func (a *adoptions) detach(sink uint64) {
 
 // takesOver has a call wait until the lasting spaces have said whether they have the session that it names, and reports
 // that it does, or was refused. A session that is here is asked about only when its stream comes back to where another call
-// has brought it, or has asked for something elsewhere meanwhile. Then they say what the stream may not have heard, and what was asked for
-// there: what of that its client has settled, and this member's copies did not know yet, would be granted to nobody.
+// has brought it, or has asked for something elsewhere meanwhile. Then they say what the stream may not have heard, and
+// what was asked for there: what of that its client has settled, and this member's copies did not know yet, would be
+// granted to no client.
 func (m *Desk) takesOver(now protocol.Time, ev *protocol.Event, out *protocol.Effects) bool {
 	id := namedBy(ev.Fact)
 	if id == (lock.SessionID{}) {
@@ -175,7 +176,7 @@ func (m *Desk) whyNotAdopt(now protocol.Time, id lock.SessionID, a *adoption) er
 	if err := m.closing.refusal(); err != nil {
 		return err
 	}
-	here := m.sessions[id] != nil // then it has what it was promised, whatever can be promised now
+	here := m.sessions[id] != nil // then it has what it was promised, regardless of what can be promised now
 	if err := m.unable(now); err != nil && !here {
 		return err
 	}
@@ -223,9 +224,9 @@ func (m *Desk) onAdopted(now protocol.Time, from answer, adopted *protocol.Adopt
 	m.concludeAdoption(now, a, out)
 }
 
-// concludeAdoption goes on with the calls that have waited, when all spaces have answered. While one cannot say nobody is
-// told that there is no such session; nor is it served by the others alone, because what is promised to its client
-// would be believed of that one's locks, too.
+// concludeAdoption goes on with the calls that have waited, when all spaces have answered. While one cannot say, no
+// client is told that there is no such session; nor is it served by the others alone, because what is promised to its
+// client would be believed of that one's locks, too.
 func (m *Desk) concludeAdoption(now protocol.Time, a *adoption, out *protocol.Effects) {
 	slices.SortFunc(a.found, func(x, y finding) int { return int(x.port) - int(y.port) })
 	p, err := m.find(a.id), m.closing.refusal()
@@ -317,8 +318,8 @@ func join(now protocol.Time, p *presence, found []finding) {
 	p.ttl = min(p.ttl, l.ttl)
 }
 
-// makePresence makes a session that lasting spaces have one of this desk, if whoever asks is its client. The
-// error says that it is not.
+// makePresence makes a session that lasting spaces have one of this desk, if the caller is its client. The error says
+// that it is not.
 func (m *Desk) makePresence(now protocol.Time, a *adoption, fact any, out *protocol.Effects) error {
 	secret, identity, stream := credentialsOf(fact)
 	proof := m.prove(secret)
@@ -391,8 +392,7 @@ func credentialsOf(fact any) (secret Secret, identity string, stream bool) {
 	return secret, "", false
 }
 
-// isClientOf says why a session is not that of who asks; nil if it is. One of another member's process is nobody
-// else's.
+// isClientOf says why a session is not the caller's; nil if it is. One of another member's process is no other client's.
 func isClientOf(who *protocol.Enroll, proof [32]byte, identity string) error {
 	switch {
 	case subtle.ConstantTimeCompare(proof[:], who.Proof[:]) == 0 || who.Own:

@@ -88,8 +88,8 @@ func TestResumeElsewhere(t *testing.T) {
 	}
 }
 
-// TestNobodyElseTakesASessionOver: without its secret, and without being who has opened it, it goes back to whoever
-// has it. What no space has is unknown; what one cannot say is not.
+// TestNobodyElseTakesASessionOver: without its secret, and without being the client that has opened it, it goes back to
+// the client that has it. What no space has is unknown; what one cannot say is not.
 func TestNobodyElseTakesASessionOver(t *testing.T) {
 	for name, tt := range map[string]struct {
 		spoil func(d *desk, id lock.SessionID, r *session.Resume)
@@ -429,8 +429,8 @@ func TestLimitOfTakenOverSessions(t *testing.T) {
 	}
 }
 
-// TestUnconfirmedSessionIsNotPromised: what a session was promised elsewhere nobody knows here, so while nothing can be
-// confirmed nothing is said to be left of it.
+// TestUnconfirmedSessionIsNotPromised: this member does not know what a session was promised elsewhere, so while nothing
+// can be confirmed nothing is said to be left of it.
 func TestUnconfirmedSessionIsNotPromised(t *testing.T) {
 	d := newLasting(t, 7)
 	id := d.elsewhere()

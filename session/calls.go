@@ -33,9 +33,10 @@ type (
 		Sort   Sort
 		TTL    time.Duration // wanted; 0 means the default
 		Client string        // who this is, for people
-		// Identity is who this is, as the edge has found out and not as the client says. The
-		// session is that one's alone: whoever has its secret and another identity is refused
-		// with ErrForeign. Empty means that the secret is all that counts.
+		// Identity is the client's identity, as the edge has found out and not as the client
+		// says. The session is that identity's alone: a caller that has its secret and
+		// another identity is refused with ErrForeign. Empty means that the secret is all
+		// that counts.
 		Identity string
 		// Number is what a Stream's client has drawn to be told from others that resume the session. 0 is none.
 		Number uint64
@@ -68,7 +69,7 @@ type (
 		// Requests are those of its client's that are not settled: held, waited for, or
 		// being given up. Those that wait are asked for again before the first Renew.
 		Requests []uint64
-		// Last is the latest id that the client had given. Whatever the session has under
+		// Last is the latest id that the client had given. All that the session has under
 		// an id up to it that is not among Requests is ended: it was granted to a request
 		// that its client had settled. 0 ends nothing. A Resume may be late: what came
 		// after it was sent, it says nothing about.
@@ -160,8 +161,8 @@ type (
 	// Drained answers Drain.
 	Drained struct{}
 
-	// Hurry leaves without waiting for whoever holds something: they are told to stop,
-	// and believe until their deadlines. The answer is a *membership.Left.
+	// Hurry leaves without waiting for the clients that hold something: they are told to
+	// stop, and believe until their deadlines. The answer is a *membership.Left.
 	Hurry struct{}
 
 	// Expired is told unasked (Op 0) to the sink of a session that has ended otherwise
@@ -225,8 +226,8 @@ type Lost struct {
 	Decision lock.Decision
 }
 
-// Vocabulary lists one value of each type that a desk is asked and answers. Whoever writes such values down,
-// or reads them, needs to know of no others.
+// Vocabulary lists one value of each type that a desk is asked and answers. A package that writes such
+// values down, or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{
 		&Open{}, &Resume{}, &Detach{}, &Renew{}, &Check{}, &End{}, &Count{}, &Drain{}, &Hurry{}, &Number{}, &Who{},

@@ -17,7 +17,8 @@ type Config struct {
 	// a member without a stable cell draws a new Member at each start.
 	Member      protocol.ID
 	Incarnation uint64
-	// Rand draws secrets: seed it with what nobody can guess. Required without Secret.
+	// Rand draws secrets: seed it with a value that cannot be guessed. Required
+	// without Secret.
 	Rand *rand.Rand
 	// Secret draws the secret of a session in the place of Rand. Zero means that Rand does.
 	Secret func() Secret
@@ -30,8 +31,8 @@ type Config struct {
 	// order. See protocol.Enroll.
 	Lasting []protocol.Port
 	// TakesOver says that this desk may take sessions over from other members. What those hold in spaces that do not last
-	// has ended with their members, and whoever is renewed so has to be told (Renewed.Taken): an edge that cannot tell may
-	// have sessions taken over only where all spaces last.
+	// has ended with their members, and a client that is renewed so has to be told (Renewed.Taken): an edge that cannot
+	// tell may have sessions taken over only where all spaces last.
 	TakesOver bool
 	// Drift is how much faster one clock may run than another. Zero means 0.05.
 	Drift float64
@@ -116,10 +117,10 @@ func (m *Desk) prove(s Secret) [32]byte {
 	return ProofOf(s)
 }
 
-// ProofOf is the SHA-256 of a secret: nobody can tell the secret from it.
+// ProofOf is the SHA-256 of a secret: the secret cannot be told from it.
 func ProofOf(s Secret) [32]byte { return sha256.Sum256(s[:]) }
 
-// DrawSecret draws a secret from a source that nobody can guess.
+// DrawSecret draws a secret from a source that cannot be guessed.
 func DrawSecret(from *rand.Rand) (s Secret) {
 	for i := range s {
 		s[i] = byte(from.Uint32())
@@ -219,7 +220,7 @@ type presence struct {
 
 	lasting *lasting // what it has in spaces that outlast this member; nil where it has used none
 	adopted bool     // from another member, or from another life of this one
-	over    bool     // a lasting space has ended it: it is nobody's, until it expires
+	over    bool     // a lasting space has ended it: it is no client's, until it expires
 }
 
 // parkedCall is an Open or Renew whose answer waits for the horizon.

@@ -10,11 +10,11 @@ import (
 )
 
 // A session that lasting spaces have does not end because this member serves it no longer: it is dismissed, and its client
-// goes on with it wherever it is taken over. It loses nothing by that, so a member that is stopped in good order is as
-// little to its clients as one that dies.
+// goes on with it at the member that takes it over. It loses nothing by that, so a member that is stopped in good order is
+// as little to its clients as one that dies.
 
 // goesOn reports whether a session lives on where this member serves it no longer. What its client may believe of
-// spaces that do not last is not asked here: whoever dismisses it has seen to that.
+// spaces that do not last is not asked here: the code that dismisses it has seen to that.
 func (m *Desk) goesOn(p *presence) bool {
 	return m.config.TakesOver && p.sort != Local && p.lasting != nil
 }
@@ -33,8 +33,8 @@ func (m *Desk) tellEnd(p *presence, why holdfast.Loss, out *protocol.Effects) {
 }
 
 // withdraw refuses the calls that wait in lasting spaces and did not come over the session's stream, and takes back what
-// they ask for: whoever asks again, through another member, does so by another request, and the two would stand in each
-// other's way. What a stream waits for keeps its place, because its client asks for it again under its number.
+// they ask for: a client that asks again, through another member, does so by another request, and the two would stand in
+// each other's way. What a stream waits for keeps its place, because its client asks for it again under its number.
 func (m *Desk) withdraw(now protocol.Time, p *presence, out *protocol.Effects) {
 	waiting := maps.Clone(p.waiting)
 	m.hangUp(p, holdfast.MemberLost, out)
@@ -61,7 +61,7 @@ type parting struct {
 }
 
 // takeBack is how long a session stays here after its single calls that waited were refused: they give back what else they
-// were granted, which whoever serves the session next could not tell from what its client knows of.
+// were granted, which the member that serves the session next could not tell from what its client knows of.
 const takeBack = 100 * time.Millisecond
 
 // partLater has a session wait until it is dismissed. What its client asks for meanwhile, it asks for again then.
@@ -99,7 +99,7 @@ func (m *Desk) dismissParting(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// next is when to look again whether somebody is to be dismissed; Never where nobody is.
+// next is when to look again whether a session is to be dismissed; Never where none is.
 func (w *partings) next() protocol.Time {
 	if len(w.waiting) == 0 {
 		return protocol.Never

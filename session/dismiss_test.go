@@ -23,7 +23,7 @@ func (d *desk) beside(member protocol.ID) *desk {
 }
 
 // TestSessionGoesOnElsewhere: a client of a member that leaves goes on at another one with all that it holds and waits for,
-// and whatever was on its way to the member that has left is asked again there.
+// and all that was on its way to the member that has left is asked again there.
 func TestSessionGoesOnElsewhere(t *testing.T) {
 	for _, how := range []any{&membership.Leave{}, &session.Drain{}, &session.Hurry{}} {
 		d := newLasting(t, 7)
@@ -64,8 +64,8 @@ func TestSessionGoesOnElsewhere(t *testing.T) {
 	}
 }
 
-// TestOneShotGoesOnElsewhere: so does a session of single calls. What it waits for is taken back, and whoever waits is told
-// to ask elsewhere.
+// TestOneShotGoesOnElsewhere: so does a session of single calls. What it waits for is taken back, and a caller that waits
+// is told to ask elsewhere.
 func TestOneShotGoesOnElsewhere(t *testing.T) {
 	d := newLasting(t, 7)
 	other, s := d.open(1, session.Local, 0), d.open(2, session.OneShot, 0)

@@ -34,9 +34,10 @@
 // that includes the time waited, because it counts from the request's sending.
 //
 // A wish for no longer than the lease costs no horizon, and is answered with what the
-// lease alone allows, whatever horizon others have asked for. Without a lease nothing is
-// promised: a new session is refused as unavailable, and one that is there goes on to
-// the deadline that it has. So a member whose coordinator is being replaced ends nobody.
+// lease alone allows, regardless of the horizon that others have asked for. Without a
+// lease nothing is promised: a new session is refused as unavailable, and one that is
+// there goes on to the deadline that it has. So a member whose coordinator is being
+// replaced ends no session.
 //
 // What is promised counts until its deadline, even when the session has ended before:
 // the horizon does not sink below it, and the member does not say that nothing is
@@ -50,8 +51,8 @@
 //
 // # Sessions that outlast their member
 //
-// A space may keep its locks and sessions where the loss of a member ends none of them (protocol
-// consensus; Config.Lasting). Whatever such a space is told of a session, protocol.Enroll and its neighbours say:
+// A space may keep its locks and sessions where the loss of a member ends none of them (protocol consensus; Config.Lasting).
+// protocol.Enroll and its neighbours say what such a space is told of a session:
 //
 //	first request there ──► Enroll     who it is, for which ttl, and the hash of its secret
 //	a renewal           ──► Beat    ──► Beaten, from all lasting spaces ──► the answer
@@ -92,32 +93,32 @@
 // is gone is forgotten, since its client asks again.
 //
 // What its client is promised is never more than the ttl that it is enrolled for, from when the Beat was stepped, which is no
-// earlier than the client's sending: that is what the space keeps, whatever becomes of this member. A beat
-// goes to every lasting space, also where this member has not enrolled the session, because another one may have. An answer to it
-// counts for all earlier beats. While nobody is in charge of a space there is none, and the renewal waits, until
-// the deadline that the session has here; there are bounds to how many wait, and at them it is unavailable. What one
-// session has under way is one heartbeat: a space that cannot confirm it holds up the session's other spaces, too.
-// The connection of a one-shot session that waits is its beat: the desk repeats it every third of the ttl.
+// earlier than the client's sending: that is what the space keeps, regardless of what becomes of this member. A beat goes to
+// every lasting space, also where this member has not enrolled the session, because another one may have. An answer to it counts
+// for all earlier beats. While no member is in charge of a space there is none, and the renewal waits, until the deadline that
+// the session has here; there are bounds to how many wait, and at them it is unavailable. What one session has under way is one
+// heartbeat: a space that cannot confirm it holds up the session's other spaces, too. The connection of a one-shot session that
+// waits is its beat: the desk repeats it every third of the ttl.
 //
 // Where a space says that the session has ended, it ends, and its client is told. What it holds in spaces that end with this
 // member stays its own until the deadline that its client may believe in.
 //
 // A reason of this member's ends its part only. A lapse, an expiry, a drain end what the session has in memory; in lasting spaces
-// it is dismissed, and lives for its ttl, for whoever adopts it. So nothing is revoked there by a member that
-// leaves. Where sessions are taken over ([Config].TakesOver) a client is told so after a lapse, and when its member leaves:
-// [Dismissed], and not [Expired]. It keeps its session, and goes on with it at another member, or at this one when that serves again;
-// what it said on the stream behind that is not answered, and said again there. What waits by single calls is taken
-// back, because nobody asks for it again under its number. A local session's holds there go on through a
-// lapse. With its last lock a one-shot session ends where that was released, unless it has another one there by then, which may
-// have come through another member: the space finds that out (protocol.EndSession, Idle). Other lasting spaces let it expire.
+// it is dismissed, and lives for its ttl, for the member that adopts it. So nothing is revoked there by a member that leaves. Where
+// sessions are taken over ([Config].TakesOver) a client is told so after a lapse, and when its member leaves: [Dismissed], and not
+// [Expired]. It keeps its session, and goes on with it at another member, or at this one when that serves again; what it said on
+// the stream behind that is not answered, and said again there. What waits by single calls is taken back, because no client asks
+// for it again under its number. A local session's holds there go on through a lapse. With its last lock a one-shot session ends
+// where that was released, unless it has another one there by then, which may have come through another member: the space finds
+// that out (protocol.EndSession, Idle). Other lasting spaces let it expire.
 //
-// Whoever names a session that is not here waits until all lasting spaces have said whether they have it. Its secret is compared
-// by its hash, and its client's identity as here. A call that is not its client's leaves it where it was, a space that
-// cannot say makes it unavailable, and only what all say they do not have is unknown. A Resume makes it
-// a Stream; before its answer it is told what it must stop using, and in it what it has lost. Any other call
-// makes it a OneShot, or a Stream that is attached to nothing where a stream has asked for what it has; if a Resume comes
-// behind, the spaces are asked again, because only it says what its client may not have heard. Each answer about such a
-// session says so (Renewed.Taken): it keeps nothing of what the session held in the memory of another member.
+// A caller that names a session that is not here waits until all lasting spaces have said whether they have it. Its secret is
+// compared by its hash, and its client's identity as here. A call that is not its client's leaves it where it was, a space that
+// cannot say makes it unavailable, and only what all say they do not have is unknown. A Resume makes it a Stream; before its
+// answer it is told what it must stop using, and in it what it has lost. Any other call makes it a OneShot, or a Stream that is
+// attached to nothing where a stream has asked for what it has; if a Resume comes behind, the spaces are asked again, because
+// only it says what its client may not have heard. Each answer about such a session says so (Renewed.Taken): it keeps nothing of
+// what the session held in the memory of another member.
 //
 // Several members may serve one session at a time, and nothing tells them. Each is right in what it promises. A
 // grant there that was revoked is released only by a member that has renewed the session since it told that: another one does
@@ -160,13 +161,13 @@
 // session that is attached to nothing is told at its next renewal.
 //
 // A stream may break with a loss on its way. Until the deadline that the session had at
-// the loss, a client that returns is told of it again; whoever is alive later has had an
-// answer that came behind it.
+// the loss, a client that returns is told of it again; a client that is alive later has
+// had an answer that came behind it.
 //
-// Whoever returns says which of its requests it has not settled, and asks again for those
-// that it waits for. What the session has beside them was granted to requests that were
-// settled meanwhile, and is given up; and what is decided and told while a repetition is
-// on its way is not asked for by it again. See [Resume].
+// A client that returns says which of its requests it has not settled, and asks again for
+// those that it waits for. What the session has beside them was granted to requests that
+// were settled meanwhile, and is given up; and what is decided and told while a
+// repetition is on its way is not asked for by it again. See [Resume].
 //
 // A request that the list names may be granted later. A client cancels one that another member has refused before the welcome, which
 // this member does not hear of otherwise. Lasting spaces are asked about a session with the list, and are asked again where
@@ -176,22 +177,23 @@
 // otherwise at the deadline that the session had when the revocation was told:
 // nothing that the client has heard by then lets it believe longer.
 //
-// Who else has a session's credentials may release what its client uses over a stream, or end the session. That client is told
-// to stop, as when a lock is broken, and what it holds ends as that does; the call is answered then. Until a session has ended
-// so it is not renewed and takes nothing new. What was asked for by single calls ends at once.
+// Another client that has a session's credentials may release what its client uses over a stream, or end the session. That
+// client is told to stop, as when a lock is broken, and what it holds ends as that does; the call is answered then. Until a
+// session has ended so it is not renewed and takes nothing new. What was asked for by single calls ends at once.
 //
 // # Leaving in good order
 //
-// On a [membership.Leave] everybody who holds something is told to stop, by a Revoked
-// decision for each hold; nothing new is taken, and what waits goes elsewhere: a stream
-// ends, and its client asks again at another member. When nothing is held any more, or
-// the last deadline has passed, the membership is told to leave, empty. [Drain] comes to
-// the same without telling anybody to stop: it waits until they have. [Hurry] waits for
-// nobody who holds something. Who holds something in lasting spaces alone is not waited for either, and is dismissed.
+// On a [membership.Leave] every client that holds something is told to stop, by a
+// Revoked decision for each hold; nothing new is taken, and what waits goes elsewhere: a
+// stream ends, and its client asks again at another member. When nothing is held any
+// more, or the last deadline has passed, the membership is told to leave, empty. [Drain]
+// comes to the same without telling any client to stop: it waits until they have.
+// [Hurry] waits for no client that holds something. One that holds something in lasting
+// spaces alone is not waited for either, and is dismissed.
 //
-// Meanwhile the spaces whose authority is here hand it over ([protocol.StepDown]), so that
-// nobody need recover. The membership is told when they have, or half a lease after the
-// leaving began: then the others recover, as after a crash. Sessions are dismissed when they have, or a quarter of a lease after
-// that: so they are taken over at once, and still before the member is gone. Those of single calls stay a tenth of a second at
-// least, in which an order that was refused takes back what it was granted.
+// Meanwhile the spaces whose authority is here hand it over ([protocol.StepDown]), so that no member need recover. The
+// membership is told when they have, or half a lease after the leaving began: then the others recover, as after a crash.
+// Sessions are dismissed when they have, or a quarter of a lease after that: so they are taken over at once, and still before
+// the member is gone. Those of single calls stay a tenth of a second at least, in which an order that was refused takes back
+// what it was granted.
 package session

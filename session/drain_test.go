@@ -21,10 +21,10 @@ const drainLease = 3 * time.Second
 
 // TestDrainKeepsHolders: a client that holds something through a member which is drained
 // keeps it for as long as it likes, whether that member coordinates or not, however late
-// its heartbeats are, and whatever becomes of the coordinator meanwhile. Heartbeats go
-// every quarter of the ttl, so an answer may take as long as three quarters of it. By
-// the lease alone the shortest ttl is two thirds of that, as far as polls and the role of
-// the one who polls have to be deducted.
+// its heartbeats are, and regardless of what becomes of the coordinator meanwhile.
+// Heartbeats go every quarter of the ttl, so an answer may take as long as three quarters
+// of it. By the lease alone the shortest ttl is two thirds of that, as far as polls and
+// the role of the one who polls have to be deducted.
 func TestDrainKeepsHolders(t *testing.T) {
 	for _, test := range []struct {
 		name        string
@@ -98,7 +98,7 @@ type due struct {
 	do func()
 }
 
-// resident is a member of the town. What it answers goes to whoever asked, and what it
+// resident is a member of the town. What it answers goes to the caller, and what it
 // says unasked to the client of the sink.
 type resident struct {
 	id      protocol.ID
@@ -265,7 +265,7 @@ func (w *town) step(m *resident, ev protocol.Event) {
 	}
 }
 
-// ask asks a member something, at a sink of nobody's.
+// ask asks a member something, at a sink of no client.
 func (w *town) ask(m *resident, fact any, then func(result any)) {
 	w.askAt(m, 0, fact, then)
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // expiryQueue orders sessions by the time at which something of theirs may have ended.
-// Whoever takes one looks whether it was renewed since.
+// The code that takes one looks whether it was renewed since.
 type expiryQueue = protocol.Reminders[sessionKey]
 
 // sessionKey is a session, of this member or of another one.

@@ -32,8 +32,8 @@ func (m *Desk) endAway(now protocol.Time, p *presence, why error, out *protocol.
 }
 
 // beliefs are the promises to clients whose sessions have ended here before their
-// deadlines. They count until then: whoever waits for this member's clients must wait
-// for these, too (membership.md §5, V7).
+// deadlines. They count until then: a member that waits for this one's clients must
+// wait for these, too (membership.md §5, V7).
 type beliefs struct {
 	due expiryQueue
 	of  map[lock.SessionID]belief
@@ -44,7 +44,7 @@ type belief struct {
 	until protocol.Time  // when its client believes no longer
 }
 
-// outlive keeps the promise that p has beyond its end, where somebody has to wait for it. Of a session that was here before,
+// outlive keeps the promise that p has beyond its end, where a member has to wait for it. Of a session that was here before,
 // and has come back since, both count as one.
 func (m *Desk) outlive(p *presence) {
 	if !p.counted || m.config.allLast() {
@@ -63,7 +63,7 @@ func (m *Desk) outlive(p *presence) {
 	m.beliefs.due.Push(b.until, sessionKey(p.id))
 }
 
-// endBeliefs forgets the promises that nobody believes in any more.
+// endBeliefs forgets the promises that no client believes in any more.
 func (m *Desk) endBeliefs(now protocol.Time, out *protocol.Effects) {
 	ended := false
 	for m.beliefs.due.First() <= now {

@@ -46,9 +46,9 @@ func (p *presence) enrolled(port protocol.Port) bool {
 	return p.lasting != nil && slices.Contains(p.lasting.ports, port)
 }
 
-// introduce has a lasting space know who asks, before it is asked. A call that does not come over the stream of
-// its session waits for an answer from now on: the space may have to find somebody in charge before it
-// says so.
+// introduce has a lasting space know which session asks, before it is asked. A call that does not come
+// over the stream of its session waits for an answer from now on: the space may have to find a member
+// in charge before it says so.
 func (m *Desk) introduce(now protocol.Time, p *presence, ev *protocol.Event, r *lock.Request, out *protocol.Effects) {
 	if !p.enrolled(ev.Port) {
 		m.enroll(now, p, ev.Port, out)
@@ -103,8 +103,8 @@ func (p *presence) await(request uint64, w wait) {
 	p.waiting[request] = w
 }
 
-// part ends what a session is in a lasting space, as far as this member is concerned. Only what its client wishes
-// ends there what it holds. Elsewhere than where its last lock was released nobody here can say that a one-shot session
+// part ends what a session is in a lasting space, as far as this member is concerned. Only what its client wishes ends
+// there what it holds. Elsewhere than where its last lock was released this member cannot say that a one-shot session
 // has nothing: another member may have served it, too; and there the space itself finds out whether it has.
 func (m *Desk) part(now protocol.Time, p *presence, port protocol.Port, why holdfast.Loss, out *protocol.Effects) {
 	if !p.enrolled(port) {
@@ -118,8 +118,8 @@ func (m *Desk) part(now protocol.Time, p *presence, port protocol.Port, why hold
 	m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Fact: fact}, out)
 }
 
-// hangUp answers the calls that wait for lasting spaces on behalf of a session that is not served any more: nobody
-// else would.
+// hangUp answers the calls that wait for lasting spaces on behalf of a session that is not served any more:
+// nothing else would.
 func (m *Desk) hangUp(p *presence, why holdfast.Loss, out *protocol.Effects) {
 	err := p.gone()
 	for _, request := range sortedKeys(p.waiting) {

@@ -179,7 +179,7 @@ func TestLimitOfWaitingRenewals(t *testing.T) {
 	}
 }
 
-// TestExpiryWithoutTheSpace: while nobody is in charge a session expires here, and what it holds in the space stays.
+// TestExpiryWithoutTheSpace: while no member is in charge a session expires here, and what it holds in the space stays.
 func TestExpiryWithoutTheSpace(t *testing.T) {
 	d := newLasting(t, 7)
 	s := d.open(1, session.Stream, 0)
@@ -205,7 +205,7 @@ func TestExpiryWithoutTheSpace(t *testing.T) {
 }
 
 // TestEndedInTheSpace: a session that its space has ended is ended, and its client told. What its client may believe that it
-// holds elsewhere is nobody else's until its deadline.
+// holds elsewhere is no other session's until its deadline.
 func TestEndedInTheSpace(t *testing.T) {
 	for _, elsewhere := range []bool{false, true} {
 		d := newLasting(t, 7)
@@ -235,7 +235,7 @@ func TestEndedInTheSpace(t *testing.T) {
 	}
 }
 
-// TestEndedInTheSpaceWhileCallsWait: whoever waits for a session that its space has ended is told, in all spaces.
+// TestEndedInTheSpaceWhileCallsWait: a caller that waits for a session that its space has ended is told, in all spaces.
 func TestEndedInTheSpaceWhileCallsWait(t *testing.T) {
 	d := newLasting(t, 7)
 	other, s := d.open(1, session.Stream, 0), d.open(2, session.OneShot, 0)
@@ -344,8 +344,8 @@ func TestLapseEndsWhatEndsWithIt(t *testing.T) {
 }
 
 // TestLeaseBoundsNothingWhereAllLasts: a member that has lost its place in the view promises as before until its lease is over,
-// and then sends its clients elsewhere, with all of their ttl before them. Nobody has to remember what it has promised, nor to
-// wait for it when it leaves.
+// and then sends its clients elsewhere, with all of their ttl before them. No member has to remember what it has promised, nor
+// to wait for it when it leaves.
 func TestLeaseBoundsNothingWhereAllLasts(t *testing.T) {
 	d := newAllLasting(t, 7)
 	notes := len(d.notes)
@@ -382,8 +382,8 @@ func TestLeaseBoundsNothingWhereAllLasts(t *testing.T) {
 	}
 }
 
-// TestLeavingLeavesWhatLasts: what is held in a lasting space alone does not hold up a member that leaves, and
-// nobody is told to stop using it, nor that it has ended.
+// TestLeavingLeavesWhatLasts: what is held in a lasting space alone does not hold up a member that leaves, and no client is
+// told to stop using it, nor that it has ended.
 func TestLeavingLeavesWhatLasts(t *testing.T) {
 	for _, how := range []any{&membership.Leave{}, &session.Drain{}} {
 		d := newLasting(t, 7)
@@ -419,7 +419,7 @@ func gone(d *desk, call protocol.CallID) bool {
 	return slices.ContainsFunc(d.told, func(r protocol.Reply) bool { return r.To == call })
 }
 
-// TestLastReleaseAsksTheSpaces: a one-shot session ends with its last lock, wherever it came from.
+// TestLastReleaseAsksTheSpaces: a one-shot session ends with its last lock, regardless of where that came from.
 func TestLastReleaseAsksTheSpaces(t *testing.T) {
 	d := newLasting(t, 7)
 	s := d.open(1, session.OneShot, 0)

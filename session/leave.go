@@ -26,7 +26,7 @@ type closing struct {
 	stage   stage
 	leavers []protocol.CallID           // wait to be told that the member has left
 	drained []protocol.CallID           // wait to be told that nothing is held
-	hurried bool                        // it leaves whatever is held
+	hurried bool                        // it leaves regardless of what is held
 	pending bool                        // a space's authority is being handed over
 	passed  bool                        // the membership has been told
 	until   protocol.Time               // handing over is waited for
@@ -88,7 +88,8 @@ func (m *Desk) onLeave(now protocol.Time, call protocol.CallID, out *protocol.Ef
 	m.close(now, leaving, out)
 }
 
-// onHurry leaves whatever is held. Who leaves with it need not wait any longer either.
+// onHurry leaves regardless of what is held. A caller that leaves with it need not wait
+// any longer either.
 func (m *Desk) onHurry(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
 	m.onLeave(now, call, out)
 	m.closing.hurried = true
@@ -133,8 +134,8 @@ func (m *Desk) stepDown(now protocol.Time, out *protocol.Effects) (done bool) {
 }
 
 // mayGo reports whether the membership may be told to leave, as far as the spaces are
-// concerned: nobody need recover what this member was the authority of, or it has taken too
-// long to hand that over. What is not handed over is as safe, and takes longer.
+// concerned: no member need recover what this member was the authority of, or it has taken
+// too long to hand that over. What is not handed over is as safe, and takes longer.
 func (c *closing) mayGo(now protocol.Time, done func() bool) bool {
 	c.pending = !c.passed && now < c.until && !done()
 	return !c.pending
@@ -174,8 +175,8 @@ func (m *Desk) revokeAll(now protocol.Time, p *presence, out *protocol.Effects) 
 	}
 }
 
-// concludeClosing sends those away that hold nothing any more, and answers whoever
-// waits for the last of them. Nobody is answered before those that go on elsewhere were told to.
+// concludeClosing sends those away that hold nothing any more, and answers the callers that wait
+// for the last of them. None is answered before those that go on elsewhere were told to.
 func (m *Desk) concludeClosing(now protocol.Time, out *protocol.Effects) {
 	c := &m.closing
 	for len(c.stirred) > 0 {
@@ -231,8 +232,8 @@ func (m *Desk) holds(now protocol.Time, p *presence, out *protocol.Effects) (any
 }
 
 // divert keeps it from a client that its wait has ended, where it goes on at another
-// member: it hears that its session has ended, and asks again there. Whoever waits
-// without a stream is told why.
+// member: it hears that its session has ended, and asks again there. A caller that
+// waits without a stream is told why.
 func (p *presence) divert(reply *protocol.Reply, why error) {
 	switch {
 	case reply.Decision.Kind != lock.Refused:

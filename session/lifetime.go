@@ -75,7 +75,7 @@ func (m *Desk) wanted(ttl, otherwise time.Duration) time.Duration {
 }
 
 // promisable reports whether ttl may be promised to p now. If not it asks for what that
-// needs; when the answer has come, again, whatever may be promised has to do.
+// needs; when the answer has come, again, what may be promised has to suffice.
 func (m *Desk) promisable(now protocol.Time, p *presence, ttl time.Duration, again bool, out *protocol.Effects) bool {
 	reach := m.reachOf(p, ttl)
 	if m.horizon.Clients && (m.horizon.Confirmed >= reach.Span() || protocol.Mutated("session outlives the lease")) {
@@ -130,17 +130,17 @@ func (m *Desk) whyNothing() error {
 	return errNoLease
 }
 
-// promise renews p and returns the ttl to answer, which counts from arrived: when the
-// request that is answered reached this member. It includes the time waited until heard, since
-// when whoever keeps the session does. Where all spaces last, those keep it whatever becomes of this member and its lease,
-// and nothing is taken off for that. It is 0, and p is as before, where
-// there is nothing to promise.
+// promise renews p and returns the ttl to answer, which counts from arrived: when the request
+// that is answered reached this member. It includes the time waited until heard, since when
+// the member or space that keeps the session does. Where all spaces last, those keep it
+// regardless of what becomes of this member and its lease, and nothing is taken off for that.
+// It is 0, and p is as before, where there is nothing to promise.
 func (m *Desk) promise(p *presence, now, arrived, heard protocol.Time) time.Duration {
 	if !m.horizon.Clients {
 		return 0
 	}
-	// In steps of a tenth of the ttl, so that whoever asks for 10 s is told 10s and
-	// not what the disk took beside it. Less than the truth is always safe.
+	// In steps of a tenth of the ttl, so that a client that asks for 10 s is told
+	// 10s and not what the disk took beside it. Less than the truth is always safe.
 	waited := max(0, heard-arrived)
 	waited -= waited % max(1, p.ttl/10)
 	lease := m.leaseLeft(now)
@@ -180,7 +180,7 @@ func (m *Desk) shrink(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / (1 + m.config.Drift))
 }
 
-// remind queues the session's expiry, once: whoever finds the reminder looks
+// remind queues the session's expiry, once: the code that finds the reminder looks
 // whether the session was renewed since.
 func (m *Desk) remind(p *presence) {
 	if !p.reminded {
@@ -189,7 +189,7 @@ func (m *Desk) remind(p *presence) {
 	}
 }
 
-// reminds reports whether a reminder is of a session that there is. Whoever
+// reminds reports whether a reminder is of a session that there is. A client that
 // opens and ends sessions of an hour must not leave an hour's reminders behind.
 func (m *Desk) reminds(r protocol.Reminder[sessionKey]) bool {
 	return m.sessions[lock.SessionID(r.Key)] != nil
@@ -295,8 +295,8 @@ func (m *Desk) answerParked(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// refusal says why a session is not that of who asks; nil if it is. A nil presence is
-// nobody's. Who does not have the secret is not told whose it is.
+// refusal says why a session is not the caller's; nil if it is. A nil presence is no
+// caller's. A caller that does not have the secret is not told whose it is.
 func (p *presence) refusal(s Secret, identity string) error {
 	switch {
 	case p == nil || !p.proves(s):

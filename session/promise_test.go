@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-locks/holdfast/session"
 )
 
-// TestPromisesEndBeforeTheSpacesDo: whatever a client asks, and whenever spaces confirm or lose beats, its belief ends before
-// any lasting space may end its session. The clocks of the member, the client and who leads the space differ by
-// the drift, in whichever way is worst.
+// TestPromisesEndBeforeTheSpacesDo: regardless of what a client asks, and of when spaces confirm or lose beats,
+// its belief ends before any lasting space may end its session. The clocks of the member, the client and the
+// leader of the space differ by the drift, in whichever way is worst.
 func TestPromisesEndBeforeTheSpacesDo(t *testing.T) {
 	confirmed := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -105,7 +105,7 @@ func (b *believer) space(port protocol.Port) *vault {
 
 // believe takes an answer to what was sent as late as it can have been.
 func (b *believer) believe(sent protocol.Time, ttl time.Duration) {
-	if b.now < b.until || b.until == 0 { // whoever's deadline has passed never uses the session again
+	if b.now < b.until || b.until == 0 { // a client whose deadline has passed never uses the session again
 		b.until = max(b.until, sent+time.Duration(float64(ttl)/b.client))
 	}
 }

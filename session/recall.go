@@ -12,10 +12,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Whoever has a session's credentials can release what it holds, and end it, beside the client that uses it over a stream. That
-// client believes in its locks still. So they are not freed at once: it is told to stop, as when a lock is broken, and each
-// of its holds ends when it says that it has, or at the deadline that its session had then. What was asked for by single calls
-// nobody can be told of: that ends at once.
+// A caller that has a session's credentials can release what it holds, and end it, beside the client that uses it over a
+// stream. That client believes in its locks still. So they are not freed at once: it is told to stop, as when a lock is broken,
+// and each of its holds ends when it says that it has, or at the deadline that its session had then. No client can be told of
+// what was asked for by single calls: that ends at once.
 
 // recallKey names what is to end: by its request, or in a lasting space by its token where the request is not known here.
 type recallKey struct {
@@ -121,7 +121,7 @@ func (m *Desk) recallOne(now protocol.Time, p *presence, ev *protocol.Event, r *
 	return true
 }
 
-// recall has the client at the stream stop using a hold. The call is answered when that has ended; the zero call is nobody's.
+// recall has the client at the stream stop using a hold. The call is answered when that has ended; the zero call has no caller.
 func (m *Desk) recall(now protocol.Time, p *presence, port protocol.Port, of protocol.RequestOf, call protocol.CallID, out *protocol.Effects) {
 	key := recallKey{port: port, request: of.ID, name: of.Name}
 	if of.ID == 0 {

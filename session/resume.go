@@ -12,7 +12,7 @@ import (
 // waits for. Two things can then cross:
 //
 //   - a request was decided, told and settled while its repetition was under way: it
-//     would be asked for a second time, and nobody would take its grant;
+//     would be asked for a second time, and no client would take its grant;
 //   - it was granted like that on the stream before, and the grant was not heard.
 //
 // The first is prevented by what a [comeback] remembers, the second mended by the list.
@@ -26,8 +26,8 @@ type comeback struct {
 	decided  map[uint64]bool // of those, and of later ones, what it has been told on this stream
 }
 
-// note takes account of what the client is told. Whoever is told Released has wished it,
-// and does not ask again.
+// note takes account of what the client is told. A client that is told Released has
+// wished it, and does not ask again.
 func (b *comeback) note(d *lock.Decision) {
 	if d.Kind != lock.Refused && d.Kind != lock.Lost {
 		return
@@ -77,8 +77,8 @@ func (m *Desk) onResume(now protocol.Time, call protocol.CallID, resume *Resume,
 		m.endSettled(now, p, requests, resume.Last, out)
 	}
 	p.back = &comeback{sink: call.Sink, requests: requests, last: resume.Last}
-	// The stream that broke may have lost what it was told. Whoever is renewed must
-	// know first which of its grants it must not use.
+	// The stream that broke may have lost what it was told. A client that is renewed
+	// must know first which of its grants it must not use.
 	for _, r := range p.revoked.inOrder() {
 		out.Decide(protocol.CallID{Sink: call.Sink, Op: r.decision.Request}, &r.decision)
 	}

@@ -62,8 +62,8 @@ func (m *Desk) goingAway(p *presence) error {
 }
 
 // keepLoss keeps what a stream is told, because the stream may break before it has
-// heard. Whoever is alive when the session's present deadline has passed has been
-// renewed by an answer that came later, and so has heard.
+// heard. A client that is alive when the session's present deadline has passed has
+// been renewed by an answer that came later, and so has heard.
 func (m *Desk) keepLoss(now protocol.Time, p *presence, reply *protocol.Reply) {
 	if why := reply.Decision.Loss; why == holdfast.HoldLimit || p.expires == 0 {
 		return // the client's own clock has told it, or the session ends
@@ -134,7 +134,7 @@ const (
 // loss is what may not have been told.
 type loss struct {
 	Lost
-	due protocol.Time // Stream: whoever is alive then has been told
+	due protocol.Time // Stream: a client that is alive then has been told
 }
 
 // lose remembers what could not be told, once a request.
