@@ -13,9 +13,9 @@ import (
 
 // adopt takes a hold that a member has reported into the table. Where not all fit beside
 // each other some of them have to go: as few as can be, the lowest first, of those that
-// rank below what is reported; where that is not enough, what is reported itself. Who has
-// to go is told, and keeps its place until it has stopped: nobody else is granted it
-// before (P3).
+// rank below what is reported; where that is not enough, what is reported itself. A
+// holder that has to go is told, and keeps its place until it has stopped: no other is
+// granted it before (P3).
 func (m *Machine) adopt(now protocol.Time, of protocol.ID, s *lock.Seat, end protocol.Time, out *protocol.Effects) {
 	table := m.authority.table
 	err := table.Adopt(now, s, end)

@@ -58,7 +58,7 @@ func (m *Machine) ownSessions() (sessions []lock.SessionID) {
 // Closed reports whether the space's instance at this member is closed, or about to be.
 func (m *Machine) Closed() bool { return m.instance.Closed() }
 
-// Closing reports whether somebody waits to be told that nothing of this member's clients is
+// Closing reports whether a caller waits to be told that nothing of this member's clients is
 // left anywhere, and nothing is.
 func (m *Machine) Closing() bool {
 	i := &m.instance
@@ -85,10 +85,10 @@ func (m *Machine) decide() {
 	m.instance.sessions, m.instance.listed = nil, false
 }
 
-// Conclude tells whoever has closed the space that it is.
+// Conclude tells the callers that have closed the space that it is.
 func (m *Machine) Conclude(out *protocol.Effects) { m.instance.Conclude(out) }
 
-// Empty reports whether nobody holds and nobody waits in this member's table. It is for an
+// Empty reports whether no request holds or waits in this member's table. It is for an
 // authority that leaves, once nothing of its own clients is left.
 func (m *Machine) Empty() bool { return m.authority.table.Holds()+m.authority.table.Waiters() == 0 }
 

@@ -112,8 +112,8 @@ func (m *Machine) telling(now protocol.Time, d *lock.Decision) {
 	}
 }
 
-// vacantCondition says how a space is where nobody is known to decide: whoever needs an
-// authority will find one, or be it.
+// vacantCondition says how a space is where no member is known to decide: one that needs
+// an authority will find one, or be it.
 func (m *Machine) vacantCondition(now protocol.Time, c *protocol.Condition) {
 	c.State = protocol.Ready
 	switch {

@@ -1,9 +1,9 @@
 // Package authority is what protocols share in which one member keeps the lock table for
 // all: what its holders and it say to each other, and how that survives everything.
 //
-// In protocol central the authority is the view's coordinator, in protocol grantor whoever
-// an elder has named. Who it is, and when it may act, the protocol says ([Reign], [Terms]);
-// everything else is here. A protocol embeds a [Machine] and steps it.
+// In protocol central the authority is the view's coordinator, in protocol grantor the
+// member that an elder has named. The protocol says which member it is, and when it may act
+// ([Reign], [Terms]); everything else is here. A protocol embeds a [Machine] and steps it.
 //
 // # Roles
 //
@@ -15,7 +15,7 @@
 //     that is −1 until the authority has told it), and Granted or Refused later. It
 //     sends what it wishes, again after T, 2T, 4T, 8T, 8T, … until that is answered. A
 //     Release is answered when the authority has taken it, a Cancel at once, because
-//     whatever comes after it is given back.
+//     anything that comes after it is given back.
 //   - The authority's own clients are in its table and nowhere else: two copies could
 //     only disagree, and a lock there costs no message and no record. When its role ends
 //     they become records in that moment, and when a member's role begins its records
@@ -36,21 +36,22 @@
 // # The beginning of a reign
 //
 // The authority of a new reign asks all others, chunk by chunk (InfoRequest, InfoAnswer).
-// Holds go into a paused table as they come. When everybody has reported, its own clients'
-// holds follow, and all that waits queues by age, as each one's own member has measured
-// it; ties go by seniority, then by request. It grants when, beside, whoever has joined the
-// view meanwhile has reported too, and the protocol's Terms allow. Wishes that come before
-// are dropped: the holder, who sends none before it has been asked, repeats them. Nobody is
-// waited for by a timeout, and nobody left out but by a view. Who is dropped before having
-// reported may hold anything: then its time to be free is waited for, for all names.
+// Holds go into a paused table as they come. When every member has reported, its own
+// clients' holds follow, and all that waits queues by age, as each one's own member has
+// measured it; ties go by seniority, then by request. It grants when, beside, every member
+// that has joined the view meanwhile has reported too, and the protocol's Terms allow.
+// Wishes that come before are dropped: the holder, which sends none before it has been
+// asked, repeats them. No member is waited for by a timeout, and none left out but by a
+// view. A member that is dropped before having reported may hold anything: then its time to
+// be free is waited for, for all names.
 //
-// Whoever has heard that its whole report is known raises Confirmed; with nothing held,
-// at once. What is not confirmed ends at Lease.Carried, told as lost: authority changed.
-// A lapse ends all holds as lost: member lost; what waits is asked for again under the
-// next tenure, and package session ends the clients' sessions.
+// A holder that has heard that its whole report is known raises Confirmed; with nothing
+// held, at once. What is not confirmed ends at Lease.Carried, told as lost: authority
+// changed. A lapse ends all holds as lost: member lost; what waits is asked for again
+// under the next tenure, and package session ends the clients' sessions.
 //
 // Holds that exclude each other are all taken into the table, and some of them revoked: the
-// least set of the lowest. While more is held than fits, nobody is granted the name: a
+// least set of the lowest. While more is held than fits, no client is granted the name: a
 // loser's place is free when it has released it, when its session or its hold limit has
 // ended, or when its tenure is free, and not before.
 //
@@ -62,29 +63,30 @@
 // In protocol grantor a reign goes on under another epoch (Rules.Outlives), but in partition
 // mode any, where the protocol ends it there. Its authority keeps its table, and grants
 // nothing from its promise to a candidate until it has the new view. Holders ask it to vouch
-// for what they hold (Vouch), and go on; what nobody has vouched for at Lease.Carried is
-// revoked, and released when its client has stopped. A newcomer that cannot hold anything is
-// not asked for a report.
+// for what they hold (Vouch), and go on; what no authority has vouched for at Lease.Carried
+// is revoked, and released when its client has stopped. A newcomer that cannot hold anything
+// is not asked for a report.
 //
 // # Holding on
 //
 // With Rules.HoldOn a member keeps an exclusive grant that its client has released, and gives
 // it to the next of its clients that asks: no message, and a token of its own, one higher each
 // time. The authority has allowed that with the grant (Decided.Keep), to a request without a
-// named owner or a hold limit, for a name that nobody waits for. When somebody asks for the
-// name it tells the grant again without Keep, until that is answered: what is unused comes
+// named owner or a hold limit, for a name that no request waits for. When a client asks for
+// the name it tells the grant again without Keep, until that is answered: what is unused comes
 // back as a Release, with the highest token that was given (Last), and the tokens to come are
-// above it; what is in use comes back when it is unlocked. Who does not want to wait is
-// answered when that is known, or refused after 2T.
+// above it; what is in use comes back when it is unlocked. A request that does not want to
+// wait is answered when that is known, or refused after 2T.
 //
 // What is kept belongs to the member's tenure and to the reign and epoch in which it was
 // given. It is lent under a lease that has not ended, as long as nothing newer was promised,
-// and after that given back; what is in use then is held like any other grant. How far a lost
-// member has counted nobody knows: it cannot have given more than 2²⁰ tokens under one grant,
-// and so many are outrun. To the authority the grant is its first user's until it comes back,
-// so a session's end is told of each of its grants apart where some are used by others.
+// and after that given back; what is in use then is held like any other grant. No other
+// member knows how far a lost one has counted: it cannot have given more than 2²⁰ tokens
+// under one grant, and so many are outrun. To the authority the grant is its first user's
+// until it comes back, so a session's end is told of each of its grants apart where some are
+// used by others.
 //
-// Whoever is lent a name has asked nobody but its member, and arrives in no queue: until it is
+// A client that is lent a name has asked only its member, and arrives in no queue: until it is
 // asked to give way the member is the authority for that name (P5).
 //
 // # Handing over
@@ -106,11 +108,11 @@
 //     its epoch, which is none below what is promised, by the tenure that asked, for a
 //     wish that is wanted. Any other is void or is given back; a grant is repeated until
 //     it is taken or given back, so nothing is stranded.
-//   - A release and the next grant are one step. A request travels with the releases of
-//     its name that are under way, and comes after them, in whatever order they arrive.
-//   - Who holds counts from when its client asked, who grants from when it granted, and
-//     longer by the drift. An extension is told by messages and therefore never shortens
-//     at the authority; a holder whose shorter limit is over says so.
+//   - A release and the next grant are one step. A request travels with the releases of its name
+//     that are under way, and comes after them, regardless of the order in which they arrive.
+//   - The holder counts from when its client asked, the authority from when it granted,
+//     and longer by the drift. An extension is told by messages and therefore never
+//     shortens at the authority; a holder whose shorter limit is over says so.
 //   - Tokens are reign·2³² + count.
 //   - A member speaks for its own sessions only: its id, incarnation and lapses stand in
 //     the session's and the wish's number.

@@ -16,8 +16,8 @@ import (
 type Estate struct {
 	Reign uint64
 	Count uint32
-	// Epoch and View are those of the view under which it was left. Whoever has an older one
-	// would take members that have come since for members that are gone.
+	// Epoch and View are those of the view under which it was left. A member that has an
+	// older one would take members that have come since for members that are gone.
 	Epoch, View uint64
 	// Seats are those of the table, in the order in which it is restored. All have the
 	// numbers of their wishes.
@@ -55,8 +55,8 @@ func (m *Machine) Relinquish(now protocol.Time) *Estate {
 	return estate
 }
 
-// Inherit makes this member the authority of a reign that goes on with an estate. Nobody is
-// asked for a report. It reports false, with a note, where the estate cannot be: then
+// Inherit makes this member the authority of a reign that goes on with an estate. No member
+// is asked for a report. It reports false, with a note, where the estate cannot be: then
 // nothing has changed.
 func (m *Machine) Inherit(now protocol.Time, reign Reign, estate *Estate, out *protocol.Effects) bool {
 	m.holder.letAllGo()
@@ -85,8 +85,8 @@ func (m *Machine) Inherit(now protocol.Time, reign Reign, estate *Estate, out *p
 }
 
 // claim gives the seats of this member's own clients the ids of their requests, leaves out
-// those that nobody here wants any more, and returns the records that have a seat. A hold
-// limit is stretched by the drift: it was measured by another clock.
+// those that no client here wants any more, and returns the records that have a seat. A
+// hold limit is stretched by the drift: it was measured by another clock.
 func (m *Machine) claim(now protocol.Time, estate *Estate) (own map[uint64]lock.Seat, seats []lock.Seat) {
 	own = map[uint64]lock.Seat{}
 	seats = make([]lock.Seat, 0, len(estate.Seats))
@@ -109,7 +109,7 @@ func (m *Machine) claim(now protocol.Time, estate *Estate) (own map[uint64]lock.
 			}
 			own[r.wish] = s
 			if r.origin != nil {
-				s = m.seat(now, r) // somebody else has it now
+				s = m.seat(now, r) // another client has it now
 			}
 			s.Session, s.Request = r.request.Session, r.request.ID
 		}
@@ -118,9 +118,10 @@ func (m *Machine) claim(now protocol.Time, estate *Estate) (own map[uint64]lock.
 	return own, seats
 }
 
-// formerSelf is whom a member takes itself for, as it was in tenures before its present one:
-// somebody who has left, with holds that are freed in time. It is the id of no member: ids
-// are drawn, and what is not drawn twice is not drawn as another one's complement either.
+// formerSelf is the member that this one takes itself for, as it was in tenures before its
+// present one: a member that has left, with holds that are freed in time. It is the id of no
+// member: ids are drawn, and what is not drawn twice is not drawn as another one's
+// complement either.
 func formerSelf(self protocol.ID) protocol.ID { return ^self }
 
 // restore makes a table of an estate's seats.
@@ -269,7 +270,7 @@ func (m *Machine) Count() uint32 {
 	return m.authority.outrunLent()
 }
 
-// Freeze stops granting for good: somebody is told that this reign has ended, and how far
+// Freeze stops granting for good: it is announced that this reign has ended, and how far
 // it has counted.
 func (m *Machine) Freeze() {
 	m.authority.frozen = true
@@ -288,8 +289,7 @@ func (m *Machine) Recount(now protocol.Time, reign uint64, count uint32, out *pr
 	}
 }
 
-// NobodyDecides answers operators where nobody is the authority, because nobody has
-// anything.
+// NobodyDecides answers operators where no member is the authority, because none has anything.
 func (m *Machine) NobodyDecides(now protocol.Time, out *protocol.Effects) {
 	operations := m.holder.operations
 	m.holder.operations = nil

@@ -158,7 +158,7 @@ func (m *Machine) extendAll(now protocol.Time, extensions []pendingExtension, ou
 }
 
 // pendingExtension is an extension that this member's clients have asked for while
-// there was nobody to decide it.
+// there was no authority to decide it.
 type pendingExtension struct {
 	call   protocol.CallID
 	extend protocol.Extend
@@ -183,8 +183,8 @@ func (m *Machine) clearRecords(records []*record, out *protocol.Effects) (extens
 }
 
 // patient is until when a request waits at a table that is about to decide. Where an
-// authority had to be found first, whoever did not want to wait has its answer from the
-// table nevertheless, if that decides in this step.
+// authority had to be found first, a request that did not want to wait has its answer
+// from the table nevertheless, if that decides in this step.
 func (m *Machine) patient(now, end protocol.Time) protocol.Time {
 	if !m.config.Outlives {
 		return end

@@ -37,7 +37,7 @@ type holder struct {
 	extending   int                    // of which another limit is asked for
 	unanswered  protocol.Time          // since when the authority has not answered, though it was asked; or Never
 	unconfirmed int                    // holds that no authority of the newest epoch has confirmed
-	doubtful    bool                   // whether whom this member follows decides still, for those who wait here
+	doubtful    bool                   // whether the authority that this member follows decides still, for those that wait here
 	vouchDue    protocol.Time          // when to ask again whether it knows them
 	vouchPause  protocol.Time
 	confirmed   protocol.Epoch  // the epoch for which Confirmed was raised
@@ -62,7 +62,7 @@ func newHolder() holder {
 	}
 }
 
-// unknownPosition is the position in a queue that nobody has told yet.
+// unknownPosition is the position in a queue that no authority has told yet.
 const unknownPosition = -1
 
 // holderCall takes a wish of this member's clients while they are in no table here.
@@ -356,7 +356,7 @@ func (m *Machine) tellRefused(now protocol.Time, r *record, err error, out *prot
 	out.Decide(protocol.CallID{}, &d)
 }
 
-// endRecord makes a record one that nobody here wants any more. It goes when an
+// endRecord makes a record one that no client here wants any more. It goes when an
 // authority has said that nothing is left of it, or at once where none knows of it.
 func (m *Machine) endRecord(now protocol.Time, r *record, out *protocol.Effects) {
 	h := &m.holder

@@ -10,8 +10,8 @@ import (
 // and gives it to its next client that asks, until the authority asks it to give way. This
 // is the holder's side of it; the authority's is in loan.go.
 
-// origin is what an authority knows of a grant that its member has kept: whom it was given
-// to, and under which token. Its wish is the record's.
+// origin is what an authority knows of a grant that its member has kept: which session it
+// was given to, and under which token. Its wish is the record's.
 type origin struct {
 	session lock.SessionID
 	token   holdfast.Token
@@ -23,7 +23,7 @@ const maxKept = 1024
 
 // maxUses is how many tokens a member gives by itself under one grant. When they are used up
 // it gives the grant back; and so many are outrun where a member is lost that may have kept
-// something, because nobody knows how far it has counted.
+// something, because no other member knows how far it has counted.
 const maxUses = 1 << 20
 
 // grantee returns the session that the record's grant was given to, as an authority knows
@@ -50,7 +50,7 @@ func (r *record) spent() bool {
 }
 
 // lends reports whether this member may give what it keeps to a client: it follows an
-// authority, under a lease that has not ended, and has promised nobody to follow another.
+// authority, under a lease that has not ended, and has promised no candidate to follow another.
 func (m *Machine) lends(now protocol.Time) bool {
 	return m.config.HoldOn > 0 && m.speaks() && !m.instance.Closed() && now < m.lease.Member && m.view.Epoch.Counter >= m.lease.Promised
 }
@@ -69,7 +69,7 @@ func (m *Machine) KeepsOn(d *Decided) (may, unused bool) {
 }
 
 // keeps reports whether a grant that its client releases is kept: the authority has allowed
-// it, and nobody is known to wait for the name.
+// it, and no request is known to wait for the name.
 func (m *Machine) keeps(now protocol.Time, r *record) bool {
 	if !r.keep || r.revoked || !r.confirmed || r.extension != nil || r.spent() || !m.lends(now) {
 		return false
@@ -82,7 +82,7 @@ func (m *Machine) keeps(now protocol.Time, r *record) bool {
 	return true
 }
 
-// keep takes back what a client releases, and tells nobody else.
+// keep takes back what a client releases, and tells no other member.
 func (m *Machine) keep(now protocol.Time, call protocol.CallID, r *record, out *protocol.Effects) {
 	h := &m.holder
 	d := r.decision(lock.Released)
@@ -151,7 +151,7 @@ func (m *Machine) giveBack(now protocol.Time, r *record, out *protocol.Effects) 
 	m.remind(r)
 }
 
-// letGo makes what is kept one that nobody here wants any more.
+// letGo makes what is kept one that no client here wants any more.
 func (h *holder) letGo(r *record) {
 	h.idle.part(ofSession, r)
 	h.unused--
@@ -170,9 +170,9 @@ func (h *holder) letAllGo() {
 	}
 }
 
-// giveWay hears that somebody else wants what this member holds on to. What is unused is
+// giveWay hears that another client wants what this member holds on to. What is unused is
 // given back, which is the answer; of what is in use the authority is told at once that it
-// is, because somebody may wait to hear just that.
+// is, because a client may wait to hear just that.
 func (m *Machine) giveWay(r *record, out *protocol.Effects) {
 	if !r.keep {
 		return

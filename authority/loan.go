@@ -23,7 +23,7 @@ type loan struct {
 // is in use.
 type visit struct {
 	request lock.Request
-	asker   wishKey // whom the answer is for, at another member; zero for this member's own
+	asker   wishKey // the wish that the answer is for, at another member; zero for this member's own
 	held    wishKey
 	until   protocol.Time
 }
@@ -57,7 +57,7 @@ func (m *Machine) overLocks(r *lock.Request) error {
 
 // allowKeeping reports whether a grant that is being told may be kept by its member, and
 // remembers that it may. A named owner's may not, nor one with a hold limit: what they mean
-// is the table's to judge. Nor may one that somebody waits for.
+// is the table's to judge. Nor may one that another request waits for.
 func (m *Machine) allowKeeping(key wishKey, d *lock.Decision) bool {
 	c := m.authority
 	if l := c.loans[d.Name]; l != nil && l.key == key {
@@ -90,8 +90,8 @@ func (c *authority) useLoan(key wishKey, told *Decided) {
 	}
 }
 
-// callIn asks the members that may hold on to a name somebody waits for to give way: to
-// all names, where the whole table is to be suspended.
+// callIn asks the members that may hold on to a name that a request waits for to give way:
+// to all names, where the whole table is to be suspended.
 func (m *Machine) callIn(now protocol.Time, name string, out *protocol.Effects) {
 	c := m.authority
 	if name != lock.Whole {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Config is what a member needs to know to take part, whatever the protocol.
+// Config is what a member needs to know to take part, in any protocol.
 type Config struct {
 	// Self is this member's id. Required.
 	Self protocol.ID
@@ -31,8 +31,8 @@ type Config struct {
 	Any bool
 }
 
-// Rules are what a protocol makes of an authority: the same at all members, whatever their
-// configuration.
+// Rules are what a protocol makes of an authority: the same at all members, regardless of
+// their configuration.
 type Rules struct {
 	// Title is what the protocol calls its authority, for what people read. Required.
 	Title string
@@ -41,7 +41,7 @@ type Rules struct {
 	// Outlives says that a reign goes on when the view's epoch changes, as long as the view
 	// has its authority. Zero means that it ends with its epoch.
 	Outlives bool
-	// HoldOn is how long a member keeps an exclusive grant that nobody uses and nobody else
+	// HoldOn is how long a member keeps an exclusive grant that no client uses and no other
 	// has asked for (keep.go). Zero means not at all.
 	HoldOn time.Duration
 	// Tally says that an authority counts the grants that it gives (Machine.Tally). Zero means
@@ -103,7 +103,7 @@ type Machine struct {
 	view   *protocol.View  // the newest; nil before the first
 	lease  *protocol.Lease // this member's standing; nil before the first view
 	reign  Reign           // of the newest view
-	halted bool            // promised to a candidate, or the role has ended: nobody decides under the view any more
+	halted bool            // promised to a candidate, or the role has ended: no member decides under the view any more
 
 	// deciding says that this member's clients are in the table, and not in records:
 	// it is the authority, and has reconciled.
@@ -127,12 +127,12 @@ type configuration struct {
 // Reign is an authority's uninterrupted term, as the protocol knows it under the newest
 // view.
 type Reign struct {
-	// Authority is the member that decides; 0 while nobody is known to.
+	// Authority is the member that decides; 0 while none is known to.
 	Authority protocol.ID
 	// Version tells one reign from every other. What is said under another one is void.
 	Version Version
-	// Settled says that nobody holds or waits for anything when the reign begins, so that no
-	// reports are asked for.
+	// Settled says that no client holds or waits for anything when the reign begins, so that
+	// no reports are asked for.
 	Settled bool
 	// Number is the reign's, the high part of every token that is given in it; Count is where
 	// the count begins.
@@ -175,8 +175,8 @@ type About struct {
 // Tell sets what is added to what is told of the space's condition.
 func (m *Machine) Tell(about About) { m.about = about }
 
-// asked is the call that is being answered within this step: the immediate answer
-// to it goes to whoever asked, and not where its session can be reached.
+// asked is the call that is being answered within this step: the immediate answer to it
+// goes to the caller, and not where its session can be reached.
 type asked struct {
 	call    protocol.CallID
 	session lock.SessionID
@@ -280,8 +280,8 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 	m.asked = asked{}
 }
 
-// onReceive takes a message from another member's role. Whom it is from the transport
-// knows for certain; what it says is checked.
+// onReceive takes a message from another member's role. The transport knows its sender
+// for certain; what it says is checked.
 func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch msg := ev.Fact.(type) {
 	case Decided:

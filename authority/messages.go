@@ -17,19 +17,19 @@ import (
 //	authority → holder   Decided Answer InfoRequest Acks
 //
 // A wish is what a holder asks for one request of a client. It has a number of its
-// own, lapses·2⁴⁰ + count, that its member's incarnation never uses again: whoever
-// asks for the same thing again, after an end or after a lapse, has another wish. So
-// no copy of an old message can be about a new wish (V21, V22).
+// own, lapses·2⁴⁰ + count, that its member's incarnation never uses again: a holder
+// that asks for the same thing again, after an end or after a lapse, has another
+// wish. So no copy of an old message can be about a new wish (V21, V22).
 type (
 	// Stamp is what every message begins with: it tells old from new. A message of
 	// another epoch than the receiver's, or of or to another tenure, is void, and
-	// nothing is lost with it: whoever waits for an answer repeats.
+	// nothing is lost with it: a member that waits for an answer repeats.
 	Stamp struct {
 		Epoch protocol.Epoch
 		// Version is the reign's. Beside it a message of a holder's needs no epoch where reigns
 		// outlive epochs.
 		Version Version
-		// Tenure is the holder's, whoever of the two speaks.
+		// Tenure is the holder's, regardless of which of the two speaks.
 		Tenure protocol.Tenure
 		// Acks, from an authority, are wishes: their release has been executed, nothing of
 		// them is left. From a holder they are words (Decided.Word) that it has heard.
@@ -164,8 +164,8 @@ type (
 		Skip   int            // Show: how many of the holders and waiters are known already
 	}
 
-	// Answer answers an Ask. Times in it are relative to when it was sent: nobody
-	// compares two members' clocks.
+	// Answer answers an Ask. Times in it are relative to when it was sent: the clocks of
+	// two members are not compared.
 	Answer struct {
 		Stamp
 		Number    uint64
@@ -318,8 +318,8 @@ func (m Answer) String() string { return fmt.Sprintf("answer %d · %v", m.Number
 // number renders the number of a wish.
 func number(wish uint64) string { return protocol.ShowNumber("w", wish) }
 
-// Vocabulary lists one value of each type that is sent here. Whoever writes such values down,
-// or reads them, needs to know of no others.
+// Vocabulary lists one value of each type that is sent here. A package that writes such
+// values down, or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{
 		Acquire{}, Release{}, Extend{}, EndSession{}, Decided{}, InfoRequest{}, InfoAnswer{}, Acks{}, Vouch{}, Ask{}, Answer{},

@@ -19,9 +19,9 @@ type operation struct {
 	to       addressee     // the authority that may have executed it; zero while none may have
 	due      protocol.Time // when to ask again
 	pause    protocol.Time
-	deadline protocol.Time // when to say that nobody answers
+	deadline protocol.Time // when to say that no authority answers
 	scanned  protocol.Scanned
-	scanning bool // it is a Scan, whatever is asked for next
+	scanning bool // it is a Scan, regardless of what is asked for next
 }
 
 // addressee is an authority to which a Break was sent. It alone can say what became of it.
@@ -151,8 +151,8 @@ func (m *Machine) sendAsk(now protocol.Time, o *operation, out *protocol.Effects
 	o.due = now + o.pause
 }
 
-// unanswered answers a call that nobody in charge answers. A Break may have been
-// executed nevertheless.
+// unanswered answers a call that no authority answers. A Break may have been executed
+// nevertheless.
 func (m *Machine) unanswered(now protocol.Time, o *operation, err error, out *protocol.Effects) {
 	switch o.ask.Kind {
 	case AskBreak:

@@ -98,9 +98,9 @@ func (m *Machine) authorityView(now protocol.Time, out *protocol.Effects) {
 }
 
 // isEmpty reports whether a newcomer is known to hold nothing and to wait for nothing, so
-// that it need not be asked: nobody did when the reign began; or its tenure was in no view
-// when one of this reign was open, so that it has begun since then. In mode any it may have
-// been in another side's view meanwhile, and is asked.
+// that it need not be asked: no member did when the reign began; or its tenure was in no
+// view when one of this reign was open, so that it has begun since then. In mode any it may
+// have been in another side's view meanwhile, and is asked.
 func (m *Machine) isEmpty(p *peer) bool {
 	c := m.authority
 	if m.config.Any && (c.opened || c.served) {
@@ -247,8 +247,8 @@ func malformed(s *lock.Seat) error {
 	return holdfast.CheckText("reason", s.Reason)
 }
 
-// owns reports whether a wish is the peer's, of its present tenure. Nobody speaks for
-// another's clients.
+// owns reports whether a wish is the peer's, of its present tenure. No member speaks
+// for another's clients.
 func (p *peer) owns(e Ended) bool {
 	return e.Session.Member == uint64(p.id) && tenureOf(e.Session, e.Wish) == p.tenure
 }
@@ -294,7 +294,7 @@ func requestOf(now protocol.Time, s *lock.Seat) *lock.Request {
 	return r
 }
 
-// onRelease ends a wish, whatever has become of it.
+// onRelease ends a wish, regardless of what has become of it.
 func (m *Machine) onRelease(now protocol.Time, p *peer, e Released, name string, out *protocol.Effects) {
 	key := wishKey{p.id, e.Wish}
 	p.past.add(e.Wish, nil)

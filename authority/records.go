@@ -14,7 +14,7 @@ const (
 	queued                  // an authority has it in its queue
 	held                    // granted, and its client may believe so
 	kept                    // granted, released by its client, and kept for the next one (keep.go)
-	ending                  // nobody here wants it any more; an authority may still have it
+	ending                  // no client here wants it any more; an authority may still have it
 )
 
 // record is what a holder keeps of one request of its clients, from when it is asked
@@ -26,7 +26,7 @@ type record struct {
 	request  lock.Request  // Arrived: when it was asked for here, from which everything counts
 	sent     bool          // an authority may know of the wish
 	first    protocol.Time // when it was sent for the first time to the present authority
-	position int           // in the queue; -1 while nobody has said
+	position int           // in the queue; -1 while no authority has said
 	client   bool          // it is a client's; not what is kept, nor what was when it was given back
 	reported bool          // the report to the present authority has it as wanted or held
 	freed    bool          // that report has it as released

@@ -31,7 +31,7 @@ func (m *Machine) speaks() bool {
 }
 
 // seeks reports whether an authority is looked for, because something here needs one: the
-// protocol finds somebody, or makes this member it, without a change of the view.
+// protocol finds one, or makes this member it, without a change of the view.
 func (m *Machine) seeks() bool {
 	return m.config.Outlives && m.reign.Authority == 0 && m.admitted()
 }
@@ -111,8 +111,8 @@ func (m *Machine) expect(now protocol.Time) { m.holder.unanswered = min(m.holder
 func (r *record) ended() Ended { return Ended{Session: r.grantee(), Wish: r.wish} }
 
 // endingBefore lists the releases of the same name that are under way: they come first,
-// whatever the network does with the order of messages. It reports false where there are
-// too many of them.
+// regardless of what the network does with the order of messages. It reports false where
+// there are too many of them.
 func (m *Machine) endingBefore(r *record) (after []Released, ok bool) {
 	for other := m.holder.names[r.request.Name].first; other != nil; other = other.links[ofName].next {
 		if other.state != ending {
@@ -180,8 +180,8 @@ func (m *Machine) remind(r *record) {
 	}
 }
 
-// reminds reports whether a reminder is one that a record waits for. Whoever asks and
-// gives up, with wait limits of an hour, must not leave an hour's reminders behind.
+// reminds reports whether a reminder is one that a record waits for. A client that asks
+// and gives up, with wait limits of an hour, must not leave an hour's reminders behind.
 func (h *holder) reminds(reminder protocol.Reminder[wishKey]) bool {
 	r := h.records[reminder.Key.wish]
 	return r != nil && r.at == reminder.At

@@ -13,7 +13,7 @@ type report struct {
 	epoch  protocol.Epoch // under which it was taken
 	wishes []uint64
 	cuts   []int         // where each chunk ends
-	due    protocol.Time // when to send the last chunk again, because nobody has said that it is known
+	due    protocol.Time // when to send the last chunk again, because no authority has said that it is known
 	pause  protocol.Time
 }
 
@@ -28,7 +28,7 @@ type keptRequest struct {
 }
 
 // beginReign forgets what the authority of an earlier reign knew. Where reigns outlive
-// epochs nobody waits to be asked: who needs no reports asks for none.
+// epochs no holder waits to be asked: an authority that needs no reports asks for none.
 func (m *Machine) beginReign(next Reign) {
 	h := &m.holder
 	h.stage, h.report = m.firstStage(next), report{due: protocol.Never}
@@ -116,8 +116,9 @@ func (m *Machine) onInfoRequest(now protocol.Time, from protocol.ID, msg *InfoRe
 		return
 	}
 	if h := &m.holder; msg.Chunk == 0 && h.report.epoch != m.view.Epoch {
-		// A reign that outlives epochs asks again whom it has seen leave: he may have got something
-		// since, from another side of a partition. What it has begun to take it goes on with.
+		// A reign that outlives epochs asks again each member that it has seen leave: that one may
+		// have got something since, from another side of a partition. What it has begun to take it
+		// goes on with.
 		h.report.taken = false
 	}
 	m.answerInfo(now, msg.Chunk, out)
@@ -306,7 +307,7 @@ func (m *Machine) onDecided(now protocol.Time, from protocol.ID, msg *Decided, o
 	}
 }
 
-// refuseWord answers a word about a wish that nobody here has: what was granted or
+// refuseWord answers a word about a wish that no client here has: what was granted or
 // queued is released, so that nothing is stranded.
 func (m *Machine) refuseWord(now protocol.Time, msg *Decided, out *protocol.Effects) {
 	switch {

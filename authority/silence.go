@@ -3,8 +3,8 @@ package authority
 import "github.com/holdfast-locks/holdfast/protocol"
 
 // Two members of a view may not hear each other, or one of them not the other, though the
-// coordinator hears both. Who waits in vain knows it, and a protocol can find somebody who
-// hears everybody.
+// coordinator hears both. A member that waits in vain knows it, and a protocol can find
+// one that hears every member.
 
 // Silent returns since when this member waits for others without having heard anything: as
 // a holder for the authority; as the authority for the reports with which its reign begins,

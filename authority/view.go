@@ -10,8 +10,8 @@ import (
 )
 
 // Follow takes the newest view, and the reign under it. The same reign goes on; under
-// another one, and after a halt, everybody begins anew: what is held and waited for is what
-// the holders say, and nobody's table outlives its reign.
+// another one, and after a halt, every member begins anew: what is held and waited for is
+// what the holders say, and no table outlives its reign.
 func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, out *protocol.Effects) {
 	m.endCarried(now, out)
 	before := m.view
@@ -38,7 +38,7 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 		m.holderLapsed(now, m.lease.Tenure, out)
 	}
 	for r := m.holder.all.first; !same && r != nil; r = r.links[ofAll].next {
-		m.remind(r) // waits end as they do where nobody is in charge
+		m.remind(r) // waits end as they do where no member is in charge
 	}
 	if m.decides() {
 		if m.authority == nil {
@@ -65,10 +65,10 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 	}
 }
 
-// doubts reports whether somebody has left the view while clients wait here, or may have come
+// doubts reports whether a member has left the view while clients wait here, or may have come
 // and gone in a view that this member has not seen. It may have been the one that was to
-// decide: whom this member follows may have been deposed for him, without anybody being told,
-// and who waits asks nothing by himself.
+// decide: the authority that this member follows may have been deposed for it, without any
+// holder being told, and a client that waits asks nothing by itself.
 func (m *Machine) doubts(view *protocol.View) bool {
 	if !m.config.Outlives || m.view == nil || m.deciding || len(m.holder.records) == m.holder.held+m.holder.unused {
 		return false
@@ -127,7 +127,7 @@ func (m *Machine) admitted() bool {
 	return ok && member.Tenure == m.lease.Tenure
 }
 
-// Halt stops granting, and asking: whoever decides next is told by reports what is held
+// Halt stops granting, and asking: the next authority is told by reports what is held
 // and wanted. Holders go on.
 func (m *Machine) Halt(now protocol.Time, out *protocol.Effects) {
 	m.endCarried(now, out)
@@ -184,8 +184,8 @@ func (m *Machine) become(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// cease ends the role: the table is dropped, but for what this member's own
-// clients have in it. That becomes records, to be reported to whoever comes next.
+// cease ends the role: the table is dropped, but for what this member's own clients
+// have in it. That becomes records, to be reported to the next authority.
 func (m *Machine) cease(now protocol.Time) {
 	c := m.authority
 	if c == nil {

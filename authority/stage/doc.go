@@ -14,7 +14,7 @@
 //	members [chunk=N] [operators=N] [parked=N] [placement=10s] [hold_on=1m]
 //	        [capacity=K] [defer] [retain] [any] [named] [published] [founders=N]
 //	        [priority=a:1,b:off] [random=a:7] [address=a:z] [grace=1s] [grace=snaplock] a b c
-//	                  a new cluster, in which nobody has a view
+//	                  a new cluster, in which no member has a view
 //	view epoch=4 [of=a,b,c] [to=a,b] [from=3s] [count=N] [again] [proposed] [open] [opens=9s] [merged]
 //	     [since=c@2] [dropped=c@5s] [coordinator=b]   raised at those in to=
 //	halt b 5          b has promised epoch 5          lapse c       c's lease has ended
@@ -78,7 +78,7 @@
 //	pass store>a                          those go that wait, and the link stays slow
 //	refuse a>store    deny a>store        nothing is done, for now or ever, and a is told so
 //	cut a>store:Swap 2                    so for requests of one kind only; so for the next two only
-//	foreign X z -3s                       somebody else claims X at a time; erase deletes that
-//	settings [wait=200ms …]               somebody else writes these settings; without any, there are none
+//	foreign X z -3s                       another process claims X at a time; erase deletes that
+//	settings [wait=200ms …]               another process writes these settings; without any, there are none
 //	rows                                  what is in the store
 package stage

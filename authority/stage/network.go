@@ -140,7 +140,7 @@ func (s *Stage) flow(args []string) {
 	s.slow, s.transit = stay, append(s.transit, going...)
 }
 
-// advance moves the clock, stopping wherever a machine wants to be woken.
+// advance moves the clock, stopping at each time at which a machine wants to be woken.
 func (s *Stage) advance(to protocol.Time) {
 	s.t.Helper()
 	for turns := 0; ; turns++ {

@@ -16,11 +16,11 @@ type Reader interface {
 	Key(key string) string
 	Column(column string) string
 	Entry(e storage.Entry) string
-	// Foreign returns what somebody who is no member of the conversation writes to lock a name, at
-	// a time in microseconds.
+	// Foreign returns what a process that is no member of the conversation writes to lock a name,
+	// at a time in microseconds.
 	Foreign(name, who string, at int64) (key string, e storage.Entry)
-	// Settings returns where the settings of all who share the store stand, and what somebody who is
-	// no member of the conversation writes there.
+	// Settings returns where the settings of all who share the store stand, and what a process that
+	// is no member of the conversation writes there.
 	Settings(text string) (key string, e storage.Entry)
 }
 
@@ -229,8 +229,8 @@ func (s *Stage) tellChanged(key string) {
 	}
 }
 
-// settings lets somebody who is no member of the conversation say how locks are taken, in the place
-// of what is there.
+// settings lets a process that is no member of the conversation say how locks are taken, in the
+// place of what is there.
 func (s *Stage) settings(text string) {
 	key, e := s.store.reader.Settings(text)
 	if text == "" {
@@ -294,7 +294,7 @@ func (s *store) swap(r *storage.Swap) storage.Swapped {
 	return storage.Swapped{ID: r.ID, Done: true}
 }
 
-// foreign lets somebody who is no member of the conversation write NAME WHO TIME, or delete it.
+// foreign lets a process that is no member of the conversation write NAME WHO TIME, or delete it.
 func (s *Stage) foreign(args []string, deletes bool) {
 	s.t.Helper()
 	at := Epoch + Duration(s.t, args[2]).Microseconds()
