@@ -64,7 +64,7 @@ func (c *Clients[R]) acquire(now protocol.Time, q *lock.Request, out *protocol.E
 		return
 	}
 	if q.WaitEnd <= now && c.protocol.Ready() {
-		// It waits for nobody who holds, but for what peers say: nobody knows it before.
+		// It waits for no holder, but for what peers say: that is not known before.
 		asks := *q
 		asks.Try, asks.WaitEnd = true, now+c.patienceOfTry()
 		q = &asks
@@ -98,7 +98,7 @@ func (c *Clients[R]) enroll(now protocol.Time, q *lock.Request, out *protocol.Ef
 // refusal says why a request is not taken at all, or nil.
 func (c *Clients[R]) refusal(q *lock.Request) error {
 	if _, known := c.requests[keyOf(q)]; known {
-		return nil // told again, whatever has changed since
+		return nil // told again, regardless of what has changed since
 	}
 	switch {
 	case q.Name == lock.Whole:
@@ -174,7 +174,7 @@ func (c *Clients[R]) extend(now protocol.Time, r *protocol.Extend, out *protocol
 }
 
 // closeSpace tells all clients to stop (protocol.CloseSpace), and nothing new is taken. As a
-// peer the member goes on answering, for without its answers nobody could enter.
+// peer the member goes on answering, for without its answers no member could enter.
 func (c *Clients[R]) closeSpace(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
 	if !c.instance.Close(call, c.config.Operators, out) {
 		return
@@ -185,7 +185,7 @@ func (c *Clients[R]) closeSpace(now protocol.Time, call protocol.CallID, out *pr
 	c.tell(now, out)
 }
 
-// tellClosed tells whoever has closed the space that nothing of this member's is left.
+// tellClosed tells the callers that have closed the space that nothing of this member's is left.
 func (c *Clients[R]) tellClosed(out *protocol.Effects) {
 	if c.instance.Awaited() && c.table.Holds()+c.table.Waiters() == 0 && c.protocol.Settled() {
 		c.instance.Conclude(out)

@@ -47,9 +47,9 @@ type Protocol[R Own] interface {
 	// Explain says why a request was not granted before its wait limit: err, or an error that
 	// tells more than the table knows. It is asked only where the table knows of no holder.
 	Explain(now protocol.Time, r R, err error) error
-	// Knows reports whether it is known of a request that waits that it has to, and behind whom
-	// here: then its client is told its place. Else that is told when it is known
-	// ([Clients.LetWait]).
+	// Knows reports whether it is known of a request that waits that it has to, and
+	// behind which others here: then its client is told its place. Else that is told
+	// when it is known ([Clients.LetWait]).
 	Knows(R) bool
 	// Awaits reports whether a request waits for what a peer says, for people.
 	Awaits(r R, peer protocol.ID) bool
@@ -67,7 +67,7 @@ type Protocol[R Own] interface {
 	Condition(protocol.Time, Counts) *protocol.Condition
 }
 
-// Clients are those of one member, with the table of what they hold and want and nobody else.
+// Clients are those of one member, with the table of what they hold and want, and of no others.
 // Its methods are called within the steps of one machine, which ends each step by Conclude.
 type Clients[R Own] struct {
 	config   Config
@@ -228,7 +228,7 @@ func (c *Clients[R]) Describe(counts Counts) (d *protocol.Condition, stands bool
 	return d, false
 }
 
-// drop ends a request, whatever it was.
+// drop ends a request, in any state.
 func (c *Clients[R]) drop(own R) {
 	r := own.Requested()
 	r.Dropped = true

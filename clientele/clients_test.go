@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestTheProtocolDecides: what is asked for is queued, at a place that nobody knows, until the
+// TestTheProtocolDecides: what is asked for is queued, at a place that is not known, until the
 // protocol grants or refuses it; and each request ends once.
 func TestTheProtocolDecides(t *testing.T) {
 	m := newMember(t, 2)
@@ -82,7 +82,7 @@ func TestReleasesAreToldWhenOthersKnow(t *testing.T) {
 	}
 }
 
-// TestPlacesAreToldWhenTheyAreKnown: once, and to nobody who does not wait.
+// TestPlacesAreToldWhenTheyAreKnown: once, and to no client that does not wait.
 func TestPlacesAreToldWhenTheyAreKnown(t *testing.T) {
 	m := newMember(t, 2)
 	m.ask(1, nil)
@@ -125,8 +125,8 @@ func TestOwnersHaveOneGrant(t *testing.T) {
 	m.has("1", "2")
 }
 
-// TestWhoDoesNotWaitWaitsForAnswers: for two patiences where peers can be asked, and the
-// protocol says why they were not enough; not at all where nobody can be asked.
+// TestWhoDoesNotWaitWaitsForAnswers: for two patiences where peers can be asked, and the protocol
+// says why they were not enough; not at all where no peer can be asked.
 func TestWhoDoesNotWaitWaitsForAnswers(t *testing.T) {
 	m := newMember(t, 2)
 	now := func(q *lock.Request) { q.WaitEnd = m.now }
@@ -209,8 +209,8 @@ func TestCallsOfSessions(t *testing.T) {
 	}
 }
 
-// TestClosedHere: clients are told to stop, nothing new is taken, and whoever has closed the space
-// is told when nothing is left. So many may wait for that, and one more is told so.
+// TestClosedHere: clients are told to stop, nothing new is taken, and a caller that has closed the
+// space is told when nothing is left. So many may wait for that, and one more is told so.
 func TestClosedHere(t *testing.T) {
 	m := newMember(t, 2)
 	m.ask(1, nil)

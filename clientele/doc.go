@@ -1,4 +1,4 @@
-// Package clientele is what protocols share in which nobody keeps a table for all: each member
+// Package clientele is what protocols share in which no member keeps a table for all: each member
 // has a [lock.Table] of its own clients' requests, and the members grant together.
 //
 // In protocol permission a member enters when all others have answered. How members agree is the
@@ -31,8 +31,8 @@
 // The table grants nothing by itself (lock.Config.Permitted). It knows all else that a table
 // knows: owners and what enters their grants, limits of waits and of holds, sessions, bounds, and
 // what has ended. So the protocol keeps of a request only what it needs to agree, in a type of its
-// own that embeds [Request], and does what [Protocol] lists. When one ends, for whatever reason,
-// Ended is called, once; from then on it is Dropped, and whoever has kept it passes it over.
+// own that embeds [Request], and does what [Protocol] lists. When one ends, for any reason, Ended
+// is called, once; from then on it is Dropped, and code that has kept it passes it over.
 //
 // A release is answered when everybody can have what it has freed. Where others have still to
 // hear of it the protocol withholds the answer ([Protocol].Withhold, [Clients.TellReleased]).
@@ -43,15 +43,14 @@
 //
 // What the table decides is told in its order. The first decision about what is asked in a step
 // answers the call; that a request is queued is told only where nothing better comes within the
-// step. Then its place is −1 while nobody knows whether it has to wait at all: mostly the answers
-// of peers are under way, and it is granted when they come. Its client is told its place later,
-// once, when that is known ([Clients.LetWait], [Protocol].Knows). The place counts this member's
-// own queue, because nobody sees all who wait.
+// step. Then its place is −1 while it is not known whether it has to wait at all: mostly the
+// answers of peers are under way, and it is granted when they come. Its client is told its place
+// later, once, when that is known ([Clients.LetWait], [Protocol].Knows). The place counts this
+// member's own queue, because no member sees all that wait.
 //
-// A request that does not want to wait cannot be decided at once either. Where peers can be
-// asked it waits for what they say, for some patiences; who is before it refuses it. Where nobody
-// can be asked, the table refuses it because of that, or lets it wait for that as long as
-// it may.
+// A request that does not want to wait cannot be decided at once either. Where peers can be asked it
+// waits for what they say, for some patiences; a request that is before it refuses it. Where no peer
+// can be asked, the table refuses it because of that, or lets it wait for that as long as it may.
 //
 // # Views
 //
@@ -64,18 +63,18 @@
 //
 // # Operators
 //
-// What people ask is known by nobody alone. So a call is asked of all members of the view ([Ask]),
+// No member alone knows what people ask. So a call is asked of all members of the view ([Ask]),
 // each answers for its own clients ([Answer]), and when all have answered their parts are put
-// together. They were not said at one moment: of holders that exclude each other those are
-// shown that were said later. An Ask is repeated until it is answered, and asked anew under
-// another view; a Break that is done twice is done once. After 20 patiences, or 4 for how the
-// space is, the caller is told who does not answer, or that somebody does not.
+// together. They were not said at one moment: of holders that exclude each other those are shown
+// that were said later. An Ask is repeated until it is answered, and asked anew under another
+// view; a Break that is done twice is done once. After 20 patiences, or 4 for how the space is,
+// the caller is told which members do not answer, or that some member does not.
 //
 // A listing has the names of one member after the other; a name that several have is listed with
 // the first, with what all know of it. Answers are cut into parts of 256 holders and waiters.
 //
 // The space can be closed at one member, and opened again: its clients are told to stop, and
-// nothing new is taken. As a peer it goes on answering, for without that nobody could enter.
+// nothing new is taken. As a peer it goes on answering, for without that no member could enter.
 //
 // # Bounds
 //
@@ -85,8 +84,8 @@
 //
 // # What it does not do
 //
-// There is nobody who could hold a whole space, so a suspension is ErrUnsupported. Who has left
-// and may still hold something is the protocol's to count.
+// There is no member that could hold a whole space, so a suspension is ErrUnsupported. The
+// protocol counts the members that have left and may still hold something.
 //
 // # Files
 //

@@ -52,7 +52,7 @@ func (s *Survey[R]) scan(now protocol.Time, a *Answer, ask *Ask) {
 	}
 }
 
-// markWaits says for whom the requests wait.
+// markWaits says which peers the requests wait for.
 func (c *Clients[R]) markWaits(l *lock.Lock) {
 	for i := range l.Waiters {
 		w := &l.Waiters[i]
@@ -93,7 +93,7 @@ func (o *operation) scanned(s *protocol.Scan) *protocol.Scanned {
 }
 
 // merge makes of what members know of a name what people see of it. They have not said it at
-// one moment: what does not fit beside what somebody has said later has ended meanwhile.
+// one moment: what does not fit beside what a member has said later has ended meanwhile.
 func merge(text string, parts []lock.Lock) lock.Lock {
 	shown := lock.Lock{Name: text}
 	for i := len(parts) - 1; i >= 0; i-- {

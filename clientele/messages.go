@@ -15,8 +15,8 @@ import (
 type (
 	// Tag is what every message between peers begins with, those of the protocol too. One of
 	// another view than the receiver's, or of a tenure that its view does not have, is void; one
-	// of the view that is about to come waits for it. Nothing is lost with a void one: whoever
-	// waits for an answer asks again.
+	// of the view that is about to come waits for it. Nothing is lost with a void one: a member
+	// that waits for an answer asks again.
 	Tag struct {
 		View   uint64
 		Epoch  protocol.Epoch
@@ -99,6 +99,6 @@ func (m Ask) String() string {
 
 func (m Answer) String() string { return fmt.Sprintf("answer %d · %v", m.Number, m.Tag) }
 
-// Vocabulary lists one value of each type that is sent here. Whoever writes such values down,
-// or reads them, needs to know of no others.
+// Vocabulary lists one value of each type that is sent here. A package that writes such
+// values down, or reads them, needs to know of no others.
 func Vocabulary() []any { return []any{Ask{}, Answer{}} }

@@ -32,7 +32,7 @@ type Request struct {
 	Waits   bool          // it is known to have to wait: [Clients.LetWait]
 	told    bool          // so has been its client
 	Lost    holdfast.Loss // why it has ended, if it was held and lost
-	Dropped bool          // it has ended: whoever still has it lets go of it
+	Dropped bool          // it has ended: code that still has it lets go of it
 	release Key           // of what is withheld: a client may release by another of its owner's requests
 }
 

@@ -14,8 +14,8 @@ type Standing struct {
 	View *protocol.View
 	// Place is the member's own in it; zero where it has none under its tenure.
 	Place Place
-	// Halted says that the member has promised itself to a candidate: nobody enters under the
-	// view any more. The next view ends that.
+	// Halted says that the member has promised itself to a candidate: no client enters under
+	// the view any more. The next view ends that.
 	Halted bool
 
 	// Lost are members that were left out, while what they were promised is waited for.
@@ -93,7 +93,7 @@ func (s *Standing) Others() iter.Seq[*protocol.Member] {
 	}
 }
 
-// Alone reports whether the view has nobody else.
+// Alone reports whether the view has no other member.
 func (s *Standing) Alone() bool {
 	for range s.Others() {
 		return false

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// What people ask is known by nobody alone: each member knows of its own clients. So an
+// No member alone knows what people ask: each member knows of its own clients. So an
 // operator's call is asked of all, and answered when all have answered.
 
 // Survey is what operators ask of all members through this one. Its methods are called within
@@ -120,7 +120,7 @@ func newOperation(call protocol.CallID, fact any) *operation {
 	return o
 }
 
-// askAll asks whoever is to answer, and answers for this member.
+// askAll asks the members that are to answer, and answers for this one.
 func (s *Survey[R]) askAll(now protocol.Time, o *operation, out *protocol.Effects) {
 	s.number++
 	o.ask.Number, o.missing, o.pause = s.number, nil, 0
@@ -203,7 +203,8 @@ func (s *Survey[R]) answer(now protocol.Time, ask *Ask, out *protocol.Effects) A
 	case AskScan:
 		s.scan(now, &a, ask)
 	case AskBreak:
-		// Nobody may hold it here: then there is nothing to break, which is no error of this member's.
+		// It may be that no client holds it here: then there is nothing to break, which is no error of
+		// this member's.
 		grants, err := s.clients.table.Break(now, ask.Name, ask.Token, &s.clients.scratch)
 		if err == nil {
 			a.Grants = grants

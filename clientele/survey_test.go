@@ -31,8 +31,8 @@ func other(token holdfast.Token) lock.Lock {
 	return lock.Lock{Name: "n", Holders: []lock.Grant{grant}, Token: token}
 }
 
-// TestShowAsksAll: what each says of its own clients is put together; and whom the requests that
-// wait here wait for is what the protocol says.
+// TestShowAsksAll: what each says of its own clients is put together; and the protocol says which
+// peers the requests that wait here wait for.
 func TestShowAsksAll(t *testing.T) {
 	m := newMember(t, 3)
 	m.ask(1, nil)
@@ -105,8 +105,8 @@ func TestMalformedAsks(t *testing.T) {
 	}
 }
 
-// TestAnswersAreChecked: whatever peers answer an operator, the operator is answered by what was
-// asked for, once, and copies and parts that nobody has asked for are passed over.
+// TestAnswersAreChecked: regardless of what peers answer an operator, the operator is answered by
+// what was asked for, once, and copies and parts that were not asked for are passed over.
 func TestAnswersAreChecked(t *testing.T) {
 	m := newMember(t, 3)
 	m.ask(1, func(q *lock.Request) { q.Mode, q.Units, q.Capacity = holdfast.ModeSlots, 2, 3 })
@@ -216,8 +216,8 @@ func namesOf(page *protocol.Scanned) string {
 	return strings.Join(names, " ")
 }
 
-// TestPagesEnd: a page has no more names than were asked for, whatever members tell, and a member that tells
-// of what was not asked for, or to go on where it began, changes nothing.
+// TestPagesEnd: a page has no more names than were asked for, regardless of what members tell, and a member
+// that tells of what was not asked for, or to go on where it began, changes nothing.
 func TestPagesEnd(t *testing.T) {
 	m := newMember(t, 2)
 	about := askOf(t, m.call(&protocol.Scan{Limit: 2, After: "c", Prefix: "x"}), 2)

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// unknownPosition is the position in a queue that nobody knows: nobody sees all who wait.
+// unknownPosition is the position in a queue that is not known: no member sees all that wait.
 const unknownPosition = -1
 
 // answering is the call that is being answered within this step.
@@ -113,7 +113,7 @@ func (c *Clients[R]) decide(d *lock.Decision, out *protocol.Effects) {
 
 // place says at which place of this member's queue a request stands, when it is known that it
 // has to wait: behind others here, or because a peer lets it wait. Where there are others, their
-// clients may stand before it too, and nobody counts those.
+// clients may stand before it too, and no member counts those.
 func (c *Clients[R]) place(d *lock.Decision) {
 	if r, known := c.requests[keyOfDecision(d)]; !known || !c.standing.Admitted() || !c.protocol.Knows(r) {
 		d.Position = unknownPosition
@@ -132,7 +132,7 @@ func (c *Clients[R]) LetWait(r R) {
 // by the end of the step, and was not before.
 func (c *Clients[R]) Review(r R) { c.news = append(c.news, r) }
 
-// tellWaits tells those that they have to wait of whom that was not known when they came.
+// tellWaits tells those requests that they have to wait of which that was not known when they came.
 func (c *Clients[R]) tellWaits(out *protocol.Effects) {
 	for _, own := range c.news {
 		r := own.Requested()
@@ -152,8 +152,8 @@ func (c *Clients[R]) tellWaits(out *protocol.Effects) {
 	c.news = c.news[:0]
 }
 
-// Conclude ends a step: it answers what was asked in it and has not been decided, and tells who
-// has to wait of whom that was not known before.
+// Conclude ends a step: it answers what was asked in it and has not been decided, and tells
+// those that they have to wait of which that was not known before.
 func (c *Clients[R]) Conclude(out *protocol.Effects) {
 	if queued := c.answering.queued; queued != nil {
 		c.place(queued)
