@@ -95,10 +95,10 @@ type Succession struct {
 	// of who was named and is leaving.
 	Needs      []Electorate
 	Attendance bool
-	// Missing says that somebody of the predecessor has not promised, or has no place
-	// any more: it may hold what nobody can tell.
+	// Missing says that a member of the predecessor has not promised, or has no place
+	// any more: it may hold what no member can tell.
 	Missing bool
-	// Merged says that somebody in the view comes from another side of a partition: what
+	// Merged says that a member in the view comes from another side of a partition: what
 	// it holds was granted under another authority. Only in partition mode any.
 	Merged bool
 	Votes  []Vote
@@ -157,10 +157,10 @@ func (b *Ballot) Count(self protocol.ID, r Rules) *Succession {
 	return s
 }
 
-// parting has an electorate for each of those named for a forced view who vote on what
+// parting has an electorate for each of those named for a forced view that vote on what
 // follows the predecessor and have no place, because they are leaving: each of them must
-// accept the view. Otherwise its cell would have the predecessor, and whoever leaves may be
-// back: with the seniority that makes half of two a quorum it would lead beside the view.
+// accept the view. Otherwise its cell would have the predecessor, and the one that leaves may
+// be back: with the seniority that makes half of two a quorum it would lead beside the view.
 func (b *Ballot) parting(s *Succession) (needs []Electorate) {
 	if s.Predecessor == nil {
 		return nil
@@ -174,7 +174,7 @@ func (b *Ballot) parting(s *Succession) (needs []Electorate) {
 	return needs
 }
 
-// joins reports whether somebody in the view has accepted another epoch's view than
+// joins reports whether a member in the view has accepted another epoch's view than
 // the predecessor's.
 func (s *Succession) joins() bool {
 	return s.Predecessor != nil && slices.ContainsFunc(s.Votes, func(v Vote) bool {
@@ -182,11 +182,11 @@ func (s *Succession) joins() bool {
 	})
 }
 
-// next is the view of those who promised: the predecessor's in their old order, each
-// under the tenure with which it promised. Whoever the predecessor has dropped gets
-// no place, because its names may be about to be freed (V24); but when every founder
-// attends nobody else can free anything, and all of them do. In mode any nobody is
-// left out who promises: it follows nobody else any more.
+// next is the view of those that promised: the predecessor's in their old order,
+// each under the tenure with which it promised. A member that the predecessor has
+// dropped gets no place, because its names may be about to be freed (V24); but when
+// every founder attends, no other member can free anything, and all of them do. In
+// mode any no member is left out that promises: it follows no other one any more.
 func (b *Ballot) next(predecessor *View, r Rules) *View {
 	next := b.successor(predecessor, r)
 	next.Date(predecessor)

@@ -9,34 +9,34 @@
 // Every node has an id, which is its priority, and is in one of four states: DOWN,
 // ELECTION (halted by a candidate), REORGANIZATION (the coordinator is known, the
 // state of the application is not) or NORMAL. It keeps CANDIDATE, COORDINATOR, ACTIVE
-// (who takes part) and ANSWERS (who has answered in this phase). Whoever finds that
-// the coordinator does not answer
+// (the nodes that take part) and ANSWERS (those that have answered in this phase). A
+// node that finds that the coordinator does not answer
 //
 //  1. asks all higher nodes for their status (STATUS_POLL): if one is up, that one
 //     shall do it;
 //  2. halts all lower ones (ELECTION): those who answer are ACTIVE;
 //  3. makes itself known to them (COORDINATOR);
-//  4. gives them the state (NEW_STATE); whoever has answered everything is NORMAL.
-//     Answers that differ from ACTIVE start the election again.
+//  4. gives them the state (NEW_STATE); a node that has answered everything is
+//     NORMAL. Answers that differ from ACTIVE start the election again.
 //
 // # What is missing there, and how it is repaired
 //
 //   - A silent node is taken for a dead one. With a pause or a partition there are two
-//     coordinators, and the lower one never learns of the other. Here an election has
-//     an epoch, (counter, candidate), above every one that anybody has promised; whoever
-//     promises follows no lower one ([Promise], [Refuse]); and a quorum must promise. Two
-//     quorums have a member in common, so of two candidates one fails, or knows the
-//     other's view ([Electorate], [Ballot]).
+//     coordinators, and the lower one never learns of the other. Here an election has an
+//     epoch, (counter, candidate), above every one that any member has promised; a member
+//     that promises follows no lower one ([Promise], [Refuse]); and a quorum must
+//     promise. Two quorums have a member in common, so of two candidates one fails, or
+//     knows the other's view ([Electorate], [Ballot]).
 //   - A node that restarts has forgotten what it promised. Here promises and accepted
-//     views are synced before they are said. Who has lost them has another id, and
-//     does not vote in a view in which it may have been; unless every founder attends,
-//     because then nobody else can have power ([Rules.Attendance]).
-//   - A majority of whom? Views change: a [View] records the [Electorate] of every view
-//     back to the last one that is known to be installed (its base), and a successor
-//     needs a quorum of each. A candidate that knew only one step back could found
-//     its view beside one that is installed (V27).
-//   - Nobody polls the coordinator, so its death goes unnoticed: here members expect its
-//     polls, and are suspicious after three.
+//     views are synced before they are said. A member that has lost them has another
+//     id, and does not vote in a view in which it may have been; unless every founder
+//     attends, because then no other member can have power ([Rules.Attendance]).
+//   - A majority of which nodes? Views change: a [View] records the [Electorate] of
+//     every view back to the last one that is known to be installed (its base), and a
+//     successor needs a quorum of each. A candidate that knew only one step back could
+//     found its view beside one that is installed (V27).
+//   - No node polls the coordinator, so its death goes unnoticed: here members expect
+//     its polls, and are suspicious after three.
 //   - A node that is cut off elects itself for ever, with ever higher epochs. Here no
 //     one goes on to phase 2 unless a quorum of the newest view has itself lost its
 //     coordinator ([Survey.Judge]). A healthy coordinator is not bullied.

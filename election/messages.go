@@ -23,7 +23,7 @@ type (
 		Priority    int // of Self, for the seniority at a bootstrap
 		Status      Status
 		Candidate   protocol.ID // whose election it has accepted, while Status is Halted
-		Coordinator protocol.ID // whom it follows; 0 where there is none
+		Coordinator protocol.ID // the member that it follows; 0 where there is none
 		Address     string      // of Coordinator
 		// Well says that the sender's coordinator is well as far as it knows: it would
 		// refuse to promise itself to anybody else.
@@ -35,7 +35,7 @@ type (
 		Promised protocol.Epoch
 		Founders []string // the addresses that the sender was configured with, sorted
 		Terms    []string // what it was configured with that all members must agree on
-		// Leaving says that the sender leads nobody: it leaves, or its cell cannot be written.
+		// Leaving says that the sender leads no view: it leaves, or its cell cannot be written.
 		Leaving bool
 		// Wait is how long a coordinator gives no places, because it waits until what was promised before it has run out; 0
 		// where it does not wait, and from any other member. It decides nothing: it is for people.
@@ -52,8 +52,8 @@ type (
 		Merge bool
 	}
 
-	// Promise answers an Election: the sender follows nobody of a lower epoch any more.
-	// It has been synced before it was sent.
+	// Promise answers an Election: the sender follows no member of a lower epoch any
+	// more. It has been synced before it was sent.
 	Promise struct {
 		Epoch    protocol.Epoch
 		At       protocol.Time // on the sender's clock; NewView echoes it
@@ -62,8 +62,8 @@ type (
 		Accepted *View    // newest accepted, with its base; nil where none is known
 		Pledges  *Pledges // all that it knows of
 		// Owes is how long, on the sender's clock, what earlier lives of it have promised
-		// may still be believed; whoever waits for that waits (1+δ) times as long. Zero
-		// where they ended in good order.
+		// may still be believed; a member that waits for that waits (1+δ) times as long.
+		// Zero where they ended in good order.
 		Owes    time.Duration
 		Leaving bool // it wants no place in the next view
 		Empty   bool // with Leaving: it holds nothing and has promised nothing to any client
@@ -119,8 +119,8 @@ func (m Refuse) String() string {
 	return fmt.Sprintf("refuse @%d promised @%d well=%v %v", m.Epoch.Counter, m.Promised.Counter, m.Well, m.View)
 }
 
-// Vocabulary lists one value of each type that is sent in an election. Whoever writes such values down,
-// or reads them, needs to know of no others.
+// Vocabulary lists one value of each type that is sent in an election. A package that writes such
+// values down, or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{StatusPoll{}, StatusAnswer{}, Election{}, Promise{}, Refuse{}}
 }

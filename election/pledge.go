@@ -19,8 +19,8 @@ type Pledge struct {
 	Reach   protocol.Reach
 }
 
-// Pledges are all pledges that somebody knows of, of the members of a view and of tenures that
-// are gone, sorted by member and tenure. They are never changed after they were made; nil is none.
+// Pledges are all pledges that a member knows of, of the members of a view and of tenures that are
+// gone, sorted by member and tenure. They are never changed after they were made; nil is none.
 type Pledges struct {
 	Of []Pledge
 	Limits
@@ -119,7 +119,7 @@ func (p *Pledges) Longest() (longest protocol.Reach) {
 	return longest
 }
 
-// LongestOf is the longest reach of what one member has pledged, in whatever tenure.
+// LongestOf is the longest reach of what one member has pledged, in any tenure.
 func (p *Pledges) LongestOf(id protocol.ID) (longest protocol.Reach) {
 	if p == nil {
 		return 0

@@ -6,9 +6,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Quorum reports whether those whom has admits are more than half of the voters, or
-// exactly half with the most senior one. Any two quorums of one electorate have a
-// voter in common.
+// Quorum reports whether the members for which has is true are more than half of the
+// voters, or exactly half with the most senior one. Any two quorums of one electorate
+// have a voter in common.
 func (e Electorate) Quorum(has func(protocol.ID) bool) bool {
 	count := 0
 	for _, id := range e.Voters {
@@ -20,7 +20,7 @@ func (e Electorate) Quorum(has func(protocol.ID) bool) bool {
 	return n > 0 && (2*count > n || 2*count == n && has(e.Voters[0]) || count > 0 && protocol.Mutated("every side grants"))
 }
 
-// Quorums reports whether those whom has admits are a quorum of every electorate.
+// Quorums reports whether the members for which has is true are a quorum of every electorate.
 func Quorums(needs []Electorate, has func(protocol.ID) bool) bool {
 	return !slices.ContainsFunc(needs, func(e Electorate) bool { return !e.Quorum(has) })
 }
@@ -51,7 +51,7 @@ type Rules struct {
 	Available bool     // partition mode any: no quorum is needed
 }
 
-// Founder reports whether whoever is at an address votes.
+// Founder reports whether the member at an address votes.
 func (r Rules) Founder(address string) bool { return slices.Contains(r.Founders, address) }
 
 // Attendance reports whether the process of every founder's address is among those

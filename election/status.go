@@ -7,7 +7,7 @@ type Status uint8
 
 // The states of a member.
 const (
-	Down           Status = iota // just started, or in nobody's view
+	Down           Status = iota // just started, or in no member's view
 	Halted                       // ELECTION: halted by a candidate, or one itself
 	Reorganization               // the coordinator is known, its view is not installed
 	Normal
@@ -23,7 +23,7 @@ func (s Status) String() string {
 	return "unknown"
 }
 
-// Variables are the course notes' own, for whoever shows them.
+// Variables are the course notes' own, for callers that show them.
 type Variables struct {
 	Status      Status
 	Candidate   protocol.ID   // whose election was accepted last

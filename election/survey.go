@@ -48,7 +48,7 @@ func (s *Survey) Silent() []string {
 	return silent
 }
 
-// heard reports whether whoever is at an address has answered.
+// heard reports whether the member at an address has answered.
 func (s *Survey) heard(address string) bool {
 	for i := range s.Answers {
 		if s.Answers[i].Self.Address == address {
@@ -93,17 +93,17 @@ type Decision uint8
 // The decisions after phase 1.
 const (
 	Stay  Decision = iota // too few have lost their coordinator, or others must elect
-	Yield                 // somebody more senior is up and has lost it too
+	Yield                 // a more senior member is up and has lost it too
 	Elect                 // go on to phase 2
 )
 
 // Verdict is what phase 1 has shown.
 type Verdict struct {
 	Decision   Decision
-	Newest     *View // of all answers; nil where nobody knows any
+	Newest     *View // of all answers; nil where no member knows any
 	Attendance bool  // with Elect: of every founder instead of a quorum
 	Seniors    int   // how many more senior ones have lost their coordinator as well
-	// Well is an answer of somebody whose coordinator is well; nil where there is none.
+	// Well is an answer of a member whose coordinator is well; nil where there is none.
 	Well *StatusAnswer
 }
 
@@ -129,8 +129,8 @@ func (s *Survey) Judge(r Rules) Verdict {
 	if r.Available && v.Well != nil {
 		return v // a side that is led need only be joined
 	}
-	// In mode any whoever has no place may lead a side too: those who have are more
-	// senior, and are waited for as long as they are up.
+	// In mode any a member that has no place may lead a side too: those that have
+	// one are more senior, and are waited for as long as they are up.
 	may := r.Available || v.Newest.Rank(s.Own.Self.ID) >= 0
 	switch {
 	case quorum && !may, !quorum && !attendance:
@@ -182,9 +182,9 @@ func (m StatusAnswer) seat() Seat { return Seat{m.Self.ID, m.Self.Name, m.Priori
 
 func (m Promise) seat() Seat { return Seat{m.Self.ID, m.Self.Name, m.Priority} }
 
-// Senior reports whether a comes before b: by their places in the newest view, whoever
-// has none after all who have; without places the smallest (priority, name). With
-// Preempt the highest id comes first, as published.
+// Senior reports whether a comes before b: by their places in the newest view, one
+// that has none after all that have; without places the smallest (priority, name).
+// With Preempt the highest id comes first, as published.
 func (r Rules) Senior(newest *View, a, b Seat) bool {
 	if r.Preempt {
 		return a.ID > b.ID

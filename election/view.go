@@ -20,7 +20,7 @@ type Member struct {
 // View is a view as members record it. It is never changed after it was made: what
 // is learned of it makes another value.
 type View struct {
-	Cluster uint64 // drawn by whoever bootstrapped it
+	Cluster uint64 // drawn by the member that bootstrapped it
 	Number  uint64
 	Epoch   protocol.Epoch // its candidate coordinates the view
 	Members []Member       // in order of seniority
@@ -28,11 +28,11 @@ type View struct {
 	// no part in the view. It is empty where it was never recorded.
 	Terms []string
 	// Base has the voters of every view back to the last one known to be installed,
-	// newest first. A quorum of each must agree with whatever replaces this view. It
-	// is empty when the view is known to be installed itself.
+	// newest first. A quorum of each must agree with any view that replaces this
+	// one. It is empty when the view is known to be installed itself.
 	Base []Electorate
-	// Installed says that the view is known to be installed; Open, that nobody outside
-	// of it is known to be able to hold anything (membership.md §4).
+	// Installed says that the view is known to be installed; Open, that no member
+	// outside of it is known to be able to hold anything (membership.md §4).
 	Installed bool
 	Open      bool
 	// Order is why the epoch has no quorum behind it: an operator has forced it. It is
@@ -70,7 +70,7 @@ func (v *View) Newer(o *View) bool {
 	return compare(v.Epoch, v.Number, o.Epoch, o.Number) > 0
 }
 
-// Same reports whether v and o are one view, whatever is known of it here and there.
+// Same reports whether v and o are one view, regardless of what is known of it here and there.
 func (v *View) Same(o *View) bool {
 	return v != nil && o != nil && v.Epoch == o.Epoch && v.Number == o.Number
 }
@@ -129,8 +129,8 @@ func (v *View) Date(predecessor *View) {
 	}
 }
 
-// Needs returns whose quorums whatever follows the view needs: those of the view and
-// of every view in its base.
+// Needs returns the electorates of which any view that follows this one needs
+// quorums: those of the view and of every view in its base.
 func (v *View) Needs() []Electorate {
 	needs := []Electorate{v.Electorate()}
 	if v.Installed || protocol.Mutated("chain of uninstalled views") {
@@ -153,8 +153,8 @@ func (v *View) BaseOfNext() []Electorate {
 	return base
 }
 
-// Know returns v with what is known of another view: whatever is older than one that
-// is installed needs nobody's agreement any more.
+// Know returns v with what is known of another view: a view that is older than one
+// that is installed needs no agreement any more.
 func (v *View) Know(installed *View) *View {
 	if v == nil || installed == nil || !installed.Installed {
 		return v
