@@ -46,9 +46,9 @@
 // be free is waited for, for all names.
 //
 // A holder that has heard that its whole report is known raises Confirmed; with nothing
-// held, at once. What is not confirmed ends at Lease.Carried, told as lost: authority
-// changed. A lapse ends all holds as lost: member lost; what waits is asked for again
-// under the next tenure, and package session ends the clients' sessions.
+// held, at once. A hold that is not confirmed ends at Lease.Carried, told as lost:
+// authority changed. A lapse ends all holds as lost: member lost; a waiting request is
+// asked for again under the next tenure, and package session ends the clients' sessions.
 //
 // Holds that exclude each other are all taken into the table, and some of them revoked: the
 // least set of the lowest. While more is held than fits, no client is granted the name: a
@@ -63,9 +63,9 @@
 // In protocol grantor a reign goes on under another epoch (Rules.Outlives), but in partition
 // mode any, where the protocol ends it there. Its authority keeps its table, and grants
 // nothing from its promise to a candidate until it has the new view. Holders ask it to vouch
-// for what they hold (Vouch), and go on; what no authority has vouched for at Lease.Carried
-// is revoked, and released when its client has stopped. A newcomer that cannot hold anything
-// is not asked for a report.
+// for what they hold (Vouch), and go on; a hold that no authority has vouched for at
+// Lease.Carried is revoked, and released when its client has stopped. A newcomer that cannot
+// hold anything is not asked for a report.
 //
 // # Holding on
 //
@@ -73,18 +73,18 @@
 // it to the next of its clients that asks: no message, and a token of its own, one higher each
 // time. The authority has allowed that with the grant (Decided.Keep), to a request without a
 // named owner or a hold limit, for a name that no request waits for. When a client asks for
-// the name it tells the grant again without Keep, until that is answered: what is unused comes
-// back as a Release, with the highest token that was given (Last), and the tokens to come are
-// above it; what is in use comes back when it is unlocked. A request that does not want to
-// wait is answered when that is known, or refused after 2T.
+// the name it tells the grant again without Keep, until that is answered: an unused grant
+// comes back as a Release, with the highest token that was given (Last), and the tokens to
+// come are above it; a grant that is in use comes back when it is unlocked. A request that
+// does not want to wait is answered when that is known, or refused after 2T.
 //
-// What is kept belongs to the member's tenure and to the reign and epoch in which it was
+// A kept grant belongs to the member's tenure and to the reign and epoch in which it was
 // given. It is lent under a lease that has not ended, as long as nothing newer was promised,
-// and after that given back; what is in use then is held like any other grant. No other
-// member knows how far a lost one has counted: it cannot have given more than 2²⁰ tokens
-// under one grant, and so many are outrun. To the authority the grant is its first user's
-// until it comes back, so a session's end is told of each of its grants apart where some are
-// used by others.
+// and after that given back; a grant that is in use then is held like any other grant. No
+// other member knows how far a lost one has counted: it cannot have given more than 2²⁰
+// tokens under one grant, and so many are outrun. To the authority the grant is its first
+// user's until it comes back, so a session's end is told of each of its grants apart where
+// some are used by others.
 //
 // A client that is lent a name has asked only its member, and arrives in no queue: until it is
 // asked to give way the member is the authority for that name (P5).

@@ -120,7 +120,7 @@ func (m *Machine) claim(now protocol.Time, estate *Estate) (own map[uint64]lock.
 
 // formerSelf is the member that this one takes itself for, as it was in tenures before its
 // present one: a member that has left, with holds that are freed in time. It is the id of no
-// member: ids are drawn, and what is not drawn twice is not drawn as another one's
+// member: ids are drawn, and an id that is not drawn twice is not drawn as another one's
 // complement either.
 func formerSelf(self protocol.ID) protocol.ID { return ^self }
 

@@ -170,9 +170,9 @@ func (h *holder) letAllGo() {
 	}
 }
 
-// giveWay hears that another client wants what this member holds on to. What is unused is
-// given back, which is the answer; of what is in use the authority is told at once that it
-// is, because a client may wait to hear just that.
+// giveWay hears that another client wants what this member holds on to. An unused grant is
+// given back, which is the answer; of one that is in use the authority is told at once
+// that it is, because a client may wait to hear just that.
 func (m *Machine) giveWay(r *record, out *protocol.Effects) {
 	if !r.keep {
 		return

@@ -281,7 +281,7 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 }
 
 // onReceive takes a message from another member's role. The transport knows its sender
-// for certain; what it says is checked.
+// for certain; its contents are checked.
 func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch msg := ev.Fact.(type) {
 	case Decided:

@@ -117,8 +117,8 @@ func (m *Machine) onInfoRequest(now protocol.Time, from protocol.ID, msg *InfoRe
 	}
 	if h := &m.holder; msg.Chunk == 0 && h.report.epoch != m.view.Epoch {
 		// A reign that outlives epochs asks again each member that it has seen leave: that one may
-		// have got something since, from another side of a partition. What it has begun to take it
-		// goes on with.
+		// have got something since, from another side of a partition. It goes on with a report
+		// that it has begun to take.
 		h.report.taken = false
 	}
 	m.answerInfo(now, msg.Chunk, out)
@@ -307,8 +307,8 @@ func (m *Machine) onDecided(now protocol.Time, from protocol.ID, msg *Decided, o
 	}
 }
 
-// refuseWord answers a word about a wish that no client here has: what was granted or
-// queued is released, so that nothing is stranded.
+// refuseWord answers a word about a wish that no client here has: a granted or queued
+// request is released, so that nothing is stranded.
 func (m *Machine) refuseWord(now protocol.Time, msg *Decided, out *protocol.Effects) {
 	switch {
 	case msg.Extension != 0 || !m.admitted():
