@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestTheProtocolDecides: what is asked for is queued, at a place that is not known, until the
-// protocol grants or refuses it; and each request ends once.
+// TestTheProtocolDecides: a request is queued, at a place that is not known, until the protocol
+// grants or refuses it; and each request ends once.
 func TestTheProtocolDecides(t *testing.T) {
 	m := newMember(t, 2)
 	m.told(m.ask(1, func(q *lock.Request) { q.Owner, q.Hold = "o", time.Minute }), "1 queued -1")

@@ -41,9 +41,9 @@
 //
 // # What clients are told
 //
-// What the table decides is told in its order. The first decision about what is asked in a step
-// answers the call; that a request is queued is told only where nothing better comes within the
-// step. Then its place is −1 while it is not known whether it has to wait at all: mostly the
+// The decisions of the table are told in its order. The first decision about what is asked in a
+// step answers the call; that a request is queued is told only where nothing better comes within
+// the step. Then its place is −1 while it is not known whether it has to wait at all: mostly the
 // answers of peers are under way, and it is granted when they come. Its client is told its place
 // later, once, when that is known ([Clients.LetWait], [Protocol].Knows). The place counts this
 // member's own queue, because no member sees all that wait.

@@ -92,8 +92,8 @@ func (o *operation) scanned(s *protocol.Scan) *protocol.Scanned {
 	return page
 }
 
-// merge makes of what members know of a name what people see of it. They have not said it at
-// one moment: what does not fit beside what a member has said later has ended meanwhile.
+// merge makes of what members know of a name what people see of it. They have not said it at one
+// moment: a grant that does not fit beside one that a member has told of later has ended meanwhile.
 func merge(text string, parts []lock.Lock) lock.Lock {
 	shown := lock.Lock{Name: text}
 	for i := len(parts) - 1; i >= 0; i-- {
