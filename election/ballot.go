@@ -98,8 +98,8 @@ type Succession struct {
 	// Missing says that a member of the predecessor has not promised, or has no place
 	// any more: it may hold what no member can tell.
 	Missing bool
-	// Merged says that a member in the view comes from another side of a partition: what
-	// it holds was granted under another authority. Only in partition mode any.
+	// Merged says that a member in the view comes from another side of a partition: its
+	// holds were granted under another authority. Only in partition mode any.
 	Merged bool
 	Votes  []Vote
 }
