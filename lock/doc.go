@@ -57,9 +57,9 @@
 //     it. What ends together is told in an order that a restored copy of the table
 //     repeats, so that replicas of one table agree.
 //
-// What a table does not know is what has ended: a request that comes again after it was
-// released, refused or lost is a new one to it. The caller that feeds the table keeps
-// such stragglers away from it.
+// A table does not know which requests have ended: a request that comes again after it
+// was released, refused or lost is a new one to it. The caller that feeds the table
+// keeps such stragglers away from it.
 //
 // # Suspension
 //

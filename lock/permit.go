@@ -13,7 +13,7 @@ import (
 
 // Permit grants a request that waits for name, at any place in the queue, under a token that
 // is higher than that of every other grant of the name here. It reports whether the request
-// waits. What is permitted must fit beside what is held here.
+// waits. A permitted request must fit beside the grants that are held here.
 func (t *Table) Permit(now Time, s SessionID, name string, request uint64, token holdfast.Token, out *[]Decision) bool {
 	i := t.findWaiter(s, name, request)
 	if i == 0 {

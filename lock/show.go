@@ -115,10 +115,10 @@ func (t *Table) Show(name string) Lock {
 // Scan visits the live names that begin with prefix and come after the name after, in the order
 // of their bytes: at most limit of them but at least one, and no more once visit returns false.
 // It reports whether more names follow the last one that was visited. It leaves History out, and
-// [Whole], which is no name. What it costs depends on what it visits and not on how many names
-// there are. A name that is live throughout a listing, each part of which goes on behind the
-// last name of the one before, is visited exactly once, regardless of what happens to the table
-// between the parts. visit may not change the table.
+// [Whole], which is no name. Its cost depends on the names that it visits and not on how many
+// names there are. A name that is live throughout a listing, each part of which goes on behind
+// the last name of the one before, is visited exactly once, regardless of what happens to the
+// table between the parts. visit may not change the table.
 func (t *Table) Scan(after, prefix string, limit int, visit func(Lock) bool) (more bool) {
 	b, i := t.seek(max(after, prefix))
 	going := true

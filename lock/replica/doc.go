@@ -53,9 +53,9 @@
 // A client that does not know what became of its request may send it again to another member, which asks under a number of its
 // own. So it says what it calls its wish ([Op].Once): requests of one session for one name that share that are one hold. All of
 // them are told what is decided about it, each gives itself up, and the wish is given up with the last; which member notices
-// first that its client has gone makes no difference. A member that is gone gives nothing up: what was asked for through it stays
-// until it is released, its wait limit has passed, or its session has ended. A wish that was granted and has ended is remembered
-// for Config.Remember, and told again how.
+// first that its client has gone makes no difference. A member that is gone gives nothing up: a request that came through it
+// stays until it is released, its wait limit has passed, or its session has ended. A wish that was granted and has ended is
+// remembered for Config.Remember, and told again how.
 //
 // # Who uses a session
 //
@@ -68,8 +68,9 @@
 // # Tokens
 //
 // A reign begins with each entry that says so ([Entry].Begin), and is the next number. So tokens rise as long
-// as the log is one, regardless of which member writes it. What is restored from a copy of the state, while
-// the log that it was taken of may have gone on, begins above a reign that is given ([Replica.Outrun]).
+// as the log is one, regardless of which member writes it. A replica that is restored from a copy of the
+// state, while the log that it was taken of may have gone on, begins above a reign that is given
+// ([Replica.Outrun]).
 //
 // # Snapshots
 //

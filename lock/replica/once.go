@@ -18,8 +18,8 @@ const MaxAsks = 16
 // about that one is told to all.
 //
 // Each request is given up by itself: the member that a client has turned away from says so when it notices, which may be long
-// after the client has been granted the wish through another one. What is wanted ends when no request asks for it any more. When it
-// has been granted and has ended otherwise, it is remembered for Config.Remember.
+// after the client has been granted the wish through another one. A wish ends when no request asks for it any more. When it has
+// been granted and has ended otherwise, it is remembered for Config.Remember.
 type wish struct {
 	wishKey
 	content uint64
