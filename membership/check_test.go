@@ -102,10 +102,10 @@ func (n *net) holdPoll(p *process, given word, poll Poll) word {
 }
 
 // checkLease is what a member owes itself: it promises no more than its next life will
-// know of (membership.md §5); what has ended is never renewed, and what no member of the
-// newest epoch knows is not renewed either (membership.md §3). A member that had a lease
-// when it accepted a view of another epoch carries something until the authority of that
-// epoch has its report, regardless of what the machine says.
+// know of (membership.md §5); a tenure that has ended is never renewed, and what no
+// member of the newest epoch knows is not renewed either (membership.md §3). A member
+// that had a lease when it accepted a view of another epoch carries something until the
+// authority of that epoch has its report, regardless of what the machine says.
 func (n *net) checkLease(p *process) {
 	// A guest without a cell comes back as another: its old self is missed, and waited for.
 	another := p.site.forgets && !p.site.config.Founder

@@ -83,8 +83,8 @@ func (m *Machine) inherit(r *reign, s *election.Succession, ended protocol.Time,
 	m.remember()
 }
 
-// outlasts reports whether a gone tenure's clients may still believe, and until when. What a
-// member says of its own earlier tenures is exact; no member outside a view that was open
+// outlasts reports whether a gone tenure's clients may still believe, and until when. A
+// member's word on its own earlier tenures is exact; no member outside a view that was open
 // believes anything, unless there was a later view that is forgotten.
 func (m *Machine) outlasts(s *election.Succession, pledge election.Pledge, ended protocol.Time, forgetful bool) (bool, protocol.Time) {
 	if pred := s.Predecessor; pred != nil && !forgetful {

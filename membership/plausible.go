@@ -8,9 +8,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// What another member says is looked at before it is acted upon: a number that no member
-// can have come by would otherwise overflow where it is reckoned with, be remembered for
-// ever, or break an invariant of this member's. What is possible may still be untrue.
+// Messages of other members are looked at before they are acted upon: a number that no
+// member can have come by would otherwise overflow where it is reckoned with, be
+// remembered for ever, or break an invariant of this member's. A possible message may
+// still be untrue.
 
 // furthest bounds times and lengths of time of other members, so that sums of a few of
 // them, stretched, are within what a Time can be. It is 36 years.

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestImplausible: what no member can have come by is ignored, and noted.
+// TestImplausible: a message that no member can have come by is ignored, and noted.
 func TestImplausible(t *testing.T) {
 	beyond := protocol.Epoch{Counter: protocol.MaxEpoch + 1, Candidate: 5}
 	epoch := protocol.Epoch{Counter: 2000, Candidate: 5}

@@ -190,7 +190,7 @@ func attendedWithoutMemory(t testing.TB) string {
 // until that is noticed and another is elected, and for the lease by the slower clock.
 const bound = 2*second + 3150*time.Millisecond
 
-// survivorsPledge: what a survivor's client believes costs no other member anything.
+// survivorsPledge: the belief of a survivor's client costs no other member anything.
 func survivorsPledge(t testing.TB) string {
 	n := agreed(t, 3)
 	n.site("c").live.tempt()

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// What a lost member costs is what its own clients believe. So the coordinator keeps the
+// The cost of a lost member is what its own clients believe. So the coordinator keeps the
 // pledges of all tenures apart, numbers each change of that list, and sends it to all until
 // they have written it down. A version of a pledge is recorded when quorums have: a member
 // that is elected later hears of it, or of a newer one, in a promise. The pledge of a tenure
