@@ -89,7 +89,7 @@ func TestResumeElsewhere(t *testing.T) {
 }
 
 // TestNobodyElseTakesASessionOver: without its secret, and without being the client that has opened it, it goes back to
-// the client that has it. What no space has is unknown; what one cannot say is not.
+// the client that has it. A session that no space has is unknown; a session about which a space cannot say is not.
 func TestNobodyElseTakesASessionOver(t *testing.T) {
 	for name, tt := range map[string]struct {
 		spoil func(d *desk, id lock.SessionID, r *session.Resume)

@@ -71,8 +71,8 @@ type (
 		Requests []uint64
 		// Last is the latest id that the client had given. All that the session has under
 		// an id up to it that is not among Requests is ended: it was granted to a request
-		// that its client had settled. 0 ends nothing. A Resume may be late: what came
-		// after it was sent, it says nothing about.
+		// that its client had settled. 0 ends nothing. A Resume may be late: it says
+		// nothing about requests that came after it was sent.
 		Last uint64
 
 		// Number and Generation say which client this is: the number that it has drawn, and the generation that it was

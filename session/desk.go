@@ -30,9 +30,9 @@ type Config struct {
 	// Lasting has the spaces whose locks and sessions outlast the member that they came through, in ascending
 	// order. See protocol.Enroll.
 	Lasting []protocol.Port
-	// TakesOver says that this desk may take sessions over from other members. What those hold in spaces that do not last
-	// has ended with their members, and a client that is renewed so has to be told (Renewed.Taken): an edge that cannot
-	// tell may have sessions taken over only where all spaces last.
+	// TakesOver says that this desk may take sessions over from other members. The holds of those sessions in spaces
+	// that do not last have ended with their members, and a client that is renewed so has to be told (Renewed.Taken): an
+	// edge that cannot tell may have sessions taken over only where all spaces last.
 	TakesOver bool
 	// Drift is how much faster one clock may run than another. Zero means 0.05.
 	Drift float64

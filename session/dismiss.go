@@ -13,8 +13,8 @@ import (
 // goes on with it at the member that takes it over. It loses nothing by that, so a member that is stopped in good order is
 // as little to its clients as one that dies.
 
-// goesOn reports whether a session lives on where this member serves it no longer. What its client may believe of
-// spaces that do not last is not asked here: the code that dismisses it has seen to that.
+// goesOn reports whether a session lives on where this member serves it no longer. Its client's belief in spaces that do
+// not last is not asked about here: the code that dismisses it has seen to that.
 func (m *Desk) goesOn(p *presence) bool {
 	return m.config.TakesOver && p.sort != Local && p.lasting != nil
 }
@@ -34,7 +34,7 @@ func (m *Desk) tellEnd(p *presence, why holdfast.Loss, out *protocol.Effects) {
 
 // withdraw refuses the calls that wait in lasting spaces and did not come over the session's stream, and takes back what
 // they ask for: a client that asks again, through another member, does so by another request, and the two would stand in
-// each other's way. What a stream waits for keeps its place, because its client asks for it again under its number.
+// each other's way. A request of a stream that waits keeps its place, because its client asks for it again under its number.
 func (m *Desk) withdraw(now protocol.Time, p *presence, out *protocol.Effects) {
 	waiting := maps.Clone(p.waiting)
 	m.hangUp(p, holdfast.MemberLost, out)

@@ -64,8 +64,8 @@ func TestSessionGoesOnElsewhere(t *testing.T) {
 	}
 }
 
-// TestOneShotGoesOnElsewhere: so does a session of single calls. What it waits for is taken back, and a caller that waits
-// is told to ask elsewhere.
+// TestOneShotGoesOnElsewhere: so does a session of single calls. Its waiting requests are taken back, and a caller that
+// waits is told to ask elsewhere.
 func TestOneShotGoesOnElsewhere(t *testing.T) {
 	d := newLasting(t, 7)
 	other, s := d.open(1, session.Local, 0), d.open(2, session.OneShot, 0)

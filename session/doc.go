@@ -107,10 +107,10 @@
 // it is dismissed, and lives for its ttl, for the member that adopts it. So nothing is revoked there by a member that leaves. Where
 // sessions are taken over ([Config].TakesOver) a client is told so after a lapse, and when its member leaves: [Dismissed], and not
 // [Expired]. It keeps its session, and goes on with it at another member, or at this one when that serves again; what it said on
-// the stream behind that is not answered, and said again there. What waits by single calls is taken back, because no client asks
-// for it again under its number. A local session's holds there go on through a lapse. With its last lock a one-shot session ends
-// where that was released, unless it has another one there by then, which may have come through another member: the space finds
-// that out (protocol.EndSession, Idle). Other lasting spaces let it expire.
+// the stream behind that is not answered, and said again there. A request that waits by a single call is taken back, because no
+// client asks for it again under its number. A local session's holds there go on through a lapse. With its last lock a one-shot
+// session ends where that was released, unless it has another one there by then, which may have come through another member: the
+// space finds that out (protocol.EndSession, Idle). Other lasting spaces let it expire.
 //
 // A caller that names a session that is not here waits until all lasting spaces have said whether they have it. Its secret is
 // compared by its hash, and its client's identity as here. A call that is not its client's leaves it where it was, a space that
@@ -165,9 +165,9 @@
 // had an answer that came behind it.
 //
 // A client that returns says which of its requests it has not settled, and asks again for
-// those that it waits for. What the session has beside them was granted to requests that
-// were settled meanwhile, and is given up; and what is decided and told while a
-// repetition is on its way is not asked for by it again. See [Resume].
+// those that it waits for. Anything that the session has beside them was granted to
+// requests that were settled meanwhile, and is given up; and a request that is decided
+// and told while a repetition is on its way is not asked for by it again. See [Resume].
 //
 // A request that the list names may be granted later. A client cancels one that another member has refused before the welcome, which
 // this member does not hear of otherwise. Lasting spaces are asked about a session with the list, and are asked again where
@@ -178,18 +178,18 @@
 // nothing that the client has heard by then lets it believe longer.
 //
 // Another client that has a session's credentials may release what its client uses over a stream, or end the session. That
-// client is told to stop, as when a lock is broken, and what it holds ends as that does; the call is answered then. Until a
-// session has ended so it is not renewed and takes nothing new. What was asked for by single calls ends at once.
+// client is told to stop, as when a lock is broken, and its holds end as that does; the call is answered then. Until a
+// session has ended so it is not renewed and takes nothing new. Anything that was asked for by single calls ends at once.
 //
 // # Leaving in good order
 //
 // On a [membership.Leave] every client that holds something is told to stop, by a
-// Revoked decision for each hold; nothing new is taken, and what waits goes elsewhere: a
-// stream ends, and its client asks again at another member. When nothing is held any
-// more, or the last deadline has passed, the membership is told to leave, empty. [Drain]
-// comes to the same without telling any client to stop: it waits until they have.
-// [Hurry] waits for no client that holds something. One that holds something in lasting
-// spaces alone is not waited for either, and is dismissed.
+// Revoked decision for each hold; nothing new is taken, and waiting requests go
+// elsewhere: a stream ends, and its client asks again at another member. When nothing is
+// held any more, or the last deadline has passed, the membership is told to leave,
+// empty. [Drain] comes to the same without telling any client to stop: it waits until
+// they have. [Hurry] waits for no client that holds something. One that holds something
+// in lasting spaces alone is not waited for either, and is dismissed.
 //
 // Meanwhile the spaces whose authority is here hand it over ([protocol.StepDown]), so that no member need recover. The
 // membership is told when they have, or half a lease after the leaving began: then the others recover, as after a crash.

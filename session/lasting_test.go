@@ -179,7 +179,7 @@ func TestLimitOfWaitingRenewals(t *testing.T) {
 	}
 }
 
-// TestExpiryWithoutTheSpace: while no member is in charge a session expires here, and what it holds in the space stays.
+// TestExpiryWithoutTheSpace: while no member is in charge a session expires here, and its holds in the space stay.
 func TestExpiryWithoutTheSpace(t *testing.T) {
 	d := newLasting(t, 7)
 	s := d.open(1, session.Stream, 0)
@@ -204,8 +204,8 @@ func TestExpiryWithoutTheSpace(t *testing.T) {
 	}
 }
 
-// TestEndedInTheSpace: a session that its space has ended is ended, and its client told. What its client may believe that it
-// holds elsewhere is no other session's until its deadline.
+// TestEndedInTheSpace: a session that its space has ended is ended, and its client told. A name that its client may believe
+// to hold elsewhere is no other session's until its deadline.
 func TestEndedInTheSpace(t *testing.T) {
 	for _, elsewhere := range []bool{false, true} {
 		d := newLasting(t, 7)
@@ -382,8 +382,8 @@ func TestLeaseBoundsNothingWhereAllLasts(t *testing.T) {
 	}
 }
 
-// TestLeavingLeavesWhatLasts: what is held in a lasting space alone does not hold up a member that leaves, and no client is
-// told to stop using it, nor that it has ended.
+// TestLeavingLeavesWhatLasts: a hold in a lasting space alone does not hold up a member that leaves, and no client is told
+// to stop using it, nor that it has ended.
 func TestLeavingLeavesWhatLasts(t *testing.T) {
 	for _, how := range []any{&membership.Leave{}, &session.Drain{}} {
 		d := newLasting(t, 7)

@@ -134,8 +134,8 @@ func (m *Desk) stepDown(now protocol.Time, out *protocol.Effects) (done bool) {
 }
 
 // mayGo reports whether the membership may be told to leave, as far as the spaces are
-// concerned: no member need recover what this member was the authority of, or it has taken
-// too long to hand that over. What is not handed over is as safe, and takes longer.
+// concerned: no member need recover what this member was the authority of, or it has taken too
+// long to hand that over. An authority that is not handed over is as safe, and takes longer.
 func (c *closing) mayGo(now protocol.Time, done func() bool) bool {
 	c.pending = !c.passed && now < c.until && !done()
 	return !c.pending

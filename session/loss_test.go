@@ -50,8 +50,8 @@ var (
 
 // TestLossCostsWhatWasPromised: when a member is lost, or restarts, a name that no client holds is
 // granted within the lease bound, regardless of what the clients of other members were promised,
-// and of what its own ones believe no longer. What its own clients still believe is waited for, and
-// an eighth more at most.
+// and of what its own ones believe no longer. Its own clients' belief is waited for, and an eighth
+// more at most.
 func TestLossCostsWhatWasPromised(t *testing.T) {
 	for name, space := range memorySpaces {
 		for _, size := range []int{1, 2, 3, 5} {
