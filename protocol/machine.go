@@ -6,10 +6,10 @@ import (
 
 // Machine is a protocol, or several composed.
 //
-// What it is given and what it gives changes hands. The argument of a Call is its caller's:
-// it uses that memory again as soon as Step returns. A machine does not change what it has
-// sent or answered, and it does not change what it receives: others read that while the
-// machine goes on, on other goroutines or much later.
+// Its inputs and outputs change hands. The argument of a Call is its caller's: it uses that
+// memory again as soon as Step returns. A machine does not change what it has sent or
+// answered, and it does not change what it receives: others read that while the machine
+// goes on, on other goroutines or much later.
 type Machine interface {
 	// Step takes one event and appends what to do about it.
 	Step(now Time, ev Event, out *Effects)

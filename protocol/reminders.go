@@ -2,8 +2,8 @@ package protocol
 
 // Longer returns how long to wait before something is said again that was said after pause:
 // patience at first, where pause is 0, then twice as long each time, and never more than
-// eight times patience. What is repeated so is never given up, and costs little while there
-// is no member to answer.
+// eight times patience. A message that is repeated so is never given up, and costs little
+// while there is no member to answer.
 func Longer(pause, patience Time) Time {
 	return min(max(2*pause, patience), 8*patience)
 }

@@ -241,8 +241,8 @@ type (
 		As     Role
 	}
 	// Reformed answers Reform. Err is ErrUnsupported where no members vote, an ErrConflict where the member cannot be
-	// made that, and an ErrUnavailable where no member could say in time: then it may still be done. What some shards
-	// have done already stays done.
+	// made that, and an ErrUnavailable where no member could say in time: then it may still be done. A change that
+	// some shards have made already stays made.
 	Reformed struct{ Err error }
 
 	// ListShards asks which members vote on what the space decides. The answer is a *Shards, at once, of what

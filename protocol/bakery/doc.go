@@ -46,8 +46,8 @@
 // next. A leader serves when it has those of a majority of the leaders before: it has every ticket that was told
 // to a majority, and no other counts. A ticket that was choosing chooses again; a ticket that has a number keeps
 // it. A ticket whose master is gone belongs to the leader of the first rank. Each member claims what it has of
-// each leader's (Claim); what it does not claim has ended. That is snaplock's question whether a client is alive,
-// answered before it is asked.
+// each leader's (Claim); a ticket that it does not claim has ended. That is snaplock's question whether a client
+// is alive, answered before it is asked.
 //
 // Where no majority of the former leaders is left, new ones follow no earlier leaders: each member tells all of them what its
 // clients hold, which is the copy that is never lost as long as any client holds, and they serve when all have and the view is
@@ -95,8 +95,8 @@
 // that is asked for after that gets a higher number, for one of the leaders that answer to y's entering, or
 // y's master, has x in its book. If the two exclude each other x is locked first. That outlives a term, as
 // far as leaders take over from leaders: x keeps its number. A ticket that is choosing has no place yet.
-// Between leaders of different epochs, where members tell what they have, the order is that of age. What is
-// held beside each other is not decided in order.
+// Between leaders of different epochs, where members tell what they have, the order is that of age. Grants
+// that are held beside each other are not decided in order.
 //
 // # Tokens
 //
@@ -121,7 +121,7 @@
 //
 // # Links
 //
-// The protocol counts on messages that arrive once and in order. What is said between two members under a term is
+// The protocol counts on messages that arrive once and in order. Each message between two members under a term is
 // numbered, taken in turn, and said again until it is heard (link.go). A member that leaves three copies in a row
 // unheard is reported to the membership (protocol.Unheard), which does without one of the two. Until then no
 // answer of a leader that is not heard is missed, since the other one's is enough. But a ticket's number is only

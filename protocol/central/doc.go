@@ -38,8 +38,8 @@
 //
 // The first member of a view of a new epoch asks all others what they hold and wait for,
 // as package authority says, and grants when, beside, the view is installed and GrantFrom
-// has come. No table survives its epoch: the next coordinator asks again. What a dropped
-// tenure waits for is forgotten at once, what it holds is free at Dropped.Free.
+// has come. No table survives its epoch: the next coordinator asks again. The waits of a
+// dropped tenure are forgotten at once, its holds are free at Dropped.Free.
 //
 // Holds that exclude each other are all taken into the table, and some of them revoked: the
 // least set of the lowest. They are told duplicate in mode any, and authority changed in

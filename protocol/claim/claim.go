@@ -297,7 +297,7 @@ func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.E
 		return
 	}
 	if anew || before == nil || before.Epoch != view.Epoch {
-		// What is held here stands in the store, so there is no member to be told of it.
+		// All holds of this process stand in the store, so there is no member to be told of them.
 		out.Raise(&protocol.Confirmed{Epoch: view.Epoch.Counter})
 	}
 	if !same {

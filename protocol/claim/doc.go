@@ -76,9 +76,9 @@
 //
 // # Errors
 //
-// A write is tried Retries times, each try deleting in the same mutation what the former may have
-// left. What a claim may have left behind is deleted in any case, also when its tries are used up: by
-// a mutation that is repeated until it is done or the claims have expired. A request that does not
+// A write is tried Retries times, each try deleting in the same mutation what the former may have left.
+// Anything that a claim may have left behind is deleted in any case, also when its tries are used up:
+// by a mutation that is repeated until it is done or the claims have expired. A request that does not
 // want to wait is refused then; one that waits, waits on, and the claim rests for longer each time.
 //
 // # CAS
@@ -92,7 +92,7 @@
 // With HoldOn (keep.go) a cell that was released stays with its process for a while, as if it were held,
 // and its next client gets it without a write, under the next token of a block that was written with the
 // cell. To others it is a cell that is held; a process that waits says so in it, and gets it when HoldOn
-// has passed. What was used is written anew then, a few times.
+// has passed. A cell that was used is written anew then, a few times.
 //
 // # Settings
 //

@@ -15,7 +15,7 @@ import (
 //
 // The cell names the last of a block of tokens, and each grant takes the next one of the block. So a
 // process that takes over the cell of a crashed one goes on above all that the crashed one can have
-// given. What is given back names the last that was given.
+// given. A cell that is given back names the last that was given.
 //
 // Of others who wait the process learns when it writes next, because their flag is in the cell. It does
 // so when HoldOn has passed, or the block is used up: no grant, however often the name is wanted

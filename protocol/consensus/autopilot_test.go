@@ -108,7 +108,7 @@ func TestSparesAreTheSameInAllShards(t *testing.T) {
 }
 
 // TestAutopilotAmongFaults: members fail, come back and are cut off, in some order, while others go on without them and they are
-// added again. What is held stays held, no client is granted what another has, and all come to the same.
+// added again. Every hold stays, no client is granted what another has, and all come to the same.
 func TestAutopilotAmongFaults(t *testing.T) {
 	retired, seeds := 0, rounds(24, 6)
 	for seed := range seeds {

@@ -14,7 +14,7 @@ import (
 // A leader and each of the others say something several times in an election timeout. So a leader that does not hear a member
 // directly for half of one has what it says to that member carried, and so has a member that does not hear the leader. It
 // says that it is deaf to the other one: then the other one's answers are carried as well, even if that one hears everything.
-// What is carried is sent directly, too, so that both see when the link is there again.
+// A carried message is sent directly, too, so that both see when the link is there again.
 
 // Carriage says that a letter goes by way of the coordinator.
 type Carriage struct {

@@ -277,7 +277,7 @@ func (m *Machine) onRaised(ev *protocol.Event, out *protocol.Effects) {
 		return
 	}
 	if m.view == nil || m.view.Epoch != view.Epoch {
-		// What is held here does not depend on the coordinator, so there is no member to be told of it.
+		// Holds here do not depend on the coordinator, so there is no member to be told of them.
 		out.Raise(&protocol.Confirmed{Epoch: view.Epoch.Counter})
 	}
 	before := m.view

@@ -26,7 +26,7 @@
 // Every member's copy decides the same; each tells the sessions that it serves, and no others. It serves those that were
 // enrolled here ([protocol.Enroll]) or adopted ([protocol.Adopt]), as long as they are not dismissed. When a copy is
 // replaced by a snapshot, decisions between the two do not come out: then what is known of each request is compared with
-// what the copy has, and the rest is asked again. What acts twice acts once (package replica).
+// what the copy has, and the rest is asked again. An operation that comes twice acts once (package replica).
 //
 // # Sessions
 //

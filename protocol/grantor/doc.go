@@ -62,9 +62,9 @@
 //
 // Where the space's instance at a member is closed ([protocol.CloseSpace]) its clients are
 // told to stop, and it is closed when every wish of theirs, regardless of what had become
-// of it, has been ended and that was acknowledged; what comes late of one is given back. So
-// a space that is opened again at once meets nothing of the one before. A grantor then asks
-// the member that has most in the table, ties by seniority, to succeed it, and goes on
+// of it, has been ended and that was acknowledged; a grant that comes late is given back.
+// So a space that is opened again at once meets nothing of the one before. A grantor then
+// asks the member that has most in the table, ties by seniority, to succeed it, and goes on
 // granting until that one is named. A refusal or the candidate's leaving goes to the next
 // best; and when there is none the elder is told that locks are left behind, so that the
 // next grantor recovers. With nothing of any other member's in the table the elder is told
@@ -74,8 +74,8 @@
 // A grantor that is about to leave the view ([protocol.StepDown]) does the same at once,
 // regardless of what its own clients hold: it asks each candidate for four times the
 // patience, and no member makes it the grantor any more. An elder that leaves hands over an
-// empty table too, from which the next elder learns that nothing was lost. What is not
-// handed over in time, or is taken by no member, is recovered as after a crash.
+// empty table too, from which the next elder learns that nothing was lost. A table that is
+// not handed over in time, or is taken by no member, is recovered as after a crash.
 //
 // # Placement
 //

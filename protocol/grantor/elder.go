@@ -60,10 +60,10 @@ type elderhood struct {
 	epoch  uint64
 }
 
-// arrive notes whether this member is elder in a view. What it knows as elder it goes on
-// knowing under another epoch of its own, if no other member can have been elder between:
-// the view follows the one before directly, and that one was installed. In mode any
-// another side may have had an elder of its own.
+// arrive notes whether this member is elder in a view. It keeps what it knows as elder
+// under another epoch of its own, if no other member can have been elder between: the
+// view follows the one before directly, and that one was installed. In mode any another
+// side may have had an elder of its own.
 func (m *Machine) arrive(view *protocol.View) {
 	h := &m.elderhood
 	follows := h.number != 0 && view.Number <= h.number+1 && (!m.config.Any || view.Epoch.Counter == h.epoch)

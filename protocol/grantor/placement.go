@@ -162,7 +162,7 @@ func (m *Machine) stay(now protocol.Time, to protocol.ID, err error, out *protoc
 	out.Note(Staying{To: to})
 }
 
-// endPlacing asks no member any more: what was asked for was asked for by a reign that has ended.
+// endPlacing asks no member any more: the questions were asked by a reign that has ended.
 func (m *Machine) endPlacing() {
 	m.transfers = slices.DeleteFunc(m.transfers, func(t *transfer) bool { return t.placed })
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// onReceive takes a message. The transport knows its sender for certain; what it says is checked.
+// onReceive takes a message. The transport knows its sender for certain; its contents are checked.
 func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if _, known := m.placeOf(ev.From); !known {
 		m.keepEarly(ev, out) // the view that has its sender may be on its way

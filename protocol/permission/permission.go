@@ -182,8 +182,8 @@ func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.E
 	}
 }
 
-// onReceive takes a message from a peer. The transport knows its sender for certain; what
-// it says is checked.
+// onReceive takes a message from a peer. The transport knows its sender for certain; its
+// contents are checked.
 func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	tagged, known := ev.Fact.(interface{ Tagged() clientele.Tag })
 	if !known {

@@ -246,7 +246,7 @@ func (m *Machine) answered(r *request) bool {
 }
 
 // ended forgets a request in any state: others may enter now. Nothing is told to the peers
-// that were asked: what they reply is about a number that no request has any more.
+// that were asked: their replies are about a number that no request has any more.
 func (m *Machine) ended(r *request) {
 	if r.number != 0 && !r.Held {
 		m.keepBounds(r)

@@ -175,7 +175,7 @@ func (h hardState) raft() *raftpb.HardState {
 
 // write has the journal keep what the library says.
 //
-// What is committed is no promise: a member that forgets it is told again, by the leader or by becoming it. So
+// The commit index is no promise: a member that forgets it is told again, by the leader or by becoming it. So
 // it is kept with the next entries, and no sync is spent on it alone; but for the entries that change who is a
 // member, because a member goes by those that it knows to be committed (apply).
 func (g *Group) write(m *raftpb.Message, out *Output) {

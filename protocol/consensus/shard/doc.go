@@ -14,7 +14,7 @@
 //
 // A member numbers the operations of its clients, and sends them to the leader, again when another
 // one leads, or when nothing was heard for an election timeout. The replica does each once
-// (replica.OpID). What was decided comes out of every member's replica; each tells its own clients.
+// (replica.OpID). Every decision comes out of every member's replica; each tells its own clients.
 //
 // The leader gathers what comes while its journal writes, and proposes it as one entry: so there is one
 // sync for all that has come since the last, and an entry costs the group the same however much is in it.
