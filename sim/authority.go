@@ -180,20 +180,27 @@ func (w *world) lent(m *member, d *lock.Decision) bool {
 	return !decides
 }
 
-// reaches reports whether somebody may hear what is told to a sink: a client that has gone to another member does not.
-func (m *member) reaches(sink uint64) bool {
+// reaches reports whether what is told to a sink about a request may be heard. A client that has gone to another member does not
+// hear it, and one whose hello is not answered yet takes nothing for what it has settled: the member may be behind what others know.
+func (m *member) reaches(sink, request uint64) bool {
 	e, stream := m.sinks[sink].(*edge)
 	if !stream {
 		return m.sinks[sink] != nil
 	}
-	of := &e.link.client.stream
-	return !e.link.broken && (of.link == e.link || of.attempt.link == e.link)
+	switch of := &e.link.client.stream; {
+	case e.link.broken:
+		return false
+	case of.link == e.link:
+		return true
+	default:
+		return of.attempt.link == e.link && of.find(request) != nil
+	}
 }
 
 // decided takes note of what a member says of a request.
 func (w *world) decided(m *member, reply *protocol.Reply) {
 	d := &reply.Decision
-	if reply.Port != userSpace || w.protocol.Logs && !m.reaches(reply.To.Sink) {
+	if reply.Port != userSpace || w.protocol.Logs && !m.reaches(reply.To.Sink, d.Request) {
 		return // or it is told to nobody: the client has gone to another member, which tells it
 	}
 	key := requestKey{d.Session, d.Request}

@@ -185,6 +185,34 @@ func TestMembersOfTheViewSayHowTheSpaceIs(t *testing.T) {
 	}
 }
 
+// TestWhatReachesAClient: all that is told on its stream; on one that is not welcomed yet, what is about a request that is not settled;
+// and nothing where the connection is broken. Seed 3225805955 of protocol consensus had a member that was behind tell the grant of
+// a request that was released through another one.
+func TestWhatReachesAClient(t *testing.T) {
+	w := still(t, 2, 0)
+	m := follower(w)
+	s := &user(t, w, m).stream
+	link, sink := s.link, uint64(0)
+	for number, of := range m.sinks { //tidy:unordered there is one
+		if e, is := of.(*edge); is && e.link == link {
+			sink = number
+		}
+	}
+	reaches := func(want bool, how string) {
+		t.Helper()
+		if got := m.reaches(sink, 9); got != want {
+			t.Errorf("%s: %v", how, got)
+		}
+	}
+	reaches(true, "on the stream")
+	s.attempt.link, s.link = link, nil
+	reaches(false, "before the welcome, of a request that is settled")
+	s.requests = append(s.requests, &request{client: s.client, id: 9, state: asked})
+	reaches(true, "before the welcome, of a request that waits")
+	link.broken = true
+	reaches(false, "on a connection that is broken")
+}
+
 // keeper keeps whatever it is granted.
 type keeper struct{}
 
