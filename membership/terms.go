@@ -113,7 +113,9 @@ func (m *Machine) objects(a election.StatusAnswer, out *protocol.Effects) bool {
 	case terms && m.cell.Accepted != nil && !m.dissents():
 		// the other one is wrong, and will be told
 	case m.survey != nil && a.Ask == m.survey.Number:
-		m.objectors = append(slices.DeleteFunc(m.objectors, func(o election.StatusAnswer) bool { return o.Self.ID == a.Self.ID }), a)
+		// A founder that starts again without its cell has another id at the same address.
+		again := func(o election.StatusAnswer) bool { return o.Self.Address == a.Self.Address }
+		m.objectors = append(slices.DeleteFunc(m.objectors, again), a)
 	}
 	return true
 }
@@ -145,7 +147,9 @@ func (m *Machine) outvoted(survey *election.Survey, out *protocol.Effects) bool 
 				against++
 			}
 		}
-		all := len(survey.Answers)+len(m.objectors) >= len(survey.Asked)
+		all := !slices.ContainsFunc(survey.Silent(), func(address string) bool {
+			return !slices.ContainsFunc(m.objectors, func(o election.StatusAnswer) bool { return o.Self.Address == address })
+		})
 		switch {
 		case against < with, against == with && !all:
 		case m.differs(o.Terms):

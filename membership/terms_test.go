@@ -82,6 +82,50 @@ func TestFoundersFormWithTheMajority(t *testing.T) {
 	}
 }
 
+// TestAFounderObjectsOnce: a founder that disagrees starts again and again without its cell, and so has another id each time. It is one
+// founder: another one that knows nothing of the third goes on. Seed 115666671 of protocol central had two lives that answered one
+// survey.
+func TestAFounderObjectsOnce(t *testing.T) {
+	n := newNet(t, 1, 3, 0, func(c *Config) {
+		billing(c)
+		if c.Name == "b" {
+			c.Definitions = []string{"billing=grantor"}
+		}
+	})
+	lives := map[uint64]map[protocol.ID]bool{} // that have answered a survey of a
+	n.filter = func(from, to *site, msg any) bool {
+		if answer, is := msg.(election.StatusAnswer); is && from.name == "b" && to.name == "a" {
+			if lives[answer.Ask] == nil {
+				lives[answer.Ask] = map[protocol.ID]bool{}
+			}
+			lives[answer.Ask][answer.Self.ID] = true
+		}
+		return true
+	}
+	n.start("a", "b")
+	twice := func() (surveys int) {
+		//tidy:unordered they are counted
+		for ask, of := range lives {
+			if ask > 0 && len(of) > 1 {
+				surveys++
+			}
+		}
+		return surveys
+	}
+	for range 200 {
+		n.run(60 * time.Millisecond)
+		n.site("b").crash()
+		n.site("b").lose()
+		n.start("b")
+	}
+	if twice() == 0 {
+		t.Error("no survey was answered by two lives")
+	}
+	if err := n.site("a").failed; err != nil {
+		t.Errorf("%d surveys were answered by two lives, and a is refused: %v", twice(), err)
+	}
+}
+
 // TestFoundersListedOtherwise: the one whose list differs from the majority's says so.
 func TestFoundersListedOtherwise(t *testing.T) {
 	for _, wrong := range []string{"a", "b", "c"} {
