@@ -287,7 +287,7 @@ func TestTieOfTwo(t *testing.T) {
 	n.quiet()
 }
 
-// TestLeave: no member is waited for when a member leaves in good order, the
+// TestLeaveInGoodOrder: no member is waited for when a member leaves in good order, the
 // coordinator included.
 func TestLeaveInGoodOrder(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
@@ -683,7 +683,7 @@ func TestStatusOfEachPhase(t *testing.T) {
 	}
 }
 
-// TestNewEpoch: the coordinator's tokens are used up: another reign begins, no
+// TestNewReignWhenTokensAreUsedUp: the coordinator's tokens are used up: another reign begins, no
 // member loses anything, and none is waited for.
 func TestNewReignWhenTokensAreUsedUp(t *testing.T) {
 	n := formed(t, 3, 0, nil)

@@ -210,7 +210,7 @@ func (r *Replica) Standing(id lock.SessionID, name string, number uint64) (d loc
 
 // Sessions visits all that live, in no order.
 func (r *Replica) Sessions(visit func(Session)) {
-	//tidy:unordered whoever asks wants all
+	//tidy:unordered the caller wants all
 	for _, s := range r.sessions {
 		visit(s.Session)
 	}

@@ -69,7 +69,7 @@ func (c *Config) resolve() error {
 	return nil
 }
 
-// Output is what is to be done, in the order of its fields. Whoever has done it resets it.
+// Output is what is to be done, in the order of its fields. The caller that has done it resets it.
 type Output struct {
 	// Writes go to the journal, in their order; each is answered by [Group.Written].
 	Writes []Write

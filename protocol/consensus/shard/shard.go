@@ -89,7 +89,7 @@ type Result struct {
 	Repeated bool
 }
 
-// Output is what is to be done. Whoever has done it resets it.
+// Output is what is to be done. The caller that has done it resets it.
 type Output struct {
 	// Journal is what is to be asked of the journal, in its order; each answer goes to [Shard.Stored].
 	Journal []any
