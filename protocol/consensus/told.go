@@ -55,6 +55,9 @@ func (m *Machine) decided(p *part, decision *lock.Decision, out *protocol.Effect
 			r = m.note(c, p, &d)
 			r.revoked = false
 		}
+		if !protocol.Mutated("what is revoked is held") {
+			r.state, r.token, r.work = granted, d.Token, nil // the grant was in a snapshot
+		}
 		if !r.revoked {
 			r.revoked = true
 			out.Decide(protocol.CallID{}, &d)

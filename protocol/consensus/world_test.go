@@ -151,7 +151,7 @@ func (w *world) begin(m *member) {
 	m.life++
 	c := Config{
 		Self: m.id, Life: m.life, Founders: w.founders, Founder: !m.guest, Shards: w.shards, Log: firstLog,
-		Election: cmp.Or(w.election, 100*time.Millisecond), Heartbeat: cmp.Or(w.election, 100*time.Millisecond) / 5, Random: m.life, Every: w.every, Sessions: w.limit, Autopilot: w.pilot,
+		Election: cmp.Or(w.election, 100*time.Millisecond), Heartbeat: cmp.Or(w.election, 100*time.Millisecond) / 5, Random: m.life, Every: w.every, Keep: w.every, Sessions: w.limit, Autopilot: w.pilot,
 	}
 	for i := range w.shards {
 		if l := m.disk.logs[firstLog+uint64(i)]; l != nil {

@@ -78,6 +78,12 @@ func moved() []Row {
 			Elsewhere: "protocol/consensus/shard, TestASlowMemberCatchesUp. In simulated runs the load is seldom high for long enough: about one of 4,000 shows it",
 		},
 		{
+			Rule: "what is revoked is held", Protocol: "consensus", Source: "found by a seed", Breaks: "P6", Faults: "pause,partition,operator",
+			Hole: "A member takes a snapshot in which a request of its own process was granted, and hears next that an operator has broken the hold. It takes the request for one that waits. " +
+				"The process releases it; when its session ends the request is asked for again and granted, and no user of the process knows.",
+			Elsewhere: "protocol/consensus, TestWhatIsRevokedIsHeld. One of some 10,000 seeds showed it",
+		},
+		{
 			Rule: "a wish waits for its session", Protocol: "consensus", Source: "found by a seed", Breaks: "P4", Faults: "partition",
 			Hole: "A client asks for a name through a member that is cut off, goes on through another one, and cancels the request there before the shard knows its session; " +
 				"or it was granted the name, and releases it there before this member has heard of that. The name is taken until the session ends.",
