@@ -201,7 +201,7 @@ func (m *member) reaches(sink, request uint64) bool {
 func (w *world) decided(m *member, reply *protocol.Reply) {
 	d := &reply.Decision
 	if reply.Port != userSpace || w.protocol.Logs && !m.reaches(reply.To.Sink, d.Request) {
-		return // or it is told to nobody: the client has gone to another member, which tells it
+		return // the client does not hear it, and another member tells it what it waits for
 	}
 	key := requestKey{d.Session, d.Request}
 	if w.lent(m, d) {

@@ -193,7 +193,8 @@ func TestWhatReachesAClient(t *testing.T) {
 	m := follower(w)
 	s := &user(t, w, m).stream
 	link, sink := s.link, uint64(0)
-	for number, of := range m.sinks { //tidy:unordered there is one
+	//tidy:unordered there is one
+	for number, of := range m.sinks {
 		if e, is := of.(*edge); is && e.link == link {
 			sink = number
 		}

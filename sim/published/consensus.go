@@ -66,40 +66,10 @@ func moved() []Row {
 			Elsewhere: "session, TestRevokedHolderMayHaveGoneElsewhere. In simulated runs a client seldom leaves a member just before",
 		},
 		{
-			Rule: "a snapshot is of its beginning", Protocol: "consensus", Source: "ours, of replicas", Breaks: "P1", Faults: "crash,delay",
-			Hole: "A snapshot is written bit by bit while entries are applied. It is taken for one of the moment at which it is complete, " +
-				"so a member that starts again from it lacks what was decided meanwhile.",
-			Elsewhere: "protocol/consensus/shard, TestASnapshotIsOfItsBeginning",
-		},
-		{
-			Rule: "a slow member catches up", Protocol: "consensus", Source: "found in use", Breaks: "P4", Faults: "crash,delay",
-			Hole: "A leader makes its next snapshot while a member that is far away still takes the last one, or drops the entries behind that. " +
-				"Under load the member needs another snapshot as soon as it has one, and never hears what its clients were granted.",
-			Elsewhere: "protocol/consensus/shard, TestASlowMemberCatchesUp. In simulated runs the load is seldom high for long enough: about one of 4,000 shows it",
-		},
-		{
-			Rule: "what is revoked is held", Protocol: "consensus", Source: "found by a seed", Breaks: "P6", Faults: "pause,partition,operator",
-			Hole: "A member takes a snapshot in which a request of its own process was granted, and hears next that an operator has broken the hold. It takes the request for one that waits. " +
-				"The process releases it; when its session ends the request is asked for again and granted, and no user of the process knows.",
-			Elsewhere: "protocol/consensus, TestWhatIsRevokedIsHeld. One of some 10,000 seeds showed it",
-		},
-		{
 			Rule: "a wish waits for its session", Protocol: "consensus", Source: "found by a seed", Breaks: "P4", Faults: "partition",
 			Hole: "A client asks for a name through a member that is cut off, goes on through another one, and cancels the request there before the shard knows its session; " +
 				"or it was granted the name, and releases it there before this member has heard of that. The name is taken until the session ends.",
 			Elsewhere: "protocol/consensus, TestAWishWaitsForItsSession. One of some 20,000 seeds showed it",
-		},
-		{
-			Rule: "a whole snapshot is heard of in each term", Protocol: "consensus", Source: "found by a seed", Breaks: "P4", Faults: "crash,disk-slow",
-			Hole: "A member stores the last part of a snapshot when the term of its leader is over, and Raft does not listen to it. The same member leads again and sends the parts " +
-				"once more: they are there, and so they are answered, and the member that is behind stays behind.",
-			Elsewhere: "protocol/consensus/shard, TestAWholeSnapshotIsHeardOfInEachTerm. One of some 20,000 seeds showed it",
-		},
-		{
-			Rule: "late answers to beats count", Protocol: "consensus", Source: "found here", Breaks: "P4",
-			Hole: "A member that has waited for the answer to a beat for as long as a leader may be silent says it again, and takes the answer to the first for none. " +
-				"Where answers take a little longer than that no beat is ever confirmed, and each session of the member's ends.",
-			Elsewhere: "protocol/consensus, TestLateAnswersToBeatsCount. One of some 5,000 seeds showed it, where no member had measured round trips either",
 		},
 		{
 			Rule: "a later hello is asked about anew", Protocol: "consensus", Source: "ours, of sessions", Breaks: "P4",
@@ -124,6 +94,42 @@ func moved() []Row {
 			Hole: "A member that cannot renew a session promises a later client of it what is left of the promise to the one before. " +
 				"That one is renewed through another member, and both go on in one session.",
 			Elsewhere: "session, TestTakerIsUnconfirmed",
+		},
+	}
+}
+
+// behind has what is easily left out where a member is behind the others: its disk is slow, it is far away, or it was.
+func behind() []Row {
+	return []Row{
+		{
+			Rule: "a snapshot is of its beginning", Protocol: "consensus", Source: "ours, of replicas", Breaks: "P1", Faults: "crash,delay",
+			Hole: "A snapshot is written bit by bit while entries are applied. It is taken for one of the moment at which it is complete, " +
+				"so a member that starts again from it lacks what was decided meanwhile.",
+			Elsewhere: "protocol/consensus/shard, TestASnapshotIsOfItsBeginning",
+		},
+		{
+			Rule: "a slow member catches up", Protocol: "consensus", Source: "found in use", Breaks: "P4", Faults: "crash,delay",
+			Hole: "A leader makes its next snapshot while a member that is far away still takes the last one, or drops the entries behind that. " +
+				"Under load the member needs another snapshot as soon as it has one, and never hears what its clients were granted.",
+			Elsewhere: "protocol/consensus/shard, TestASlowMemberCatchesUp. In simulated runs the load is seldom high for long enough: about one of 4,000 shows it",
+		},
+		{
+			Rule: "what is revoked is held", Protocol: "consensus", Source: "found by a seed", Breaks: "P6", Faults: "pause,partition,operator",
+			Hole: "A member takes a snapshot in which a request of its own process was granted, and hears next that an operator has broken the hold. It takes the request for one that waits. " +
+				"The process releases it; when its session ends the request is asked for again and granted, and no user of the process knows.",
+			Elsewhere: "protocol/consensus, TestWhatIsRevokedIsHeld. One of some 10,000 seeds showed it",
+		},
+		{
+			Rule: "a whole snapshot is heard of in each term", Protocol: "consensus", Source: "found by a seed", Breaks: "P4", Faults: "crash,disk-slow",
+			Hole: "A member stores the last part of a snapshot when the term of its leader is over, and Raft does not listen to it. The same member leads again and sends the parts " +
+				"once more: they are there, and so they are answered, and the member that is behind stays behind.",
+			Elsewhere: "protocol/consensus/shard, TestAWholeSnapshotIsHeardOfInEachTerm. One of some 20,000 seeds showed it",
+		},
+		{
+			Rule: "late answers to beats count", Protocol: "consensus", Source: "found here", Breaks: "P4",
+			Hole: "A member that has waited for the answer to a beat for as long as a leader may be silent says it again, and takes the answer to the first for none. " +
+				"Where answers take a little longer than that no beat is ever confirmed, and each session of the member's ends.",
+			Elsewhere: "protocol/consensus, TestLateAnswersToBeatsCount. One of some 5,000 seeds showed it, where no member had measured round trips either",
 		},
 	}
 }
