@@ -115,7 +115,7 @@ func behind() []Row {
 		},
 		{
 			Rule: "what is revoked is held", Protocol: "consensus", Source: "found by a seed", Breaks: "P6", Faults: "pause,partition,operator",
-			Hole: "A member takes a snapshot in which a request of its own process was granted, and hears next that an operator has broken the hold. It takes the request for one that waits. " +
+			Hole: "A member takes a snapshot in which a request of its own process was granted, hears next that an operator has broken the hold, and takes the request for one that waits. " +
 				"The process releases it; when its session ends the request is asked for again and granted, and no user of the process knows.",
 			Elsewhere: "protocol/consensus, TestWhatIsRevokedIsHeld. One of some 10,000 seeds showed it",
 		},
