@@ -137,8 +137,8 @@ func (v *visit) decidedOnce(reply *protocol.Reply) {
 	})
 }
 
-// once checks P6 for what a member has decided about a call: what its visitor has been granted it is not granted anew, however
-// often it has made the call and whatever has become of the lock since.
+// once checks P6 for a member's decision about a call: what the visitor was granted it is not granted anew, regardless of how
+// often it has made the call and of what has become of the lock since.
 func (s *visitor) once(v *visit, d *lock.Decision) {
 	if d.Kind == lock.Granted && s.was == v.round && s.token != d.Token {
 		s.world.judge.violate("P6", "call %d of %v acts twice: it was granted %q under token %d, and then under %d", v.round, s, d.Name, s.token, d.Token)
@@ -160,7 +160,7 @@ func (v *visit) breaks() {
 func (v *visit) notice() {
 	v.gone = true
 	if m := v.member; !m.up || m.life != v.life || v.over || v.answered {
-		return // nobody is there who would, or it is answered
+		return // no process is there that would, or it is answered
 	} else if m.paused {
 		v.visitor.world.do(v.visitor.world.now+100*time.Millisecond, v.notice)
 		return

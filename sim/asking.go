@@ -63,7 +63,7 @@ func (s *stream) sayAcquire(r *request, now time.Duration) {
 	s.say(op)
 }
 
-// refill says all that is not settled on a new stream, whatever was said of it on the
+// refill says all that is not settled on a new stream, regardless of what was said of it on the
 // one before (Client.refill).
 func (s *stream) refill(now time.Duration) {
 	if s.closing {
@@ -218,7 +218,7 @@ func (s *stream) cancel(r *request) {
 	s.say(operation{kind: opCancel, id: r.id, name: r.want.name})
 }
 
-// abandon is called when whoever asked does not want the lock any more.
+// abandon is called when the user that asked does not want the lock any more.
 func (s *stream) abandon(r *request) {
 	switch r.state {
 	case asked:
@@ -275,7 +275,7 @@ func (s *stream) sayRelease(r *request) {
 	}
 }
 
-// concede tells the authority that a lock has ended which nobody has unlocked.
+// concede tells the authority that a lock has ended which no user has unlocked.
 func (s *stream) concede(r *request) {
 	r.quiet = true
 	s.release(r)
@@ -340,7 +340,7 @@ func (s *stream) onReleased(r *request, err error) {
 	}
 }
 
-// onRefused takes a refusal of whatever the id names.
+// onRefused takes a refusal of anything that an id can name.
 func (s *stream) onRefused(r *request, err error) {
 	switch {
 	case unknownSession(err):

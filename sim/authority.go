@@ -80,9 +80,9 @@ func (w *world) preempted(m *member, v *protocol.View) {
 	}
 }
 
-// checkAuthority looks at all members when one of them may grant. Whoever is configured
+// checkAuthority looks at all members when one of them may grant. A member that is configured
 // otherwise than the others must have no part. Sides of a partition that go on alone have
-// an authority each, and wait for nobody.
+// an authority each, and wait for no member.
 func (w *world) checkAuthority(m *member) {
 	if m.wrong != fits && m.leased() {
 		w.judge.violate("P10", "%s takes part in view %d of epoch %d, and is %v", m, m.view.Number, m.view.Epoch.Counter, m.wrong)
@@ -112,7 +112,7 @@ func (w *world) checkAuthority(m *member) {
 }
 
 // knows reports whether a coordinator's view lists a member under the tenure that it
-// holds under, or waits until that has ended. Whoever follows a later view of the same
+// holds under, or waits until that has ended. A member that follows a later view of the same
 // coordinator has its place from there; and a tenure that this coordinator has never
 // had, of a member that has promised itself to a later epoch, takes nothing from it.
 func (m *member) knows(other *member) bool {

@@ -214,7 +214,7 @@ func TestWhatReachesAClient(t *testing.T) {
 	reaches(false, "on a connection that is broken")
 }
 
-// keeper keeps whatever it is granted.
+// keeper keeps all that it is granted.
 type keeper struct{}
 
 func (*keeper) granted(*request)         {}

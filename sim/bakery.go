@@ -98,7 +98,7 @@ func (l leadersOfBakery) Finds(space protocol.Machine, view *protocol.View, from
 	member := space.(*bakery.Machine)
 	if told, is := m.(bakery.Leaders); is {
 		if known, _ := member.Term(); told.Election.Term.Before(known) {
-			return FindsOlder // whatever it is refused for
+			return FindsOlder // regardless of why it is refused
 		}
 	}
 	if tagged, is := m.(interface{ Tagged() clientele.Tag }); is {

@@ -101,7 +101,7 @@ type request struct {
 	refused  bool          // a member has refused it, or its release
 }
 
-// wish is what somebody wants locked, and how.
+// wish is what a user wants locked, and how.
 type wish struct {
 	name     string
 	owner    string

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Bias bends the settings that a run has drawn, so that what is rare happens soon: whoever
+// Bias bends the settings that a run has drawn, so that what is rare happens soon: a caller that
 // looks for what goes wrong without one rule knows which faults it needs. It draws
 // nothing, so a run without a bias is what it was. Zero bends nothing.
 type Bias struct {
@@ -47,7 +47,7 @@ func (n *nemesis) strandAgain() {
 }
 
 // strand holds up what the coordinator sends to a member, and lets it leave meanwhile. It
-// draws from a source of its own, as whoever has no such bias draws nothing for it.
+// draws from a source of its own, as a run without such a bias draws nothing for it.
 func (n *nemesis) strand() {
 	w := n.world
 	length := func(site string, a, b time.Duration) time.Duration {

@@ -34,7 +34,7 @@ func TestBiasBends(t *testing.T) {
 	}
 }
 
-// TestStrandedCoordinators leave while somebody has not heard what they said last, and
+// TestStrandedCoordinators leave while some member has not heard what they said last, and
 // nothing goes wrong.
 func TestStrandedCoordinators(t *testing.T) {
 	c := config("central")

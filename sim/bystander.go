@@ -50,6 +50,6 @@ func (b *bystander) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effec
 }
 
 // holds reports whether a session counts as one that holds something for as long as it
-// lives: every other one does. Whoever leaves must let it stop, or be waited for; but
-// nobody tells it that it must.
+// lives: every other one does. A member that leaves must let the session stop, or be waited for;
+// but no member tells the session that it must.
 func holds(id lock.SessionID) bool { return id.Number%2 == 1 }

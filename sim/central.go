@@ -111,8 +111,8 @@ func Above(space func(protocol.ID) protocol.Machine) func(Seat) (Built, error) {
 	}
 }
 
-// Membership makes the machine below every space: Built without spaces. Who is here, who
-// coordinates, and until when whom may hold, is known by it as in every member that ships.
+// Membership makes the machine below every space: Built without spaces. It knows which members are here,
+// which one coordinates, and until when each may hold, as in every member that ships.
 func Membership(s Seat) (Built, error) {
 	plain, err := s.plain()
 	if err != nil {

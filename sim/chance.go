@@ -11,8 +11,8 @@ import (
 // within one user, one fault or one direction of one link, so a choice that is not made
 // any more does not rename the others.
 //
-// Where nobody records and nobody tells (tape is nil), a choice is a number drawn from
-// the one source, and its name costs nothing: it is a constant that nobody looks at.
+// Where a run is neither recorded nor told by a script (tape is nil), a choice is a number drawn from
+// the one source, and its name costs nothing: it is a constant that no code looks at.
 // While a run is recorded the same numbers are drawn in the same order. In a run that a
 // script tells nothing is drawn: what the script does not say is as usual, which means
 // that nothing goes wrong and nothing waits.
@@ -37,8 +37,8 @@ func (d dice) below(limit time.Duration) time.Duration {
 // between draws a duration of at least a and below b.
 func (d dice) between(a, b time.Duration) time.Duration { return a + d.below(b-a) }
 
-// within says to which act of whom the choices belong that are made from now on in this
-// event; acts are counted from 1.
+// within says to which actor, and to which of its acts, the choices belong that are made from
+// now on in this event; acts are counted from 1.
 func (w *world) within(who, what string, act int) {
 	if w.tape != nil {
 		w.tape.enter(scope{who, what, act})

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// due is the name of the choice when an act happens. In a script an act of somebody
+// due is the name of the choice when an act happens. In a script an actor's act
 // happens only if the script says when.
 const due = "at"
 
@@ -151,7 +151,7 @@ func parseValue(text string) Value {
 	return Value{wordSort, 0, text}
 }
 
-// Of returns the choice as one of somebody else.
+// Of returns the choice as one of another actor.
 func (c *Choice) Of(who string) Choice {
 	other := *c
 	other.who = who

@@ -71,7 +71,7 @@ func (s *stream) attend(now time.Duration) {
 	place := q.places[0]
 	q.places = q.places[1:]
 	l := c.world.connect(c, place)
-	if l.broken { // refused: nobody listens there
+	if l.broken { // refused: no process listens there
 		c.world.tape.begin(c.name, "refused")
 		s.retry(now + c.world.between("after", time.Millisecond, 5*time.Millisecond))
 		return
@@ -133,7 +133,7 @@ func (s *stream) failed(now time.Duration) {
 }
 
 // retry goes on with the round, unless the session that it began with has ended, and
-// makes a pause when nobody is left to go to (Client.onFailed, run).
+// makes a pause when no member is left to go to (Client.onFailed, run).
 func (s *stream) retry(now time.Duration) {
 	q := &s.search
 	if s.session != q.began {

@@ -9,8 +9,8 @@ import (
 )
 
 // consensusProtocol is one space of protocol consensus over the membership, which it needs to know who the
-// founders are. They are all its voters at first, so nobody joins or forgets who he is; and unless operators change who votes
-// (reforming.go) they stay that.
+// founders are. They are all its voters at first, so no member joins or forgets its identity; and unless operators change who
+// votes (reforming.go) they stay that.
 func consensusProtocol() Protocol {
 	return Protocol{
 		Name: "consensus", Fewest: 1, Most: 5, Locks: true, Logs: true,
@@ -31,8 +31,8 @@ func consensusProtocol() Protocol {
 		},
 		Decides: func(space protocol.Machine) (reign uint64, decides bool) { return space.(*consensus.Machine).Decides() },
 		Routine: routineOfConsensus,
-		// All are founders and keep their folders, so nobody is unwelcome, and no view is forced; a leader that changes
-		// takes nothing from anybody, and the desk asks the rest of nobody who holds something for good.
+		// All members are founders and keep their folders, so none is unwelcome, and no view is forced. A change of leader
+		// takes nothing from any client, and the desk asks the rest of no session that holds something for good.
 		Unreached: []any{
 			holdfast.AuthorityChanged, holdfast.MemberLost, membership.Unwelcome{}, &membership.Force{}, &membership.Who{},
 			&protocol.CountHolds{}, &protocol.Revoke{},

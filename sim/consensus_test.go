@@ -78,7 +78,7 @@ func TestClocksAreSetByHours(t *testing.T) {
 //	1517  a session ended with the last lock that one member knew of
 //	5059  a grant was told when the answer that it stands had come so late that its hold limit was over
 //	6925  a cancel was answered by a member whose word did not get through, and another one granted the request
-//	12954 a leader that was being removed wrote one entry more than who was left had got, to whom it refused its vote then
+//	12954 a leader that was being removed wrote one entry more than the remaining members had got, and then refused them its vote
 func TestConsensusSeeds(t *testing.T) {
 	t.Parallel()
 	for _, seed := range []uint64{219, 1362, 1517, 5059, 6925, 12954} {

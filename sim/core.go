@@ -20,29 +20,30 @@ const (
 	// CoreDrawn lets the seed choose: a core first in one of four runs in which something
 	// can stay broken, and everything at once in the others.
 	CoreDrawn Core = iota
-	// CoreFirst heals a core first wherever something can stay broken.
+	// CoreFirst heals a core first where something can stay broken.
 	CoreFirst
 	// CoreNever heals everything at once.
 	CoreNever
 )
 
-// A run that heals everything at once does not show who needs everybody: whatever is
-// stuck without some member goes on when that is back. So some runs heal a core first, and
+// A run that heals everything at once does not show that a protocol needs every member: anything that is
+// stuck without some member goes on when that member is back. So some runs heal a core first, and
 // leave the rest as broken as it is, for good. A core is as few members as membership
 // needs: a quorum of the newest view that any of them has accepted, and of every view in
-// its base, by those who remember it; or every founder, where too much is forgotten
-// (membership.md §4, §5); a guest that is in no view of theirs is not asked what it remembers. All of it runs and is configured alike, its links and disks are well, and all clients
+// its base, by the members that remember it; or every founder, where too much is forgotten
+// (membership.md §4, §5); a guest that is in no view of theirs is not asked what it remembers. All of it
+// runs and is configured alike, its links and disks are well, and all clients
 // but those of the rest can reach it. Then every call of these clients must be answered,
-// every name must be free again that somebody of the rest has held, and all of the core
+// every name that a client of the rest has held must be free again, and all of the core
 // must be in one view that may grant. Only then the rest is healed as well, while users
 // go on.
 //
-// Of the rest each member is in one way broken, towards all of the core. Who is cut off
-// from some of it only may lead those whom it reaches, and does no wrong: that some core is
-// served then nobody promises. In partition mode any that may be anybody whom two sides
-// hear, so there whoever of the rest runs is cut off from the core.
+// Each member of the rest is broken in one way, towards all of the core. A member that is cut off
+// from only some of the core may lead the members that it reaches, and does no wrong: no promise says
+// that some core is served then. In partition mode any that may be any member that two sides
+// hear, so there every member of the rest that runs is cut off from the core.
 
-// rest is how somebody stays who is not in the core.
+// rest is how a member stays that is not in the core.
 type rest uint8
 
 const (
@@ -57,18 +58,18 @@ const (
 
 var restNames = [restCount]string{"down", "paused", "cut-off", "unheard", "deaf", "disk-full"}
 
-// fault is what breaks somebody so.
+// fault is what breaks a member so.
 func (r rest) fault() Fault {
 	return [restCount]Fault{Crash, Pause, Partition, OneWay, OneWay, DiskFull}[r]
 }
 
-// between reports whether somebody who is broken so hears the core, or is heard by it.
+// between reports whether a member that is broken so hears the core, or is heard by it.
 func (r rest) between() bool { return r == restUnheard || r == restDeaf || r == restFull }
 
-// breaking are the faults that may leave somebody broken.
+// breaking are the faults that may leave a member broken.
 const breaking Faults = 1<<Crash | 1<<Pause | 1<<Partition | 1<<OneWay | 1<<DiskFull
 
-// core is who is healed while others stay as they are.
+// core is the members that are healed while the others stay as they are.
 type core struct {
 	in    []bool // by place
 	as    []rest // of the others, by place
@@ -79,7 +80,7 @@ type core struct {
 // what they would be without them.
 const coreStream = 0x71756f72756d
 
-// breakable lists the ways in which the faults of the run break somebody.
+// breakable lists the ways in which the faults of the run break a member.
 func (w *world) breakable() (all []rest) {
 	for r := range restCount {
 		if r.between() && w.settings.faults.Has(Any) {
@@ -113,7 +114,7 @@ func (w *world) healCore() bool {
 	}
 	c := w.drawCore()
 	if !slices.Contains(c.in, false) {
-		return false // nobody can be missed
+		return false // no member can be spared
 	}
 	text := "only a core is healed: " + c.names(w)
 	w.trace("%s", text)
@@ -157,20 +158,20 @@ func (w *world) drawCore() *core {
 }
 
 // goesOn reports whether a founder is in a view, and stays: in partition mode any that is
-// all it needs. A view is not remembered there, and whoever knows none waits for every
+// all it needs. A view is not remembered there, and a founder that knows none waits for every
 // founder, as at the first start.
 func (m *member) goesOn() bool {
 	return m.founder && m.up && m.view != nil && !m.leaving && m.wrong == fits
 }
 
-// hears reports whether a member of the rest still tells the core what it knows: whoever
-// looks for a coordinator starts from the newest view that he hears of.
+// hears reports whether a member of the rest still tells the core what it knows: a member that
+// looks for a coordinator starts from the newest view that it hears of.
 func (c *core) hears(m *member) bool {
 	return m.up && !c.in[m.place] && (c.as[m.place] == restDeaf || c.as[m.place] == restFull)
 }
 
-// fits reports whether the terms of a view are those of the run. Members who have formed
-// one while they were configured otherwise elect nobody until all founders attend.
+// fits reports whether the terms of a view are those of the run. Members that have formed
+// one while they were configured otherwise elect no coordinator until all founders attend.
 func (w *world) fits(v *election.View) bool {
 	_, another := otherSpace.values(&w.settings)
 	for _, line := range []string{fmt.Sprint("version ", membership.ProtocolVersion), fmt.Sprint("lease ", w.settings.lease), fmt.Sprint("drift ", w.settings.drift)} {
@@ -295,7 +296,7 @@ func (w *world) healClients() {
 }
 
 // grow heals more of the rest where the core does not suffice any more, and reports
-// whether it did: a proposal that was under way from somebody of the rest may need him.
+// whether it did: a proposal that was under way from a member of the rest may need that member.
 func (w *world) grow() bool {
 	c := w.core
 	if c == nil || w.suffices(c) {

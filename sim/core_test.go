@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestACoreIsEnough: whatever stays broken, in each way that there is.
+// TestACoreIsEnough: regardless of what stays broken, in each way that there is.
 func TestACoreIsEnough(t *testing.T) {
 	manySeeds(t)
 	var rests [restCount]int
@@ -143,7 +143,7 @@ func knows(w *world, who, view, base string) {
 	}
 }
 
-// TestACoreIsAQuorum of all that whatever follows needs.
+// TestACoreIsAQuorum of all that the rest of a run needs.
 func TestACoreIsAQuorum(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*world)
@@ -212,7 +212,7 @@ func TestTheRestStaysBroken(t *testing.T) {
 	}
 }
 
-// TestACoreGrows where it has accepted what needs somebody of the rest.
+// TestACoreGrows where it has accepted what needs a member of the rest.
 func TestACoreGrows(t *testing.T) {
 	w := still(t, 5, 1<<Partition)
 	w.healed, w.core = true, among(w, "abc")

@@ -13,7 +13,7 @@ import (
 // Costs: a protocol is published with a formula for how many messages a lock takes, and
 // an implementation that sends others keeps every promise and is slower than it says. So a
 // protocol may list what users' deeds cost (Protocol.Costs), and in runs without faults
-// each of them is done several times when everything has settled and nobody else does
+// each of them is done several times when everything has settled and no other user does
 // anything. What is counted are the messages between spaces that the network sees, lost or
 // not; those of sessions and of the membership flow all the time and are no part of it.
 

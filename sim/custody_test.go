@@ -14,8 +14,8 @@ import (
 // custody stands between members and their machines, and sees that what changes hands stays
 // as it was: see protocol.Machine. The argument of a call is spoiled when the machine has
 // returned, as servers do that use its memory again; what was sent and answered is looked at
-// again much later. On real members the first would be somebody else's request, and the
-// second a data race with whoever encodes it.
+// again much later. On real members the first would be the request of another client, and the
+// second a data race with the code that encodes it.
 type custody struct {
 	given []given
 	found []string
@@ -181,8 +181,8 @@ func spoil(v reflect.Value) {
 	}
 }
 
-// TestWhatChangesHands: whatever is sent or answered stays as it was, and of the arguments of
-// calls nothing is kept; runs come out as they do without anybody who looks.
+// TestWhatChangesHands: all that is sent or answered stays as it was, and of the arguments of
+// calls nothing is kept; runs come out as they do without custody.
 func TestWhatChangesHands(t *testing.T) {
 	t.Parallel()
 	for _, p := range Protocols() {

@@ -96,7 +96,7 @@ func (d *disk) saved(t *task) {
 }
 
 // crash decides what is left of the writes that were not answered: nothing, the bytes
-// of the one under way, or half of a file that nobody reads.
+// of the one under way, or half of a file that no process reads.
 func (d *disk) crash() {
 	w := d.member.world
 	pending := d.queue

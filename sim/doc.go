@@ -33,7 +33,7 @@
 // what is chosen, as in "client1.0 call#3 hold" or "crash#2 at" (chance.go). [Record] writes
 // down what was not as usual, which is a [Script]; [Play] plays one, without any chance:
 // what it does not say is as usual, and usually nothing goes wrong, nothing takes long
-// and nobody asks for anything. Whatever draws takes the functions of chance.go, and says
+// and no user asks for anything. Code that draws takes the functions of chance.go, and says
 // by world.within, or tape.begin for what happens again and again, whose act it is.
 //
 // Nothing reads a real clock and nothing ranges over a map where the order could be
@@ -44,22 +44,22 @@
 // The judge sees what users are told, and for how long they believe it by their own
 // clocks. It knows no table (judge.go, judge_order.go):
 //
-//   - P1 exclusion: in the instant in which a user is told of a grant, all who take
+//   - P1 exclusion: in the instant in which a user is told of a grant, all users that take
 //     themselves for holders are compatible. And of the members (authority.go): one at
-//     a time may grant, and knows of everybody whose lease runs.
+//     a time may grant, and knows of every member whose lease runs.
 //   - P2 tokens: a grant's token is above all that were told for the name before it,
-//     but for those that it fits beside; the write of somebody who holds the name is
+//     but for those that it fits beside; the write of a client that holds the name is
 //     never refused by a resource that compares tokens.
 //   - P3 loss before regrant: in the instant in which a member says that a name is
-//     granted, whoever does not fit beside has stopped believing; no unlock of a lock
+//     granted, every holder that does not fit beside has stopped believing; no unlock of a lock
 //     that its holder believed in is refused. A name with a grace is kept for its last holder
 //     until that is over, or the holder has said that it has stopped (grace.go). Where nothing is granted: while a member may
-//     grant, nobody believes in a session that it does not know of or wait for.
+//     grant, no client believes in a session that this member does not know of or wait for.
 //   - P4 no request is stranded: after healing every worker gets every name, all members
 //     are in one view that may grant, and nothing is left in the authority's table. While
 //     only a core is healed this holds for its members, and for every client that is well.
-//   - P5 order: nobody is granted a name before one who stood in the authority's queue
-//     when he asked, within a reign; and where nobody is in charge, no exclusive lock before
+//   - P5 order: no request is granted a name before one that stood in the authority's queue
+//     when the former was made, within a reign; and where no member is in charge, no exclusive lock before
 //     one that was asked for by a request of which all had heard (hearing.go). Where leaders number
 //     tickets, none before one that it excludes, and whose number a majority of them knew (leading.go).
 //     No session ends while a heartbeat that came before its end waits to be heard (busy.go).
@@ -69,8 +69,8 @@
 //   - P10 nothing is trusted: half of a stable cell is not taken for a whole one.
 //
 // A run of partition mode any keeps these promises within a side, as sides.go tells; and
-// of two holders whose sides have met, one must be told. Whoever is configured otherwise
-// than the others (misfit.go) must be refused with both values, and nobody else because
+// of two holders whose sides have met, one must be told. A member that is configured otherwise
+// than the others (misfit.go) must be refused with both values, and no other member because
 // of it: a refusal of another, or a lease for it, breaks P10. A view is forced only where a
 // quorum is lost for good, cells and all; its members come back as new ones that know
 // nothing.
@@ -81,32 +81,32 @@
 // histories. What is violated is named after the promise that it breaks.
 //
 // In runs without faults what users do costs as many messages as the protocol's formulas
-// say (cost.go): something else breaks "cost", whatever users notice.
+// say (cost.go): any other number breaks "cost", regardless of what users notice.
 //
 // Beside these, an invariant that a machine asserts is a crash, and so is a machine
 // that asks to be woken again and again in one instant. Runs whose only fault is the
 // crash of one coordinator count who keeps his lock (survival.go).
 //
 // What runs have exercised is counted: faults, phases, losses, messages, and what each
-// machine was stepped with (coverage.go); where the authority moves, at which step of a
-// transfer who takes part has crashed, how many were to become it at once, through how many a
+// machine was stepped with (coverage.go). Where the authority moves, the count has at which step of a
+// transfer a participant has crashed, how many members were to become the authority at once, through how many a
 // table went, and what became of grants that members keep (moving.go). Members are made the
-// authority at once, and struck, in eager runs above all (eager.go). In an eighth of the runs they are far from each other (far.go). Where members vote, how that changes
-// (reforming.go). Where nobody is in charge,
-// what a crash takes with it, who joins while others ask, late replies, and permissions that are
-// kept (peering.go). Where leaders number tickets, at which step of one its master, who has answered
-// first or its owner crashes, who takes tickets over, who is told who leads, and what comes too late
+// authority at once, and struck, in eager runs above all (eager.go). In an eighth of the runs they are far from each other
+// (far.go). Where members vote, it has how that changes (reforming.go). Where no member is in charge, it has
+// what a crash takes with it, which members join while others ask, late replies, and permissions that are
+// kept (peering.go). Where leaders number tickets, it has at which step of a ticket its master, the leader that has answered
+// first or its owner crashes, which leaders take tickets over, which members are told who leads, and what comes too late
 // (leading.go). In some runs of those a burst of requests leaves a link behind, which catches up (burst.go). In some runs whose
 // members keep logs a leader hears no other member, and crashes (deafen.go). Where spaces are
 // durable, clients take several names together in some runs (gather.go). Of a thousand runs or more with all faults,
-// whatever was never hit fails the profile: nobody has looked for what it would have found.
+// anything that was never hit fails the profile: no run has looked for what it would have found.
 //
 // # What it is not
 //
 // Wall clocks matter at the start of a member and where a view is forced. Messages between
-// members are passed as values: their bytes are the business of package wire. That nobody
-// changes a value which has changed hands a test sees to (custody_test.go); what else real
-// members do at the same time the race detector.
+// members are passed as values: their bytes are the business of package wire. A test sees to it that no code
+// changes a value which has changed hands (custody_test.go); the race detector sees to what else real
+// members do at the same time.
 //
 // # Rooms
 //

@@ -32,7 +32,7 @@ func (s *settings) drawEager(c *Config, r *rand.Rand) {
 }
 
 // rushAgain lets members be made the authority at once after a while, and again and again.
-// Where nobody decides just then it waits for somebody: only who does has a table.
+// Where no member decides just then it waits for one: only a member that decides has a table.
 func (n *nemesis) rushAgain(after time.Duration) {
 	w := n.world
 	w.do(w.now+after, func() {

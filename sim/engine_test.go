@@ -91,8 +91,8 @@ func TestSchedulingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestClocks: when is the first instant at which a clock shows a time, whatever its
-// rate and however it has changed.
+// TestClocks: when is the first instant at which a clock shows a time, at any
+// rate and after any changes of it.
 func TestClocks(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 1000 {

@@ -11,11 +11,11 @@ import (
 
 // Front is what a member's users see of a protocol that is written to be tried. It turns
 // all that users may ask of a space into requests that are wanted or are not, and does for
-// them what does not depend on the protocol: waits end, sessions end, whoever holds is told
-// to stop when the authority changes, and the membership is told when nobody holds under an
+// them what does not depend on the protocol: waits end, sessions end, holders are told
+// to stop when the authority changes, and the membership is told when no user holds under an
 // earlier one any more. So a protocol that is built on it need not hand over what is held
 // from one authority to the next; one that does so wants no Front. Hold limits are left to
-// those who asked for them; every request has its name alone, whatever its mode.
+// the users that asked for them; every request has its name alone, in any mode.
 type Front struct {
 	// Self is the member's id. Required.
 	Self protocol.ID
@@ -23,8 +23,8 @@ type Front struct {
 	View *protocol.View
 	// Wants are the requests of this member's users that wait or hold, as they came.
 	Wants []Want
-	// Kept is how many names this member has given, as the authority: what whoever inspects
-	// the space is told.
+	// Kept is how many names this member has given, as the authority: an inspection of the space
+	// is told that.
 	Kept int
 
 	again     protocol.Time
@@ -67,7 +67,7 @@ func (f *Front) Wake() protocol.Time {
 }
 
 // Take takes every event, but for messages, which it leaves alone. It reports whether a new
-// reign has begun: then whatever an authority has given before is void.
+// reign has begun: then all that an authority has given before is void.
 func (f *Front) Take(now protocol.Time, ev protocol.Event, out *protocol.Effects) (begins bool) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.View:
@@ -104,7 +104,7 @@ func (f *Front) Take(now protocol.Time, ev protocol.Event, out *protocol.Effects
 	return begins
 }
 
-// Clear reports whether nobody here holds anything of an earlier epoch: the authority must
+// Clear reports whether no user here holds anything of an earlier epoch: the authority must
 // hear that from every member before it may grant.
 func (f *Front) Clear() bool { return f.confirmed == f.epoch }
 
@@ -127,8 +127,8 @@ func (f *Front) allClear(now protocol.Time) bool {
 	})
 }
 
-// MayGrant reports whether this member is the authority, and nobody holds anything that an
-// earlier one has granted: who is here has said so (Cleared), for others the membership waits.
+// MayGrant reports whether this member is the authority, and no user holds anything that an
+// earlier one has granted: the members that are here have said so (Cleared), for others the membership waits.
 func (f *Front) MayGrant(now protocol.Time) bool {
 	v := f.View
 	return v != nil && v.Coordinator == f.Self && v.Installed && now >= v.GrantFrom &&
@@ -151,7 +151,7 @@ func (f *Front) MayTake(now protocol.Time, epoch protocol.Epoch, tenure protocol
 	return v != nil && v.Epoch == epoch && v.Lease.Tenure == tenure && now < v.Lease.Member && v.Lease.Promised <= epoch.Counter
 }
 
-// Gone reports whether a tenure of a member is not in the view, and nobody of it can hold
+// Gone reports whether a tenure of a member is not in the view, and no user of it can hold
 // anything any more.
 func (f *Front) Gone(now protocol.Time, id protocol.ID, tenure protocol.Tenure) bool {
 	if at, listed := f.View.Of(id); listed && at.Tenure == tenure {
@@ -163,7 +163,7 @@ func (f *Front) Gone(now protocol.Time, id protocol.ID, tenure protocol.Tenure) 
 }
 
 // Grant tells the user of a request that it holds its name under a token, once. It reports
-// whether the request holds it now; if not, nobody wants it any more.
+// whether the request holds it now; if not, no user wants it any more.
 func (f *Front) Grant(session lock.SessionID, id uint64, token holdfast.Token, out *protocol.Effects) bool {
 	i := f.find(session, id, "", 0)
 	if i < 0 {

@@ -41,7 +41,7 @@ func grantorProtocol() Protocol {
 
 // grantorCosts are those of Geode's message flows (its section 9) with the table handed over
 // by its holder: what central's are, with the grantor in the coordinator's place, and 6 for a
-// transfer between two members neither of which is the elder, whatever the number of members.
+// transfer between two members neither of which is the elder, for any number of members.
 func grantorCosts() []Cost {
 	return append(centralCosts(), Cost{
 		Deed: Become, Least: 6, Most: 6, Formula: "BECOME, Depose, Deposed, Info, TransferRequest, TransferTable",

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Where nobody is in charge, no queue says which request came first. What is promised is that who
-// asks after another one's request was heard by everybody comes after it (P5): so from then on
+// Where no member is in charge, no queue says which request came first. The promise is that a member that
+// asks after another one's request was heard by everybody comes after it (P5). So from then on
 // that request stands, as one does that an authority has queued. Everybody is every member that can
 // grant: those of the view, and those that it has left out while their leases last. Such a member goes on granting
 // by permissions that it was given before, and nothing reaches it.
@@ -41,7 +41,7 @@ func (m *member) wish(number uint64) (key requestKey, asks bool) {
 }
 
 // heardBy notes that another member has heard of a request. When all have that are in its member's
-// view, nobody who asks later comes before it.
+// view, no request that is made later comes before it.
 func (m *member) heardBy(other *member, plea *Plea) {
 	if _, asks := m.wish(plea.Number); !asks {
 		return

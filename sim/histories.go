@@ -41,9 +41,9 @@ func newHistories(j *judge) *histories {
 	return &histories{judge: j, names: map[string]*chronicle{}, of: map[requestKey]*chronicled{}}
 }
 
-// asks is called when a request is sent for the first time. That somebody does not want to
-// wait is left out: an acquire that comes a second time, long after its user has unlocked,
-// is granted and given back at once by his member, and whoever tries meanwhile is refused.
+// asks is called when a request is sent for the first time. A user's wish not to wait
+// is left out: an acquire that comes a second time, long after its user has unlocked,
+// is granted and given back at once by the user's member, and a try is refused meanwhile.
 func (h *histories) asks(key requestKey, who fmt.Stringer, want wish) {
 	if h == nil {
 		return
@@ -168,7 +168,7 @@ func modelOf(n *lockName, p *Protocol) history.Model {
 	return model
 }
 
-// slice is of how many seeds one has its histories compared when nobody asks for that: it
+// slice is of how many seeds one has its histories compared when no caller asks for that: it
 // costs a tenth of a run.
 const slice = 16
 

@@ -18,7 +18,7 @@ import (
 // what was asked before. When the disk fails the journal has failed, which ends the process; the
 // next one begins with what is there.
 //
-// Whatever a log cannot take is a mistake of the machine that asks, and it panics.
+// Anything that a log cannot take is a mistake of the machine that asks, and the journal panics.
 type journal struct {
 	member *member
 	logs   []*ledger // in the order of their numbers
@@ -119,8 +119,8 @@ func (j *journal) begin() {
 	w.at(w.now+j.takes(syncs), task{kind: taskSynced, to: m.place, life: m.life})
 }
 
-// takes draws how long the disk takes for a group or a read: of chunks alone, which nobody
-// syncs, next to nothing.
+// takes draws how long the disk takes for a group or a read: of chunks alone, which are not
+// synced, next to nothing.
 func (j *journal) takes(waits bool) time.Duration {
 	w := j.member.world
 	most := w.weather.disk
@@ -182,7 +182,7 @@ func (j *journal) fails(writes bool) error {
 }
 
 // fail ends the journal, and soon the process: nothing reaches the folder any more, which stays as
-// a crash would leave it, and all that was asked is answered so. Somebody starts the member again.
+// a crash would leave it, and all that was asked is answered so. The member is started again.
 func (j *journal) fail(err error) {
 	m, w := j.member, j.member.world
 	w.befall(faultOf(err), 0, []string{m.name}, "the journal of %s fails: %v", m, err)

@@ -264,7 +264,7 @@ func TestAFetchThatFails(t *testing.T) {
 	}
 }
 
-// TestWhoEndsInGoodOrder waits for what was asked, and whoever is paused hears later.
+// TestWhoEndsInGoodOrder waits for what was asked, and a paused member hears later.
 func TestWhoEndsInGoodOrder(t *testing.T) {
 	d := newDesk(t, "a sync#1 takes 10ms", "a sync#2 takes 10s")
 	m := d.members[0]

@@ -28,7 +28,7 @@ import (
 )
 
 // A scribe grants nothing: it writes into its logs, all that can be written, and puts down in a
-// book that no crash touches what each log is after each request. Whatever its next life finds
+// book that no crash touches what each log is after each request. All that its next life finds
 // must be what some first ones of the requests have made, at least of all that were answered.
 
 // page is what is known of one log. What is written there counts from what the present life found.
@@ -297,7 +297,7 @@ func ofJournals() (all sim.Faults) {
 	return all
 }
 
-// TestJournalsRemember: whatever happens to members and their disks, their logs have what was
+// TestJournalsRemember: regardless of what happens to members and their disks, their logs have what was
 // answered, and what was not answered in its order.
 func TestJournalsRemember(t *testing.T) {
 	manySeeds(t)

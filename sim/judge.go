@@ -95,7 +95,7 @@ type passage struct {
 	token  holdfast.Token
 }
 
-// told is a token and to whom it was told.
+// told is a token and the session that it was told to.
 type told struct {
 	token   holdfast.Token
 	session lock.SessionID
@@ -138,8 +138,8 @@ func (j *judge) record(name string) *record {
 	return r
 }
 
-// told is called when a holder takes itself for one: whoever else does so in this
-// instant must be compatible (P1), and what it does not fit beside must have had lower
+// told is called when a holder takes itself for one: every other one that does so in this
+// instant must be compatible (P1), and the grants that it does not fit beside must have had lower
 // tokens (P2).
 func (j *judge) told(g grant) {
 	j.histories.told(&g)
@@ -269,7 +269,7 @@ func (r *record) late(g *grant) bool {
 }
 
 // granting is called when a member says that a request is granted, before its client
-// can know it: whoever does not fit beside it has been told by then (P3).
+// can know it: every holder that does not fit beside it has been told by then (P3).
 func (j *judge) granting(g grant) {
 	r := j.record(g.name)
 	r.prune(j.clock())
@@ -309,7 +309,7 @@ func (j *judge) decision(who fmt.Stringer, op opKind, key requestKey, d *lock.De
 		j.released(key)
 		j.leaves(d.Name, key)
 	case d.Kind == lock.Lost:
-		// Whoever has not heard of the grant asks again, under the same id, and may.
+		// A client that has not heard of the grant asks again, under the same id, and may.
 		f := j.fate(key)
 		f.token = 0
 		j.leaves(d.Name, key)
@@ -406,7 +406,7 @@ func (j *judge) unlockRefused(g grant, err error) {
 	j.violate("P3", "%v until it unlocks, and that is refused: %v", &g, err)
 }
 
-// foreignReleased is called when somebody has given back what is not his (P7).
+// foreignReleased is called when a session has given back what is not its own (P7).
 func (j *judge) foreignReleased(name string, token holdfast.Token, by lock.SessionID) {
 	j.violate("P7", "session %v has released %q under token %d, which is not its own", by, name, token)
 }
@@ -418,7 +418,7 @@ func (j *judge) limited(limit *holdfast.LimitError) {
 	}
 }
 
-// refusedWrite is called when the register refuses a write of somebody who holds the
+// refusedWrite is called when the register refuses a write of a client that holds the
 // name exclusively in this very instant: a lower token was given after a higher (P2).
 func (j *judge) refusedWrite(g grant, seen holdfast.Token) {
 	if j.sides != nil {

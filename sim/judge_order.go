@@ -44,7 +44,7 @@ func (j *judge) reignOfGrant(g *grant) protocol.Epoch {
 }
 
 // P5, order within a reign, as it can be seen from outside: once a request stands in
-// the queue of a reign's authority, nobody whose request is sent later is granted the
+// the queue of a reign's authority, no request that is sent later is granted the
 // name before it in that reign. Where members ask one another a request for an exclusive lock
 // stands when all members that can grant have heard of it, and it is exclusive locks alone that
 // must not come before it (hearing.go). Where leaders number tickets one stands when a majority of them
@@ -100,7 +100,7 @@ func (j *judge) stands(name string, wish requestKey, reign protocol.Epoch) {
 
 // gives is called when an authority tells a member of a grant. Its client may have given it up,
 // and a later request of the same owner may enter it before it is given back: that one passes
-// nobody who was not passed by the grant itself.
+// no request that was not passed by the grant itself.
 func (j *judge) gives(name string, token holdfast.Token, wish requestKey) {
 	r := j.record(name)
 	if slices.ContainsFunc(r.given[:], func(g gift) bool { return g.token == token && g.wish == wish }) {
@@ -135,11 +135,11 @@ func (r *record) gaveAnother(g *grant, stood *place) bool {
 
 // lends is called when a member is about to grant by itself what it keeps of a space whose
 // members hold on: then it is the authority for that name, until it is asked to give way.
-// Whoever stands in the queue of the space's authority has not arrived there yet.
+// A request that stands in the queue of the space's authority has not arrived there yet.
 func (j *judge) lends(key requestKey) { j.fate(key).lent = true }
 
 // lapsed is called when a member's tenure has ended: what it has asked for is void,
-// and whatever of that is asked for again arrives again.
+// and any of that which is asked for again arrives again.
 func (j *judge) lapsed(member uint64) {
 	j.unsettles(func(s lock.SessionID) bool { return s.Member == member })
 	//tidy:unordered each name has a queue of its own
@@ -148,15 +148,15 @@ func (j *judge) lapsed(member uint64) {
 	}
 }
 
-// leaves is called when a request is decided, or nobody wants it any more.
+// leaves is called when a request is decided, or no user wants it any more.
 func (j *judge) leaves(name string, key requestKey) {
 	r := j.record(name)
 	r.queue = slices.DeleteFunc(r.queue, func(p place) bool { return p.key == key })
 }
 
 // overtakes checks a grant against those that were granted before it. Members hear of
-// grants in any order; that of the tokens is the authority's. Who enters what it holds
-// already passes nobody.
+// grants in any order; that of the tokens is the authority's. A request that enters what its
+// owner holds already passes no other.
 func (j *judge) overtakes(r *record, g *grant) {
 	key := requestKey{g.session, g.request}
 	f := j.fate(key)

@@ -430,7 +430,7 @@ func TestTheJudgeKeepsTheFirst(t *testing.T) {
 	}
 }
 
-// TestSurvivors counts whom a crash has cost a lock.
+// TestSurvivors counts the holders that a crash has cost a lock.
 func TestSurvivors(t *testing.T) {
 	for why, kept := range map[holdfast.Loss]int{"": 1, holdfast.HoldLimit: 1, holdfast.SessionExpired: 0, holdfast.MemberLost: 0} {
 		h := newWitness()

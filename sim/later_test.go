@@ -164,7 +164,7 @@ func TestHalfOfTheRunsAreAsBefore(t *testing.T) {
 }
 
 // TestMisfitsAreRefused: a founder that comes back configured otherwise is refused with
-// both values, takes no part, and costs nobody a lease. Put right, it is admitted.
+// both values, takes no part, and costs no member a lease. Put right, it is admitted.
 func TestMisfitsAreRefused(t *testing.T) {
 	for f := otherSpace; f <= otherVersion; f++ {
 		t.Run(f.String(), func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestMisfitsAreRefused(t *testing.T) {
 	}
 }
 
-// TestTheJudgeSeesWhoIsRefused: somebody who is right, and without both values.
+// TestTheJudgeSeesWhoIsRefused: a member that is right, and one without both values.
 func TestTheJudgeSeesWhoIsRefused(t *testing.T) {
 	w := still(t, 3, 1<<Misfit)
 	disagreement := errorText(`membership: all members must agree, and it is "lease 3s" in the cluster and "lease 4s" here`)

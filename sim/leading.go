@@ -42,7 +42,7 @@ type Drawn struct {
 	Slow         []protocol.ID
 }
 
-// Placed is a ticket that has its place: whoever asks from now on comes after it in that reign.
+// Placed is a ticket that has its place: a request that is made from now on comes after it in that reign.
 type Placed struct {
 	Name                string
 	Owner               protocol.ID
@@ -96,7 +96,7 @@ const (
 	leadTakenOver = iota // a ticket was locked by who has followed its master
 	leadEmpty            // one that had served came back, while others had tickets
 	leadSender           // a leader crashed whose tickets were on their way to the next term
-	leadReceiver         // one to whom such were on their way
+	leadReceiver         // one to which such were on their way
 	leadHold             // what was held was claimed of leaders that follow no other
 	leadWish             // what was waited for was
 	leadAgain            // who leads was lost on its way to a member, and told it again
@@ -271,7 +271,7 @@ func (w *world) finds(m *member, from protocol.ID, message any) (after func()) {
 	}
 }
 
-// places tells the judge that a ticket has its place: whoever asks from now on comes after it (P5).
+// places tells the judge that a ticket has its place: a request that is made from now on comes after it (P5).
 func (w *world) places(master *member, message any) {
 	ticket, placed := w.protocol.Leading.Placed(master.space(), message)
 	place, known := w.network.id[ticket.Owner]

@@ -47,7 +47,7 @@ const (
 	opExtend
 	opBeat
 	opEnd
-	opForeign // a release of what somebody else holds
+	opForeign // a release of what another session holds
 )
 
 // operation is what a client says.
@@ -179,7 +179,7 @@ func (w *world) connect(c *client, m *member) *link {
 	l := &link{world: w, client: c, member: m, life: m.life, up: w.now, down: w.now}
 	l.edge.link = l
 	switch {
-	case !m.up: // nobody listens: the machine says so, or says nothing
+	case !m.up: // no process listens: the machine says so, or says nothing
 		l.broken = true
 	case w.severed(c, m):
 		l.upLost, l.downLost = true, true
@@ -240,7 +240,7 @@ func (l *link) tell(events ...event) {
 }
 
 // arrive hands the next of what is under way to one end, if that is still there. The
-// task says that something has come, and not what: whoever was paused takes first what
+// task says that something has come, and not what: an end that was paused takes first what
 // came meanwhile, whichever task is the first after it.
 func (w *world) arrive(t *task) {
 	l := t.link

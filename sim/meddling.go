@@ -40,7 +40,7 @@ func (c *counts) listMeddling(of *Config, row func(sort, name string, n int)) {
 	}
 }
 
-// meddle lets somebody with the credentials of a client's session release a lock that it holds, or end the session: through
+// meddle lets a third party with the credentials of a client's session release a lock that it holds, or end the session: through
 // the member that has the session or, where it outlasts members, through any.
 func (n *nemesis) meddle() {
 	w := n.world

@@ -53,11 +53,11 @@ type member struct {
 	misfit  misfit        // how its next life is configured otherwise than the others
 	wrong   misfit        // how this one is
 	stuck   bool          // it stays down or paused, until it is healed
-	gone    bool          // it is lost for good, until somebody gives its address to another
+	gone    bool          // it is lost for good, until its address is given to another
 	back    time.Duration // after which it is started again when it has left; 0 means that the nemesis does it
 	ambush  bool          // it crashes as soon as it has remembered something
 	leaving bool
-	left    bool // it has left in good order, and stays away until somebody starts it
+	left    bool // it has left in good order, and stays away until it is started
 	local   *local
 	asking  *lock.Request // what the present step asks for
 
@@ -165,7 +165,7 @@ func (m *member) step(ev protocol.Event) {
 	m.arm()
 }
 
-// drain hands out the effects. Whoever hears a reply acts on it later, so that no
+// drain hands out the effects. A sink that hears a reply acts on it later, so that no
 // step happens within another.
 func (m *member) drain() {
 	w := m.world
@@ -271,7 +271,7 @@ func (m *member) tick(t *task) {
 	m.world.woken(m, unused)
 }
 
-// attach gives a number to whoever hears what is told to it.
+// attach gives a number to a sink, which hears what is told to that.
 func (m *member) attach(s sink) uint64 {
 	m.last++
 	m.sinks[m.last] = s
@@ -325,7 +325,7 @@ func (m *member) pause(length time.Duration) {
 	})
 }
 
-// resume lets the process go on: it finds what has come in whatever order its
+// resume lets the process go on: it finds what has come in any order that its
 // operating system chooses.
 func (m *member) resume() {
 	if !m.paused || m.stuck {
@@ -343,7 +343,7 @@ func (m *member) resume() {
 	}
 }
 
-// crash ends the process of a life, whatever it is doing.
+// crash ends the process of a life, regardless of what it is doing.
 func (m *member) crash(life uint32) {
 	w := m.world
 	if !m.up || m.life != life {

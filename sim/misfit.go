@@ -66,7 +66,7 @@ func (n *nemesis) misconfigure() {
 	m := n.member("member")
 	wrong := func(o *member) bool { return o != m && o.founder && (o.misfit != fits || o.up && o.wrong != fits) }
 	if w.settings.founders < 3 && m.founder {
-		return // nobody is there to say that it is wrong
+		return // no member is there to say that it is wrong
 	}
 	if m.gone || m.founder && slices.ContainsFunc(w.members, wrong) {
 		return
@@ -78,9 +78,9 @@ func (n *nemesis) misconfigure() {
 	}
 }
 
-// refused takes note of a member that cannot take part: whoever is configured otherwise
-// must be told both values, and nobody else may be refused because of it. Of two
-// founders who disagree nobody knows which is wrong.
+// refused takes note of a member that cannot take part: a member that is configured otherwise
+// must be told both values, and no other member may be refused because of it. Of two
+// founders that disagree no member knows which is wrong.
 func (w *world) refused(m *member, err error) {
 	text := err.Error()
 	disagrees := strings.Contains(text, "must agree") || strings.Contains(text, "refuses this member")

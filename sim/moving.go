@@ -28,12 +28,12 @@ type TransferStep uint8
 
 // The steps of a transfer, in their order.
 const (
-	StepInvite  TransferStep = iota + 1 // somebody is asked to become the authority
-	StepBecome                          // he asks to be named
+	StepInvite  TransferStep = iota + 1 // a member is asked to become the authority
+	StepBecome                          // it asks to be named
 	StepDepose                          // the one before is told to stop
 	StepDeposed                         // and says that it has
-	StepNamed                           // the asker is told that he is named, and who has the table
-	StepRequest                         // he asks for the table
+	StepNamed                           // the asker is told that it is named, and who has the table
+	StepRequest                         // it asks for the table
 	StepTable                           // and gets a part of it
 	StepLast                            // the last part
 	stepCount
@@ -60,8 +60,8 @@ const (
 // What becomes of grants that members hold on to.
 const (
 	heldLent    = iota // given to a client by its member
-	heldUnused         // given back at once, because somebody else has asked
-	heldUsed           // in use when somebody else asked
+	heldUnused         // given back at once, because another member has asked
+	heldUsed           // in use when another member asked
 	heldTooLong        // given back after its time
 	heldLost           // a member crashed that kept something
 	heldCount
@@ -73,7 +73,7 @@ var heldNames = [heldCount]string{"lent", "asked back, unused", "asked back, in 
 // as so many.
 type moves struct {
 	struck [2][stepCount]int // crashes while a step is on its way: of its sender, of its receiver
-	elder  int               // of an elder that has deposed somebody, and was not answered yet
+	elder  int               // of an elder that has deposed a member, and was not answered yet
 	atOnce [mostTurks + 1]int
 	chains [mostTurks + 1]int
 	held   [heldCount]int
@@ -226,7 +226,7 @@ func (w *world) asks(m *member, message any) (after func()) {
 	}
 }
 
-// unused is how many grants a member keeps that nobody uses.
+// unused is how many grants a member keeps that no client uses.
 func (m *member) unused() int {
 	if m.world.settings.holdOn == 0 || m.world.protocol.Moving == nil || m.space() == nil {
 		return 0

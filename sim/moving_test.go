@@ -38,7 +38,7 @@ func TestStepsOfTransfersAreTold(t *testing.T) {
 	}
 }
 
-// TestOnlyWhoMayKeepIsAskedBack: a grant that nobody here has asks nobody to give way.
+// TestOnlyWhoMayKeepIsAskedBack: a grant that no client here has asks none to give way.
 func TestOnlyWhoMayKeepIsAskedBack(t *testing.T) {
 	space, err := grantor.New(grantor.Config{Config: authority.Config{Self: 1}})
 	if err != nil {
@@ -129,7 +129,7 @@ func TestTurksThatATableGoesThroughAreCounted(t *testing.T) {
 	}
 }
 
-// TestCrashesCountByWhatIsOnItsWay, once for each step, whoever has sent it or is to get it.
+// TestCrashesCountByWhatIsOnItsWay, once for each step, whichever member has sent it or is to get it.
 func TestCrashesCountByWhatIsOnItsWay(t *testing.T) {
 	w, spaces := standIns(3)
 	sent := func(from, to int, m protocol.Message) {

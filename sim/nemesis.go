@@ -13,7 +13,7 @@ type nemesis struct {
 	forgot  int             // how many cells were lost
 	stalled bool            // the next latency is the longest
 	lost    []*member       // those who are lost for good, until others have their addresses
-	silent  protocol.Epoch  // the latest of whose beginning nobody may have heard (restless.go)
+	silent  protocol.Epoch  // the latest of whose beginning no member may have heard (restless.go)
 	strands dice            // what a bias draws from (bias.go)
 
 	snatches bool // the next member that keeps something crashes (eager.go)
@@ -214,7 +214,7 @@ func (n *nemesis) deed(f Fault) func() {
 // member chooses a member.
 func (n *nemesis) member(site string) *member { return pick(n.world, site, n.world.members) }
 
-// The words for whom a fault hits, each as often as it is drawn.
+// The words for the processes that a fault hits, each as often as it is drawn.
 var (
 	crashes = [...]string{"all", "coordinator", "coordinator", "client", "client", "ambush", "ambush", "member"}
 	pauses  = [...]string{"coordinator", "member", "client", "client"}

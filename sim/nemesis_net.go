@@ -26,7 +26,7 @@ func (n *nemesis) cut(from, to int, until instant) {
 	}
 }
 
-// partition cuts the members into halves, isolates one (mostly whoever coordinates),
+// partition cuts the members into halves, isolates one (mostly the coordinator),
 // leaves it one loyal member, makes a ring in which each reaches its neighbours only,
 // or lets one member swing between two halves.
 func (n *nemesis) partition() {
@@ -63,7 +63,7 @@ var (
 	oneWays = [...]string{"is-not-heard", "hears-none", "is-not-heard-by-some"}
 )
 
-// one chooses a member: often whoever coordinates.
+// one chooses a member: often the coordinator.
 func (n *nemesis) one() int {
 	w := n.world
 	one := int(n.member("member").place)
@@ -83,7 +83,7 @@ func (n *nemesis) halve(side []int) {
 	}
 }
 
-// about is the name of a choice about somebody, where names matter.
+// about is the name of a choice about one participant, where names matter.
 func about(w *world, site, whom string) string {
 	if w.tape == nil {
 		return site
@@ -105,7 +105,7 @@ func (n *nemesis) divide(side []int, until instant) {
 }
 
 // swing parts the members into two halves, and lets one member be with one of them,
-// then with the other, and so on: whoever both need remembers what it has promised, or
+// then with the other, and so on: the member that both need remembers what it has promised, or
 // does not. Where the run has crashes, it may crash in between.
 func (n *nemesis) swing(times int) {
 	w := n.world

@@ -44,7 +44,7 @@ func (n *nemesis) shutdown() {
 	m.quit(m.life, func() { w.hit(Shutdown) })
 }
 
-// leaver picks a member that can be told something, now and then whoever coordinates.
+// leaver picks a member that can be told something, now and then the coordinator.
 func (n *nemesis) leaver() *member {
 	w := n.world
 	m := n.member("member")
@@ -210,7 +210,7 @@ func (n *nemesis) force(before uint64, tries int) {
 	m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &membership.Force{Members: names, Reason: "the others are lost for good", Wall: w.wallOf(m)}})
 }
 
-// left names those of m's view who are not lost. It names nobody where a founder who is
+// left names those of m's view that are not lost. It names none where a founder that is
 // left out could still be part of a quorum: then a forced view is not safe.
 func (n *nemesis) left(m *member) (names []string) {
 	self, ok := m.ask(protocol.Below, &membership.Who{}).(*membership.Self)

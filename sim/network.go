@@ -56,7 +56,7 @@ func (n *network) send(from *member, e *protocol.Envelope) {
 		n.follow(from, e.Message)
 	}
 	if !known {
-		return // nobody there: lost, as on any network
+		return // no member is there: lost, as on any network
 	}
 	w.goOn(s)
 	w.sends(from, to, e.Message)

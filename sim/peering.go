@@ -6,7 +6,7 @@ import (
 )
 
 // What coverage counts of a protocol whose members ask one another: what a crash takes with it,
-// who joins while somebody asks, late replies, and what becomes of permissions that are kept. It
+// which members join while others ask, late replies, and what becomes of permissions that are kept. It
 // draws nothing and changes nothing.
 
 // Peering reads that off spaces and messages.
@@ -99,7 +99,7 @@ func (w *world) bereaves(m *member) {
 	}
 }
 
-// joins is called when a member has a view. Whoever was not in the one before, or was there
+// joins is called when a member has a view. A member that was not in the one before, or was there
 // otherwise, asks anew for what it waits for.
 func (w *world) joins(m *member, v *protocol.View) {
 	now, listed := v.Of(m.id)

@@ -11,7 +11,7 @@ import (
 )
 
 // TestPeersAndTheirMessagesAreRead: only requests that wait for exclusive locks have a place, in
-// the reign of their stamp; and what a peer that has to do with nobody meets is a reply to several alone.
+// the reign of their stamp; and a peer that has to do with no other meets something in a reply to several alone.
 func TestPeersAndTheirMessagesAreRead(t *testing.T) {
 	read := peersOfPermission{}
 	space, err := permission.New(permission.Config{Self: 1})

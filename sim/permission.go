@@ -39,7 +39,7 @@ func permissionProtocol() Protocol {
 }
 
 // permissionCosts are Ricart and Agrawala's: a request to each of the others and a reply from
-// each, whatever is locked as long as nobody else wants it.
+// each, in any mode, as long as no other user wants the name.
 func permissionCosts(members int) []Cost {
 	cycle := 2 * (members - 1)
 	costs := []Cost{

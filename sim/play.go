@@ -28,7 +28,7 @@ type Stage struct {
 	// Protocol is what the script's members run: the one that has the script's name, or
 	// one of the caller's.
 	Protocol Protocol
-	// Trace gets a line for what happens. Zero means that nobody reads it.
+	// Trace gets a line for what happens. Zero means that it has no reader.
 	Trace io.Writer
 	// Brief leaves out of the trace those messages and writes of which the script says
 	// nothing.
@@ -45,7 +45,7 @@ type Stage struct {
 // Played is what became of a script.
 type Played struct {
 	Result
-	// Used are the choices that were made; Void those of the script that nobody asked for,
+	// Used are the choices that were made; Void those of the script that the run did not ask for,
 	// and Wrong those that could not be as it says, with what is allowed.
 	Used  []Choice
 	Void  []Choice

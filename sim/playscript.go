@@ -9,7 +9,7 @@ import (
 
 // Script tells one run: who takes part, and everything in which the run differs from one
 // where nothing goes wrong. What it does not say is as usual: a message takes 1 ms, a
-// write, too, clocks are right, everybody is there from the beginning, and nobody asks
+// write, too, clocks are right, all members are there from the beginning, and no user asks
 // for anything until, after Duration, each worker takes each name once.
 type Script struct {
 	// Protocol is what the members run; Without, a rule of it that is switched off, or "".
@@ -25,7 +25,7 @@ type Script struct {
 	// Faults are those that may happen. What a script says at a time happens without
 	// being listed.
 	Faults Faults
-	// Once says that the one crash hits the coordinator, whoever that is.
+	// Once says that the one crash hits the coordinator, whichever member that is.
 	Once bool
 	// Busy says that a member which wakes from a pause hears what has come before its machine judges time.
 	Busy bool
@@ -68,7 +68,7 @@ type Name struct {
 	Capacity int
 }
 
-// CellNames are the words for who may lose what is remembered: nobody, one member, any,
+// CellNames are the words for the members that may lose what is remembered: none, one, any,
 // or a quorum for good.
 func CellNames() []string { return cellWords[:] }
 

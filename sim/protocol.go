@@ -24,7 +24,7 @@ type Protocol struct {
 	// Name is the name that every format uses.
 	Name string
 	// Fewest and Most say how many members a run may have. It is drawn between these where
-	// nobody says. Zero means 3, and 7.
+	// no configuration says. Zero means 3, and 7.
 	Fewest, Most int
 	// Locks says that the spaces grant locks. Without it a run has sessions only, and
 	// what is checked is the authority.
@@ -34,7 +34,7 @@ type Protocol struct {
 	Build func(Seat) (Built, error)
 	// Wish reads off a message that it asks for a name, and under which number a member
 	// does that; Position, that what was asked for so stands in the queue of an authority:
-	// from then on nobody who asks later may overtake it in that reign (P5). Nil means that
+	// from then on no request that is made later may overtake it in that reign (P5). Nil means that
 	// the order is not checked.
 	Wish     func(protocol.Message) (Standing, bool)
 	Position func(protocol.Message) (Standing, bool)
@@ -43,7 +43,7 @@ type Protocol struct {
 	Decides func(space protocol.Machine) (reign uint64, decides bool)
 	// Leads says that several members decide together (the options of protocol bakery).
 	Leads bool
-	// Peers says that nobody is in charge: each member speaks for its own clients. Such a protocol
+	// Peers says that no member is in charge: each member speaks for its own clients. Such a protocol
 	// has Own.
 	Peers bool
 	// Peering, if not nil, reads off members that ask one another what they have heard and what
@@ -56,7 +56,7 @@ type Protocol struct {
 	// Loose says that tokens of what is not exclusive identify, and do not order.
 	Loose bool
 	// Own, if not nil, reads off the space of a member how it is there and what that member's
-	// clients have in it, where nobody can say that of all. Nil means that somebody can.
+	// clients have in it, where no member can say that of all. Nil means that one can.
 	Own func(space protocol.Machine, now protocol.Time) *protocol.Condition
 	// Costs, if not nil, lists what users' deeds take in messages between the spaces of so
 	// many members, where nothing goes wrong. That is checked in runs without faults. Nil
@@ -110,8 +110,8 @@ func (p Protocol) Possible() Faults {
 	return p.Faults & Within
 }
 
-// Check returns nil if every fault that is named in the set can happen to the protocol. All
-// faults within the bounds are nobody's names: of those a run has what can happen. The error
+// Check returns nil if every fault that is named in the set can happen to the protocol. A set of
+// all faults within the bounds names none: of those a run has what can happen. The error
 // names a fault that cannot, and those that can.
 func (p Protocol) Check(set Faults) error {
 	p.complete()
@@ -190,7 +190,7 @@ type Standing struct {
 	Name    string
 	Session lock.SessionID
 	Wish    uint64
-	Reign   protocol.Epoch  // in which tokens are counted; where Decides says that, whatever stands here
+	Reign   protocol.Epoch  // in which tokens are counted; where Decides says that, regardless of what stands here
 	Tenure  protocol.Tenure // of the member that asks
 	Gone    bool            // it stands there no more
 	Token   holdfast.Token  // it is granted under it; then the name, the session and the wish are said beside, and no more

@@ -12,7 +12,7 @@ import (
 // does: a member is removed, added again, and gets its vote back. In two thirds of those the others go
 // on without one that is silent for too long, too. When everything is healed operators see to it that all
 // vote again, because users are to be served through each of them; so nothing stays broken in such
-// a run (core.go): which members suffice would depend on who votes. Where a core has to be healed first nobody does it.
+// a run (core.go): which members suffice would depend on who votes. Where a core has to be healed first no operator does it.
 
 // What is counted of who votes.
 const (

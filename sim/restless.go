@@ -84,8 +84,8 @@ func (c *client) crave(ttl time.Duration) {
 	}
 }
 
-// silence is called before a message is sent. Of one who has just won an election nobody
-// may hear that until others have been elected; its clients want more of it meanwhile,
+// silence is called before a message is sent. A member that has just won an election may not be
+// heard until others have been elected; its clients want more of it meanwhile,
 // and it may crash, and stay away.
 func (n *nemesis) silence(winner *member, message protocol.Message) {
 	w := n.world
@@ -145,9 +145,9 @@ type tenancy struct {
 	tenure protocol.Tenure
 }
 
-// checkBacking is P3 where nobody holds anything. The membership knows of tenures, not of
-// sessions: from when somebody who may grant has a tenure with a lease in its view, whatever its
-// clients are promised must be waited for, because any of them may hold. So while a
+// checkBacking is P3 where no client holds anything. The membership knows of tenures, not of
+// sessions: from when a member that may grant has a tenure with a lease in its view, all that the
+// clients of that tenure are promised must be waited for, because any of them may hold. So while a
 // member may grant, such a tenure must be in its view or be waited for, for as long as a
 // client believes in a session of it. Which sessions count is in bystander.go.
 func (w *world) checkBacking(m *member) {

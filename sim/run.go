@@ -36,10 +36,10 @@ type Config struct {
 	Coverage bool
 	// Recording returns where what a member does is written down, as package recording does
 	// it for a real one; nil for a member that is not recorded. It is asked at each start.
-	// Zero means that nobody is.
+	// Zero means that no member is.
 	Recording func(member string) io.Writer
 	// Observe, if not nil, is told the story of a run as it happens (Run); of many runs
-	// (RunMany) nobody is told. It changes nothing of the run.
+	// (RunMany) it is told nothing. It changes nothing of the run.
 	Observe func(story.Happening)
 	// Linearizable compares what users saw of each name with a model of it when a run is
 	// over: whether it is what a lock without time could have done (package history). False
@@ -111,7 +111,7 @@ type Result struct {
 }
 
 // Phases after the faults: what users do in the time until settleAfter, they do with
-// new work; then they finish what they have, and take each name once. Whoever has not
+// new work; then they finish what they have, and take each name once. A user that has not
 // been answered by patience is slow, and by despair stuck; see world.despair, too.
 const (
 	usualDuration = time.Minute
@@ -236,7 +236,7 @@ func (w *world) begin() {
 	}
 }
 
-// heal ends all faults: the network and the disks are well, whoever sleeps wakes, and
+// heal ends all faults: the network and the disks are well, every process that sleeps wakes, and
 // every process runs. What is under way on the network stays under way.
 func (w *world) heal() {
 	w.trace("everything is healed")
@@ -386,7 +386,7 @@ func (w *world) preempting() []string {
 	return []string{fmt.Sprintf("%s has not taken the place of %s", highest, coordinator)}
 }
 
-// leftovers says what is held or waited for though nobody wants it.
+// leftovers says what is held or waited for though no user wants it.
 func (w *world) leftovers() (found []string) {
 	if !w.protocol.Locks {
 		return nil

@@ -172,7 +172,7 @@ func TestScriptsThatCannotBePlayed(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeIsTold: choices that nobody asks for, and those of another sort.
+// TestWhatCannotBeIsTold: choices that no run asks for, and those of another sort.
 func TestWhatCannotBeIsTold(t *testing.T) {
 	script, _, err := ParseScript(ScriptHeader + `
 [settings]

@@ -68,7 +68,7 @@ func (s *Seat) definition() string {
 	return line
 }
 
-// Seats says how the spaces are made of members that run these protocols, for whoever makes
+// Seats says how the spaces are made of members that run these protocols, for a caller that makes
 // one from a recording.
 func Seats(protocols ...Protocol) []seats.Protocol {
 	all := seats.Protocols()
@@ -134,7 +134,7 @@ func (m *member) front(s *Seat, built Built, tap *recording.Tap) (protocol.Machi
 	plain.Spaces = nil
 	for range m.spaces {
 		space := s.space()
-		space.Protocol = m.world.protocol.Name // whatever it says to the others
+		space.Protocol = m.world.protocol.Name // regardless of what it says to the others
 		plain.Spaces = append(plain.Spaces, space)
 	}
 	chance, cell := seats.Chance{Rand: s.Rand}, membership.Cell{ID: built.ID, Incarnation: built.Incarnation}

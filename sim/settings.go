@@ -84,7 +84,7 @@ type settings struct {
 type memory uint8
 
 const (
-	// Nobody forgets: horizons and skewed wall clocks are safe.
+	// No member forgets: horizons and skewed wall clocks are safe.
 	_ memory = iota
 	// oneForgets: one member may lose its cell, which is less than a quorum.
 	oneForgets
@@ -165,7 +165,7 @@ func draw(c *Config, r, later, restless, options, eager *rand.Rand, seed uint64)
 func (s *settings) drawFaults(c *Config, r, later *rand.Rand) {
 	allowed := c.Faults & (c.Protocol.Faults | Beyond)
 	if s.members == 1 {
-		// Nobody else remembers: deleting its cell under living clients is what the
+		// No other member remembers: deleting its cell under living clients is what the
 		// documentation warns of.
 		allowed = allowed.Without(Amnesia)
 	}
@@ -195,7 +195,7 @@ func (s *settings) drawFaults(c *Config, r, later *rand.Rand) {
 	}
 }
 
-// drawLater draws those of Later. A view is forced where a quorum counts; and whoever
+// drawLater draws those of Later. A view is forced where a quorum counts; and a cluster that
 // loses the cells of a quorum has no promise of horizons, nor of a clock that was set
 // back (promises.md §5.5).
 func (s *settings) drawLater(c *Config, allowed Faults, r *rand.Rand) {
@@ -303,7 +303,7 @@ func (s *settings) drawOptions(c *Config, r *rand.Rand) {
 	}
 }
 
-// drawPeers draws the options of a space in which nobody is in charge. Where each name is some
+// drawPeers draws the options of a space in which no member is in charge. Where each name is some
 // entries, every lock is one of them.
 func (s *settings) drawPeers(r *rand.Rand) {
 	s.deferring, s.retaining = r.IntN(3) == 0, r.IntN(3) == 0
@@ -344,7 +344,7 @@ func (s *settings) drawClaims(r *rand.Rand) {
 	for i := range s.names {
 		s.names[i].use, s.names[i].capacity = holdfast.ModeExclusive, 0
 	}
-	// Whoever believes longer than claims may live is refused, and would never have every name.
+	// A client that believes longer than claims may live is refused, and would never have every name.
 	s.ttl = slices.DeleteFunc(s.ttl, func(ttl time.Duration) bool { return cmp.Or(ttl, 10*time.Second)*11/10 > o.Belief() })
 	if len(s.ttl) == 0 {
 		s.ttl = []time.Duration{time.Second}

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// In partition mode any every side of a partition goes on, and nobody is waited for:
+// In partition mode any every side of a partition goes on, and no member is waited for:
 // what a member held that is lost may be granted at once, while its clients still believe
 // (membership.md §8). So the promises hold within a side (promises.md §3), and the judge
 // must know what that is. A side is an authority's reign and the tenures in its view that
@@ -21,7 +21,7 @@ import (
 //   - of sides that were apart: both may be held, until the sides have met. Then one of
 //     the holders is told, or its tenure ends; until it has stopped, the name is taken.
 //
-// Tokens rise within a reign, and in whatever reigns a member follows one after the other.
+// Tokens rise within a reign, and over all the reigns that a member follows one after the other.
 type sides struct {
 	world *world
 	first map[protocol.Epoch]*protocol.View // of each reign, as its authority has raised it
@@ -58,7 +58,7 @@ func (s *sides) viewed(m *member, v *protocol.View) {
 	}
 }
 
-// forget drops what is known of reigns that are over: nobody follows them any more.
+// forget drops what is known of reigns that are over: no member follows them any more.
 func (s *sides) forget(j *judge) {
 	over := func(reign protocol.Epoch) bool { return s.authority(reign) == nil }
 	//tidy:unordered each is dropped or kept by itself
@@ -87,7 +87,7 @@ func (s *sides) origin(session lock.SessionID, reign uint64) (o origin) {
 	return o
 }
 
-// of is the member of a session if it is up and follows somebody.
+// of is the member of a session if it is up and follows a view.
 func (s *sides) of(session lock.SessionID) *member {
 	at, known := s.world.network.id[protocol.ID(session.Member)]
 	if !known {
@@ -240,7 +240,7 @@ func (s *sides) succeeds(j *judge, r *record, g *grant) {
 
 // forgets is called when a member begins a life that may know less than the one before,
 // because its disk did not take what that one knew. In partition mode any it may be a side
-// by itself, and follows nobody whom it has forgotten: tokens rise within a side only
+// by itself, and follows no member that it has forgotten: tokens rise within a side only
 // (promises.md §3).
 func (j *judge) forgets(member uint64) {
 	if j.sides == nil {

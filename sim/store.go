@@ -45,8 +45,8 @@ type inquiry struct {
 	scope   scope
 }
 
-// How a request fails. Of the first nothing is done, and whoever asked is told so. Of the
-// others he is told that it is not known: they are not done, done, or done later.
+// How a request fails. In the first way nothing is done, and the member that asked is told so. In the
+// others it is told that the outcome is not known: the request is not done, done, or done later.
 const (
 	failRefused = "refused"
 	failNever   = "never"
@@ -341,7 +341,7 @@ func (s *store) answersAtOnce(m *member, port protocol.Port, request protocol.Me
 	return true
 }
 
-// changed tells those who watch a row, but sometimes one of them not: nobody may rely on it.
+// changed tells those who watch a row, but sometimes one of them not: no member may rely on it.
 func (s *store) changed(key string) {
 	for _, x := range s.watches {
 		if x.key == key && !s.world.odds("untold", s.world.weather.storeFail) {

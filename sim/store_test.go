@@ -134,8 +134,8 @@ func once(is bool) int {
 	return 0
 }
 
-// TestReadsFailToo, but nothing comes of that; and what a read cannot do is said to whoever
-// writes it into a script.
+// TestReadsFailToo, but nothing comes of that; and a script that has what a read cannot do
+// is told so.
 func TestReadsFailToo(t *testing.T) {
 	w, probes := staged(t, "a→store Slice#2 fails yes", "a→store Slice#3 fails yes", "a→store Slice#3 how never", "a→store Slice#4 fails yes", "a→store Slice#4 how done")
 	inquire(w, put(1, "a=1"))

@@ -16,15 +16,15 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Members lock through a store, each for its own users: nobody grants for others. Who wants
-// a name looks whether somebody has claimed it, writes a claim of his own into its row, and
-// reads the row again: if his claim stands there alone, the name is his. Of two whose claims
-// land before either reads, each sees the other's, and takes his own back. No clock counts in
-// this, and no write is too slow: nobody reads before his own was answered.
+// Members lock through a store, each for its own users: no member grants for others. A member that
+// wants a name looks whether another one has claimed it, writes a claim of its own into the row, and
+// reads the row again: if its claim stands there alone, the name is its own. Of two whose claims
+// land before either reads, each sees the other's, and takes its own back. No clock counts in
+// this, and no write is too slow: no member reads before its own was answered.
 //
-// A claim is a column of its own, written once and never again. What becomes of it knows the
-// member that wrote it, until its tenure ends. Then the coordinator deletes it, as soon as
-// the membership says that nobody of that tenure can hold anything.
+// A claim is a column of its own, written once and never again. The member that wrote it knows what
+// becomes of it, until its tenure ends. Then the coordinator deletes it, as soon as
+// the membership says that no user of that tenure can hold anything.
 
 // stage is how far a member has come.
 type stage int
@@ -65,7 +65,7 @@ func markOf(column string) (k mark, is bool) {
 	return k, n == 5
 }
 
-// found tells of a claim that stands in somebody's way, and may be nobody's any more.
+// found tells of a claim that stands in a member's way, and may be no member's any more.
 type found struct {
 	name string
 	mark mark
@@ -290,7 +290,7 @@ func clean(t *testing.T, c sim.Config, seeds int) *sim.Summary {
 // ofStores are the faults of stores.
 func ofStores() sim.Faults { return sim.Faults(0).With(sim.StoreSlow).With(sim.StoreFail) }
 
-// TestARightLockerIsClean, whatever the store does, and with all faults.
+// TestARightLockerIsClean, regardless of what the store does, and with all faults.
 func TestARightLockerIsClean(t *testing.T) {
 	t.Parallel()
 	manySeeds(t)

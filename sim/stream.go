@@ -104,7 +104,7 @@ func (s *stream) onLate(now time.Duration) {
 }
 
 // acknowledged renews the session by the answer to what was sent at the time sent
-// (Client.acknowledged). Whoever has answered is not doubted any more; an attempt that
+// (Client.acknowledged). A member that has answered is not doubted any more; an attempt that
 // was begun meanwhile goes on nevertheless.
 func (s *stream) acknowledged(now, sent, ttl time.Duration) bool {
 	if !s.session.renew(now, sent, ttl) {

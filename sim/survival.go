@@ -10,13 +10,13 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Survival counts runs whose only fault is one crash of the coordinator, with somebody
+// Survival counts runs whose only fault is one crash of the coordinator, with a client
 // holding a lock through another member at that moment; and those of them in which
 // every such holder kept its lock until it gave it back. Of 2,500 seeds of central with crash
 // alone 1,046 are such runs, and in two of them (1991 and 2135) one lost its lock: the crashed
 // coordinator was back in the very moment in which the others elected, stood as the most
-// senior one itself, and whoever promised itself to the one candidate had no place in the
-// view of the other. No promise is broken by that, and nobody is granted anything early.
+// senior one itself, and a member that promised itself to the one candidate had no place in the
+// view of the other. No promise is broken by that, and no client is granted anything early.
 type Survival struct{ Crashes, Kept int }
 
 func (s *Survival) add(o Survival) { s.Crashes += o.Crashes; s.Kept += o.Kept }
@@ -82,8 +82,8 @@ func (j *judge) survival() (s Survival) {
 	return s
 }
 
-// checkSurvival demands, where the run does so, that whoever held through another member
-// than the one that crashed has kept his lock (P9).
+// checkSurvival demands, where the run does so, that every client that held through another member
+// than the one that crashed has kept its lock (P9).
 func (w *world) checkSurvival(s Survival) {
 	if w.settings.survive && s.Kept < s.Crashes {
 		w.judge.violate("P9", "the coordinator has crashed, and nothing else has happened, and %s", w.judge.survivors.story)
@@ -106,12 +106,12 @@ func or(value, otherwise int) int {
 }
 
 // checkBounds compares what the authority has with what it may have (P8). In partition
-// mode any duplicates keep their places until they have stopped: that nobody comes beside
-// them is told by their holders.
+// mode any duplicates keep their places until they have stopped: their holders tell that no
+// other comes beside them.
 func (w *world) checkBounds(shown *lock.Lock) {
 	most := w.judge.limits["waiters_per_name"]
 	if w.protocol.Own != nil {
-		most *= int64(len(w.members)) // each keeps its own clients' bound, and nobody sees all
+		most *= int64(len(w.members)) // each keeps its own clients' bound, and no member sees all
 	}
 	if int64(len(shown.Waiters)) > most {
 		w.judge.violate("P8", "%d wait for %q where waiters_per_name is %d", len(shown.Waiters), shown.Name, most)

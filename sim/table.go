@@ -28,7 +28,7 @@ type forgets bool
 // write is under way.
 const buried = 10 * time.Minute
 
-// gone reports whether nobody sees the column any more.
+// gone reports whether no reader sees the column any more.
 func (c *column) gone(now instant) bool { return c.deleted || c.until > 0 && c.until <= now }
 
 // mutate does all that a request asks for. The columns that it adds are forgotten at until.

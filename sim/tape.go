@@ -28,8 +28,8 @@ type tape struct {
 	scope  scope
 	silent bool // telling: nothing is said of this act
 	said   map[site]int
-	acts   map[scope][]int // telling: which acts of whom have an "at", in their order; scope.act is 0
-	begun  map[scope]int   // how many acts of whom have begun; scope.act is 0
+	acts   map[scope][]int // telling: which acts of each actor have an "at", in their order; scope.act is 0
+	begun  map[scope]int   // how many acts of each actor have begun; scope.act is 0
 	asked  map[site]int    // how often something was chosen; site.nth is 0
 	about  map[scope]bool  // telling: something is said of that act
 	used   []bool          // telling: by choice

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/story"
 )
 
-// teller tells whoever observes a run what happens in it. A nil teller tells nobody, and
+// teller tells the observer of a run what happens in it. A nil teller tells nothing, and
 // costs nothing: every method may be called on it.
 type teller struct {
 	world *world
@@ -102,7 +102,7 @@ func (t *teller) unread(inbox []task) {
 	}
 }
 
-// fault tells what was done to some, or to everybody where nobody is named.
+// fault tells what was done to some lanes, or to every member where no lane is named.
 func (t *teller) fault(f Fault, until instant, whom []string, text string) {
 	if t == nil {
 		return
@@ -117,8 +117,8 @@ func (t *teller) fault(f Fault, until instant, whom []string, text string) {
 	t.tell(h)
 }
 
-// befall lets a fault be known: to whoever reads the trace, and to whoever observes.
-// Nobody named means every member.
+// befall lets a fault be known: to the reader of the trace, and to the observer.
+// No lane named means every member.
 func (w *world) befall(f Fault, until instant, whom []string, format string, arguments ...any) {
 	w.trace(format, arguments...)
 	if w.tell != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// number gives a message to somebody its number.
+// number gives a message to a receiver its number.
 func (t *teller) number(to string) uint32 {
 	t.last++
 	t.ways[t.last] = way{to, t.world.now, t.world.settings.weather.latency}
@@ -152,7 +152,7 @@ func (t *teller) copied(of uint32) uint32 {
 // tardy is how many times the latency of most messages one takes that is late.
 const tardy = 4
 
-// delivered tells that a message has reached whom it is for.
+// delivered tells that a message has reached its receiver.
 func (t *teller) delivered(id uint32) {
 	if t == nil || id == 0 {
 		return

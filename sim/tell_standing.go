@@ -121,7 +121,7 @@ func (t *teller) viewed(m *member, v *protocol.View) {
 	})
 }
 
-// violated tells which promise was not kept. Whom it concerns is read off what the
+// violated tells which promise was not kept. The lanes that it concerns are read off what the
 // sentence about it was made of.
 func (t *teller) violated(promise, text string, about []any) {
 	if t == nil {
@@ -168,7 +168,7 @@ func (t *teller) parties(id lock.SessionID) (lanes []string) {
 	return lanes
 }
 
-// longestBelief bounds the search for the end of what somebody believes.
+// longestBelief bounds the search for the end of what a holder believes.
 const longestBelief = time.Hour
 
 // finish tells of every grant that goes on until when its holder believes in it. It does

@@ -23,8 +23,8 @@ func observed(t *testing.T, c Config, seed uint64) (Result, []story.Happening, [
 	return result, told, [32]byte(trace.Sum(nil))
 }
 
-// TestEveryRunHasAStory: what is told is a story, the same for the same seed, and whether
-// somebody listens changes nothing of the run.
+// TestEveryRunHasAStory: what is told is a story, the same for the same seed, and an
+// observer changes nothing of the run.
 func TestEveryRunHasAStory(t *testing.T) {
 	t.Parallel()
 	kinds := map[story.Kind]int{}
@@ -109,7 +109,7 @@ func TestAGrantIsToldAsItsHolderBelievesIt(t *testing.T) {
 				delete(open, h.ID)
 			}
 		}
-		if granted == 0 || granted > result.counts.grants { // one that comes too late nobody believes in
+		if granted == 0 || granted > result.counts.grants { // no user believes in one that comes too late
 			t.Errorf("seed %d tells of %d grants, and has %d", seed, granted, result.counts.grants)
 		}
 		if len(open) > 0 && result.Outcome == OK {

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/sim"
 )
 
-// The coordinator gives names to those who say again and again that they want them, and
-// says again and again who has what; whoever does not want it any more answers that. So
+// The coordinator gives names to the members that say again and again that they want them, and
+// says again and again who has what; a member that does not want a name any more answers that. So
 // any message may be lost, late or doubled.
 
 // claim says of a request that it is wanted, or over; given, that it has its name.
@@ -123,7 +123,7 @@ func (m *needy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 }
 
 // TestWhoNeedsEverybodyIsStuck: as soon as all come back a needy toy goes on as if nothing
-// had been. What finds it is that only a core is healed, and somebody stays away.
+// had been. It is found because only a core is healed, and some member stays away.
 func TestWhoNeedsEverybodyIsStuck(t *testing.T) {
 	manySeeds(t)
 	p := sim.Protocol{Name: "needy", Locks: true, Fewest: 3, Most: 3, Build: sim.Above(func(self protocol.ID) protocol.Machine {

@@ -156,7 +156,7 @@ func (w *worker) work(now time.Duration) {
 	w.proceed(now)
 }
 
-// steal gives back what somebody else holds, under the token that everybody can read.
+// steal gives back what another session holds, under the token that every client can read.
 func (w *worker) steal() {
 	world := w.client.world
 	s := &w.client.stream

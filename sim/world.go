@@ -19,7 +19,7 @@ type world struct {
 	settings settings
 	protocol *Protocol
 	rand     dice  // what is not told is drawn from it
-	tape     *tape // nil where nobody records or tells what is chosen
+	tape     *tape // nil where what is chosen is neither recorded nor told
 	weather  weather
 
 	members  []*member
@@ -35,7 +35,7 @@ type world struct {
 	register register
 	seated   map[tenancy]bool // tenures that could hold something, where nothing is granted (restless.go)
 	count    *counts
-	tell     *teller // nil where nobody observes
+	tell     *teller // nil where no observer is set
 	steps    int
 	compared bool      // histories are compared with models
 	page     io.Writer // that shows one of them; nil for none
@@ -44,14 +44,14 @@ type world struct {
 	healedAt instant // when that began
 	core     *core   // of those who are healed; nil where it is everybody
 	cores    Core
-	meter    *meter  // nil while nobody counts messages
+	meter    *meter  // nil while messages are not counted
 	settling bool    // and no more new work
 	until    instant // when the run is not interesting any more; 0 means never
 	tracing  bool
 	broken   breaks
 	brief    bool // the trace leaves out what is usual
 	writer   io.Writer
-	records  func(member string) io.Writer           // nil where nobody is recorded
+	records  func(member string) io.Writer           // nil where no member is recorded
 	around   func(protocol.Machine) protocol.Machine // stands between a member and its machine; nil where nothing does
 }
 
@@ -85,13 +85,13 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 	return w
 }
 
-// observed lets somebody be told what happens in a world that is staged.
+// observed lets an observer be told what happens in a world that is staged.
 func (w *world) observed(by func(story.Happening)) {
 	w.tell = newTeller(w, by)
 	w.judge.tell = w.tell
 }
 
-// stage makes everybody that the settings have. Nobody has started yet.
+// stage makes all members and clients that the settings have. None has started yet.
 func (w *world) stage() {
 	s := &w.settings
 	w.weather = s.weather
@@ -269,7 +269,7 @@ func (w *world) over() bool { return w.until > 0 && w.now >= w.until && w.judge.
 // to be woken again and again. What arrives does not count.
 const standstill = 10_000
 
-// concerns names whom a task is for.
+// concerns names the receiver of a task.
 func (w *world) concerns(t *task) string {
 	switch t.kind {
 	case taskMessage, taskSaved, taskTick, taskStored, taskSynced, taskFetched:
@@ -311,12 +311,12 @@ func (w *world) happen(t *task) {
 	}
 }
 
-// trace writes a line of the run, if somebody reads it.
+// trace writes a line of the run, if it has a reader.
 func (w *world) trace(format string, arguments ...any) {
 	if !w.tracing {
 		return
 	}
-	// A trace that cannot be written is missed by whoever reads it, not by the run.
+	// A trace that cannot be written is missed by its reader, not by the run.
 	_, _ = fmt.Fprintf(w.writer, "%12.6f  "+format+"\n", append([]any{w.now.Seconds()}, arguments...)...)
 }
 

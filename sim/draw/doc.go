@@ -2,7 +2,7 @@
 // how a promise was broken, or how it was kept. How to read one is in docs/simulator.md.
 //
 //	var told []story.Happening
-//	… // whoever runs something tells its story
+//	… // the program that runs something tells its story
 //	err := draw.Picture{Title: "central, seed 42"}.Write(file, told)
 //
 // It knows no protocol and no engine: a [story.Happening] is all it sees, so that a run, a
@@ -30,7 +30,7 @@
 //   - Labels are monospaced, since only then the room that they take is known without
 //     the reader's font. They lie on a pad of the ground's colour, which keeps the lines
 //     that cross them away.
-//   - What says nothing new is a tick: what whoever tells calls routine, and what was said
+//   - A message that says nothing new is a tick: one that the teller calls routine, and one that was said
 //     before by the same to the same in the same words, unless it comes late or twice.
 //     This is what makes five members and two hundred events readable.
 //   - Nothing is told by colour alone. Late, doubled and lost messages differ in dashes

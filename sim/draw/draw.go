@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/story"
 )
 
-// Events is how many events a picture shows at most where nobody says.
+// Events is how many events a picture shows at most where no caller says how many.
 const Events = 200
 
 // Picture says what a picture is of.

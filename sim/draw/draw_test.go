@@ -255,7 +255,7 @@ func TestALongTitle(t *testing.T) {
 	}
 }
 
-// TestHostileNames: whatever somebody calls himself is text.
+// TestHostileNames: any name that a client or member has is text.
 func TestHostileNames(t *testing.T) {
 	evil := []string{`</text><script>alert(1)</script>`, "\u202egnp.x", "a\x00b\xff\x1b[31m", `"'&amp;<!--`}
 	document, _ := drawn(t, Picture{Title: evil[0] + evil[2], Repeat: evil[3]}, broken(evil...))

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Labels are set in whatever monospaced face the reader has: of those every character is
+// Labels are set in the monospaced face that the reader has: of those every character is
 // close to 0.6 em wide, so that the room that a label takes is known without a font. Room
 // for 0.62 em is kept.
 const (

@@ -29,7 +29,7 @@ func contrast(t *testing.T, a, b string) float64 {
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
 }
 
-// TestContrast: text has 4.5 to 1 on whatever it stands, and what must be seen 3 to 1.
+// TestContrast: text has 4.5 to 1 on every ground on which it stands, and what must be seen 3 to 1.
 func TestContrast(t *testing.T) {
 	for name, p := range map[string]palette{"light": light, "dark": dark} {
 		for _, c := range []struct {

@@ -15,7 +15,7 @@ type rank uint8
 
 const (
 	vital   rank = iota // the lock it is about, and its messages to which something happened
-	near                // its other messages; who lives, follows whom, and may grant
+	near                // its other messages; which members live, which one each follows, and which may grant
 	general             // what is about no lock
 	foreign             // other locks, and clients that have no part in it
 	routine             // what says that nothing has changed: never more than a tick

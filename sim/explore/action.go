@@ -55,8 +55,8 @@ const (
 	timeNext
 )
 
-// upcoming tells what the default schedule does: whatever is under way arrives, in the
-// order of its sending; then users act who can; then whoever is due ticks; then time passes.
+// upcoming tells what the default schedule does: all that is under way arrives, in the
+// order of its sending; then the users act that can; then the members that are due tick; then time passes.
 func (e *engine) upcoming(w *world) next {
 	if len(w.flying) > 0 {
 		return next{what: packetNext, focus: w.flying[0].To}
@@ -322,7 +322,7 @@ func (e *engine) happen(w *world, n next, a action) error {
 	return nil
 }
 
-// say tells a line, where somebody listens.
+// say tells a line, where there is a listener.
 func (e *engine) say(format string, arguments ...any) {
 	if e.tell != nil {
 		e.tell(format, arguments...)

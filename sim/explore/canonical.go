@@ -71,7 +71,7 @@ func (e *engine) digest(w *world) (digest, error) {
 	return digest(sum[:16]), nil
 }
 
-// form tells the forms of what has none yet: nobody else has that.
+// form tells the forms of what has none yet: no other state has that.
 func (e *engine) form(w *world) (err error) {
 	for _, m := range w.members {
 		if !m.formed {
@@ -203,8 +203,8 @@ func (r *ranking) rankOf(n snapshot.Number) (rank uint64, known bool) {
 	return r.ranks[place], true
 }
 
-// rename writes a form with its numbers and times renamed, and of its tables what somebody
-// may still look up.
+// rename writes a form with its numbers and times renamed, and of its tables what
+// may still be looked up.
 func (r *ranking) rename(w *world, form *snapshot.Form) {
 	r.text = append(r.text, form.Shape[:]...)
 	for _, n := range form.Numbers {

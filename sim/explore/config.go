@@ -50,7 +50,7 @@ type Config struct {
 	Lease time.Duration
 	// Drift is δ. Zero means 0.05.
 	Drift float64
-	// Quantum is the grain of time: whatever is due happens at the next multiple of it. Zero
+	// Quantum is the grain of time: anything that is due happens at the next multiple of it. Zero
 	// means a sixtieth of the lease; 20 ns is the least.
 	Quantum time.Duration
 

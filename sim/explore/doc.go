@@ -9,9 +9,9 @@
 //
 // # What a run is
 //
-// A run follows the default schedule, which has no chance in it: whatever was sent arrives
+// A run follows the default schedule, which has no chance in it: all that was sent arrives
 // at once, in the order of its sending; when nothing is under way, users ask, and give back
-// what they have; then whoever is due ticks; when nobody is, time passes until somebody is.
+// what they have; then the members that are due tick; when none is, time passes until one is.
 // From that, a run deviates as often as the budgets in [Config] allow: a member crashes or
 // is paused, a packet is lost, doubled or delayed, a user takes his time. How long that
 // lasts is not bounded and costs nothing: members restart and wake, delayed packets arrive and
@@ -34,14 +34,14 @@
 //
 // # What is checked
 //
-// In every state, from the holder's side: nobody believes in a lock beside another, or in more
+// In every state, from the holder's side: no user believes in a lock beside another, or in more
 // units than there are (P1); of the
-// members one at a time may grant, and knows of everybody whose lease runs (P1, as in sim's
-// authority.go). In every transition: tokens of a name rise (P2), a grant is told when nobody
+// members one at a time may grant, and knows of every member whose lease runs (P1, as in sim's
+// authority.go). In every transition: tokens of a name rise (P2), a grant is told when no user
 // believes any more, and the unlock of a believed lock is not refused (P3), and a request
 // is told one token, and none after it was settled (P6). And from every state the schedule
-// without further faults (who is paused wakes, what is delayed arrives, who is down starts,
-// who holds unlocks) leads to one where everything that was asked is answered, all
+// without further faults (a paused member wakes, a delayed packet arrives, a member that is down starts,
+// a user that holds unlocks) leads to one where everything that was asked is answered, all
 // members are in one view and its coordinator may grant (P4). P5, P7 and P8 are sim's.
 //
 // # Canonical form, and why it is sound
@@ -57,7 +57,7 @@
 //     timer runs (D·(1+δ), and a patience to spare) is in the past of every comparison that a
 //     machine makes: of several such only the order is kept. The instants of the membership
 //     are known better (rules.go): a deadline that has passed has passed, whenever it did,
-//     and who was silent for longer than anybody waits for was silent. A clock that begins again
+//     and a member that was silent for longer than any other waits was silent. A clock that begins again
 //     shows less than before, so what is remembered of a former life lies in the future, as
 //     with real clocks; of that too only the order is kept.
 //   - Numbers: epochs, views, tenures, rounds of polls, requests, tokens. All of a state are put
@@ -65,24 +65,24 @@
 //     four. Machines compare such numbers, copy them, and count up by one from the greatest
 //     that they know; all of that gives the same in both states, unless a number that lags
 //     behind by more than four caught up with another by counting alone, without having
-//     heard of it. Whoever counts here has heard of it: an epoch is raised above all that
+//     heard of it. A member that counts here has heard of it: an epoch is raised above all that
 //     are known, everything else is counted by one member. A token is two numbers, since
-//     its upper half is compared with epochs; and so is whatever is as large.
+//     its upper half is compared with epochs; and so is any number that is as large.
 //     Where peers ask one another their clocks leap, to a slot or above what the lost may have
 //     given, and are compared with a bound: there each number is told apart by its value.
 //     The counters of the membership are known better (rules.go): rounds of polls are
-//     compared within an epoch alone, by whoever sent them and those who answered, so their
+//     compared within an epoch alone, by the member that sent them and those that answered, so their
 //     order is kept and nothing else.
 //   - What says nothing: since when a member is in a view is kept for people; when a write
 //     was sent matters while it is tried again; the coordinator remembers when it sent each
-//     round of polls, and looks that up for the answer to that round alone, which nobody
-//     gives who has not its number. Such fields are left out while they say nothing, each by
+//     round of polls, and looks that up for the answer to that round alone, which no member
+//     gives that has not its number. Such fields are left out while they say nothing, each by
 //     a rule with its reason in rules.go. A protocol that has no rules there is explored all
 //     the same, in more states.
 //   - Shape: everything else is kept as it is, by package snapshot. Members keep their
 //     ids, and names and users theirs, because here no symmetry would be sound: elections go
 //     by ids and addresses, so no two members are alike; each user is at a member of his own;
-//     and which name somebody asks for if he is not told otherwise goes by his number.
+//     and which name a user asks for if not told otherwise goes by the user's number.
 //
 // The rules are as right as a test shows: it takes a state in the middle of a run, changes in
 // a copy all that is not to matter, and lets both go on through the same faults; they stay

@@ -24,8 +24,8 @@ func (e *engine) violate(promise, format string, arguments ...any) {
 	}
 }
 
-// judge looks at a state: nobody believes beside another (P1), and one member at a time
-// may grant, which knows of all who may hold.
+// judge looks at a state: no user believes beside another (P1), and one member at a time
+// may grant, which knows of all that may hold.
 func (e *engine) judge(w *world) {
 	for i := range w.Users {
 		for j := range i {

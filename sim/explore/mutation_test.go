@@ -10,7 +10,7 @@ import (
 
 // TestRulesAreMissed switches rules off, and explores until a promise is broken: the
 // counter-example is the shortest there is. The budgets of states leave some room. Whether
-// somebody waits for ever is known when all states are.
+// some user waits for ever is known when all states are.
 //
 //	go test ./sim/explore -run TestRulesAreMissed -v
 func TestRulesAreMissed(t *testing.T) {

@@ -30,10 +30,10 @@ const (
 )
 
 // Classes of instants: what lies further back than this is as if it lay back for ever, and
-// nobody compares two of them.
+// no machine compares two of them.
 const (
 	deadlines = iota + 1 // it is asked whether they have come
-	heard                // when somebody was last heard of
+	heard                // when a member was last heard of
 	lent                 // from when on a lease counts
 	freed                // when what a tenure held is free, and for how long that is remembered
 	classes
@@ -120,9 +120,9 @@ func mootRules(c *Config) []snapshot.Rule {
 		// A coordinator polls itself by no message.
 		{In: machine, Path: "reign", Field: "tracks.at", Entry: candidateOf},
 		{In: machine, Path: "reign", Field: "tracks.received", Entry: candidateOf},
-		// Whoever's wish was heard is echoed nothing that he said before it.
+		// A member whose wish was heard is echoed nothing that it said before that.
 		{In: machine, Path: "promises", Field: "wishedAt", Moot: isHeard},
-		// Whoever is missing first has to be silent for longer than the next look is away.
+		// The member that is missing first has to be silent for longer than the next look is away.
 		{In: machine, Path: "reign", Field: "lookAt", Moot: c.isFarFromMissing},
 		// No round is compared with that of another epoch's polls.
 		{In: machine, Field: "promises.round", Moot: ofAnotherEpoch},
@@ -228,9 +228,9 @@ func isHeard(promises reflect.Value) bool {
 	return promises.FieldByName("heeded").Bool() || !promises.FieldByName("wished").Bool()
 }
 
-// isFarFromMissing reports whether the coordinator's next look for who is missing is due
-// before anybody can be: all are in the view, and none is dropped before the silence after
-// which the next look has come. Here nobody leaves, and there are no rumours.
+// isFarFromMissing reports whether the coordinator's next look for missing members is due
+// before any can be missing: all are in the view, and none is dropped before the silence after
+// which the next look has come. Here no member leaves, and there are no rumours.
 func (c *Config) isFarFromMissing(reign reflect.Value) bool {
 	if reign.FieldByName("view").Elem().FieldByName("Members").Len() < c.Members || !reign.FieldByName("proposal").IsNil() {
 		return false
@@ -286,7 +286,7 @@ func (p *packet) presented() (protocol.Tenure, bool) {
 	return protocol.Tenure{}, false
 }
 
-// forgettable reports whether nobody goes on under a tenure that a view has dropped, nor will:
+// forgettable reports whether no member goes on under a tenure that a view has dropped, nor will:
 // its member has another, or is down, and nothing is under way of what it had said. Then it
 // does not matter for how long the tenure is remembered.
 func (w *world) forgettable() bool {

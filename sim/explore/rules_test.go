@@ -21,7 +21,7 @@ type group struct {
 
 // stranger makes another state of a state, which a machine cannot tell from it if the rules
 // are right: what is moot has other values, what lies back lies back for another time, numbers
-// of a class are others in the same order, and tables have no entry that nobody looks up.
+// of a class are others in the same order, and tables have no entry that no machine looks up.
 type stranger struct {
 	t       *testing.T
 	engine  *engine
@@ -200,7 +200,7 @@ func (s *stranger) garble(m *member, v reflect.Value) {
 	}
 }
 
-// thin takes out of a table what nobody looks up, and renames the rest.
+// thin takes out of a table what no machine looks up, and renames the rest.
 func (s *stranger) thin(f snapshot.Ruled) {
 	kept := reflect.MakeSlice(f.Value.Type(), 0, f.Value.Len())
 	for i := range f.Value.Len() {
@@ -216,7 +216,7 @@ func (s *stranger) thin(f snapshot.Ruled) {
 }
 
 // TestRulesAreRight: a state, and another one that is the same by the rules, go on through
-// states that are the same, whatever happens to both.
+// states that are the same, regardless of what happens to both.
 func TestRulesAreRight(t *testing.T) {
 	for _, name := range []string{"election", "central", "grantor", "permission"} {
 		c := busy(t, name)

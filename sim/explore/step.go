@@ -86,7 +86,7 @@ func (e *engine) send(w *world, m *member, env *protocol.Envelope) error {
 		return nil
 	}
 	if p.To = w.place(env.To, env.Address); p.To < 0 {
-		return nil // nobody is there
+		return nil // no member is there
 	}
 	message, err := snapshot.Copy(e.copier, &env.Message)
 	if err != nil {
@@ -135,8 +135,8 @@ func (w *world) called(id protocol.ID) string {
 // backlog is how many packets wait for a process that is paused: what comes later is lost.
 const backlog = 8
 
-// deliver lets a packet arrive. It is lost where nobody is up, and waits where somebody is
-// paused.
+// deliver lets a packet arrive. It is lost where the member is down, and waits where the member
+// is paused.
 func (e *engine) deliver(w *world, p *packet) error {
 	at := w.members[p.To]
 	switch {
@@ -184,7 +184,7 @@ func (e *engine) sync(m *member, s *saving) error {
 	return err
 }
 
-// act steps a member, which nobody else has changed yet, with something of its own.
+// act steps a member, which no other act has changed yet, with something of its own.
 func (e *engine) act(w *world, place int, ev protocol.Event) error {
 	m, err := e.change(w, place)
 	if err != nil {

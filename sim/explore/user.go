@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/session"
 )
 
-// user is somebody within a member's process, as package node serves him: his session
-// has no ttl, and what he holds ends with the member's lease, by the member's own clock.
+// user is one within a member's process, as package node serves them: the session
+// has no ttl, and what the user holds ends with the member's lease, by the member's own clock.
 type user struct {
 	Member  int
 	Session lock.SessionID
@@ -42,7 +42,7 @@ const (
 	releasing              // he gives it back
 )
 
-// operator is nobody among the users: what he is answered nobody waits for.
+// operator is none of the users: no user waits for what the operator is answered.
 const operator = maxUsers
 
 // opOther marks operations that are no request for a lock.
@@ -146,7 +146,7 @@ func orNothing(err error) string {
 }
 
 // granted checks P2 and P6 for what is told, and P1 and P3 with it: in the instant in which
-// a grant is told nobody else believes.
+// a grant is told no other user believes.
 func (e *engine) granted(w *world, i int, d *lock.Decision) {
 	u := &w.Users[i]
 	switch {

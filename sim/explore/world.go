@@ -51,7 +51,7 @@ type member struct {
 
 	form, cellForm snapshot.Form
 	formed         bool // form is that of soul
-	owned          bool // by the state that is being made: nobody else has it
+	owned          bool // by the state that is being made: no other state has it
 }
 
 // soul is what is copied: the machines of a life, and the view that they have raised.
@@ -205,7 +205,7 @@ func (w *world) clone() *world {
 	return &fresh
 }
 
-// place returns which member has an id or, where that is nobody's, an address; -1 if none.
+// place returns which member has an id or, where that is no member's, an address; -1 if none.
 func (w *world) place(id protocol.ID, address string) int {
 	return slices.IndexFunc(w.members, func(m *member) bool {
 		return id != protocol.Whoever && m.id == id || id == protocol.Whoever && m.address == address

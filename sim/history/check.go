@@ -45,8 +45,8 @@ func bound(steps int) int {
 }
 
 // Blame names the promise that a violated log has broken: P1 where a lock without tokens
-// could not have done it either, whoever was refused; P2 where it is the tokens; P4 where
-// somebody was refused a name that nobody held. Where that is not decided within the steps
+// could not have done it either, regardless of which users were refused; P2 where it is the tokens; P4 where
+// a user was refused a name that no user held. Where that is not decided within the steps
 // it is P1.
 func (l *Log) Blame(m Model, steps int) string {
 	asked := *l

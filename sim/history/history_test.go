@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// story writes a log: each word of it is one thing that somebody sees.
+// story writes a log: each word of it is one thing that a user sees.
 type story struct {
 	*Log
 	at   time.Duration
@@ -22,7 +22,7 @@ type story struct {
 
 func newStory() *story { return &story{Log: NewLog("n"), last: map[string]*Acquisition{}} }
 
-// ask lets somebody ask for the lock, and ok be told of it.
+// ask lets a user ask for the lock, and ok lets it be told of it.
 func (s *story) ask(who string, change ...func(*Wish)) *story {
 	wish := Wish{Who: who}
 	for _, c := range change {
@@ -33,7 +33,7 @@ func (s *story) ask(who string, change ...func(*Wish)) *story {
 	return s
 }
 
-// ok tells somebody that he has it; whoever has it already still takes himself for a holder.
+// ok tells a user that it has the lock; a user that has it already still takes itself for a holder.
 func (s *story) ok(who string, token holdfast.Token) *story {
 	s.at += time.Second
 	s.Grant(s.last[who], s.at, token)

@@ -11,7 +11,7 @@ import (
 // Wish is what a user asks for.
 type Wish struct {
 	Who      string // for people
-	Owner    string // who may enter what he holds, with all that tells him from others; "" for nobody
+	Owner    string // the owner that may enter what it holds, with all that tells it from others; "" for none
 	Mode     holdfast.Mode
 	Units    int
 	Capacity int
@@ -23,9 +23,9 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	Open    Outcome = iota // nobody knows, or cares any more
+	Open    Outcome = iota // it is not known, or does not matter any more
 	Granted                // he was told that he holds the name, and took himself for a holder
-	Refused                // he was told that somebody else holds it
+	Refused                // he was told that another user holds it
 )
 
 var outcomeNames = [...]string{"open", "granted", "refused"}
@@ -93,7 +93,7 @@ func (l *Log) Ask(at time.Duration, wish Wish) *Acquisition {
 }
 
 // Grant takes note that the user was told, and takes himself for a holder from now on.
-// Whoever else does so in this instant must have been seen before.
+// Every other user that does so in this instant must have been seen before.
 func (l *Log) Grant(a *Acquisition, at time.Duration, token holdfast.Token) {
 	a.Outcome, a.Token, a.Told = Granted, token, at
 	a.told = l.tick()

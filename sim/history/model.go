@@ -44,7 +44,7 @@ func Permits() Model {
 }
 
 // Loose is the model in which only an exclusive grant's token is above all before it: those of
-// grants that fit beside each other come in any order, as where nobody is in charge.
+// grants that fit beside each other come in any order, as where no member is in charge.
 func (m Model) Loose() Model {
 	m.name, m.loose = "loose "+m.name, true
 	return m
@@ -132,7 +132,7 @@ func byOwner(h, o holder) int {
 	return cmp.Or(cmp.Compare(h.owner, o.owner), cmp.Compare(h.token, o.token))
 }
 
-// grant lets somebody in: into what he holds already, or beside whoever holds.
+// grant lets a user in: into what it holds already, or beside the holders.
 func (m Model) grant(s *state, do step) (*state, bool) {
 	wanted := m.shape(do.of)
 	i, held := slices.BinarySearchFunc(s.holders, wanted, byOwner)
@@ -157,7 +157,7 @@ func (m Model) grant(s *state, do step) (*state, bool) {
 	return next, true
 }
 
-// fits reports whether somebody may be let in beside all who hold.
+// fits reports whether a user may be let in beside all holders.
 func (s *state) fits(wanted holder) bool {
 	units := wanted.units
 	for _, h := range s.holders {
@@ -169,7 +169,7 @@ func (s *state) fits(wanted holder) bool {
 	return wanted.mode != holdfast.ModeSlots || units <= wanted.capacity
 }
 
-// end lets somebody go, if he is in.
+// end lets a user go, if it is in.
 func (m Model) end(s *state, a *Acquisition) (*state, bool) {
 	i, held := slices.BinarySearchFunc(s.holders, m.shape(a), byOwner)
 	if !held {

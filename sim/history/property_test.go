@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// played is a lock that is played with by the simplest means: a list of who holds. What it
-// lets happen must be accepted, whatever users see of it late.
+// played is a lock that is played with by the simplest means: a list of the holders. What it
+// lets happen must be accepted, regardless of what users see of it late.
 type played struct {
 	t     *rapid.T
 	log   *Log
@@ -72,7 +72,7 @@ func (p *played) fits(a *Acquisition) (entered *Acquisition, fits bool) {
 	return nil, a.Mode != holdfast.ModeSlots || units <= a.Capacity
 }
 
-// grant tells somebody who waits that he holds the lock, if it can be.
+// grant tells a waiting user that it holds the lock, if it can be.
 func (p *played) grant(i int) {
 	a := p.wait[i]
 	entered, fits := p.fits(a)
@@ -168,7 +168,7 @@ func (p *played) harm() string {
 		return ""
 	}
 	switch victim := all[p.draw(len(all))]; p.draw(4) {
-	case 0: // somebody else is let in, alone, while the victim takes himself for a holder
+	case 0: // another user is let in, alone, while the victim takes himself for a holder
 		p.at += time.Millisecond
 		victim.ended, victim.taken = forever, forever
 		other := p.log.Ask(p.at, Wish{Who: "intruder"})
@@ -185,7 +185,7 @@ func (p *played) harm() string {
 		other := p.log.Ask(p.at, Wish{Who: "late"})
 		p.log.Grant(other, p.at, victim.Token)
 		return "a token comes again"
-	case 2: // everybody has left, and somebody is told that it is held
+	case 2: // all users have left, and one is told that it is held
 		for _, a := range p.log.all {
 			if a.Outcome == Open {
 				p.log.Take(a, p.at)

@@ -22,7 +22,7 @@
 //	go test ./sim/published -hunt        looks for the seeds again, from 1, within each budget
 //	go test ./sim/published -rewrite     does so, and writes what it finds; with -run, of the rules that it names
 //
-// A few rules are not found by drawing seeds: whatever goes wrong without them another rule
+// A few rules are not found by drawing seeds: what goes wrong without them another rule
 // catches too, or it is too rare. Those say in Elsewhere which test finds them, and how.
 //
 // # Scripts and pictures

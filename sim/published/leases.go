@@ -57,7 +57,7 @@ func leases() []Row {
 	}
 }
 
-// tenures has those of whoever begins again, and of who waits for whom.
+// tenures has those of members that begin again, and of which member waits for which.
 func tenures() []Row {
 	return []Row{
 		{

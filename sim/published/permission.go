@@ -1,6 +1,6 @@
 package published
 
-// permission has the holes of the algorithms in which nobody is in charge: of Ricart and
+// permission has the holes of the algorithms in which no member is in charge: of Ricart and
 // Agrawala's as it is taught, of Raymond's and Raynal's as they are easily misread, and of what
 // views add to them.
 func permission() []Row {

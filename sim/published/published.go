@@ -107,7 +107,7 @@ func (r *Row) Run(seed uint64, trace io.Writer) (sim.Result, error) {
 	return r.Kept(seed, trace)
 }
 
-// Observe simulates one seed without the rule, and lets somebody be told its story.
+// Observe simulates one seed without the rule, and lets by be told its story.
 func (r *Row) Observe(seed uint64, by func(story.Happening)) (sim.Result, error) {
 	config, err := r.Config()
 	if err != nil {
@@ -129,9 +129,9 @@ func (r *Row) Kept(seed uint64, trace io.Writer) (sim.Result, error) {
 }
 
 // Shows reports whether a run without the rule shows what the row is about: users were
-// told what breaks a promise, or where that is what the rule prevents, somebody is
+// told what breaks a promise, or where that is what the rule prevents, a user is
 // stranded. A machine that panics shows it only where that is said of the row. Nor is it shown by
-// who comes before whom, where that is not what the row is about: a run ends there, and what is
+// the order in which users come, where that is not what the row is about: a run ends there, and what is
 // worse would have come later.
 func (r *Row) Shows(result *sim.Result) bool {
 	switch result.Outcome {

@@ -102,7 +102,7 @@ func kept(t *testing.T, row *Row, seed uint64) {
 	}
 }
 
-// TestOrderShowsItsRowsAlone: that somebody comes out of order shows nothing of a row that is about
+// TestOrderShowsItsRowsAlone: that a user comes out of order shows nothing of a row that is about
 // something else.
 func TestOrderShowsItsRowsAlone(t *testing.T) {
 	for _, at := range []struct {
@@ -257,7 +257,7 @@ func rules(t *testing.T) (all []string) {
 	return slices.Compact(all)
 }
 
-// TestFindNamesWhatThereIs, whatever the case of the letters.
+// TestFindNamesWhatThereIs, regardless of the case of the letters.
 func TestFindNamesWhatThereIs(t *testing.T) {
 	if row, err := Find("GUESTS vote"); err != nil || row.Rule != "guests vote" {
 		t.Errorf("%q, %v", row.Rule, err)

@@ -41,7 +41,7 @@ func (r *Row) Script() (script *sim.Script, told string, err error) {
 	return script, told, nil
 }
 
-// Picture plays the row's script, and lets somebody be told its story.
+// Picture plays the row's script, and lets by be told its story.
 func (r *Row) Picture(by func(story.Happening)) error {
 	script, _, err := r.Script()
 	if err != nil {

@@ -21,7 +21,7 @@ var (
 	anew   = flag.String("shrink", "", "make the scripts of the rules that fit this regular expression anew from their seeds, and retell them; . is for all")
 )
 
-// tooLong is how many choices nobody reads. Most scripts have fewer than ten; one of many is
+// tooLong is how many choices no person reads. Most scripts have fewer than ten; one of many is
 // read by its picture.
 const tooLong = 120
 

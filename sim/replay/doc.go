@@ -9,7 +9,7 @@
 // with its step, its time, its event, and what was wanted and got.
 //
 // Equal says more than that the recording is whole: it says that all that the machines take
-// from outside is in their events, so that whatever they do can be found out later. A map
+// from outside is in their events, so that all that they do can be found out later. A map
 // whose order shows, a clock that is read, a number drawn from anywhere else, would each
 // make a difference here.
 //

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/replay"
 )
 
-// odd is a space of a protocol that nobody but this test knows. It does what another does,
+// odd is a space of a protocol that only this test knows. It does what another does,
 // until something is wrong with it.
 type odd struct {
 	protocol.Machine

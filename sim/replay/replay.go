@@ -151,7 +151,7 @@ func (l *life) build() (*Difference, error) {
 	return nil, nil
 }
 
-// show shows a step, if it is among those that somebody wants to see.
+// show shows a step, if it is among those that the caller wants to see.
 func (l *life) show(step *recording.Step) error {
 	c := l.config
 	if c.Show == nil || step.Number < c.From || c.To != 0 && step.Number > c.To {

@@ -46,7 +46,7 @@ func recorded(t testing.TB, protocol string, seed uint64, duration time.Duration
 	return records
 }
 
-// TestSimulatedMembersReplay: whatever a seed does to its members, with crashes, restarts,
+// TestSimulatedMembersReplay: all that a seed does to its members, with crashes, restarts,
 // lost disks and pauses, fresh machines do again. That they are recorded changes nothing.
 func TestSimulatedMembersReplay(t *testing.T) {
 	for _, protocol := range []string{"central", "election", "grantor", "permission", "bakery", "consensus"} {
@@ -94,7 +94,7 @@ func TestRecordingChangesNothing(t *testing.T) {
 	}
 }
 
-// TestEveryValueIsReadBack: whatever stands in a recording can be read, and is written again
+// TestEveryValueIsReadBack: all that stands in a recording can be read, and is written again
 // as it stands, what machines did as well as what they took.
 func TestEveryValueIsReadBack(t *testing.T) {
 	codec, err := recording.NewCodec(sim.Seats(sim.Protocols()...))
@@ -131,7 +131,7 @@ func TestEveryValueIsReadBack(t *testing.T) {
 	}
 }
 
-// TestDifferences: whatever is altered is told at its step, and with both lines.
+// TestDifferences: every alteration is told at its step, and with both lines.
 func TestDifferences(t *testing.T) {
 	text := recorded(t, "central", 1, 5*time.Second)["a"].String()
 	for _, tt := range []struct {
@@ -195,7 +195,7 @@ func TestLostEvents(t *testing.T) {
 	}
 }
 
-// TestCutRecordingsReplay: wherever a recording ends, it replays so far.
+// TestCutRecordingsReplay: at any point where a recording ends, it replays so far.
 func TestCutRecordingsReplay(t *testing.T) {
 	text := recorded(t, "central", 2, 5*time.Second)["b"].Bytes()
 	whole := run(t, text, replay.Config{}).Steps()

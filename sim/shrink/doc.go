@@ -6,7 +6,7 @@
 // A run draws thousands of things. Package sim gives each of them a name, and
 // [sim.Record] writes down those that are not as usual: a [sim.Script]. Played again, a
 // script is the same run without any chance; what it does not say is as usual, and
-// usually nothing goes wrong, nothing takes long and nobody asks for anything. So a
+// usually nothing goes wrong, nothing takes long and no user asks for anything. So a
 // smaller script is a calmer run, down to one where all members start, find together,
 // and each worker takes each name once.
 //
@@ -18,7 +18,7 @@
 // A smaller script is one of fewer members, clients, workers, names, kinds of faults, one
 // without some of its choices, one that ends earlier or does things sooner, or one with
 // rounder numbers. It is taken where it fails in the same way: with the same outcome and
-// the same promise, or, of a crash, the same words; and where whoever shrinks accepts it:
+// the same promise, or, of a crash, the same words; and where the caller accepts it:
 // of a rule that is switched off, what breaks a promise with the rule in place, too, would
 // say nothing about the rule. From coarse to fine:
 //

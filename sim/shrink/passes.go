@@ -149,7 +149,7 @@ func settings(s *sim.Script) string {
 func client(i int) string { return fmt.Sprintf("client%d", i) }
 func member(i int) string { return string(rune('a' + i)) }
 
-// exchange lets two processes of a script change their names: whoever is to go takes
+// exchange lets two processes of a script change their names: the process that is to go takes
 // that of the last.
 func exchange(c *sim.Script, one, other string) {
 	if one == other {

@@ -171,7 +171,7 @@ func TestJobsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestMembersAndClientsTakePlaces: whoever is dropped is not always the last one.
+// TestMembersAndClientsTakePlaces: the one that is dropped is not always the last one.
 func TestMembersAndClientsTakePlaces(t *testing.T) {
 	s, _, err := sim.ParseScript(sim.ScriptHeader + `
 [settings]

@@ -69,7 +69,7 @@ func (c *checker) check(h *Happening) error {
 	return nil
 }
 
-// known checks that whoever it happens to was introduced, and introduces a lane.
+// known checks that the lane that it happens to was introduced, and introduces a lane.
 func (c *checker) known(h *Happening) error {
 	switch {
 	case h.Kind == 0 || h.Kind >= kinds:

@@ -6,7 +6,7 @@
 // # Who tells
 //
 // Package sim tells one of a seed (sim.Config.Observe); a search through all interleavings
-// tells that of its counter-example, and a replay that of its script. Whoever tells calls
+// tells that of its counter-example, and a replay that of its script. The teller calls
 // a function with one [Happening] after the other:
 //
 //	var told []story.Happening
@@ -15,11 +15,11 @@
 // # Who listens
 //
 // Package sim/draw makes a picture of it. It knows no protocol, and nothing here names one:
-// a message is its text, and who says that it is routine is whoever knows the protocol.
+// a message is its text, and the teller, which knows the protocol, says that it is routine.
 //
 // # What can be relied on
 //
-// [Check] says whether a story is one; tests of whoever tells call it:
+// [Check] says whether a story is one; tests of the tellers call it:
 //
 //   - time does not run backwards;
 //   - a lane is introduced before anything happens to it ([Lane]);

@@ -54,7 +54,7 @@ const (
 	// Fault is something that was done to Who, or to all of Lanes: Short names it as the
 	// formats do, Text tells it, Until is when it ends, or 0.
 	Fault
-	// Remark is a turn of the run that is nobody's fault: Text. If Why is "healed" all
+	// Remark is a turn of the run that is no fault of any process: Text. If Why is "healed" all
 	// faults end with it.
 	Remark
 	// Violated says that a promise was not kept: Promise, Text in words, the lock Name if

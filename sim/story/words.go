@@ -48,7 +48,7 @@ func Shorten(text string) string {
 	return short.String()
 }
 
-// opaque reports whether a word is an id of the kind that nobody remembers: long, of
+// opaque reports whether a word is an id of the kind that no reader remembers: long, of
 // letters and digits in turn.
 func opaque(word string) bool {
 	turns, before := 0, 0

@@ -170,7 +170,7 @@ func (d *deferred) set(to unsafe.Pointer) {
 	reflect.NewAt(d.in.is, d.slot).Elem().Set(reflect.NewAt(d.to.plan.is, to))
 }
 
-// part replaces whatever a value that was assigned still shares with the original.
+// part replaces all that a value that was assigned still shares with the original.
 func (c *Copier) part(at unsafe.Pointer, p *plan) error {
 	switch p.kind {
 	case reflect.Struct:

@@ -1,5 +1,5 @@
 // Package snapshot copies the state of a machine, and says in a form that can be
-// compared what that state is, though nobody has written a Clone or a Hash for it.
+// compared what that state is, though no author has written a Clone or a Hash for it.
 //
 // A [Copier] walks the graph of objects below a pointer by plans that it makes once for
 // every type, unexported fields included. [Copier.Copy] returns a graph of the same shape that
@@ -29,17 +29,17 @@
 //
 // A Form keeps all integers, and all values of the type time.Duration, in lists of their
 // own. What remains is a digest of everything else, of which of the numbers are equal,
-// and of which is greater. So whoever compares may rename: two states that differ in
+// and of which is greater. So a caller that compares may rename: two states that differ in
 // their numbers alone have the same digest where the order of the numbers is the same.
 // Integers of eight bits (kinds, modes) are content, not numbers.
 //
 // # Rules
 //
-// Whoever knows what a field is for says so in a [Rule]: that it says nothing while some
+// A caller that knows what a field is for says so in a [Rule]: that it says nothing while some
 // other field is as it is, and then it is in no form; that its number is compared with those
-// of its class alone; that its slice is a table, of which an entry matters to whoever knows
+// of its class alone; that its slice is a table, of which an entry matters to code that knows
 // its number. Forms keep apart what a class was given, and do not say which of the times that
-// have one are equal: whoever renames them can tell.
+// have one are equal: a caller that renames them can tell.
 //
 // # How pointers into objects are found
 //

@@ -26,7 +26,7 @@ type Rule struct {
 	// from what the entry points to. It returns the entry's key. The field of that entry is
 	// moot.
 	Entry func(reflect.Value) reflect.Value
-	// Class is kept with the number or the time of the field, and tells whoever renames what
+	// Class is kept with the number or the time of the field, and tells a caller that renames what
 	// it may do. Zero is that of all fields without a rule. It is for the field alone:
 	// what is within a struct or behind a pointer has rules of its own.
 	Class uint8

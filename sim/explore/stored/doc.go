@@ -27,14 +27,14 @@
 //
 // # What is checked
 //
-// When a grant is told nobody believes in the lock beside it (P1, P3), and its token is above those before (P2). Each
+// When a grant is told no user believes in the lock beside it (P1, P3), and its token is above those before (P2). Each
 // run ends with every lock granted and given back (P4), and without claims that are left in the store for ever
-// in anybody's way.
+// in the way of any process.
 //
 // # What it leaves out
 //
 // Local clocks are right, lost leases are package sim's, and so are renewals: users hold for less than a third of an
-// expiry. Nobody crashes whose user has had all locks, and no user believes in a lock whose process has crashed.
+// expiry. No process crashes whose user has had all locks, and no user believes in a lock whose process has crashed.
 //
 // # Files
 //

@@ -75,7 +75,7 @@ func TestProcessesCrashAnywhere(t *testing.T) {
 	}
 }
 
-// kindOf says what a process was about when it crashed. Where it held, nobody has the lock soon: its claim is waited
+// kindOf says what a process was about when it crashed. Where it held, no user has the lock soon: its claim is waited
 // for, of which two thirds were left, less W and how long it has held. All are served in the end.
 func kindOf(t *testing.T, told []string, at int) string {
 	who := strings.TrimPrefix(strings.Fields(told[at])[1], "p")

@@ -12,7 +12,7 @@ import (
 )
 
 // beginning is the state in which every member knows what it has to know of the others (their clocks, or who
-// leads), and nobody has asked for anything.
+// leads), and no user has asked for anything.
 func (e *engine) beginning() (*world, error) {
 	w := &world{users: make([]user, e.config.Users), asks: e.config.Asks, views: make([]knowledge, e.config.Members)}
 	for i := range w.users {

@@ -21,7 +21,7 @@ type Config struct {
 	Users int
 	// Calls is how often each user locks it, one time after the other: 1 to 8. Zero means once.
 	Calls int
-	// Asks is how often all of them together lock it at most, whoever it is. Zero means that nothing
+	// Asks is how often all of them together lock it at most, whichever user it is. Zero means that nothing
 	// but Calls bounds that.
 	Asks int
 	// Published makes members of protocol bakery say the steps of a lock one by one.
@@ -84,7 +84,7 @@ type Limits struct {
 	// States bounds how many are visited. Zero means no bound. At the bound the exploration
 	// stops, and says so.
 	States int
-	// Progress is told now and then how far it is; nil means nobody is.
+	// Progress is told now and then how far it is; nil means that no function is.
 	Progress func(Report)
 }
 

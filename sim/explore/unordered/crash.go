@@ -63,8 +63,8 @@ func (e *engine) crash(w *world, place int) {
 	}
 }
 
-// learns reports whether a member can learn more of a crash now: that nobody who has left can hold
-// anything is known to nobody before all have taken the view without him.
+// learns reports whether a member can learn more of a crash now: no member knows that the one that has left
+// can hold nothing before all have taken the view without it.
 func (w *world) learns(place int) bool {
 	if w.crashed == 0 || place == w.crashed-1 {
 		return false

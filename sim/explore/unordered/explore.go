@@ -51,7 +51,7 @@ type search struct {
 	began  time.Time
 }
 
-// tellEvery is after how many transitions somebody is told how far it is, and ctx is looked at.
+// tellEvery is after how many transitions Progress is told how far it is, and ctx is looked at.
 const tellEvery = 10_000
 
 func (s *search) run(ctx context.Context) error {

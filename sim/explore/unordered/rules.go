@@ -38,7 +38,7 @@ func rules(c *Config) []snapshot.Rule {
 		{In: reflect.TypeFor[bakery.Letter](), Field: "Seq", Moot: always},
 		{In: reflect.TypeFor[bakery.Letter](), Field: "Seen", Moot: always},
 		{In: leader, Field: "links", Moot: always},
-		// Who has answered to a ticket's entering is asked of one that does not want to wait; nobody wants that here.
+		// Which members have answered to a ticket's entering is asked of one that does not want to wait; no user wants that here.
 		{In: ticket, Field: "heard", Moot: func(in reflect.Value) bool { return !in.FieldByName("Try").Bool() }},
 		// That one waits is told to people. Where all members lead, each is told that by itself, so that nothing is on
 		// its way for it.

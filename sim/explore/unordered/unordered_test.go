@@ -35,7 +35,7 @@ func explored(t *testing.T, c Config, l Limits) Report {
 	return r
 }
 
-// TestEveryOrder: whatever arrives when, nobody is in another's place and nobody is left behind. The
+// TestEveryOrder: in any order of arrival, no user is in another's place and none is left behind. The
 // counts are what they are: a change of the machines may change them, and shows here.
 func TestEveryOrder(t *testing.T) {
 	for _, at := range []counted{

@@ -26,7 +26,7 @@ type world struct {
 	users   []user
 	asks    int            // that there may still be
 	highest holdfast.Token // that was told of an exclusive grant
-	crashed int            // whose place it is, from 1; 0 while nobody has crashed
+	crashed int            // whose place it is, from 1; 0 while no member has crashed
 	views   []knowledge    // what each member knows of that
 }
 
@@ -126,7 +126,7 @@ const (
 	viewing      // a member learns of it
 )
 
-// actions lists what can happen, what need not happen last. Of messages that nobody can tell apart one is
+// actions lists what can happen, what need not happen last. Of messages that cannot be told apart one is
 // enough.
 func (e *engine) actions(w *world) (all []action) {
 	for i, p := range w.transit {
