@@ -14,7 +14,7 @@ func (c *Config) Quick() {
 	c.Rounds, c.Duration, c.HoldRounds, c.Locks = 2, 100*time.Millisecond, 1, 50_000
 }
 
-// AskRounds sets Rounds as somebody wants them.
+// AskRounds sets Rounds as a user wants them.
 func (c *Config) AskRounds(rounds int) error {
 	if rounds < 1 || rounds > MaxRounds {
 		return fmt.Errorf("%d: want 1 to %d", rounds, MaxRounds)
@@ -23,7 +23,7 @@ func (c *Config) AskRounds(rounds int) error {
 	return nil
 }
 
-// AskDuration sets Duration as somebody wants it.
+// AskDuration sets Duration as a user wants it.
 func (c *Config) AskDuration(d time.Duration) error {
 	if d < time.Millisecond || d > MaxDuration {
 		return fmt.Errorf("%v: want 1ms to %v", d, MaxDuration)

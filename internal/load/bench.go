@@ -41,10 +41,10 @@ type Config struct {
 	Seed uint64
 	// Aims compares the figures with what is aimed at; see [Aim].
 	Aims bool
-	// Machine is this machine. Nil means that nobody shares a CPU on purpose, and that no
+	// Machine is this machine. Nil means that no processes share a CPU on purpose, and that no
 	// ping-pong is measured.
 	Machine Machine
-	// Told gets a sentence before each step. Nil means that nobody listens.
+	// Told gets a sentence before each step. Nil means that there is no listener.
 	Told func(string)
 }
 
@@ -171,7 +171,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 }
 
 // runTimed measures cell by cell, within each one target right after the other, and all of
-// that round by round: whatever else the machine does then meets all of them alike.
+// that round by round: anything else that the machine does then meets all of them alike.
 func (b *bench) runTimed(ctx context.Context, cells []Cell) (err error) {
 	used := slices.DeleteFunc(slices.Clone(b.Targets), func(t Target) bool { return !slices.ContainsFunc(cells, t.Supports) })
 	for _, t := range used {

@@ -81,7 +81,7 @@ func (c *Config) workersOf(workload string) []int {
 }
 
 // thinkers is how many workers there are where they think: the fewest, but on a hot name
-// more than one where that is possible, or nobody would wait.
+// more than one where that is possible, or no worker would wait.
 func (c *Config) thinkers(workload string) int {
 	workers := slices.Sorted(slices.Values(c.workersOf(workload)))
 	if i := slices.IndexFunc(workers, func(n int) bool { return n > 1 }); workload == Hot && i >= 0 {

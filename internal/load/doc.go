@@ -41,7 +41,7 @@
 //
 // # Rounds
 //
-// Whatever else a machine does meets all targets alike: within a round every cell (a
+// Anything else that a machine does meets all targets alike: within a round every cell (a
 // workload with a number of workers and a think time) is measured on one target right
 // after the other, and all cells are measured in each round. A figure is the median of the
 // rounds, shown with the smallest and the largest; violations and errors are added up.
@@ -71,12 +71,12 @@
 // workers and for drain, where W is 0. T is half of a ping-pong of 64 bytes over TCP that
 // is measured just before, on as many CPUs (one for one worker); W is what the workers have
 // really slept, which is more than what they were told. For several uncontended workers
-// the notes say nothing: nobody waits but for the machine. A target without messages has
+// the notes say nothing: no worker waits but for the machine. A target without messages has
 // T = 0: then W alone bounds it, and nothing does without W.
 //
-// Where all others are asked at once and nobody is told of a release (Ricart and Agrawala), one
+// Where all others are asked at once and no process is told of a release (Ricart and Agrawala), one
 // worker alone takes request + reply + W, and processes that queue wait for one reply: 1/(W+2T)
-// and 1/(W+T) uses a second, whatever the number of members.
+// and 1/(W+T) uses a second, for any number of members.
 //
 // The notes count messages and nothing else. Measured figures differ from the predicted
 // ones by the software at both ends; by a target whose Unlock waits for an answer (limit:

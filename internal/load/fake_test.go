@@ -23,7 +23,7 @@ type fake struct {
 	unlock   time.Duration // what Unlock takes
 	overlaps bool          // it grants to everybody
 	sticky   int           // a worker gets a lock so many times before another may have it
-	strands  bool          // whoever waits for a sticky worker that has gone waits for ever
+	strands  bool          // a worker that waits for a sticky worker that has gone waits for ever
 	broken   int           // each so manieth Lock ends with an error
 	silent   bool          // it does not announce
 	lost     bool          // its locks have ended by themselves when they are looked at

@@ -15,7 +15,7 @@ const (
 	HandoffsPerS     Metric = "handoffs_per_s"      // changes of the holder
 	Fairness         Metric = "fairness"            // busiest worker : idlest worker
 	BytesPerLock     Metric = "bytes_per_lock"      // of the servers' memory
-	Violations       Metric = "violations"          // somebody came in while another was inside
+	Violations       Metric = "violations"          // one worker came in while another was inside
 	Errors           Metric = "errors"              // calls that ended with one
 	PingMicros       Metric = "ping_us"             // median, measured just before
 	PredictedOpsPerS Metric = "predicted_ops_per_s" // see Predict

@@ -13,7 +13,7 @@ type Locker interface {
 }
 
 // Held is a lock that a worker has. It may also have the method Check() error, which
-// says whether it has ended by itself: then it is no holder any more to whoever looks
+// says whether it has ended by itself: then it is no holder any more to a checker that looks
 // for two at once.
 type Held interface {
 	// Unlock releases it. When it returns is the target's own affair, and part of what is
@@ -102,7 +102,7 @@ const (
 	OneAsked   Messages = iota // a manager is asked, and told of each release
 	NoMessages                 // its locks cost none
 	NoLocks                    // it has no locks
-	AllAsked                   // all others are asked at once, and who releases answers whoever is next
+	AllAsked                   // all others are asked at once, and the member that releases answers the next one
 	TwiceAsked                 // leaders are asked twice, each time for one answer, and told of each release
 )
 

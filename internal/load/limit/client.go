@@ -48,7 +48,7 @@ const (
 	asked          // a grant is waited for
 	holding        // granted
 	leaving        // a release was sent, whose acknowledgement is waited for
-	deserted       // a release was sent, and nobody waits for its acknowledgement
+	deserted       // a release was sent, and no worker waits for its acknowledgement
 )
 
 // Option changes how a Client works.

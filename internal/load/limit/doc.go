@@ -4,7 +4,7 @@
 // It has exclusive locks, queues in the order of arrival, and locks that are freed when
 // their connection breaks. It has no sessions that outlive a connection, no tokens, no
 // time limits, no second member, no disk, and no encryption but for what its listener may
-// bring with it: whatever a lock service is worth beyond this has its price in the distance
+// bring with it: all that a lock service is worth beyond this has its price in the distance
 // to these figures. It is a measuring stick
 // and is served by nothing but the bench.
 //
@@ -23,7 +23,7 @@
 // id is not free. So each side always knows the state of an id: a release of a wait and
 // a grant of it may cross, and then both are answered, in this order: granted, released.
 //
-// Whatever breaks these rules (an unknown operation, a length that does not fit, an id
+// Anything that breaks these rules (an unknown operation, a length that does not fit, an id
 // that is taken or stands for nothing) ends the connection, and with it its locks and
 // waits.
 //
@@ -32,7 +32,7 @@
 //   - The server reads what has come in one piece and executes all of it under one lock of
 //     the one table; the answers leave in one write. Nothing is handed to another
 //     goroutine, but for answers to other connections.
-//   - In the client, many workers share a connection. The first that finds nobody writing
+//   - In the client, many workers share a connection. The first that finds no other writing
 //     writes for all, after it has let others that can run put theirs beside it.
 //   - A release and the next grant are one step.
 //

@@ -7,7 +7,7 @@ type entry struct {
 	name  string
 	conn  *connection // of the holder
 	id    uint32      // of the holder's request
-	queue *queue      // nil while nobody waits
+	queue *queue      // nil while no request waits
 }
 
 // waiter is a request that waits.

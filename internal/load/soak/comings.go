@@ -86,7 +86,7 @@ const (
 	expiry  = time.Minute
 )
 
-// abandoned opens sessions that nobody renews or ends.
+// abandoned opens sessions that no client renews or ends.
 func (r *run) abandoned(ctx context.Context, c *client.Client) error {
 	r.each(ctx, Abandoned, 1, 2*time.Second, func(w *worker) error {
 		wanted := client.Acquisition{Names: []string{prefix + "abandoned"}, TTL: abandon}

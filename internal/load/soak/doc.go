@@ -11,7 +11,7 @@
 //
 // # The load
 //
-// It is moderate, about 650 locks a second whatever the machine, so that it leaves CPU: it
+// It is moderate, about 650 locks a second on any machine, so that it leaves CPU: it
 // is there to run through every kind of life that a lock, a session and a connection can
 // have, again and again, and not to find a limit. Between two turns each worker pauses for
 // a random time (exponential, so that all orders of things occur), the mean of which is:
@@ -44,7 +44,7 @@
 //	resident memory 4 MiB   heap 1 MiB   goroutines, descriptors 16   sessions 8   locks, waiters 32
 //
 // The heap is what is alive after a collection that the look has ordered. A cluster that
-// somebody else has started cannot be ordered, and has in it what is not collected yet: so
+// the soak has not started cannot be ordered, and has in it what is not collected yet: so
 // of the heap it is not the median of a quarter that counts but the smallest.
 // The slope, by least squares over the same samples, is shown and not judged. A soak of less
 // than a minute, or with fewer than 8 samples after its warming, says nothing about growth:

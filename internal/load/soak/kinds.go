@@ -54,7 +54,7 @@ func (r *run) begin(ctx context.Context) error {
 	return r.cut(ctx)
 }
 
-// keep takes a lock, keeps it for a while and releases it. A nil room has nobody else in it.
+// keep takes a lock, keeps it for a while and releases it. A nil room has no other worker in it.
 func (w *worker) keep(c *client.Client, inside *room, d time.Duration, name string, options ...holdfast.Option) error {
 	lock, err := c.Lock(w.ctx, prefix+name, options...)
 	if err != nil {

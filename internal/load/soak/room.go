@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// room watches over one name in whatever mode: who is inside at once. Nobody watches over a
-// nil one.
+// room watches over one name in any mode: which locks are inside at once. A nil one watches over
+// nothing.
 type room struct {
 	violations *atomic.Uint64
 

@@ -47,7 +47,7 @@ type Config struct {
 	Space string
 	// Seed draws the pauses.
 	Seed uint64
-	// Told gets each sample. Nil means that nobody listens.
+	// Told gets each sample. Nil means that there is no listener.
 	Told func(Sample)
 }
 

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // here is a member in this process.
 type here struct {
 	address string
-	blind   bool // nobody can look at it
+	blind   bool // it cannot be looked at
 	looks   atomic.Int64
 }
 

@@ -54,13 +54,13 @@ func Names() []string {
 	}, allSpreadNames()...)
 }
 
-// Rare are those that are measured only where somebody names them.
+// Rare are those that are measured only where a user names them.
 func Rare() []string {
 	return append([]string{"limit-queued", "limit-tls", "local-grantor", replicated, replicated + "-member", grantors, grantors + "-member", grantors + "-own", grantors + "-kept"},
 		allSpreadNames()...)
 }
 
-// Usual are those that are measured where nobody says which.
+// Usual are those that are measured where no user says which.
 func Usual() []string {
 	return slices.DeleteFunc(Names(), func(name string) bool { return slices.Contains(Rare(), name) })
 }
@@ -267,7 +267,7 @@ func pinAll(t Hosted, to cpus) error {
 	return nil
 }
 
-// Here is the machine of a bench whose servers run somewhere else: nobody shares a CPU on
+// Here is the machine of a bench whose servers run somewhere else: no processes share a CPU on
 // purpose, and there is no echo server.
 type Here struct{}
 

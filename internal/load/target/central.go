@@ -70,7 +70,7 @@ func (c *three) Sample(ctx context.Context) (all []soak.Process, err error) {
 const askAgain = 5 * time.Millisecond
 
 // Connect dials, and waits until the session is where it shall be: a client that goes to
-// the authority begins wherever it is told about that.
+// the authority begins at the member that tells it about that.
 func (c *three) Connect(ctx context.Context, _ int) (load.Client, error) {
 	authority, err := c.cluster.authority(ctx)
 	if err != nil {
@@ -153,7 +153,7 @@ func (c *cluster) startAll(ctx context.Context) (err error) {
 		}
 	}
 	if c.protocol == replicated {
-		// Its voters elect a leader whom the view does not name; and direct clients go where the view sends them.
+		// Its voters elect a leader that the view does not name; and direct clients go where the view sends them.
 		if _, err := c.authority(ctx); err != nil {
 			return err
 		}

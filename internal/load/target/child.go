@@ -216,7 +216,7 @@ func (c *child) end() error {
 				return nil
 			}
 			return closed
-		case _, more := <-unread: // nobody waits for it any more
+		case _, more := <-unread: // no caller waits for it any more
 			if !more {
 				unread = nil
 			}

@@ -8,7 +8,7 @@
 //	own.go         one member here beside two in children
 //	spread.go      clusters of 3, 5 and 9 members that are all here; hear.go: how they hear
 //	               each other, and how far they are apart
-//	running.go     a cluster that somebody else has started; metrics.go: what it tells
+//	running.go     a cluster that the bench has not started; metrics.go: what it tells
 //	encryption.go  the certificates of a run
 //	profile.go     where time and memory go
 //	child.go       a child process, as the bench sees it
@@ -32,7 +32,7 @@
 // (--delay). As many workers as there are members have one each; otherwise they sit in turns at
 // those that do not coordinate. What a lock costs at the coordinator of protocol central stands
 // apart (central-3-coordinator). Of permission there is one with option retain; of the members of
-// bakery-5 and bakery-9 three lead, whom their random numbers choose.
+// bakery-5 and bakery-9 three lead, which their random numbers choose.
 //
 // All members share this process's CPUs, its heap and its collector. A message between
 // processes costs more, by what it takes to wake another one.
@@ -48,8 +48,8 @@
 // A child is this very program, started again with a hidden command. Its standard input
 // is a leash: the bench gives its orders there (tell what you have used, collect your
 // garbage, run on one CPU), and when it ends, because the bench has closed it or has died
-// by whatever signal, the child ends at once; the echo server removes the bench's folder
-// before. So nothing is left behind, though nobody is asked to leave in good order.
+// by any signal, the child ends at once; the echo server removes the bench's folder
+// before. So nothing is left behind, though no child is asked to leave in good order.
 //
 // # One CPU
 //

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load/limit"
 )
 
-// TestLimitTLS: the limit server with mutual TLS serves who has a certificate of the run's
-// authority, and nobody else.
+// TestLimitTLS: the limit server with mutual TLS serves clients that have a certificate of the run's
+// authority, and no others.
 func TestLimitTLS(t *testing.T) {
 	b := bed(t)
 	l := &limited{bed: b, name: "limit-tls", encrypted: true}
@@ -63,7 +63,7 @@ func TestLimitTLS(t *testing.T) {
 	}
 }
 
-// TestPipeline: many messages on one connection come back to whom they belong, and all
+// TestPipeline: many messages on one connection come back to the senders that they belong to, and all
 // waits end with the connection.
 func TestPipeline(t *testing.T) {
 	b := bed(t)

@@ -48,7 +48,7 @@ type answer struct {
 }
 
 // Leash takes the orders of the bench until its input ends, which is when the bench has
-// ended, by whatever death. Then it removes a folder, if one is named, and ends the
+// ended, by any death. Then it removes a folder, if one is named, and ends the
 // process: it does not return before. Other children may still be using that folder; their
 // leashes end at the same time, so it tries for a while.
 func Leash(orders io.Reader, answers io.Writer, folder string) {
@@ -56,7 +56,7 @@ func Leash(orders io.Reader, answers io.Writer, folder string) {
 	var s servant
 	for lines := bufio.NewScanner(orders); lines.Scan(); {
 		if encoder.Encode(s.obey(lines.Text())) != nil {
-			break // nobody listens any more
+			break // the bench does not listen any more
 		}
 	}
 	if folder != "" {

@@ -17,7 +17,7 @@ func FuzzOrder(f *testing.F) {
 	f.Fuzz(func(t *testing.T, order string) {
 		word, _, _ := strings.Cut(order, " ")
 		if word == orderProfile || word == orderMemory {
-			return // they write wherever they are told to
+			return // they write to any place that they are told
 		}
 		defer runtime.GOMAXPROCS(procs)
 		var s servant

@@ -185,7 +185,7 @@ type session struct {
 // settleLimit is how long the releases of many locks may take to be acknowledged.
 const settleLimit = 30 * time.Second
 
-// Close waits until all releases are acknowledged, so that none is left for whatever is
+// Close waits until all releases are acknowledged, so that none is left for what is
 // measured next, and ends the session. A refused release is an error of the measurement.
 func (s session) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), settleLimit)

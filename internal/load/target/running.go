@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// Elsewhere says how a cluster that somebody else has started is reached.
+// Elsewhere says how a cluster that the bench has not started is reached.
 type Elsewhere struct {
 	Servers string // as a client takes them
 	Options []client.Option
@@ -26,13 +26,13 @@ type Elsewhere struct {
 	TLS     *tls.Config // of Options; nil without encryption
 }
 
-// Running is a cluster that somebody else has started. Its authority is talked to, which
+// Running is a cluster that the bench has not started. Its authority is talked to, which
 // is looked for when the target is started.
 //
 // A round trip to it is the time in which a TCP connection to the authority is made: the
 // operating systems at both ends answer, and no member has to wake up for it. What its
 // processes have used is read from their /metrics, if all members tell an HTTP address that
-// can be reached from here; otherwise it is not known. Nobody can order such a process to
+// can be reached from here; otherwise it is not known. The bench cannot order such a process to
 // collect its garbage, so its memory has in it what is not collected yet.
 func Running(e Elsewhere) load.Target {
 	e.Space = cmp.Or(e.Space, holdfast.DefaultSpace)

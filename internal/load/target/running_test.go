@@ -105,7 +105,7 @@ func TestOnThisMachine(t *testing.T) {
 }
 
 // TestConnectPing: the authority is asked first, and the addresses that were given where it
-// cannot be reached; nobody needs to answer but the system.
+// cannot be reached; no process needs to answer, only the system.
 func TestConnectPing(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

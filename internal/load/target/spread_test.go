@@ -60,7 +60,7 @@ func TestSpread(t *testing.T) {
 		{"central-3-coordinator", one, 0, 0.01}, {"central-3-coordinator", two, 0, 0.01},
 		// What is said for a lock that is under way at either end may be counted on the other side of it: one of
 		// some 50 locks where the machine is slow.
-		{"central-3", one, 2.85, 3.15}, {"central-3", two, 2.85, 4.3}, // 4: whoever waits is told so
+		{"central-3", one, 2.85, 3.15}, {"central-3", two, 2.85, 4.3}, // 4: a member that waits is told so
 		{"permission-3", one, 3.8, 4.2}, {"permission-3", two, 3.8, 4.2},
 		{"bakery-3", one, 9.5, 13}, {"bakery-3", two, 9.5, 20}, // 8 and 2 Drops; and what was heard is said where nothing else is
 		{"permission-3-retain", again, 0, 0.1}, {"permission-3-retain", two, 0.001, 2.1}, // the third is not asked again; how often it changes hands is open

@@ -26,7 +26,7 @@ const (
 // keptFor is how long a process keeps what it has released, of kind CASKept: the most that there is.
 const keptFor = time.Second
 
-// Stored says how locks are kept in a store that somebody else has started.
+// Stored says how locks are kept in a store that the bench has not started.
 type Stored struct {
 	// Name is the target's.
 	Name string
@@ -42,9 +42,9 @@ type Stored struct {
 
 // Over is a target over a store.
 //
-// Where nobody wants what another has, all workers share one locker, as in one program; where all
+// Where no worker wants what another has, all workers share one locker, as in one program; where all
 // want one name each has a locker and connections of its own, as in many programs, and none is told of a
-// release but by the store. All that is asked of the store is counted. Nobody gets in the way of
+// release but by the store. All that is asked of the store is counted. The workers do not get in the way of
 // other locks: all rows have keys of their own, and so the settings beside the locks are the bench's,
 // of one kind each.
 func Over(s Stored) load.Target { return &stored{Stored: s, ledger: &ledger{}} }
@@ -119,7 +119,7 @@ func (s *stored) open(ctx context.Context) (*process, error) {
 	return &process{locks, store}, nil
 }
 
-// Usage is nothing: the store's processes are somebody else's.
+// Usage is nothing: the store's processes are not the bench's own.
 func (*stored) Usage(context.Context, bool) (load.Usage, error) { return load.Usage{}, nil }
 
 // Ping is not known: what a round trip to the store takes is in every figure.

@@ -19,8 +19,8 @@ func kept(url string) Kept {
 }
 
 // TestStored: a lock costs two writes and a read by claims, and two conditional writes with CAS;
-// where processes want one name, they exclude each other, and the figures say how often whoever tries
-// wins, and how much of the time nobody has it.
+// where processes want one name, they exclude each other, and the figures say how often one that tries
+// wins, and how much of the time no process has it.
 func TestStored(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
