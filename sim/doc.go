@@ -20,14 +20,14 @@
 // its own mix (swarm testing), but delays of up to 5 D are in every run. What Later lists
 // is drawn from a second source of chance, in half of the runs; and from a third, whether
 // clients want now much and now little, where sessions are all there is (restless.go). A
-// [Bias] bends what was drawn, for who knows what he looks for. Then:
+// [Bias] bends what was drawn, for a caller that knows what it looks for. Then:
 //
 //   - for Duration, faults happen while users lock and work;
-//   - in some runs only a core is healed, a quorum and who comes with it; the rest stays as
+//   - in some runs only a core is healed, a quorum and the members that come with it; the rest stays as
 //     broken as it is, and the next two points are those of the core alone (core.go);
 //   - everything is healed, and users go on for 12 s;
 //   - users begin nothing new, and take each name once more. All that must be done
-//     30 s after the last fault; who is later is slow, and after 120 s stuck.
+//     30 s after the last fault; a user that is later is slow, and after 120 s stuck.
 //
 // Everything that is drawn has a name: whose act it belongs to, which act that is, and
 // what is chosen, as in "client1.0 call#3 hold" or "crash#2 at" (chance.go). [Record] writes
@@ -85,7 +85,7 @@
 //
 // Beside these, an invariant that a machine asserts is a crash, and so is a machine
 // that asks to be woken again and again in one instant. Runs whose only fault is the
-// crash of one coordinator count who keeps his lock (survival.go).
+// crash of one coordinator count the clients that keep their locks (survival.go).
 //
 // What runs have exercised is counted: faults, phases, losses, messages, and what each
 // machine was stepped with (coverage.go). Where the authority moves, the count has at which step of a
