@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load/target"
 )
 
-// ownUsual are Holdfast's own targets and the yardsticks that are measured where nobody
+// ownUsual are Holdfast's own targets and the yardsticks that are measured where no user
 // says which.
 func ownUsual() []string { return []string{"raw", "limit", "remote", "central"} }
 

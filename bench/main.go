@@ -78,7 +78,7 @@ func codeOf(err error) int {
 
 // say tells what is no result.
 func (p *program) say(format string, args ...any) {
-	// Where nobody can be told anything, the exit code still is.
+	// Where the message cannot be written, the exit code still says it.
 	_, _ = fmt.Fprintf(p.stderr, "bench: "+format+"\n", args...)
 }
 

@@ -115,7 +115,7 @@ func TestMeasured(t *testing.T) {
 		}
 		if result.FirstError != nil {
 			// Some clients lose the waking of a waiter now and then. That is counted, and
-			// whoever reads the table sees it.
+			// a reader of the table sees it.
 			t.Logf("%v errors, the first: %v", result.Sum(load.Errors), result.FirstError)
 		}
 		if len(result.Rows) != len(load.Workloads()) {

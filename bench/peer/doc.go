@@ -20,19 +20,19 @@
 // behind each:
 //
 //   - etcd agrees on every lock and every release in a log (Raft), and has written it to
-//     disk, with fsync, before it answers; here with one member, so nobody else has to agree.
+//     disk, with fsync, before it answers; here with one member, so no other member has to agree.
 //     A lock outlives a restart of the server. A mutex is a key under a lease (60 s, as
-//     shipped) that is kept alive; who waits watches the key of the one before. The wait for
+//     shipped) that is kept alive; a waiter watches the key of the one before. The wait for
 //     a release is told with a delay of up to 100 ms, the pace at which etcd serves watches
 //     that begin in the past.
 //   - Redis keeps a lock in memory, as it ships: a restart forgets it, or brings back one
 //     of minutes ago. redis-aof-redsync writes each to disk before it answers
 //     (appendonly yes, appendfsync always). redsync polls: a waiter tries again after 50 to
-//     250 ms. Its locks end by themselves, and nobody prolongs them: after 8 s as shipped,
+//     250 ms. Its locks end by themselves, and redsync does not prolong them: after 8 s as shipped,
 //     here after 60, for the bench keeps some that long. rueidislock prolongs
 //     its locks and lets the server push what has changed; of several waiters in one
 //     process it lets one at a time ask. A request of it that has not been answered after
-//     20 ms counts as refused, and nothing wakes who made it: here it has a second. Workers
+//     20 ms counts as refused, and nothing wakes the worker that made it: here it has a second. Workers
 //     that it never wakes all the same end with errors, which are counted. Both are set up
 //     for one server (a majority of 1).
 //   - PostgreSQL keeps session advisory locks in shared memory and writes none to disk. A
@@ -65,7 +65,7 @@
 // # Bounds
 //
 // With PostgreSQL every worker has a connection, and [MaxConnections] is how many there
-// are at most: where more are wanted, its rows say how many there were. Nobody sets its
+// are at most: where more are wanted, its rows say how many there were. The bench does not set its
 // deadlock check off, which each waiter makes after a second, and which looks at all others.
 //
 // # What is compared, and what is not
@@ -88,7 +88,7 @@
 // Each server has a keeper: this very program, started again with a hidden word. It makes
 // the folder, starts the server, and tells when the server says itself that it is ready.
 // Its standard input is a leash, as with package target's children: when it ends, because
-// the bench has closed it or has died by whatever signal, the keeper stops the server in
+// the bench has closed it or has died by any signal, the keeper stops the server in
 // good order, kills it if that takes too long, and removes the folder. If the keeper itself
 // is killed, the system kills the server, where the system is Linux.
 package peer

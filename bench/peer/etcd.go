@@ -68,7 +68,7 @@ func (c *etcdClient) Worker(_ context.Context, number int) (load.Locker, error) 
 	return etcdLocker{c.sessions[number]}, nil
 }
 
-// Close ends the sessions, and with them whatever is still locked.
+// Close ends the sessions, and with them all that is still locked.
 func (c *etcdClient) Close() error {
 	err := forEach(len(c.sessions), func(i int) error {
 		if c.sessions[i] == nil {

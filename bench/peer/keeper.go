@@ -27,7 +27,7 @@ type Plan struct {
 	Name     string     `json:"name"`     // of the folder, with something random behind it
 	Commands [][]string `json:"commands"` // one after the other; the last is the server
 	Ready    string     `json:"ready"`    // what it says when it serves, in lower case
-	// User and Group are whom it runs as. Zero means the keeper's own.
+	// User and Group are the ids that it runs as. Zero means the keeper's own.
 	User  int `json:"user,omitempty"`
 	Group int `json:"group,omitempty"`
 	// Order is how long the server may take to end in good order. Zero means 5 s.
@@ -56,12 +56,12 @@ func Keep(plan string, leash io.Reader, events, log io.Writer) (err error) {
 	runtime.LockOSThread()
 	ended := make(chan os.Signal, 4)
 	signal.Notify(ended, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	// Nobody may listen any more, and the rest is to be done all the same.
+	// There may be no listener any more, and the rest is to be done all the same.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	loose := make(chan struct{})
 	go func() {
 		defer close(loose)
-		_, _ = io.Copy(io.Discard, leash) // it has ended, in whatever way
+		_, _ = io.Copy(io.Discard, leash) // it has ended, in one way or another
 	}()
 	go func() {
 		<-ended
@@ -156,7 +156,7 @@ func (k *keeper) serve(words []string, loose <-chan struct{}) error {
 		_ = read.Close() // nothing was written to it
 		return fmt.Errorf("start %s: %w", filepath.Base(words[0]), err)
 	}
-	_ = k.events.Encode(told{Event: "started", Process: c.Process.Pid}) // if nobody listens, the leash has ended
+	_ = k.events.Encode(told{Event: "started", Process: c.Process.Pid}) // if there is no listener, the leash has ended
 	heard := make(chan struct{})
 	go func() {
 		defer close(heard)
@@ -178,7 +178,7 @@ func (k *keeper) serve(words []string, loose <-chan struct{}) error {
 	timer := time.NewTimer(cmp.Or(k.plan.Order, orderLimit))
 	defer timer.Stop()
 	select {
-	case <-done: // with whatever code: it was not asked for one
+	case <-done: // with any code: it was not asked for one
 	case <-timer.C:
 		killGroup(c.Process.Pid)
 		<-done
@@ -195,7 +195,7 @@ func (k *keeper) listenTo(said *os.File) {
 	lines := bufio.NewReader(said)
 	for served := false; ; {
 		line, err := lines.ReadString('\n')
-		_, _ = io.WriteString(k.log, line) // if nobody listens, the leash has ended
+		_, _ = io.WriteString(k.log, line) // if there is no listener, the leash has ended
 		if !served && strings.Contains(strings.ToLower(line), k.plan.Ready) {
 			served = true
 			_ = k.events.Encode(told{Event: "ready"}) // likewise

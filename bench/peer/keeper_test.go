@@ -134,7 +134,7 @@ func TestBenchKilled(t *testing.T) {
 		}
 		server = max(server, event.Process)
 	}
-	// Nobody hears the keeper any more, and nobody holds its leash.
+	// No process hears the keeper any more, and none holds its leash.
 	if err := errors.Join(said.Close(), leash.Close()); err != nil {
 		t.Fatal(err)
 	}

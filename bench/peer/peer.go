@@ -37,7 +37,7 @@ func Names() (names []string) {
 	return names
 }
 
-// Usual are those that are measured where nobody says which.
+// Usual are those that are measured where no user says which.
 func Usual() []string {
 	return slices.DeleteFunc(Names(), func(name string) bool {
 		return slices.ContainsFunc(services(), func(s service) bool { return s.name == name && s.extra })

@@ -64,7 +64,7 @@ func (s *server) listenTo(said io.Reader) {
 		}
 		select {
 		case s.events <- event:
-		default: // more than it has to say, and nobody waits for it
+		default: // more than it has to say, and no caller waits for it
 		}
 	}
 	close(s.events)
