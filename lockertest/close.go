@@ -168,7 +168,7 @@ func (s *stage) closeLeavesNoGoroutine() {
 const leakTrials = 4
 
 // leftByClose returns what is left of a Locker that was used and closed, when it had some
-// time to end. Somebody else holds the name. Goroutines inherit the labels of the one that
+// time to end. Another Locker holds the name. Goroutines inherit the labels of the one that
 // begins them, so those of other tests, which run beside this one, are told apart.
 func (s *stage) leftByClose(name string, trial int) []string {
 	mark := s.name(trial)

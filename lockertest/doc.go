@@ -27,7 +27,7 @@
 // [Caps] says what the implementation offers beyond, or short of, everything. What
 // it does not offer must be refused with ErrUnsupported rather than given in part.
 // Some events can only be made from outside (a session that vanishes, an operator's
-// break, a release under somebody else's token): Caps has a hook for each, and a
+// break, a release under another session's token): Caps has a hook for each, and a
 // subtest whose hook is nil is skipped and says so.
 //
 // # How the suite waits

@@ -45,7 +45,7 @@ func (s *stage) lockBriefly(locks holdfast.Locker, name string) (lock *holdfast.
 }
 
 // holdLimitEnds wants a Context that is done by itself when the hold limit is over,
-// although nobody asks and nobody waits, and the truth from all methods after it.
+// although no caller asks and no other waits, and the truth from all methods after it.
 func (s *stage) holdLimitEnds() {
 	locks := s.locker()
 	name := s.name()

@@ -28,7 +28,7 @@ func (s *stage) limited(err error, limit string, value int) {
 	}
 }
 
-// limitOfWaiters fills a name's queue. The next is refused and harms nobody; when one
+// limitOfWaiters fills a name's queue. The next is refused and harms no other; when one
 // has left the queue there is room again.
 func (s *stage) limitOfWaiters() {
 	sessions := s.lockers(8)

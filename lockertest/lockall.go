@@ -83,7 +83,7 @@ func (s *stage) queueAll(ctx context.Context, locks holdfast.Locker, names []str
 }
 
 // lockAllWithoutDeadlock has many goroutines take overlapping sets of names in
-// opposite orders. Nobody else is inside any of one's names.
+// opposite orders. No other goroutine is inside any of one's names.
 func (s *stage) lockAllWithoutDeadlock() {
 	const rounds, places = 8, 5
 	goroutines := min(48, 2*s.caps.Rounds)

@@ -40,7 +40,7 @@ func (s *stage) killedSessionIsTold() {
 
 // killedSessionLeavesQueue kills a session that waits. It does not block those behind
 // it, and what it is granted in the meantime passes on. Its own call may go on
-// waiting for somebody to ask, as long as its context lets it.
+// waiting until a caller asks, as long as its context lets it.
 func (s *stage) killedSessionLeavesQueue() {
 	holder, victim, heir := s.locker(), s.locker(), s.locker()
 	name := s.name()

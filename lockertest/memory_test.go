@@ -223,7 +223,7 @@ func (a *authority) promote(e *entry, p place) {
 	}
 }
 
-// drop removes a request from wherever it is, and wakes those whom it kept waiting.
+// drop removes a request from the place where it is, and wakes those that it kept waiting.
 func (a *authority) drop(w *want) bool {
 	e := a.names[w.place]
 	if e == nil {

@@ -111,7 +111,7 @@ func (s *stage) reentryInModes() {
 }
 
 // ownerIsOfItsSession wants the same owner id of another session to be another owner,
-// and a request without an owner to be nobody's.
+// and a request without an owner to be no owner's.
 func (s *stage) ownerIsOfItsSession() {
 	one, two := s.locker(), s.locker()
 	name := s.name()

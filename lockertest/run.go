@@ -30,7 +30,7 @@ type Caps struct {
 	Keeps bool
 
 	// Class is the safety class of the default space. Zero means advisory: the suite
-	// then wants whoever requires more to be refused.
+	// then wants a caller that requires more to be refused.
 	Class holdfast.Class
 
 	// Spaces are lockspaces that exist beside the default one. Zero means none: what

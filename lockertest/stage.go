@@ -60,8 +60,8 @@ func (s *stage) kill(locks holdfast.Locker) {
 	s.caps.Kill(s.TB, locks)
 }
 
-// strike closes every Locker. What Close returns for a killed session is nobody's
-// promise.
+// strike closes every Locker. What Close returns for a killed session is promised
+// nowhere.
 func (s *stage) strike() {
 	ctx, cancel := context.WithTimeout(context.Background(), s.caps.Patience)
 	defer cancel()
@@ -126,7 +126,7 @@ func (s *stage) free(names ...string) {
 	}
 }
 
-// held reports that nobody else can have the name now.
+// held reports that no other session can have the name now.
 func (s *stage) held(locks holdfast.Locker, name string, options ...holdfast.Option) {
 	s.Helper()
 	lock, err := locks.TryLock(s.ctx, name, options...)
@@ -292,7 +292,7 @@ func (s *stage) first(waiters []*waiter) int {
 	if which == len(waiters) {
 		s.Fatalf("none of %d requests that waited for %q was granted", len(waiters), waiters[0].name)
 	}
-	waiters[which].result <- got.Interface().(outcome) // for whoever looks at it
+	waiters[which].result <- got.Interface().(outcome) // for the caller that looks at it
 	return which
 }
 

@@ -51,7 +51,7 @@ func (s *stage) tokensRise() {
 }
 
 // tokensRiseAcrossFreePeriods leaves a name free while thousands of others are locked,
-// so that nobody can be expected to remember it, and while the session that had it is
+// so that no implementation can be expected to remember it, and while the session that had it is
 // closed.
 func (s *stage) tokensRiseAcrossFreePeriods() {
 	name := s.name("watched")

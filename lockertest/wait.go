@@ -119,7 +119,7 @@ func (s *stage) cancelWakesThoseBehind() {
 }
 
 // waitLimitWakesThoseBehind is the same when the wait limit ends. On a slow machine it
-// may end before the request is queued: then nobody waits behind it.
+// may end before the request is queued: then no request waits behind it.
 func (s *stage) waitLimitWakesThoseBehind() {
 	one, two := s.locker(), s.locker()
 	name := s.name()
