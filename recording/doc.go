@@ -3,7 +3,7 @@
 //
 // A machine does nothing but take events and say what is to be done about them. So the
 // events, with their times, are all that there is to know of its life; what it did is
-// written beside them so that whoever feeds the same events to the same machines (package
+// written beside them so that a program that feeds the same events to the same machines (package
 // sim/replay) can compare, step by step. A [Recorder] stands around the member's desk as
 // one more machine: where nothing is recorded there is none, and nothing costs anything.
 //
@@ -38,7 +38,7 @@
 //	drew N                      a number that they took by chance; Drawn has those before step 1
 //	secret x"…"                 the secret of a session, which was taken by chance as well
 //	proved x"…"                 the hash of one, which says nothing of it
-//	send ID at PORT MESSAGE     to a member (0 is its own storage); send "ADDRESS" at … to whoever is there
+//	send ID at PORT MESSAGE     to a member (0 is its own storage); send "ADDRESS" at … to the member that is there
 //	reply SINK.OPERATION at PORT ANSWER
 //	raise FACT
 //	note "TEXT"

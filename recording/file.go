@@ -161,7 +161,7 @@ func (f *File) signal() {
 	}
 }
 
-// Flush waits until all is written, but not for ever: whoever asks is about to die.
+// Flush waits until all is written, but not for ever: the process that asks is about to die.
 func (f *File) Flush() {
 	slow := time.AfterFunc(lastWait, func() {
 		f.mu.Lock()

@@ -52,7 +52,7 @@ func content(t *testing.T, path string) string {
 }
 
 // TestLivesFollowOneAnother: each start appends, behind the end of a line that a killed
-// process has left unfinished, and nobody but the owner can read the file.
+// process has left unfinished, and only the owner can read the file.
 func TestLivesFollowOneAnother(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.txt")
 	f := openFile(t, path, 0)
@@ -161,7 +161,7 @@ func (d *slowDisk) Truncate(n int64) error {
 
 func (d *slowDisk) Close() error { return nil }
 
-// TestSlowDisk: whoever puts never waits. What is more than memory holds ends the
+// TestSlowDisk: a caller that puts never waits. What is more than memory holds ends the
 // recording, which says so.
 func TestSlowDisk(t *testing.T) {
 	d := &slowDisk{begun: make(chan struct{}, 8), goOn: make(chan struct{}), room: -1}

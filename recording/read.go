@@ -65,7 +65,7 @@ func NewReader(r io.Reader, codec *literal.Codec) *Reader {
 	return &Reader{codec: codec, lines: bufio.NewReaderSize(r, 64<<10)}
 }
 
-// next returns the next whole line, or io.EOF. A line without an end is none: whoever
+// next returns the next whole line, or io.EOF. A line without an end is none: the process that
 // wrote it was killed, or had no more room.
 func (r *Reader) next() (string, error) {
 	if r.held != nil {

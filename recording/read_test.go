@@ -151,7 +151,7 @@ func TestWrongRecordings(t *testing.T) {
 	}
 }
 
-// TestCutRecordings: wherever a recording is cut behind its header, it is read so far.
+// TestCutRecordings: a recording that is cut anywhere behind its header is read so far.
 func TestCutRecordings(t *testing.T) {
 	text := head + "1 0s start\n  send 0 at 0 storage.Save{ID: 1}\n  wake 3s\n2 1s tick\n  wake never\nend \"over\"\n"
 	for size := len(head); size <= len(text); size++ {

@@ -99,7 +99,7 @@ func New(c Config) (*Recorder, error) {
 	return r, nil
 }
 
-// newVeil returns what puts another secret in the place of one. Its key is known to nobody.
+// newVeil returns what puts another secret in the place of one. Its key is known to no other part of the program.
 func newVeil() func([]byte) {
 	var key [32]byte
 	rand.Read(key[:]) // never fails: crypto/rand ends the process instead

@@ -172,13 +172,13 @@ func (m *member) step(events ...protocol.Event) (replies []protocol.Reply) {
 	return replies
 }
 
-// TestSecretsAreNotRecorded: nothing of a session's secret is in the text, in whatever it is
+// TestSecretsAreNotRecorded: nothing of a session's secret is in the text, in anything in which it is
 // passed; what stands for it is always the same in one recording, and another in another.
 func TestSecretsAreNotRecorded(t *testing.T) {
 	standIn := func() string {
 		m := newMember(t)
 		call := protocol.CallID{Sink: 1, Op: 1}
-		m.now = 10 * time.Minute // whatever was promised before is over
+		m.now = 10 * time.Minute // all that was promised before is over
 		m.step(protocol.Event{Kind: protocol.Tick})
 		var opened *session.Opened
 		for _, reply := range m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &session.Open{Sort: session.OneShot}}) {

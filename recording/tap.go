@@ -16,7 +16,7 @@ type Tap struct {
 	proofs  [][32]byte
 }
 
-// NewTap returns a tap on a source that nobody can guess.
+// NewTap returns a tap on a source that cannot be guessed.
 func NewTap(source *rand.Rand) *Tap { return &Tap{source: source} }
 
 // Chance returns what the machines draw from.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Sentinel is an error that is the same value wherever it comes from, and its name.
+// Sentinel is an error that is the same value regardless of where it comes from, and its name.
 type Sentinel struct {
 	Name string
 	Err  error

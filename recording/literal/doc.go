@@ -30,6 +30,6 @@
 // # Bounds
 //
 // What is read is not trusted: how deep it goes and how many elements it has in all is
-// bounded, a list grows only with the text that it is made of, and whatever is wrong is
+// bounded, a list grows only with the text that it is made of, and anything that is wrong is
 // an [*Error] with its place, its field and what stands there.
 package literal

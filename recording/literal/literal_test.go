@@ -137,7 +137,7 @@ func TestErrorsOfNoListedType(t *testing.T) {
 	}
 }
 
-// TestVeil: bytes of the veiled type are written as the veil says, wherever they stand, and
+// TestVeil: bytes of the veiled type are written as the veil says, in every place where they stand, and
 // zero stays zero; the value itself is not changed.
 func TestVeil(t *testing.T) {
 	c := newTestCodec(t)
