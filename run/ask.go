@@ -30,7 +30,7 @@ func (d *Driver) Ask(ctx context.Context, port protocol.Port, fact any) (protoco
 }
 
 // AnswerTo takes what a question was answered with out of its reply. The error is an
-// ErrUnavailable or a *LimitError where nobody who decides has answered; any other is a
+// ErrUnavailable or a *LimitError where no member that decides has answered; any other is a
 // machine's that answers with another type.
 func AnswerTo[T any](fact any, reply protocol.Reply) (T, error) {
 	answer, ok := reply.Result.(T)

@@ -72,7 +72,7 @@ func TestAskAnsweredLater(t *testing.T) {
 	})
 }
 
-// TestAskEndsWithItsContext: and an answer that comes later reaches nobody.
+// TestAskEndsWithItsContext: and an answer that comes later reaches no caller.
 func TestAskEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, d := standing(t)
@@ -92,7 +92,7 @@ func TestAskEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestCloseEndsAsk: whoever waits for an answer is told that there will be none.
+// TestCloseEndsAsk: a caller that waits for an answer is told that there will be none.
 func TestCloseEndsAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, d := standing(t)
@@ -160,7 +160,7 @@ func TestManyAsk(t *testing.T) {
 	steppers.Wait()
 }
 
-// TestAnswerTo: an answer, none because nobody decides, and one of another type.
+// TestAnswerTo: an answer, none because no member decides, and one of another type.
 func TestAnswerTo(t *testing.T) {
 	fact := &protocol.Show{Name: "x"}
 	shown := &lock.Lock{Name: "x"}

@@ -1,8 +1,8 @@
 // Package run drives one member's machines in real time.
 //
 // A [Driver] owns a machine and steps it under one mutex. A call of this process's
-// own users is stepped on the caller's goroutine, so that a grant that needs nobody
-// else costs no goroutine hop; what it asks for most, a lock and its release, has calls of
+// own users is stepped on the caller's goroutine, so that a grant that needs no other
+// member costs no goroutine hop; what it asks for most, a lock and its release, has calls of
 // its own, which allocate and copy next to nothing ([Driver.Acquire], [Driver.Release]).
 // After every batch of events the driver drains all
 // effects: writes go to the storage, what is asked of logs to the journal, messages to the

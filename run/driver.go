@@ -28,7 +28,7 @@ type Config struct {
 	// without one is not answered. They stay open when the driver is closed.
 	Stores map[protocol.Port]storage.Store
 	// Journal keeps the logs of the machines that have some. Nil answers each request with an
-	// error. It stays open when the driver is closed; what it answers then nobody hears.
+	// error. It stays open when the driver is closed; what it answers then is not heard.
 	Journal Journal
 	// Peers takes the machine's messages to other members. Nil loses them all, as a
 	// network that is down does.
@@ -58,7 +58,7 @@ type Peers interface {
 	// Send takes messages on their way, in the order in which they were sent: once a
 	// batch, with the driver's mutex held, before the sinks are told anything. The
 	// slice is the driver's again when Send returns. Send must not block and must not
-	// call the driver. What it cannot carry it drops: nobody was promised more.
+	// call the driver. What it cannot carry it drops: no more was promised.
 	Send(envelopes []protocol.Envelope)
 }
 
@@ -112,7 +112,7 @@ type Driver struct {
 	stirred chan struct{} // it is to be looked for again
 
 	shops     map[protocol.Port]*shop
-	immediate []protocol.Event // answers that need nobody else, to be stepped in the same batch
+	immediate []protocol.Event // answers that need no other process, to be stepped in the same batch
 
 	writer *writer
 	clerk  *clerk        // of the journal
@@ -226,8 +226,8 @@ func (d *Driver) Step(events ...protocol.Event) {
 }
 
 // Close stops the driver. Machines are not told: what a member owes others before
-// it goes is asked of it before. Nothing is delivered after Close has returned, to
-// whoever called it, and writes under way have ended.
+// it goes is asked of it before. Nothing is delivered after any call of Close has
+// returned, and writes under way have ended.
 func (d *Driver) Close() error {
 	d.mu.Lock()
 	if d.closed {
@@ -287,10 +287,10 @@ func (d *Driver) stepOne(ev *protocol.Event) {
 	d.arm(now)
 }
 
-// leave gives the mutex back: it is what whoever has it defers. When a machine has
+// leave gives the mutex back: the goroutine that has it defers this. When a machine has
 // panicked it ends the process instead: an invariant is broken, and a member may die
-// but not lie. Whoever called, a server's handler above all, must not recover and go
-// on; so the panic goes to a goroutine on which nobody can, and the mutex stays taken.
+// but not lie. The caller, a server's handler above all, must not recover and go
+// on; so the panic goes to a goroutine on which no code can, and the mutex stays taken.
 func (d *Driver) leave() {
 	if d.stepping {
 		broken, stack := recover(), debug.Stack()

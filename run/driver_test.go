@@ -29,7 +29,7 @@ func TestNewNeedsAMachine(t *testing.T) {
 	}
 }
 
-// TestStartsFromZero: the machine's time begins with the driver, wherever the clock is.
+// TestStartsFromZero: the machine's time begins with the driver, regardless of where the clock is.
 func TestStartsFromZero(t *testing.T) {
 	m, d := standing(t)
 	same(t, "steps", m.steps, []string{"start port=0 from=0 call=0/0 <nil> at 0s"})
@@ -46,7 +46,7 @@ func TestStartsFromZero(t *testing.T) {
 	}
 }
 
-// TestCallAnswersInTheSameStep: the answer is the caller's, and nobody is told twice.
+// TestCallAnswersInTheSameStep: the answer is the caller's, and no caller is told twice.
 func TestCallAnswersInTheSameStep(t *testing.T) {
 	m, d := standing(t)
 	box := &mailbox{}
@@ -98,7 +98,7 @@ func TestDeliversOncePerBatch(t *testing.T) {
 	same(t, "told to the second", two.take(), [][]string{{"2/1 x", "2/2 x", "2/1 y", "2/2 y"}})
 }
 
-// TestDetach: the machine hears of it, and what it says then reaches nobody.
+// TestDetach: the machine hears of it, and what it says then reaches no sink.
 func TestDetach(t *testing.T) {
 	m, d := standing(t)
 	box, other := &mailbox{}, &mailbox{}
@@ -151,7 +151,7 @@ type word string
 
 func (w word) String() string { return string(w) }
 
-// TestLogsWhatItCannotSend: a message for a member that nobody knows is lost, as on
+// TestLogsWhatItCannotSend: a message for an unknown member is lost, as on
 // any network, and the log says so.
 func TestLogsWhatItCannotSend(t *testing.T) {
 	m := &scripted{wake: protocol.Never}
@@ -192,7 +192,7 @@ func TestClose(t *testing.T) {
 	same(t, "told after Close", box.take(), [][]string(nil))
 }
 
-// TestManyCallers: whatever many goroutines ask at once is answered once each: to the
+// TestManyCallers: all that many goroutines ask at once is answered once each: to the
 // caller, or to its sink.
 func TestManyCallers(t *testing.T) {
 	const callers, calls = 16, 300

@@ -22,8 +22,8 @@ var errNoJournal = errors.New("this member keeps no logs: it has no folder for d
 
 // clerk passes requests on to a journal, and its answers back. A journal answers all that one sync
 // was for one after the other; while a batch is stepped the answers that come gather, and all are
-// stepped in the next. So a sync costs a batch or two, however many logs it was for, and nobody
-// waits for anybody.
+// stepped in the next. So a sync costs a batch or two, however many logs it was for, and neither
+// the journal nor a machine waits for the other.
 //
 // It keeps what the journal has no room for, and asks again when an answer has come, so nothing
 // overtakes what was asked before. How much that can be the machines bound, by what they have
@@ -123,7 +123,7 @@ func (c *clerk) run() {
 	}
 }
 
-// close lets run end. What the journal still answers nobody hears.
+// close lets run end. What the journal still answers is not heard.
 func (c *clerk) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

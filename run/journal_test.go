@@ -79,7 +79,7 @@ func expect(t *testing.T, told <-chan string, want ...string) {
 }
 
 // TestJournalIsAsked: what machines ask of the journal comes to it in order, and the answers to
-// whoever has asked. What it has no room for waits for that, and is overtaken by nothing.
+// the machine that has asked. What it has no room for waits for that, and is overtaken by nothing.
 func TestJournalIsAsked(t *testing.T) {
 	told := make(chan string, 16)
 	s := &shelf{room: 2}
@@ -125,7 +125,7 @@ func TestJournalThatTakesNothing(t *testing.T) {
 	}
 }
 
-// TestJournalAnswersNobody: after Close nothing is stepped, whatever is answered.
+// TestJournalAnswersNobody: after Close nothing is stepped, regardless of what is answered.
 func TestJournalAnswersNobody(t *testing.T) {
 	told := make(chan string, 16)
 	s := &shelf{room: 1}

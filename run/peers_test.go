@@ -43,7 +43,7 @@ func (p *post) take() [][]string {
 }
 
 // TestSendsOncePerBatch: all that a batch sends leaves together, in order, before
-// anybody is told of the batch. Writes and what is for nobody do not go that way.
+// any sink is told of the batch. Writes and what is for no member do not go that way.
 func TestSendsOncePerBatch(t *testing.T) {
 	m := &scripted{wake: protocol.Never}
 	box := &mailbox{}

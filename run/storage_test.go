@@ -103,8 +103,8 @@ func TestNoStorageRefuses(t *testing.T) {
 	})
 }
 
-// TestCloseWaitsForWrites: when Close returns, whoever called it, the writes that
-// were wished for before have ended, and nobody was told of them.
+// TestCloseWaitsForWrites: when any call of Close returns, the writes that
+// were wished for before have ended, and no machine was told of them.
 func TestCloseWaitsForWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var answers []string

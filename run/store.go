@@ -15,7 +15,7 @@ import (
 const storeTimeout = 10 * time.Second
 
 // requestsAtOnce is how many requests of one space are with its store at a time. More wait for
-// their turn, in order; machines have a few under way for each name that somebody wants.
+// their turn, in order; machines have a few under way for each name that a client wants.
 const requestsAtOnce = 512
 
 // keptIdle is how many goroutines that asked the store are kept for what is asked next: drivers call

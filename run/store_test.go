@@ -12,7 +12,7 @@ import (
 )
 
 // TestStoreIsAsked: each request is answered once, whether it comes alone, with few others or with more than
-// are asked at a time, and whoever has asked before goes on to ask. A driver that is closed then leaves nobody
+// are asked at a time, and a goroutine that has asked before goes on to ask. A driver that is closed then leaves none
 // behind.
 func TestStoreIsAsked(t *testing.T) {
 	store := memory.New(memory.Config{})

@@ -92,7 +92,7 @@ func TestArmedAnewWhenWakeChanges(t *testing.T) {
 	})
 }
 
-// TestSpuriousFiringsAreHarmless: a timer that fires too early ticks nobody, and is
+// TestSpuriousFiringsAreHarmless: a timer that fires too early ticks no machine, and is
 // armed again.
 func TestSpuriousFiringsAreHarmless(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestSpuriousFiringsAreHarmless(t *testing.T) {
 		if len(m.steps) != 2 {
 			t.Errorf("the timer's own firing was taken for a spurious one: %v", m.steps)
 		}
-		// Nobody wants to be woken: a stray firing changes nothing.
+		// No machine wants to be woken: a stray firing changes nothing.
 		m.wake = protocol.Never
 		d.Step(protocol.Event{Kind: protocol.Receive})
 		steps := len(m.steps)
