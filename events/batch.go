@@ -15,8 +15,8 @@ type Item struct {
 	err      error
 }
 
-// Document returns what encode makes of the event, which is called once, however many watchers
-// there are and whatever they want.
+// Document returns what encode makes of the event, which is called once, for any number of watchers
+// and regardless of what they want.
 func (i *Item) Document(encode func(*wire.Event) ([]byte, error)) ([]byte, error) {
 	i.once.Do(func() { i.document, i.err = encode(&i.Event) })
 	return i.document, i.err

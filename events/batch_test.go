@@ -40,7 +40,7 @@ func readAll(t *testing.T, f *Feed, count int, encode func(*wire.Event) ([]byte,
 	return both[0].String(), both[1].String()
 }
 
-// TestAnEventIsEncodedOnce, however many watchers there are, whatever names they want, and in whichever
+// TestAnEventIsEncodedOnce, however many watchers there are, regardless of which names they want, and in whichever
 // form they get it; and every one of them has all events that it wants, in their order.
 func TestAnEventIsEncodedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

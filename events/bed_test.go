@@ -44,7 +44,7 @@ func see(s *Source, number uint64, ids ...protocol.ID) {
 // name names a member: 1 is a.
 func name(id protocol.ID) string { return string(rune('a' + id - 1)) }
 
-// network is other members, whom Follow asks.
+// network is other members, which Follow asks.
 type network struct {
 	mu    sync.Mutex
 	other map[protocol.ID]*other

@@ -210,7 +210,7 @@ func TestWatchAnyMember(t *testing.T) {
 	}
 }
 
-// TestGuestsTell: so does a member that serves nobody but its own process.
+// TestGuestsTell: so does a member that serves only its own process.
 func TestGuestsTell(t *testing.T) {
 	parallel.SkipBrief(t)
 	all := startCluster(t)

@@ -1,4 +1,4 @@
-// Package events tells what happens to locks: to whoever watches at a member, whichever
+// Package events tells what happens to locks: to the watchers at a member, whichever
 // member it happens through.
 //
 //	source.go     what happens here, made of what the member's machines decide
@@ -11,17 +11,17 @@
 //
 // # Who tells what
 //
-// A member is the source of the events of its own clients, and of nobody else's. As long
+// A member is the source of the events of its own clients, and of no others. As long
 // as it has watchers it asks every other member of its view for theirs ([Peers]: a stream
 // over the connections that members have already), names the member in what comes, and
 // puts it into the queues of its watchers. What came from another member is never passed
 // on, so nothing goes round. Views and spaces are told by the member that is watched
 // alone: each has its own eye on them.
 //
-// While nobody watches anywhere a member does nothing but count its events. A prefix and
-// a space travel with the question. Watchers who want the same, or less than what is
+// While there is no watcher anywhere a member does nothing but count its events. A prefix and
+// a space travel with the question. Watchers that want the same, or less than what is
 // asked for already, share one stream to each member; there are few different ones
-// ([gatherings]), and whoever comes after those shares one that asks for everything.
+// ([gatherings]), and a watcher that comes after those shares one that asks for everything.
 //
 // # In what order
 //
@@ -32,7 +32,7 @@
 //
 // # Nothing is missing in silence
 //
-// Whoever begins to watch is let in when every other member has said that it tells, or
+// A watcher that begins is let in when every other member has said that it tells, or
 // has not answered for a second or two. From then on a watcher is told of every stretch
 // of time from which it may lack events, by an event of kind space that names the member
 // and has a beginning (since), and an end (until) when that is known. Its times are
@@ -48,13 +48,13 @@
 // has any more is heard to the end of its stream, because its last words count: it may
 // have left in good order and says so, or its clients are losing what they held.
 //
-// What a member's own clients lose by its crash nobody is left to tell: the beginning of
+// No process is left to tell what a member's own clients lose by its crash: the beginning of
 // the gap is all that is known.
 //
 // # Bounds
 //
 // Every queue holds as many events as [FeedBound]. A watcher that lets more pile up is
 // dropped and told so; a member that does is dropped, asks again, and tells its watchers
-// of a gap. Nobody ever waits for a watcher: what is decided goes into queues, and no
+// of a gap. No goroutine ever waits for a watcher: what is decided goes into queues, and no
 // further.
 package events

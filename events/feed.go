@@ -83,7 +83,7 @@ func (s *Source) admit(one *Feed) *Feed {
 	one.signal = make(chan struct{}, 1)
 	s.feeds[one] = struct{}{}
 	s.open.Store(int32(len(s.feeds)))
-	// Whoever counts another one from now on finds the feed, and tells it.
+	// A goroutine that counts another one from now on finds the feed, and tells it.
 	one.count = s.count.Load()
 	return one
 }

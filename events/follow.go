@@ -83,7 +83,7 @@ func (f *following) unsettle() {
 	select {
 	case <-f.settled:
 		f.settled = make(chan struct{})
-	default: // nobody has an answer yet
+	default: // no caller has an answer yet
 	}
 }
 
@@ -148,7 +148,7 @@ func (f *following) welcomed(process uint64, m *api.MemberEvents) {
 	case f.process == 0 || f.last:
 		lost = m.GetCount() > 0
 	default:
-		lost = true // nobody knows how an earlier life of it has ended
+		lost = true // it is not known how an earlier life of it has ended
 	}
 	if lost || f.missing {
 		f.tellMissing(f.heard(lost, time.Unix(0, m.GetAt())))

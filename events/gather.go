@@ -54,7 +54,7 @@ type Gatherer struct {
 	all map[Filter]*gathering
 }
 
-// NewGatherer returns a Gatherer that asks nobody for anything yet. Close it.
+// NewGatherer returns a Gatherer that asks no member for anything yet. Close it.
 func NewGatherer(c Config) (*Gatherer, error) {
 	if c.Source == nil {
 		return nil, errors.New("events: Source is nil; give the one that the driver feeds")
@@ -70,10 +70,10 @@ func NewGatherer(c Config) (*Gatherer, error) {
 	return g, nil
 }
 
-// Close asks nobody for anything any more. Feeds that are open stay, with the events of
+// Close asks no member for anything any more. Feeds that are open stay, with the events of
 // this member.
 func (g *Gatherer) Close() {
-	g.mu.Lock() // nobody else is asked after it
+	g.mu.Lock() // no other member is asked after it
 	g.end()
 	g.mu.Unlock()
 	g.work.Wait()

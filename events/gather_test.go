@@ -60,7 +60,7 @@ func TestWatchersSeeEveryMember(t *testing.T) {
 	})
 }
 
-// TestSuspensionsAreNoLocks: whoever watches is told of a suspension as a state of its
+// TestSuspensionsAreNoLocks: a watcher is told of a suspension as a state of its
 // space, not as of a lock without a name; and it counts for nothing that could be missing.
 func TestSuspensionsAreNoLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -253,7 +253,7 @@ func TestFiltersTravel(t *testing.T) {
 	})
 }
 
-// TestSlowWatcher is dropped, and nobody else is.
+// TestSlowWatcher is dropped, and no other watcher is.
 func TestSlowWatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(t, 2)

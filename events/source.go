@@ -44,7 +44,7 @@ type Source struct {
 	waiting map[request]struct{}
 
 	count  atomic.Uint64 // how many events there were about locks
-	open   atomic.Int32  // how many feeds there are, so that nobody makes events for nobody
+	open   atomic.Int32  // how many feeds there are, so that no events are made without a reader
 	view   atomic.Pointer[protocol.View]
 	viewed chan struct{} // holds one when the view may be another
 
@@ -93,7 +93,7 @@ func (s *Source) Observe(effects *protocol.Effects) {
 		}
 		select {
 		case s.viewed <- struct{}{}: // what follows from it is told behind it
-		default: // somebody will look anyway
+		default: // the view will be looked at anyway
 		}
 	}
 }
