@@ -35,8 +35,8 @@ func view() protocol.View {
 	}
 }
 
-// below is a membership that has this member alone, though view has others: who decides is
-// here, and waits for nobody.
+// below is a membership that has this member alone, though view has others: the member that decides is
+// here, and waits for no other.
 type below struct{}
 
 func (below) Wake() protocol.Time { return protocol.Never }
@@ -134,7 +134,7 @@ func newBedOfShards(t *testing.T) *bed {
 	}
 }
 
-// paper is a journal that does what it is asked, and that nobody reads.
+// paper is a journal that does what it is asked, and that no reader reads.
 type paper chan func()
 
 func (p paper) Ask(request any, answer func(any)) error {

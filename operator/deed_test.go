@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// TestTransfer: the member is known by its name or its address, and whoever decides then is
+// TestTransfer: the member is known by its name or its address, and the member that decides then is
 // told by name.
 func TestTransfer(t *testing.T) {
 	b := newBed(t)
@@ -60,7 +60,7 @@ func TestTransferRefused(t *testing.T) {
 	}
 }
 
-// TestTransferWithoutAView: nobody is known, which is no fault of the name.
+// TestTransferWithoutAView: no member is known, which is no fault of the name.
 func TestTransferWithoutAView(t *testing.T) {
 	b := newBed(t)
 	o, err := operator.New(operator.Config{

@@ -13,17 +13,17 @@
 // adds is the names: of the space, which becomes a port, and of members, whose ids the view
 // knows.
 //
-// A suspension is more than a call, because somebody must hold it: it is the exclusive
+// A suspension is more than a call, because a session must hold it: it is the exclusive
 // lock of the name [lock.Whole], and like every lock it belongs to a session. An Operator
 // opens one, of the member's own process, when it suspends a space for the first time. So a
 // suspension survives the loss of the authority as a lock does; it ends when it is resumed
-// through whichever member, when the member through which it was asked for ends, or when
+// through any member, when the member through which it was asked for ends, or when
 // that is cut off from the others until its lease has run out. It is asked for by the owner
 // [Owner], and that is how one operator's suspension is known to the next, who need not ask
 // again: the space is suspended already. Programs may suspend a space too, as other owners.
 //
-// Resume breaks the lock, whoever holds it. Its holder is told as of any lock that is
-// broken; an Operator gives it up as soon as it hears that, so that nobody need wait.
+// Resume breaks the lock, whichever session holds it. Its holder is told as of any lock that is
+// broken; an Operator gives it up as soon as it hears that, so that no client need wait.
 //
 // Close gives up what is held.
 package operator

@@ -62,18 +62,18 @@ func New(c Config) (*Operator, error) {
 	return o, nil
 }
 
-// Close gives up every suspension that was asked for here. Who waits for one is told
-// ErrClosed, as is whoever asks afterwards.
+// Close gives up every suspension that was asked for here. A caller that waits for one is told
+// ErrClosed, as is a caller that asks afterwards.
 func (o *Operator) Close() {
 	o.end()
 	o.presence.close()
 }
 
 // Transfer makes a member the authority of a space, where the space's protocol hands that
-// over, and returns who is it then. The member is given by its name or its address. The
+// over, and returns which member is it then. The member is given by its name or its address. The
 // error is an ErrUnsupported where nothing is handed over; an ErrConflict where the view has
 // no such member, or it cannot be the authority, or another was made it meanwhile; an
-// ErrUnavailable where nobody decides; an ErrSpace; or the context's: then it may be done
+// ErrUnavailable where no member decides; an ErrSpace; or the context's: then it may be done
 // nevertheless.
 func (o *Operator) Transfer(ctx context.Context, space, member string) (authority []string, err error) {
 	port, err := o.port(space)
@@ -81,8 +81,8 @@ func (o *Operator) Transfer(ctx context.Context, space, member string) (authorit
 		return nil, err
 	}
 	view := o.view()
-	// A protocol that hands nothing over says so first, whoever is named: nobody, where the
-	// view does not have the member. That is a conflict to all others.
+	// A protocol that hands nothing over says so first, whichever member is named, and even if none is because
+	// the view does not have the member. That is a conflict to all others.
 	to, unknown := find(&view, member)
 	transferred, err := ask[*protocol.Transferred](ctx, o, port, &protocol.Transfer{To: to})
 	switch {
@@ -136,9 +136,9 @@ func (o *Operator) OpenSpace(ctx context.Context, space string) error {
 	return o.turn(ctx, space, &protocol.OpenSpace{}, "open")
 }
 
-// CloseSpace ends the space's instance at this member: who waits for a lock through it is
-// refused, who holds one is told to stop, and nothing new is taken. It returns when nothing
-// of this member's is left in the space: while nobody can be told of the end, it waits. The
+// CloseSpace ends the space's instance at this member: a client that waits for a lock through it is
+// refused, one that holds a lock is told to stop, and nothing new is taken. It returns when nothing
+// of this member's is left in the space: while no member can be told of the end, it waits. The
 // end of ctx ends the waiting alone. The error is an ErrConflict where it is opened again
 // meanwhile; an ErrLimit where too many wait for its end, and then it is being closed
 // nevertheless; an ErrSpace; or the context's.

@@ -12,10 +12,10 @@ import (
 )
 
 // Reform changes what a member is in a space whose members vote (protocol consensus), and returns when all its shards have
-// it: who is an Outsider then may be switched off. The member is given by its name or its address; one that votes and is
+// it: a member that is an Outsider then may be switched off. The member is given by its name or its address; one that votes and is
 // not in the view any more by what it had or, where this member has not seen it since it started, by its id as
-// views write ids. The error is an ErrUnsupported where nobody votes; an ErrConflict where no such member is known, or
-// where something stands against it, which the error says; an ErrUnavailable where nobody could say in time; an
+// views write ids. The error is an ErrUnsupported where no member votes; an ErrConflict where no such member is known, or
+// where something stands against it, which the error says; an ErrUnavailable where no member could say in time; an
 // ErrSpace; or the context's. After the last but one it may be done nevertheless, and after the context's.
 func (o *Operator) Reform(ctx context.Context, space, member string, as protocol.Role) error {
 	port, err := o.port(space)
@@ -27,7 +27,7 @@ func (o *Operator) Reform(ctx context.Context, space, member string, as protocol
 		return err
 	}
 	view := o.view()
-	// A space where nobody votes says so first, whoever is named.
+	// A space where no member votes says so first, whichever member is named.
 	who, unknown := find(&view, member)
 	if unknown != nil {
 		if gone := findGone(shards, member); gone != 0 {
@@ -48,7 +48,7 @@ func (o *Operator) Reform(ctx context.Context, space, member string, as protocol
 	return reformed.Err
 }
 
-// Shards tells who votes in a space, as this member knows it, and who they are: none where nobody does. The errors are
+// Shards tells who votes in a space, as this member knows it, and who they are: none where no member does. The errors are
 // an ErrUnavailable at a member that was removed from the space, an ErrSpace and the context's.
 func (o *Operator) Shards(ctx context.Context, space string) (*protocol.Shards, error) {
 	port, err := o.port(space)

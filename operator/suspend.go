@@ -40,7 +40,7 @@ type Outcome struct {
 // released: nothing is held then, and nothing is granted until Resume. A space that an
 // operator has suspended already is suspended, through whichever member that was. The error
 // is an ErrHeld where something was held for longer than o.Wait: then grants go on; an
-// ErrUnavailable where nobody decides; an ErrUnsupported; an ErrSpace; ErrClosed; or why ctx
+// ErrUnavailable where no member decides; an ErrUnsupported; an ErrSpace; ErrClosed; or why ctx
 // has ended.
 func (o *Operator) Suspend(ctx context.Context, order Order) (Outcome, error) {
 	port, err := o.port(order.Space)
@@ -78,7 +78,7 @@ func (o *Operator) Suspend(ctx context.Context, order Order) (Outcome, error) {
 		}
 	case <-ctx.Done():
 	}
-	// Nobody is there to be told that it is suspended: then it is not.
+	// No caller is there to be told that it is suspended: then it is not.
 	p.say(port, p.number(), &protocol.Cancel{Session: p.session, Name: lock.Whole, Request: number})
 	return Outcome{}, context.Cause(ctx)
 }
@@ -109,8 +109,8 @@ func (o *Operator) decided(ctx context.Context, port protocol.Port, r *lock.Requ
 }
 
 // suspended returns the suspension of a space that an operator has asked for, if there is
-// one that is not about to end. Where nobody tells, there is none that is known: the request will wait for whoever
-// decides.
+// one that is not about to end. Where no member tells, there is none that is known: the request will wait for the member
+// that decides.
 func (o *Operator) suspended(ctx context.Context, port protocol.Port) (lock.Grant, bool) {
 	shown, err := ask[*lock.Lock](ctx, o, port, &protocol.Show{Name: lock.Whole})
 	if err != nil || len(shown.Holders) == 0 || shown.Holders[0].Owner != Owner || shown.Holders[0].Revoked {
@@ -119,10 +119,10 @@ func (o *Operator) suspended(ctx context.Context, port protocol.Port) (lock.Gran
 	return shown.Holders[0], true
 }
 
-// Resume ends the suspension of a space, whoever has asked for it and through whichever
+// Resume ends the suspension of a space, whichever operator has asked for it and through whichever
 // member: its holder is told that it is broken. New grants begin when that has stopped,
 // which an Operator does at once: its own suspension has ended when Resume returns. To resume a space that is not suspended is no error. The
-// error is an ErrUnavailable where nobody decides; an ErrSpace; ErrClosed; or the context's.
+// error is an ErrUnavailable where no member decides; an ErrSpace; ErrClosed; or the context's.
 func (o *Operator) Resume(ctx context.Context, order Order) (Outcome, error) {
 	port, err := o.port(order.Space)
 	if err != nil {

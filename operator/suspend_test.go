@@ -15,7 +15,7 @@ func order(wait time.Duration) operator.Order {
 	return operator.Order{Space: "billing", Reason: "restore", By: "ops", Wait: wait}
 }
 
-// TestSuspendAndResume: a suspension is a lock that says by whom and why, the second one
+// TestSuspendAndResume: a suspension is a lock that says who asked for it and why, the second one
 // changes nothing, and it has ended when Resume returns.
 func TestSuspendAndResume(t *testing.T) { onEach(t, suspendAndResume) }
 
@@ -129,7 +129,7 @@ func (b *bed) until(waiters int) {
 	}
 }
 
-// untilFree waits until nobody suspends billing, or waits to.
+// untilFree waits until no session suspends billing, or waits to.
 func (b *bed) untilFree() {
 	b.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
@@ -144,7 +144,7 @@ func (b *bed) untilFree() {
 }
 
 // TestSuspensionOfAnotherOperator is one: it is found at once, or when the own request
-// could not be granted because of it; and whoever resumes ends it.
+// could not be granted because of it; and an operator that resumes ends it.
 func TestSuspensionOfAnotherOperator(t *testing.T) { onEach(t, suspensionOfAnotherOperator) }
 
 func suspensionOfAnotherOperator(t *testing.T, b *bed) {
