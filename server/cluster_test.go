@@ -304,7 +304,7 @@ func TestDrainEndsWithTheServer(t *testing.T) {
 
 // TestReadyzSaysWhyThereIsNoView.
 func TestReadyzSaysWhyThereIsNoView(t *testing.T) {
-	b := newWebBedOver(t, nobody{}, func(c *Config) { c.Who = others })
+	b := newWebBedOver(t, noMembers{}, func(c *Config) { c.Who = others })
 	ready := b.get(503, "/readyz")
 	if !strings.Contains(ready.raw, "default: unavailable: ") || !strings.Contains(ready.raw, "this member is recovering: the view is not installed") {
 		t.Errorf("readyz: %s", ready.raw)
@@ -314,12 +314,12 @@ func TestReadyzSaysWhyThereIsNoView(t *testing.T) {
 	}
 }
 
-// nobody is a membership that finds no member.
-type nobody struct{}
+// noMembers is a membership that finds no member.
+type noMembers struct{}
 
-func (nobody) Wake() protocol.Time { return protocol.Never }
+func (noMembers) Wake() protocol.Time { return protocol.Never }
 
-func (nobody) Step(protocol.Time, protocol.Event, *protocol.Effects) {}
+func (noMembers) Step(protocol.Time, protocol.Event, *protocol.Effects) {}
 
 // TestOperatorsAreToldWhy: what an operator asks of a member without a place in a view says what the member waits for, and that
 // nothing was broken.

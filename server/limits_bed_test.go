@@ -335,10 +335,10 @@ func (m *served) backTo(before level, slack int64) {
 	}
 }
 
-// nobody is the service of members of a member that has none.
-type nobody struct{}
+// noMembers is the service of members of a member that has none.
+type noMembers struct{}
 
-func (nobody) Register(r grpc.ServiceRegistrar) {
+func (noMembers) Register(r grpc.ServiceRegistrar) {
 	api.RegisterMembersServer(r, api.UnimplementedMembersServer{})
 }
 

@@ -177,7 +177,7 @@ func TestLimitOfMessageBytes(t *testing.T) {
 // clients, on the same port.
 func TestLimitOfMessageBytesBesideMembers(t *testing.T) {
 	const most = 4096
-	m := serve(t, node.Limits{}, server.Limits{MessageBytes: most}, func(c *server.Config) { c.Members = nobody{} })
+	m := serve(t, node.Limits{}, server.Limits{MessageBytes: most}, func(c *server.Config) { c.Members = noMembers{} })
 	c := m.open(m.dial())
 	noError(t, c.stream.Send(frameOf(most)))
 	c.hear()

@@ -23,7 +23,7 @@ func Rules() []Rule {
 		{"leaks", "a goroutine that outlives what began it is found by the tests of its package", leaks},
 		{"errors", "an error says what was being done; that it failed is known", errorWords},
 		{"unfinished", "what is on the main branch is finished; what is not is an issue", unfinished},
-		{"subjects", "a sentence of a document names what it is about", subjects},
+		{"subjects", "a sentence of a document or a comment names what it is about", subjects},
 		{"places", "the text holds for every machine and every network", places},
 	}
 }

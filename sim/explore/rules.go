@@ -194,7 +194,7 @@ func timeRules() []snapshot.Rule {
 		{In: reflect.TypeFor[protocol.View](), Field: "GrantFrom", Class: deadlines},
 		{In: reflect.TypeFor[protocol.Dropped](), Field: "Free", Class: freed},
 		{In: reflect.TypeFor[session.Desk](), Field: "wake", Class: deadlines},
-		{In: reflect.TypeOf(protocol.Stack(nobody{})).Elem(), Field: "wakes", Class: deadlines},
+		{In: reflect.TypeOf(protocol.Stack(inert{})).Elem(), Field: "wakes", Class: deadlines},
 	}
 }
 
@@ -258,11 +258,11 @@ func ofAnotherEpoch(machine reflect.Value) bool {
 	return !of.Equal(epoch)
 }
 
-// nobody is a machine with which the type of a stack can be named.
-type nobody struct{}
+// inert is a machine with which the type of a stack can be named.
+type inert struct{}
 
-func (nobody) Wake() protocol.Time                                   { return protocol.Never }
-func (nobody) Step(time.Duration, protocol.Event, *protocol.Effects) {}
+func (inert) Wake() protocol.Time                                   { return protocol.Never }
+func (inert) Step(time.Duration, protocol.Event, *protocol.Effects) {}
 
 // scope names the group of what a packet has of the numbers that belong to one member: who
 // asks, or who saves.
