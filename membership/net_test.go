@@ -428,8 +428,8 @@ func (p *process) arm() {
 // send carries a message: lossy, unordered, sometimes twice.
 func (n *net) send(p *process, e protocol.Envelope) {
 	for _, to := range n.sites {
-		if e.To == protocol.Whoever && to.config.Address != e.Address ||
-			e.To != protocol.Whoever && (to.live == nil || to.live.self != e.To) {
+		if e.To == protocol.AnyMember && to.config.Address != e.Address ||
+			e.To != protocol.AnyMember && (to.live == nil || to.live.self != e.To) {
 			continue
 		}
 		n.carry(p, to, e)
@@ -453,7 +453,7 @@ func (n *net) carry(p *process, to *site, e protocol.Envelope) {
 
 func (n *net) deliver(from protocol.ID, to *site, e protocol.Envelope) {
 	p := to.live
-	if p == nil || e.To != protocol.Whoever && p.self != e.To || p.self == from {
+	if p == nil || e.To != protocol.AnyMember && p.self != e.To || p.self == from {
 		return
 	}
 	switch msg := e.Message.(type) {

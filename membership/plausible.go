@@ -114,7 +114,7 @@ func plausibleView(v *election.View) bool {
 
 // possibleMember reports whether a place can be a member's: some ids are no member's.
 func possibleMember(m *election.Member) bool {
-	return m.ID != protocol.Storage && m.ID != protocol.Whoever && m.ID != protocol.Rumour
+	return m.ID != protocol.Storage && m.ID != protocol.AnyMember && m.ID != protocol.Rumour
 }
 
 func possible(epochs ...protocol.Epoch) bool {

@@ -33,9 +33,9 @@ const (
 	// Storage keeps the member's stable cell, and later its log: a machine sends to it
 	// and receives from it as from any other member.
 	Storage ID = 0
-	// Whoever is the ID of the member at an address, for a sender that does not know
+	// AnyMember is the ID of the member at an address, for a sender that does not know
 	// that member's ID yet.
-	Whoever ID = 1<<64 - 1
+	AnyMember ID = 1<<64 - 1
 	// Rumour brings hints, and receives nothing. See Hint.
 	Rumour ID = 1<<64 - 2
 )
@@ -99,7 +99,7 @@ type Effects struct {
 // Envelope is a message on its way to the machine at Port of another member.
 type Envelope struct {
 	To      ID
-	Address string // the address, where To is Whoever
+	Address string // the address, where To is AnyMember
 	Port    Port
 	Message Message
 }
@@ -126,7 +126,7 @@ func (e *Effects) Send(to ID, m Message) {
 
 // SendTo sends m to the member at an address. Nothing more is promised than by Send.
 func (e *Effects) SendTo(address string, m Message) {
-	e.Sends = append(e.Sends, Envelope{To: Whoever, Address: address, Message: m})
+	e.Sends = append(e.Sends, Envelope{To: AnyMember, Address: address, Message: m})
 }
 
 // Decide answers a call with what became of a lock.

@@ -104,8 +104,8 @@ func TestStackStartsEverybodyFromBelow(t *testing.T) {
 	})
 }
 
-// TestStackTicksWhoeverIsDue: a machine that asked for a time that has not come is not stepped.
-func TestStackTicksWhoeverIsDue(t *testing.T) {
+// TestStackTicksWhatIsDue: a machine that asked for a time that has not come is not stepped.
+func TestStackTicksWhatIsDue(t *testing.T) {
 	for _, tt := range []struct {
 		below, one, two protocol.Time
 		wake            protocol.Time

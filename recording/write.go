@@ -81,7 +81,7 @@ func MarksOf(out *protocol.Effects) Marks {
 
 func (w *Writer) send(b []byte, e *protocol.Envelope) (_ []byte, err error) {
 	b = append(b, "  send "...)
-	if e.To == protocol.Whoever {
+	if e.To == protocol.AnyMember {
 		b = strconv.AppendQuote(b, e.Address)
 	} else {
 		b = strconv.AppendUint(b, uint64(e.To), 10)

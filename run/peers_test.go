@@ -62,13 +62,13 @@ func TestSendsOncePerBatch(t *testing.T) {
 		out.SendTo("b:4040", word("hello"))
 	}
 	d.Step(call(0, 0, "x"), call(0, 0, "y"))
-	whoever := fmt.Sprintf("%db:4040/0 hello", protocol.Whoever)
-	same(t, "sent", peers.take(), [][]string{{"7/0 x", whoever, "7/0 y", whoever}})
+	anyMember := fmt.Sprintf("%db:4040/0 hello", protocol.AnyMember)
+	same(t, "sent", peers.take(), [][]string{{"7/0 x", anyMember, "7/0 y", anyMember}})
 	same(t, "told", box.take(), [][]string{{"1/0 told", "1/0 told"}})
 	if _, _, err := d.Call(call(sink, 5, "z")); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "sent by a call", peers.take(), [][]string{{"7/0 z", whoever}})
+	same(t, "sent by a call", peers.take(), [][]string{{"7/0 z", anyMember}})
 	box.take()
 	d.Detach(sink)
 	if batches := peers.take(); len(batches) != 1 {

@@ -248,7 +248,7 @@ func (w *town) step(m *resident, ev protocol.Event) {
 			continue
 		}
 		for _, to := range w.members {
-			if to.id == envelope.To || envelope.To == protocol.Whoever && to.address == envelope.Address {
+			if to.id == envelope.To || envelope.To == protocol.AnyMember && to.address == envelope.Address {
 				w.after(messageTime, func() {
 					w.step(to, protocol.Event{Kind: protocol.Receive, From: m.id, Port: envelope.Port, Fact: envelope.Message})
 				})

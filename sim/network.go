@@ -124,7 +124,7 @@ func (n *network) current(at Standing) bool {
 
 // place returns where a message goes.
 func (n *network) place(e *protocol.Envelope) (int32, bool) {
-	if e.To != protocol.Whoever {
+	if e.To != protocol.AnyMember {
 		to, known := n.id[e.To]
 		return to, known
 	}
@@ -137,7 +137,7 @@ func (n *network) place(e *protocol.Envelope) (int32, bool) {
 }
 
 func (n *network) name(to int32, e *protocol.Envelope) string {
-	if e.To == protocol.Whoever {
+	if e.To == protocol.AnyMember {
 		return e.Address
 	}
 	if int(to) < len(n.world.members) {
@@ -202,7 +202,7 @@ func (w *world) drawLatency() time.Duration {
 // there.
 func (w *world) deliver(t *task) {
 	m := w.members[t.to]
-	if !m.up || t.id != uint64(protocol.Whoever) && t.id != uint64(m.id) {
+	if !m.up || t.id != uint64(protocol.AnyMember) && t.id != uint64(m.id) {
 		w.tell.lost(t.told, "the receiver is down")
 		return
 	}

@@ -14,7 +14,7 @@
 //
 // A member is known by its id, and found at an address. An envelope for an id goes to
 // where the last handshake has found that id, and to no other member: a process that
-// has another id by now does not get it. An envelope for protocol.Whoever goes to its
+// has another id by now does not get it. An envelope for protocol.AnyMember goes to its
 // address, regardless of which member is there; a member that knows no other member
 // yet begins so. If that is the member itself, under its own address or another name
 // of it, the message is delivered to itself, under its own id.

@@ -60,7 +60,7 @@
 // in memory it costs nothing.
 //
 // PostgreSQL refuses to run as root: where the bench does, it is run as user postgres or,
-// where there is none, as `nobody`. The folder must then be one that these can reach.
+// where there is none, as one without any rights. The folder must then be one that these can reach.
 //
 // # Bounds
 //

@@ -98,7 +98,6 @@ func wordExamples() []example {
 		{"subjects", one("docs/a.md", "What"+"ever it says.\n"), []string{"docs/a.md:1"}},
 		{"subjects", one("run/a.go", "package run\n\n// It is for no"+"body.\nvar x int"), []string{"run/a.go:3"}},
 		{"subjects", one("run/a.go", "package run\n\n/* one\nfor who"+"m */\nvar no"+"body = `who"+"m`"), []string{"run/a.go:4"}},
-		{"subjects", one("run/a.go", "package run\n\n// It goes to protocol.Who"+"ever, and runs as `no"+"body`.\nvar x int"), nil},
 		{"subjects", one("docs/a.md", "no body, and whomsoever\n"), nil},
 
 		{"places", one("README.md", "see "+place+"me/x\n"), []string{"README.md:1"}},

@@ -46,20 +46,14 @@ func isProse(f *File) bool {
 // Words that name nothing, put together for the same reason.
 var nameless = regexp.MustCompile(`(?i)\b(no` + `body|some` + `body|who` + `ever|who` + `m|what` + `ever|where` + `ever|there` + `of)\b`)
 
-// named are identifiers, and the user of an operating system: quoted, qualified, or in the package that declares it.
-var named = regexp.MustCompile("`[^`]*`|" + `\bprotocol\.Who` + `ever\b`)
-
 // subjects finds documents and comments that say such a word in the place of a thing's name.
 func subjects(t *Tree) []Finding {
 	const fix, what = "name it: a client, another process, the leader, no member", "a subject without a name: "
 	found := grep(t, isDocument, nameless, what, fix)
 	for _, f := range t.Go() {
-		if f.Folder() == "protocol" {
-			continue // it declares one
-		}
 		for _, group := range f.AST.Comments {
 			for _, comment := range group.List {
-				for n, line := range strings.Split(named.ReplaceAllString(comment.Text, ""), "\n") {
+				for n, line := range strings.Split(comment.Text, "\n") {
 					if word := nameless.FindString(line); word != "" {
 						found = append(found, Finding{f.Path, f.Line(comment.Pos()) + n, what + word, fix})
 					}

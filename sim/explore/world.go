@@ -208,6 +208,6 @@ func (w *world) clone() *world {
 // place returns which member has an id or, where that is no member's, an address; -1 if none.
 func (w *world) place(id protocol.ID, address string) int {
 	return slices.IndexFunc(w.members, func(m *member) bool {
-		return id != protocol.Whoever && m.id == id || id == protocol.Whoever && m.address == address
+		return id != protocol.AnyMember && m.id == id || id == protocol.AnyMember && m.address == address
 	})
 }

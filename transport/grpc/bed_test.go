@@ -111,7 +111,7 @@ func to(id protocol.ID, n int) []protocol.Envelope {
 }
 
 func at(address string, n int) []protocol.Envelope {
-	return []protocol.Envelope{{To: protocol.Whoever, Address: address, Port: 3, Message: note(n)}}
+	return []protocol.Envelope{{To: protocol.AnyMember, Address: address, Port: 3, Message: note(n)}}
 }
 
 // meet lets a and b know each other, by a message each way.

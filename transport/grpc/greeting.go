@@ -71,7 +71,7 @@ func (t *Transport) read(hello *api.MemberHello) (greeting, error) {
 			What: transport.OtherVersion, Who: quoted(g), Ours: fmt.Sprint(transport.Version), Theirs: fmt.Sprint(hello.GetVersion()),
 		}
 	}
-	if id == protocol.Storage || id == protocol.Whoever || id == protocol.Rumour || g.process == 0 ||
+	if id == protocol.Storage || id == protocol.AnyMember || id == protocol.Rumour || g.process == 0 ||
 		!plausible(g.Address) || len(g.Name) > nameBytes || len(g.dialled) > nameBytes {
 		return g, t.count(transport.Malformed, status.Errorf(codes.InvalidArgument,
 			"a hello of member %016x, process %016x, at %.64q: each must be given, in at most %d bytes", uint64(id), g.process, g.Address, nameBytes))

@@ -84,7 +84,7 @@ func TestLargeMessages(t *testing.T) {
 	var batch []protocol.Envelope
 	var want []string
 	for _, m := range append(messages, partOf(t, 4, messageBytes+1), note(9)) {
-		batch = append(batch, protocol.Envelope{To: protocol.Whoever, Address: b.identity.Address, Port: 1, Message: m})
+		batch = append(batch, protocol.Envelope{To: protocol.AnyMember, Address: b.identity.Address, Port: 1, Message: m})
 	}
 	for _, m := range messages {
 		want = append(want, fmt.Sprintf("1:%v", m))

@@ -175,7 +175,7 @@ func (p *peer) fill(l *link, letters []letter, packets [][]byte) (n, riding int)
 	for n < len(letters) && n < frameMessages && len(b) < frameBytes {
 		before, to := len(b), &letters[n]
 		n++
-		if to.to != protocol.Whoever && to.to != l.peer.ID {
+		if to.to != protocol.AnyMember && to.to != l.peer.ID {
 			p.cross(to, transport.Elsewhere)
 			continue
 		}
@@ -236,7 +236,7 @@ func (p *peer) speakToOneself() {
 		p.lost(nil, packets, transport.Elsewhere) // the gossip knows its own state
 		events = events[:0]
 		for _, l := range letters {
-			if l.to != protocol.Whoever && l.to != p.t.self {
+			if l.to != protocol.AnyMember && l.to != p.t.self {
 				p.t.config.Observer.Dropped(l.port, l.message, transport.Elsewhere)
 				continue
 			}

@@ -8,7 +8,7 @@ import (
 
 // letter is a message that waits for its peer.
 type letter struct {
-	to      protocol.ID // the member that it is for; protocol.Whoever for any member that is there
+	to      protocol.ID // the member that it is for; protocol.AnyMember for any member that is there
 	port    protocol.Port
 	message protocol.Message
 }

@@ -119,7 +119,7 @@ func (t *Transport) Send(envelopes []protocol.Envelope) {
 // with the mutex held.
 func (t *Transport) route(e *protocol.Envelope) (*peer, transport.Drop) {
 	address := e.Address
-	if e.To != protocol.Whoever {
+	if e.To != protocol.AnyMember {
 		if k := t.known[e.To]; k != nil {
 			if k.link != nil {
 				return k.link, ""

@@ -25,7 +25,7 @@ type Network struct {
 type Passage struct {
 	Number  int         // counts the messages sent, from 1 on
 	From    protocol.ID // who sends it
-	To      protocol.ID // protocol.Whoever where it goes by address
+	To      protocol.ID // protocol.AnyMember where it goes by address
 	Address string      // where it goes
 	Port    protocol.Port
 	Message protocol.Message
@@ -150,7 +150,7 @@ func (n *Network) send(from protocol.ID, e *protocol.Envelope) {
 	n.sent++
 	p := Passage{Number: n.sent, From: from, To: e.To, Address: e.Address, Port: e.Port, Message: e.Message}
 	for _, m := range n.members {
-		if e.To != protocol.Whoever && m.self.ID == e.To {
+		if e.To != protocol.AnyMember && m.self.ID == e.To {
 			p.Address = m.self.Address
 		}
 	}
@@ -178,7 +178,7 @@ var _ transport.Transport = (*Member)(nil)
 
 // is says whether p is for m.
 func (m *Member) is(p Passage) bool {
-	if p.To == protocol.Whoever {
+	if p.To == protocol.AnyMember {
 		return m.self.Address == p.Address
 	}
 	return m.self.ID == p.To

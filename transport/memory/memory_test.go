@@ -65,9 +65,9 @@ func TestDelivers(t *testing.T) {
 	a, b := join(t, n, 1, "a:1"), join(t, n, 2, "b:1")
 	a.say(2, "one", "two")
 	a.Send([]protocol.Envelope{
-		{To: protocol.Whoever, Address: "b:1", Message: word("three")},
-		{To: protocol.Whoever, Address: "a:1", Message: word("self")},
-		{To: protocol.Whoever, Address: "c:1", Message: word("nobody")},
+		{To: protocol.AnyMember, Address: "b:1", Message: word("three")},
+		{To: protocol.AnyMember, Address: "a:1", Message: word("self")},
+		{To: protocol.AnyMember, Address: "c:1", Message: word("nobody")},
 		{To: 9, Message: word("nobody")},
 	})
 	if len(a.heard)+len(b.heard) != 0 || len(n.Waiting()) != 6 {
@@ -149,7 +149,7 @@ func TestComesAndGoes(t *testing.T) {
 	n.Deliver()
 	c := join(t, n, 3, "b:1")
 	a.say(2, "for b")
-	a.Send([]protocol.Envelope{{To: protocol.Whoever, Address: "b:1", Message: word("whoever")}})
+	a.Send([]protocol.Envelope{{To: protocol.AnyMember, Address: "b:1", Message: word("whoever")}})
 	n.Deliver()
 	same(t, "a", a.take(), nil)
 	same(t, "b", b.take(), nil)

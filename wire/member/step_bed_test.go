@@ -238,7 +238,7 @@ func (b *stepBed) post(p *place, sent protocol.Envelope) {
 	if err != nil {
 		b.t.Fatalf("%v cannot be sent: %v", sent.Message, err)
 	}
-	if sent.To != protocol.Whoever {
+	if sent.To != protocol.AnyMember {
 		b.wire = append(b.wire, parcel{p.id, sent.To, bytes})
 		return
 	}

@@ -121,7 +121,7 @@ func beside(program, other string) string {
 }
 
 // Unprivileged is the user that a server runs as that refuses root: user postgres or, where
-// there is none, user `nobody`; and 0, 0, which is the user that runs this, where that is not
+// there is none, one without any rights; and 0, 0, which is the user that runs this, where that is not
 // root.
 func Unprivileged() (userID, groupID int, err error) {
 	if os.Getuid() != 0 {
