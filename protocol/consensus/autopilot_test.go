@@ -15,11 +15,7 @@ import (
 func piloted(t *testing.T, count, guests, shards int, pilot time.Duration) *world {
 	w := newWorld(t, count, shards)
 	w.pilot = pilot
-	for _, m := range w.members {
-		w.begin(m)
-	}
-	w.show(1, w.members...)
-	w.pass(2 * time.Second)
+	w.form()
 	for range guests {
 		m := &member{id: protocol.ID(len(w.members) + 1), disk: disk{logs: map[uint64]*log{}}, guest: true}
 		w.members = append(w.members, m)

@@ -294,11 +294,7 @@ func (m *Machine) onHeld(w *work, out *protocol.Effects) {
 		return
 	}
 	w.op = op
-	if !c.isKnownTo(p) {
-		m.postpone(p, w, out)
-		return
-	}
-	m.submitHeld(p, w, out)
+	m.wish(p, w, out)
 }
 
 // submitHeld has a shard do an operation about what is held.

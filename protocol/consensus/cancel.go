@@ -59,11 +59,7 @@ func (m *Machine) cancelAt(c *client, p *part, name string, number uint64, why *
 	if w.farewell != nil {
 		w.farewell.missing++
 	}
-	if !c.isKnownTo(p) {
-		m.postpone(p, w, out)
-		return
-	}
-	m.submitCancel(p, w, out)
+	m.wish(p, w, out)
 }
 
 // submitCancel has a shard end a request. Where it cannot be told, the request ends with its session.

@@ -27,11 +27,7 @@ func TestLateForClientBefore(t *testing.T) {
 func ledWorld(t *testing.T) (w *world, leader, one, other *member) {
 	t.Helper()
 	w = newWorld(t, 3, 1)
-	for _, m := range w.members {
-		w.begin(m)
-	}
-	w.show(1, w.members...)
-	w.pass(2 * time.Second)
+	w.form()
 	leader = w.members[w.members[0].machine.parts[0].leader-1]
 	return w, leader, w.members[int(leader.id)%3], w.members[(int(leader.id)+1)%3]
 }
@@ -94,121 +90,6 @@ func heldAfterTakeover(t *testing.T) int {
 	table := leader.machine.parts[0].shard.Replica().Table()
 	holds, _ := table.Session(id)
 	return holds
-}
-
-// TestAWishWaitsForItsSession: a client has asked for a name through one member, goes to another one, and cancels or releases it there,
-// where the shard's session is not known yet. What the first member has asked for is not granted later, and what it was granted is given
-// up. Without the rule the name is taken until the session ends.
-func TestAWishWaitsForItsSession(t *testing.T) {
-	defer mutation.Switch("")
-	for rule, taken := range map[string]bool{"": false, "a wish waits for its session": true} {
-		mutation.Switch(rule)
-		for name, wish := range map[string]func(*movedClient){
-			"it asks again and cancels": func(c *movedClient) { c.cancels(true) },
-			"it cancels":                func(c *movedClient) { c.cancels(false) },
-			"it releases":               (*movedClient).releases,
-		} {
-			c := movesClient(t)
-			wish(c)
-			c.world.loses = nil
-			c.world.pass(5 * time.Second)
-			if holds, _ := c.shardOf(c.leader).Replica().Table().Session(c.id); (holds > 0) != taken || c.answers != 1 {
-				t.Errorf("without %q, %s: the name is taken: %v, and it has %d answers", rule, name, holds > 0, c.answers)
-			}
-		}
-	}
-}
-
-// movedClient is a client that one member serves and that another one has adopted, before the shard of the name "late" knew it.
-type movedClient struct {
-	world                *world
-	leader, first, moved *member
-	id                   lock.SessionID
-	at                   int // the shard
-	answers              int // to its wish
-}
-
-func movesClient(t *testing.T) *movedClient {
-	t.Helper()
-	w := newWorld(t, 3, 2)
-	for _, m := range w.members {
-		w.begin(m)
-	}
-	w.show(1, w.members...)
-	w.pass(2 * time.Second)
-	c := &movedClient{world: w, at: w.members[0].machine.partOf("late").index, id: lock.SessionID{Member: 9, Number: 7}}
-	other := "held"
-	for w.members[0].machine.partOf(other).index == c.at { // it is to be in the other shard
-		other += "."
-	}
-	c.leader = w.members[w.members[0].machine.parts[c.at].leader-1]
-	c.first, c.moved = w.members[int(c.leader.id)%3], w.members[(int(c.leader.id)+1)%3]
-	w.call(c.first, 1, &protocol.Enroll{Session: c.id, TTL: time.Hour})
-	w.call(c.first, 1, &lock.Request{Session: c.id, ID: 1, Name: other, WaitEnd: lock.Never})
-	w.pass(time.Second)
-	w.call(c.moved, 2, &protocol.Adopt{Session: c.id, Requests: []uint64{1}, Last: 1})
-	w.pass(time.Second)
-	return c
-}
-
-func (c *movedClient) shardOf(m *member) *shard.Shard { return m.machine.parts[c.at].shard }
-
-func (c *movedClient) asks(m *member) {
-	c.world.call(m, 3, &lock.Request{Session: c.id, ID: 2, Name: "late", WaitEnd: lock.Never})
-}
-
-// cancels cancels a request at the second member that the first one cannot send to the leader.
-func (c *movedClient) cancels(again bool) {
-	w, lost := c.world, 0
-	w.loses = func(f flight) bool {
-		letter, is := f.fact.(Letter)
-		_, forward := letter.Body.(shard.Forward)
-		if is && forward && f.from == c.first.id {
-			lost++
-			return true
-		}
-		return false
-	}
-	c.asks(c.first)
-	if again {
-		c.asks(c.moved)
-	}
-	c.wishes(&protocol.Cancel{Session: c.id, Request: 2, Name: "late"})
-	if holds, _ := c.shardOf(c.leader).Replica().Table().Session(c.id); lost == 0 || holds > 0 {
-		w.Fatalf("%d messages were lost, and the name was granted before: %v", lost, holds > 0)
-	}
-}
-
-// releases releases a name at the second member that the first one was granted, before the second one has heard of the session.
-func (c *movedClient) releases() {
-	w, lost := c.world, 0
-	w.loses = func(f flight) bool {
-		letter, is := f.fact.(Letter)
-		_, agrees := letter.Body.(shard.Agree)
-		if is && agrees && f.to == c.moved.id && int(letter.Shard) == c.at && !letter.Routine() {
-			lost++
-			return true
-		}
-		return false
-	}
-	c.asks(c.first)
-	w.pass(100 * time.Millisecond)
-	_, knows := c.shardOf(c.moved).Replica().Session(c.id)
-	if holds, _ := c.shardOf(c.leader).Replica().Table().Session(c.id); lost == 0 || holds != 1 || knows {
-		w.Fatalf("%d messages were lost, the session holds %d names, and the second member knows it: %v", lost, holds, knows)
-	}
-	c.wishes(&protocol.Release{Session: c.id, Request: 2, Name: "late"})
-}
-
-// wishes asks the second member, and counts its answers.
-func (c *movedClient) wishes(fact any) {
-	c.world.told = func(m *member, reply *protocol.Reply) {
-		if m == c.moved && reply.To.Op == 5 {
-			c.answers++
-		}
-	}
-	c.world.call(c.moved, 5, fact)
-	c.world.pass(time.Second)
 }
 
 // TestLaggingMemberHearsOfTakeover: a member hears its leader and has not got the entry by which a session is taken over. The leader

@@ -25,11 +25,7 @@ func (m *Machine) nameIn(shard int) string {
 func TestRefusedUnderAFormerName(t *testing.T) {
 	w := newWorld(t, 3, 2)
 	w.limit = 1
-	for _, m := range w.members {
-		w.begin(m)
-	}
-	w.show(1, w.members...)
-	w.pass(2 * time.Second)
+	w.form()
 	c := w.members[2]
 	for _, p := range c.machine.parts {
 		w.call(w.members[p.leader-1], 9, &protocol.Transfer{To: 1})

@@ -42,11 +42,7 @@ func revokes(t *testing.T) revoked {
 	t.Helper()
 	w := newWorld(t, 3, 1)
 	w.every = 20
-	for _, m := range w.members {
-		w.begin(m)
-	}
-	w.show(1, w.members...)
-	w.pass(2 * time.Second)
+	w.form()
 	leader := w.members[w.members[0].machine.parts[0].leader-1]
 	away := w.members[int(leader.id)%3]
 	other, own := lock.SessionID{Member: 9, Number: 7}, lock.SessionID{Member: 9, Number: 8}

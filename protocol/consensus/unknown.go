@@ -40,6 +40,18 @@ func (c *client) isAdopted() bool {
 	return c.open != nil && !protocol.Mutated("a wish waits for its session")
 }
 
+// wish has a shard do an operation as soon as it has the session.
+func (m *Machine) wish(p *part, w *work, out *protocol.Effects) {
+	switch {
+	case !w.client.isKnownTo(p):
+		m.postpone(p, w, out)
+	case w.op.Kind == replica.Cancel:
+		m.submitCancel(p, w, out)
+	default:
+		m.submitHeld(p, w, out)
+	}
+}
+
 // postpone has an operation wait until the session is open in a shard, and opens it.
 func (m *Machine) postpone(p *part, w *work, out *protocol.Effects) {
 	c := w.client
@@ -51,15 +63,6 @@ func (m *Machine) postpone(p *part, w *work, out *protocol.Effects) {
 	default:
 		at.postponed = append(at.postponed, w)
 	}
-}
-
-// postponed goes on with an operation when the session is open.
-func (m *Machine) postponed(p *part, w *work, out *protocol.Effects) {
-	if w.op.Kind == replica.Cancel {
-		m.submitCancel(p, w, out)
-		return
-	}
-	m.submitHeld(p, w, out)
 }
 
 // unpostponed answers an operation whose session is not opened.

@@ -15,11 +15,7 @@ import (
 func TestReleaseUnseen(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	w.every = 20
-	for _, m := range w.members {
-		w.begin(m)
-	}
-	w.show(1, w.members...)
-	w.pass(2 * time.Second)
+	w.form()
 	a, c := w.members[0], w.members[2]
 	w.call(w.members[c.machine.parts[0].leader-1], 9, &protocol.Transfer{To: 1})
 	w.pass(time.Second)

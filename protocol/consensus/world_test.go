@@ -143,6 +143,16 @@ func newWorld(t *testing.T, count, shards int) *world {
 	return w
 }
 
+// form has all members begin, and be in a view for long enough to have a leader.
+func (w *world) form() {
+	w.Helper()
+	for _, m := range w.members {
+		w.begin(m)
+	}
+	w.show(1, w.members...)
+	w.pass(2 * time.Second)
+}
+
 const firstLog = 1 << 16
 
 // begin begins a life of a member, with what its folder has.

@@ -235,7 +235,7 @@ func (g *Group) must(err error) {
 
 // Hear takes a message of another member. The error says why it is none; then nothing has changed.
 func (g *Group) Hear(now Time, m *Message, out *Output) error {
-	if err := g.check(m); err != nil {
+	if err := g.Check(m); err != nil {
 		return err
 	}
 	g.now = now

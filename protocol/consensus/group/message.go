@@ -90,8 +90,8 @@ func (e *LackError) Error() string {
 // mostTerm is the last term that is heard of. No group comes so far, and the one behind the last number would be 0.
 const mostTerm = uint64(1) << 62
 
-// check says what no member says. The library trusts what it steps, and would stop the process.
-func (g *Group) check(m *Message) error {
+// Check says what no member says. The library trusts what it steps, and would stop the process.
+func (g *Group) Check(m *Message) error {
 	wrong := func(what string) error { return fmt.Errorf("message %v of member %d: %s", m, m.From, what) }
 	switch raftpb.MessageType(m.Kind) {
 	case raftpb.MsgApp, raftpb.MsgAppResp, raftpb.MsgVote, raftpb.MsgVoteResp, raftpb.MsgPreVote, raftpb.MsgPreVoteResp,

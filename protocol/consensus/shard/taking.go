@@ -32,6 +32,9 @@ func (s *Shard) part(now protocol.Time, from uint64, m *Part, out *Output) error
 	if m.Message.From != from || m.Message.Snapshot == nil || m.Message.Snapshot.Index != m.Index {
 		return fmt.Errorf("%v of member %d, with a message about something else", m, from)
 	}
+	if err := s.group.Check(&m.Message); err != nil {
+		return err
+	}
 	if m.Index <= s.applied {
 		refuse(from, m, out)
 		return s.group.Hear(now, &m.Message, &s.agreed) // which tells the leader how far this member is
@@ -109,8 +112,8 @@ func (s *Shard) took(now protocol.Time, out *Output) {
 	if !t.whole() {
 		return
 	}
-	if s.group.Hear(now, &t.message, &s.agreed) != nil {
-		s.taking = nil
+	if err := s.group.Hear(now, &t.message, &s.agreed); err != nil {
+		panic(fmt.Sprintf("shard: %v", err)) // the message was checked when it came
 	}
 }
 

@@ -1,0 +1,187 @@
+package consensus
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/mutation"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
+)
+
+// TestAWishWaitsForItsSession: a client has asked for a name through one member, goes to another one, and cancels or releases it there,
+// where the shard's session is not known yet. What the first member has asked for is not granted later, and what it was granted is given
+// up. Without the rule the name is taken until the session ends.
+func TestAWishWaitsForItsSession(t *testing.T) {
+	defer mutation.Switch("")
+	for rule, taken := range map[string]bool{"": false, "a wish waits for its session": true} {
+		mutation.Switch(rule)
+		for name, wish := range map[string]func(*movedClient){
+			"it asks again and cancels": func(c *movedClient) { c.cancels(true) },
+			"it cancels":                func(c *movedClient) { c.cancels(false) },
+			"it releases":               (*movedClient).releases,
+		} {
+			c := movesClient(t, 0)
+			wish(c)
+			c.world.loses = nil
+			c.world.pass(5 * time.Second)
+			if holds := c.holds(); (holds > 0) != taken || len(c.answers) != 1 {
+				t.Errorf("without %q, %s: the name is taken: %v, and it has %d answers", rule, name, holds > 0, len(c.answers))
+			}
+		}
+	}
+}
+
+// movedClient is a client that one member serves and that another one has adopted, before the shard of the name "late" knew it.
+type movedClient struct {
+	world                *world
+	leader, first, moved *member
+	id                   lock.SessionID
+	at                   int             // the shard
+	answers              []lock.Decision // to its wishes at the second member
+}
+
+// movesClient makes one. A shard takes so many sessions at most; 0 means its default.
+func movesClient(t *testing.T, limit int) *movedClient {
+	t.Helper()
+	w := newWorld(t, 3, 2)
+	w.limit = limit
+	w.form()
+	c := &movedClient{world: w, at: w.members[0].machine.partOf("late").index, id: lock.SessionID{Member: 9, Number: 7}}
+	other := "held"
+	for w.members[0].machine.partOf(other).index == c.at { // it is to be in the other shard
+		other += "."
+	}
+	c.leader = w.members[w.members[0].machine.parts[c.at].leader-1]
+	c.first, c.moved = w.members[int(c.leader.id)%3], w.members[(int(c.leader.id)+1)%3]
+	w.call(c.first, 1, &protocol.Enroll{Session: c.id, TTL: time.Hour})
+	w.call(c.first, 1, &lock.Request{Session: c.id, ID: 1, Name: other, WaitEnd: lock.Never})
+	w.pass(time.Second)
+	w.call(c.moved, 2, &protocol.Adopt{Session: c.id, Requests: []uint64{1}, Last: 1})
+	w.pass(time.Second)
+	return c
+}
+
+func (c *movedClient) shardOf(m *member) *shard.Shard { return m.machine.parts[c.at].shard }
+
+// holds is how many names of the shard its session holds, by the leader's table.
+func (c *movedClient) holds() int {
+	holds, _ := c.shardOf(c.leader).Replica().Table().Session(c.id)
+	return holds
+}
+
+func (c *movedClient) asks(m *member) {
+	c.world.call(m, 3, &lock.Request{Session: c.id, ID: 2, Name: "late", WaitEnd: lock.Never})
+}
+
+// cancels cancels a request at the second member that the first one cannot send to the leader.
+func (c *movedClient) cancels(again bool) {
+	w, lost := c.world, 0
+	w.loses = func(f flight) bool {
+		letter, is := f.fact.(Letter)
+		_, forward := letter.Body.(shard.Forward)
+		if is && forward && f.from == c.first.id {
+			lost++
+			return true
+		}
+		return false
+	}
+	c.asks(c.first)
+	if again {
+		c.asks(c.moved)
+	}
+	c.wishes(&protocol.Cancel{Session: c.id, Request: 2, Name: "late"})
+	if lost == 0 || c.holds() > 0 {
+		w.Fatalf("%d messages were lost, and the name was granted before: %v", lost, c.holds() > 0)
+	}
+}
+
+// releases releases a name at the second member that the first one was granted, before the second one has heard of the session.
+func (c *movedClient) releases() {
+	c.holdsUnseen()
+	c.wishes(&protocol.Release{Session: c.id, Request: 2, Name: "late"})
+}
+
+// holdsUnseen has the first member be granted the name, of which the second one hears nothing.
+func (c *movedClient) holdsUnseen() {
+	w, lost := c.world, 0
+	w.loses = func(f flight) bool {
+		letter, is := f.fact.(Letter)
+		_, agrees := letter.Body.(shard.Agree)
+		if is && agrees && f.to == c.moved.id && int(letter.Shard) == c.at && !letter.Routine() {
+			lost++
+			return true
+		}
+		return false
+	}
+	c.asks(c.first)
+	w.pass(100 * time.Millisecond)
+	_, knows := c.shardOf(c.moved).Replica().Session(c.id)
+	if lost == 0 || c.holds() != 1 || knows {
+		w.Fatalf("%d messages were lost, the session holds %d names, and the second member knows it: %v", lost, c.holds(), knows)
+	}
+}
+
+// wishes asks the second member, and counts its answers.
+func (c *movedClient) wishes(fact any) {
+	c.world.told = func(m *member, reply *protocol.Reply) {
+		if m == c.moved && reply.To.Op == 5 {
+			c.answers = append(c.answers, reply.Decision)
+		}
+	}
+	c.world.call(c.moved, 5, fact)
+	c.world.pass(time.Second)
+}
+
+// TestAnExtensionWaitsForItsSession: a client that was granted a name through one member extends its hold at another one, which has not
+// heard of the session.
+func TestAnExtensionWaitsForItsSession(t *testing.T) {
+	c := movesClient(t, 0)
+	c.holdsUnseen()
+	is, _ := c.shardOf(c.leader).Replica().Standing(c.id, "late", 2)
+	c.wishes(&protocol.Extend{Session: c.id, Request: 2, Name: "late", Token: is.Token, Hold: time.Minute})
+	if len(c.answers) > 0 {
+		t.Fatalf("it is answered before the session is known: %+v", c.answers)
+	}
+	c.world.loses = nil
+	c.world.pass(5 * time.Second)
+	if len(c.answers) != 1 || c.answers[0].Kind != lock.Granted || c.answers[0].Hold != time.Minute {
+		t.Errorf("it is answered %+v", c.answers)
+	}
+}
+
+// TestAWishWhoseSessionIsRefused: a shard that has as many sessions as it takes refuses this one. It holds nothing there, so a cancel is
+// answered, and a release is refused with the reason.
+func TestAWishWhoseSessionIsRefused(t *testing.T) {
+	c := movesClient(t, 1)
+	other := lock.SessionID{Member: 9, Number: 8}
+	c.world.call(c.first, 1, &protocol.Enroll{Session: other, TTL: time.Hour})
+	c.world.call(c.first, 1, &lock.Request{Session: other, ID: 1, Name: "late", WaitEnd: lock.Never})
+	c.world.pass(time.Second)
+	c.wishes(&protocol.Cancel{Session: c.id, Request: 2, Name: "late"})
+	c.wishes(&protocol.Release{Session: c.id, Request: 3, Name: "late"})
+	if len(c.answers) != 2 || c.answers[0].Kind != lock.Released || c.answers[1].Kind != lock.Refused || !errors.Is(c.answers[1].Err, holdfast.ErrLimit) {
+		t.Errorf("they are answered %+v", c.answers)
+	}
+}
+
+// TestWishesThatWaitAreBounded by what a session may hold.
+func TestWishesThatWaitAreBounded(t *testing.T) {
+	c := movesClient(t, 0)
+	c.moved.machine.config.Table.LocksPerSession = 1
+	c.world.loses = func(f flight) bool {
+		letter, is := f.fact.(Letter)
+		_, forward := letter.Body.(shard.Forward)
+		return is && forward && f.from == c.moved.id
+	}
+	for request := range uint64(2) {
+		c.wishes(&protocol.Release{Session: c.id, Request: 2 + request, Name: "late"})
+	}
+	var limit *holdfast.LimitError
+	if len(c.answers) != 1 || c.answers[0].Request != 3 || !errors.As(c.answers[0].Err, &limit) || limit.Limit != "locks_per_session" {
+		t.Errorf("they are answered %+v", c.answers)
+	}
+}
