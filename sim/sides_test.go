@@ -154,18 +154,21 @@ func TestTheJudgeWaitsForTheWord(t *testing.T) {
 		after   time.Duration
 		healed  bool
 		told    bool
+		away    bool
 		promise string
 	}{
-		"soon":                  {tellLate, false, false, ""},
-		"late":                  {tellLate + 1, false, false, "P3"},
-		"late, without faults":  {tellSoon + 1, true, false, "P3"},
-		"late, and one is told": {tellLate + 1, false, true, ""},
+		"soon":                                  {tellLate, false, false, false, ""},
+		"late":                                  {tellLate + 1, false, false, false, "P3"},
+		"late, without faults":                  {tellSoon + 1, true, false, false, "P3"},
+		"late, and one is told":                 {tellLate + 1, false, true, false, ""},
+		"late, without faults, and one is away": {tellLate, true, false, true, ""},
+		"very late, and one is away":            {tellLate + 1, true, false, true, "P3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSplit()
 			s.world.healed = tt.healed
 			first := s.grants(4, 1, seventh+1)
-			s.grants(1, 2, seventh+1)
+			s.grants(1, 2, seventh+1, heldBy(tt.away))
 			s.lead(1, 8, true, 1, 2, 3, 4)
 			s.judge.sides.look()
 			if tt.told {
@@ -176,6 +179,14 @@ func TestTheJudgeWaitsForTheWord(t *testing.T) {
 			s.judge.sides.look()
 			judgedAs(t, s.judge, tt.promise)
 		})
+	}
+}
+
+// heldBy is a grant's holder, a client that may be away for good.
+func heldBy(away bool) func(*grant) {
+	client := &client{up: true, stuck: away}
+	return func(g *grant) {
+		g.holder = &request{client: client, state: held, session: &presence{deadline: time.Hour}, holdEnd: time.Hour}
 	}
 }
 
