@@ -125,6 +125,9 @@ func (m *Machine) acquire(call protocol.CallID, q *lock.Request, out *protocol.E
 	c := m.clientOf(q.Session)
 	d := lock.Decision{Kind: lock.Queued, Session: q.Session, Request: q.ID, Name: q.Name, Owner: q.Owner, Mode: q.Mode, Units: q.Units, Capacity: q.Capacity, Position: -1}
 	if err := m.refusal(c, q); err != nil {
+		if c != nil && c.requests[q.ID] == nil {
+			delete(c.open, q.ID) // it is settled: what comes of it through another member is given back
+		}
 		d.Kind, d.Position, d.Err = lock.Refused, 0, err
 		out.Decide(call, &d)
 		return

@@ -65,6 +65,15 @@ func movesClient(t *testing.T, limit int) *movedClient {
 	return c
 }
 
+// beside is another name in the shard of a name.
+func (c *movedClient) beside(name string) string {
+	other := name + "."
+	for c.first.machine.partOf(other).index != c.first.machine.partOf(name).index {
+		other += "."
+	}
+	return other
+}
+
 func (c *movedClient) shardOf(m *member) *shard.Shard { return m.machine.parts[c.at].shard }
 
 // holds is how many names of the shard its session holds, by the leader's table.
@@ -165,6 +174,50 @@ func TestAWishWhoseSessionIsRefused(t *testing.T) {
 	c.wishes(&protocol.Release{Session: c.id, Request: 3, Name: "late"})
 	if len(c.answers) != 2 || c.answers[0].Kind != lock.Released || c.answers[1].Kind != lock.Refused || !errors.Is(c.answers[1].Err, holdfast.ErrLimit) {
 		t.Errorf("they are answered %+v", c.answers)
+	}
+}
+
+// TestWhatIsRefusedIsGivenBack: a client has asked for a name through one member, goes to another one, and is refused it there. What the
+// first member has sent is late, and is granted: the second member gives it back, because its client does not know of it.
+func TestWhatIsRefusedIsGivenBack(t *testing.T) {
+	c := movesClient(t, 0)
+	w := c.world
+	w.call(c.first, 3, &lock.Request{Session: c.id, ID: 3, Name: c.beside("late"), WaitEnd: lock.Never})
+	w.pass(time.Second) // the shard knows the session
+	var late []flight
+	w.loses = func(f flight) bool {
+		letter, is := f.fact.(Letter)
+		_, forward := letter.Body.(shard.Forward)
+		if is && forward && f.from == c.first.id {
+			late = append(late, f)
+			return true
+		}
+		return false
+	}
+	c.asks(c.first)
+	w.pass(5 * time.Millisecond)
+	w.crash(c.first, 0)
+	w.call(c.moved, 4, &protocol.Adopt{Session: c.id, Requests: []uint64{1, 2, 3}, Last: 3})
+	w.pass(time.Second)
+	c.moved.machine.config.Table.LocksPerSession = 1
+	c.wishes(&lock.Request{Session: c.id, ID: 2, Name: "late", WaitEnd: lock.Never})
+	if len(late) == 0 || len(c.answers) != 1 || !errors.Is(c.answers[0].Err, holdfast.ErrLimit) {
+		t.Fatalf("%d messages are late, and the request is answered %+v", len(late), c.answers)
+	}
+	granted := 0
+	w.told = func(m *member, reply *protocol.Reply) {
+		if m == c.moved && reply.Decision.Kind == lock.Granted {
+			granted++
+		}
+	}
+	for _, f := range late {
+		f.due = w.now + delay
+		w.transit = append(w.transit, f)
+	}
+	w.pass(20 * time.Millisecond)
+	_, ended := c.shardOf(c.leader).Replica().Ended(c.id, 2)
+	if c.holds() != 1 || !ended || granted > 0 {
+		t.Errorf("the session holds %d names of the shard and not 1, the request has ended: %v, and its client was told %d grants", c.holds(), ended, granted)
 	}
 }
 
