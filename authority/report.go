@@ -115,10 +115,10 @@ func (m *Machine) onInfoRequest(now protocol.Time, from protocol.ID, msg *InfoRe
 		}
 		return
 	}
-	if h := &m.holder; msg.Chunk == 0 && h.report.epoch != m.view.Epoch {
+	if h := &m.holder; msg.Chunk == 0 && h.report.epoch != m.view.Epoch && (h.stage == known || protocol.Mutated("a report stays as it is until it is known")) {
 		// A reign that outlives epochs asks again each member that it has seen leave: that one may
-		// have got something since, from another side of a partition. It goes on with a report
-		// that it has begun to take.
+		// have got something since, from another side of a partition. A report that the authority has not said
+		// it knows stays as it is: a copy of it may be under way still.
 		h.report.taken = false
 	}
 	m.answerInfo(now, msg.Chunk, out)
@@ -188,9 +188,11 @@ func (m *Machine) repeatReport(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// takeReport decides what is reported, and in which chunks.
+// takeReport decides what is reported, and in which chunks. A copy of an earlier report under the same reign may be taken for this one,
+// so what that does not have is sent again when the report is known.
 func (m *Machine) takeReport() {
 	h := &m.holder
+	first := len(h.report.cuts) == 0 || protocol.Mutated("a second report is confirmed wish by wish")
 	h.stage = reporting
 	h.report = report{taken: true, epoch: m.view.Epoch, due: protocol.Never}
 	bytes, begun := 0, 0
@@ -198,7 +200,7 @@ func (m *Machine) takeReport() {
 		// A report lists no sessions that have ended. Where its authority has inherited a table that
 		// knows of one, it is told afterwards.
 		inherited := r.whole && m.config.Outlives && m.config.Any
-		r.reported, r.freed = r.state != ending, r.state == ending && !inherited
+		r.reported, r.freed = first && r.state != ending, first && r.state == ending && !inherited
 		q := &r.request
 		bytes += len(q.Name) + len(q.Owner) + len(q.Reason) + len(q.Client)
 		if n := len(h.report.wishes); n > begun && (n-begun == m.config.Chunk || bytes > maxChunkBytes) {
@@ -232,6 +234,9 @@ func (m *Machine) reportKnown(now protocol.Time, out *protocol.Effects) {
 		case r.reported && r.waits():
 			r.state = queued
 		default:
+			if r.state == queued {
+				r.state = asking
+			}
 			m.send(now, r, out)
 		}
 		m.remind(r)

@@ -429,11 +429,21 @@ func (m *Machine) onLeaders(now protocol.Time, from protocol.ID, msg *Leaders, o
 		return
 	}
 	p := &m.poll
-	p.settled, p.refused, p.due, p.copies, p.candidates = true, 0, protocol.Never, 0, msg.Candidates
+	p.refused, p.copies, p.candidates = 0, 0, msg.Candidates
 	m.recount = m.complains
+	if !m.isAwaited(&msg.Election) {
+		p.settled, p.due = true, protocol.Never
+	}
 	if m.term.Term.Before(msg.Election.Term) {
 		m.adopt(now, &msg.Election, out)
 	}
+}
+
+// isAwaited reports whether the elector may wait for this leader's word that it serves: one of its term has left, and the others
+// elect as soon as most of them serve. An answer that says that they go on may be to an earlier word, and this one be lost.
+func (m *Machine) isAwaited(e *Election) bool {
+	left := func(leader clientele.Place) bool { return !m.present(leader) }
+	return m.serves && e.Term == m.term.Term && slices.ContainsFunc(m.term.Leaders, left) && !protocol.Mutated("a leader that serves says so until others are elected")
 }
 
 // onRefused takes why no member leads.

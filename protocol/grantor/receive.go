@@ -127,9 +127,7 @@ func (m *Machine) toHolder(now protocol.Time, ev protocol.Event, s *authority.St
 		m.turk, m.becoming = nil, false
 		m.follow(now, place, authority.Reign{Authority: ev.From, Version: s.Version}, out)
 	}
-	if b := m.estate; b != nil && b.heir.version == s.Version {
-		m.estate = nil // the heir serves: it has the whole table
-	}
+	m.outlive(s.Version)
 	m.part.Step(now, ev, out)
 }
 

@@ -24,6 +24,7 @@ func (m *Machine) begin(now protocol.Time, msg *Info, out *protocol.Effects) {
 		m.requestTable(now, out)
 		return
 	}
+	m.outlive(msg.Version)
 	m.follow(now, m.own(), authority.Reign{
 		Authority: m.self, Version: msg.Version, Settled: msg.Beginning == Settled, Number: msg.Reign, Count: msg.Count,
 	}, out)

@@ -132,10 +132,20 @@ func (m *Machine) inherit(now protocol.Time, out *protocol.Effects) {
 		m.loseTable(now, out)
 		return
 	}
+	m.outlive(t.version)
 	m.turk, m.becoming = nil, false
 	m.reign, m.place = reign, m.own()
 	m.beginPlacement(now, windowsToRest-1)
 	m.unpark(now, out)
+}
+
+// outlive drops a table that waits for its heir, when the heir's reign or a later one has begun: that one has the table, or goes on
+// without it.
+func (m *Machine) outlive(begun authority.Version) {
+	b := m.estate
+	if b != nil && (b.heir.version == begun || b.heir.version.Before(begun) && !protocol.Mutated("a table is kept for no reign of before")) {
+		m.estate = nil
+	}
 }
 
 // pass makes a turk that was deposed one that has a table, or none, for the younger one.

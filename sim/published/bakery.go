@@ -49,5 +49,11 @@ func bakery() []Row {
 				"A member is lost after the others had its claim and before the first one had it: its lock ends nowhere, and the name is granted to no client any more.",
 			Elsewhere: "protocol/bakery, TestConversations (named.txt). One of some 5,000 seeds with all faults showed it, and 70,000 more did not",
 		},
+		{
+			Rule: "a leader that serves says so until others are elected", Protocol: "bakery", Source: "found by a seed", Breaks: "P4", Faults: "loss",
+			Hole: "A leader says once that it has come to serve, and takes the answer to what it said before for the answer to that. " +
+				"Where a leader was lost no new one is elected, and what members had asked the lost one for is never granted.",
+			Elsewhere: "protocol/bakery, TestConversations (serves.txt). One of some 100,000 seeds with all faults showed it",
+		},
 	}
 }

@@ -52,5 +52,23 @@ func grantor() []Row {
 			Hole: "A request is said again until it is answered, and a copy that comes after its refusal is taken for a request. " +
 				"It takes a place in the queue though its client has given up, and the next request of its owner enters with it, before others.",
 		},
+		{
+			Rule: "a report stays as it is until it is known", Protocol: "grantor", Source: "found by a seed", Breaks: "P4", Faults: "delay,loss",
+			Elsewhere: "protocol/grantor, TestConversations (report_again.txt). Two of some 100,000 seeds with all faults showed it or its like",
+			Hole: "A grantor whose reign goes on under another epoch asks again for a report that is under way, and the member makes a new one. " +
+				"The grantor takes the one that comes first, and what the other one has beside that is granted to no client.",
+		},
+		{
+			Rule: "a second report is confirmed wish by wish", Protocol: "grantor", Source: "found by reading", Breaks: "P4", Faults: "delay,loss",
+			Elsewhere: "authority, TestASecondReportIsConfirmedWishByWish. It takes a copy of a report that is late by two views",
+			Hole: "A grantor that has seen a member leave asks it for another report, and takes a late copy of the first one for it. " +
+				"What the member waits for and has released since is taken for known: a request is never granted, or a name never freed.",
+		},
+		{
+			Rule: "a table is kept for no reign of before", Protocol: "grantor", Source: "found by a seed", Breaks: "P4", Faults: "reorder,delay",
+			Elsewhere: "protocol/grantor, TestConversations (overtaken.txt). One of some 100,000 seeds with all faults showed it",
+			Hole: "A member is named grantor, and the next one before it has heard of that: it never asks for the table that another member keeps for it. " +
+				"That one keeps the table, and says that the space is transferring, for as long as the view stays.",
+		},
 	}
 }
