@@ -55,7 +55,7 @@ func skeleton(t *Tree) (found []Finding) {
 		}
 		for _, file := range []string{"doc.go", name + ".go", "messages.go"} {
 			if !t.Has(folder + "/" + file) {
-				found = append(found, Finding{folder, 0, "no " + file, "see the skeleton in ARCHITECTURE.md"})
+				found = append(found, Finding{folder, 0, "no " + file, "see CONTRIBUTING.md for the files of a protocol"})
 			}
 		}
 		golden := false

@@ -9,7 +9,7 @@ const (
 	maxFunction     = 70
 	maxFile         = 500
 	maxTestFile     = 800
-	maxArchitecture = 150
+	maxArchitecture = 130
 )
 
 // functionLength finds functions that are too long, from their func to their last
@@ -36,7 +36,7 @@ func fileLength(t *Tree) (found []Finding) {
 		allowed, fix := 0, "move one subject to a file of its own"
 		switch {
 		case f.Path == "ARCHITECTURE.md":
-			allowed, fix = maxArchitecture, "move what is only true of one package to its doc.go"
+			allowed, fix = maxArchitecture, "move what is only true of one package to its doc.go, and a decision to docs/decisions"
 		case f.AST == nil || f.Generated():
 			continue
 		case f.Test():
