@@ -46,7 +46,7 @@ const keptDecisions = 256
 
 // serves reports whether new grants may be given now: everybody has reported, the view
 // is installed, and what was promised before has run out. It looks at the clock, not at
-// a timer: a role that has ended grants nothing (membership.md §3).
+// a timer: a role that has ended grants nothing.
 func (m *Machine) serves(now protocol.Time) bool {
 	return m.deciding && !m.halted && !m.authority.frozen && now < m.config.Terms.Until(m.view) && now < m.lease.Member && now >= m.serveFrom() &&
 		(m.authority.served || m.authority.complete()) && !m.authority.table.Exhausted()

@@ -137,6 +137,12 @@
 // Config.Chunk holders and waiters; a queue that changes between two parts is told as it
 // was at each.
 //
+// # Codes
+//
+// Comments here cite the holes of CENTRAL_LOCK2 as H1 to H15 (docs/design/verification.md §3), and those of a
+// careless membership as V1 to V28 (docs/design/membership.md §9): V13 is a grant that the new authority does not
+// know, V21 a request that comes back after its end, V22 a grant that one copy refuses and another takes.
+//
 // # Files
 //
 //	machine.go    Config, Step, calls        view.go      a view, a reign, the end of one

@@ -212,7 +212,7 @@ func (m *Machine) Wake() protocol.Time {
 
 // Step takes a Tick, a Call or a message; views and what else the membership raises have
 // methods of their own. What the lease no longer covers has ended before anything else is
-// done (membership.md §3).
+// done.
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if m.holder.unconfirmed > 0 {
 		m.endCarried(now, out)

@@ -35,7 +35,7 @@ type session struct {
 // renew takes an answer to what was sent at the time sent: the session lives for
 // ttl from then. It reports whether the session is alive; one that was not is not
 // revived. The deadline may come nearer by it: what the server says last counts. It is
-// the one place where the rule of a client's deadline stands (membership.md §6).
+// the one place where the rule of a client's deadline stands (docs/design/membership.md §6).
 func (s *session) renew(sent, ttl time.Duration) bool {
 	for {
 		old := s.deadline.Load()

@@ -113,7 +113,7 @@ func (s *Succession) Of(id protocol.ID) *Vote {
 	return &s.Votes[i]
 }
 
-// Count returns what the promises allow, or nil when they are too few (membership.md
+// Count returns what the promises allow, or nil when they are too few (docs/design/membership.md
 // §7.4). The newest view among them is the predecessor: a quorum of it must have
 // promised, and unless it is known to be installed, of every view in its base.
 func (b *Ballot) Count(self protocol.ID, r Rules) *Succession {
@@ -184,7 +184,7 @@ func (s *Succession) joins() bool {
 
 // next is the view of those that promised: the predecessor's in their old order,
 // each under the tenure with which it promised. A member that the predecessor has
-// dropped gets no place, because its names may be about to be freed (V24); but when
+// dropped gets no place, because its names may be about to be freed; but when
 // every founder attends, no other member can free anything, and all of them do. In
 // mode any no member is left out that promises: it follows no other one any more.
 func (b *Ballot) next(predecessor *View, r Rules) *View {

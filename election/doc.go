@@ -34,7 +34,7 @@
 //   - A majority of which nodes? Views change: a [View] records the [Electorate] of
 //     every view back to the last one that is known to be installed (its base), and a
 //     successor needs a quorum of each. A candidate that knew only one step back could
-//     found its view beside one that is installed (V27).
+//     found its view beside one that is installed (docs/design/membership.md §9, V27).
 //   - No node polls the coordinator, so its death goes unnoticed: here members expect
 //     its polls, and are suspicious after three.
 //   - A node that is cut off elects itself for ever, with ever higher epochs. Here no

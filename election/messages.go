@@ -48,7 +48,7 @@ type (
 		View  *View    // the newest that the candidate knows; nil at a bootstrap
 		Terms []string // the candidate's, and its view's
 		// Merge says that the candidate coordinates one side of a partition, has met
-		// another, and would lead both (membership.md §8). Only in partition mode any.
+		// another, and would lead both. Only in partition mode any.
 		Merge bool
 	}
 

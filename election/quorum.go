@@ -56,7 +56,7 @@ func (r Rules) Founder(address string) bool { return slices.Contains(r.Founders,
 
 // Attendance reports whether the process of every founder's address is among those
 // present, and of every founder's in the view: then no process with power is elsewhere
-// (membership.md §5). A founder that has moved is known by its id.
+// (docs/design/membership.md §5). A founder that has moved is known by its id.
 func (r Rules) Attendance(v *View, at func(address string) bool, by func(protocol.ID) bool) bool {
 	absent := func(address string) bool { return !at(address) }
 	if protocol.Mutated("second bootstrap") {

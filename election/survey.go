@@ -107,7 +107,7 @@ type Verdict struct {
 	Well *StatusAnswer
 }
 
-// Judge decides (membership.md §7.2). A member that is merely cut off must not promise
+// Judge decides (docs/design/membership.md §7.2). A member that is merely cut off must not promise
 // itself out of the cluster, so a quorum of the newest view must itself not be well.
 func (s *Survey) Judge(r Rules) Verdict {
 	willing := make([]StatusAnswer, 1, 1+len(s.Answers))

@@ -32,7 +32,7 @@ type View struct {
 	// one. It is empty when the view is known to be installed itself.
 	Base []Electorate
 	// Installed says that the view is known to be installed; Open, that no member
-	// outside of it is known to be able to hold anything (membership.md §4).
+	// outside of it is known to be able to hold anything (docs/design/membership.md §4).
 	Installed bool
 	Open      bool
 	// Order is why the epoch has no quorum behind it: an operator has forced it. It is

@@ -30,7 +30,7 @@
 //     remembering any name (P2).
 //   - Wait limits end the wait with a refusal; hold limits end the grant. Both are
 //     counted on this clock; the table waits (1+drift) times the hold limit, so that
-//     the holder's clock has ended it before (membership.md §6).
+//     the holder's clock has ended it before.
 //     A wait whose limit has passed is never granted, and a hold limit that has passed
 //     is never extended, whether or not the table was told of the time (Tick). A hold
 //     limit belongs to the grant: reentry is told what remains of it.

@@ -43,7 +43,7 @@ func (t *Table) refusal(now Time, i int32, err error) Decision {
 
 // granted tells the holder at seat i what it holds. The hold limit that it is told
 // counts from when it sent the request, which was before this arrived: it is what
-// remained then, on the fastest clock (membership.md §6).
+// remained then, on the fastest clock.
 func (t *Table) granted(now Time, i int32, arrived Time, out *[]Decision) {
 	s := t.seats.at(i)
 	d := room(out)

@@ -46,7 +46,7 @@ func (s *stage) wishes() []wish {
 	return all
 }
 
-// fits is the table of promises.md: exclusive fits nothing, shared fits shared, slots
+// fits is the table of docs/design/promises.md §3: exclusive fits nothing, shared fits shared, slots
 // fit slots while units remain.
 func (held wish) fits(wanted wish) bool {
 	switch {

@@ -27,7 +27,7 @@ type (
 	Left struct{ Err error }
 
 	// Force makes a view of the members of the newest one that are named, without the
-	// quorum that is lost for good (membership.md §5). It is safe only if none of the
+	// quorum that is lost for good (docs/design/membership.md §5). It is safe only if none of the
 	// others is alive with a quorum of its own. The answer, *Forced, comes when the view
 	// is installed, or cannot be. One is forced at a time.
 	Force struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Cell is what a member remembers for ever (membership.md §2). The zero Cell is
+// Cell is what a member remembers for ever (docs/design/membership.md §2). The zero Cell is
 // that of a member that has never started.
 type Cell struct {
 	Cluster     uint64         // names the cluster, see Joined; the member that bootstraps it draws it

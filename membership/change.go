@@ -10,7 +10,7 @@ import (
 )
 
 // change looks after the view: one change at a time, and only while the coordinator
-// serves (membership.md §4).
+// serves.
 func (m *Machine) change(now protocol.Time, out *protocol.Effects) {
 	r := m.reign
 	if m.exit != nil && !m.alone() {

@@ -11,7 +11,7 @@ import (
 
 // acts reports whether a process may grant and free names now: the coordinator of an
 // installed view, everybody of which has once reported in this epoch, after the waits,
-// within its role and not halted (membership.md §4, §7.5). It is what protocol central
+// within its role and not halted. It is what protocol central
 // does with a View, told from what the machine raises and not from what it thinks.
 func (p *process) acts() bool {
 	v, now := p.view, p.local()
@@ -102,8 +102,8 @@ func (n *net) holdPoll(p *process, given word, poll Poll) word {
 }
 
 // checkLease is what a member owes itself: it promises no more than its next life will
-// know of (membership.md §5); a tenure that has ended is never renewed, and what no
-// member of the newest epoch knows is not renewed either (membership.md §3). A member
+// know of; a tenure that has ended is never renewed, and what no
+// member of the newest epoch knows is not renewed either. A member
 // that had a lease when it accepted a view of another epoch carries something until the
 // authority of that epoch has its report, regardless of what the machine says.
 func (n *net) checkLease(p *process) {
@@ -196,7 +196,7 @@ func (n *net) checkReign(p *process) {
 		if last == reign {
 			return
 		}
-		// An epoch's counter alone names a reign (membership.md §2): the count within it
+		// An epoch's counter alone names a reign: the count within it
 		// proves nothing, for the earlier authority may have counted further.
 		if reign.epoch.Counter <= last.epoch.Counter {
 			n.fail("%s acts under %v after %v", p.site.name, reign, last)
@@ -210,7 +210,7 @@ func (n *net) checkMember(authority, p *process) {
 	own, accepted := p.lease.Tenure, p.cell.Accepted
 	if p.leased && authority.lists(p.self, own) {
 		// From now on it may hold something. Before, it cannot: only who acts grants, and
-		// only to tenures that its view lists (membership.md §3).
+		// only to tenures that its view lists.
 		p.held = own
 	}
 	if !p.believes() || p.held != own {
@@ -221,11 +221,11 @@ func (n *net) checkMember(authority, p *process) {
 		n.fail("%s acts under %d, and %s believes for another %v under epoch %d as %v", authority.site.name, authority.view.Epoch.Counter,
 			p.site.name, p.lease.Member-p.local(), accepted.Epoch.Counter, own)
 	case authority.dropping(p.self, own):
-		// What it holds is known, and freed when it is over (membership.md §4).
+		// What it holds is known, and freed when it is over.
 	case election.Less(authority.view.Epoch, accepted.Epoch):
 		// The authority is in its role until it hears of the next one's epoch. It knows
 		// what this member holds, which takes nothing more from it; and a member that acts
-		// under that epoch is another authority, which must not be (membership.md §7.5).
+		// under that epoch is another authority, which must not be.
 	case accepted.Epoch != authority.view.Epoch:
 		n.fail("%s acts under %d, and %s follows %d", authority.site.name, authority.view.Epoch.Counter, p.site.name, accepted.Epoch.Counter)
 	case p.carries && p.local() < p.lease.Carried && (authority.epoch != accepted.Epoch.Counter || authority.reports[p.self] != own):

@@ -34,7 +34,7 @@ type Config struct {
 	// coordinator gives way while it is well.
 	Preempt bool
 	// Available is partition mode any: every side of a partition goes on alone, without
-	// a quorum and without waiting (membership.md §8). Zero means mode primary.
+	// a quorum and without waiting. Zero means mode primary.
 	Available bool
 	// Kept says that the member has a stable cell; Cell is what it holds, the zero
 	// Cell if the state folder has never held one. Without Kept the member has no

@@ -44,6 +44,11 @@
 //	terms.go      what all must agree on    apart.go      members that do not hear each other
 //	proposal.go   who has heard of a change       trips.go      how long answers take
 //
+// # Codes
+//
+// Comments here cite V1 to V28: the ways in which the obvious design of leases and views fails. docs/design/membership.md §9
+// has each in a sentence, with the rule that closes it.
+//
 // # Invariants
 //
 //   - What a member has promised or accepted is synced before it is said; a message
@@ -132,7 +137,7 @@
 //     longer one, which the view tells, is waited for.
 //   - A forced view's epoch is the wall clock's second at the end of its wait, or the next
 //     above all that are known here, whichever is higher. No other epoch outruns that clock
-//     (membership.md §5), so this one is above all that the lost members have promised or
+//     (docs/design/membership.md §5), so this one is above all that the lost members have promised or
 //     served; and when it acts it is not ahead of that clock, so that tokens go on rising
 //     should all memory be lost after it. That needs a clock that is right where a member's
 //     epochs begin: one set back while the member runs is noticed and not believed; one set

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// exclude says when the new authority may grant (membership.md §7.5). All that the
+// exclude says when the new authority may grant (docs/design/membership.md §7.5). All that the
 // predecessor's coordinator has lent ends within D of the last promise; and what clients
 // were told by a tenure that is gone, within the reach of its own pledge after that: the
 // bound of what they were told has paid for the drift of their clocks. Both count here from
@@ -171,7 +171,7 @@ func (m *Machine) openView(now protocol.Time) {
 
 // drop counts out each member that the new view does not have under its tenure any more:
 // D after the last reading of its clock came that was echoed to it, and for its clients
-// the reach of its pledge (membership.md §4).
+// the reach of its pledge.
 func (m *Machine) drop(now protocol.Time, old, next *election.View) {
 	r := m.reign
 	keep := r.dropped[:0]

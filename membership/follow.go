@@ -132,8 +132,8 @@ func (m *Machine) learn(installed, open bool) {
 }
 
 // renew moves the end of the lease: it counts from the moment this member sent what
-// the poll echoes, and never beyond the role of the one who polls (membership.md §3,
-// V1, V2). Only a place in the view under this member's own tenure is a place.
+// the poll echoes, and never beyond the role of the coordinator that polls (V1, V2).
+// Only a place in the view under this member's own tenure is a place.
 func (m *Machine) renew(now protocol.Time, p Poll, place election.Member) {
 	if place.Tenure != m.lease.Tenure || m.exit.ended() {
 		return

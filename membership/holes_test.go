@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// hole is one of the ways in which the obvious design fails (membership.md §9), with
+// hole is one of the ways in which the obvious design fails (docs/design/membership.md §9), with
 // the rule that closes it. Play tells its story, and what went wrong, or "". Without
 // a story, storms find it.
 type hole struct {
@@ -19,7 +19,7 @@ type hole struct {
 	play func(testing.TB) string
 }
 
-// holes are those of §9 that membership closes. V6, V8 and V20 to V22 are closed by
+// holes are those of docs/design/membership.md §9 that membership closes. V6, V8 and V20 to V22 are closed by
 // package session, the clock that the driver reads, and the protocols.
 func holes() []hole {
 	return []hole{

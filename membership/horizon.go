@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// promises is what this member's clients may be promised (membership.md §6).
+// promises is what this member's clients may be promised (docs/design/membership.md §6).
 type promises struct {
 	horizon  protocol.Horizon     // what may be promised now
 	given    protocol.Horizon     // the most that was said before and is still needed

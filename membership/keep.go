@@ -270,7 +270,7 @@ func (n Resaved) String() string {
 }
 
 // must ends a member whose invariant is broken: it may die, it may not lie
-// (membership.md §10).
+// (docs/design/membership.md §10).
 func must(holds bool, format string, args ...any) {
 	if !holds {
 		panic("membership: " + fmt.Sprintf(format, args...))

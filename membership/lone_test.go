@@ -91,7 +91,7 @@ func TestDrawnBefore(t *testing.T) {
 	}
 }
 
-// TestWaitAtStart is who waits for what (membership.md §5, V16).
+// TestWaitAtStart: which members wait at their start, and for what (docs/design/membership.md §5; V16 in §9).
 func TestWaitAtStart(t *testing.T) {
 	lived := membership.Cell{Cluster: 1, ID: 2, Incarnation: 3, Promised: 4}
 	clean := lived

@@ -76,7 +76,7 @@ func (m *Machine) Wake() protocol.Time {
 }
 
 // Step takes one event. What the lease does not cover any more has ended before
-// anything else happens, even if a timer was late (membership.md §3).
+// anything else happens, even if a timer was late.
 func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if m.unfit && ev.Kind != protocol.Call {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Partition mode any (membership.md §8): no quorum is needed and no member is waited
+// Partition mode any (docs/design/membership.md §8): no quorum is needed and no member is waited
 // for, so each side of a partition goes on under a coordinator of its own. Coordinators
 // look for founders that are not with them; of two that meet, the one of the higher
 // epoch leads both sides, under an epoch above all of theirs. A member whose side has no

@@ -531,7 +531,7 @@ func (p *process) onReport(from protocol.ID, r report) {
 }
 
 // promiseClient lets a client hold through the member, and believe for as long as the
-// member may say (membership.md §6): the client's clock may be the slowest.
+// member may say: the client's clock may be the slowest.
 func (p *process) promiseClient() {
 	n := p.site.net
 	left := min(p.lease.Carried-p.local(), p.config.Lease)

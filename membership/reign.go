@@ -204,7 +204,7 @@ func (m *Machine) reignWake() protocol.Time {
 }
 
 // hold moves the end of the role: D after the sending of the latest poll that quorums
-// have answered (membership.md §3). It is this member's own lease too.
+// have answered. It is this member's own lease too.
 func (m *Machine) hold(now protocol.Time) {
 	r := m.reign
 	until := protocol.Never

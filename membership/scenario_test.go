@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// The scenarios of membership.md §11, by name.
+// The scenarios of docs/design/membership.md §11, by name.
 
 // quiet fails the test where the net has found a violation.
 func (n *net) quiet() {

@@ -56,7 +56,7 @@ type Config struct {
 	// the most, 14 the least, and NoCandidate never. It is this member's own, and not agreed.
 	// Zero means 14.
 	Candidate int
-	// Patience is T of membership.md, how long an answer of another member is waited
+	// Patience is T of docs/design/membership.md §1: how long an answer of another member is waited
 	// for. Zero means 250 ms, or a twelfth of the lease if that is less. Where members elect a
 	// coordinator it is longer if round trips are, up to a quarter of the lease.
 	Patience time.Duration
@@ -98,7 +98,7 @@ type Config struct {
 	// Spaces are the lockspaces. Zero means those of the cluster for a guest, and elsewhere the default
 	// space alone, which is always added where it is missing, with protocol central.
 	Spaces []Space
-	// Lease is D of membership.md. Zero means 3 s, or for a guest without Spaces what the cluster has.
+	// Lease is D of docs/design/membership.md §1. Zero means 3 s, or for a guest without Spaces what the cluster has.
 	Lease time.Duration
 	// Drift is by how much one clock may run faster than another. Zero means 0.05, or for a guest without Spaces what
 	// the cluster has.

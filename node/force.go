@@ -12,7 +12,7 @@ import (
 )
 
 // Force makes a view of the named founders alone, this member among them, without the
-// quorum that is lost for good, and returns when it is installed (membership.md §5). It
+// quorum that is lost for good, and returns when it is installed (docs/design/membership.md §5). It
 // grants after what anybody may have been promised before has run out. The code in
 // Confirm is that of PlanForce: the view is not forced unless what that told still
 // holds. If the founders that are not named are alive with a quorum of their own, two

@@ -79,7 +79,7 @@ func crash(t *testing.T, c node.Config) string {
 }
 
 // TestRestart: whichever way a life ends, tokens go on rising, the ids stay, and the
-// incarnation counts the lives (P2, membership.md §2).
+// incarnation counts the lives (P2).
 func TestRestart(t *testing.T) {
 	c := node.Config{State: filepath.Join(t.TempDir(), "state")}
 	var token holdfast.Token
@@ -195,7 +195,7 @@ func serves(t *testing.T, n *node.Node) {
 }
 
 // TestUncleanRestartWaits: what clients of an earlier life may believe runs out before
-// the first grant (membership.md §5, §7.5, V7, V15).
+// the first grant: a restart proves nothing about them (docs/design/membership.md §9, V7 and V15).
 func TestUncleanRestartWaits(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -250,8 +250,8 @@ func TestLeaseAndDriftOfTheWait(t *testing.T) {
 	stops(t, n, manual, 2500*time.Millisecond)
 }
 
-// TestWithoutACellServesLate: a member that remembers nothing may have promised anything
-// (V16).
+// TestWithoutACellServesLate: a member that remembers nothing may have promised anything, so
+// its first grant waits for a lease (docs/design/membership.md §9, V16).
 func TestWithoutACellServesLate(t *testing.T) {
 	for range 2 {
 		manual := clock.NewManual()

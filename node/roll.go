@@ -62,7 +62,7 @@ func (r *roll) last(id protocol.ID) (protocol.Time, bool) {
 }
 
 // silence is how long a member that runs and can be reached may say nothing: those that
-// look for a coordinator ask each other at least as often (membership.md §7).
+// look for a coordinator ask each other at least as often.
 func (n *Node) silence() time.Duration { return max(n.config.Lease, 12*n.config.Patience) }
 
 // alive reports whether a member is this one, or has said something lately.

@@ -14,7 +14,7 @@
 // another member's clock. Every deadline is anchored at the moment *we sent* the
 // message whose answer it depends on; when the answer came decides nothing. Who
 // holds something counts from its own sending; who waits for it to end counts
-// from its receiving, and waits (1+drift) times as long (membership.md §1).
+// from its receiving, and waits (1+drift) times as long (docs/design/membership.md §1).
 //
 // # What a machine may rely on
 //

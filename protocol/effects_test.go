@@ -46,7 +46,7 @@ func TestEffectsReset(t *testing.T) {
 	}
 }
 
-// TestStatesHaveNames: formats.md spells them.
+// TestStatesHaveNames: docs/design/formats.md §1 spells them.
 func TestStatesHaveNames(t *testing.T) {
 	for state, want := range map[protocol.State]string{
 		protocol.Unavailable: "unavailable", protocol.Recovering: "recovering",

@@ -35,7 +35,7 @@ func (s *stack) Wake() Time {
 // Step routes: Start and Tick to everybody (below first), the rest by Port. Before
 // any other event the lower machine does what its time has come for: what its lease
 // no longer covers has ended before a message is believed that came in time only by
-// a late timer (membership.md §3).
+// a late timer.
 func (s *stack) Step(now Time, ev Event, out *Effects) {
 	if s.wakes[0] <= now && ev.Kind != Start && ev.Kind != Tick {
 		s.stepBelow(now, &Event{Kind: Tick}, out)

@@ -19,13 +19,13 @@ type View struct {
 	// Coordinator is Epoch.Candidate. It reconciles, and grants.
 	Coordinator ID
 	// Installed says that the view is known to be installed: quorums have accepted it
-	// (membership.md §4). A coordinator reconciles before that and grants after it.
+	// (docs/design/membership.md §4). A coordinator reconciles before that and grants after it.
 	Installed bool
 	// Open says that no member outside the view can hold anything any more. Only then
 	// do peer-to-peer protocols count the members that it lacks as gone.
 	Open bool
 	// GrantFrom is when the coordinator may begin to grant: until then, what an
-	// earlier one has promised may still be believed (membership.md §7.5). It counts
+	// earlier one has promised may still be believed. It counts
 	// on the clock of the member that reads it, and means something only to the
 	// coordinator; Never while it cannot be told.
 	GrantFrom Time
@@ -159,7 +159,7 @@ type Halted struct{ Promised uint64 }
 // Confirmed is raised by a space, down to the membership, when the authority of the
 // epoch knows all that this member's clients hold in it, and when there is no such
 // thing. Until every space has, the member's clients are promised no more than under
-// the epoch before (membership.md §3, V13).
+// the epoch before: the new authority would not know of the grant (docs/design/membership.md §9, V13).
 type Confirmed struct{ Epoch uint64 }
 
 // Hint is the fact of an Event of kind Receive from Rumour: something outside of the
@@ -171,7 +171,7 @@ type Hint struct {
 }
 
 // Horizon is raised when it changes, and in answer to every NeedHorizon: what the
-// member may promise to clients (membership.md §6).
+// member may promise to clients (docs/design/membership.md §6).
 type Horizon struct {
 	// Confirmed is how long past the member's lease clients may believe.
 	Confirmed time.Duration

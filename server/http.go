@@ -80,7 +80,7 @@ type route struct {
 	serve  func(c *exchange) error
 }
 
-// table lists the calls. formats.md §1 is its specification.
+// table lists the calls. docs/design/formats.md §1 says which part of them is stable.
 func (h *web) table() []route {
 	post := func(path string, serve func(*exchange) error) route {
 		return route{http.MethodPost, strings.Split(path, "/"), nil, serve}

@@ -105,7 +105,7 @@ func (s *service) giveBack(q *request) {
 }
 
 // presentAgain tells what q was granted to another connection, if all of it still
-// stands: what has ended is never told as held (membership.md §9, V21).
+// stands: a copy of a request that has ended is never reported as held (docs/design/membership.md §9, V21).
 func (s *service) presentAgain(q *request, arrived protocol.Time) (answer wire.AcquiredAll, err error) {
 	o := q.order
 	if answer, err = s.present(o, q.taken, arrived); err != nil {

@@ -21,7 +21,7 @@
 //
 // # Deadlines
 //
-// Both sides count from what they know (membership.md §6). A client believes from
+// Both sides count from what they know (docs/design/membership.md §6). A client believes from
 // the moment it *sent* its last acknowledged request, for the ttl in the answer.
 // The member counts from that request's arrival, and waits (1+drift) times as long
 // before it takes the session for expired. So the client has stopped believing, by

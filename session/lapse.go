@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// endTenure ends the clients' sessions because the tenure that opened them has ended
-// (membership.md §6, V20). What they held was told to be lost by their spaces, but for those that last: who
-// has something there goes on elsewhere. The
+// endTenure ends the clients' sessions because the tenure that opened them has ended: a renewal by the next tenure
+// would keep a client that believes in locks of which that one knows nothing (docs/design/membership.md §9, V20). Their
+// spaces have reported their locks as lost, but for those that last: a client that has something there goes on elsewhere. The
 // sessions of this process go on without what they held: they end with the process.
 func (m *Desk) endTenure(now protocol.Time, out *protocol.Effects) {
 	for _, id := range slices.SortedFunc(maps.Keys(m.sessions), compareIDs) {
@@ -33,7 +33,7 @@ func (m *Desk) endAway(now protocol.Time, p *presence, why error, out *protocol.
 
 // beliefs are the promises to clients whose sessions have ended here before their
 // deadlines. They count until then: a member that waits for this one's clients must
-// wait for these, too (membership.md §5, V7).
+// wait for these, too (docs/design/membership.md §9, V7).
 type beliefs struct {
 	due expiryQueue
 	of  map[lock.SessionID]belief

@@ -6,8 +6,8 @@ import (
 )
 
 // What is checked of the members themselves: that there is one authority, and that it
-// knows of everybody who may hold. Both are promises of membership to the protocols
-// (membership.md §5); a lock held twice is what follows when they are broken.
+// knows of every member that may hold. Both are promises of membership to the protocols
+// (docs/design/membership.md); a lock held twice is what follows when they are broken.
 
 // powerful reports whether a member may grant in this instant, by its own clock.
 func (m *member) powerful() bool {

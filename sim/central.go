@@ -68,8 +68,8 @@ func position(m protocol.Message) (Standing, bool) {
 // centralCosts are those of the design text of CENTRAL_LOCK2 (doc/design/CENTRAL_LOCK2.txt):
 // LOCK and LOCK-RSP, UNLOCK and UNLOCK-RSP, 2 + 2, and none at the coordinator itself. Here
 // the fourth rides on the next message to the same member, and travels alone, once for
-// all, only where none comes within T/5: 2 + 1 (promises.md §4). Who has to queue is told so,
-// which is one more.
+// all, only where none comes within T/5: 2 + 1 (docs/design/promises.md §4). A request that has to queue is answered
+// so, which is one more.
 func centralCosts() []Cost {
 	return []Cost{
 		{Deed: CycleAtCoordinator, Formula: "0"},

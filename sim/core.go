@@ -31,7 +31,7 @@ const (
 // leave the rest as broken as it is, for good. A core is as few members as membership
 // needs: a quorum of the newest view that any of them has accepted, and of every view in
 // its base, by the members that remember it; or every founder, where too much is forgotten
-// (membership.md §4, §5); a guest that is in no view of theirs is not asked what it remembers. All of it
+// (docs/design/membership.md §4, §5); a guest that is in no view of theirs is not asked what it remembers. All of it
 // runs and is configured alike, its links and disks are well, and all clients
 // but those of the rest can reach it. Then every call of these clients must be answered,
 // every name that a client of the rest has held must be free again, and all of the core

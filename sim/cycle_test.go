@@ -87,7 +87,7 @@ func copied(w *world) map[message]int {
 
 // TestMessagesOfACycle: an uncontended lock and unlock costs 2 + 1 messages from
 // elsewhere, the acknowledgement of the release riding along, and none at the
-// coordinator (promises.md §4).
+// coordinator (docs/design/promises.md §4).
 func TestMessagesOfACycle(t *testing.T) {
 	const cycles = 100
 	for name, tt := range map[string]struct {

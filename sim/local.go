@@ -230,7 +230,7 @@ func (t *taking) decided(d *lock.Decision) {
 
 // believes reports whether the lock's context is not done at a time of the member's
 // clock: its lease covers the lock, which for one of an earlier epoch ends with what
-// the new authority has not confirmed (membership.md §3).
+// the new authority has not confirmed.
 func (t *taking) believes(now protocol.Time) bool {
 	l := t.local
 	if !t.held || t.over || !l.alive() || now >= t.holdEnd || l.member.view == nil {

@@ -89,7 +89,7 @@ const (
 	// oneForgets: one member may lose its cell, which is less than a quorum.
 	oneForgets
 	// forgetful: any member may lose its cell or has none. Then no horizon is promised,
-	// and wall clocks are not set back (promises.md §5.5).
+	// and wall clocks are not set back (docs/design/promises.md §5.5).
 	forgetful
 	// mostForget: a quorum may be lost for good, and with it its cells.
 	mostForget
@@ -197,7 +197,7 @@ func (s *settings) drawFaults(c *Config, r, later *rand.Rand) {
 
 // drawLater draws those of Later. A view is forced where a quorum counts; and a cluster that
 // loses the cells of a quorum has no promise of horizons, nor of a clock that was set
-// back (promises.md §5.5).
+// back.
 func (s *settings) drawLater(c *Config, allowed Faults, r *rand.Rand) {
 	single := allowed&(allowed-1) == 0
 	none := !single && r.IntN(2) == 0

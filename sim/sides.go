@@ -11,7 +11,7 @@ import (
 
 // In partition mode any every side of a partition goes on, and no member is waited for:
 // what a member held that is lost may be granted at once, while its clients still believe
-// (membership.md §8). So the promises hold within a side (promises.md §3), and the judge
+// (docs/design/membership.md §8). So the promises hold within a side (docs/design/promises.md §3), and the judge
 // must know what that is. A side is an authority's reign and the tenures in its view that
 // follow it. Of two grants
 //
@@ -248,8 +248,7 @@ func (s *sides) succeeds(j *judge, r *record, g *grant) {
 
 // forgets is called when a member begins a life that may know less than the one before,
 // because its disk did not take what that one knew. In partition mode any it may be a side
-// by itself, and follows no member that it has forgotten: tokens rise within a side only
-// (promises.md §3).
+// by itself, and follows no member that it has forgotten: tokens rise within a side only.
 func (j *judge) forgets(member uint64) {
 	if j.sides == nil {
 		return

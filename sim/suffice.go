@@ -77,7 +77,7 @@ func enough(v *election.View, there map[protocol.ID]bool) bool {
 }
 
 // quorate reports whether more than half of some voters are there, or half of them with the
-// most senior one (membership.md §4).
+// most senior one.
 func quorate(voters []protocol.ID, there map[protocol.ID]bool) bool {
 	count := 0
 	for _, id := range voters {

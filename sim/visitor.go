@@ -13,7 +13,7 @@ import (
 // visitor is a user of HTTP: curl, or `holdfast acquire`. Each thing it wants is a
 // connection of its own to one member, and its session is a OneShot. It believes in
 // its lock for the ttl of the latest answer, counted from when it sent what that
-// answers (formats.md §1). Where sessions outlast their members it asks as again.go says.
+// answers (docs/design/formats.md §1). Where sessions outlast their members it asks as again.go says.
 type visitor struct {
 	world *world
 	name  string

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire/api"
 )
 
-// TestTable is the table of formats.md, row by row.
+// TestTable is the table of codes to which docs/design/formats.md §1 points, row by row.
 func TestTable(t *testing.T) {
 	for _, row := range []struct {
 		code   string

@@ -98,7 +98,7 @@ func (l *loader) checkFolders() {
 	}
 }
 
-// checkLease: D > 2C + S + 4T with C = D/10 and S = 3C (membership.md §1). A lease
+// checkLease: D > 2C + S + 4T with C = D/10 and S = 3C (docs/design/membership.md §1). A lease
 // must outlive two polls, the silence that makes a coordinator suspect, and the four
 // waits of an election; otherwise no failover could ever keep the survivors' locks.
 func (l *loader) checkLease() {

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/trial"
 )
 
-// TestVerdict: the last line is what formats.md says, and what should have happened and
+// TestVerdict: the last line is what docs/design/formats.md §3 says, and what should have happened and
 // did not is no success.
 func TestVerdict(t *testing.T) {
 	good := trial.Verdict{Grants: 1184, Handoffs: 1170, Gap: 3214 * time.Millisecond, Stale: 1, Lost: 1}

@@ -5,7 +5,7 @@ import "slices"
 // Metric is what a figure is of. Its text is the name of the figure's field in JSON.
 type Metric string
 
-// The metrics of formats.md, and behind them those that are only among the details.
+// The metrics of rows, as docs/design/formats.md §3 lists them, and behind them those that are only among the details.
 const (
 	OpsPerS          Metric = "ops_per_s"           // locks taken, each second
 	P50              Metric = "p50_us"              // of a cycle; of a wait, with Hot and Drain

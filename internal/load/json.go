@@ -86,7 +86,7 @@ type Section struct {
 }
 
 // WriteJSON writes the result as one document, {"machine","rows","details"}: a row has
-// the fields that formats.md names and is of a cell without think time, so that target,
+// the fields that docs/design/formats.md §3 names and is of a cell without think time, so that target,
 // workload and workers are its key; the details have all cells, with think_ms, the CPU,
 // heap and allocation figures, and the smallest and largest figure of all rounds. Where
 // there are aims they are the list "targets". More sections follow. Each item is a line.

@@ -57,3 +57,57 @@ func TestDocumentsNameTests(t *testing.T) {
 		}
 	}
 }
+
+// cited finds a page of the design, with the sections that are cited of it; bare, a section of a
+// page whose folder is left out. Between a page and its section there may be the end of a line.
+var (
+	cited   = regexp.MustCompile(`docs/design/([a-z]+\.md)((?:(?:,|,? and)?\s+(?://\s*)?§[0-9.]*[0-9])*)`)
+	bare    = regexp.MustCompile(`[^/a-z](?:formats|membership|promises|verification)\.md §`)
+	section = regexp.MustCompile(`§([0-9.]*[0-9])`)
+	heading = regexp.MustCompile(`(?m)^##+ ([0-9.]*[0-9])\.? `)
+)
+
+// uncited returns what is wrong with the citations of a text, where pages have these sections.
+func uncited(text string, pages map[string]map[string]bool) (wrong []string) {
+	wrong = bare.FindAllString(text, -1)
+	for _, citation := range cited.FindAllStringSubmatch(text, -1) {
+		if pages[citation[1]] == nil {
+			wrong = append(wrong, citation[1])
+		}
+		for _, number := range section.FindAllStringSubmatch(citation[2], -1) {
+			if !pages[citation[1]][number[1]] {
+				wrong = append(wrong, citation[1]+" §"+number[1])
+			}
+		}
+	}
+	return wrong
+}
+
+// TestDesignIsThere: every page and section of the design that the source cites exists.
+func TestDesignIsThere(t *testing.T) {
+	tree, err := tidy.Read(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := map[string]map[string]bool{}
+	for _, f := range tree.Files {
+		if f.Folder() == "docs/design" {
+			pages[path.Base(f.Path)] = map[string]bool{}
+			for _, number := range heading.FindAllSubmatch(f.Source, -1) {
+				pages[path.Base(f.Path)][string(number[1])] = true
+			}
+		}
+	}
+	for _, f := range tree.Files {
+		if f.Path == "internal/tidy/documents_test.go" {
+			continue
+		}
+		for _, wrong := range uncited(string(f.Source), pages) {
+			t.Errorf("%s: docs/design has no %s; cite docs/design/PAGE.md §N as its headings have it", f.Path, wrong)
+		}
+	}
+	const bad = "(docs/design/a.md\n// §1.2, §3 and §4), docs/design/b.md, a formats.md §1"
+	if wrong := uncited(bad, map[string]map[string]bool{"a.md": {"1.2": true, "4": true}}); len(wrong) != 3 {
+		t.Errorf("of three wrong citations are found: %q", wrong)
+	}
+}

@@ -129,6 +129,8 @@
 //
 // # The published holes, and how each is closed
 //
+// docs/design/verification.md §3 has W1 to W17 of snaplock, each in a sentence.
+//
 //	W1   two masters hold one lock        who is choosing is taken from both books, less those known to have exited
 //	W2   who answered is not recorded     each answer counts with its sender, and not twice
 //	W3   two partial views elect          views; an elector each; a majority with the coordinator agrees

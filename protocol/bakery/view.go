@@ -26,7 +26,7 @@ func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.E
 		m.forget(now, out)
 	}
 	if anew || !confirmed {
-		// Leaders know what this member's clients hold, or ask it before they grant anything (V13).
+		// Leaders know what this member's clients hold, or ask it before they grant anything: so it may be renewed.
 		out.Raise(&protocol.Confirmed{Epoch: view.Epoch.Counter})
 	}
 	m.cut()

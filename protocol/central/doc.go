@@ -47,6 +47,8 @@
 //
 // # The original's holes, and how each is closed
 //
+// docs/design/verification.md §3 has H1 to H15 of CENTRAL_LOCK2, each in a sentence.
+//
 //	H1  both sides of a partition grant     the exclusion wait of membership; in mode any they do, and a holder that must go is told
 //	                                        when they meet, by a merged view or by one joining the other
 //	H2  revocation is advisory, its order   a revoked grant stays taken until its holder has stopped; in mode any the one of the

@@ -9,7 +9,7 @@ import (
 )
 
 // oracle is a membership that knows everything: it gives views and leases as
-// membership.md allows, at moments drawn at random.
+// package membership may, at moments drawn at random.
 type oracle struct {
 	w       *world
 	epoch   uint64
@@ -270,7 +270,7 @@ func (c *citizen) lapsed() {
 }
 
 // miss leaves a member out of an election, and admits it again as it is, while the
-// lease that it had still runs (V13).
+// lease that it had still runs (V13 of docs/design/membership.md §9: what it holds is unconfirmed).
 func (o *oracle) miss() {
 	if len(o.order) < 3 {
 		return

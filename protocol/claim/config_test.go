@@ -26,7 +26,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestContradictions are refused, with what contradicts what and how to mend it (W4 among them).
+// TestContradictions are refused, with what contradicts what and how to mend it (W4 among them: a wait that contradicts the expiry).
 func TestContradictions(t *testing.T) {
 	ms := time.Millisecond
 	for _, c := range []struct {

@@ -29,7 +29,7 @@
 // more than q + W, which is later on any clock that differs by ε at most. So Q sees p, and stays
 // out. How long a write may take leaves room for the drift of the clock that it is measured by, too.
 //
-// The original accepts what took W, and reads after W: with any skew two hold one lock (spec §13). An
+// The original accepts what took W, and reads after W: with any skew two hold one lock. An
 // original that shares rows with us has that hole still, on its own side.
 //
 // Claims expire by wall clocks: others pass one over that is older than its expiry and ε. Its
@@ -38,7 +38,7 @@
 // another process may hear of its loss only when its session ends; so it is warned that much
 // earlier, and refused if its session may outlive two fifths of the expiry.
 //
-// What that needs is what promises.md calls advisory: the clocks of all processes within ε (Skew) of
+// That is the class advisory of docs/design/promises.md §3. It needs the clocks of all processes within ε (Skew) of
 // each other, or the store's own clock (StoreClock), and no pause between a holder's look at its lock and
 // what it does with it. The token is for those who would be hurt.
 //
@@ -99,7 +99,9 @@
 // Wait, expiry, skew and unit must be the same for all who share a store. They stand beside the locks (settings.go): a
 // process that starts compares, and is refused with both values where they differ.
 //
-// # The known weaknesses, W1 to W12 of the spec
+// # The known weaknesses, W1 to W12
+//
+// They are those of Titan's ConsistentKeyLocker; docs/design/verification.md §3 has each in a sentence.
 //
 //	W1   clocks                        ε is subtracted from the writes' budget; or the store's clock
 //	W2   quorum loss, livelock         the store's; a standing claim is not retried against others

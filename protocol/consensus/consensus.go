@@ -52,7 +52,7 @@ type Config struct {
 	// Above is a reign that the first one of a new log is above: the second of the wall clock from which
 	// epochs count, too ([membership.Second]). So tokens do not go back where the log of an earlier
 	// space was lost or removed, or where the space had another protocol, as long as the wall clock is
-	// not set back and there was no more than one election a second (promises.md §5.5). Zero means that
+	// not set back and there was no more than one election a second (docs/design/promises.md §5.5). Zero means that
 	// the first reign is 1.
 	Above uint64
 }

@@ -134,7 +134,8 @@
 // all that an older one has granted is in the report, or void. Versions only rise.
 //
 // A continuing reign under a new epoch vouches for its holders ([authority.Vouch]), so that
-// what they hold is renewed with their leases (membership.md, V13).
+// what they hold is renewed with their leases. A hold that no authority has confirmed is not
+// (docs/design/membership.md §9, V13).
 //
 // In partition mode any a reign ends with its epoch, as a coordinator's does. Another epoch may
 // have joined sides that went on alone, and gives places to members of sides of lower epochs:
@@ -149,6 +150,8 @@
 // may have been named meanwhile, and may be gone again.
 //
 // # The original's holes, and how each is closed
+//
+// docs/design/verification.md §3 has H1 to H10 of Geode, each in a sentence.
 //
 //	H1  duplicate leases in recovery: the first     all are taken into the table, and those that must go are told: authority
 //	    reply wins, the loser is not told            changed (in mode any: duplicate)

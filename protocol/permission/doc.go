@@ -124,13 +124,15 @@
 //
 // # The published holes, and how each is closed
 //
+// docs/design/verification.md §3 has E1 to E4, each in a sentence.
+//
 //	E1  highest = max(my last stamp, seen)     highest = max(highest, seen), and raised by own stamps
 //	E2  one stamp for two requests             clocks rise with each request, and are not bounded
 //	E3  a reply to a former request counts     answers name the request
 //	E4  wanting and holding are one flag       held is a state, and defers regardless of the stamp
 //	    Raymond with one counter               a bound for each peer and request
 //	    Raynal with a flag for a debt          each request deferred is a debt of its own
-//	    a crash blocks everybody               views, and leases (membership.md)
+//	    a crash blocks everybody               views, and leases (package membership)
 //	    a lost message blocks everybody        repeated, and answered again
 //	    n = 1 waits for ever                   a member with no peer to ask enters at once
 //

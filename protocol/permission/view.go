@@ -44,7 +44,7 @@ func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.E
 	}
 	if before == nil || before.Epoch != view.Epoch || anew {
 		// Every member that may enter under this view asks this one first: so what its clients
-		// hold is known where that matters (membership.md, V13).
+		// hold is known where that matters, and may be renewed.
 		out.Raise(&protocol.Confirmed{Epoch: view.Epoch.Counter})
 	}
 	if anew {

@@ -57,7 +57,7 @@ func (w *world) who(i int) string {
 
 // believes reports whether a user takes himself for a holder in this instant, by the
 // rules of package node: his member's lease covers the lock, which for one of an earlier
-// epoch ends with what the new authority has not confirmed (membership.md §3).
+// epoch ends with what the new authority has not confirmed.
 func (w *world) believes(i int) bool {
 	u := &w.Users[i]
 	m := w.members[u.Member]

@@ -43,23 +43,23 @@ func central() []Row {
 				"A client that tries the lock after that answer is refused, because the lock is held by a session that has released it.",
 		},
 		{
-			Rule: "grant told once", Protocol: "central", Source: "membership.md §9, liveness", Breaks: "P4", Budget: 400,
+			Rule: "grant told once", Protocol: "central", Source: "docs/design/membership.md §9, liveness", Breaks: "P4", Budget: 400,
 			Hole: "A grant is sent once, and not repeated until it is taken or given back. " +
 				"If it is lost, the name is held by a member that still waits for it.",
 		},
 		{
-			Rule: "token counter in memory", Protocol: "central", Source: "verification.md §3, ours", Breaks: "P2", Budget: 50,
+			Rule: "token counter in memory", Protocol: "central", Source: "docs/design/verification.md §3, ours", Breaks: "P2", Budget: 50,
 			Hole: "Tokens are counted by the coordinator in memory, without a reign in front. " +
 				"Its successor begins anew, and a store that compares tokens refuses the rightful holder, or lets the former one write.",
 		},
 		{
-			Rule: "unconfirmed grants renewed", Protocol: "central", Source: "membership.md §9, V13", Breaks: "P1",
+			Rule: "unconfirmed grants renewed", Protocol: "central", Source: "docs/design/membership.md §9, V13", Breaks: "P1",
 			Hole: "A holder that missed an election is admitted while its old lease runs, and renewed with a grant that no other member knows. " +
 				"The new authority grants the name again.",
 			Elsewhere: "protocol/central, TestMutationsAreFound, and membership, TestHolesBite. A coordinator admits no member before all old leases have run out, so that this rule is the second of two that prevent it",
 		},
 		{
-			Rule: "client deadline counted from receipt", Protocol: "central", Source: "membership.md §6, V6", Breaks: "P3", Budget: 900,
+			Rule: "client deadline counted from receipt", Protocol: "central", Source: "docs/design/membership.md §6, V6", Breaks: "P3", Budget: 900,
 			Hole: "A client counts its session from when it hears the answer, not from when it asked. " +
 				"An answer that was long under way lets it believe for longer than its member waits.",
 		},

@@ -6,17 +6,17 @@ import "github.com/holdfast-locks/holdfast/sim"
 func leases() []Row {
 	return []Row{
 		{
-			Rule: "lease counted from receipt", Protocol: "election", Source: "membership.md §9, V1", Breaks: "P1", Budget: 50,
+			Rule: "lease counted from receipt", Protocol: "election", Source: "docs/design/membership.md §9, V1", Breaks: "P1", Budget: 50,
 			Hole: "A member's lease counts from when the poll that renews it arrives. " +
 				"A poll that was delayed renews it beyond what the coordinator's successor waits for.",
 		},
 		{
-			Rule: "role cap off", Protocol: "election", Source: "membership.md §9, V2", Breaks: "P1", Budget: 1000,
+			Rule: "role cap off", Protocol: "election", Source: "docs/design/membership.md §9, V2", Breaks: "P1", Budget: 1000,
 			Hole: "A lease is as long as ever, though the role of the coordinator that gives it is nearly over. " +
 				"One that is cut off with a single loyal member renews that one until long after the others have elected.",
 		},
 		{
-			Rule: "survivors end their locks", Protocol: "central", Source: "membership.md §9, V3", Breaks: "P9", Budget: 20,
+			Rule: "survivors end their locks", Protocol: "central", Source: "docs/design/membership.md §9, V3", Breaks: "P9", Budget: 20,
 			Faults: "crash", Survive: true,
 			Hole: "The new coordinator does not echo the clocks of the survivors, so their leases end while it waits for those of the dead. " +
 				"Every crash of a coordinator ends every lock.",
@@ -38,19 +38,19 @@ func leases() []Row {
 				"A third client is granted it, while the one that was never told works on.",
 		},
 		{
-			Rule: "session outlives the lease", Protocol: "election", Source: "membership.md §9, V6", Breaks: "P3", Budget: 60,
+			Rule: "session outlives the lease", Protocol: "election", Source: "docs/design/membership.md §9, V6", Breaks: "P3", Budget: 60,
 			Faults: "crash,pause", Bias: sim.Bias{Whole: true, Often: 5},
 			Hole: "A client is told the ttl that it wants, however little is left of its member's lease. " +
 				"It believes in its lock when the others have counted that member out.",
 		},
 		{
-			Rule: "leaving counts as proof", Protocol: "election", Source: "membership.md §9, V7", Breaks: "P3", Budget: 400,
+			Rule: "leaving counts as proof", Protocol: "election", Source: "docs/design/membership.md §9, V7", Breaks: "P3", Budget: 400,
 			Faults: "leave,delay", Bias: often(),
 			Hole: "A member that leaves is taken to hold nothing more. " +
 				"Its clients have not heard of that, and believe until their deadlines.",
 		},
 		{
-			Rule: "restart counts as proof", Protocol: "election", Source: "membership.md §9, V7 and V15", Breaks: "P3", Budget: 50,
+			Rule: "restart counts as proof", Protocol: "election", Source: "docs/design/membership.md §9, V7 and V15", Breaks: "P3", Budget: 50,
 			Hole: "A member that is back after a crash is taken to hold nothing more, so its names are freed at once. " +
 				"Its clients' processes did not crash, and believe until their deadlines.",
 		},
@@ -61,43 +61,43 @@ func leases() []Row {
 func tenures() []Row {
 	return []Row{
 		{
-			Rule: "bootstrap at once", Protocol: "election", Source: "membership.md §9, V16", Breaks: "P3", Budget: 500,
+			Rule: "bootstrap at once", Protocol: "election", Source: "docs/design/membership.md §9, V16", Breaks: "P3", Budget: 500,
 			Faults: "crash,amnesia", Members: 3, Bias: often(),
 			Hole: "Members that know no view grant as soon as they have formed the first one. " +
 				"All have restarted without memory within a second, and a client of their former life still holds.",
 		},
 		{
-			Rule: "same tenure after a lapse", Protocol: "election", Source: "membership.md §9, V12 and V19", Breaks: "P4", Budget: 50,
+			Rule: "same tenure after a lapse", Protocol: "election", Source: "docs/design/membership.md §9, V12 and V19", Breaks: "P4", Budget: 50,
 			Hole: "A member whose lease has ended goes on under the same tenure when it has another one. " +
 				"What it has ended the coordinator still lists, and a grant from before is taken for one of now.",
 		},
 		{
-			Rule: "session outlives its tenure", Protocol: "election", Source: "membership.md §9, V20", Breaks: "P3", Budget: 50,
+			Rule: "session outlives its tenure", Protocol: "election", Source: "docs/design/membership.md §9, V20", Breaks: "P3", Budget: 50,
 			Hole: "The sessions of clients live on when the tenure of their member has ended. " +
 				"They are renewed by a member that no view has under the tenure in which they believe.",
 		},
 		{
-			Rule: "dropped member renewed", Protocol: "central", Source: "membership.md §9, V24", Breaks: "P1", Budget: 2000,
+			Rule: "dropped member renewed", Protocol: "central", Source: "docs/design/membership.md §9, V24", Breaks: "P1", Budget: 2000,
 			Hole: "A candidate gives a place, and a lease, to a member that promised to it but that the newest view has dropped. " +
 				"The old coordinator counts that member out meanwhile, and frees its names.",
 		},
 		{
-			Rule: "dropped tenure admitted again", Protocol: "election", Source: "membership.md §9, V28", Breaks: "P1", Budget: 300,
+			Rule: "dropped tenure admitted again", Protocol: "election", Source: "docs/design/membership.md §9, V28", Breaks: "P1", Budget: 300,
 			Hole: "A member that was dropped after a pause wakes with a rest of its lease, and is admitted as it is. " +
 				"Polls renew it while its former place is counted out, and its names are freed under it.",
 		},
 		{
-			Rule: "no drift margin", Protocol: "central", Source: "membership.md §1", Breaks: "P1", Budget: 200,
+			Rule: "no drift margin", Protocol: "central", Source: "docs/design/membership.md §1", Breaks: "P1", Budget: 200,
 			Hole: "A member that waits for a lease to end waits as long as its holder counts, though its clock may be the faster one. " +
 				"The holder still counts when the other has waited.",
 		},
 		{
-			Rule: "exclusion wait off", Protocol: "election", Source: "membership.md §7.5", Breaks: "P1", Budget: 20,
+			Rule: "exclusion wait off", Protocol: "election", Source: "docs/design/membership.md §7.5", Breaks: "P1", Budget: 20,
 			Hole: "A coordinator grants as soon as it is elected. " +
 				"A member that was cut off from the election has a lease of its predecessor, and holds under it.",
 		},
 		{
-			Rule: "open ignored", Protocol: "central", Source: "membership.md §9, V26", Breaks: "P1", Budget: 100,
+			Rule: "open ignored", Protocol: "central", Source: "docs/design/membership.md §9, V26", Breaks: "P1", Budget: 100,
 			Hole: "A coordinator that all of the former view follow does not wait, though that view was still waiting itself. " +
 				"It grants what a member of the view before holds.",
 		},

@@ -31,7 +31,7 @@ func permission() []Row {
 				"A client that asked later, at the right member, comes first, again and again.",
 		},
 		{
-			Rule: "a member that has left is not waited for", Protocol: "permission", Source: "membership.md §7.5", Breaks: "P1", Budget: 50,
+			Rule: "a member that has left is not waited for", Protocol: "permission", Source: "docs/design/membership.md §7.5", Breaks: "P1", Budget: 50,
 			Hole: "A member that asks needs the permission of the members of the view alone. " +
 				"One that the view has dropped still holds, until its lease ends.",
 		},

@@ -10,17 +10,17 @@ func pledges() []Row { return append(pledged(), remembered()...) }
 func pledged() []Row {
 	return []Row{
 		{
-			Rule: "clients freed at the lease", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Budget: 100,
+			Rule: "clients freed at the lease", Protocol: "election", Source: "docs/design/membership.md §6", Breaks: "P3", Budget: 100,
 			Hole: "What a lost member's clients hold is free when its lease has ended. " +
 				"They were promised more than that, and believe it.",
 		},
 		{
-			Rule: "promised before it is recorded", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
+			Rule: "promised before it is recorded", Protocol: "election", Source: "docs/design/membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
 			Hole: "A member promises its clients what it alone has written down. " +
 				"It is lost, and no member waits for what it has promised.",
 		},
 		{
-			Rule: "less is wanted, less is waited for", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: "session, TestShorterWish",
+			Rule: "less is wanted, less is waited for", Protocol: "election", Source: "docs/design/membership.md §6", Breaks: "P3", Elsewhere: "session, TestShorterWish",
 			Hole: "A member waits for less as soon as a client asks for a shorter ttl than before. " +
 				"The longer one was promised, and the answer with the shorter one may be lost.",
 		},
@@ -37,12 +37,12 @@ func pledged() []Row {
 				"A heartbeat of it had come in time, and waited to be heard.",
 		},
 		{
-			Rule: "the coordinator alone records", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
+			Rule: "the coordinator alone records", Protocol: "election", Source: "docs/design/membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
 			Hole: "A pledge counts when the coordinator has written it down, not a quorum. " +
 				"The coordinator is lost with the member, and the next one does not know how long to wait.",
 		},
 		{
-			Rule: "pledges counted before they are written", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
+			Rule: "pledges counted before they are written", Protocol: "election", Source: "docs/design/membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
 			Hole: "A member says that it remembers a pledge when it has heard of it, not when its disk has it. " +
 				"A quorum restarts, and has forgotten it.",
 		},
@@ -53,12 +53,12 @@ func pledged() []Row {
 func remembered() []Row {
 	return []Row{
 		{
-			Rule: "promise without its pledges", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
+			Rule: "promise without its pledges", Protocol: "election", Source: "docs/design/membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
 			Hole: "A candidate counts with the pledges that it knows itself. " +
 				"Those that promise to follow it know of others, which they had written down for a quorum.",
 		},
 		{
-			Rule: "view without its pledges", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
+			Rule: "view without its pledges", Protocol: "election", Source: "docs/design/membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
 			Hole: "A view is accepted without the pledges that its coordinator knows of. " +
 				"It is installed, its coordinator is lost, and those that elect the next one have never heard of them.",
 		},
@@ -68,22 +68,22 @@ func remembered() []Row {
 				"The proposal is forgotten with its coordinator, and the next coordinator, elected by the former view, waits for less.",
 		},
 		{
-			Rule: "a withdrawn pledge does not count", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
+			Rule: "a withdrawn pledge does not count", Protocol: "election", Source: "docs/design/membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
 			Hole: "A member that has withdrawn a pledge and makes it again relies on the first one, which a quorum has. " +
 				"That quorum hears of the withdrawal, and of nothing after it.",
 		},
 		{
-			Rule: "the last pledge to arrive wins", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
+			Rule: "the last pledge to arrive wins", Protocol: "election", Source: "docs/design/membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
 			Hole: "Of two pledges of one member the one that arrives last is believed, not the newer one. " +
 				"A delayed message takes back what clients believe.",
 		},
 		{
-			Rule: "pledges of the gone are forgotten", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
+			Rule: "pledges of the gone are forgotten", Protocol: "election", Source: "docs/design/membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
 			Hole: "A new coordinator knows the pledges of the members of the view before. " +
 				"One that the coordinator before had just counted out has clients that still believe.",
 		},
 		{
-			Rule: "attendance forgets the longest promise", Protocol: "election", Source: "membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
+			Rule: "attendance forgets the longest promise", Protocol: "election", Source: "docs/design/membership.md §6", Breaks: "P3", Elsewhere: heldByHoles,
 			Hole: "All founders are there in the place of a quorum that is lost with its memories, and wait for what they know. " +
 				"What is forgotten was promised as well.",
 		},

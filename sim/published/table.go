@@ -106,7 +106,7 @@ type Other struct{ Hole, Source, Where string }
 func Others() []Other {
 	const (
 		lock2 = "CENTRAL_LOCK2, "
-		views = "membership.md §9, "
+		views = "docs/design/membership.md §9, "
 	)
 	return []Other{
 		{"A clock that stands still while the machine sleeps", views + "V8", "The clocks of the simulator are those of the processes, and run on while one is paused. That real ones do is the business of internal/clock, and of its tests."},

@@ -5,42 +5,42 @@ package published
 func views() []Row {
 	return []Row{
 		{
-			Rule: "role counted on a proposal", Protocol: "election", Source: "membership.md §9, V11", Breaks: "P1", Budget: 200,
+			Rule: "role counted on a proposal", Protocol: "election", Source: "docs/design/membership.md §9, V11", Breaks: "P1", Budget: 200,
 			Hole: "While a coordinator changes the view, the answers of those in the new one keep up its role. " +
 				"One that has slept proposes a view of itself alone, accepts it, and is its own quorum for ever.",
 		},
 		{
-			Rule: "promise forgotten", Protocol: "central", Source: "membership.md §9, V4", Breaks: "P2", Budget: 800,
+			Rule: "promise forgotten", Protocol: "central", Source: "docs/design/membership.md §9, V4", Breaks: "P2", Budget: 800,
 			Hole: "What a member has promised is not on its disk when it says so. " +
 				"It restarts, promises another candidate the same, and two coordinate.",
 		},
 		{
-			Rule: "acceptance forgotten", Protocol: "central", Source: "membership.md §9, V5", Breaks: "P2", Budget: 400,
+			Rule: "acceptance forgotten", Protocol: "central", Source: "docs/design/membership.md §9, V5", Breaks: "P2", Budget: 400,
 			Hole: "Which view a member has accepted is not on its disk when it says so. " +
 				"It restarts, and is part of a quorum that knows nothing of the view that it has made possible.",
 		},
 		{
-			Rule: "second bootstrap", Protocol: "election", Source: "membership.md §9, V9", Breaks: "P1", Budget: 20,
+			Rule: "second bootstrap", Protocol: "election", Source: "docs/design/membership.md §9, V9", Breaks: "P1", Budget: 20,
 			Hole: "Members that know no view form the first one when a majority of them is there. " +
 				"Two that have lost their memory do so while the third still holds.",
 		},
 		{
-			Rule: "epoch check off", Protocol: "election", Source: "membership.md §9, V10", Breaks: "P1", Budget: 300,
+			Rule: "epoch check off", Protocol: "election", Source: "docs/design/membership.md §9, V10", Breaks: "P1", Budget: 300,
 			Hole: "A member that has promised itself to a new coordinator still follows the old one's messages. " +
 				"What the old one grants then is believed beside what the new one grants.",
 		},
 		{
-			Rule: "id from the name", Protocol: "central", Source: "membership.md §9, V14", Breaks: "P6", Budget: 100,
+			Rule: "id from the name", Protocol: "central", Source: "docs/design/membership.md §9, V14", Breaks: "P6", Budget: 100,
 			Hole: "A member that has lost its cell has the same id as before. " +
 				"It is taken for its former self, votes on what that had promised, and gives numbers for a second time.",
 		},
 		{
-			Rule: "epoch from memory", Protocol: "central", Source: "membership.md §9, V17", Breaks: "P2", Budget: 300,
+			Rule: "epoch from memory", Protocol: "central", Source: "docs/design/membership.md §9, V17", Breaks: "P2", Budget: 300,
 			Hole: "Members that have forgotten what they served take the next epoch after those that other members still know. " +
 				"It was served before, and tokens go back.",
 		},
 		{
-			Rule: "guests vote", Protocol: "election", Source: "membership.md §9, V18", Breaks: "P1", Budget: 400,
+			Rule: "guests vote", Protocol: "election", Source: "docs/design/membership.md §9, V18", Breaks: "P1", Budget: 400,
 			Faults: "leave,crash", Members: 5, Bias: often(),
 			Hole: "Every member of a view votes on the next one. " +
 				"When the founders have gone one by one, guests go on with a quorum of their own, and the founders that come back with another one.",
@@ -52,38 +52,38 @@ func views() []Row {
 func successions() []Row {
 	return []Row{
 		{
-			Rule: "old view beside an installed one", Protocol: "election", Source: "membership.md §9, V23", Breaks: "P1", Budget: 100,
+			Rule: "old view beside an installed one", Protocol: "election", Source: "docs/design/membership.md §9, V23", Breaks: "P1", Budget: 100,
 			Hole: "A candidate that learns of a newer view, which is installed, starts from its own older one all the same. " +
 				"A quorum of that is none of the newer one.",
 		},
 		{
-			Rule: "equal counters", Protocol: "central", Source: "membership.md §9, V25", Breaks: "P2", Budget: 200,
+			Rule: "equal counters", Protocol: "central", Source: "docs/design/membership.md §9, V25", Breaks: "P2", Budget: 200,
 			Faults: "partition,any", Bias: often(),
 			Hole: "Epochs of one number are told apart by their candidates, and both are followed. " +
 				"Two authorities of one reign count tokens each for itself, and tokens go back.",
 		},
 		{
-			Rule: "chain of uninstalled views", Protocol: "election", Source: "membership.md §9, V27", Breaks: "P1", Budget: 100,
+			Rule: "chain of uninstalled views", Protocol: "election", Source: "docs/design/membership.md §9, V27", Breaks: "P1", Budget: 100,
 			Hole: "A view that follows one which was never installed asks only that one's quorum. " +
 				"The last view that was installed knows nothing of either, and goes on.",
 		},
 		{
-			Rule: "quorum of the new view alone", Protocol: "election", Source: "membership.md §4", Breaks: "P1", Budget: 100,
+			Rule: "quorum of the new view alone", Protocol: "election", Source: "docs/design/membership.md §4", Breaks: "P1", Budget: 100,
 			Hole: "A change of the view is installed when a quorum of the new one has accepted it. " +
 				"A coordinator that is cut off shrinks the view until it is a quorum by itself.",
 		},
 		{
-			Rule: "no full attendance", Protocol: "election", Source: "membership.md §5", Breaks: "P4", Budget: 50,
+			Rule: "no full attendance", Protocol: "election", Source: "docs/design/membership.md §5", Breaks: "P4", Budget: 50,
 			Hole: "All founders being there does not replace a quorum that was lost with their memories. " +
 				"No member can ever be elected again.",
 		},
 		{
-			Rule: "phase 1 asks too few", Protocol: "election", Source: "membership.md §7.2", Breaks: "P4", Budget: 100,
+			Rule: "phase 1 asks too few", Protocol: "election", Source: "docs/design/membership.md §7.2", Breaks: "P4", Budget: 100,
 			Hole: "A member that hears of no coordinator begins an election, though a quorum still has one. " +
 				"It promises itself out of the cluster, or keeps the others from ever being led.",
 		},
 		{
-			Rule: "epoch not raised", Protocol: "election", Source: "membership.md §9, liveness", Breaks: "P4", Budget: 300,
+			Rule: "epoch not raised", Protocol: "election", Source: "docs/design/membership.md §9, liveness", Breaks: "P4", Budget: 300,
 			Hole: "A coordinator does not go above the epoch that a member has promised while it was cut off. " +
 				"That member can never be admitted again.",
 		},
