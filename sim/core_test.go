@@ -20,7 +20,7 @@ func TestACoreIsEnough(t *testing.T) {
 	for _, p := range Protocols() {
 		c := config(p.Name)
 		c.Core = CoreFirst
-		s, err := RunMany(c, 1, 40, 2, nil)
+		s, err := RunMany(c, 1, 48, 2, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
