@@ -2,12 +2,14 @@ package grantor_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/authority/stage"
+	"github.com/holdfast-locks/holdfast/internal/mutation"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
@@ -96,7 +98,7 @@ func TestVersionsOfNoElderAreNotFollowed(t *testing.T) {
 func TestVersionsOfTheNextEpoch(t *testing.T) {
 	next := authority.Version{Epoch: 5, Number: 1}
 	for _, early := range []protocol.Message{
-		authority.Acks{Stamp: authority.Stamp{Epoch: protocol.Epoch{Counter: 4, Candidate: 1}, Version: next}},
+		authority.Acks{Stamp: authority.Stamp{Epoch: protocol.Epoch{Counter: 5, Candidate: 1}, Version: next}},
 		grantor.Depose{Grantor: grantor.Place{ID: 1, Since: 1}, Version: next},
 		grantor.Info{Number: 1, Grantor: grantor.Place{ID: 1, Since: 1}, Version: next},
 	} {
@@ -104,6 +106,31 @@ func TestVersionsOfTheNextEpoch(t *testing.T) {
 		m.Step(0, protocol.Event{Kind: protocol.Receive, From: 1, Fact: early}, out)
 		m.Step(0, protocol.Event{Kind: protocol.Raised, Fact: view(2, 5)}, out)
 		follows(t, out, next)
+	}
+}
+
+// TestAGrantorOfAnEpochBeforeIsNotFollowed: an elder has named a grantor under a view that was never installed, and its word comes under
+// the next epoch. The elder of that has heard of no such version, so the member follows the grantor that this one says. Without the rule it
+// follows none any more.
+func TestAGrantorOfAnEpochBeforeIsNotFollowed(t *testing.T) {
+	defer mutation.Switch("")
+	for rule, want := range map[string]bool{"": true, "a grantor of an epoch before is not followed": false} {
+		mutation.Switch(rule)
+		m, out := asking(t)
+		m.Step(0, protocol.Event{Kind: protocol.Raised, Fact: view(2, 5)}, out)
+		late := authority.Stamp{Epoch: protocol.Epoch{Counter: 4, Candidate: 1}, Version: authority.Version{Epoch: 4, Number: 9}}
+		m.Step(0, protocol.Event{Kind: protocol.Receive, From: 1, Fact: authority.InfoRequest{Stamp: late}}, out)
+		out.Reset()
+		m.Step(0, protocol.Event{Kind: protocol.Tick}, out)
+		named := authority.Stamp{Epoch: protocol.Epoch{Counter: 5, Candidate: 1}, Version: authority.Version{Epoch: 4, Number: 3}, Known: true}
+		m.Step(0, protocol.Event{Kind: protocol.Receive, From: 1, Fact: authority.Acks{Stamp: named}}, out)
+		asks := slices.ContainsFunc(out.Sends, func(e protocol.Envelope) bool {
+			acquire, is := e.Message.(authority.Acquire)
+			return is && acquire.Version == named.Version
+		})
+		if asks != want {
+			t.Errorf("without %q the member sends %v", rule, out.Sends)
+		}
 	}
 }
 

@@ -119,7 +119,7 @@ func (m *Machine) toHolder(now protocol.Time, ev protocol.Event, s *authority.St
 		return
 	}
 	if m.reign.Version != s.Version || m.reign.Authority != ev.From {
-		if (s.Version.Before(m.heard) || m.over(s.Version)) && !protocol.Mutated("stale grant accepted") {
+		if (s.Version.Before(m.heard) || m.over(s.Version) || m.bygone(s)) && !protocol.Mutated("stale grant accepted") {
 			out.Note(Ignored{What: fmt.Sprintf("void %v from member %d", ev.Fact, ev.From)})
 			return
 		}
@@ -129,6 +129,12 @@ func (m *Machine) toHolder(now protocol.Time, ev protocol.Event, s *authority.St
 	}
 	m.outlive(s.Version)
 	m.part.Step(now, ev, out)
+}
+
+// bygone reports whether a message is of an epoch before the view's. It makes no grantor known here: an elder of that epoch may have named
+// one that the elder of this one does not know, and its version be above that of the reign which goes on.
+func (m *Machine) bygone(s *authority.Stamp) bool {
+	return s.Epoch.Counter < m.view.Epoch.Counter && !protocol.Mutated("a grantor of an epoch before is not followed")
 }
 
 // toNobody answers what is meant for a grantor that this member is not. It is parked if

@@ -52,6 +52,12 @@ func grantor() []Row {
 			Hole: "A request is said again until it is answered, and a copy that comes after its refusal is taken for a request. " +
 				"It takes a place in the queue though its client has given up, and the next request of its owner enters with it, before others.",
 		},
+	}
+}
+
+// grantorLate are rules of what comes late when a reign goes on under another epoch, or another one follows it.
+func grantorLate() []Row {
+	return []Row{
 		{
 			Rule: "a report stays as it is until it is known", Protocol: "grantor", Source: "found by a seed", Breaks: "P4", Faults: "delay,loss",
 			Elsewhere: "protocol/grantor, TestConversations (report_again.txt). Two of some 100,000 seeds with all faults showed it or its like",
@@ -69,6 +75,12 @@ func grantor() []Row {
 			Elsewhere: "protocol/grantor, TestConversations (overtaken.txt). One of some 100,000 seeds with all faults showed it",
 			Hole: "A member is named grantor, and the next one before it has heard of that: it never asks for the table that another member keeps for it. " +
 				"That one keeps the table, and says that the space is transferring, for as long as the view stays.",
+		},
+		{
+			Rule: "a grantor of an epoch before is not followed", Protocol: "grantor", Source: "found by a seed", Breaks: "P4", Faults: "delay,one-way",
+			Elsewhere: "protocol/grantor, TestAGrantorOfAnEpochBeforeIsNotFollowed. Two of some 100,000 seeds with all faults showed it",
+			Hole: "An elder names a grantor under a view that is never installed, and a member hears of that under the next epoch. " +
+				"Its version is above that of the grantor that the elder of that epoch knows: the member takes no word of this one, and asks the elder again for ever.",
 		},
 	}
 }
