@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,9 +15,9 @@ import (
 // mentioned finds a test as documents name it: `server.TestGarbage`.
 var mentioned = regexp.MustCompile("`([a-z/]+)\\.(Test[A-Za-z0-9]+)`")
 
-// TestDocumentsNameTests that there are: a row of what may come in, or of a limit, is as
-// true as the test that stands in it.
-func TestDocumentsNameTests(t *testing.T) {
+// tests are those of the module, each by its folder and by the last part of that alone.
+func tests(t *testing.T) map[string]bool {
+	t.Helper()
 	tree, err := tidy.Read(os.DirFS(root))
 	if err != nil {
 		t.Fatal(err)
@@ -29,9 +30,42 @@ func TestDocumentsNameTests(t *testing.T) {
 		for _, declared := range f.AST.Decls {
 			if function, is := declared.(*ast.FuncDecl); is && function.Recv == nil {
 				there[f.Folder()+"."+function.Name.Name] = true
+				there[path.Base(f.Folder())+"."+function.Name.Name] = true
 			}
 		}
 	}
+	return there
+}
+
+// TestPagesNameTests that there are: a decision, and a page of the design, is as true as the tests that it names.
+func TestPagesNameTests(t *testing.T) {
+	there, named := tests(t), 0
+	for _, folder := range []string{"docs/design", "docs/decisions"} {
+		pages, err := filepath.Glob(filepath.Join(root, folder, "*.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, page := range pages {
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, test := range mentioned.FindAllStringSubmatch(string(text), -1) {
+				if named++; !there[test[1]+"."+test[2]] {
+					t.Errorf("%s: there is no test %s.%s", page, test[1], test[2])
+				}
+			}
+		}
+	}
+	if named < 20 {
+		t.Errorf("the pages name only %d tests", named)
+	}
+}
+
+// TestDocumentsNameTests that there are: a row of what may come in, or of a limit, is as
+// true as the test that stands in it.
+func TestDocumentsNameTests(t *testing.T) {
+	there := tests(t)
 	for _, document := range []string{"docs/bad-input.md", "docs/limits.md"} {
 		text, err := os.ReadFile(path.Join(root, document))
 		if err != nil {

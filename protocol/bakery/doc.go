@@ -35,6 +35,9 @@
 // so many founders off that the others never fill its seats elects no leaders, and status says why (Refused). Leaders
 // that are left, and are a majority of what they were, go on without a new one.
 //
+// While not most of the leaders that are left serve, they go on as they are: an election takes what they hand over. Each says that it
+// serves (Started) until others are elected, since that word may be lost and the answer to an earlier one come after it.
+//
 // An election is named by a Term: the epoch's counter and the view's number, which is what snaplock's wall
 // clock date was for. Before any member hears of it, a majority of the view with the coordinator in it has
 // agreed to take no older one (Elect, Elected). A member that then hears of it leaves the term before for good:

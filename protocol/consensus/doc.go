@@ -39,7 +39,7 @@
 // A session moves: another member adopts it when its client comes there, having asked the group whether it lives. Requests
 // keep their numbers, so what both members ask for is done once. A grant to a request that its client has settled
 // meanwhile is given back. A request that its client has listed may be granted yet, so its client cancels it here when another member
-// has refused it since.
+// has refused it since; and what this member refuses at once it gives back when the other member's word comes late.
 //
 // The sessions of this process (Enroll.Own) are beaten for by the machine. Their users compare the clock with
 // [Machine.Assured]; when that has come everything is told to be lost, and the session goes on under another

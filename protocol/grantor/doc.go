@@ -133,6 +133,10 @@
 // newest version that it has heard of, and it follows that one before it reports to it: so
 // all that an older one has granted is in the report, or void. Versions only rise.
 //
+// A message of an epoch before makes no grantor known: an elder of that epoch may have named it under a view that was never
+// installed, and the elder of this one know of none such. A report stays as it is until the grantor has said that it
+// knows it, and of a second one under the same reign each wish is sent again: the grantor may have taken a late copy of the first.
+//
 // A continuing reign under a new epoch vouches for its holders ([authority.Vouch]), so that
 // what they hold is renewed with their leases. A hold that no authority has confirmed is not
 // (docs/design/membership.md §9, V13).
