@@ -309,9 +309,12 @@ func read(ctx context.Context, c cell) (Expected, error) {
 	}
 }
 
-// Commit ends the transaction, and deletes its claims: what it has written stays. The error says
-// that a claim was lost before the end; then others may have written meanwhile. Afterwards it does nothing.
-func (tx *Tx) Commit(context.Context) error {
+// Commit ends the transaction, and deletes its claims: what it has written stays. It returns when the store
+// has deleted those that were checked; if ctx ends before, its error is returned and the deletion goes on.
+// A claim that was not checked is deleted as soon as the store has answered its write, which Commit does
+// not wait for: until then another process may find the cell claimed. Any other error says that a claim
+// was lost before the end; then others may have written meanwhile. Afterwards Commit does nothing.
+func (tx *Tx) Commit(ctx context.Context) error {
 	if tx.over {
 		return nil
 	}
@@ -325,35 +328,40 @@ func (tx *Tx) Commit(context.Context) error {
 		default:
 		}
 	}
-	return errors.Join(lost, tx.end())
+	return errors.Join(lost, tx.end(ctx))
 }
 
-// Rollback ends the transaction, and deletes its claims, checked or not. What was written stays
+// Rollback ends the transaction, and deletes its claims as Commit does. What was written stays
 // written: nothing is, before all claims were checked. Afterwards, and after a Commit, it does nothing.
-func (tx *Tx) Rollback(context.Context) error {
+func (tx *Tx) Rollback(ctx context.Context) error {
 	if tx.over {
 		return nil
 	}
-	return tx.end()
+	return tx.end(ctx)
 }
 
 // end deletes all claims. Even if the store fails, the cells are free for other transactions of
 // this process; a claim that could not be deleted holds others back until it expires.
-func (tx *Tx) end() (err error) {
+func (tx *Tx) end(ctx context.Context) error {
 	tx.over = true
 	for _, s := range tx.order {
 		s.cancel() // a claim that is not checked yet is taken back
 	}
-	for _, s := range tx.order {
-		<-s.done
-		if s.err == nil {
-			if failed := s.lock.UnlockAsync(); failed != nil && !errors.Is(failed, holdfast.ErrLost) {
-				err = errors.Join(err, tx.fail("release", s.cell, failed))
+	failed := make([]error, len(tx.order))
+	var all sync.WaitGroup
+	for i, s := range tx.order {
+		all.Go(func() {
+			<-s.done
+			if s.err == nil {
+				if err := s.lock.Unlock(ctx); err != nil && !errors.Is(err, holdfast.ErrLost) {
+					failed[i] = tx.fail("release", s.cell, err)
+				}
 			}
-		}
-		s.cell.table.Locks.mediator.give(s.cell, tx)
+			s.cell.table.Locks.mediator.give(s.cell, tx)
+		})
 	}
-	return err
+	all.Wait()
+	return errors.Join(failed...)
 }
 
 func (tx *Tx) fail(op string, c cell, err error) error {

@@ -3,6 +3,7 @@ package storelock_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 type host struct {
 	t     *testing.T
 	table storelock.Table
+	locks storage.Store
 }
 
 // hosts are processes over one store of data and one of locks.
@@ -28,7 +30,7 @@ func hosts(t *testing.T, count int, o ...storelock.Option) (all []*host) {
 	t.Helper()
 	data, locks := newStore(), newStore()
 	for range count {
-		all = append(all, &host{t, storelock.Table{Data: data, Locks: opened(t, locks, quick(o...)...)}})
+		all = append(all, &host{t, storelock.Table{Data: data, Locks: opened(t, locks, quick(o...)...)}, locks})
 	}
 	return all
 }
@@ -65,6 +67,32 @@ func (h *host) has(key, column, want string) {
 	h.must(err)
 	if len(entries) != 1 || entries[0].Value != want {
 		h.t.Errorf("cell (%q, %q) has %v, want %q", key, column, entries, want)
+	}
+}
+
+// unclaimed waits until the store has no claim of a cell.
+func (h *host) unclaimed(key, column string) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	row, changed := claim.Row(key, column), make(chan struct{}, 1)
+	h.must(h.locks.Watch(ctx, row, func() {
+		select {
+		case changed <- struct{}{}:
+		default: // one look is for all that has changed
+		}
+	}))
+	for {
+		entries, err := h.locks.Slice(ctx, &storage.Slice{Key: row})
+		h.must(err)
+		if !slices.ContainsFunc(entries, func(e storage.Entry) bool { _, _, is := claim.ParseColumn(e.Column); return is }) {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			h.t.Fatalf("the row of cell (%q, %q) still has %v", key, column, entries)
+		}
 	}
 }
 
@@ -253,11 +281,66 @@ func TestRolledBackClaimIsNobodys(t *testing.T) {
 	first := storelock.NewTx()
 	two[0].claim(first, "k", "c", storelock.Absent)
 	two[0].must(first.Rollback(ctx)) // never checked
+	two[0].unclaimed("k", "c")
 	for _, h := range two {
 		tx := storelock.NewTx()
 		h.claim(tx, "k", "c", storelock.Absent)
 		h.must(tx.Check(ctx))
 		h.must(tx.Rollback(ctx))
+	}
+}
+
+// deleting is a store that holds deletions in two cells' rows back until it is told to do them.
+type deleting struct {
+	storage.Store
+	asked, let chan struct{} // a deletion has come; closed: they may be done
+}
+
+func (d *deleting) Mutate(ctx context.Context, m *storage.Mutate) error {
+	if (m.Key == claim.Row("k", "1") || m.Key == claim.Row("k", "2")) && len(m.Deletions) > 0 {
+		select {
+		case d.asked <- struct{}{}:
+		default: // it is known that one has come
+		}
+		<-d.let
+	}
+	return d.Store.Mutate(ctx, m)
+}
+
+// TestEndIsWhenClaimsAreDeleted: where Commit and Rollback have returned, another process finds no claim that was
+// checked; and where their context ends before, they say so, and the claims are deleted all the same.
+func TestEndIsWhenClaimsAreDeleted(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*storelock.Tx, context.Context) error{"commit": (*storelock.Tx).Commit, "rollback": (*storelock.Tx).Rollback} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := context.Background()
+			data := newStore()
+			slow := &deleting{newStore(), make(chan struct{}, 1), make(chan struct{})}
+			ours := &host{t, storelock.Table{Data: data, Locks: opened(t, slow, quick()...)}, slow}
+			other := &host{t, storelock.Table{Data: data, Locks: opened(t, slow.Store, quick()...)}, slow.Store}
+			checked := func(h *host, column string) *storelock.Tx {
+				t.Helper()
+				tx := storelock.NewTx()
+				h.claim(tx, "k", column, storelock.Absent)
+				h.must(tx.Check(ctx))
+				return tx
+			}
+			unheard, heard := checked(ours, "1"), checked(ours, "2")
+			ending, cancel := context.WithCancel(ctx)
+			go func() {
+				<-slow.asked
+				cancel()
+			}()
+			if err := end(unheard, ending); !errors.Is(err, context.Canceled) {
+				t.Errorf("it has ended before the claim was deleted: %v", err)
+			}
+			close(slow.let)
+			ours.must(end(heard, ctx))
+			other.must(end(checked(other, "2"), ctx))
+			other.unclaimed("k", "1")
+			other.must(end(checked(other, "1"), ctx))
+		})
 	}
 }
 
@@ -271,7 +354,7 @@ func TestLocksOnMultipleStores(t *testing.T) {
 		tables = append(tables, hosts(t, 1)...)
 	}
 	rival := storelock.NewTx()
-	other := &host{t, storelock.Table{Data: tables[3].table.Data, Locks: tables[3].table.Locks}}
+	other := &host{t, storelock.Table{Data: tables[3].table.Data, Locks: tables[3].table.Locks}, tables[3].locks}
 	tx := storelock.NewTx()
 	for _, h := range tables[:4] {
 		h.claim(tx, "k", "c", storelock.Absent)
