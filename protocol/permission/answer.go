@@ -22,7 +22,7 @@ func (m *Machine) onRequest(now protocol.Time, from protocol.ID, msg *Request, o
 	m.see(msg.Clock)
 	p := &m.peers[m.peerAt(from)]
 	p.clock = max(p.clock, msg.Clock)
-	p.harmless = false // what is answered here, or later
+	p.harmless, p.unmet = false, false // what is answered here, or later
 	nm := m.names[msg.Name]
 	if nm == nil {
 		out.Send(from, Reply{Tag: m.standing.Tag(), Number: msg.Number, Last: m.given})

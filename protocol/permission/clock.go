@@ -54,6 +54,7 @@ func (m *Machine) exhausted(now protocol.Time, out *protocol.Effects) bool {
 		return false
 	}
 	if i := m.peerAt(m.standing.View.Coordinator); i >= 0 && m.peers[i].clock < m.clock && m.learned {
+		m.peers[i].unmet = false // it is waited for in any case
 		m.unlearn()
 		m.learn(now, out)
 	}
@@ -97,8 +98,12 @@ const ahead = 1 << 20
 
 // outrun raises the clock above every token that members can have given who have left, and has
 // everybody's clock told anew: what was given here is not above what the others have seen
-// by more than it may be, and the others have raised theirs before they say so.
-func (m *Machine) outrun(lost int) {
+// by more than it may be, and the others have raised theirs before they say so. Of those who
+// are unbounded only the next epoch's tokens are surely above all.
+func (m *Machine) outrun(lost int, unbounded bool) {
+	if unbounded && !protocol.Mutated("a clock that was not heard bounds tokens") {
+		m.clock = max(m.clock, m.clock&^countOf|lock.MaxCount+1)
+	}
 	if lost > 0 && !protocol.Mutated("tokens of the lost not outrun") {
 		// Where that is beyond the epoch's count nothing is given before the next epoch.
 		m.clock += min(uint64(lost)*ahead, countOf-m.clock&countOf)
@@ -126,7 +131,7 @@ func (m *Machine) knows(peer protocol.ID, clock uint64) {
 // its clock before it gives another one.
 func (m *Machine) runsAhead() bool {
 	for i := range m.peers {
-		if p := &m.peers[i]; !p.harmless && m.clock+2*slots > p.clock+ahead {
+		if p := &m.peers[i]; !p.unmet && m.clock+2*slots > p.clock+ahead {
 			return true
 		}
 	}

@@ -60,7 +60,7 @@
 //   - A newcomer stamps nothing before every member of its view has told it its clock
 //     (ClockRequest, ClockAnswer). Then a member that has entered without knowing of
 //     it has an older stamp, and one that stamps later knows of it.
-//   - No member waits for a newcomer that has asked for nothing yet: what it asks for later it
+//   - No member waits for a newcomer's reply that has asked for nothing yet: what it asks for later it
 //     gets from those that are there, and they know what they hold. (With Config.Capacity one may
 //     enter that has not been answered by all, so there all members wait.)
 //   - A member that has left may hold until a view without it is open (protocol.View.Open).
@@ -85,6 +85,10 @@
 // are exchanged before it is given; a member that sees another one go raises its clock by as
 // much; and then all tell one another their clocks before any of them enters. A retained
 // permission comes with the token that its giver had given.
+//
+// A newcomer counts among those others from when it has first asked for a member's clock. One that
+// sees a member go whose clock it has not been told since it came knows no bound of that member's
+// tokens: its clock goes to the end of the epoch's, so that the next token is of the next epoch.
 //
 // A grant in another mode gets a number above all that its member has heard of, in its member's
 // slot: tokens of members that hold beside each other differ in their lowest six bits, in views

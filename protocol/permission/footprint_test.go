@@ -23,6 +23,7 @@ type crowd struct {
 	transit []crossing
 	number  uint64
 	epoch   uint64
+	above   uint64 // the coordinator has asked for a higher epoch than this one
 	healed  bool
 	lost    int
 	ids     uint64
@@ -92,7 +93,20 @@ func (c *crowd) step(o *one, ev protocol.Event) {
 			c.transit = append(c.transit, crossing{o.machine.self, send.To, send.Message})
 		}
 	}
+	for _, fact := range o.out.Raises {
+		if need, ok := fact.(*protocol.NeedEpoch); ok {
+			c.above = max(c.above, need.Above)
+		}
+	}
 	o.out.Reset()
+}
+
+// elect begins the epoch that the coordinator has asked for.
+func (c *crowd) elect() {
+	if c.epoch <= c.above {
+		c.epoch = c.above + 1
+		c.view()
+	}
 }
 
 func (c *crowd) deliver() {
@@ -146,6 +160,7 @@ func (c *crowd) want(capacity int) {
 
 // act does one of all that can happen.
 func (c *crowd) act(capacity int) {
+	c.elect()
 	switch n := c.rand.IntN(100); {
 	case n < 50 && len(c.transit) > 0:
 		c.deliver()
@@ -190,7 +205,9 @@ func (c *crowd) end() {
 	for range 1000 {
 		for len(c.transit) > 0 {
 			c.deliver()
+			c.elect()
 		}
+		c.elect()
 		next := protocol.Never
 		for _, o := range c.members {
 			next = min(next, o.machine.Wake())

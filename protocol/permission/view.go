@@ -18,7 +18,13 @@ type peer struct {
 	slot  int    // 0 while it is not known to have one
 	// harmless says that it has come after this member and has asked it for nothing yet: so it
 	// holds nothing, and cannot before it has been answered here. It is not waited for.
-	harmless   bool
+	harmless bool
+	// unmet says that it is harmless and has not asked for this member's clock: so it knows no bound of
+	// this member's tokens, and none is kept to.
+	unmet bool
+	// bounded says that its tokens are not further above this member's clock than they may be: it came
+	// after this member, or has said its clock to it, and so has met it.
+	bounded    bool
 	unanswered int           // copies that it was sent since it was last heard, one a patience
 	probeFrom  protocol.Time // from when on another one counts
 }
@@ -74,17 +80,19 @@ func (m *Machine) meet(view *protocol.View, anew, same bool) {
 		case i >= 0 && !anew:
 			m.peers = append(m.peers, before[i])
 		default:
-			m.peers = append(m.peers, peer{place: at, harmless: !anew && m.config.Capacity == 0})
+			newcomer := !anew && m.config.Capacity == 0
+			m.peers = append(m.peers, peer{place: at, harmless: newcomer, unmet: newcomer, bounded: !anew})
 		}
 		if i >= 0 {
 			before = slices.Delete(slices.Clone(before), i, i+1)
 		}
 	}
-	lost := 0
+	lost, unbounded := 0, false
 	for _, gone := range before {
 		m.part(gone.place.ID)
 		if !gone.harmless {
 			lost++
+			unbounded = unbounded || !gone.bounded
 		}
 	}
 	switch {
@@ -94,7 +102,7 @@ func (m *Machine) meet(view *protocol.View, anew, same bool) {
 		m.absent += lost
 	}
 	if anew || lost > 0 {
-		m.outrun(lost)
+		m.outrun(lost, unbounded)
 	}
 }
 
@@ -170,7 +178,7 @@ func (m *Machine) askClocks(now protocol.Time, out *protocol.Effects) {
 	m.clockDue = protocol.Never
 	missing := false
 	for i := range m.peers {
-		if p := &m.peers[i]; !p.told && !p.harmless {
+		if p := &m.peers[i]; !p.told && !p.unmet {
 			missing = true
 			m.probe(now, p)
 			out.Send(p.place.ID, ClockRequest{Tag: m.standing.Tag(), Clock: m.clock, Slot: m.slot})
@@ -195,11 +203,15 @@ func (m *Machine) onClock(now protocol.Time, from protocol.ID, clock uint64, slo
 	m.knows(from, clock)
 	p := &m.peers[m.peerAt(from)]
 	p.slot = cmp.Or(p.slot, slot)
+	if p.unmet && !protocol.Mutated("tokens are ahead of a newcomer") {
+		p.unmet, p.told = false, true // it has none of its own yet
+	}
+	p.bounded = p.bounded || answers
 	if m.learned || !answers {
 		return
 	}
 	p.told = true
-	if !slices.ContainsFunc(m.peers, func(p peer) bool { return !p.told && !p.harmless }) {
+	if !slices.ContainsFunc(m.peers, func(p peer) bool { return !p.told && !p.unmet }) {
 		m.know(now, out)
 	}
 }

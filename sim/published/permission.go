@@ -51,5 +51,17 @@ func permission() []Row {
 			Hole: "A view without some members goes on from the clocks of the others. " +
 				"No other member may have heard of the last tokens that the lost have given, and they are given again.",
 		},
+		{
+			Rule: "a clock that was not heard bounds tokens", Protocol: "permission", Source: "tokens, found by a seed", Breaks: "P2", Faults: "loss,one-way,preempt",
+			Hole: "A newcomer loses a member whose clock it has not heard yet, and outruns it from its own clock. " +
+				"The lost member's clock was as far ahead already, because it had outrun another one, and its last tokens are given again.",
+			Elsewhere: "protocol/permission, TestConversations (views.txt). One of some 100,000 seeds with all faults showed it",
+		},
+		{
+			Rule: "tokens are ahead of a newcomer", Protocol: "permission", Source: "tokens, found by reading", Breaks: "P2", Faults: "preempt",
+			Hole: "A member gives tokens without regard to a newcomer that has heard its clock and has asked for nothing since. " +
+				"After a million of them the newcomer outruns less than was given when it loses that member.",
+			Elsewhere: "protocol/permission, TestConversations (views.txt). It takes a million grants, more than a script or a picture can show",
+		},
 	}
 }
