@@ -21,7 +21,7 @@ type request struct {
 	ticket  Ticket          // with a key, once a leader was asked
 	master  clientele.Place // that leader, or who has followed it; zero before
 	queued  bool            // it is known to wait
-	locked  holdfast.Token  // what it was told while this member had no lease; 0 for nothing
+	locked  holdfast.Token  // what it was told and has not taken, mostly because this member had no lease; 0 for nothing
 	tells   bool            // its client is told of its release when its ticket has ended
 }
 
@@ -195,6 +195,9 @@ func (m *Machine) claimAll(now protocol.Time, out *protocol.Effects) {
 			rank = 0
 		}
 		r.master = m.term.Leaders[rank]
+		if rebuilt && !protocol.Mutated("a word that was not taken ends with its leaders") {
+			r.locked = 0 // it is not held: the new leaders grant it again, under a token of theirs
+		}
 		c := Claimed{Ticket: r.ticket, Token: max(r.Token, r.locked)}
 		if c.Token == 0 {
 			c.Age = now - r.arrived
@@ -269,8 +272,8 @@ func (m *Machine) askedOf(r *request, from protocol.ID, body Body, out *protocol
 
 // takeLock lets a request hold what it was told: under a lease only, by the clock and not by a timer.
 func (m *Machine) takeLock(now protocol.Time, r *request, out *protocol.Effects) {
-	if now >= m.standing.View.Lease.Member {
-		// A member that was just admitted has no lease yet, and nothing says when it gets one.
+	if now >= m.standing.View.Lease.Member || m.outlived() {
+		// A member that was just admitted has no lease yet. Nothing says when it gets one, or when others lead.
 		m.leaseDue = now + m.config.Patience
 		return
 	}
@@ -291,6 +294,13 @@ func (m *Machine) takeLock(now protocol.Time, r *request, out *protocol.Effects)
 	m.clients.Permit(now, r, token, out)
 }
 
+// outlived reports whether the view is of another epoch than the term, and most of the term's leaders are gone. Then others may
+// have told tokens of an epoch between the two, under views of which this member has not heard. So it takes no word of those leaders,
+// and keeps it: for when most of them are back, or until leaders that follow no earlier ones are told that it is not held.
+func (m *Machine) outlived() bool {
+	return !proxy{m}.Ready() && m.standing.View.Epoch.Counter != m.term.Term.Epoch && !protocol.Mutated("a word that was not taken ends with its leaders")
+}
+
 // fitsHere reports whether a request can hold its name beside this member's other clients.
 func (m *Machine) fitsHere(r *request) bool {
 	units := r.ticket.Units
@@ -306,7 +316,7 @@ func (m *Machine) fitsHere(r *request) bool {
 	return true
 }
 
-// takeLocks takes what had to wait for a lease.
+// takeLocks takes what had to wait, mostly for a lease.
 func (m *Machine) takeLocks(now protocol.Time, out *protocol.Effects) {
 	if m.leaseDue == protocol.Never {
 		return
