@@ -24,6 +24,7 @@ type authority struct {
 	waits    protocol.Time // when the time comes to grant, while that is all that is waited for
 	unheard  protocol.Time // the earliest of its peers' own
 	pending  []pending     // waits that were reported, until the table is complete
+	limits   limits        // of what its own clients hold from before this reign, until it serves
 
 	loans  map[string]*loan // by name: grants that their members may keep
 	visits []visit
@@ -111,7 +112,7 @@ func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 	}
 	switch {
 	case serves && c.paused:
-		c.paused, c.served = false, true
+		c.paused, c.served, c.limits = false, true, nil
 		out.Note(protocol.Serving{Reign: c.table.Reign()})
 		c.table.Resume(now, &m.scratch)
 		m.tell(now, wishKey{}, out)
@@ -203,6 +204,8 @@ func (m *Machine) authorityExtend(now protocol.Time, r *protocol.Extend, out *pr
 	d := lock.Decision{Kind: lock.Granted, Session: r.Session, Request: r.Request, Name: r.Name, Token: r.Token, Hold: r.Hold}
 	if err := m.authority.table.Extend(now, r.Session, r.Name, r.Token, r.Hold); err != nil {
 		d.Kind, d.Err = lock.Refused, err
+	} else {
+		delete(m.authority.limits, heldGrant{r.Session, r.Name, r.Token})
 	}
 	m.scratch = append(m.scratch, d)
 	m.tell(now, wishKey{}, out)
@@ -251,6 +254,7 @@ func (m *Machine) tell(now protocol.Time, answered wishKey, out *protocol.Effect
 			if m.counts(d) {
 				m.authority.counter.own++
 			}
+			m.authority.limits.bound(now, d)
 			m.holderDecided(d, out)
 			continue
 		}

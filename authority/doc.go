@@ -113,6 +113,8 @@
 //   - The holder counts from when its client asked, the authority from when it granted,
 //     and longer by the drift. An extension is told by messages and therefore never
 //     shortens at the authority; a holder whose shorter limit is over says so.
+//     The authority before may count while the next one waits: a request that enters a grant is
+//     told no more than the grant's holder was.
 //   - Tokens are reign·2³² + count.
 //   - A member speaks for its own sessions only: its id, incarnation and lapses stand in
 //     the session's and the wish's number.
@@ -155,5 +157,5 @@
 //	estate.go     what is handed over        keep.go      what a member holds on to
 //	tally.go      who is granted how much    loan.go      and what its authority knows of it
 //	silence.go    who waits in vain          executed.go  a Break, and a change of authority
-//	messages.go
+//	messages.go                              limits.go    until when a client may be told to hold
 package authority

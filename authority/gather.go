@@ -134,6 +134,7 @@ func (m *Machine) install(now protocol.Time, out *protocol.Effects) {
 			s := m.seat(now, r)
 			s.Session, s.Request = r.request.Session, r.request.ID
 			m.adopt(now, m.self, &s, r.end, out)
+			c.limits = c.limits.with(r)
 		case r.waits():
 			s := m.seat(now, r)
 			s.Request = r.request.ID

@@ -370,23 +370,24 @@ func (m *Machine) decided(now protocol.Time, r *record, msg *Decided, out *proto
 // granted takes a grant. Its hold limit counts from when the client asked; the client's
 // clock may be slower than this one, so the record lasts longer by the drift.
 func (m *Machine) granted(now protocol.Time, r *record, msg *Decided, out *protocol.Effects) {
-	if msg.Hold > 0 && now >= lock.After(r.request.Arrived, msg.Hold) {
+	hold := m.holder.remains(r, msg)
+	if msg.Hold > 0 && now >= lock.After(r.request.Arrived, hold) {
 		// It has ended on its way.
 		m.tellRefused(now, r, holdfast.HoldLimit, out)
 		m.endRecord(now, r, out)
 		return
 	}
 	end := protocol.Never
-	if msg.Hold > 0 {
-		end = lock.After(r.request.Arrived, lock.Stretch(msg.Hold, m.config.Table.Drift))
+	if hold > 0 {
+		end = lock.After(r.request.Arrived, lock.Stretch(hold, m.config.Table.Drift))
 	}
 	m.holder.take(r, msg.Token, now, end)
 	r.keep = msg.Keep
-	if msg.Hold > 0 {
-		r.limit = lock.After(r.request.Arrived, msg.Hold)
+	if hold > 0 {
+		r.limit = lock.After(r.request.Arrived, hold)
 	}
 	d := r.decision(lock.Granted)
-	d.Waited, d.Hold = max(0, now-r.request.Arrived), msg.Hold
+	d.Waited, d.Hold = max(0, now-r.request.Arrived), hold
 	out.Decide(protocol.CallID{}, &d)
 	m.remind(r)
 }

@@ -198,6 +198,7 @@ func (m *Machine) cease(now protocol.Time) {
 	m.deciding = false
 	m.holder.reign, m.holder.counted = c.table.Reign(), c.table.Count()
 	m.keepOwn(now, c.copySeats(now))
+	m.holder.keepLimits(c.limits)
 	m.keepVisits(c.visits)
 }
 

@@ -82,5 +82,11 @@ func grantorLate() []Row {
 			Hole: "An elder names a grantor under a view that is never installed, and a member hears of that under the next epoch. " +
 				"Its version is above that of the grantor that the elder of that epoch knows: the member takes no word of this one, and asks the elder again for ever.",
 		},
+		{
+			Rule: "a reentry is told no more than its holder was", Protocol: "grantor", Source: "found by a seed", Breaks: "P3", Faults: "delay,drift",
+			Elsewhere: "protocol/grantor, TestConversations (reentry.txt). One of some 100,000 seeds with all faults showed it",
+			Hole: "A grantor takes over what its own clients hold, with limits that it counts longer because the other clocks may be slower, and a client enters its grant again before the lease of the grantor before has ended. " +
+				"It is told what is left by the new table, and the grantor before ends the grant earlier and grants the name to another client.",
+		},
 	}
 }
