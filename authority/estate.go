@@ -195,6 +195,9 @@ func (m *Machine) settleOwn(now protocol.Time, own map[uint64]lock.Seat, words [
 			r.token, r.since = s.Token, now
 			d := r.decision(lock.Granted)
 			d.Waited, d.Hold = max(0, now-r.request.Arrived), r.request.Hold
+			if w := told[r.wish]; w != nil && w.Kind == lock.Granted && !protocol.Mutated("an heir tells the limit that was told") {
+				d.Hold = w.Hold // a request that enters a grant has the grant's limit, and not its own
+			}
 			out.Decide(protocol.CallID{}, &d)
 		case seated:
 		case r.waits() && told[r.wish] == nil:

@@ -88,5 +88,11 @@ func grantorLate() []Row {
 			Hole: "A grantor takes over what its own clients hold, with limits that it counts longer because the other clocks may be slower, and a client enters its grant again before the lease of the grantor before has ended. " +
 				"It is told what is left by the new table, and the grantor before ends the grant earlier and grants the name to another client.",
 		},
+		{
+			Rule: "an heir tells the limit that was told", Protocol: "grantor", Source: "found by reading", Breaks: "P3", Faults: "operator,delay",
+			Elsewhere: "protocol/grantor, TestConversations (reentry.txt). It takes a transfer between a reentry and the word of it, and a grant that lasts to its limit after that",
+			Hole: "A member inherits the table, and has not heard yet that a request of its client, with another hold limit, has entered a grant. " +
+				"The client is told the limit of its request, and goes on believing when the grant's limit is over and the name is granted to another client.",
+		},
 	}
 }
