@@ -20,11 +20,12 @@ type authority struct {
 	opened   bool // a reign that outlives epochs has seen an open view
 	peers    []*peer
 	departed []departed
-	asked    protocol.Time // since when reports are asked for
-	waits    protocol.Time // when the time comes to grant, while that is all that is waited for
-	unheard  protocol.Time // the earliest of its peers' own
-	pending  []pending     // waits that were reported, until the table is complete
-	limits   limits        // of what its own clients hold from before this reign, until it serves
+	asked    protocol.Time      // since when reports are asked for
+	waits    protocol.Time      // when the time comes to grant, while that is all that is waited for
+	unheard  protocol.Time      // the earliest of its peers' own
+	pending  []pending          // waits that were reported, until the table is complete
+	limits   limits             // of what its own clients hold from before this reign, until it serves
+	extends  []pendingExtension // of its own clients, until it serves
 
 	loans  map[string]*loan // by name: grants that their members may keep
 	visits []visit
@@ -116,6 +117,7 @@ func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 		out.Note(protocol.Serving{Reign: c.table.Reign()})
 		c.table.Resume(now, &m.scratch)
 		m.tell(now, wishKey{}, out)
+		m.extendDeferred(now, out)
 	case !serves && !c.paused:
 		c.paused = true
 		c.table.Pause()
@@ -201,6 +203,9 @@ func (m *Machine) authorityCancel(now protocol.Time, r *protocol.Cancel, out *pr
 
 // authorityExtend replaces a hold limit.
 func (m *Machine) authorityExtend(now protocol.Time, r *protocol.Extend, out *protocol.Effects) {
+	if m.extendsLater(r, out) {
+		return
+	}
 	d := lock.Decision{Kind: lock.Granted, Session: r.Session, Request: r.Request, Name: r.Name, Token: r.Token, Hold: r.Hold}
 	if err := m.authority.table.Extend(now, r.Session, r.Name, r.Token, r.Hold); err != nil {
 		d.Kind, d.Err = lock.Refused, err
@@ -256,6 +261,7 @@ func (m *Machine) tell(now protocol.Time, answered wishKey, out *protocol.Effect
 			}
 			m.authority.limits.bound(now, d)
 			m.holderDecided(d, out)
+			m.endExtension(d, out)
 			continue
 		}
 		m.tellPeer(now, d, answered, out)

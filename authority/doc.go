@@ -114,7 +114,7 @@
 //     and longer by the drift. An extension is told by messages and therefore never
 //     shortens at the authority; a holder whose shorter limit is over says so.
 //     The authority before may count while the next one waits: a request that enters a grant is
-//     told no more than the grant's holder was.
+//     told no more than the grant's holder was, and no limit is extended until the next one serves.
 //   - Tokens are reign·2³² + count.
 //   - A member speaks for its own sessions only: its id, incarnation and lapses stand in
 //     the session's and the wish's number.

@@ -1,6 +1,8 @@
 package authority
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -63,4 +65,71 @@ func (h *holder) remains(r *record, msg *Decided) time.Duration {
 		}
 	}
 	return hold
+}
+
+// withholds reports whether this authority extends no hold limit yet: until it serves, the authority before may end a grant at its limit and
+// grant the name again.
+func (m *Machine) withholds() bool {
+	return !m.authority.served && !protocol.Mutated("no limit is extended before it serves")
+}
+
+// extendsLater puts off what one of this member's own clients asks for until the table serves, and reports whether it has.
+func (m *Machine) extendsLater(x *protocol.Extend, out *protocol.Effects) bool {
+	c := m.authority
+	if !m.withholds() || !c.table.Held(x.Session, x.Name, x.Token) {
+		return false
+	}
+	for i := range c.extends {
+		if e := &c.extends[i]; e.extend.Session == x.Session && e.extend.Name == x.Name && e.extend.Token == x.Token {
+			e.refuse(fmt.Errorf("%w: another extension has followed this one", holdfast.ErrConflict), out)
+			*e = pendingExtension{m.asked.call, *x}
+			m.asked.call = protocol.CallID{}
+			return true
+		}
+	}
+	c.extends = append(c.extends, pendingExtension{m.asked.call, *x})
+	m.asked.call = protocol.CallID{}
+	return true
+}
+
+func (x *pendingExtension) refuse(err error, out *protocol.Effects) {
+	e := &x.extend
+	out.Decide(x.call, &lock.Decision{Kind: lock.Refused, Session: e.Session, Request: e.Request, Name: e.Name, Token: e.Token, Hold: e.Hold, Err: err})
+}
+
+// endExtension refuses what was put off for a grant that has ended.
+func (m *Machine) endExtension(d *lock.Decision, out *protocol.Effects) {
+	c := m.authority
+	if len(c.extends) == 0 || d.Kind != lock.Lost && d.Kind != lock.Released || c.table.Held(d.Session, d.Name, d.Token) {
+		return
+	}
+	c.extends = slices.DeleteFunc(c.extends, func(x pendingExtension) bool {
+		ended := x.extend.Session == d.Session && x.extend.Name == d.Name && x.extend.Token == d.Token
+		if ended {
+			x.refuse(holdfast.ErrNotHeld, out)
+		}
+		return ended
+	})
+}
+
+// extendDeferred executes what was put off, when the table serves.
+func (m *Machine) extendDeferred(now protocol.Time, out *protocol.Effects) {
+	extends, asked := m.authority.extends, m.asked
+	m.authority.extends = nil
+	m.extendAll(now, extends, out)
+	m.asked = asked
+}
+
+// keepExtensions makes what was put off a matter of the records, where the table ends before it has served.
+func (h *holder) keepExtensions(now protocol.Time, extends []pendingExtension) {
+	for i := range extends {
+		x := &extends[i].extend
+		r := h.findHeld(x.Session, x.Name, x.Token, x.Request)
+		if r == nil {
+			continue
+		}
+		h.extensions++
+		h.extending++
+		r.extension = &extension{number: h.extensions, hold: x.Hold, sent: now, call: extends[i].call}
+	}
 }

@@ -306,6 +306,10 @@ func (m *Machine) onRelease(now protocol.Time, p *peer, e Released, name string,
 }
 
 func (m *Machine) onExtend(now protocol.Time, p *peer, msg *Extend, out *protocol.Effects) {
+	if m.withholds() {
+		out.Send(p.id, Acks{m.authorityStamp(p)}) // it is heard, and asks again
+		return
+	}
 	err := m.authority.table.Prolong(now, msg.Session, msg.Name, msg.Token, msg.Wish, msg.Hold)
 	answer := Decided{
 		Stamp: m.authorityStamp(p), Ended: msg.Ended, Kind: lock.Granted, Name: msg.Name, Token: msg.Token,

@@ -199,6 +199,7 @@ func (m *Machine) cease(now protocol.Time) {
 	m.holder.reign, m.holder.counted = c.table.Reign(), c.table.Count()
 	m.keepOwn(now, c.copySeats(now))
 	m.holder.keepLimits(c.limits)
+	m.holder.keepExtensions(now, c.extends)
 	m.keepVisits(c.visits)
 }
 

@@ -94,5 +94,11 @@ func grantorLate() []Row {
 			Hole: "A member inherits the table, and has not heard yet that a request of its client, with another hold limit, has entered a grant. " +
 				"The client is told the limit of its request, and goes on believing when the grant's limit is over and the name is granted to another client.",
 		},
+		{
+			Rule: "no limit is extended before it serves", Protocol: "grantor", Source: "found by reading", Breaks: "P1", Faults: "delay,suspicion",
+			Elsewhere: "protocol/grantor, TestConversations (extend.txt). It takes a grantor that is dropped and goes on, an extension, and a client of that grantor that waits",
+			Hole: "A grantor that recovers extends a hold while the lease of the grantor before goes on, which knows nothing of that. " +
+				"The one before ends the grant at the limit that it knows, and grants the name to a client of its own.",
+		},
 	}
 }
