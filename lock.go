@@ -204,8 +204,9 @@ func (l *Lock) fail(op string, err error) error {
 }
 
 // Extend replaces the hold limit: the lock may live for hold from now. Zero
-// removes the limit. A session needs no extending, it is renewed by itself. The
-// error is ErrLost or ErrNotHeld if the lock has ended.
+// removes the limit. A session needs no extending, it is renewed by itself. In spaces of
+// protocol central and grantor it waits, after an authority was lost, until the next one
+// grants. The error is ErrLost or ErrNotHeld if the lock has ended.
 func (l *Lock) Extend(ctx context.Context, hold time.Duration) error {
 	if err := l.Check(); err != nil {
 		return err

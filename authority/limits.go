@@ -120,7 +120,7 @@ func (m *Machine) extendDeferred(now protocol.Time, out *protocol.Effects) {
 	m.asked = asked
 }
 
-// keepExtensions makes what was put off a matter of the records, where the table ends before it has served.
+// keepExtensions makes what was put off a matter of the records, where the table ends before it has served: the next authority is asked for it.
 func (h *holder) keepExtensions(now protocol.Time, extends []pendingExtension) {
 	for i := range extends {
 		x := &extends[i].extend

@@ -60,7 +60,7 @@
 //   - A newcomer stamps nothing before every member of its view has told it its clock
 //     (ClockRequest, ClockAnswer). Then a member that has entered without knowing of
 //     it has an older stamp, and one that stamps later knows of it.
-//   - No member waits for a newcomer's reply that has asked for nothing yet: what it asks for later it
+//   - No member waits for the reply of a newcomer that has asked for nothing yet: what it asks for later it
 //     gets from those that are there, and they know what they hold. (With Config.Capacity one may
 //     enter that has not been answered by all, so there all members wait.)
 //   - A member that has left may hold until a view without it is open (protocol.View.Open).

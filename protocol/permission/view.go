@@ -17,7 +17,7 @@ type peer struct {
 	clock uint64 // its clock is at least that
 	slot  int    // 0 while it is not known to have one
 	// harmless says that it has come after this member and has asked it for nothing yet: so it
-	// holds nothing, and cannot before it has been answered here. It is not waited for.
+	// holds nothing, and cannot before it has been answered here. Its replies are not waited for.
 	harmless bool
 	// unmet says that it is harmless and has not asked for this member's clock: so it knows no bound of
 	// this member's tokens, and none is kept to.
