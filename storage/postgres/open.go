@@ -155,19 +155,15 @@ func (is *settings) prepare(ctx context.Context, pool *pgxpool.Pool) error {
 		return classify(err, false)
 	}
 	defer c.Release()
-	var made *string
-	var exists bool
-	look := func() error {
-		return c.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL, obj_description(to_regclass($1), 'pg_class')", is.name()).Scan(&exists, &made)
-	}
-	if err := look(); err != nil {
+	exists, made, err := is.look(ctx, c)
+	if err != nil {
 		return classify(err, false)
 	}
 	if !exists {
-		if err := is.create(ctx, c.Conn()); err != nil {
+		if err := is.create(ctx, c); err != nil {
 			return fmt.Errorf("make it: %w", classify(err, false))
 		}
-		if err := look(); err != nil {
+		if _, made, err = is.look(ctx, c); err != nil {
 			return classify(err, false)
 		}
 	}
@@ -180,30 +176,51 @@ func (is *settings) prepare(ctx context.Context, pool *pgxpool.Pool) error {
 	return nil
 }
 
-// create makes the table, its index and its schema. A lock that ends with the transaction has
-// others wait who do so at a time: IF NOT EXISTS alone would not.
-func (is *settings) create(ctx context.Context, c *pgx.Conn) error {
+// queryer is a connection, or a transaction of one.
+type queryer interface {
+	QueryRow(ctx context.Context, statement string, with ...any) pgx.Row
+}
+
+// look returns whether the table exists, and its comment. Both are of the snapshot of one statement:
+// to_regclass alone knows a table as soon as it is committed, while the comment that was committed with
+// it is not in the snapshot yet.
+func (is *settings) look(ctx context.Context, from queryer) (exists bool, made *string, err error) {
+	err = from.QueryRow(ctx, "SELECT obj_description(oid, 'pg_class') FROM pg_class WHERE oid = to_regclass($1)", is.name()).Scan(&made)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil, nil
+	}
+	return err == nil, made, err
+}
+
+// create makes the table, its index and its schema, unless the table exists by now. A lock that ends
+// with the transaction lets one Open at a time do so: IF NOT EXISTS alone would not.
+func (is *settings) create(ctx context.Context, c *pgxpool.Conn) error {
 	table := is.name()
 	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-		statements := []string{
-			"SELECT pg_advisory_xact_lock(hashtext('holdfast storage'))",
-			"CREATE TABLE IF NOT EXISTS " + table + ` (
-				key bytea NOT NULL, col bytea NOT NULL, value bytea NOT NULL,
-				stamp bigint NOT NULL, until timestamptz, PRIMARY KEY (key, col)
-			) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.05)`,
-			"CREATE INDEX IF NOT EXISTS " + pgx.Identifier{short(is.table) + "_until"}.Sanitize() + " ON " + table + " (until) WHERE until IS NOT NULL",
-			"COMMENT ON TABLE " + table + " IS '" + format + "'",
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext('holdfast storage'))"); err != nil {
+			return err
 		}
+		if exists, _, err := is.look(ctx, tx); err != nil || exists {
+			return err
+		}
+		var statements []string
 		if is.schema != "" {
 			var exists bool
 			if err := tx.QueryRow(ctx, "SELECT to_regnamespace($1) IS NOT NULL", pgx.Identifier{is.schema}.Sanitize()).Scan(&exists); err != nil {
 				return err
 			}
 			if !exists {
-				statements = append(statements[:1:1], append([]string{"CREATE SCHEMA IF NOT EXISTS " + pgx.Identifier{is.schema}.Sanitize()}, statements[1:]...)...)
+				statements = append(statements, "CREATE SCHEMA IF NOT EXISTS "+pgx.Identifier{is.schema}.Sanitize())
 			}
 		}
-		for _, statement := range statements {
+		for _, statement := range append(statements,
+			"CREATE TABLE "+table+` (
+				key bytea NOT NULL, col bytea NOT NULL, value bytea NOT NULL,
+				stamp bigint NOT NULL, until timestamptz, PRIMARY KEY (key, col)
+			) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.05)`,
+			"CREATE INDEX IF NOT EXISTS "+pgx.Identifier{short(is.table) + "_until"}.Sanitize()+" ON "+table+" (until) WHERE until IS NOT NULL",
+			"COMMENT ON TABLE "+table+" IS '"+format+"'",
+		) {
 			if _, err := tx.Exec(ctx, statement); err != nil {
 				return err
 			}

@@ -85,6 +85,42 @@ func TestManyMakeTheTable(t *testing.T) {
 	}
 }
 
+// TestTableMadeMeanwhile opens a table that is committed while the first statement of Open runs: that
+// statement has looked at no table of its snapshot, and PostgreSQL's to_regclass finds the new one. A
+// function of that name, which the search path finds first, waits for the test.
+func TestTableMadeMeanwhile(t *testing.T) {
+	b := newBed(t)
+	b.do("CREATE SCHEMA first", `CREATE FUNCTION first.to_regclass(name text) RETURNS regclass LANGUAGE plpgsql AS $$ BEGIN
+		PERFORM pg_advisory_lock_shared(7);
+		PERFORM pg_advisory_unlock_shared(7);
+		RETURN pg_catalog.to_regclass(name);
+	END $$`)
+	// open returns what Open does while the statements are done.
+	open := func(table string, statements ...string) error {
+		t.Helper()
+		b.do("SELECT pg_advisory_lock(7)")
+		opened := make(chan error)
+		go func() {
+			store, err := postgres.Open(t.Context(), b.server.URL()+"&search_path=first,pg_catalog&schema=public&table="+table)
+			if err == nil {
+				err = store.Close()
+			}
+			opened <- err
+		}()
+		for waiting := 0; waiting == 0; {
+			if err := b.admin.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'advisory'").Scan(&waiting); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.do(append(statements, "SELECT pg_advisory_unlock(7)")...)
+		return <-opened
+	}
+	if err := open("ours", "BEGIN", "CREATE TABLE ours (key bytea)", "COMMENT ON TABLE ours IS 'holdfast storage 1'", "COMMIT"); err != nil {
+		t.Errorf("a table that another Open has made: %v", err)
+	}
+	b.want("a table that something else has made", open("others", "CREATE TABLE others (key bytea)"), storage.ErrInvalid, "something else has made it")
+}
+
 // TestWatchersHearOfALostConnection when it is there again, and of what comes then.
 func TestWatchersHearOfALostConnection(t *testing.T) {
 	b := newBed(t)
