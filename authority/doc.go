@@ -142,7 +142,7 @@
 // # Codes
 //
 // Comments here cite the holes of CENTRAL_LOCK2 as H1 to H15 (docs/design/verification.md §3), and those of a
-// careless membership as V1 to V28 (docs/design/membership.md §9): V13 is a grant that the new authority does not
+// careless membership as V1 to V29 (docs/design/membership.md §9): V13 is a grant that the new authority does not
 // know, V21 a request that comes back after its end, V22 a grant that one copy refuses and another takes.
 //
 // # Files

@@ -66,6 +66,9 @@ func (b *Ballot) at(address string) bool {
 	return slices.ContainsFunc(b.Votes, func(v Vote) bool { return v.Self.Address == address })
 }
 
+// WithoutQuorum reports whether the view needs no quorum of the newest one: all founders attend instead, or an operator forces it.
+func (b *Ballot) WithoutQuorum() bool { return b.Attendance || b.Forced != nil }
+
 // Silent lists the addresses from which no promise has come.
 func (b *Ballot) Silent() []string {
 	return slices.DeleteFunc(slices.Clone(b.Asked), b.at)

@@ -50,6 +50,9 @@ type (
 		// Merge says that the candidate coordinates one side of a partition, has met
 		// another, and would lead both. Only in partition mode any.
 		Merge bool
+		// NoQuorum says that no quorum of the newest view confirms the next one: all founders
+		// attend instead, or an operator forces it. Later views may be lost with a quorum's cells.
+		NoQuorum bool
 	}
 
 	// Promise answers an Election: the sender follows no member of a lower epoch any
@@ -95,8 +98,11 @@ func (m StatusAnswer) String() string {
 
 func (m Election) String() string {
 	word := "election"
-	if m.Merge {
+	switch {
+	case m.Merge:
 		word = "merge"
+	case m.NoQuorum && m.View != nil:
+		word = "election without a quorum"
 	}
 	return fmt.Sprintf("%s @%d %v", word, m.Epoch.Counter, m.View)
 }

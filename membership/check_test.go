@@ -154,6 +154,7 @@ func (n *net) check() {
 		return
 	}
 	n.checkReign(authority)
+	n.checkPlaces(authority)
 	authority.held = authority.lease.Tenure
 	for _, s := range n.sites {
 		if p := s.live; p != nil && p != authority {
@@ -204,6 +205,30 @@ func (n *net) checkReign(p *process) {
 	}
 	n.log("%s ACTS under %v in %v", p.site.name, reign, p.reign.view)
 	n.acted = append(n.acted, reign)
+}
+
+// checkPlaces: a place that a view of an acting authority had, and a later one had no more, never comes back.
+func (n *net) checkPlaces(p *process) {
+	view := p.reign.view
+	if len(n.viewed) == 0 {
+		n.viewed = []*election.View{view}
+		return
+	}
+	latest := n.viewed[len(n.viewed)-1]
+	if latest.Same(view) {
+		return
+	}
+	has := func(v *election.View, place election.Member) bool {
+		at, listed := v.Of(place.ID)
+		return listed && at.Tenure == place.Tenure && at.Since == place.Since
+	}
+	for _, place := range view.Members {
+		if !has(latest, place) && slices.ContainsFunc(n.viewed, func(v *election.View) bool { return has(v, place) }) {
+			n.fail("%s acts in %v: the place of %s since view %d has come back, and %v was without it", p.site.name, view, place.Name, place.Since, latest)
+			return
+		}
+	}
+	n.viewed = append(n.viewed, view)
 }
 
 func (n *net) checkMember(authority, p *process) {

@@ -37,7 +37,7 @@
 //	keep.go       the cell, and what waits  search.go     phases 1 and 2; hints
 //	cell.go       its bytes                 reign.go      phases 3 and 4; the coordinator
 //	horizon.go    what clients may believe  change.go     joins, drops, refusals
-//	pledges.go    what others know of that
+//	pledges.go    what others know of that  promise.go    the answer to a candidate
 //	leave.go      leaving                   exclusion.go  who is waited for, and how long
 //	force.go      an operator's views       raise.go      another epoch for the same view
 //	merge.go      sides that meet           status.go     what is raised, and told to people
@@ -46,7 +46,7 @@
 //
 // # Codes
 //
-// Comments here cite V1 to V28: the ways in which the obvious design of leases and views fails. docs/design/membership.md §9
+// Comments here cite V1 to V29: the ways in which the obvious design of leases and views fails. docs/design/membership.md §9
 // has each in a sentence, with the rule that closes it.
 //
 // # Invariants

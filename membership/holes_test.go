@@ -49,6 +49,8 @@ func holes() []hole {
 		{"V26 no wait after a view that was still waiting", "open ignored", nil},
 		{"V27 chain of uninstalled views", "chain of uninstalled views", nil},
 		{"V28 dropped tenure admitted again", "dropped tenure admitted again", wakesInTime},
+		{"V29 a place without a lease comes back", "a place without a lease outlives a quorum", unleasedAndForced},
+		{"V29 where all founders attend", "a place without a lease outlives a quorum", unleasedAndAttended},
 		{"told before it is written", "told before it is written", toldUnwritten},
 		{"a full disk has a vote", "told before it is written", voteOfAFullDisk},
 		{"coordinator without a disk", "coordinator without a disk", voteOfAFullDisk},

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -24,7 +25,8 @@ type net struct {
 	order   uint64
 	sites   []*site
 	clients []belief
-	acted   []act // who has acted as an authority, each reign once
+	acted   []act            // who has acted as an authority, each reign once
+	viewed  []*election.View // under which an authority has acted, each once
 	words   map[protocol.ID]word
 	heard   map[string]int // how often a member has told of a forced view
 	found   string

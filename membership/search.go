@@ -360,71 +360,19 @@ func (m *Machine) canvass(now protocol.Time, ballot *election.Ballot, out *proto
 	ballot.Sent, ballot.Terms = now, m.terms
 	m.survey, m.ballot = nil, ballot
 	m.beginPhase(now)
+	if ballot.WithoutQuorum() {
+		m.endUnleased(now, out)
+	}
 	m.halt(now, m.self, ballot.Epoch, out)
 	m.call(ballot.Asked, out)
 }
 
 func (m *Machine) call(addresses []string, out *protocol.Effects) {
 	for _, address := range addresses {
-		out.SendTo(address, election.Election{Epoch: m.ballot.Epoch, View: m.ballot.View, Terms: m.ballot.Terms, Merge: m.ballot.Merge})
+		out.SendTo(address, election.Election{Epoch: m.ballot.Epoch, View: m.ballot.View, Terms: m.ballot.Terms, Merge: m.ballot.Merge, NoQuorum: m.ballot.WithoutQuorum()})
 	}
 }
 
-// halt promises this member to a candidate: no older poll is answered any more, its
-// new grants halt, its holders go on. The promise is synced before it is sent.
-func (m *Machine) halt(now protocol.Time, candidate protocol.ID, epoch protocol.Epoch, out *protocol.Effects) {
-	if epoch != m.cell.promised() {
-		m.yield(now, epoch, out)
-	}
-	m.candidate, m.followed = candidate, false
-	m.sendSaved(candidate, m.promise(now, epoch))
-}
-
-func (m *Machine) promise(now protocol.Time, epoch protocol.Epoch) election.Promise {
-	return election.Promise{
-		Epoch: epoch, At: now, Self: m.config.member(m.self, m.lease.Tenure), Priority: m.config.Priority,
-		Accepted: m.cell.Accepted, Pledges: m.cell.Pledges, Owes: m.owes(now),
-		Leaving: m.exit != nil, Empty: m.exit.empty(),
-	}
-}
-
-func (m *Machine) refusal(now protocol.Time, epoch protocol.Epoch) election.Refuse {
-	return election.Refuse{
-		Epoch: epoch, Promised: m.cell.promised(), Well: m.well(now, epoch.Candidate), Tenure: m.lease.Tenure, View: m.accepted(),
-	}
-}
-
-// onElection promises, if the epoch is above all that was promised and this member's
-// coordinator is not well.
-func (m *Machine) onElection(now protocol.Time, from protocol.ID, e election.Election, out *protocol.Effects) {
-	m.seen = max(m.seen, e.Epoch.Counter)
-	m.adopt(now, e.View, out)
-	v := m.cell.Accepted
-	switch {
-	case e.Epoch.Candidate != from, v != nil && v.Epoch == e.Epoch:
-		return // not its own, or won meanwhile
-	case m.differs(e.Terms), !m.follows(e.Epoch), m.well(now, from) && !m.givesWay(from, e):
-		out.Send(from, m.refusal(now, e.Epoch))
-		return
-	}
-	m.abandon()
-	wait := now + m.jitter(4*m.patience())
-	m.tryAt = wait
-	m.halt(now, from, e.Epoch, out)
-	if m.config.Preempt {
-		// A coordinator that is well gives way, and would be quicker to search again than the
-		// candidate can be to win while one of those that it asks is silent.
-		m.tryAt = wait
-	}
-}
-
-// givesWay reports whether a candidate is followed though the coordinator is well: the
-// published rule of the highest id, and two sides of a partition that meet.
-func (m *Machine) givesWay(candidate protocol.ID, e election.Election) bool {
-	return m.config.Available && e.Merge || m.config.Preempt && candidate > m.leader()
-}
-
-// abandon ends this member's own search: another has found what it looked for.
 func (m *Machine) abandon() { m.survey, m.ballot = nil, nil }
 
 func (m *Machine) onPromise(now protocol.Time, p election.Promise) {

@@ -87,6 +87,12 @@ func tenures() []Row {
 				"Polls renew it while its former place is counted out, and its names are freed under it.",
 		},
 		{
+			Rule: "a place without a lease outlives a quorum", Protocol: "bakery", Source: "docs/design/membership.md §9, V29", Breaks: "P2",
+			Hole: "A member that never had a lease keeps its place until it takes another view, though the others may have gone on without it and lost their cells since. " +
+				"Leaders that come back so under a view without a quorum go on with the tokens of their term, which are lower than those of the leaders between.",
+			Elsewhere: "membership, TestHolesBite. It was found by reading: most leaders must have places and no lease, while the others go on, elect leaders of their own and lose all cells, or are lost before a view is forced",
+		},
+		{
 			Rule: "no drift margin", Protocol: "central", Source: "docs/design/membership.md §1", Breaks: "P1", Budget: 200,
 			Hole: "A member that waits for a lease to end waits as long as its holder counts, though its clock may be the faster one. " +
 				"The holder still counts when the other has waited.",

@@ -93,6 +93,7 @@ func (c *coder) election(v *election.Election) {
 	c.view(&v.View)
 	c.texts(&v.Terms)
 	c.truth(&v.Merge)
+	c.truth(&v.NoQuorum)
 }
 
 func (c *coder) promise(v *election.Promise) {
