@@ -25,8 +25,12 @@ func (m *Desk) endTenure(now protocol.Time, out *protocol.Effects) {
 	m.sink(now, out)
 }
 
-// endAway ends a session whose client shall go on at another member: with it, where that can be.
+// endAway ends a session whose client shall go on at another member: with it, where that can be. A client that may not have heard
+// of what it has lost is waited for until it believes no longer.
 func (m *Desk) endAway(now protocol.Time, p *presence, why error, out *protocol.Effects) {
+	if p.mayBelieve(now) && !protocol.Mutated("a leaver counts what is lost as stopped") {
+		m.outlive(p)
+	}
 	p.away, p.dismissed = why, m.goesOn(p)
 	m.end(now, p, holdfast.MemberLost, out)
 }
@@ -61,6 +65,11 @@ func (m *Desk) outlive(p *presence) {
 	m.beliefs.of[p.id] = b
 	m.reaches[b.reach]++
 	m.beliefs.due.Push(b.until, sessionKey(p.id))
+}
+
+// mayBelieve reports whether the session has lost something, and its client may not have heard of that.
+func (p *presence) mayBelieve(now protocol.Time) bool {
+	return slices.ContainsFunc(p.lost, func(l loss) bool { return l.Decision.Kind == lock.Lost && l.due > now })
 }
 
 // endBeliefs forgets the promises that no client believes in any more.

@@ -94,7 +94,7 @@ func (m *Desk) routeOneShot(now protocol.Time, p *presence, called protocol.Call
 		if len(p.lost) >= maxLost {
 			p.lost = slices.Delete(p.lost, 0, 1)
 		}
-		p.lose(loss{Lost: Lost{Port: port, Decision: d}})
+		p.lose(loss{Lost{Port: port, Decision: d}, p.expires})
 	}
 	m.account(now, p, called, port, d, out)
 }
@@ -134,7 +134,7 @@ const (
 // loss is what may not have been told.
 type loss struct {
 	Lost
-	due protocol.Time // Stream: a client that is alive then has been told
+	due protocol.Time // until when its client may believe that it holds; a stream that is alive then has been told
 }
 
 // lose remembers what could not be told, once a request.

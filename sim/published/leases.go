@@ -32,6 +32,12 @@ func leases() []Row {
 				"The client before, which has not heard yet that it has lost the session, works on beside the next holder.",
 		},
 		{
+			Rule: "a leaver counts what is lost as stopped", Protocol: "bakery", Source: "found here", Breaks: "P1",
+			Hole: "A member that leaves has told its clients to stop, and loses their grants before they have answered, because a view without it has come. " +
+				"It says that it holds nothing, and the names are free while a client that was not heard believes in them.",
+			Elsewhere: "session, TestConversations (cluster/leave_lost.txt). One of some 100,000 seeds with all faults showed it",
+		},
+		{
 			Rule: "release by another client goes unreported", Protocol: "central", Source: "ours, of sessions", Breaks: "P3", Budget: 50,
 			Faults: "operator",
 			Hole: "Another client with a session's credentials releases a lock that the session's own client uses, and it is free at once. " +
