@@ -50,7 +50,7 @@
 // to a majority, and no other counts. A ticket that was choosing chooses again; a ticket that has a number keeps
 // it. A ticket whose master is gone belongs to the leader of the first rank. Each member claims what it has of
 // each leader's (Claim); a ticket that it does not claim has ended. That is snaplock's question whether a client
-// is alive, answered before it is asked.
+// is alive, answered before it is asked. A ticket has ended, too, that another leader hands over and its master has no more.
 //
 // Where no majority of the former leaders is left, new ones follow no earlier leaders: each member tells all of them what its
 // clients hold, which is the copy that is never lost as long as any client holds, and they serve when all have and the view is

@@ -249,7 +249,7 @@ func (m *Machine) onTickets(now protocol.Time, from protocol.ID, msg *Tickets, o
 		state := &msg.Names[i]
 		for _, n := range state.Tickets {
 			t := m.book.tickets[n.Ticket.Key]
-			if !m.serves {
+			if !m.serves && !m.hasEnded(&n) {
 				t = m.inheritTicket(now, n) // else all that counts is known
 			}
 			if t != nil && n.Master == m.placeOf(from) {
@@ -265,6 +265,19 @@ func (m *Machine) onTickets(now protocol.Time, from protocol.ID, msg *Tickets, o
 	m.gather.from = append(m.gather.from, from)
 	m.purge(now, from, out)
 	m.serveIfAble(now, out)
+}
+
+// hasEnded reports whether a ticket that another leader hands over has ended: its master has handed over what it has, and that is
+// not among it. Where the master hands over later, purge drops it.
+func (m *Machine) hasEnded(n *Numbered) bool {
+	if !slices.Contains(m.gather.from, n.Master.ID) || protocol.Mutated("a master knows what it has ended") {
+		return false
+	}
+	book := m.book
+	if n.Master.ID == m.config.Self {
+		book = m.former.book // a ticket of its own that draws another number is in this one alone
+	}
+	return book.tickets[n.Ticket.Key] == nil
 }
 
 // purge drops the tickets of a master that does not name them: they have ended, and this leader was told

@@ -56,6 +56,12 @@ func bakery() []Row {
 			Elsewhere: "protocol/bakery, TestConversations (serves.txt). One of some 100,000 seeds with all faults showed it",
 		},
 		{
+			Rule: "a master knows what it has ended", Protocol: "bakery", Source: "found by a seed", Breaks: "P4", Faults: "reorder,one-way,leave",
+			Hole: "The master of a ticket has refused it, and takes it over again from a leader that has not heard of that. " +
+				"The other new leaders have dropped it, because its master did not name it, and agree to nothing: its name is never granted again.",
+			Elsewhere: "protocol/bakery, TestConversations (ended.txt). One of some 300,000 seeds with all faults showed it",
+		},
+		{
 			Rule: "a word that was not taken ends with its leaders", Protocol: "bakery", Source: "found by a seed", Breaks: "P2", Faults: "join,force",
 			Hole: "A member without a lease is told that its lock is granted, and takes it when it has a lease, though the leaders that said so are gone by then. " +
 				"Other members went on without it in a later epoch and lost all that they knew, and its token is below theirs.",
