@@ -32,7 +32,10 @@ type keptRequest struct {
 func (m *Machine) beginReign(next Reign) {
 	h := &m.holder
 	h.stage, h.report = m.firstStage(next), report{due: protocol.Never}
-	h.acks, h.acksDue, h.unanswered, h.doubtful = nil, protocol.Never, protocol.Never, false
+	h.acks, h.acksDue, h.unanswered = nil, protocol.Never, protocol.Never
+	if next.Authority == m.self || protocol.Mutated("a doubt lasts until an authority is heard") {
+		h.doubtful = false
+	}
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
 		r.reported, r.freed, r.first, r.due, r.pause = false, false, 0, protocol.Never, 0
 	}

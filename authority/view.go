@@ -58,7 +58,11 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 	m.keptInfoRequest(now, out)
 	switch {
 	case !m.config.Outlives:
+	case !same && m.holder.doubtful && m.holder.unconfirmed == 0:
+		m.holder.vouchDue = now + m.config.Patience // as a rule it is heard before that
+		m.speakUp(now, away && !m.halts(before), out)
 	case !same || epoch || away:
+		m.vouch(now, out)
 		m.speakUp(now, away && !m.halts(before), out)
 	case m.holder.doubtful:
 		m.vouch(now, out)
@@ -68,7 +72,8 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 // doubts reports whether a member has left the view while clients wait here, or may have come
 // and gone in a view that this member has not seen. It may have been the one that was to
 // decide: the authority that this member follows may have been deposed for it, without any
-// holder being told, and a client that waits asks nothing by itself.
+// holder being told, and a client that waits asks nothing by itself. The doubt lasts until an
+// authority is heard: one that this member comes to follow may have been deposed as well.
 func (m *Machine) doubts(view *protocol.View) bool {
 	if !m.config.Outlives || m.view == nil || m.deciding || len(m.holder.records) == m.holder.held+m.holder.unused {
 		return false
@@ -95,7 +100,6 @@ func (m *Machine) speakUp(now protocol.Time, left bool, out *protocol.Effects) {
 	if m.holder.stage == reporting {
 		m.repeatReport(now, out) // while it was halted it did not hear that its report is known
 	}
-	m.vouch(now, out)
 	var records []*record
 	for r := m.holder.all.first; r != nil; r = r.links[ofAll].next {
 		if left && r.state == queued {

@@ -83,6 +83,12 @@ func grantorLate() []Row {
 				"Its version is above that of the grantor that the elder of that epoch knows: the member takes no word of this one, and asks the elder again for ever.",
 		},
 		{
+			Rule: "a doubt lasts until an authority is heard", Protocol: "grantor", Source: "found by a seed", Breaks: "P4", Faults: "operator,leave",
+			Elsewhere: "protocol/grantor, TestConversations (doubt.txt). One of some 100,000 seeds with all faults showed it",
+			Hole: "A grantor is deposed for another one and that for a third, which leaves the view, and a member whose clients wait hears of the second one only after that. " +
+				"It follows that one and asks it nothing, and no client of its is granted anything until one asks for something else.",
+		},
+		{
 			Rule: "a reentry is told no more than its holder was", Protocol: "grantor", Source: "found by a seed", Breaks: "P3", Faults: "delay,drift",
 			Elsewhere: "protocol/grantor, TestConversations (reentry.txt). One of some 100,000 seeds with all faults showed it",
 			Hole: "A grantor takes over what its own clients hold, with limits that it counts longer because the other clocks may be slower, and a client enters its grant again before the lease of the grantor before has ended. " +
