@@ -24,7 +24,8 @@
 //	shared            who shares replies at once                     2(n−1)
 //	with defer        a peer that defers says so (Defer)             … 3(n−1)
 //	with retain       a peer that has replied is asked again only
-//	                  when it has asked itself since                 0 … 2(n−1)
+//	                  when it has asked itself since; for slots
+//	                  all are asked                                  0 … 2(n−1)
 //
 // One rule is behind the three algorithms. A member that asks has for each peer an upper bound of
 // what that one may use before it: what silence means at first, k when the peer has said so, 0
@@ -123,7 +124,9 @@
 // With Config.Retain (Roucairol and Carvalho, CACM 26(2), 1983) a permission that an exclusive
 // request has got is kept when the lock is released, until its giver asks for the name: so a
 // member that locks one name again and again asks no other. Of two members at most one has the
-// other's. A peer that was deferred is answered before this member's next request may enter: that
+// other's, so of two requests that exclude each other one enters. Requests for slots can fit
+// beside each other, two by two, and not all together: one asks every member, and counts by stamps
+// (Safety). A peer that was deferred is answered before this member's next request may enter: that
 // one would pass it. At most 1024 names are remembered so, those that were used last.
 //
 // # The published holes, and how each is closed

@@ -63,5 +63,11 @@ func permission() []Row {
 				"After a million of them the newcomer outruns less than was given when it loses that member.",
 			Elsewhere: "protocol/permission, TestConversations (views.txt). It takes a million grants, more than a script or a picture can show",
 		},
+		{
+			Rule: "slots ask every member", Protocol: "permission", Source: "Roucairol and Carvalho, with Raynal's units", Breaks: "P3", Faults: "loss",
+			Hole: "A permission that is kept lets its member use units too, though its giver has asked for some by an older stamp. " +
+				"The two fit beside each other, and not beside a third member that has counted the giver alone.",
+			Elsewhere: "protocol/permission, TestConversations (retain.txt). One seed with all faults showed it, and some 9,000 others did not",
+		},
 	}
 }
