@@ -19,7 +19,7 @@ func (s *search) all() bool {
 		s.hurry()
 		s.earlier()
 		s.values()
-		s.first([]*sim.Script{s.script.Renumber()})
+		s.first(ready(s.script.Renumber()))
 		if s.script.String() == before {
 			return !s.spent()
 		}
@@ -69,7 +69,7 @@ func (s *search) ends() {
 		add((d * 3 / 4).Truncate(time.Second))
 	}
 	add((at + time.Second).Truncate(time.Second))
-	s.first(shorter)
+	s.first(ready(shorter...))
 }
 
 // cast drops members, users, names and faults, and what is unusual about the rest, again
@@ -80,14 +80,17 @@ func (s *search) cast() {
 }
 
 // smaller lists casts that are smaller by one step, the largest steps first.
-func (s *search) smaller() (all []*sim.Script) {
+func (s *search) smaller() (all []candidate) {
 	now := s.script
 	is := settings(now)
 	try := func(change func(*sim.Script)) {
-		c := now.Clone()
-		if change(c); settings(c) != is {
-			all = append(all, c)
-		}
+		all = append(all, func() *sim.Script {
+			c := now.Clone()
+			if change(c); settings(c) == is {
+				return nil
+			}
+			return c
+		})
 	}
 	try(func(c *sim.Script) { c.Visitors = 0 })
 	try(func(c *sim.Script) { c.Locals = false })
@@ -220,7 +223,7 @@ func (s *search) drop(group func(*sim.Choice) string) {
 			for at := from; at < len(keys) && len(candidates) < width; at += size {
 				candidates = append(candidates, s.less(group, keys[at:min(at+size, len(keys))]))
 			}
-			went := s.first(candidates)
+			went := s.first(ready(candidates...))
 			if went < 0 {
 				from += size * len(candidates)
 				continue

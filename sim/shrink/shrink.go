@@ -123,17 +123,35 @@ func (s *search) spent() bool { return s.runs >= s.config.Runs }
 // result must not depend on that.
 const width = 4
 
+// candidate makes a script that may be smaller; nil where it would be the same. A script of a run that is stuck may have a
+// million choices, so candidates are made when they are tried.
+type candidate func() *sim.Script
+
+// ready returns candidates that are made already.
+func ready(scripts ...*sim.Script) (all []candidate) {
+	for _, script := range scripts {
+		all = append(all, func() *sim.Script { return script })
+	}
+	return all
+}
+
 // first tries candidates, and takes the first that fails in the same way. It returns its
 // index, or -1.
-func (s *search) first(candidates []*sim.Script) int {
-	for from := 0; from < len(candidates) && !s.spent(); from += width {
-		some := candidates[from:min(from+width, len(candidates))]
+func (s *search) first(candidates []candidate) int {
+	for next := 0; next < len(candidates) && !s.spent(); {
+		var some []*sim.Script
+		var index []int
+		for ; next < len(candidates) && len(some) < width; next++ {
+			if script := candidates[next](); script != nil {
+				some, index = append(some, script), append(index, next)
+			}
+		}
 		played := s.play(some)
 		s.runs += len(some)
 		for i := range some {
 			if s.same(&played[i]) && s.accepts(some[i], &played[i]) {
 				s.adopt(some[i], &played[i])
-				return from + i
+				return index[i]
 			}
 		}
 	}

@@ -26,7 +26,7 @@ func (s *search) hurry() {
 				sooner = append(sooner, s.shifted(times[i], by.Truncate(10*time.Millisecond)))
 			}
 		}
-		s.first(sooner)
+		s.first(ready(sooner...))
 	}
 }
 
@@ -76,7 +76,7 @@ func (s *search) earlier() {
 		for n := len(calls); n > 0; n /= 2 {
 			try(s.less(act, calls[len(calls)-n:]), number-n)
 		}
-		s.first(candidates)
+		s.first(ready(candidates...))
 	}
 }
 
@@ -119,7 +119,7 @@ func (s *search) values() {
 			c.Choices[i], _ = c.Choices[i].Sets(other)
 			simpler = append(simpler, c)
 		}
-		s.first(simpler)
+		s.first(ready(simpler...))
 	}
 }
 
