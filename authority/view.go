@@ -58,11 +58,12 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 	m.keptInfoRequest(now, out)
 	switch {
 	case !m.config.Outlives:
-	case !same && m.holder.doubtful && m.holder.unconfirmed == 0:
-		m.holder.vouchDue = now + m.config.Patience // as a rule it is heard before that
-		m.speakUp(now, away && !m.halts(before), out)
 	case !same || epoch || away:
-		m.vouch(now, out)
+		if !same && m.holder.doubtful && m.holder.unconfirmed == 0 {
+			m.holder.vouchDue = now + m.config.Patience // as a rule the next authority is heard before that
+		} else {
+			m.vouch(now, out)
+		}
 		m.speakUp(now, away && !m.halts(before), out)
 	case m.holder.doubtful:
 		m.vouch(now, out)

@@ -56,9 +56,9 @@ func (m *Machine) lapse(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// endUnleased takes the next tenure, where a view without a quorum is asked for and this tenure has a place and never had a lease. No
-// lease of its own has ended such a place, though others may have gone on without it. A quorum that remembers gives it another
-// place then; without one this place would come back, and with it what others had that hold nothing (V29).
+// endUnleased takes the next tenure, where this one has a place and never had a lease. No lease has ended that place, though other
+// members may have gone on without it. A quorum that remembers this gives the member another place. Where no quorum is asked for, the
+// old place would come back, and with it the role that the member had there: that of a leader in protocol bakery (V29).
 func (m *Machine) endUnleased(now protocol.Time, out *protocol.Effects) {
 	place, listed := m.cell.Accepted.Of(m.self)
 	if listed && place.Tenure == m.lease.Tenure && !m.leased && !protocol.Mutated("a place without a lease outlives a quorum") {

@@ -8,8 +8,12 @@ import (
 // What a member that is asked for its promise does: phase 2 from the other side.
 
 // halt promises this member to a candidate: no older poll is answered any more, its
-// new grants halt, its holders go on. The promise is synced before it is sent.
-func (m *Machine) halt(now protocol.Time, candidate protocol.ID, epoch protocol.Epoch, out *protocol.Effects) {
+// new grants halt, its holders go on. The promise is synced before it is sent. A candidate that asks
+// for no quorum gets it under a tenure that has had a lease, or has no place yet.
+func (m *Machine) halt(now protocol.Time, candidate protocol.ID, epoch protocol.Epoch, noQuorum bool, out *protocol.Effects) {
+	if noQuorum {
+		m.endUnleased(now, out)
+	}
 	if epoch != m.cell.promised() {
 		m.yield(now, epoch, out)
 	}
@@ -47,10 +51,7 @@ func (m *Machine) onElection(now protocol.Time, from protocol.ID, e election.Ele
 	m.abandon()
 	wait := now + m.jitter(4*m.patience())
 	m.tryAt = wait
-	if e.NoQuorum {
-		m.endUnleased(now, out)
-	}
-	m.halt(now, from, e.Epoch, out)
+	m.halt(now, from, e.Epoch, e.NoQuorum, out)
 	if m.config.Preempt {
 		// A coordinator that is well gives way, and would be quicker to search again than the
 		// candidate can be to win while one of those that it asks is silent.
@@ -63,5 +64,3 @@ func (m *Machine) onElection(now protocol.Time, from protocol.ID, e election.Ele
 func (m *Machine) givesWay(candidate protocol.ID, e election.Election) bool {
 	return m.config.Available && e.Merge || m.config.Preempt && candidate > m.leader()
 }
-
-// abandon ends this member's own search: another has found what it looked for.

@@ -360,10 +360,7 @@ func (m *Machine) canvass(now protocol.Time, ballot *election.Ballot, out *proto
 	ballot.Sent, ballot.Terms = now, m.terms
 	m.survey, m.ballot = nil, ballot
 	m.beginPhase(now)
-	if ballot.WithoutQuorum() {
-		m.endUnleased(now, out)
-	}
-	m.halt(now, m.self, ballot.Epoch, out)
+	m.halt(now, m.self, ballot.Epoch, ballot.WithoutQuorum(), out)
 	m.call(ballot.Asked, out)
 }
 
@@ -373,6 +370,7 @@ func (m *Machine) call(addresses []string, out *protocol.Effects) {
 	}
 }
 
+// abandon ends this member's own search: another has found what it looked for.
 func (m *Machine) abandon() { m.survey, m.ballot = nil, nil }
 
 func (m *Machine) onPromise(now protocol.Time, p election.Promise) {
