@@ -37,7 +37,7 @@ type holder struct {
 	extending   int                    // of which another limit is asked for
 	unanswered  protocol.Time          // since when the authority has not answered, though it was asked; or Never
 	unconfirmed int                    // holds that no authority of the newest epoch has confirmed
-	doubtful    bool                   // whether the authority that this member follows decides still, for those that wait here
+	doubt       uint64                 // the view since which the authority that this member follows may decide no more, for those that wait here; or 0
 	vouchDue    protocol.Time          // when to ask again whether it knows them
 	vouchPause  protocol.Time
 	confirmed   protocol.Epoch  // the epoch for which Confirmed was raised

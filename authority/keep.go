@@ -178,7 +178,7 @@ func (m *Machine) giveWay(r *record, out *protocol.Effects) {
 		return
 	}
 	r.keep = false
-	m.toAuthority(Acks{m.stamp()}, out)
+	m.toAuthority(Acks{Stamp: m.stamp()}, out)
 }
 
 // decidedKept takes what an authority says of a grant that is kept.

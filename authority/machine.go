@@ -292,7 +292,7 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 		m.onAnswer(now, ev.From, &msg, out)
 	case Acks:
 		if m.authority == nil {
-			m.onKnown(now, ev.From, &msg.Stamp, out)
+			m.onAcks(now, ev.From, &msg, out)
 			return
 		}
 		m.onHolder(now, ev, &msg.Stamp, out)

@@ -141,13 +141,22 @@ type (
 		Released []Ended
 	}
 
-	// Acks carries acknowledgements that found no other message to ride on.
-	Acks struct{ Stamp }
+	// Acks carries acknowledgements that found no other message to ride on. View is that of
+	// the Vouch which it answers; 0 for none.
+	Acks struct {
+		Stamp
+		View uint64
+	}
 
 	// Vouch asks the authority to say, under the view's new epoch, that it knows all that
 	// the holder's tenure holds; any message that says Known does. It is sent where a reign
-	// has outlived its epoch, and repeated until it is answered.
-	Vouch struct{ Stamp }
+	// has outlived its epoch, and repeated until it is answered. It asks as well whether the
+	// authority is one still, under the sender's view: it is answered under that view or a
+	// later one.
+	Vouch struct {
+		Stamp
+		View uint64
+	}
 
 	// Ask is an operator's call that the authority must answer. It is repeated until it
 	// is answered; a Break is executed once. Numbers below Low are answered for good.
@@ -305,9 +314,14 @@ func (v Version) String() string { return fmt.Sprintf("v%d.%d", v.Epoch, v.Numbe
 // shownSeats is how much of a report a trace shows.
 const shownSeats = 4
 
-func (m Acks) String() string { return fmt.Sprintf("acks · %v", m.Stamp) }
+func (m Acks) String() string {
+	if m.View != 0 {
+		return fmt.Sprintf("acks view=%d · %v", m.View, m.Stamp)
+	}
+	return fmt.Sprintf("acks · %v", m.Stamp)
+}
 
-func (m Vouch) String() string { return fmt.Sprintf("vouch · %v", m.Stamp) }
+func (m Vouch) String() string { return fmt.Sprintf("vouch view=%d · %v", m.View, m.Stamp) }
 
 func (m Ask) String() string {
 	return fmt.Sprintf("ask %d %v %q · %v", m.Number, m.Kind, m.Name, m.Stamp)

@@ -199,8 +199,8 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 	case Acks:
 		return
 	case Vouch:
-		if m.deciding && p.reported {
-			out.Send(p.id, Acks{m.authorityStamp(p)})
+		if p.reported {
+			out.Send(p.id, Acks{Stamp: m.authorityStamp(p), View: msg.View})
 		}
 		return
 	}
@@ -216,7 +216,7 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 			m.onRelease(now, p, Released{msg.Ended, msg.Last}, msg.Name, out)
 			m.ackTo(now, p, msg.Wish)
 			if msg.Awaited {
-				out.Send(p.id, Acks{m.authorityStamp(p)})
+				out.Send(p.id, Acks{Stamp: m.authorityStamp(p)})
 			}
 		}
 	case Extend:
@@ -307,7 +307,7 @@ func (m *Machine) onRelease(now protocol.Time, p *peer, e Released, name string,
 
 func (m *Machine) onExtend(now protocol.Time, p *peer, msg *Extend, out *protocol.Effects) {
 	if m.withholds() {
-		out.Send(p.id, Acks{m.authorityStamp(p)}) // it is heard, and asks again
+		out.Send(p.id, Acks{Stamp: m.authorityStamp(p)}) // it is heard, and asks again
 		return
 	}
 	err := m.authority.table.Prolong(now, msg.Session, msg.Name, msg.Token, msg.Wish, msg.Hold)
@@ -457,7 +457,7 @@ func (m *Machine) peersTick(now protocol.Time, out *protocol.Effects) {
 			m.requestInfo(now, p, out)
 		}
 		if p.acksDue <= now {
-			out.Send(p.id, Acks{m.authorityStamp(p)})
+			out.Send(p.id, Acks{Stamp: m.authorityStamp(p)})
 		}
 	}
 }

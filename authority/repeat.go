@@ -58,7 +58,7 @@ func (m *Machine) ack(now protocol.Time, word uint64, out *protocol.Effects) {
 	h.acks = append(h.acks, word)
 	h.acksDue = min(h.acksDue, now+m.ackDelay())
 	if len(h.acks) >= maxAcks {
-		m.toAuthority(Acks{m.stamp()}, out)
+		m.toAuthority(Acks{Stamp: m.stamp()}, out)
 	}
 }
 
@@ -218,7 +218,7 @@ func (m *Machine) holderTick(now protocol.Time, out *protocol.Effects) {
 	if h.acksDue <= now {
 		h.acksDue = protocol.Never
 		if m.speaks() {
-			m.toAuthority(Acks{m.stamp()}, out)
+			m.toAuthority(Acks{Stamp: m.stamp()}, out)
 		}
 	}
 	if h.vouchDue <= now {

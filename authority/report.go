@@ -33,8 +33,8 @@ func (m *Machine) beginReign(next Reign) {
 	h := &m.holder
 	h.stage, h.report = m.firstStage(next), report{due: protocol.Never}
 	h.acks, h.acksDue, h.unanswered = nil, protocol.Never, protocol.Never
-	if next.Authority == m.self || protocol.Mutated("a doubt lasts until an authority is heard") {
-		h.doubtful = false
+	if next.Authority == m.self || protocol.Mutated("a doubt outlasts a reign") {
+		h.doubt = 0
 	}
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
 		r.reported, r.freed, r.first, r.due, r.pause = false, false, 0, protocol.Never, 0
@@ -62,14 +62,14 @@ func (m *Machine) unconfirm() {
 }
 
 // vouch asks the authority whether it knows what is held here, where a report does not say
-// so by itself.
+// so by itself; and where this member doubts, whether it is one still.
 func (m *Machine) vouch(now protocol.Time, out *protocol.Effects) {
 	h := &m.holder
 	h.vouchDue = protocol.Never
-	if h.unconfirmed == 0 && !h.doubtful || !m.config.Outlives || !m.speaks() {
+	if h.unconfirmed == 0 && h.doubt == 0 || !m.config.Outlives || !m.speaks() {
 		return
 	}
-	m.toAuthority(Vouch{m.stamp()}, out)
+	m.toAuthority(Vouch{Stamp: m.stamp(), View: m.view.Number}, out)
 	m.expect(now)
 	h.vouchPause = protocol.Longer(h.vouchPause, m.config.Patience)
 	h.vouchDue = now + h.vouchPause
@@ -81,8 +81,16 @@ func (m *Machine) vouched(out *protocol.Effects) {
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
 		r.confirmed = r.confirmed || r.state == held
 	}
-	h.unconfirmed, h.vouchDue = 0, protocol.Never
+	h.unconfirmed = 0
+	h.endVouching()
 	m.confirm(out)
+}
+
+// endVouching asks no more when nothing is left to ask.
+func (h *holder) endVouching() {
+	if h.unconfirmed == 0 && h.doubt == 0 {
+		h.vouchDue = protocol.Never
+	}
 }
 
 // confirm tells the membership, once, that the authority of the newest epoch knows all
@@ -221,7 +229,7 @@ func (m *Machine) reportKnown(now protocol.Time, out *protocol.Effects) {
 	h := &m.holder
 	h.stage = known
 	h.report = report{taken: true, epoch: h.report.epoch, due: protocol.Never, cuts: h.report.cuts, wishes: h.report.wishes}
-	h.unconfirmed, h.vouchDue = 0, protocol.Never
+	h.unconfirmed = 0
 	var records []*record
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
 		if r.state == held {
@@ -246,11 +254,17 @@ func (m *Machine) reportKnown(now protocol.Time, out *protocol.Effects) {
 	}
 	m.confirm(out)
 	m.askWaiting(now, out)
+	m.vouch(now, out)
 }
 
-// onKnown takes what an authority has to say beside any message.
-func (m *Machine) onKnown(now protocol.Time, from protocol.ID, s *Stamp, out *protocol.Effects) {
-	m.hears(now, from, s, out)
+// onAcks takes acknowledgements, and the answer to a Vouch. A doubt ends with an answer that
+// was given under the view with which it began, or a later one: anything else may have been
+// said before the authority was deposed, by any way that was slow.
+func (m *Machine) onAcks(now protocol.Time, from protocol.ID, msg *Acks, out *protocol.Effects) {
+	if m.hears(now, from, &msg.Stamp, out) && msg.View >= m.holder.doubt {
+		m.holder.doubt = 0
+		m.holder.endVouching()
+	}
 }
 
 // hears reports whether a message is to be believed: it is from the authority of the
@@ -264,7 +278,10 @@ func (m *Machine) hears(now protocol.Time, from protocol.ID, s *Stamp, out *prot
 	if !m.isNewest(from, s) {
 		return off && s.Epoch.Counter <= m.view.Epoch.Counter
 	}
-	m.holder.unanswered, m.holder.doubtful = protocol.Never, false
+	m.holder.unanswered = protocol.Never
+	if protocol.Mutated("a doubt ends with its answer") {
+		m.holder.doubt = 0
+	}
 	for _, wish := range s.Acks {
 		if r := m.holder.records[wish]; r != nil && r.state == ending {
 			m.drop(r, out)

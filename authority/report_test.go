@@ -67,7 +67,7 @@ func sentAfterSecondReport(t *testing.T) []protocol.Message {
 	known := stamp
 	known.Known = true
 	said(InfoRequest{Stamp: stamp})
-	said(Acks{known})
+	said(Acks{Stamp: known})
 	said(&lock.Request{Session: session, ID: 1, Name: "a", WaitEnd: lock.Never})
 	said(&lock.Request{Session: session, ID: 2, Name: "b", WaitEnd: lock.Never})
 	said(Decided{Stamp: known, Ended: Ended{session, 1}, Name: "a", Kind: lock.Queued})
@@ -79,5 +79,5 @@ func sentAfterSecondReport(t *testing.T) []protocol.Message {
 	if report, is := answers[0].(InfoAnswer); !is || len(report.Seats) != 1 || len(report.Released) != 1 {
 		t.Fatalf("the second report is %+v", answers)
 	}
-	return said(Acks{known})
+	return said(Acks{Stamp: known})
 }

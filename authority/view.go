@@ -31,7 +31,9 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 	if epoch || !m.config.Outlives && !same {
 		m.unconfirm()
 	}
-	m.holder.doubtful = m.holder.doubtful || m.doubts(view)
+	if m.doubts(view) {
+		m.holder.doubt = view.Number
+	}
 	m.view, m.lease, m.reign, m.halted = view, view.Lease, reign, false
 	m.lost.Take(before, view)
 	if m.lease.Tenure.Lapses != m.holder.lapses {
@@ -59,13 +61,13 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 	switch {
 	case !m.config.Outlives:
 	case !same || epoch || away:
-		if !same && m.holder.doubtful && m.holder.unconfirmed == 0 {
-			m.holder.vouchDue = now + m.config.Patience // as a rule the next authority is heard before that
+		if !same && m.holder.doubt != 0 && m.holder.unconfirmed == 0 {
+			m.holder.vouchDue = now + m.config.Patience // as a rule the next authority asks for a report first
 		} else {
 			m.vouch(now, out)
 		}
 		m.speakUp(now, away && !m.halts(before), out)
-	case m.holder.doubtful:
+	case m.holder.doubt != 0:
 		m.vouch(now, out)
 	}
 }
@@ -73,8 +75,8 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 // doubts reports whether a member has left the view while clients wait here, or may have come
 // and gone in a view that this member has not seen. It may have been the one that was to
 // decide: the authority that this member follows may have been deposed for it, without any
-// holder being told, and a client that waits asks nothing by itself. The doubt lasts until an
-// authority is heard: one that this member comes to follow may have been deposed as well.
+// holder being told, and a client that waits asks nothing by itself. The doubt lasts until it
+// is answered: an authority that this member comes to follow may have been deposed as well.
 func (m *Machine) doubts(view *protocol.View) bool {
 	if !m.config.Outlives || m.view == nil || m.deciding || len(m.holder.records) == m.holder.held+m.holder.unused {
 		return false

@@ -117,6 +117,15 @@
 // it to the next of them, until the grantor asks it to give way: locking one name again and
 // again costs a remote member no message. Package [authority] says how, and why that is safe.
 //
+// # Doubt
+//
+// No holder is told of a transfer, and one whose clients only wait asks nothing. When a member
+// leaves the view it may have been the one for which the grantor had made way. So such a holder
+// asks the grantor that it follows whether that still decides (Vouch), until it is told so
+// (authority.Acks) under that view or a later one. A grantor that has not got that view answers
+// when it has; and one that hears only then that it is deposed, for the member that has left,
+// asks the elder which member grants, and recovers.
+//
 // # Tokens
 //
 // Tokens are reign·2³² + count, where the reign is an epoch's counter that the elder has

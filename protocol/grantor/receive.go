@@ -31,7 +31,7 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 		}
 		m.onInfo(now, ev.From, &msg, out)
 	case Depose:
-		if m.foretells(msg.Version) {
+		if m.foretells(msg.Version) || m.view.Number < msg.Grantor.Since {
 			m.keepEarly(ev, out)
 			return
 		}
@@ -96,8 +96,8 @@ func (m *Machine) toTable(now protocol.Time, ev protocol.Event, out *protocol.Ef
 	switch msg := ev.Fact.(type) {
 	case authority.InfoAnswer, authority.Acks:
 	case authority.Vouch:
-		if m.view.Epoch.Counter < msg.Epoch.Counter {
-			m.keepEarly(ev, out) // no member vouches under an epoch that it does not have
+		if m.foresees(&msg) {
+			m.keepEarly(ev, out)
 			return
 		}
 		m.part.Step(now, ev, out)
@@ -166,6 +166,14 @@ func (m *Machine) toNobody(now protocol.Time, ev protocol.Event, s *authority.St
 // of this view or of one before can have given it. Were it believed, and no elder's, no
 // other would ever be: so it is kept until a view of such an epoch comes.
 func (m *Machine) foretells(v authority.Version) bool { return m.view.Epoch.Counter < v.Epoch }
+
+// foresees reports whether a member has asked under a view that is not known here yet. No member
+// vouches under such a one: it may have to make way before that view comes, for a member that
+// the view has no more.
+func (m *Machine) foresees(msg *authority.Vouch) bool {
+	epoch := m.view.Epoch.Counter
+	return epoch < msg.Epoch.Counter || epoch == msg.Epoch.Counter && m.view.Number < msg.View && !protocol.Mutated("a vouch waits for its view")
+}
 
 // lags reports whether a table was left under a view that this member has not accepted yet.
 func (m *Machine) lags(e *authority.Estate) bool {

@@ -96,8 +96,12 @@ func (m *Machine) onDepose(now protocol.Time, from protocol.ID, msg *Depose, out
 		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: it is not the elder", msg, from)})
 		return
 	}
+	reigned := m.reign.Authority == m.self
 	m.yield(now, msg, m.elderPlace(), out)
 	out.Send(from, Deposed{Tenure: msg.Tenure, Version: msg.Version})
+	if reigned && m.reign.Authority == 0 && !m.departing && !protocol.Mutated("a grantor deposed for one that has left asks") {
+		m.ask(now, Get, out) // it may have vouched under this view for those that wait with it, and they ask no more
+	}
 }
 
 // yield makes way for another grantor. A table that this member has is kept for that one; a
@@ -120,7 +124,13 @@ func (m *Machine) yield(now protocol.Time, msg *Depose, elder Place, out *protoc
 		m.estate = m.bequeath(now, heir, nil)
 	}
 	m.becoming = false
-	m.follow(now, msg.Grantor, authority.Reign{Authority: msg.Grantor.ID, Version: msg.Version}, out)
+	m.heard = msg.Version
+	if m.present(msg.Grantor) {
+		m.follow(now, msg.Grantor, authority.Reign{Authority: msg.Grantor.ID, Version: msg.Version}, out)
+	} else {
+		m.forget(now, out)
+	}
+	m.viewTurk(now, out)
 	m.unpark(now, out)
 }
 

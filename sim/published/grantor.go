@@ -83,10 +83,28 @@ func grantorLate() []Row {
 				"Its version is above that of the grantor that the elder of that epoch knows: the member takes no word of this one, and asks the elder again for ever.",
 		},
 		{
-			Rule: "a doubt lasts until an authority is heard", Protocol: "grantor", Source: "found by a seed", Breaks: "P4", Faults: "operator,leave",
+			Rule: "a doubt outlasts a reign", Protocol: "grantor", Source: "found by a seed", Breaks: "P4", Faults: "operator,leave",
 			Elsewhere: "protocol/grantor, TestConversations (doubt.txt). One of some 100,000 seeds with all faults showed it",
 			Hole: "A grantor is deposed for another one and that for a third, which leaves the view, and a member whose clients wait hears of the second one only after that. " +
 				"It follows that one and asks it nothing, and no client of its is granted anything until one asks for something else.",
+		},
+		{
+			Rule: "a doubt ends with its answer", Protocol: "grantor", Source: "found by reading", Breaks: "P4", Faults: "operator,leave,loss",
+			Elsewhere: "protocol/grantor, TestConversations (late_word.txt). It takes a word that is late by a view, and an answer that is lost",
+			Hole: "A member asks its grantor whether that still decides, and takes a word for the answer that the grantor had sent before it was deposed. " +
+				"The true answer is lost, the question is not repeated, and the clients that wait at the member wait for good.",
+		},
+		{
+			Rule: "a vouch waits for its view", Protocol: "grantor", Source: "found by reading", Breaks: "P4", Faults: "operator,leave,delay",
+			Elsewhere: "protocol/grantor, TestConversations (late_word.txt). It takes a view and a Depose that both come late to the grantor",
+			Hole: "A grantor says that it still decides, to a member that has a view without the next grantor, before it has that view itself. " +
+				"It makes way for that next grantor after that, and no member grants or asks anything any more.",
+		},
+		{
+			Rule: "a grantor deposed for one that has left asks", Protocol: "grantor", Source: "found by reading", Breaks: "P4", Faults: "operator,leave,delay",
+			Elsewhere: "protocol/grantor, TestConversations (late_word.txt). It takes a Depose that comes after the view without its heir",
+			Hole: "A grantor has said under the newest view that it still decides, and makes way then for a member that this view has no more. " +
+				"Members whose clients wait do not ask again, and no member is named grantor.",
 		},
 		{
 			Rule: "a reentry is told no more than its holder was", Protocol: "grantor", Source: "found by a seed", Breaks: "P3", Faults: "delay,drift",

@@ -196,6 +196,16 @@ func (c *coder) infoAnswer(v *authority.InfoAnswer) {
 	c.endeds(&v.Released)
 }
 
+func (c *coder) acks(v *authority.Acks) {
+	c.stamp(&v.Stamp)
+	v.View = c.varint(v.View)
+}
+
+func (c *coder) vouch(v *authority.Vouch) {
+	c.stamp(&v.Stamp)
+	v.View = c.varint(v.View)
+}
+
 func (c *coder) ask(v *authority.Ask) {
 	c.stamp(&v.Stamp)
 	number(c, &v.Number)

@@ -458,7 +458,7 @@ func TestVersionsCostOneByte(t *testing.T) {
 	stamp := authority.Stamp{Epoch: protocol.Epoch{Counter: 5, Candidate: 6}, Tenure: protocol.Tenure{Incarnation: 7}}
 	versioned := stamp
 	versioned.Version = authority.Version{Epoch: 4, Number: 3 << 32}
-	for want, s := range map[int]authority.Stamp{2 + 9 + 1 + 2 + 2: stamp, 2 + 9 + 1 + 1 + 5 + 2 + 2: versioned} {
+	for want, s := range map[int]authority.Stamp{2 + 9 + 1 + 2 + 2 + 1: stamp, 2 + 9 + 1 + 1 + 5 + 2 + 2 + 1: versioned} {
 		b, err := Append(nil, 1, authority.Acks{Stamp: s})
 		if err != nil || len(b) != want {
 			t.Errorf("%v has %d bytes, not %d (%v)", s, len(b), want, err)
