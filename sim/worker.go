@@ -12,19 +12,20 @@ import (
 // worker is a thread of a client that takes locks, works under them and gives them
 // back, as users do: well, badly, and in every way that the library offers.
 type worker struct {
-	client  *client
-	number  int
-	name    string        // as in the names of choices
-	call    int           // that it plans or makes, in the names of choices
-	next    time.Duration // when it has something to do
-	request *request      // that it waits for or holds
-	second  *request      // the same lock, entered again
-	until   time.Duration // when it unlocks, or gives up waiting
-	writes  int           // to the register, that it still means to make
-	ignores bool          // that its hold limit has passed, where its name has a grace
-	probes  int           // names that it has still to take once, after all faults
-	probing bool
-	since   instant // when it began to wait
+	client   *client
+	number   int
+	name     string        // as in the names of choices
+	call     int           // that it plans or makes, in the names of choices
+	next     time.Duration // when it has something to do
+	request  *request      // that it waits for or holds
+	second   *request      // the same lock, entered again
+	until    time.Duration // when it unlocks, or gives up waiting
+	writes   int           // to the register, that it still means to make
+	ignores  bool          // that its hold limit has passed, where its name has a grace
+	probes   int           // names that it has still to take once, after all faults
+	probing  bool
+	refusals int     // of its probes, since one was granted
+	since    instant // when it began to wait
 }
 
 func newWorker(c *client, number int) *worker {
@@ -116,7 +117,7 @@ func (w *worker) granted(r *request) {
 		return
 	case w.probing:
 		w.probes--
-		w.until = now
+		w.refusals, w.until = 0, now
 	default:
 		w.chooses()
 		w.until = now + world.hold()
@@ -210,7 +211,7 @@ func (w *worker) rest() {
 	w.request, w.second, w.writes = nil, nil, 0
 	think := world.settings.think
 	if world.settling {
-		think = 10 * time.Millisecond
+		think = 10 * time.Millisecond * time.Duration(max(1, w.refusals/8)) // what is refused at once may be so for long
 	}
 	w.plan(func() time.Duration { return world.rand.below(think) })
 	if w.probing && w.probes == 0 {
@@ -232,6 +233,9 @@ func (w *worker) failed(r *request, err error) {
 	case w.second:
 		w.second = nil
 	case w.request:
+		if w.probing {
+			w.refusals++
+		}
 		w.rest()
 	}
 }

@@ -259,6 +259,9 @@ func (w *world) run(limit instant) {
 	}
 	if w.judge.violation == nil {
 		w.now = max(w.now, limit)
+		if w.tell != nil {
+			w.tell.look() // what is told next, at this instant, comes after what ends by a clock before it
+		}
 	}
 }
 
