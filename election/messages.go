@@ -12,7 +12,7 @@ import (
 type (
 	// StatusPoll asks a member how it is: STATUS_POLL. It changes nothing there.
 	StatusPoll struct {
-		Ask uint64 // of this question, echoed in the answer
+		Ask uint64 // of this question, echoed in the answer; no other life of the asker's uses it
 	}
 
 	// StatusAnswer answers a StatusPoll, and (Ask 0) a Join that came to a member that
@@ -83,7 +83,7 @@ type (
 	}
 )
 
-func (m StatusPoll) String() string { return fmt.Sprintf("status poll #%d", m.Ask) }
+func (m StatusPoll) String() string { return "status poll " + protocol.ShowNumber("#", m.Ask) }
 
 func (m StatusAnswer) String() string {
 	well := "not well"
@@ -93,7 +93,7 @@ func (m StatusAnswer) String() string {
 	if m.Leaving {
 		well += " leaving"
 	}
-	return fmt.Sprintf("status #%d %v %s promised @%d %v", m.Ask, m.Status, well, m.Promised.Counter, m.View)
+	return fmt.Sprintf("status %s %v %s promised @%d %v", protocol.ShowNumber("#", m.Ask), m.Status, well, m.Promised.Counter, m.View)
 }
 
 func (m Election) String() string {

@@ -17,8 +17,8 @@ type search struct {
 	candidate   protocol.ID    // whose election was accepted last
 	resigned    protocol.Epoch // whose coordinator has given up its role in good order, as far as this member has heard
 	tryAt       protocol.Time
-	deferred    int // how often a more senior one was waited for since
-	surveys     uint64
+	deferred    int    // how often a more senior one was waited for since
+	surveys     uint64 // numbers given, with the lives before above protocol.NumberBits: an answer to another life's is void
 	survey      *election.Survey
 	objectors   []election.StatusAnswer // founders that have answered it and disagree
 	ballot      *election.Ballot

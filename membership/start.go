@@ -26,6 +26,9 @@ func (m *Machine) begin() {
 	m.cell.Incarnation++
 	m.lease.Promised = m.cell.Promised
 	m.lease.Tenure = protocol.Tenure{Incarnation: m.cell.Incarnation}
+	if !protocol.Mutated("surveys are numbered through all lives") {
+		m.surveys = (m.cell.Incarnation - 1) << protocol.NumberBits
+	}
 	switch {
 	case c.Kept && !fresh && !c.Cell.Clean:
 		// The former life's clients believe, whether or not this one serves any.

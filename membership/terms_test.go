@@ -126,6 +126,50 @@ func TestAFounderObjectsOnce(t *testing.T) {
 	}
 }
 
+// TestAnswersToAnotherLifeAreVoid: a founder starts again, and what was said to the surveys of its life before comes while it asks in
+// this one. The member that said it has been put right since, and counts with no other that is wrong now. Seed 500002265 of protocol
+// permission had that.
+func TestAnswersToAnotherLifeAreVoid(t *testing.T) {
+	n := newNet(t, 1, 3, 0, billing)
+	wrong := func(c *Config) { c.Definitions = []string{"billing=grantor"} }
+	type word struct {
+		from protocol.ID
+		what election.StatusAnswer
+	}
+	var late []word
+	came := 0
+	c := n.site("c")
+	n.filter = func(from, to *site, msg any) bool {
+		answer, answers := msg.(election.StatusAnswer)
+		if answers && from.name == "a" && to.name == "c" {
+			late = append(late, word{from.live.self, answer})
+			return false
+		}
+		if _, polls := msg.(election.StatusPoll); polls && from.name == "c" && c.live.cell.Incarnation == 2 {
+			for _, w := range late {
+				came++
+				n.after(time.Millisecond, func() { c.live.step(protocol.Event{Kind: protocol.Receive, From: w.from, Fact: w.what}) })
+			}
+		}
+		return true
+	}
+	wrong(&n.site("a").config)
+	n.start("a", "c")
+	n.run(3 * second)
+	n.site("a").crash()
+	c.crash()
+	billing(&n.site("a").config)
+	wrong(&n.site("b").config)
+	n.start("b", "c")
+	n.run(3 * second)
+	if came == 0 {
+		t.Error("no word to another life of c's came")
+	}
+	if c.failed != nil {
+		t.Errorf("c, which is right, is refused: %v", c.failed)
+	}
+}
+
 // TestFoundersListedOtherwise: the one whose list differs from the majority's says so.
 func TestFoundersListedOtherwise(t *testing.T) {
 	for _, wrong := range []string{"a", "b", "c"} {

@@ -4,6 +4,7 @@ import "fmt"
 
 // NumberBits is how much of the number of a request between members counts the requests of a
 // tenure; above stands how often the lease had lapsed. So an incarnation never uses one again.
+// Surveys are counted so in each life, and above stands how many lives there were before.
 const NumberBits = 40
 
 // ShowNumber renders such a number behind a letter: w7 is the seventh of a tenure without

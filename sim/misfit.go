@@ -64,7 +64,7 @@ var misfits = [...]string{"space", "lease", "drift", "version"}
 func (n *nemesis) misconfigure() {
 	w := n.world
 	m := n.member("member")
-	wrong := func(o *member) bool { return o != m && o.founder && (o.misfit != fits || o.up && o.wrong != fits) }
+	wrong := func(o *member) bool { return o != m && o.founder && (o.misfit != fits || o.wrong != fits) }
 	if w.settings.founders < 3 && m.founder {
 		return // no member is there to say that it is wrong
 	}

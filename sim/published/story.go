@@ -57,15 +57,16 @@ func shortened(line string) string {
 
 // promises says in a word what each promise that a row can break is about.
 var promises = [...]string{
-	1: "exclusion: two hold what excludes each other, or two may grant",
-	2: "tokens never go back",
-	3: "a loss is told before another is granted the name",
-	4: "no client is stranded: what is free is granted, and some member serves",
-	5: "order: first come, first served",
-	6: "exactly once: a request acts once",
-	7: "only the holder unlocks",
-	8: "bounds, each with an error that names it",
-	9: "holders keep their locks as long as exclusion allows",
+	1:  "exclusion: two hold what excludes each other, or two may grant",
+	2:  "tokens never go back",
+	3:  "a loss is told before another is granted the name",
+	4:  "no client is stranded: what is free is granted, and some member serves",
+	5:  "order: first come, first served",
+	6:  "exactly once: a request acts once",
+	7:  "only the holder unlocks",
+	8:  "bounds, each with an error that names it",
+	9:  "holders keep their locks as long as exclusion allows",
+	10: "nothing is trusted: bad input and wrong settings get an error, and harm no other member",
 }
 
 // About says what a promise is about; "" where there is none of that name.

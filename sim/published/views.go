@@ -87,6 +87,12 @@ func successions() []Row {
 			Hole: "A coordinator does not go above the epoch that a member has promised while it was cut off. " +
 				"That member can never be admitted again.",
 		},
+		{
+			Rule: "surveys are numbered through all lives", Protocol: "permission", Source: "found by a seed", Breaks: "P10", Faults: "misfit,crash,pause",
+			Hole: "A founder that starts again numbers its surveys from 1, and takes late answers to those of its life before for answers to them. " +
+				"A founder that was configured otherwise then, and is not any more, counts with one that is now, and the one that is right is refused.",
+			Elsewhere: "membership, TestAnswersToAnotherLifeAreVoid. One of some 500,000 seeds with all faults showed it",
+		},
 	}
 }
 
