@@ -113,5 +113,13 @@ func (m *Machine) onRaise(now protocol.Time, from protocol.ID, msg *Raise, out *
 		above := uint64(msg.Above) & (1<<32 - 1)
 		x.page.count, x.page.given = max(x.page.count, above), max(x.page.given, above)
 	}
-	m.ask(now, x, out)
+	m.askAnew(now, x, out)
+}
+
+// askAnew asks the other leaders to agree to a ticket that they may know as locked, and that is not: they hear that even where it
+// has to wait, since another one may wait for it.
+func (m *Machine) askAnew(now protocol.Time, x *ticket, out *protocol.Effects) {
+	if m.ask(now, x, out); !m.fits(x) {
+		m.sayAll(now, Activate{Key: x.Key, Count: x.page.count}, out)
+	}
 }

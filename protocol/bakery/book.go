@@ -27,6 +27,7 @@ type page struct {
 	entering []*ticket // in the order in which they were heard of
 	tickets  []*ticket // that have a number, in order of it
 	waits    []*ticket // this leader's own, from when they get a number until they are ready
+	kept     []*ticket // that were taken over from the term before, and may have been locked then
 }
 
 // step is how far a ticket is, as far as this leader knows.
@@ -73,6 +74,8 @@ type ticket struct {
 	// What was taken over from the term before.
 	formerly protocol.ID // its master then
 	named    bool        // that master has named it
+	held     bool        // that master leads still, and has said that it is locked; it has not asked for agreement since
+	kept     bool        // it is in its page's kept
 	orphan   bool        // that master is gone, and its member has not claimed it yet
 	claimed  bool        // its member has
 }
@@ -130,6 +133,9 @@ func (b *book) remove(t *ticket) {
 		p.tickets = slices.DeleteFunc(p.tickets, same)
 	}
 	p.leaveWaits(t)
+	if t.kept {
+		p.kept = slices.DeleteFunc(p.kept, same)
+	}
 	p.ended = p.count
 	delete(b.tickets, t.Key)
 	if len(p.entering)+len(p.tickets) == 0 {
@@ -176,25 +182,42 @@ func beside(a, b *Ticket) bool {
 
 // before looks at who stands before a ticket: whether it fits beside them all, as far as this
 // leader knows, and which units they are for. Where it does not, by is the first that is in the way.
+// One that was locked in the term before, or may have been, is in the way behind it too: it was locked when the
+// ticket had ended, and a leader that had not heard of that has handed the ticket over.
 func (p *page) before(t *ticket) (parts []Part, by *ticket) {
 	units := t.Units
+	fits := func(o *ticket) bool {
+		if t.Mode == holdfast.ModeSlots {
+			units += o.Units
+			parts = append(parts, Part{o.Key, o.Units})
+		}
+		return beside(&t.Ticket, &o.Ticket) && (t.Mode != holdfast.ModeSlots || units <= t.Capacity)
+	}
 	for _, o := range p.tickets {
 		if o == t {
 			break
 		}
-		if !beside(&t.Ticket, &o.Ticket) {
+		if !fits(o) {
 			return nil, o
 		}
-		if t.Mode == holdfast.ModeSlots {
-			units += o.Units
-			parts = append(parts, Part{o.Key, o.Units})
-			if units > t.Capacity {
-				return nil, o
-			}
+	}
+	for _, o := range p.kept {
+		if compare(o, t) > 0 && o.isHeld() && !protocol.Mutated("no ticket goes past one that is held") && !fits(o) {
+			return nil, o
 		}
 	}
 	return parts, nil
 }
+
+// keep notes that a ticket that was taken over may have been locked.
+func (p *page) keep(t *ticket) {
+	if !t.kept {
+		t.kept, p.kept = true, append(p.kept, t)
+	}
+}
+
+// isHeld reports whether a ticket that was taken over is locked, as its master says or as it may be until its member has said it.
+func (t *ticket) isHeld() bool { return t.step == locked || t.held || t.orphan && t.agreed }
 
 // differing returns the capacity of a master's slots on the page that is another one than a ticket's,
 // or 0. Others' slots may have ended, and only their master knows.

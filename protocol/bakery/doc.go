@@ -51,6 +51,9 @@
 // it. A ticket whose master is gone belongs to the leader of the first rank. Each member claims what it has of
 // each leader's (Claim); a ticket that it does not claim has ended. That is snaplock's question whether a client
 // is alive, answered before it is asked. A ticket has ended, too, that another leader hands over and its master has no more.
+// Where that master is gone, a ticket that it has ended may be handed over by a leader that had not heard of that. Its member claims it
+// if it has not heard of it either, and it waits as before. Tickets behind it may have been locked since, so it is not granted beside one
+// that is, or that may be and is not claimed yet.
 //
 // Where no majority of the former leaders is left, new ones follow no earlier leaders: each member tells all of them what its
 // clients hold, which is the copy that is never lost as long as any client holds, and they serve when all have and the view is

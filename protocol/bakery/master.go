@@ -373,13 +373,17 @@ func (m *Machine) onClaim(now protocol.Time, from protocol.ID, msg *Claim, out *
 		case c.Ticket.For.ID != from || c.Ticket.Key.Member != from || c.Ticket.For != m.placeOf(from):
 			out.Note(clientele.Ignored{What: fmt.Sprintf("a claim of %v from member %d", c.Ticket.Key, from)})
 		case x != nil:
+			doubt := x.orphan && x.agreed
 			x.claimed, x.orphan = true, false
 			switch {
 			case c.Token != 0 && x.step != locked:
 				x.step, x.token, x.since = locked, c.Token, now
 			case c.Token == 0 && x.step == locked: // what it was told came too late for the term before
 				m.say(now, from, Locked{Key: x.Key, Token: x.token}, out)
+			case c.Token == 0 && doubt:
+				m.askAnew(now, x, out)
 			}
+			m.setAgreed(x, false)
 		case c.Token == 0:
 			m.draw(now, c.Ticket, out).claimed = true
 		default:

@@ -132,6 +132,10 @@ func (m *Machine) onActivate(now protocol.Time, from protocol.ID, msg *Activate,
 	}
 	t.step = ready
 	m.say(now, from, Activated{Key: t.Key, Vote: m.vote(t, msg.Count)}, out)
+	if t.held {
+		t.held = false // else its master would not ask
+		m.turn(now, t.page, out)
+	}
 }
 
 // vote is what this leader says to a ticket's being granted. If it does not agree now, it will as soon as

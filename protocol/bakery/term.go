@@ -158,12 +158,13 @@ func (m *Machine) inherit(now protocol.Time) {
 				continue
 			}
 			kept := m.inheritTicket(now, Numbered{Ticket: t.Ticket, Number: t.number, Master: m.former.placeOf(t.master), Agreed: t.mayBeLocked()})
-			kept.until = max(kept.until, t.until)
+			kept.until, kept.held = max(kept.until, t.until), t.held && kept.master == t.master
 			if t.master == m.config.Self {
 				kept.token, kept.since, kept.orphan = t.token, t.since, t.orphan
 				if t.step == locked {
 					kept.step = locked
 				}
+				m.setAgreed(kept, kept.agreed)
 			}
 		}
 		for _, t := range p.entering {
@@ -214,7 +215,7 @@ func (m *Machine) inheritTicket(now protocol.Time, n Numbered) *ticket {
 		n.Agreed = n.Agreed || known.agreed
 		m.extendGrace(now, known, n.Left)
 		if known.number >= n.Number {
-			known.agreed = n.Agreed
+			m.setAgreed(known, n.Agreed)
 			return known
 		}
 		until = known.until
@@ -224,10 +225,20 @@ func (m *Machine) inheritTicket(now protocol.Time, n Numbered) *ticket {
 	t := m.book.enter(n.Ticket, master, 0)
 	m.book.add(t, n.Number)
 	m.book.exit(t)
-	t.step, t.formerly, t.agreed, t.until = ready, n.Master.ID, n.Agreed, until
+	t.step, t.formerly, t.until = ready, n.Master.ID, until
 	m.extendGrace(now, t, n.Left)
 	t.orphan = master == m.config.Self // its master before does not say whether it is locked
+	m.setAgreed(t, n.Agreed)
 	return t
+}
+
+// setAgreed notes whether another leader may have agreed to a ticket that was taken over. That says nothing to its master, which knows
+// whether it has locked it, unless it was another one's and its member has not claimed it yet.
+func (m *Machine) setAgreed(t *ticket, agreed bool) {
+	t.agreed = agreed && (t.master != m.config.Self || t.orphan)
+	if t.mayBeLocked() {
+		t.page.keep(t)
+	}
 }
 
 // successor returns who is the master of a ticket under the term: who was it, if it leads, else the leader of
@@ -254,6 +265,9 @@ func (m *Machine) onTickets(now protocol.Time, from protocol.ID, msg *Tickets, o
 			}
 			if t != nil && n.Master == m.placeOf(from) {
 				t.named = true
+				if t.held = n.Agreed && t.master == from; t.held {
+					m.setAgreed(t, true)
+				}
 			}
 		}
 		m.inheritCounts(msg.Floor, state)
