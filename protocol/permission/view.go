@@ -87,6 +87,9 @@ func (m *Machine) meet(view *protocol.View, anew, same bool) {
 			before = slices.Delete(slices.Clone(before), i, i+1)
 		}
 	}
+	if !same {
+		m.doubtSlots()
+	}
 	lost, unbounded := 0, false
 	for _, gone := range before {
 		m.part(gone.place.ID)
@@ -103,6 +106,19 @@ func (m *Machine) meet(view *protocol.View, anew, same bool) {
 	}
 	if anew || lost > 0 {
 		m.outrun(lost, unbounded)
+	}
+}
+
+// doubtSlots asks those members anew, under another view, that had no slot when they were asked. One may have taken its slot under the
+// view before since then, and have left some to members that this view does not have.
+func (m *Machine) doubtSlots() {
+	if m.slot != 0 || protocol.Mutated("slots are told under one view") {
+		return
+	}
+	for i := range m.peers {
+		if p := &m.peers[i]; p.slot == 0 {
+			p.told = false
+		}
 	}
 }
 

@@ -51,6 +51,12 @@ func permission() []Row {
 			Hole: "A view without some members goes on from the clocks of the others. " +
 				"No other member may have heard of the last tokens that the lost have given, and they are given again.",
 		},
+	}
+}
+
+// permissionClocks has the holes that were found in clocks, and in what tells tokens apart.
+func permissionClocks() []Row {
+	return []Row{
 		{
 			Rule: "a clock that was not heard bounds tokens", Protocol: "permission", Source: "tokens, found by a seed", Breaks: "P2", Faults: "loss,one-way,preempt",
 			Hole: "A newcomer loses a member whose clock it has not heard yet, and outruns it from its own clock. " +
@@ -68,6 +74,12 @@ func permission() []Row {
 			Hole: "A permission that is kept lets its member use units too, though its giver has asked for some by an older stamp. " +
 				"The two fit beside each other, and not beside a third member that has counted the giver alone.",
 			Elsewhere: "protocol/permission, TestConversations (retain.txt). One seed with all faults showed it, and some 9,000 others did not",
+		},
+		{
+			Rule: "slots are told under one view", Protocol: "permission", Source: "found by a seed", Breaks: "P2", Faults: "crash,join,loss",
+			Elsewhere: "protocol/permission, TestConversations (number.txt). One of some 100,000 seeds with all faults showed it",
+			Hole: "Members that have no number for their tokens yet leave one to each that stands before them, and a member that was left one is lost under the next view. " +
+				"One member has taken its number under the view before and another one takes it under this one: both take the same, and give one token twice.",
 		},
 	}
 }

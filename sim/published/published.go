@@ -54,7 +54,7 @@ type Row struct {
 // charge, of what Raft leaves to its users, of the course notes on elections, of the obvious design of views and leases, and what
 // was found here.
 func All() []Row {
-	return slices.Concat(central(), grantor(), grantorLate(), permission(), bakery(), bakeryTerms(), claim(), agreed(), moved(), behind(), election(), leases(), tenures(), views(), successions(), pledges(), found())
+	return slices.Concat(central(), grantor(), grantorLate(), permission(), permissionClocks(), bakery(), bakeryTerms(), claim(), agreed(), moved(), behind(), election(), leases(), tenures(), views(), successions(), pledges(), found())
 }
 
 // For lists the rows of a protocol, the most telling ones first.
