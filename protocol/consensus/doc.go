@@ -96,9 +96,10 @@
 // member that leads another's shard hands it over, one shard in an election timeout, when the other one is heard and has the log.
 // It looks only in rounds, which an election, another view or another voter begins; a round ends when nothing is left to do. So
 // what an operator has chosen ([protocol.Transfer]) stays until one of these comes, and a round that is under way then ends. A
-// member that is handed a shard begins no round, and keeps it; one that does not come to lead is not asked again under one view. So
-// members that disagree on who is heard do not hand a shard to and fro. A member that is to leave tells the others, and is given
-// nothing.
+// member that is handed a shard begins no round; a shard that comes back in the round in which it was handed over stays; and one that
+// does not come to lead is not asked again under one view. So members that disagree on who is to lead do not hand a shard to and fro,
+// and a leader leads for long enough to end the sessions that are over. A member that is to leave tells the others, of its present
+// life alone, and is given nothing.
 //
 // # Reads
 //

@@ -31,12 +31,15 @@ func (l Letter) Routine() bool {
 }
 
 // Yield asks a shard's leader to let another member lead it, which an operator has chosen for all shards. With To 0 it tells that
-// its sender is to lead nothing any more, because it leaves.
-type Yield struct{ To protocol.ID }
+// its sender is to lead nothing any more in its present life, the incarnation Life, because it leaves.
+type Yield struct {
+	To   protocol.ID
+	Life uint64
+}
 
 func (y Yield) String() string {
 	if y.To == 0 {
-		return "it is to lead nothing any more"
+		return fmt.Sprintf("it is to lead nothing any more in its life %d", y.Life)
 	}
 	return fmt.Sprintf("yield to member %d", y.To)
 }

@@ -285,7 +285,7 @@ func (m *Machine) yield(p *part, to protocol.ID, out *protocol.Effects) {
 	switch {
 	case p.shard == nil || p.leader == 0 || p.leader == uint64(to):
 	case p.leader != uint64(m.config.Self):
-		m.say(p, protocol.ID(p.leader), Yield{to}, out)
+		m.say(p, protocol.ID(p.leader), Yield{To: to}, out)
 	case slices.Contains(p.shard.Members().Voters, uint64(to)):
 		if err := p.shard.Hand(m.now, uint64(to), &p.output); err != nil {
 			out.Note(Ignored{fmt.Sprintf("shard %d is not handed over: %v", p.index, err)})

@@ -36,6 +36,7 @@ type part struct {
 	strayed  protocol.Time // since when who leads it has had no place in the view; 0 where it has
 	given    protocol.Time // until then an election of this member is what the leader before has wanted
 	offered  protocol.ID   // was to lead it, under this view, and has not come to
+	passed   bool          // this member has handed it over in its present round of spreading: should it come back, it stays
 	heir     protocol.ID   // was asked last to lead it in the place of this member, which leaves,
 	handed   protocol.Time // and since when
 

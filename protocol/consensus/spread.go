@@ -28,6 +28,9 @@ func (m *Machine) spread() {
 		return
 	}
 	m.spreading.looks = mostLooks + len(m.parts)
+	for _, p := range m.parts {
+		p.passed = false
+	}
 	m.lookAgain()
 }
 
@@ -58,7 +61,7 @@ func (m *Machine) look(out *protocol.Effects) {
 func (m *Machine) spreadOne(out *protocol.Effects) (more bool) {
 	first := m.spreading.looks >= mostLooks+len(m.parts)-patienceOfAsk
 	for _, p := range m.parts {
-		if !m.leads(p) {
+		if !m.leads(p) || p.passed && p.offered == 0 && !protocol.Mutated("a shard that comes back stays") {
 			continue
 		}
 		if p.shard.Changing() || !p.shard.Leads() {
@@ -72,7 +75,7 @@ func (m *Machine) spreadOne(out *protocol.Effects) (more bool) {
 		case m.lacking(p, to):
 			more = true
 		default:
-			p.offered = to
+			p.offered, p.passed = to, true
 			out.Note(Spread{m.config.Space, p.index, m.nameOf(to)})
 			m.yield(p, to, out)
 			return true
@@ -173,8 +176,15 @@ func (m *Machine) onYield(p *part, y Yield, from protocol.ID, out *protocol.Effe
 	if m.view == nil {
 		return
 	}
-	if member, here := m.view.Of(from); here && !m.isLeaving(from) {
-		m.spreading.leavers[from] = member.Tenure.Incarnation
+	life := y.Life
+	if member, here := m.view.Of(from); here && protocol.Mutated("who is to lead nothing says in which life") {
+		life = member.Tenure.Incarnation
+	}
+	if life <= m.spreading.leavers[from] {
+		return // it has said so before
+	}
+	m.spreading.leavers[from] = life
+	if m.isLeaving(from) {
 		m.spread()
 	}
 }
@@ -184,7 +194,7 @@ func (m *Machine) onYield(p *part, y Yield, from protocol.ID, out *protocol.Effe
 func (m *Machine) choose(to protocol.ID, out *protocol.Effects) {
 	m.endRound(to)
 	if to != m.config.Self {
-		out.Send(to, m.letter(m.parts[0], Yield{to}))
+		out.Send(to, m.letter(m.parts[0], Yield{To: to}))
 	}
 }
 
@@ -199,9 +209,13 @@ func (m *Machine) tellLeaving(out *protocol.Effects) {
 	if m.view == nil || m.cluster == 0 {
 		return
 	}
+	self, here := m.view.Of(m.config.Self)
+	if !here {
+		return // no other member has anything for it to lead
+	}
 	for _, member := range m.view.Members {
 		if member.ID != m.config.Self {
-			out.Send(member.ID, m.letter(m.parts[0], Yield{}))
+			out.Send(member.ID, m.letter(m.parts[0], Yield{Life: self.Tenure.Incarnation}))
 		}
 	}
 }

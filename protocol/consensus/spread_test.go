@@ -164,6 +164,47 @@ func TestThoseWhoLeaveDoNotHandToEachOther(t *testing.T) {
 	}
 }
 
+// What a member has said of its life before says nothing of this one, in which it takes its share again.
+func TestAWordOfAnotherLifeIsNoneOfThisOne(t *testing.T) {
+	w, _ := settled(t, 3, 4)
+	a, c := w.members[0], w.members[2]
+	w.call(c, 1, &protocol.StepDown{})
+	late := c.machine.letter(c.machine.parts[0], Yield{Life: c.life})
+	w.pass(2 * time.Second)
+	w.crash(c, 0)
+	w.begin(c)
+	w.show(2, w.members...)
+	w.step(a, protocol.Event{Kind: protocol.Receive, From: c.id, Fact: late})
+	w.pass(10 * time.Second)
+	if a.machine.isLeaving(c.id) {
+		t.Error("a takes c for one that is to lead nothing")
+	}
+	w.wantSpread()
+}
+
+// Members that disagree on which member is to lead a shard hand it over once each, though the rounds of both go on: otherwise no
+// leader leads for long enough to end a session that is over. Seed 3382203790 had that.
+func TestThoseWhoDisagreeHandToAndFroOnce(t *testing.T) {
+	w, spread := settled(t, 4, 8)
+	a, b, c := w.members[0], w.members[1], w.members[2]
+	b.machine.spreading.leavers[a.id] = a.life // to b shard 1 is c's and shard 5 is d's; to c both are b's
+	b.machine.spread()
+	for *spread == 0 {
+		w.pass(time.Millisecond)
+	}
+	w.pass(10 * time.Millisecond)
+	c.machine.spread()
+	w.pass(20 * time.Second)
+	if *spread < 3 || *spread > 4 {
+		t.Errorf("%d times a shard was handed over, want 3: shards 1 and 5 by b, and shard 1 by c", *spread)
+	}
+	*spread = 0
+	w.pass(20 * time.Second)
+	if *spread != 0 {
+		t.Errorf("%d shards were handed over while nothing happened", *spread)
+	}
+}
+
 // A leader that leaves hands over to another member where the first one has just fallen silent.
 func TestASilentHeirGivesWay(t *testing.T) {
 	inVain := 0

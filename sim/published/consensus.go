@@ -95,6 +95,18 @@ func moved() []Row {
 				"That one is renewed through another member, and both go on in one session.",
 			Elsewhere: "session, TestTakerIsUnconfirmed",
 		},
+		{
+			Rule: "a shard that comes back stays", Protocol: "consensus", Source: "found by a seed", Breaks: "P4", Faults: "drain,delay",
+			Elsewhere: "protocol/consensus, TestThoseWhoDisagreeHandToAndFroOnce. One of some 20,000 seeds with all faults showed it",
+			Hole: "Two members disagree on which of them is to lead a shard, and each hands it to the other in every round of spreading. " +
+				"Each new leader counts anew how long a session has not been heard, so none that is over ends, and what it holds is granted to no client.",
+		},
+		{
+			Rule: "who is to lead nothing says in which life", Protocol: "consensus", Source: "found by a seed", Breaks: "P4", Faults: "drain,delay",
+			Elsewhere: "protocol/consensus, TestAWordOfAnotherLifeIsNoneOfThisOne. One of some 20,000 seeds with all faults showed it",
+			Hole: "A member that leaves tells the others that it is to lead nothing, starts again, and the word comes after that. " +
+				"One of the others takes it for a word of this life, and gives the member no shard as long as it lives.",
+		},
 	}
 }
 

@@ -127,7 +127,7 @@ func (c *coder) writeMinute(m shard.Message) {
 	case shard.Parted:
 		c.parted(&m)
 	case consensus.Yield:
-		fixed(c, &m.To)
+		c.yield(&m)
 	case consensus.Founding:
 		c.founding(&m)
 	case consensus.Reform:
@@ -175,7 +175,7 @@ func (c *coder) readMinute(k kind) shard.Message {
 		return m
 	case kindYield:
 		var m consensus.Yield
-		fixed(c, &m.To)
+		c.yield(&m)
 		return m
 	case kindFounding:
 		var m consensus.Founding
@@ -320,4 +320,9 @@ func (c *coder) parted(v *shard.Parted) {
 	number(c, &v.Index)
 	number(c, &v.Number)
 	c.truth(&v.Refused)
+}
+
+func (c *coder) yield(v *consensus.Yield) {
+	fixed(c, &v.To)
+	v.Life = c.varint(v.Life)
 }
