@@ -106,24 +106,51 @@ func (s *stage) passed(before *holdfast.Lock, w *waiter) *holdfast.Lock {
 	return lock
 }
 
-// chainHold is the hold limit of a chain's holders. It counts from when each was granted,
-// and must not be over when he is told so, however busy the machine.
+// chainHold is the hold limit of a chain's holders at first.
 const chainHold = 20 * shortHold
 
 // holdLimitPassesOn has a chain of holders that never unlock, each of which waits for
 // the hold limit of the one before.
 func (s *stage) holdLimitPassesOn() {
+	for hold := chainHold; !s.chain(s.name(hold.String()), hold); hold *= 2 {
+		if s.ctx.Err() != nil {
+			s.Fatalf("with a hold limit of %v: %v", hold, s.ctx.Err())
+		}
+	}
+}
+
+// chain reports whether each holder was told of its grant before its hold limit was over, which counts from the grant: on a busy
+// machine that may take long.
+func (s *stage) chain(name string, hold time.Duration) bool {
+	s.Helper()
 	one, two := s.locker(), s.locker()
-	name := s.name()
-	lock := s.lock(one, name, holdfast.Hold(chainHold))
+	lock, err := one.Lock(s.ctx, name, holdfast.Hold(hold))
+	if err != nil {
+		return s.tooShort(name, err)
+	}
 	for range 3 {
-		w := s.maybeQueued(two, name, holdfast.Hold(chainHold))
+		w := s.maybeQueued(two, name, holdfast.Hold(hold))
+		got := s.outcome(w)
+		if got.err != nil {
+			return s.tooShort(name, got.err)
+		}
+		w.result <- got
 		next := s.passed(lock, w)
 		s.lost(lock, holdfast.HoldLimit)
 		lock, one, two = next, two, one
 	}
 	s.lost(lock, holdfast.HoldLimit)
 	s.free(name)
+	return true
+}
+
+// tooShort wants an error that says that a hold limit was over before its holder was told of the grant, and returns false.
+func (s *stage) tooShort(name string, err error) bool {
+	s.Helper()
+	if holdfast.Why(err) != holdfast.HoldLimit {
+		s.Fatalf("a request that waited for %q should be granted, got: %v", name, err)
+	}
+	return false
 }
 
 // extend moves the end of a hold limit. That a lock has outlived its first limit is
