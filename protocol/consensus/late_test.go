@@ -131,3 +131,79 @@ func beatenBehind(t *testing.T) (beaten *protocol.Beaten) {
 	w.pass(time.Second)
 	return beaten
 }
+
+// TestAGrantThatWasAskedForElsewhereIsConfirmed: a session comes to a member that is behind, with a request with a hold limit that it has
+// made through another one. The member hears of the grant when that is over and another client has the name. It does not know since
+// when the client counts the limit, so it asks whether its copy is as new as now. Without the rule it says that the name is granted.
+// Seed 527834757 had that.
+func TestAGrantThatWasAskedForElsewhereIsConfirmed(t *testing.T) {
+	defer mutation.Switch("")
+	for rule, want := range map[string]int{"": 0, "a grant that was asked for elsewhere is confirmed": 1} {
+		mutation.Switch(rule)
+		if told := grantsToldBehind(t); told != want {
+			t.Errorf("without %q a member that is behind says %d times that the name is granted, want %d", rule, told, want)
+		}
+	}
+}
+
+// grantsToldBehind returns how often a member that is behind says that a request is granted, which has come to it from another one
+// and whose hold limit is over.
+func grantsToldBehind(t *testing.T) (told int) {
+	t.Helper()
+	w, leader, lags, other := ledWorld(t)
+	id, client := sessionOfClient(w, other)
+	first, next := lock.SessionID{Member: 9, Number: 8}, lock.SessionID{Member: 9, Number: 9}
+	ask := func(m *member, op uint64, q lock.Request) {
+		q.ID, q.Name, q.WaitEnd, q.Arrived = op, "x", lock.Never, w.now-m.start
+		w.call(m, op, &q)
+	}
+	for _, s := range []lock.SessionID{first, next} {
+		w.call(leader, 1, &protocol.Enroll{Session: s, TTL: time.Hour})
+	}
+	ask(leader, 1, lock.Request{Session: first})
+	w.pass(time.Second)
+	w.call(lags, 1, &protocol.Adopt{Session: id})
+	w.pass(time.Second)
+	var late []flight
+	w.loses = func(f flight) bool {
+		letter, is := f.fact.(Letter)
+		_, agrees := letter.Body.(shard.Agree)
+		loses := is && agrees && f.to == lags.id && !letter.Routine()
+		if loses {
+			late = append(late, f)
+		}
+		return loses
+	}
+	ask(other, 2, lock.Request{Session: id, Hold: time.Second})
+	w.pass(5 * time.Second)
+	ask(leader, 3, lock.Request{Session: next})
+	ask(lags, 2, lock.Request{Session: id, Hold: time.Second})
+	w.call(lags, 3, &protocol.Beat{Session: id, Attached: client})
+	w.pass(time.Second)
+	w.told = func(m *member, reply *protocol.Reply) {
+		if d := reply.Decision; m == lags && d.Session == id && d.Kind == lock.Granted {
+			told++
+		}
+	}
+	w.call(leader, 4, &protocol.Release{Session: first, Name: "x", Request: 1})
+	w.pass(3 * time.Second)
+	holds := func(m *member, s lock.SessionID) bool {
+		holders := m.machine.parts[0].shard.Replica().Table().Show("x").Holders
+		return len(holders) == 1 && holders[0].Session == s
+	}
+	if !holds(leader, next) {
+		t.Fatal("the next request is not granted when the limit of the one before is over")
+	}
+	for len(late) > 0 && !holds(lags, id) {
+		f := late[0]
+		f.due, late = w.now+delay, late[1:]
+		w.transit = append(w.transit, f)
+		w.pass(2 * delay)
+	}
+	if !holds(lags, id) {
+		t.Fatal("the member that is behind does not hear of the grant")
+	}
+	w.loses = nil
+	w.pass(2 * time.Second)
+	return told
+}

@@ -97,7 +97,7 @@ func (r *request) keepUntold(d *lock.Decision) {
 // through another member, because the limit counts from then; and one that several calls wait for, because the client may
 // have heard of it by another call, and have given it back since.
 func (m *Machine) isConfirmed(r *request, d *lock.Decision) bool {
-	if r.elsewhere && d.Hold > 0 {
+	if d.Hold > 0 && (r.elsewhere || m.isElsewhere(r) && !protocol.Mutated("a grant that was asked for elsewhere is confirmed")) {
 		return true
 	}
 	return r.pieces == nil && r.part.shard.Replica().AskedTogether(r.client.id, r.name, r.number)

@@ -143,5 +143,11 @@ func behind() []Row {
 				"Where answers take a little longer than that no beat is ever confirmed, and each session of the member's ends.",
 			Elsewhere: "protocol/consensus, TestLateAnswersToBeatsCount. One of some 5,000 seeds showed it, where no member had measured round trips either",
 		},
+		{
+			Rule: "a grant that was asked for elsewhere is confirmed", Protocol: "consensus", Source: "found by a seed", Breaks: "P3", Faults: "delay,drift,crash",
+			Elsewhere: "protocol/consensus, TestAGrantThatWasAskedForElsewhereIsConfirmed. One of some 100,000 seeds with all faults showed it",
+			Hole: "A client makes a request with a hold limit through one member and then through another one, which is behind and does not know since when the limit counts. " +
+				"That member says that the name is granted when the limit is over, and another client has the name.",
+		},
 	}
 }
