@@ -17,7 +17,7 @@ func TestNamesAreTakenTogether(t *testing.T) {
 		c := config("consensus")
 		c.Duration = 25 * time.Second
 		c.Faults = 1<<Loss | 1<<Partition | 1<<Crash | 1<<Operator
-		for seed := uint64(1); seed <= 20 && (until == 0 || broken < until); seed++ {
+		for seed := uint64(1); seed <= 40 && (until == 0 || broken < until); seed++ {
 			result, err := Run(c, seed, nil)
 			if err != nil {
 				t.Fatal(err)
