@@ -14,11 +14,17 @@ import (
 // TestLateForClientBefore: a member has forwarded what its client has asked for, and is lost. The client's session is taken over
 // through another member before that arrives: the name is not granted, because no client would know of it. Without the rule it is.
 func TestLateForClientBefore(t *testing.T) {
+	bites(t, "a request says which client asks", heldAfterTakeover, 1, 2)
+}
+
+// bites wants a scene to count so many with all rules in place, and so many without one.
+func bites(t *testing.T, rule string, scene func(*testing.T) int, with, without int) {
+	t.Helper()
 	defer mutation.Switch("")
-	for rule, held := range map[string]int{"": 1, "a request says which client asks": 2} {
-		mutation.Switch(rule)
-		if holds := heldAfterTakeover(t); holds != held {
-			t.Errorf("without %q the session holds %d names, want %d", rule, holds, held)
+	for off, want := range map[string]int{"": with, rule: without} {
+		mutation.Switch(off)
+		if got := scene(t); got != want {
+			t.Errorf("without %q: %d, want %d", off, got, want)
 		}
 	}
 }
@@ -137,13 +143,7 @@ func beatenBehind(t *testing.T) (beaten *protocol.Beaten) {
 // when the client counts the limit, so it asks whether its copy is as new as now. Without the rule it says that the name is granted.
 // Seed 527834757 had that.
 func TestAGrantThatWasAskedForElsewhereIsConfirmed(t *testing.T) {
-	defer mutation.Switch("")
-	for rule, want := range map[string]int{"": 0, "a grant that was asked for elsewhere is confirmed": 1} {
-		mutation.Switch(rule)
-		if told := grantsToldBehind(t); told != want {
-			t.Errorf("without %q a member that is behind says %d times that the name is granted, want %d", rule, told, want)
-		}
-	}
+	bites(t, "a grant that was asked for elsewhere is confirmed", grantsToldBehind, 0, 1)
 }
 
 // grantsToldBehind returns how often a member that is behind says that a request is granted, which has come to it from another one

@@ -97,10 +97,11 @@ func (r *request) keepUntold(d *lock.Decision) {
 // through another member, because the limit counts from then; and one that several calls wait for, because the client may
 // have heard of it by another call, and have given it back since.
 func (m *Machine) isConfirmed(r *request, d *lock.Decision) bool {
-	if d.Hold > 0 && (r.elsewhere || m.isElsewhere(r) && !protocol.Mutated("a grant that was asked for elsewhere is confirmed")) {
-		return true
+	elsewhere := m.isElsewhere(r)
+	if protocol.Mutated("a grant that was asked for elsewhere is confirmed") {
+		elsewhere = r.elsewhere // as was known when the request was noted
 	}
-	return r.pieces == nil && r.part.shard.Replica().AskedTogether(r.client.id, r.name, r.number)
+	return d.Hold > 0 && elsewhere || r.pieces == nil && r.part.shard.Replica().AskedTogether(r.client.id, r.name, r.number)
 }
 
 // stands reports whether a grant has not ended, as far as this member can know: not in a later entry that it has applied

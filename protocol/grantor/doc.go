@@ -121,8 +121,8 @@
 //
 // No holder is told of a transfer, and one whose clients only wait asks nothing. When a member
 // leaves the view it may have been the one for which the grantor had made way. So such a holder
-// asks the grantor that it follows whether that still decides (Vouch), until it is told so
-// (authority.Acks) under that view or a later one. A grantor that has not got that view answers
+// asks the grantor that it follows whether that still decides ([authority.Vouch]), until the
+// grantor says so ([authority.Acks]) under that view or a later one. A grantor that has not got that view answers
 // when it has; and one that hears only then that it is deposed, for the member that has left,
 // asks the elder which member grants, and recovers.
 //

@@ -124,13 +124,13 @@ func (m *Machine) yield(now protocol.Time, msg *Depose, elder Place, out *protoc
 		m.estate = m.bequeath(now, heir, nil)
 	}
 	m.becoming = false
-	m.heard = msg.Version
 	if m.present(msg.Grantor) {
 		m.follow(now, msg.Grantor, authority.Reign{Authority: msg.Grantor.ID, Version: msg.Version}, out)
-	} else {
+	} else { // it has left: its table waits for no member
+		m.heard = msg.Version
 		m.forget(now, out)
+		m.viewTurk(now, out)
 	}
-	m.viewTurk(now, out)
 	m.unpark(now, out)
 }
 

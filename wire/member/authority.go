@@ -196,14 +196,10 @@ func (c *coder) infoAnswer(v *authority.InfoAnswer) {
 	c.endeds(&v.Released)
 }
 
-func (c *coder) acks(v *authority.Acks) {
-	c.stamp(&v.Stamp)
-	v.View = c.varint(v.View)
-}
-
-func (c *coder) vouch(v *authority.Vouch) {
-	c.stamp(&v.Stamp)
-	v.View = c.varint(v.View)
+// stampInView codes a Vouch, or the Acks that answer it.
+func (c *coder) stampInView(s *authority.Stamp, view *uint64) {
+	c.stamp(s)
+	*view = c.varint(*view)
 }
 
 func (c *coder) ask(v *authority.Ask) {

@@ -272,13 +272,13 @@ func (c *coder) write(m protocol.Message) {
 	case authority.InfoAnswer:
 		c.infoAnswer(&m)
 	case authority.Acks:
-		c.acks(&m)
+		c.stampInView(&m.Stamp, &m.View)
 	case authority.Ask:
 		c.ask(&m)
 	case authority.Answer:
 		c.answer(&m)
 	case authority.Vouch:
-		c.vouch(&m)
+		c.stampInView(&m.Stamp, &m.View)
 	default:
 		c.writeMembership(m)
 	}
@@ -352,7 +352,7 @@ func (c *coder) read(k kind) protocol.Message {
 		return m
 	case kindAcks:
 		var m authority.Acks
-		c.acks(&m)
+		c.stampInView(&m.Stamp, &m.View)
 		return m
 	case kindAsk:
 		var m authority.Ask
@@ -364,7 +364,7 @@ func (c *coder) read(k kind) protocol.Message {
 		return m
 	case kindVouch:
 		var m authority.Vouch
-		c.vouch(&m)
+		c.stampInView(&m.Stamp, &m.View)
 		return m
 	}
 	return c.readMembership(k)
