@@ -94,9 +94,9 @@ func (n *nemesis) inherit() {
 		c.pause(life)
 	}
 	heir.start()
-	estate := heir.estate
+	estate, s := heir.estate, w.scope()
 	w.do(w.now+life, func() {
-		if heir.estate == estate {
+		if w.goOn(s); heir.estate == estate {
 			heir.retire(closes)
 		}
 	})
@@ -162,13 +162,15 @@ func (s *stream) onTakenOver() {
 	s.hangUp()
 	s.closing = true
 	c.workers, c.gathers, c.estate = c.workers[:0], nil, nil
-	life := c.life
+	life, was := c.life, w.scope()
 	w.do(w.now, func() {
 		if c.life == life {
 			c.crash()
 		}
 	})
+	w.tape.begin(c.name, "ousted")
 	w.do(w.now+w.between("again", 100*time.Millisecond, 3*time.Second), c.start)
+	w.goOn(was)
 }
 
 // takenOver ends the stream of a client whose session another one has taken over (server: errTakenOver). The word of it may be

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestWhatIsRecordedIsPlayedAgain: recording changes nothing, and the script of a seed is
@@ -54,4 +55,33 @@ func differ(a, b string) string {
 		}
 	}
 	return "nothing"
+}
+
+// TestFoundSeedsArePlayedAgain: the scripts of these seeds were other runs once. A choice was told in another act than it was made in, or a
+// run looked at a setting that scripts do not have.
+func TestFoundSeedsArePlayedAgain(t *testing.T) {
+	t.Parallel()
+	for _, found := range []struct {
+		protocol string
+		seed     uint64
+	}{
+		{"consensus", 3350701865}, // a client that was taken over starts again,
+		{"grantor", 3350701909},
+		{"consensus", 3350701995}, // a heir retires,
+		{"consensus", 3350701879}, // operators would have changed who votes
+	} {
+		p, _ := Find(found.protocol)
+		var recorded, told bytes.Buffer
+		script, want, err := Record(Config{Protocol: p, Duration: time.Minute, Faults: p.Faults}, found.seed, &recorded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Play(script, Stage{Protocol: p, Trace: &told})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Outcome != want.Outcome || !bytes.Equal(recorded.Bytes(), told.Bytes()) {
+			t.Errorf("%s seed %d: %v, told: %v, %s", p.Name, found.seed, want.Outcome, got.Outcome, differ(recorded.String(), told.String()))
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -132,8 +133,11 @@ func (t *tape) due(who, what string) (all []appointment) {
 }
 
 // ask looks for the next choice of that name in this act, and returns its index if a
-// script says something of it.
+// script says something of it. A choice of no act would be told in another one than it was made in.
 func (t *tape) ask(name string) (site, int) {
+	if t.scope == (scope{}) {
+		panic(fmt.Sprintf("sim: the choice %q is of no act: see world.within", name))
+	}
 	if t.silent {
 		return site{}, -1
 	}

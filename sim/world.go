@@ -246,6 +246,7 @@ func (w *world) run(limit instant) {
 		case !t.kind.arrives():
 			still++
 		}
+		w.goOn(scope{})
 		if still > standstill {
 			panic(fmt.Sprintf("sim: %d things happen at %v, and time does not pass; the last concerns %s", still, w.now, w.concerns(&t)))
 		}
