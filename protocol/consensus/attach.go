@@ -97,7 +97,8 @@ func (r *request) isInherited() bool {
 }
 
 // noteAttached tells the desk when a shard knows of a later client of a session than this member does. What was asked for here,
-// and was not granted as far as its client has been told, no call waits for any more.
+// and was not granted as far as its client has been told, no call waits for any more. The client before may have been told
+// through another member, and believe in it: so it is given up for what was asked for here alone.
 func (m *Machine) noteAttached(c *client, p *part, out *protocol.Effects) {
 	s, lives := p.shard.Replica().Session(c.id)
 	if before := c.enrolled.Attached; !lives || !before.Before(s.Attached.Attachment) {
@@ -106,9 +107,10 @@ func (m *Machine) noteAttached(c *client, p *part, out *protocol.Effects) {
 		return
 	}
 	out.Reply(protocol.CallID{}, &protocol.Attached{Session: c.desk, Now: c.enrolled.Attached})
+	why := &withdrawal{givenUp: !protocol.Mutated("a takeover ends no grant of another member")}
 	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
 		if r := c.requests[number]; r.here && number < lock.SingleCall && (r.state != granted || r.untold != nil) {
-			m.withdraw(r, &withdrawal{}, out)
+			m.withdraw(r, why, out)
 			m.drop(r, out)
 		}
 	}

@@ -207,3 +207,47 @@ func grantsToldBehind(t *testing.T) (told int) {
 	w.pass(2 * time.Second)
 	return told
 }
+
+// TestATakeoverEndsNoGrantOfAnotherMember: a client asks through a member that is cut off, and asks again through another one, which
+// grants it. When the first member learns of that, the session is taken over: no call waits for the request there, and the client
+// before believes in it. Without the rule that member ends it. Seed 717790283 had that.
+func TestATakeoverEndsNoGrantOfAnotherMember(t *testing.T) {
+	bites(t, "a takeover ends no grant of another member", heldBeyondTakeover, 2, 1)
+}
+
+// heldBeyondTakeover returns how many names a session holds that was taken over, of which one was asked for through two members.
+func heldBeyondTakeover(t *testing.T) int {
+	t.Helper()
+	w, leader, lags, other := ledWorld(t)
+	id, client := sessionOfClient(w, lags)
+	for _, m := range w.members {
+		w.cut[[2]protocol.ID{lags.id, m.id}], w.cut[[2]protocol.ID{m.id, lags.id}] = true, true
+	}
+	ask := func(m *member) {
+		w.call(m, 2, &lock.Request{Session: id, ID: 2, Name: "x", Hold: time.Hour, WaitEnd: lock.Never, Arrived: w.now - m.start})
+		w.pass(time.Second)
+	}
+	ask(lags)
+	w.call(other, 1, &protocol.Adopt{Session: id, Requests: []uint64{2}})
+	w.pass(time.Second)
+	w.call(other, 2, &protocol.Beat{Session: id, Attached: client})
+	ask(other)
+	w.call(other, 3, &protocol.Beat{Session: id, Attached: lock.Attachments{Attachment: lock.Attachment{Client: 71, Generation: 2}}})
+	w.pass(time.Second)
+	table := leader.machine.parts[0].shard.Replica().Table()
+	if holds, _ := table.Session(id); holds != 2 {
+		t.Fatalf("the session that is taken over holds %d names, want 2", holds)
+	}
+	learns := false
+	w.told = func(m *member, reply *protocol.Reply) {
+		_, is := reply.Result.(*protocol.Attached)
+		learns = learns || m == lags && is
+	}
+	clear(w.cut)
+	w.pass(3 * time.Second)
+	if !learns {
+		t.Fatal("the member that was cut off does not learn of the later client")
+	}
+	holds, _ := table.Session(id)
+	return holds
+}

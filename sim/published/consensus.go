@@ -149,5 +149,11 @@ func behind() []Row {
 			Hole: "A client makes a request with a hold limit through one member and then through another one, which is behind and does not know since when the limit counts. " +
 				"That member says that the name is granted when the limit is over, and another client has the name.",
 		},
+		{
+			Rule: "a takeover ends no grant of another member", Protocol: "consensus", Source: "found by a seed", Breaks: "P3", Faults: "delay,operator",
+			Elsewhere: "protocol/consensus, TestATakeoverEndsNoGrantOfAnotherMember. One of some 40,000 seeds with all faults showed it",
+			Hole: "A client asks through a member that is cut off, and again through another one, which grants it; then another client takes the session over. " +
+				"The first member hears of both at once, and ends the request, because no call waits for it there: the client before believes in it still.",
+		},
 	}
 }
