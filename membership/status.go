@@ -90,6 +90,7 @@ func (m *Machine) who(now protocol.Time) *Self {
 		s.View = &view
 	}
 	s.State, s.Why, s.Until = m.state(now)
+	s.Proposed = m.isProposed()
 	if m.unsaved(now) {
 		s.Stale = &Staleness{Since: m.tryingAt, Why: whyUnsaved(m.failed)}
 		if m.exit == nil {
@@ -161,6 +162,13 @@ func (m *Machine) state(now protocol.Time) (State, string, protocol.Time) {
 		return Recovering, "waiting for what the members hold", protocol.Never
 	}
 	return Present, "", protocol.Never
+}
+
+// isProposed is [Self.Proposed].
+func (m *Machine) isProposed() bool {
+	v := m.cell.Accepted
+	return v != nil && slices.Contains(v.Electorate().Voters, m.self) &&
+		slices.ContainsFunc(v.Needs(), func(e election.Electorate) bool { return !slices.Contains(e.Voters, m.self) })
 }
 
 // whyJoining says why this member has no place, and until when where that is known.

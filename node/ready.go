@@ -13,9 +13,9 @@ import (
 // authority of a space may be another member.
 const lookAgain = 200 * time.Millisecond
 
-// WaitReady waits until every space can grant, or could if no operator had suspended it. The error is the context's, with what
-// is still waited for; ErrClosed; why this member cannot take part; or an ErrConflict where
-// others use a space's store with other settings.
+// WaitReady waits until every space can grant, or could if no operator had suspended it, and the cluster counts on this member: then
+// another one may be stopped. The error is the context's, with what is still waited for; ErrClosed; why this member cannot take part;
+// or an ErrConflict where others use a space's store with other settings.
 func (n *Node) WaitReady(ctx context.Context) error {
 	look := time.NewTicker(lookAgain)
 	defer look.Stop()
@@ -62,7 +62,7 @@ func (n *Node) Unfit(ctx context.Context) error {
 	}
 }
 
-// notReady says which space cannot grant, the first of them, and why; "" when all can. The
+// notReady says which space cannot grant, the first of them, and why, or what else is waited for; "" for nothing. The
 // error is that of one that never will.
 func (n *Node) notReady(ctx context.Context) (first string, err error) {
 	for i, s := range n.config.Spaces {
@@ -89,7 +89,20 @@ func (n *Node) notReady(ctx context.Context) (first string, err error) {
 		}
 		first += n.whyNoView(ctx)
 	}
-	return first, nil
+	if first != "" {
+		return first, nil
+	}
+	return n.whyProposed(ctx)
+}
+
+// whyProposed says that the cluster does not count on this member yet, if that is so: the members that it counts on have to agree to
+// the view that has this one.
+func (n *Node) whyProposed(ctx context.Context) (string, error) {
+	self, err := n.Who(ctx)
+	if err != nil || !self.Proposed {
+		return "", err
+	}
+	return fmt.Sprintf("this member is %v: %s", self.State, self.Why), nil
 }
 
 // faultOf returns why a space will not be ready before this member is configured otherwise, or nil.

@@ -153,6 +153,17 @@ func TestUnwrittenState(t *testing.T) {
 	}
 }
 
+// TestProposedMemberIsNotReady: a member whose place is a proposal says so at /readyz, and is ready when the view is installed.
+func TestProposedMemberIsNotReady(t *testing.T) {
+	self := &membership.Self{State: membership.Recovering, Why: "the view is not installed yet", Founders: 3, Proposed: true}
+	b := newWebBed(t, func(c *Config) { c.Who = func(context.Context) (*membership.Self, error) { return self, nil } })
+	if a := b.get(503, "/readyz"); a.raw != "this member is recovering: the view is not installed yet\n" {
+		t.Errorf("/readyz says %q", a.raw)
+	}
+	self.Proposed = false // this member was counted on before
+	b.get(200, "/readyz")
+}
+
 // TestStatusOfClosedSpaces: status names the members at which a space is closed, whichever member is asked.
 func TestStatusOfClosedSpaces(t *testing.T) {
 	b := newWebBed(t, func(c *Config) {

@@ -145,8 +145,8 @@ func (s *service) inspect(space *Space) (*protocol.Condition, error) {
 	return ask[*protocol.Condition](s, space.Port, &protocol.Inspect{})
 }
 
-// unready returns a line for each space that cannot grant, with why, and one where this member's
-// state cannot be written though it has others to work with; none if all is well.
+// unready returns a line for each space that cannot grant, with why, and one where this member is in the way of others (hinders);
+// none if all is well.
 func (s *service) unready() (lines []string) {
 	for i := range s.spaces {
 		space := &s.spaces[i]
@@ -165,7 +165,7 @@ func (s *service) unready() (lines []string) {
 		}
 	}
 	self := s.self()
-	if self != nil && self.Why != "" && (len(lines) > 0 || isStale(self)) {
+	if self != nil && self.Why != "" && (len(lines) > 0 || hinders(self)) {
 		line := fmt.Sprintf("this member is %v: %s", self.State, self.Why)
 		if self.State == membership.Joining && self.Until != protocol.Never {
 			line += ", until " + wire.At(s.driver.Wall(self.Until)).String()
@@ -175,10 +175,11 @@ func (s *service) unready() (lines []string) {
 	return lines
 }
 
-// isStale reports whether clients do better with another member, because this one's state cannot be
-// written. A member alone goes on: clients have no other.
-func isStale(self *membership.Self) bool {
-	return self != nil && self.Stale != nil && self.Founders > 1
+// hinders reports whether a member whose spaces can grant is not ready: clients do better with another one, because this one's state
+// cannot be written; or no other may be stopped now, because the cluster does not count on this one yet. A member alone goes on:
+// clients have no other.
+func hinders(self *membership.Self) bool {
+	return self != nil && self.Founders > 1 && (self.Stale != nil || self.Proposed)
 }
 
 // conditionText says in a line how a space is.
