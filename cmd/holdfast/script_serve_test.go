@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -23,10 +24,13 @@ import (
 // background is what a script has running.
 type background struct {
 	variables []string
-	servers   map[string]*runningServer
+	servers   map[string]*runningServer // the newest of each label
 	watcher   *runningWatcher
 	clients   []*client.Client
 	notified  *notifySocket
+
+	mu      sync.Mutex
+	started []*runningServer // all of them, in their order
 }
 
 type backgroundKey struct{}
@@ -54,8 +58,47 @@ func (b *background) environment(ts *testscript.TestScript, more ...string) []st
 	return environ
 }
 
+// add takes a server that has been started.
+func (b *background) add(s *runningServer) {
+	b.servers[s.label] = s
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.started = append(b.started, s)
+}
+
+// dump ends the servers that still run with what each of their goroutines does, for their logs. It
+// gives up after ten seconds.
+func (b *background) dump() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.started {
+		// A server that has ended gets no signal; a stopped one goes on first.
+		_ = s.command.Process.Signal(syscall.SIGQUIT)
+		_ = s.command.Process.Signal(syscall.SIGCONT)
+	}
+	late := time.After(10 * time.Second)
+	for _, s := range b.started {
+		select {
+		case <-s.ended:
+		case <-late:
+			return
+		}
+	}
+}
+
+// tell reports what each server has written to standard error.
+func (b *background) tell(report func(...any)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.started {
+		log, _ := s.said()
+		report(fmt.Sprintf("server %q, process %d, has written:\n%s", s.label, s.command.Process.Pid, log))
+	}
+}
+
 // runningServer is a `holdfast serve` in the background.
 type runningServer struct {
+	label   string // "" for one without a name
 	command *exec.Cmd
 	begun   chan struct{} // closed when it listens
 	ready   chan struct{} // closed when it has printed its ready line
@@ -70,7 +113,7 @@ type runningServer struct {
 }
 
 // startServer starts a server on free ports.
-func startServer(ts *testscript.TestScript, args []string) (*runningServer, string) {
+func startServer(ts *testscript.TestScript, args []string) *runningServer {
 	label := ""
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		label, args = args[0], args[1:]
@@ -78,7 +121,7 @@ func startServer(ts *testscript.TestScript, args []string) (*runningServer, stri
 	b := backgroundOf(ts)
 	program, err := exec.LookPath(name)
 	ts.Check(err)
-	s := &runningServer{begun: make(chan struct{}), ready: make(chan struct{}), ended: make(chan struct{}), more: make(chan struct{})}
+	s := &runningServer{label: label, begun: make(chan struct{}), ready: make(chan struct{}), ended: make(chan struct{}), more: make(chan struct{})}
 	s.command = exec.Command(program, append([]string{"serve"}, withPorts(args)...)...)
 	s.command.Dir = ts.MkAbs(".")
 	s.command.Env = b.environment(ts)
@@ -96,8 +139,8 @@ func startServer(ts *testscript.TestScript, args []string) (*runningServer, stri
 		_ = s.command.Wait() // ProcessState says how it ended
 		close(s.ended)
 	}()
-	b.servers[label] = s
-	return s, label
+	b.add(s)
+	return s
 }
 
 // withPorts adds free ports where args name none.
@@ -179,8 +222,8 @@ func (s *runningServer) await(ts *testscript.TestScript, event chan struct{}, wh
 }
 
 // export tells the script where it is.
-func (s *runningServer) export(ts *testscript.TestScript, label string) {
-	for _, prefix := range []string{"", label + "_"} {
+func (s *runningServer) export(ts *testscript.TestScript) {
+	for _, prefix := range []string{"", s.label + "_"} {
 		if prefix == "_" {
 			continue
 		}
@@ -198,7 +241,7 @@ func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("unsupported: ! serve; use exit CODE holdfast serve")
 	}
-	s, label := startServer(ts, args)
+	s := startServer(ts, args)
 	s.await(ts, s.ready, "ready")
 	var line struct{ Listen, HTTP string }
 	if err := json.Unmarshal([]byte(s.line), &line); err != nil {
@@ -208,16 +251,16 @@ func scriptServe(ts *testscript.TestScript, neg bool, args []string) {
 	if line.Listen != s.listen || line.HTTP != s.http {
 		ts.Fatalf("ready line %q: the log says listen=%s http=%s", s.line, s.listen, s.http)
 	}
-	s.export(ts, label)
+	s.export(ts)
 }
 
 func scriptServeStart(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("unsupported: ! serve-start; use exit CODE holdfast serve")
 	}
-	s, label := startServer(ts, args)
+	s := startServer(ts, args)
 	s.await(ts, s.begun, "listening")
-	s.export(ts, label)
+	s.export(ts)
 }
 
 // labelled returns the server that the arguments name.

@@ -106,7 +106,8 @@ func forgetEnvironment() {
 //	greater A B             compares two whole numbers.
 //
 // A program that is ended by a signal n has the exit code 128+n for all of these. A script that
-// takes longer than scriptLimit fails at the line that waits.
+// takes longer than scriptLimit fails at the line that waits. One that fails prints what each of its
+// servers has written, and, where its time was over, what the goroutines of those did.
 func TestScript(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{
@@ -114,8 +115,20 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
-			bound(env, time.After(scriptLimit), func(sentence string) { t.Error(sentence) })
-			return setUp(env)
+			b, err := setUp(env)
+			env.Defer(func() {
+				if test := env.T().(interface {
+					Failed() bool
+					Log(...any)
+				}); test.Failed() {
+					b.tell(test.Log)
+				}
+			})
+			bound(env, time.After(scriptLimit), func(sentence string) {
+				t.Error(sentence)
+				b.dump()
+			})
+			return err
 		},
 		Condition: func(condition string) (bool, error) {
 			if condition != "brief" {
@@ -152,16 +165,17 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// setUp gives every script a home of its own.
-func setUp(env *testscript.Env) error {
+// setUp gives every script a home of its own, and nothing in its background.
+func setUp(env *testscript.Env) (*background, error) {
 	home := filepath.Join(env.WorkDir, "home")
 	env.Setenv("HOME", home)
 	env.Setenv("NO_COLOR", "1")
 	// A program with the race detector sleeps a second before it exits, and the
 	// scripts start hundreds.
 	env.Setenv("GORACE", "atexit_sleep_ms=0")
-	env.Values[backgroundKey{}] = &background{servers: map[string]*runningServer{}, variables: env.Vars}
-	return os.MkdirAll(home, 0o700)
+	b := &background{servers: map[string]*runningServer{}, variables: env.Vars}
+	env.Values[backgroundKey{}] = b
+	return b, os.MkdirAll(home, 0o700)
 }
 
 // scriptExit runs a command whose exit code matters.
