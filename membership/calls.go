@@ -63,9 +63,9 @@ type (
 		Founders int        // how many are known; they vote
 		Missing  []Missing  // those of them that are not here
 		Stale    *Staleness // of the cell; nil where it can be written
-		// Proposed says that this member votes, and that its place is a proposal: a view before, of which the next one needs a
-		// quorum, has not got it. Until that is over the loss of a member that such a view counts on may stop all.
-		Proposed bool
+		// Uncounted says that this member votes, and that a view of which the next one needs a quorum has not got it: it has no
+		// place, or that is a proposal. Until that is over the loss of a member that such a view counts on may stop all.
+		Uncounted bool
 	}
 	// Staleness says that no write of the cell has succeeded for a lease or longer.
 	Staleness struct {

@@ -90,7 +90,7 @@ func (m *Machine) who(now protocol.Time) *Self {
 		s.View = &view
 	}
 	s.State, s.Why, s.Until = m.state(now)
-	s.Proposed = m.isProposed()
+	s.Uncounted = m.isUncounted(s.State)
 	if m.unsaved(now) {
 		s.Stale = &Staleness{Since: m.tryingAt, Why: whyUnsaved(m.failed)}
 		if m.exit == nil {
@@ -164,11 +164,12 @@ func (m *Machine) state(now protocol.Time) (State, string, protocol.Time) {
 	return Present, "", protocol.Never
 }
 
-// isProposed is [Self.Proposed].
-func (m *Machine) isProposed() bool {
-	v := m.cell.Accepted
-	return v != nil && slices.Contains(v.Electorate().Voters, m.self) &&
-		slices.ContainsFunc(v.Needs(), func(e election.Electorate) bool { return !slices.Contains(e.Voters, m.self) })
+// isUncounted is [Self.Uncounted].
+func (m *Machine) isUncounted(state State) bool {
+	if !m.config.Founder || state == Joining {
+		return m.config.Founder
+	}
+	return slices.ContainsFunc(m.cell.Accepted.Needs(), func(e election.Electorate) bool { return !slices.Contains(e.Voters, m.self) })
 }
 
 // whyJoining says why this member has no place, and until when where that is known.

@@ -225,6 +225,11 @@ func (c *Config) check() error {
 	return nil
 }
 
+// needsViews reports whether a space grants in views alone: those of protocol claim go on without any.
+func (c *Config) needsViews() bool {
+	return slices.ContainsFunc(c.Spaces, func(s Space) bool { return s.Protocol != "claim" })
+}
+
 // isInMemory reports whether a space's locks end with the members that they came through, or soon after.
 func isInMemory(s Space) bool { return s.Protocol != "consensus" && s.Protocol != "claim" }
 

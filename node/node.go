@@ -445,6 +445,9 @@ func (n *Node) View() protocol.View {
 	}
 	view := *n.view
 	view.Former = slices.Clone(n.former)
+	if _, listed := view.Of(n.cell.ID); !listed {
+		view.Former = append(view.Former, protocol.Member{ID: n.cell.ID, Name: n.config.Name, Address: n.config.Address})
+	}
 	return view
 }
 

@@ -92,14 +92,17 @@ func (n *Node) notReady(ctx context.Context) (first string, err error) {
 	if first != "" {
 		return first, nil
 	}
-	return n.whyProposed(ctx)
+	return n.whyUncounted(ctx)
 }
 
-// whyProposed says that the cluster does not count on this member yet, if that is so: the members that it counts on have to agree to
-// the view that has this one.
-func (n *Node) whyProposed(ctx context.Context) (string, error) {
+// whyUncounted says that the cluster does not count on this member yet, if that is so: it has no place, or the members that are counted
+// on have to agree to the view that has this one.
+func (n *Node) whyUncounted(ctx context.Context) (string, error) {
+	if !n.config.needsViews() {
+		return "", nil
+	}
 	self, err := n.Who(ctx)
-	if err != nil || !self.Proposed {
+	if err != nil || !self.Uncounted {
 		return "", err
 	}
 	return fmt.Sprintf("this member is %v: %s", self.State, self.Why), nil

@@ -63,7 +63,7 @@ func TestReadyWhenCountedOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		proposed = self.Proposed && self.State != membership.Joining
+		proposed = self.Uncounted && self.State != membership.Joining
 	}
 	brief, done := context.WithTimeout(ctx, time.Second)
 	defer done()

@@ -42,8 +42,8 @@ type View struct {
 	// answered, so that a grant can check it against the clock; machines above only
 	// read it.
 	Lease *Lease
-	// Former are members of earlier views that this one has no more, for their names. Machines
-	// raise none; a process that shows views to people adds those that it has seen.
+	// Former are members of earlier views that this one has no more, and the reader where it has no place, for their names.
+	// Machines raise none; a process that shows views to people adds those that it has seen.
 	Former []Member
 }
 

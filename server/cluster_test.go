@@ -153,14 +153,14 @@ func TestUnwrittenState(t *testing.T) {
 	}
 }
 
-// TestProposedMemberIsNotReady: a member whose place is a proposal says so at /readyz, and is ready when the view is installed.
-func TestProposedMemberIsNotReady(t *testing.T) {
-	self := &membership.Self{State: membership.Recovering, Why: "the view is not installed yet", Founders: 3, Proposed: true}
+// TestUncountedMemberIsNotReady: a member whose place is a proposal says so at /readyz, and is ready when the view is installed.
+func TestUncountedMemberIsNotReady(t *testing.T) {
+	self := &membership.Self{State: membership.Recovering, Why: "the view is not installed yet", Founders: 3, Uncounted: true}
 	b := newWebBed(t, func(c *Config) { c.Who = func(context.Context) (*membership.Self, error) { return self, nil } })
 	if a := b.get(503, "/readyz"); a.raw != "this member is recovering: the view is not installed yet\n" {
 		t.Errorf("/readyz says %q", a.raw)
 	}
-	self.Proposed = false // this member was counted on before
+	self.Uncounted = false // this member was counted on before
 	b.get(200, "/readyz")
 }
 

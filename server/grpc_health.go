@@ -41,7 +41,7 @@ func (h *grpcHealth) ask(name string) (state health.HealthCheckResponse_ServingS
 			return health.HealthCheckResponse_NOT_SERVING, true
 		}
 	}
-	if hinders(h.service.self()) {
+	if h.service.hinders(h.service.self()) {
 		return health.HealthCheckResponse_NOT_SERVING, true
 	}
 	return health.HealthCheckResponse_SERVING, true

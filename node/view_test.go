@@ -1,0 +1,17 @@
+package node
+
+import (
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// TestAMemberKnowsItsOwnName: a view that has no place for this member, as one that it only agrees to, names it all the same.
+func TestAMemberKnowsItsOwnName(t *testing.T) {
+	view := &protocol.View{Members: []protocol.Member{{ID: 2, Name: "other"}}}
+	n := &Node{cell: membership.Cell{ID: 1}, config: Config{Name: "own"}, view: view}
+	if got := n.View(); got.Name(1) != "own" || got.Name(2) != "other" {
+		t.Errorf("the members are named %q and %q", got.Name(1), got.Name(2))
+	}
+}
