@@ -66,6 +66,21 @@ func (m *Member) AwaitReady(ctx context.Context) error {
 // Kill kills it with SIGKILL, and returns when it is dead.
 func (m *Member) Kill() error { return m.kill() }
 
+// KillAll kills members together, and returns when all are dead: each is signalled before the end of the first is waited for.
+func KillAll(members ...*Member) error {
+	for _, m := range members {
+		if err := m.beginKill(); err != nil {
+			return err
+		}
+	}
+	for _, m := range members {
+		if err := m.awaitKill(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Terminate asks it to leave in good order; AwaitEnd waits for that.
 func (m *Member) Terminate() error { return m.signal(syscall.SIGTERM) }
 

@@ -107,12 +107,20 @@ func (p *Process) signal(s os.Signal) error {
 
 // kill ends it with SIGKILL and waits until it is dead.
 func (p *Process) kill() error {
+	if err := p.beginKill(); err != nil {
+		return err
+	}
+	return p.awaitKill()
+}
+
+func (p *Process) beginKill() error {
 	p.mu.Lock()
 	p.killed = true
 	p.mu.Unlock()
-	if err := p.signal(syscall.SIGKILL); err != nil {
-		return err
-	}
+	return p.signal(syscall.SIGKILL)
+}
+
+func (p *Process) awaitKill() error {
 	<-p.ended
 	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
 		return fmt.Errorf("kill %s: it ended by itself before: %v: %s", p.who, p.cmd.ProcessState, p.Log())

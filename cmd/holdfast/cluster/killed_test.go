@@ -23,12 +23,12 @@ func inEach(t *testing.T, test func(t *testing.T, space string), protocols ...st
 	}
 }
 
-// kill kills members, at once as far as that goes, and returns where the history stood.
+// kill kills members together, and returns where the history stood.
 func (b *bed) kill(what string, victims ...*trial.Member) (mark int, at time.Duration) {
 	b.Helper()
 	var names []string
+	b.check(trial.KillAll(victims...)) // it looks at the exit status
 	for _, m := range victims {
-		b.check(m.Kill()) // it looks at the exit status
 		names = append(names, m.Name)
 	}
 	return b.fault("killed: %s, %s", strings.Join(names, " and "), what)
