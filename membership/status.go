@@ -166,8 +166,11 @@ func (m *Machine) state(now protocol.Time) (State, string, protocol.Time) {
 
 // isUncounted is [Self.Uncounted].
 func (m *Machine) isUncounted(state State) bool {
-	if !m.config.Founder || state == Joining {
-		return m.config.Founder
+	switch {
+	case !m.config.Founder:
+		return false
+	case state == Joining, m.cell.Accepted == nil: // one that leaves may never have had a view
+		return true
 	}
 	return slices.ContainsFunc(m.cell.Accepted.Needs(), func(e election.Electorate) bool { return !slices.Contains(e.Voters, m.self) })
 }

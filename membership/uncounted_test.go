@@ -43,3 +43,15 @@ func TestACountedMemberMayReplaceAnother(t *testing.T) {
 		n.quiet()
 	}
 }
+
+// TestALeaverWithoutAViewIsUncounted: a founder is asked to leave before there is a first view, and says of itself how it is.
+func TestALeaverWithoutAViewIsUncounted(t *testing.T) {
+	n := newNet(t, 3, 3, 0, nil)
+	n.start("a")
+	n.run(second)
+	n.site("a").live.call(&Leave{})
+	if self := n.site("a").live.call(&Who{}).(*Self); self.State != Leaving || !self.Uncounted || self.Cell.Accepted != nil {
+		t.Errorf("it is %v, uncounted %v, with view %v", self.State, self.Uncounted, self.Cell.Accepted)
+	}
+	n.quiet()
+}

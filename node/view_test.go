@@ -15,3 +15,14 @@ func TestAMemberKnowsItsOwnName(t *testing.T) {
 		t.Errorf("the members are named %q and %q", got.Name(1), got.Name(2))
 	}
 }
+
+// TestWhatNeedsViews: a member whose spaces are all kept in stores is ready without a view.
+func TestWhatNeedsViews(t *testing.T) {
+	claim, central := Space{Protocol: "claim"}, Space{Protocol: "central"}
+	if c := (Config{Spaces: []Space{claim}}); c.needsViews() {
+		t.Error("a claim needs a view")
+	}
+	if c := (Config{Spaces: []Space{claim, central}}); !c.needsViews() {
+		t.Error("a space of protocol central needs no view")
+	}
+}

@@ -16,7 +16,7 @@ import (
 
 // grpcHealth answers grpc.health.v1.Health as /readyz does: "" and the name of the
 // Sessions service are serving when every space can grant, and that name with
-// "/SPACE" behind it when that one can; none is where this member hinders the others.
+// "/SPACE" behind it when that one can; a member that hinders the others is serving none.
 type grpcHealth struct {
 	health.UnimplementedHealthServer
 	service *service
@@ -41,7 +41,7 @@ func (h *grpcHealth) ask(name string) (state health.HealthCheckResponse_ServingS
 			return health.HealthCheckResponse_NOT_SERVING, true
 		}
 	}
-	if h.service.hinders(h.service.self()) {
+	if hinders(h.service.self(), spaces) {
 		return health.HealthCheckResponse_NOT_SERVING, true
 	}
 	return health.HealthCheckResponse_SERVING, true

@@ -165,7 +165,7 @@ func (s *service) unready() (lines []string) {
 		}
 	}
 	self := s.self()
-	if self != nil && self.Why != "" && (len(lines) > 0 || s.hinders(self)) {
+	if self != nil && self.Why != "" && (len(lines) > 0 || hinders(self, s.spaces)) {
 		line := fmt.Sprintf("this member is %v: %s", self.State, self.Why)
 		if self.State == membership.Joining && self.Until != protocol.Never {
 			line += ", until " + wire.At(s.driver.Wall(self.Until)).String()
@@ -175,16 +175,12 @@ func (s *service) unready() (lines []string) {
 	return lines
 }
 
-// hinders reports whether a member whose spaces can grant is not ready: clients do better with another one, because this one's state
-// cannot be written; or no other may be stopped now, because the cluster does not count on this one yet. A member alone goes on:
-// clients have no other.
-func (s *service) hinders(self *membership.Self) bool {
-	return self != nil && self.Founders > 1 && (self.Stale != nil || self.Uncounted && s.needsViews())
-}
-
-// needsViews reports whether a space grants in views alone: those of protocol claim go on without any.
-func (s *service) needsViews() bool {
-	return slices.ContainsFunc(s.spaces, func(space Space) bool { return space.Protocol != "claim" })
+// hinders reports whether a member whose spaces can grant is not ready with them: clients do better with another one, because this
+// one's state cannot be written; or no other may be stopped now, because the cluster does not count on this one yet. Spaces of protocol
+// claim go on without a view. A member alone goes on: clients have no other.
+func hinders(self *membership.Self, spaces []Space) bool {
+	inViews := func(space Space) bool { return space.Protocol != "claim" }
+	return self != nil && self.Founders > 1 && (self.Stale != nil || self.Uncounted && slices.ContainsFunc(spaces, inViews))
 }
 
 // conditionText says in a line how a space is.

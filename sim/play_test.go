@@ -67,7 +67,7 @@ func TestFoundSeedsArePlayedAgain(t *testing.T) {
 	}{
 		{"consensus", 3350701865}, // a client that was taken over starts again,
 		{"grantor", 3350701909},
-		{"consensus", 3350701995}, // a heir retires,
+		{"consensus", 3350701995}, // an heir retires,
 		{"consensus", 3350701879}, // operators would have changed who votes
 	} {
 		p, _ := Find(found.protocol)
