@@ -178,15 +178,6 @@ func (v *View) Know(installed *View) *View {
 	return &known
 }
 
-// Newest returns the newest of two views, with what either knows of it, and with the
-// base that the other's knowledge leaves.
-func Newest(a, b *View) *View {
-	if b.Newer(a) {
-		a, b = b, a
-	}
-	return a.Know(b)
-}
-
 // String is short, for traces: v7@12.3{a/1:0 b/1:0}+ with + installed, * open.
 func (v *View) String() string {
 	if v == nil {

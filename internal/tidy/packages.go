@@ -3,6 +3,7 @@ package tidy
 import (
 	"go/ast"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -45,15 +46,18 @@ func docs(t *Tree) (found []Finding) {
 	return found
 }
 
+// parts are the folders of protocol that are no protocol.
+var parts = []string{"authority", "local", "protocoltest"}
+
 // skeleton finds protocols that lack a file which all the others have.
 func skeleton(t *Tree) (found []Finding) {
 	folders, _ := t.Packages()
 	for _, folder := range folders {
 		name, ok := strings.CutPrefix(folder, "protocol/")
-		if !ok || strings.Contains(name, "/") {
+		if !ok || strings.Contains(name, "/") || slices.Contains(parts, name) {
 			continue
 		}
-		for _, file := range []string{"doc.go", name + ".go", "messages.go"} {
+		for _, file := range []string{"doc.go", name + ".go"} {
 			if !t.Has(folder + "/" + file) {
 				found = append(found, Finding{folder, 0, "no " + file, "see CONTRIBUTING.md for the files of a protocol"})
 			}

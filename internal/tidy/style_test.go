@@ -29,7 +29,6 @@ func styleExamples() []example {
 	protocol := map[string]string{
 		"protocol/central/doc.go":              "// Package central is.\npackage central",
 		"protocol/central/central.go":          "package central",
-		"protocol/central/messages.go":         "package central",
 		"protocol/central/testdata/first.txt":  "a -> b",
 		"protocol/central/testdata/notes.json": "{}",
 	}
@@ -50,7 +49,7 @@ func styleExamples() []example {
 		{"docs", one("cmd/holdfast/doc.go", "// Holdfast is.\npackage main"), nil},
 
 		{"skeleton", protocol, nil},
-		{"skeleton", one("protocol/central/a.go", "package central"), []string{"no doc.go", "no central.go", "no messages.go", "no golden conversation"}},
+		{"skeleton", one("protocol/central/a.go", "package central"), []string{"no doc.go", "no central.go", "no golden conversation"}},
 
 		{"names", one("run/a.go", "package helpers"), []string{"a.go:1: package helpers"}},
 		{"names", one("run/a.go", "package run\ntype LockManager struct{}"), []string{"type LockManager ends in Manager"}},

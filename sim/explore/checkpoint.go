@@ -110,9 +110,6 @@ func Resume(path string, l Limits) (*Exploration, error) {
 	return &Exploration{s}, nil
 }
 
-// Config returns what is explored.
-func (x *Exploration) Config() Config { return x.searcher.config }
-
 func readCheckpoint(path string) (kept checkpoint, err error) {
 	file, err := os.Open(path)
 	if err != nil {
