@@ -61,13 +61,13 @@ func permissionClocks() []Row {
 			Rule: "a clock that was not heard bounds tokens", Protocol: "permission", Source: "tokens, found by a seed", Breaks: "P2", Faults: "loss,one-way,preempt",
 			Hole: "A newcomer loses a member whose clock it has not heard yet, and outruns it from its own clock. " +
 				"The lost member's clock was as far ahead already, because it had outrun another one, and its last tokens are given again.",
-			Elsewhere: "protocol/permission, TestConversations (views.txt). One of some 100,000 seeds with all faults showed it",
+			Elsewhere: "protocol/permission, TestConversations (views_tokens.txt). One of some 100,000 seeds with all faults showed it",
 		},
 		{
 			Rule: "tokens are ahead of a newcomer", Protocol: "permission", Source: "tokens, found by reading", Breaks: "P2", Faults: "preempt",
 			Hole: "A member gives tokens without regard to a newcomer that has heard its clock and has asked for nothing since. " +
 				"After a million of them the newcomer outruns less than was given when it loses that member.",
-			Elsewhere: "protocol/permission, TestConversations (views.txt). It takes a million grants, more than a script or a picture can show",
+			Elsewhere: "protocol/permission, TestConversations (views_tokens.txt). It takes a million grants, more than a script or a picture can show",
 		},
 		{
 			Rule: "slots ask every member", Protocol: "permission", Source: "Roucairol and Carvalho, with Raynal's units", Breaks: "P3", Faults: "loss",
