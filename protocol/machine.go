@@ -24,6 +24,14 @@ type Time = lock.Time
 // Never is the Time that does not come.
 const Never = lock.Never
 
+// ShowTime renders a Time for people; Never as "never".
+func ShowTime(t Time) string {
+	if t == Never {
+		return "never"
+	}
+	return t.String()
+}
+
 // ID names a member for ever: random, drawn at its first start, kept in its
 // stable cell.
 type ID uint64

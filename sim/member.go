@@ -198,7 +198,7 @@ func (m *member) raised(fact any) {
 	case *protocol.View:
 		if w.tracing {
 			w.trace("%s has view %d of epoch %d, coordinator %s, members %s, installed=%v open=%v grant from %v",
-				m, fact.Number, fact.Epoch.Counter, w.called(fact.Coordinator), w.listed(fact), fact.Installed, fact.Open, until(fact.GrantFrom))
+				m, fact.Number, fact.Epoch.Counter, w.called(fact.Coordinator), w.listed(fact), fact.Installed, fact.Open, protocol.ShowTime(fact.GrantFrom))
 		}
 		if m.view == nil || m.view.Epoch != fact.Epoch {
 			w.judge.succeeds()

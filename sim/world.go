@@ -278,14 +278,14 @@ func (w *world) concerns(t *task) string {
 	switch t.kind {
 	case taskMessage, taskSaved, taskTick, taskStored, taskSynced, taskFetched:
 		m := w.members[t.to]
-		text := fmt.Sprintf("%s, task %d, at %v of its clock; its desk wants to wake at %v, its membership at %v", m, t.kind, m.now(), m.desk.Wake(), m.below.Wake())
+		text := fmt.Sprintf("%s, task %d, at %v of its clock; its sessions want to wake at %v, its membership at %v", m, t.kind, m.now(), protocol.ShowTime(m.desk.Wake()), protocol.ShowTime(m.below.Wake()))
 		for _, space := range m.spaces {
-			text += fmt.Sprintf(", its space at %v", space.Wake())
+			text += fmt.Sprintf(", its space at %v", protocol.ShowTime(space.Wake()))
 		}
 		return text
 	case taskWake:
 		c := w.clients[t.to]
-		return fmt.Sprintf("%s at %v of its clock, wake %v", c, c.now(), c.stream.wake())
+		return fmt.Sprintf("%s at %v of its clock, wake %v", c, c.now(), protocol.ShowTime(c.stream.wake()))
 	}
 	return fmt.Sprintf("task %d", t.kind)
 }
@@ -441,12 +441,4 @@ func (w *world) listed(v *protocol.View) string {
 		names = append(names, fmt.Sprintf("%s/%d:%d", m.Name, m.Tenure.Incarnation, m.Tenure.Lapses))
 	}
 	return strings.Join(names, " ")
-}
-
-// until is a time that may not come, for people.
-func until(t time.Duration) string {
-	if t == protocol.Never {
-		return "never"
-	}
-	return t.String()
 }
