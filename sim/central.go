@@ -2,11 +2,11 @@ package sim
 
 import (
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority"
 	seats "github.com/holdfast-locks/holdfast/seat"
 )
 

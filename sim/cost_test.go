@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
 // TestTheJudgeSeesWhatCostsOtherwise: as many messages as may be, and one more or fewer.

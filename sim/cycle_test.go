@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
 // quiet is a world without faults and without users but one client, which is connected

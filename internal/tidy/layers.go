@@ -23,12 +23,12 @@ var ruleStd = []string{
 }
 
 // ruleOrder lists the rules packages: each may import what stands before it.
-var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "election", "membership", "session", "authority", "clientele", "protocol/consensus/group", "protocol/consensus/...", "protocol/...", "seat"}
+var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "election", "membership", "session", "protocol/authority", "clientele", "protocol/consensus/group", "protocol/consensus/...", "protocol/...", "seat"}
 
 // edgeOwn is what an edge may import of this module. Edges do not know each other.
 // Other storage drivers than the member's own cell and journal reach an edge as values.
 var edgeOwn = []string{
-	"", "lock", "storage", "protocol", "membership", "session", "authority", "clientele", "protocol/...",
+	"", "lock", "storage", "protocol", "membership", "session", "protocol/authority", "clientele", "protocol/...",
 	"run", "wire", "wire/...", "transport", "transport/...", "events", "operator", "storage/cell", "storage/journal", "internal/clock",
 	"internal/certificate", "internal/descriptors", "internal/socket", "internal/sparing", "internal/turns", "seat", "recording",
 }
@@ -72,7 +72,7 @@ func rows() []row {
 		row{folders: []string{"internal/tidy", "internal/sparing", "internal/turns", "internal/parallel", switchFolder}},
 		row{folders: []string{"internal/issuer", "internal/certificate"}},
 		row{folders: []string{"internal/socket"}, outside: []string{"golang.org/x/sys"}},
-		row{folders: []string{"authority/stage"}, own: with(), outside: []string{"github.com/cockroachdb/datadriven"}},
+		row{folders: []string{"protocol/authority/stage"}, own: with(), outside: []string{"github.com/cockroachdb/datadriven"}},
 		row{folders: []string{"wire/snapshot"}, own: []string{"wire"}},
 		row{folders: []string{"wire", "wire/..."}, own: with("wire/api"), outside: anyModule},
 		row{folders: []string{"events"}, own: with("wire", "wire/api")},

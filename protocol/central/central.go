@@ -3,8 +3,8 @@ package central
 import (
 	"fmt"
 
-	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
 // Config is what a member needs to know to take part. Its Table is the coordinator's.

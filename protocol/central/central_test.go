@@ -8,10 +8,10 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/authority"
-	"github.com/holdfast-locks/holdfast/authority/stage"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority"
+	"github.com/holdfast-locks/holdfast/protocol/authority/stage"
 	"github.com/holdfast-locks/holdfast/protocol/central"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/authority/stage"
+	"github.com/holdfast-locks/holdfast/protocol/authority/stage"
 )
 
 // TestGivenUpRequestsLeaveNothing: a flood of requests that would wait for an hour, each

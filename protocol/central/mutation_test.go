@@ -5,8 +5,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/holdfast-locks/holdfast/authority/stage"
 	"github.com/holdfast-locks/holdfast/internal/mutation"
+	"github.com/holdfast-locks/holdfast/protocol/authority/stage"
 )
 
 // budget is within how many random runs a rule that is switched off must be noticed.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/authority/stage"
+	"github.com/holdfast-locks/holdfast/protocol/authority/stage"
 )
 
 // scenario is one of the original's tests, played by our machines.

@@ -3,9 +3,9 @@ package grantor_test
 import (
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/authority"
-	"github.com/holdfast-locks/holdfast/authority/stage"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority"
+	"github.com/holdfast-locks/holdfast/protocol/authority/stage"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
 )
 

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
 // elder is the role that names grantors. A member has it from the first question on that

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
 // Config is what a member needs to know to take part.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
 // inquiry is a member that a new elder asks who grants.

@@ -3,8 +3,8 @@ package grantor
 import (
 	"fmt"
 
-	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
 // The messages between members beside those of package authority, all sent as values. A

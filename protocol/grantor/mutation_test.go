@@ -6,8 +6,8 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/holdfast-locks/holdfast/authority/stage"
 	"github.com/holdfast-locks/holdfast/internal/mutation"
+	"github.com/holdfast-locks/holdfast/protocol/authority/stage"
 )
 
 // TestABreakIsRememberedBeyondTheView: a break whose answer is lost is executed once, though the

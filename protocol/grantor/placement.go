@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
 // Placement (Config.Placement): a grantor whose table is used by another member much more

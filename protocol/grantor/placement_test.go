@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/authority/stage"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority/stage"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
 )
 

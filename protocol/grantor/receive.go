@@ -3,8 +3,8 @@ package grantor
 import (
 	"fmt"
 
-	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
 // onReceive takes a message. The transport knows its sender for certain; its contents are checked.

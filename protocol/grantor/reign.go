@@ -3,8 +3,8 @@ package grantor
 import (
 	"fmt"
 
-	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
 // begin takes up the reign for which the elder has named this member.

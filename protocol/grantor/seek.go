@@ -3,9 +3,9 @@ package grantor
 import (
 	"fmt"
 
-	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
 // seek is the one question to the elder that is under way (the original's election slot).

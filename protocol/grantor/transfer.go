@@ -3,9 +3,9 @@ package grantor
 import (
 	"slices"
 
-	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
 // turk is a member that was named grantor and waits for the table of the one before (the

@@ -3,8 +3,8 @@ package permission_test
 import (
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/authority/stage"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority/stage"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 )
 

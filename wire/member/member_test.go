@@ -21,13 +21,13 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/authority"
 	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
 	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
@@ -119,7 +119,7 @@ func TestKnowsEveryMessage(t *testing.T) {
 	check(nil, "bakery.Letter", kindLetter)
 	check(nil, "consensus.Letter", kindShardLetter)
 	for _, file := range []string{
-		"../../election/messages.go", "../../membership/messages.go", "../../authority/messages.go", "../../clientele/messages.go", "../../protocol/grantor/messages.go",
+		"../../election/messages.go", "../../membership/messages.go", "../../protocol/authority/messages.go", "../../clientele/messages.go", "../../protocol/grantor/messages.go",
 		"../../protocol/permission/messages.go", "../../protocol/bakery/messages.go",
 		"../../protocol/consensus/messages.go", "../../protocol/consensus/shard/messages.go",
 	} {
