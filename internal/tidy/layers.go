@@ -72,7 +72,7 @@ func rows() []row {
 		row{folders: []string{"internal/tidy", "internal/sparing", "internal/turns", "internal/parallel", switchFolder}},
 		row{folders: []string{"internal/issuer", "internal/certificate"}},
 		row{folders: []string{"internal/socket"}, outside: []string{"golang.org/x/sys"}},
-		row{folders: []string{"protocol/authority/stage"}, own: with(), outside: []string{"github.com/cockroachdb/datadriven"}},
+		row{folders: []string{"protocol/protocoltest"}, own: with(), outside: []string{"github.com/cockroachdb/datadriven"}},
 		row{folders: []string{"wire/snapshot"}, own: []string{"wire"}},
 		row{folders: []string{"wire", "wire/..."}, own: with("wire/api"), outside: anyModule},
 		row{folders: []string{"events"}, own: with("wire", "wire/api")},

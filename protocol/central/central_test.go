@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/authority"
-	"github.com/holdfast-locks/holdfast/protocol/authority/stage"
 	"github.com/holdfast-locks/holdfast/protocol/central"
+	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
 )
 
 // self is the member in every conversation; its clients are s1, s2, ….
@@ -31,7 +31,7 @@ func TestConversations(t *testing.T) {
 		c := newConversation(t)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			var said strings.Builder
-			for _, line := range stage.Lines(d) {
+			for _, line := range protocoltest.Lines(d) {
 				c.say(t, line, &said)
 			}
 			return said.String()
@@ -64,16 +64,16 @@ func (c *conversation) say(t *testing.T, line string, said *strings.Builder) {
 	args := words[1:]
 	switch words[0] {
 	case "at":
-		c.advance(t, stage.Duration(t, args[0]))
+		c.advance(t, protocoltest.Duration(t, args[0]))
 	case "lease":
-		c.lease.Role = stage.Duration(t, args[0])
+		c.lease.Role = protocoltest.Duration(t, args[0])
 	case "view":
 		c.raise(t, args)
 	case "message":
 		c.step(protocol.Event{Kind: protocol.Receive, From: 2, Fact: authority.EndSession{Why: holdfast.MemberLost}})
 	default:
 		c.calls++
-		c.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: c.calls}, Fact: stage.CallOf(t, self, words[0], args, c.now)})
+		c.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: c.calls}, Fact: protocoltest.CallOf(t, self, words[0], args, c.now)})
 	}
 	c.write(said)
 }
@@ -99,11 +99,11 @@ func (c *conversation) raise(t *testing.T, args []string) {
 		key, value, _ := strings.Cut(arg, "=")
 		switch key {
 		case "epoch":
-			view.Epoch.Counter = stage.Number(t, value)
+			view.Epoch.Counter = protocoltest.Number(t, value)
 		case "count":
-			view.Count = uint32(stage.Number(t, value))
+			view.Count = uint32(protocoltest.Number(t, value))
 		case "from":
-			view.GrantFrom = stage.Duration(t, value)
+			view.GrantFrom = protocoltest.Duration(t, value)
 		default:
 			t.Fatalf("view: unknown word %q", arg)
 		}
@@ -129,10 +129,10 @@ func (c *conversation) write(said *strings.Builder) {
 	}
 	for _, reply := range c.out.Replies {
 		if reply.Decision.Kind != 0 {
-			fmt.Fprintf(said, "%s\n", stage.Decision(reply))
+			fmt.Fprintf(said, "%s\n", protocoltest.Decision(reply))
 			continue
 		}
-		fmt.Fprintf(said, "%s\n", stage.Result(reply.Result))
+		fmt.Fprintf(said, "%s\n", protocoltest.Result(reply.Result))
 	}
 	c.out.Reset()
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/holdfast-locks/holdfast/internal/mutation"
-	"github.com/holdfast-locks/holdfast/protocol/authority/stage"
+	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
 )
 
 // budget is within how many random runs a rule that is switched off must be noticed.
@@ -35,10 +35,10 @@ func TestMutationsAreFound(t *testing.T) {
 func TestLateCopiesAreAskedAnew(t *testing.T) {
 	const rule = "late copy asked anew"
 	defer mutation.Switch("")
-	with, without := stage.New(t, newMember), stage.New(t, newMember)
+	with, without := protocoltest.New(t, newMember), protocoltest.New(t, newMember)
 	part, otherwise := 0, 0
 	datadriven.RunTest(t, "testdata/late_copies.txt", func(t *testing.T, d *datadriven.TestData) string {
-		for _, line := range stage.Lines(d) {
+		for _, line := range protocoltest.Lines(d) {
 			mutation.Switch("")
 			with.Say(line)
 			if otherwise == 0 {

@@ -8,15 +8,17 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/authority/stage"
+	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// TestConversations plays each testdata/*.txt: several processes that share a store. Package stage
+// TestConversations plays each testdata/*.txt: several processes that share a store. Package protocoltest
 // lists the commands.
-func TestConversations(t *testing.T) { stage.PlayStored(t, "testdata/*.txt", newMember, reader{}) }
+func TestConversations(t *testing.T) {
+	protocoltest.PlayStored(t, "testdata/*.txt", newMember, reader{})
+}
 
-func newMember(o stage.Options) (protocol.Machine, error) {
+func newMember(o protocoltest.Options) (protocol.Machine, error) {
 	unit, _ := ParseUnit(o.Claims.Unit)
 	store := o.Claims.Store
 	store.Name, store.Consistent, store.Swap, store.Durable, store.Clock = "staged", true, true, true, true
@@ -62,7 +64,7 @@ func (reader) Column(column string) string {
 // at tells a timestamp, in whichever unit that is.
 func at(stamp int64) string {
 	for _, unit := range []Unit{Micro, Milli, Nano} {
-		if since := unit.micros(stamp) - stage.Epoch; max(since, -since) < time.Hour.Microseconds() {
+		if since := unit.micros(stamp) - protocoltest.Epoch; max(since, -since) < time.Hour.Microseconds() {
 			return fmt.Sprint(time.Duration(since) * time.Microsecond)
 		}
 	}

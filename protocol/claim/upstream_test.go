@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/protocol/authority/stage"
+	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
 )
 
 // scenario is one of the original's tests, played by our machines.
@@ -19,7 +19,7 @@ type scenario struct {
 // play lets each line happen, and returns what was said.
 func play(t *testing.T, lines string) string {
 	t.Helper()
-	s := stage.NewStored(t, newMember, reader{})
+	s := protocoltest.NewStored(t, newMember, reader{})
 	for line := range strings.Lines(lines) {
 		if line = strings.TrimSpace(line); line != "" {
 			s.Say(line)

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/authority"
-	"github.com/holdfast-locks/holdfast/protocol/authority/stage"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
+	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
 )
 
 // TestAnswersOfNoElderAreIgnored: a reign that cannot be begins nowhere, and ends nothing.
@@ -251,7 +251,7 @@ func want(m protocol.Machine, self uint64, out *protocol.Effects) {
 // member returns one of two in a view with that number, in which member 1 is the elder.
 func member(t *testing.T, self protocol.ID, number uint64) (protocol.Machine, *protocol.Effects) {
 	t.Helper()
-	m, err := newMember(stage.Options{Self: self})
+	m, err := newMember(protocoltest.Options{Self: self})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,16 +7,16 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/holdfast-locks/holdfast/internal/mutation"
-	"github.com/holdfast-locks/holdfast/protocol/authority/stage"
+	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
 )
 
 // TestABreakIsRememberedBeyondTheView: a break whose answer is lost is executed once, though the
 // grantor has had a view without the member that asked, and twice with the rule off.
 func TestABreakIsRememberedBeyondTheView(t *testing.T) {
 	defer mutation.Switch("")
-	with, without := stage.New(t, newMember), stage.New(t, newMember)
+	with, without := protocoltest.New(t, newMember), protocoltest.New(t, newMember)
 	datadriven.RunTest(t, "testdata/remembered.txt", func(t *testing.T, d *datadriven.TestData) string {
-		for _, line := range stage.Lines(d) {
+		for _, line := range protocoltest.Lines(d) {
 			mutation.Switch("")
 			with.Say(line)
 			mutation.Switch("a break is forgotten with its view")

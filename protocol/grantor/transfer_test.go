@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/authority"
-	"github.com/holdfast-locks/holdfast/protocol/authority/stage"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
+	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
 )
 
 // pair is two members that speak only to each other; 1 is the elder, and the grantor at first.
@@ -40,7 +40,7 @@ type flight struct {
 // has come, and a suspension that waits for all that is held goes on waiting.
 func TestTransferOfManyLocks(t *testing.T) {
 	const locks, chunk, queued = 100_000, 512, 200
-	p := newPair(t, stage.Options{Chunk: chunk})
+	p := newPair(t, protocoltest.Options{Chunk: chunk})
 	p.holdMany(locks)
 	p.queueMany(queued)
 	whole := lock.SessionID{Member: 2, Number: 900_000}
@@ -68,7 +68,7 @@ func TestTransferOfManyLocks(t *testing.T) {
 	}
 }
 
-func newPair(t *testing.T, o stage.Options) *pair {
+func newPair(t *testing.T, o protocoltest.Options) *pair {
 	t.Helper()
 	p := &pair{t: t, told: map[lock.SessionID]lock.Kind{}}
 	for i := range p.machines {

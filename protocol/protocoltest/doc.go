@@ -1,4 +1,4 @@
-// Package stage plays conversations with the machines of a protocol: one in which one member
+// Package protocoltest plays conversations with the machines of a protocol: one in which one member
 // keeps the lock table for all, or one of peers. The tests of such protocols use it; nothing
 // else does.
 //
@@ -81,4 +81,4 @@
 //	foreign X z -3s                       another process claims X at a time; erase deletes that
 //	settings [wait=200ms …]               another process writes these settings; without any, there are none
 //	rows                                  what is in the store
-package stage
+package protocoltest
