@@ -3,7 +3,6 @@ package seat
 import (
 	"slices"
 
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -13,6 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/storage"
@@ -88,7 +88,7 @@ func Protocols() []Protocol {
 func Vocabulary(protocols []Protocol) []any {
 	all := slices.Concat(
 		storage.Vocabulary(),
-		protocol.Vocabulary(), election.Vocabulary(), membership.Vocabulary(), authority.Vocabulary(), clientele.Vocabulary(), session.Vocabulary(),
+		protocol.Vocabulary(), election.Vocabulary(), membership.Vocabulary(), authority.Vocabulary(), local.Vocabulary(), session.Vocabulary(),
 	)
 	for _, p := range protocols {
 		all = append(all, p.Vocabulary...)

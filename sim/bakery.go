@@ -3,11 +3,11 @@ package sim
 import (
 	"slices"
 
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
+	clientele "github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // bakeryProtocol is one space of protocol bakery over the membership.

@@ -4,9 +4,9 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
+	clientele "github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // claimProtocol is one space of protocol claim over the membership, which it needs for nothing but

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
+	clientele "github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // leaderStandIn is a space of which a test says what it is.

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // Config is what a member needs to know to take part.
@@ -97,9 +97,9 @@ func (c *Config) resolve() error {
 // Machine is one member's part: for its own clients, as an elector, and as a leader.
 type Machine struct {
 	config   Config
-	standing *clientele.Standing
-	clients  *clientele.Clients[*request]
-	survey   *clientele.Survey[*request]
+	standing *local.Standing
+	clients  *local.Clients[*request]
+	survey   *local.Survey[*request]
 	open     bool          // no member that has left the view can hold anything
 	openFrom protocol.Time // when an open view lets this member count them as gone
 
@@ -145,17 +145,17 @@ func New(c Config) (*Machine, error) {
 		return nil, err
 	}
 	m := &Machine{
-		config: c, standing: &clientele.Standing{Self: c.Self}, openFrom: protocol.Never, leaseDue: protocol.Never, gracesDue: protocol.Never,
+		config: c, standing: &local.Standing{Self: c.Self}, openFrom: protocol.Never, leaseDue: protocol.Never, gracesDue: protocol.Never,
 		mine: map[Key]*request{}, ending: map[Key]*request{}, byName: map[string][]*request{}, poll: poll{due: protocol.Never, again: protocol.Never},
 		next: int(c.Random % 6), // by chance, whether leaders are two or three
 	}
-	clients, err := clientele.New[*request](clientele.Config{
+	clients, err := local.New[*request](local.Config{
 		Protocol: "bakery", Table: c.Table, Patience: c.Patience, Operators: c.Operators, Answers: patienceOfTry,
 	}, m.standing, proxy{m})
 	if err != nil {
 		return nil, err
 	}
-	m.clients, m.survey = clients, clientele.NewSurvey(clients)
+	m.clients, m.survey = clients, local.NewSurvey(clients)
 	return m, nil
 }
 
@@ -231,7 +231,7 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 	case *protocol.Reform:
 		out.Reply(ev.Call, &protocol.Reformed{Err: holdfast.ErrUnsupported})
 	default:
-		out.Note(clientele.Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
+		out.Note(local.Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
 	}
 }
 
@@ -251,16 +251,16 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 		m.onLetter(now, ev, &letter, out)
 		return
 	}
-	tagged, known := ev.Fact.(interface{ Tagged() clientele.Tag })
+	tagged, known := ev.Fact.(interface{ Tagged() local.Tag })
 	if !known {
-		out.Note(clientele.Ignored{What: fmt.Sprintf("message %v from member %d: unknown", ev.Fact, ev.From)})
+		out.Note(local.Ignored{What: fmt.Sprintf("message %v from member %d: unknown", ev.Fact, ev.From)})
 		return
 	}
 	if !m.standing.Hears(ev, tagged.Tagged(), out) {
 		return
 	}
 	if e := electionIn(ev.Fact); e != nil && !e.valid() {
-		out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d: no such election can be", ev.Fact, ev.From)})
+		out.Note(local.Ignored{What: fmt.Sprintf("%v from member %d: no such election can be", ev.Fact, ev.From)})
 		return
 	}
 	switch msg := ev.Fact.(type) {
@@ -276,9 +276,9 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 		m.onRefused(ev.From, &msg, out)
 	case Exhausted:
 		m.onExhausted(&msg, out)
-	case clientele.Ask:
+	case local.Ask:
 		m.survey.OnAsk(now, ev.From, &msg, out)
-	case clientele.Answer:
+	case local.Answer:
 		m.survey.OnAnswer(now, ev.From, &msg, out)
 	}
 }
@@ -311,7 +311,7 @@ func (m *Machine) onBody(now protocol.Time, from protocol.ID, body Body, out *pr
 	}
 	switch {
 	case !m.leads:
-		out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d, for a leader", body, from)})
+		out.Note(local.Ignored{What: fmt.Sprintf("%v from member %d, for a leader", body, from)})
 	case !m.serves:
 		m.parked = append(m.parked, parked{from, body})
 	default:

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // Led notes who leads from now on.
@@ -17,7 +17,7 @@ type Led struct {
 func (n Led) String() string { return fmt.Sprintf("leaders of %v are %v", n.Term, n.Leaders) }
 
 // Condition says how the space is: snaplock's LOCKREADY and NOLOCK, and why.
-func (p proxy) Condition(now protocol.Time, counts clientele.Counts) *protocol.Condition {
+func (p proxy) Condition(now protocol.Time, counts local.Counts) *protocol.Condition {
 	c, stands := p.clients.Describe(counts)
 	if !stands {
 		return c

@@ -4,7 +4,7 @@
 //
 // # One page
 //
-// Each member has a [lock.Table] of its own clients' requests (package clientele). For each it asks a leader
+// Each member has a [lock.Table] of its own clients' requests (package local). For each it asks a leader
 // for a ticket (Lock); a leader asks itself. That leader is the ticket's master, and alone says anything
 // about it. Leaders keep one book: of each name, which tickets are choosing a number, and which have one, in
 // order of it.

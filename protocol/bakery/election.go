@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // How leaders are elected. Every view has one elector: the member with the smallest address. Each member
@@ -61,9 +61,9 @@ func electionIn(message any) *Election {
 
 // valid reports whether an election can have had that outcome.
 func (e *Election) valid() bool {
-	led := func(t Term, leaders []clientele.Place) bool {
+	led := func(t Term, leaders []local.Place) bool {
 		for i, leader := range leaders {
-			if leader.ID == 0 || slices.ContainsFunc(leaders[:i], func(p clientele.Place) bool { return p.ID == leader.ID }) {
+			if leader.ID == 0 || slices.ContainsFunc(leaders[:i], func(p local.Place) bool { return p.ID == leader.ID }) {
 				return false
 			}
 		}
@@ -248,7 +248,7 @@ func (m *Machine) decide(now protocol.Time, out *protocol.Effects) {
 }
 
 // staying lists the leaders of an election who are still here, by rank.
-func (m *Machine) staying(known *Election) (stay []clientele.Place) {
+func (m *Machine) staying(known *Election) (stay []local.Place) {
 	for _, leader := range known.Leaders {
 		if m.present(leader) {
 			stay = append(stay, leader)
@@ -339,10 +339,10 @@ func compareCandidates(a, b Candidate) int {
 }
 
 // candidates lists the members as candidates, the most eligible first; who leads counts as priority 0.
-func (m *Machine) candidates(stay []clientele.Place) (list []Candidate) {
+func (m *Machine) candidates(stay []local.Place) (list []Candidate) {
 	for i := range m.poll.started {
 		c := m.poll.started[i].Candidate
-		if slices.ContainsFunc(stay, func(p clientele.Place) bool { return p.ID == c.ID }) {
+		if slices.ContainsFunc(stay, func(p local.Place) bool { return p.ID == c.ID }) {
 			c.Priority = 0
 		}
 		list = append(list, c)
@@ -352,7 +352,7 @@ func (m *Machine) candidates(stay []clientele.Place) (list []Candidate) {
 }
 
 // choose keeps the leaders who are here and fills their number up with the most eligible candidates.
-func (m *Machine) choose(stay []clientele.Place) []clientele.Place {
+func (m *Machine) choose(stay []local.Place) []local.Place {
 	leaders := slices.Clone(stay)
 	for _, c := range m.poll.candidates {
 		place := m.placeOf(c.ID)
@@ -442,7 +442,7 @@ func (m *Machine) onLeaders(now protocol.Time, from protocol.ID, msg *Leaders, o
 // isAwaited reports whether the elector may wait for this leader's word that it serves: one of its term has left, and the others
 // elect as soon as most of them serve. An answer that says that they go on may be to an earlier word, and this one be lost.
 func (m *Machine) isAwaited(e *Election) bool {
-	left := func(leader clientele.Place) bool { return !m.present(leader) }
+	left := func(leader local.Place) bool { return !m.present(leader) }
 	return m.serves && e.Term == m.term.Term && slices.ContainsFunc(m.term.Leaders, left) && !protocol.Mutated("a leader that serves says so until others are elected")
 }
 

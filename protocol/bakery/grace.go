@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // A lock whose hold limit has passed ends twice: its holder is told, and its name is free when a grace is over.
@@ -38,7 +38,7 @@ func (m *Machine) beginGrace(now protocol.Time, r *request, d time.Duration, out
 
 // Graces lists those of this member's clients and, by the master of their tickets, those of members that
 // have left.
-func (p proxy) Graces(now protocol.Time) (list []clientele.Grace) {
+func (p proxy) Graces(now protocol.Time) (list []local.Grace) {
 	for _, g := range p.graces {
 		list = append(list, g.request.InGrace(g.until))
 	}
@@ -47,7 +47,7 @@ func (p proxy) Graces(now protocol.Time) (list []clientele.Grace) {
 	}
 	for _, t := range p.book.all() {
 		if t.master == p.config.Self && t.until > now && !p.present(t.For) {
-			list = append(list, clientele.Grace{Name: t.Name, Capacity: t.Capacity, Grant: lock.Grant{
+			list = append(list, local.Grace{Name: t.Name, Capacity: t.Capacity, Grant: lock.Grant{
 				Session: t.Session, Owner: t.Owner, Mode: t.Mode, Units: t.Units, Token: t.token, Since: t.since,
 				Until: t.until, Holds: 1, Grace: true,
 			}})
@@ -119,7 +119,7 @@ func (m *Machine) onUnlocking(now protocol.Time, from protocol.ID, msg *Unlockin
 	case t.master == from && from != m.config.Self:
 		m.extendGrace(now, t, msg.Left)
 	default:
-		out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d", msg, from)})
+		out.Note(local.Ignored{What: fmt.Sprintf("%v from member %d", msg, from)})
 	}
 }
 

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // TestGracesThatAreOverAreNotTold: leaders of a new term are told of a grace as long as something is left of it. One
@@ -17,7 +17,7 @@ func TestGracesThatAreOverAreNotTold(t *testing.T) {
 		m := leading(t)
 		m.term.After = Term{4, 0} // leaders who have followed others: a ticket's master goes on
 		key := Key{Member: 1, Number: 1}
-		held := &request{ticket: Ticket{Key: key, Name: "n"}, master: clientele.Place{ID: 2, Since: 1}}
+		held := &request{ticket: Ticket{Key: key, Name: "n"}, master: local.Place{ID: 2, Since: 1}}
 		m.mine[key], m.graces = held, []grace{{held, 3 * time.Second}}
 		var out protocol.Effects
 		m.claimAll(tt.now, &out)

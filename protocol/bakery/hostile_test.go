@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // TestBodiesAboutNothing: a body that names a ticket that there is not, or that is another's to say, may be late and
@@ -76,7 +76,7 @@ func TestBodiesAboutNothing(t *testing.T) {
 // TestElectionsByOthers: only the elector says who leads, and only under the view's own term is it agreed to.
 func TestElectionsByOthers(t *testing.T) {
 	of := func(view uint64) bakery.Election {
-		return bakery.Election{Term: bakery.Term{Epoch: 4, View: view}, Leaders: []clientele.Place{placeOf(2)}}
+		return bakery.Election{Term: bakery.Term{Epoch: 4, View: view}, Leaders: []local.Place{placeOf(2)}}
 	}
 	for _, message := range []protocol.Message{
 		bakery.Leaders{Tag: tag, Election: of(2)},
@@ -86,7 +86,7 @@ func TestElectionsByOthers(t *testing.T) {
 		bakery.Elected{Tag: tag},
 		bakery.Refused{Tag: tag, Why: bakery.RefusedFew},
 		bakery.Refused{Tag: tag, Why: 9, Missing: []protocol.ID{0, 99}},
-		clientele.Answer{Tag: tag, Number: 77, More: 1, Counts: clientele.Counts{Locks: -1}},
+		local.Answer{Tag: tag, Number: 77, More: 1, Counts: local.Counts{Locks: -1}},
 	} {
 		t.Run(fmt.Sprint(message), func(t *testing.T) {
 			w := newWitness(t, bakery.Config{})

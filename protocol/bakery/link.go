@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // What is said under a term must arrive, once and in the order in which it was said: the published
@@ -18,7 +18,7 @@ import (
 
 // link is this member's end of one.
 type link struct {
-	to     clientele.Place
+	to     local.Place
 	sent   uint64 // the number of the newest letter
 	queue  []Body // what was not heard yet, the newest last: its number is sent
 	seen   uint64 // up to which number the other end's letters were taken
@@ -134,7 +134,7 @@ func (m *Machine) onLetter(now protocol.Time, ev protocol.Event, msg *Letter, ou
 	}
 	// What cannot be said is taken, too: it would be said again for ever, and all that follows it.
 	if err := malformed(msg.Body); err != nil {
-		out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d: %v", msg, ev.From, err)})
+		out.Note(local.Ignored{What: fmt.Sprintf("%v from member %d: %v", msg, ev.From, err)})
 		return
 	}
 	m.onBody(now, ev.From, msg.Body, out)

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // wire joins the links of two members, which say to each other what means nothing: that tickets
@@ -26,7 +26,7 @@ type wire struct {
 
 func newWire(t *testing.T, seed uint64) *wire {
 	w := &wire{t: t, rand: rand.New(rand.NewPCG(seed, 23)), bad: true}
-	places := []clientele.Place{{ID: 1, Since: 1}, {ID: 2, Since: 1}}
+	places := []local.Place{{ID: 1, Since: 1}, {ID: 2, Since: 1}}
 	for i := range w.ends {
 		m, err := New(Config{Self: protocol.ID(i + 1), Founders: 2})
 		if err != nil {
@@ -217,7 +217,7 @@ func TestALinkCatchesUp(t *testing.T) {
 func TestALeaderThatHasLeftHasNoLink(t *testing.T) {
 	w := newWire(t, 1)
 	m := w.ends[0]
-	m.term.Leaders = append(m.term.Leaders, clientele.Place{ID: 3, Since: 1}) // in no view any more
+	m.term.Leaders = append(m.term.Leaders, local.Place{ID: 3, Since: 1}) // in no view any more
 	m.others = append(m.others, 3)
 	w.say(0)
 	if m.congested() {

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // witness is member 1 of four, which elects, leads with 2 and 3, holds H, and has a ticket for W that waits
@@ -23,7 +23,7 @@ type witness struct {
 }
 
 // tag is that of all members in the view of a witness.
-var tag = clientele.Tag{View: 1, Epoch: protocol.Epoch{Counter: 4, Candidate: 1}}
+var tag = local.Tag{View: 1, Epoch: protocol.Epoch{Counter: 4, Candidate: 1}}
 
 // term is that of the leaders 1, 2 and 3.
 var term = bakery.Term{Epoch: 4, View: 1}
@@ -32,7 +32,7 @@ func keyOf(member protocol.ID, number uint64) bakery.Key {
 	return bakery.Key{Member: member, Number: number}
 }
 
-func placeOf(member protocol.ID) clientele.Place { return clientele.Place{ID: member, Since: 1} }
+func placeOf(member protocol.ID) local.Place { return local.Place{ID: member, Since: 1} }
 
 // ticketOf is an exclusive ticket of a member's.
 func ticketOf(member protocol.ID, number uint64, name string) bakery.Ticket {

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // What a leader does for the tickets that it is the master of. Each step is said to the other leaders, and
@@ -17,7 +17,7 @@ import (
 func (m *Machine) onLock(now protocol.Time, from protocol.ID, msg *Lock, out *protocol.Effects) {
 	t := &msg.Ticket
 	if t.For.ID != from || t.Key.Member != from || !m.present(t.For) {
-		out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d", msg, from)})
+		out.Note(local.Ignored{What: fmt.Sprintf("%v from member %d", msg, from)})
 		return
 	}
 	if m.book.tickets[t.Key] != nil {
@@ -102,7 +102,7 @@ func (m *Machine) sayAll(now protocol.Time, body Body, out *protocol.Effects) {
 
 // here reports whether a leader of the term has its place still.
 func (m *Machine) here(leader protocol.ID) bool {
-	return slices.ContainsFunc(m.term.Leaders, func(p clientele.Place) bool { return p.ID == leader && m.present(p) })
+	return slices.ContainsFunc(m.term.Leaders, func(p local.Place) bool { return p.ID == leader && m.present(p) })
 }
 
 // own returns a ticket that this leader is the master of, or nil.
@@ -305,7 +305,7 @@ func (m *Machine) fail(now protocol.Time, x *ticket, why Failed, out *protocol.E
 func (m *Machine) onUnlock(now protocol.Time, from protocol.ID, msg *Unlock, out *protocol.Effects) {
 	x := m.own(msg.Key)
 	if x != nil && x.For.ID != from {
-		out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d", msg, from)})
+		out.Note(local.Ignored{What: fmt.Sprintf("%v from member %d", msg, from)})
 		return
 	}
 	if x != nil {
@@ -371,7 +371,7 @@ func (m *Machine) onClaim(now protocol.Time, from protocol.ID, msg *Claim, out *
 		x := m.own(c.Ticket.Key)
 		switch {
 		case c.Ticket.For.ID != from || c.Ticket.Key.Member != from || c.Ticket.For != m.placeOf(from):
-			out.Note(clientele.Ignored{What: fmt.Sprintf("a claim of %v from member %d", c.Ticket.Key, from)})
+			out.Note(local.Ignored{What: fmt.Sprintf("a claim of %v from member %d", c.Ticket.Key, from)})
 		case x != nil:
 			doubt := x.orphan && x.agreed
 			x.claimed, x.orphan = true, false
@@ -387,7 +387,7 @@ func (m *Machine) onClaim(now protocol.Time, from protocol.ID, msg *Claim, out *
 		case c.Token == 0:
 			m.draw(now, c.Ticket, out).claimed = true
 		default:
-			out.Note(clientele.Ignored{What: fmt.Sprintf("a claim of %v, which is locked and unknown, from member %d", c.Ticket.Key, from)})
+			out.Note(local.Ignored{What: fmt.Sprintf("a claim of %v, which is locked and unknown, from member %d", c.Ticket.Key, from)})
 		}
 	}
 	if !msg.Done {

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // What a member does for its own clients: it asks a leader for a ticket, and ends it. It is snaplock's
@@ -16,13 +16,13 @@ import (
 
 // request is a client's request.
 type request struct {
-	clientele.Request
+	local.Request
 	arrived protocol.Time
-	ticket  Ticket          // with a key, once a leader was asked
-	master  clientele.Place // that leader, or who has followed it; zero before
-	queued  bool            // it is known to wait
-	locked  holdfast.Token  // what it was told and has not taken, mostly because this member had no lease; 0 for nothing
-	tells   bool            // its client is told of its release when its ticket has ended
+	ticket  Ticket         // with a key, once a leader was asked
+	master  local.Place    // that leader, or who has followed it; zero before
+	queued  bool           // it is known to wait
+	locked  holdfast.Token // what it was told and has not taken, mostly because this member had no lease; 0 for nothing
+	tells   bool           // its client is told of its release when its ticket has ended
 }
 
 // proxy is what this member's clients need of the protocol.
@@ -49,7 +49,7 @@ func (p proxy) Refusal(q *lock.Request) error {
 }
 
 // Keep makes what is kept of a request.
-func (p proxy) Keep(r clientele.Request) *request { return &request{Request: r} }
+func (p proxy) Keep(r local.Request) *request { return &request{Request: r} }
 
 // Enroll asks a leader for a ticket, if there is one.
 func (p proxy) Enroll(now protocol.Time, r *request, out *protocol.Effects) {
@@ -82,7 +82,7 @@ func (p proxy) Explain(now protocol.Time, r *request, err error) error {
 	case r.By != nil:
 		return p.marked(now, r.By)
 	case !p.Ready() || p.poll.refused != 0 || p.leads && !p.serves || err == holdfast.ErrUnavailable:
-		return p.Condition(now, clientele.Counts{}).Unavailable(now, p.whyNobody())
+		return p.Condition(now, local.Counts{}).Unavailable(now, p.whyNobody())
 	case r.master.ID != 0 && !r.queued:
 		var names []string
 		for _, leader := range p.term.Leaders {
@@ -146,7 +146,7 @@ func (m *Machine) askLeader(now protocol.Time, r *request, out *protocol.Effects
 }
 
 // pick returns the leader that gets the next request.
-func (m *Machine) pick() clientele.Place {
+func (m *Machine) pick() local.Place {
 	if m.leads {
 		return m.standing.Place
 	}
@@ -177,7 +177,7 @@ func (m *Machine) rename(out *protocol.Effects) {
 	}
 	clear(m.ending)
 	for _, r := range m.clients.Waiting() {
-		r.ticket, r.master, r.queued, r.locked, r.By, r.Waits = Ticket{}, clientele.Place{}, false, 0, nil, false
+		r.ticket, r.master, r.queued, r.locked, r.By, r.Waits = Ticket{}, local.Place{}, false, 0, nil, false
 	}
 }
 
@@ -265,7 +265,7 @@ func (m *Machine) askedOf(r *request, from protocol.ID, body Body, out *protocol
 		return false
 	}
 	if r.master.ID != from {
-		out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d, which is not its master", body, from)})
+		out.Note(local.Ignored{What: fmt.Sprintf("%v from member %d, which is not its master", body, from)})
 	}
 	return r.master.ID == from
 }
@@ -278,7 +278,7 @@ func (m *Machine) takeLock(now protocol.Time, r *request, out *protocol.Effects)
 		return
 	}
 	if !m.fitsHere(r) { // only a leader that errs says so
-		out.Note(clientele.Ignored{What: fmt.Sprintf("%v is locked beside what is held here", &r.ticket)})
+		out.Note(local.Ignored{What: fmt.Sprintf("%v is locked beside what is held here", &r.ticket)})
 		r.locked = 0
 		return
 	}
@@ -343,7 +343,7 @@ func (m *Machine) onFailed(now protocol.Time, from protocol.ID, msg *Failed, out
 	if !m.askedOf(r, from, msg, out) {
 		return
 	}
-	r.master = clientele.Place{} // there is no ticket to be ended
+	r.master = local.Place{} // there is no ticket to be ended
 	m.clients.Deny(now, r, m.failure(now, r, msg), out)
 	delete(m.mine, msg.Key)
 }

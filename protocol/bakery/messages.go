@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // The messages, all sent as values. What is said about leaders is tagged with the view; what is said
@@ -32,11 +32,11 @@ type (
 	// Election is the outcome of one.
 	Election struct {
 		Term    Term
-		Leaders []clientele.Place // one to three, by rank
+		Leaders []local.Place // one to three, by rank
 		// After is the election before, whose leaders hand their tickets over; zero where
 		// members tell what they hold instead.
 		After        Term
-		AfterLeaders []clientele.Place
+		AfterLeaders []local.Place
 		// Count is where grant numbers begin, if After has another epoch or is zero.
 		Count uint32
 	}
@@ -62,7 +62,7 @@ type (
 	// Ticket is what a master tells the other leaders of a ticket when it enters.
 	Ticket struct {
 		Key      Key
-		For      clientele.Place // who has asked
+		For      local.Place // who has asked
 		Name     string
 		Mode     holdfast.Mode
 		Units    int // slots only
@@ -75,7 +75,7 @@ type (
 	// Started tells the elector of a view who a member is, and which leaders it knows
 	// (LOCKSTARTED). It is repeated until the elector has answered under that view.
 	Started struct {
-		clientele.Tag
+		local.Tag
 		Candidate Candidate
 		Known     Election // the newest that was confirmed; zero where there was none
 		Promised  Term     // the newest that it was asked to agree to
@@ -84,23 +84,23 @@ type (
 	}
 	// Elect asks a member to take no older election than this one (LOCKLEADERS, first half).
 	Elect struct {
-		clientele.Tag
+		local.Tag
 		Election Election
 	}
 	// Elected says that it will not.
 	Elected struct {
-		clientele.Tag
+		local.Tag
 		Term Term
 	}
 	// Leaders says who leads (LOCKLEADERS): a majority of the view has agreed, or nothing has changed.
 	Leaders struct {
-		clientele.Tag
+		local.Tag
 		Election   Election
 		Candidates []Candidate
 	}
 	// Refused says why there is no election, as no member leads.
 	Refused struct {
-		clientele.Tag
+		local.Tag
 		Why        Refusal
 		Missing    []protocol.ID // RefusedFew: who is no candidate
 		Candidates []Candidate
@@ -108,7 +108,7 @@ type (
 	// Exhausted tells the coordinator that the tokens of an epoch are used up, or that leaders
 	// are needed who use none of its tokens.
 	Exhausted struct {
-		clientele.Tag
+		local.Tag
 		Epoch uint64
 	}
 
@@ -117,7 +117,7 @@ type (
 	// out of turn is not taken.
 	Letter struct {
 		Term     Term
-		From, To clientele.Place
+		From, To local.Place
 		Seq      uint64 // counts what was said on this link from 1; 0 for Heard
 		Seen     uint64 // up to which number what is said in the other direction was taken
 		Body     Body
@@ -238,7 +238,7 @@ type (
 	Numbered struct {
 		Ticket Ticket
 		Number uint64
-		Master clientele.Place
+		Master local.Place
 		Agreed bool
 		Left   time.Duration // of its holder's grace, or 0
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // What a leader does when another one goes a step with a ticket.
@@ -15,7 +15,7 @@ func (m *Machine) foreign(from protocol.ID, key Key, out *protocol.Effects) *tic
 	if t := m.book.tickets[key]; t != nil && t.master == from {
 		return t
 	}
-	out.Note(clientele.Ignored{What: fmt.Sprintf("a step of %v by member %d, which has no such ticket", key, from)})
+	out.Note(local.Ignored{What: fmt.Sprintf("a step of %v by member %d, which has no such ticket", key, from)})
 	return nil
 }
 
@@ -26,7 +26,7 @@ func (m *Machine) onEntering(now protocol.Time, from protocol.ID, msg *Entering,
 	}
 	if known := m.book.tickets[msg.Ticket.Key]; known != nil {
 		if known.serial != 0 {
-			out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d: it has begun before", msg, from)})
+			out.Note(local.Ignored{What: fmt.Sprintf("%v from member %d: it has begun before", msg, from)})
 			return
 		}
 		m.remove(now, known, out) // of the term before: its master begins again

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // A term begins when a member hears who leads. Leaders of the term before stop at that moment, and
@@ -24,13 +24,13 @@ type former struct {
 }
 
 // placeOf returns the place of a leader of that term.
-func (f *former) placeOf(id protocol.ID) clientele.Place {
+func (f *former) placeOf(id protocol.ID) local.Place {
 	for _, leader := range f.Leaders {
 		if leader.ID == id {
 			return leader
 		}
 	}
-	return clientele.Place{}
+	return local.Place{}
 }
 
 // gather is what a leader of a new term collects before it serves.
@@ -243,7 +243,7 @@ func (m *Machine) setAgreed(t *ticket, agreed bool) {
 
 // successor returns who is the master of a ticket under the term: who was it, if it leads, else the leader of
 // the first rank.
-func (m *Machine) successor(master clientele.Place) protocol.ID {
+func (m *Machine) successor(master local.Place) protocol.ID {
 	if slices.Contains(m.term.Leaders, master) {
 		return master.ID
 	}
@@ -252,7 +252,7 @@ func (m *Machine) successor(master clientele.Place) protocol.ID {
 
 // onTickets takes what a leader of the term before has. What it was the master of it knows best.
 func (m *Machine) onTickets(now protocol.Time, from protocol.ID, msg *Tickets, out *protocol.Effects) {
-	former := slices.ContainsFunc(m.term.AfterLeaders, func(p clientele.Place) bool { return p == m.placeOf(from) })
+	former := slices.ContainsFunc(m.term.AfterLeaders, func(p local.Place) bool { return p == m.placeOf(from) })
 	if !m.leads || !former || slices.Contains(m.gather.from, from) {
 		return
 	}
@@ -359,7 +359,7 @@ func (m *Machine) onClaimOfAll(now protocol.Time, from protocol.ID, msg *Claim, 
 		c := &msg.Claims[i]
 		switch {
 		case c.Ticket.For.ID != from || c.Ticket.Key.Member != from:
-			out.Note(clientele.Ignored{What: "a claim of member " + c.Ticket.Key.String() + " by another one"})
+			out.Note(local.Ignored{What: "a claim of member " + c.Ticket.Key.String() + " by another one"})
 		case c.Token != 0:
 			m.hold(now, c)
 		case m.rank == 0:
@@ -388,7 +388,7 @@ func (m *Machine) nameHeld(now protocol.Time, out *protocol.Effects) {
 // that was lost before that one had it.
 func (m *Machine) onNamed(now protocol.Time, from protocol.ID, msg *Tickets, out *protocol.Effects) {
 	if from != m.term.Leaders[0].ID {
-		out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d, which is not of the first rank", msg, from)})
+		out.Note(local.Ignored{What: fmt.Sprintf("%v from member %d, which is not of the first rank", msg, from)})
 		return
 	}
 	for i := range msg.Names {
@@ -437,7 +437,7 @@ func (t *ticket) mayBeLocked() bool { return t.agreed || t.step == locked }
 // and all of them have said that they have not agreed. What they were told of earlier terms is
 // in that.
 func (m *Machine) neverLocked(t *ticket) bool {
-	return !t.agreed && !slices.ContainsFunc(m.term.AfterLeaders, func(p clientele.Place) bool {
+	return !t.agreed && !slices.ContainsFunc(m.term.AfterLeaders, func(p local.Place) bool {
 		return p.ID != t.formerly && !slices.Contains(m.gather.from, p.ID)
 	})
 }

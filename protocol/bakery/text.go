@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // How messages and what is in them read in traces.
@@ -15,7 +15,7 @@ func (k Key) String() string {
 }
 
 // idsOf lists the members of places.
-func idsOf(places []clientele.Place) (ids []protocol.ID) {
+func idsOf(places []local.Place) (ids []protocol.ID) {
 	for _, p := range places {
 		ids = append(ids, p.ID)
 	}

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // onView takes the newest view. The leaders and their links go on under it, but for those who have
@@ -87,15 +87,15 @@ func (m *Machine) onOpen(now protocol.Time, out *protocol.Effects) {
 }
 
 // present reports whether a stay goes on in the newest view.
-func (m *Machine) present(p clientele.Place) bool {
+func (m *Machine) present(p local.Place) bool {
 	at, listed := m.standing.View.Of(p.ID)
-	return listed && clientele.PlaceOf(&at) == p
+	return listed && local.PlaceOf(&at) == p
 }
 
 // placeOf returns the place of a member of the view.
-func (m *Machine) placeOf(id protocol.ID) clientele.Place {
+func (m *Machine) placeOf(id protocol.ID) local.Place {
 	at, _ := m.standing.View.Of(id)
-	return clientele.PlaceOf(&at)
+	return local.PlaceOf(&at)
 }
 
 // keepEarly keeps a letter of a term that is about to come. One that is dropped is said again.

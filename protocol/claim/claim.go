@@ -4,18 +4,18 @@ import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
 // Machine is one process's part: the mediator of its own clients, and what claims for them.
 type Machine struct {
 	config   Config
-	standing *clientele.Standing
-	clients  *clientele.Clients[*request]
-	survey   *clientele.Survey[*request] // what operators ask
+	standing *local.Standing
+	clients  *local.Clients[*request]
+	survey   *local.Survey[*request] // what operators ask
 
 	changed   bool      // settings were removed from the store: rows may have the tokens of both ways to lock
 	agreement agreement // with the others who use the store
@@ -42,7 +42,7 @@ type Machine struct {
 
 // request is one of this process's clients', for an exclusive lock.
 type request struct {
-	clientele.Request
+	local.Request
 	belief protocol.Time // how long its client may go on believing after it was last heard
 }
 
@@ -87,19 +87,19 @@ func New(c Config) (*Machine, error) {
 		return nil, err
 	}
 	m := &Machine{
-		config: c, standing: &clientele.Standing{Self: c.Self}, clockDue: protocol.Never, leaseDue: protocol.Never,
+		config: c, standing: &local.Standing{Self: c.Self}, clockDue: protocol.Never, leaseDue: protocol.Never,
 		names: map[string]*name{}, asked: map[uint64]asked{}, chance: c.Random,
 	}
 	m.agreement.due = protocol.Never
 	var err error
-	m.clients, err = clientele.New(clientele.Config{
+	m.clients, err = local.New(local.Config{
 		Protocol: "claim", Table: c.Table, Patience: c.Patience, Operators: c.Operators,
 		Answers: int((authorityWait + c.Patience - 1) / c.Patience),
 	}, m.standing, wishes{m})
 	if err != nil {
 		return nil, err
 	}
-	m.survey = clientele.NewSurvey(m.clients)
+	m.survey = local.NewSurvey(m.clients)
 	return m, nil
 }
 
@@ -156,18 +156,18 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 		m.onStored(now, ev.Fact, out)
 		return
 	}
-	tagged, known := ev.Fact.(interface{ Tagged() clientele.Tag })
+	tagged, known := ev.Fact.(interface{ Tagged() local.Tag })
 	if !known {
-		out.Note(clientele.Ignored{What: fmt.Sprintf("message %v from member %d: unknown", ev.Fact, ev.From)})
+		out.Note(local.Ignored{What: fmt.Sprintf("message %v from member %d: unknown", ev.Fact, ev.From)})
 		return
 	}
 	if !m.standing.Hears(ev, tagged.Tagged(), out) {
 		return
 	}
 	switch msg := ev.Fact.(type) {
-	case clientele.Ask:
+	case local.Ask:
 		m.survey.OnAsk(now, ev.From, &msg, out)
-	case clientele.Answer:
+	case local.Answer:
 		m.survey.OnAnswer(now, ev.From, &msg, out)
 	}
 }
@@ -193,7 +193,7 @@ func (m *Machine) onStored(now protocol.Time, fact any, out *protocol.Effects) {
 	}
 	a, known := m.asked[id]
 	if !known {
-		out.Note(clientele.Ignored{What: fmt.Sprintf("%v: it was not asked for", fact)})
+		out.Note(local.Ignored{What: fmt.Sprintf("%v: it was not asked for", fact)})
 		return
 	}
 	delete(m.asked, id)

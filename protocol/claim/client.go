@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // onCall takes a wish of this member's clients, or of an operator.
@@ -31,12 +31,12 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 	case *protocol.Reform:
 		out.Reply(ev.Call, &protocol.Reformed{Err: holdfast.ErrUnsupported})
 	default:
-		out.Note(clientele.Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
+		out.Note(local.Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
 	}
 }
 
 // wishes is what this protocol does about the requests of a process's clients
-// (clientele.Protocol).
+// (local.Protocol).
 type wishes struct{ m *Machine }
 
 func (w wishes) Ready() bool { return w.m.ready() }
@@ -60,7 +60,7 @@ func (w wishes) Refusal(q *lock.Request) error {
 	return nil
 }
 
-func (w wishes) Keep(r clientele.Request) *request { return &request{Request: r, belief: r.Belief} }
+func (w wishes) Keep(r local.Request) *request { return &request{Request: r, belief: r.Belief} }
 
 func (w wishes) Enroll(_ protocol.Time, r *request, _ *protocol.Effects) { w.m.enroll(r) }
 
@@ -116,7 +116,7 @@ func (w wishes) Knows(r *request) bool {
 func (w wishes) Withhold(r *request) bool { return true }
 
 // Graces reports that names are free when their holds have ended.
-func (w wishes) Graces(protocol.Time) []clientele.Grace { return nil }
+func (w wishes) Graces(protocol.Time) []local.Grace { return nil }
 
 // Settled reports whether the store has taken all that this process has given up.
 func (w wishes) Settled() bool {
@@ -132,6 +132,6 @@ func (w wishes) Settled() bool {
 // Awaits reports that no member is waited for.
 func (w wishes) Awaits(*request, protocol.ID) bool { return false }
 
-func (w wishes) Condition(_ protocol.Time, counts clientele.Counts) *protocol.Condition {
+func (w wishes) Condition(_ protocol.Time, counts local.Counts) *protocol.Condition {
 	return w.m.condition(counts)
 }

@@ -2,8 +2,8 @@ package claim
 
 import (
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -26,7 +26,7 @@ func (c *Config) class() holdfast.Class {
 func (m *Machine) Own(now protocol.Time) *protocol.Condition { return m.survey.Own(now) }
 
 // condition says how the space is: the store decides.
-func (m *Machine) condition(counts clientele.Counts) *protocol.Condition {
+func (m *Machine) condition(counts local.Counts) *protocol.Condition {
 	c, stands := m.clients.Describe(counts)
 	c.Class = m.config.class()
 	if !stands {

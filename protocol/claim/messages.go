@@ -4,7 +4,7 @@ import "fmt"
 
 // Processes that share a store send each other nothing: what they say to it, and it to them, are the
 // messages of package storage. Members of a cluster ask one another for operators, as in every
-// protocol without an authority (package clientele).
+// protocol without an authority (package local).
 
 // The notes.
 type (

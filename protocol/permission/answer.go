@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // onRequest answers a peer that wants a name: at once, or when nothing is before it here any
@@ -16,7 +16,7 @@ func (m *Machine) onRequest(now protocol.Time, from protocol.ID, msg *Request, o
 	wanted := shape{Mode: msg.Mode, Units: msg.Units, Capacity: msg.Capacity}
 	if err := m.malformed(msg, wanted); err != nil {
 		// By value: the hot path's message must not outlive this step.
-		out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d: %v", *msg, from, err)})
+		out.Note(local.Ignored{What: fmt.Sprintf("%v from member %d: %v", *msg, from, err)})
 		return
 	}
 	m.see(msg.Clock)

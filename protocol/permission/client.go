@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // onCall takes a wish of this member's clients, or of an operator.
@@ -25,12 +25,12 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 	case *protocol.Reform:
 		out.Reply(ev.Call, &protocol.Reformed{Err: holdfast.ErrUnsupported})
 	default:
-		out.Note(clientele.Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
+		out.Note(local.Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
 	}
 }
 
 // wishes is what this protocol does about the requests of a member's clients
-// (clientele.Protocol).
+// (local.Protocol).
 type wishes struct{ m *Machine }
 
 func (w wishes) Ready() bool { return w.m.ready() }
@@ -53,7 +53,7 @@ func asked(s shape) string {
 	return "in mode " + s.Mode.String()
 }
 
-func (w wishes) Keep(r clientele.Request) *request {
+func (w wishes) Keep(r local.Request) *request {
 	return &request{Request: r, due: protocol.Never}
 }
 
@@ -72,7 +72,7 @@ func (w wishes) Named(text string) []*request {
 // once.
 func (w wishes) Explain(now protocol.Time, r *request, err error) error {
 	m := w.m
-	if c := m.condition(now, clientele.Counts{}); r.number == 0 || err == holdfast.ErrUnavailable || c.State != protocol.Ready {
+	if c := m.condition(now, local.Counts{}); r.number == 0 || err == holdfast.ErrUnavailable || c.State != protocol.Ready {
 		return c.Unavailable(now, "this request was not sent to the other members yet")
 	}
 	var silent []string
@@ -102,7 +102,7 @@ func (w wishes) Knows(r *request) bool {
 func (w wishes) Withhold(*request) bool { return false }
 
 // Graces reports that names are free when their holds have ended.
-func (w wishes) Graces(protocol.Time) []clientele.Grace { return nil }
+func (w wishes) Graces(protocol.Time) []local.Grace { return nil }
 
 // Settled reports that others ask this member when they want to know.
 func (w wishes) Settled() bool { return true }
@@ -113,6 +113,6 @@ func (w wishes) Awaits(r *request, peer protocol.ID) bool {
 	return i >= 0 && r.number != 0 && !w.m.peers[i].harmless && r.boundOf(peer) != 0
 }
 
-func (w wishes) Condition(now protocol.Time, counts clientele.Counts) *protocol.Condition {
+func (w wishes) Condition(now protocol.Time, counts local.Counts) *protocol.Condition {
 	return w.m.condition(now, counts)
 }

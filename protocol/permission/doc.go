@@ -7,7 +7,7 @@
 // # One page
 //
 // Each member is a peer. It has a [lock.Table] of its own clients' requests, and of no others;
-// what there is to do about those, and about people, is in package clientele. A request gets a
+// what there is to do about those, and about people, is in package local. A request gets a
 // [Stamp], (clock, member), when it arrives: clocks are Lamport's, so stamps are one order of all
 // requests, and the smaller is the older. At a member the requests for a name queue; the one
 // whose turn it is there asks all others (Request). A peer answers at once that it has nothing
@@ -147,7 +147,7 @@
 //
 // State is kept for names that this member's clients hold or want, or that others were deferred
 // for, and no other. Debts: 64 a peer and name; an older one is forgotten, and comes back when its peer
-// asks again. What comes early, operators' calls and clients' requests package clientele bounds.
+// asks again. What comes early, operators' calls and clients' requests package local bounds.
 //
 // # What it does not do
 //

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // crowd is a cluster whose clients do anything that they can, in an order that a seed draws,
@@ -259,13 +259,13 @@ func TestNamesThatNobodyWantsCostNothing(t *testing.T) {
 
 // ready makes member 1 of two, which knows the other's clock, and what the other's messages
 // begin with.
-func ready(t *testing.T, config Config) (*crowd, *Machine, clientele.Tag) {
+func ready(t *testing.T, config Config) (*crowd, *Machine, local.Tag) {
 	t.Helper()
 	c := newCrowd(t, 1, 2, config)
 	c.healed = true
 	c.transit = nil
 	m := c.members[0].machine
-	tag := clientele.Tag{View: 1, Epoch: m.standing.View.Epoch}
+	tag := local.Tag{View: 1, Epoch: m.standing.View.Epoch}
 	c.step(c.members[0], protocol.Event{Kind: protocol.Receive, From: 2, Fact: ClockAnswer{Tag: tag, Clock: 4 << 32, Slot: 2}})
 	if !m.ready() {
 		t.Fatal("the member is not ready")
@@ -275,7 +275,7 @@ func ready(t *testing.T, config Config) (*crowd, *Machine, clientele.Tag) {
 
 // enter asks member 1 for a name and lets member 2 reply where that is asked. It says whether it
 // was.
-func (c *crowd) enter(tag clientele.Tag, name string) (asked bool) {
+func (c *crowd) enter(tag local.Tag, name string) (asked bool) {
 	c.t.Helper()
 	c.transit = nil
 	c.ids++

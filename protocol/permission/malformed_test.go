@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 )
 
@@ -23,7 +23,7 @@ type witness struct {
 }
 
 // tag is that of member 2 in the view of a witness.
-var tag = clientele.Tag{View: 1, Epoch: protocol.Epoch{Counter: 4, Candidate: 1}}
+var tag = local.Tag{View: 1, Epoch: protocol.Epoch{Counter: 4, Candidate: 1}}
 
 func newWitness(t *testing.T, config permission.Config) *witness {
 	t.Helper()
@@ -131,7 +131,7 @@ func TestMalformedMessages(t *testing.T) {
 		"an asking clock too high":      permission.ClockRequest{Tag: tag, Clock: above, Slot: 2},
 		"an asking clock past stamps":   permission.ClockRequest{Tag: tag, Clock: beyond, Slot: 2},
 		"an asking slot below 0":        permission.ClockRequest{Tag: tag, Clock: 4 << 32, Slot: -1},
-		"an unknown ask":                clientele.Ask{Tag: tag, Number: 1, Kind: clientele.AskCount + 1},
+		"an unknown ask":                local.Ask{Tag: tag, Number: 1, Kind: local.AskCount + 1},
 		"another protocol's message":    stranger{},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestMessagesAboutNothing(t *testing.T) {
 		permission.Defer{Tag: tag, Number: 1},
 		permission.Differs{Tag: tag, Number: 77, Capacity: 3},
 		permission.Differs{Tag: tag, Number: 1, Capacity: 4},
-		clientele.Answer{Tag: tag, Number: 77, More: 1, Counts: clientele.Counts{Locks: -1}},
+		local.Answer{Tag: tag, Number: 77, More: 1, Counts: local.Counts{Locks: -1}},
 	} {
 		t.Run(fmt.Sprint(message), func(t *testing.T) {
 			w := newWitness(t, permission.Config{})

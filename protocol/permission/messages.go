@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // The messages between peers, all sent as values.
@@ -14,11 +14,11 @@ import (
 //	asker → all      Request ClockRequest
 //	peer → asker     Reply Free Defer Differs ClockAnswer
 //
-// What operators ask is in package clientele, and so is the Tag with which all begin.
+// What operators ask is in package local, and so is the Tag with which all begin.
 type (
 	// Request asks for a name: REQUEST. It is repeated until it is answered by a Reply.
 	Request struct {
-		clientele.Tag
+		local.Tag
 		// Number names the request: its member never uses it again.
 		Number uint64
 		// Clock is that of its stamp; the other half of the stamp is who sends it.
@@ -34,7 +34,7 @@ type (
 	// Reply gives permission: the sender has nothing before the request, and will have
 	// nothing. REPLY of Ricart and Agrawala and of Raymond; FREE of all units.
 	Reply struct {
-		clientele.Tag
+		local.Tag
 		Number uint64
 		// Last is the highest token that the sender has given in this reign, or before.
 		Last holdfast.Token
@@ -48,7 +48,7 @@ type (
 	// Free says how many units the sender uses before the request, and that it will not use
 	// more: FREE of the capacity less Uses. A Reply follows when that is nothing.
 	Free struct {
-		clientele.Tag
+		local.Tag
 		Number uint64
 		Last   holdfast.Token
 		Uses   int
@@ -58,7 +58,7 @@ type (
 	// Defer says that the sender has something before the request, and will reply later;
 	// to a request with Try, that it is refused.
 	Defer struct {
-		clientele.Tag
+		local.Tag
 		Number uint64
 		By     lock.HeldBy // whose that is, held or wanted
 	}
@@ -66,7 +66,7 @@ type (
 	// Differs refuses a request for slots of another capacity than those that the sender has
 	// before it.
 	Differs struct {
-		clientele.Tag
+		local.Tag
 		Number   uint64
 		Capacity int
 	}
@@ -74,13 +74,13 @@ type (
 	// ClockRequest asks for the receiver's clock and slot, and tells the sender's. It is repeated
 	// until it is answered.
 	ClockRequest struct {
-		clientele.Tag
+		local.Tag
 		Clock uint64
 		Slot  int // 1 to 64, what tells its tokens from others'; 0 while it has none
 	}
 	// ClockAnswer tells them.
 	ClockAnswer struct {
-		clientele.Tag
+		local.Tag
 		Clock uint64
 		Slot  int
 	}

@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // name is what is kept of a name that this member's clients hold or want, that others were
@@ -38,7 +38,7 @@ const everything = holdfast.MaxCapacity + 1
 const maxDebts = 64
 
 // shape is what a request is for.
-type shape = clientele.Shape
+type shape = local.Shape
 
 // nameOf returns the state of a name, and makes it where there is none.
 func (m *Machine) nameOf(text string) *name {

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // Config is what a member needs to know to take part.
@@ -63,10 +63,10 @@ func (c *Config) resolve() error {
 type Machine struct {
 	config   Config
 	self     protocol.ID
-	standing *clientele.Standing
-	clients  *clientele.Clients[*request]
-	survey   *clientele.Survey[*request] // what operators ask
-	peers    []peer                      // the others of the view, in order of seniority
+	standing *local.Standing
+	clients  *local.Clients[*request]
+	survey   *local.Survey[*request] // what operators ask
+	peers    []peer                  // the others of the view, in order of seniority
 	// absent is how many members have left, as far as is known, that may still hold
 	// something; untold where no member here can say.
 	absent   int
@@ -104,18 +104,18 @@ func New(c Config) (*Machine, error) {
 		return nil, err
 	}
 	m := &Machine{
-		config: c, self: c.Self, standing: &clientele.Standing{Self: c.Self}, absent: untold, openFrom: protocol.Never,
+		config: c, self: c.Self, standing: &local.Standing{Self: c.Self}, absent: untold, openFrom: protocol.Never,
 		clockDue: protocol.Never, leaseDue: protocol.Never,
 		names: map[string]*name{}, asked: map[uint64]*request{},
 	}
 	var err error
-	m.clients, err = clientele.New(clientele.Config{
+	m.clients, err = local.New(local.Config{
 		Protocol: "permission", Table: c.Table, Patience: c.Patience, Operators: c.Operators,
 	}, m.standing, wishes{m})
 	if err != nil {
 		return nil, err
 	}
-	m.survey = clientele.NewSurvey(m.clients)
+	m.survey = local.NewSurvey(m.clients)
 	return m, nil
 }
 
@@ -185,9 +185,9 @@ func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.E
 // onReceive takes a message from a peer. The transport knows its sender for certain; its
 // contents are checked.
 func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
-	tagged, known := ev.Fact.(interface{ Tagged() clientele.Tag })
+	tagged, known := ev.Fact.(interface{ Tagged() local.Tag })
 	if !known {
-		out.Note(clientele.Ignored{What: fmt.Sprintf("message %v from member %d: unknown", ev.Fact, ev.From)})
+		out.Note(local.Ignored{What: fmt.Sprintf("message %v from member %d: unknown", ev.Fact, ev.From)})
 		return
 	}
 	if !m.standing.Hears(ev, tagged.Tagged(), out) {
@@ -195,7 +195,7 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 	}
 	m.heardFrom(ev.From)
 	if err := m.impossible(ev.Fact); err != nil {
-		out.Note(clientele.Ignored{What: fmt.Sprintf("%v from member %d: %v", ev.Fact, ev.From, err)})
+		out.Note(local.Ignored{What: fmt.Sprintf("%v from member %d: %v", ev.Fact, ev.From, err)})
 		return
 	}
 	switch msg := ev.Fact.(type) {
@@ -216,9 +216,9 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 		out.Send(ev.From, ClockAnswer{Tag: m.standing.Tag(), Clock: m.clock, Slot: m.slot})
 	case ClockAnswer:
 		m.onClock(now, ev.From, msg.Clock, msg.Slot, true, out)
-	case clientele.Ask:
+	case local.Ask:
 		m.survey.OnAsk(now, ev.From, &msg, out)
-	case clientele.Answer:
+	case local.Answer:
 		m.survey.OnAnswer(now, ev.From, &msg, out)
 	}
 }

@@ -5,15 +5,15 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // request is one of this member's clients': a process of the published algorithms. It waits
 // for its turn at this member (number 0), asks (number, not held), or holds.
 type request struct {
-	clientele.Request
+	local.Request
 	name  *name
 	clock uint64 // of its stamp; 0 while it has none
 

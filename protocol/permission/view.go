@@ -6,13 +6,13 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // peer is another member of the view.
 type peer struct {
-	place clientele.Place
+	place local.Place
 	told  bool   // its clock, since clocks are asked for
 	clock uint64 // its clock is at least that
 	slot  int    // 0 while it is not known to have one
@@ -74,7 +74,7 @@ func (m *Machine) meet(view *protocol.View, anew, same bool) {
 	m.recount = m.complains
 	m.peers = make([]peer, 0, len(view.Members))
 	for member := range m.standing.Others() {
-		at := clientele.PlaceOf(member)
+		at := local.PlaceOf(member)
 		i := slices.IndexFunc(before, func(p peer) bool { return p.place == at })
 		switch {
 		case i >= 0 && !anew:
@@ -212,7 +212,7 @@ func (m *Machine) askClocks(now protocol.Time, out *protocol.Effects) {
 // member's.
 func (m *Machine) onClock(now protocol.Time, from protocol.ID, clock uint64, slot int, answers bool, out *protocol.Effects) {
 	if !m.possible(clock) || slot < 0 {
-		out.Note(clientele.Ignored{What: fmt.Sprintf("clock %s with slot %d from member %d, in epoch %d", clockText(clock), slot, from, m.standing.View.Epoch.Counter)})
+		out.Note(local.Ignored{What: fmt.Sprintf("clock %s with slot %d from member %d, in epoch %d", clockText(clock), slot, from, m.standing.View.Epoch.Counter)})
 		return
 	}
 	m.clock = max(m.clock, clock)

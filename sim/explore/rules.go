@@ -5,12 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"
@@ -77,7 +77,7 @@ func peerRules() []snapshot.Rule {
 		return f.Type
 	}
 	return []snapshot.Rule{
-		{In: reflect.TypeFor[clientele.Request](), Field: "Since", Moot: always},
+		{In: reflect.TypeFor[local.Request](), Field: "Since", Moot: always},
 		{In: of(of(table, "seats"), "first").Elem().Elem(), Field: "since", Moot: always},
 		{In: table, Field: "history.ended", Moot: always},
 		{In: reflect.TypeFor[lock.HeldBy](), Field: "Age", Moot: always},
@@ -85,8 +85,8 @@ func peerRules() []snapshot.Rule {
 		{In: machine, Field: "clockDue", Class: deadlines},
 		{In: machine, Field: "leaseDue", Class: deadlines},
 		{In: of(machine, "peers").Elem(), Field: "probeFrom", Moot: unless("unanswered"), Class: deadlines},
-		{In: reflect.TypeFor[clientele.Place](), Field: "Since", Class: views, Group: same},
-		{In: reflect.TypeFor[clientele.Tag](), Field: "View", Class: views, Group: same},
+		{In: reflect.TypeFor[local.Place](), Field: "Since", Class: views, Group: same},
+		{In: reflect.TypeFor[local.Tag](), Field: "View", Class: views, Group: same},
 		// Where to look first for a token: it is looked for elsewhere, too.
 		{In: table, Field: "given", Moot: always},
 		// The names that are there, sorted as far as listings and time have led to it.

@@ -1,9 +1,9 @@
 package member
 
 import (
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // What members say to each other about leaders that number tickets. What they say under a term
@@ -142,14 +142,14 @@ func (c *coder) outcome(v *bakery.Election) {
 	number(c, &v.Count)
 }
 
-func (c *coder) stays(v *[]clientele.Place) {
+func (c *coder) stays(v *[]local.Place) {
 	for i := range list(c, v, leastStay) {
 		c.stay(&(*v)[i])
 	}
 }
 
 // stay is a member's stay in the views.
-func (c *coder) stay(v *clientele.Place) {
+func (c *coder) stay(v *local.Place) {
 	fixed(c, &v.ID)
 	c.tenure(&v.Tenure)
 	number(c, &v.Since)

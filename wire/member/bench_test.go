@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/membership"
@@ -14,6 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
 	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 )
 
@@ -22,9 +22,9 @@ import (
 func hot() []protocol.Message {
 	epoch, tenure := protocol.Epoch{Counter: 28_000_000, Candidate: 1 << 63}, protocol.Tenure{Incarnation: 7}
 	stamp := authority.Stamp{Epoch: epoch, Tenure: tenure, Acks: []uint64{4711}, Known: true}
-	tag := clientele.Tag{View: 3, Epoch: epoch, Tenure: tenure}
+	tag := local.Tag{View: 3, Epoch: epoch, Tenure: tenure}
 	session := lock.SessionID{Member: 1<<63 + 5, Number: 7<<32 | 12}
-	place := clientele.Place{ID: protocol.ID(session.Member), Tenure: tenure, Since: 3}
+	place := local.Place{ID: protocol.ID(session.Member), Tenure: tenure, Since: 3}
 	key := bakery.Key{Member: place.ID, Incarnation: 7, Number: 4712}
 	letter := bakery.Letter{Term: bakery.Term{Epoch: epoch.Counter, View: 3}, From: place, To: place, Seq: 40_712, Seen: 40_711}
 	saying := func(body bakery.Body) bakery.Letter {

@@ -1,8 +1,8 @@
 package member
 
 import (
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // What members ask one another for operators, where each has a table of its own clients.
@@ -10,9 +10,9 @@ import (
 // kindOfClientele is the part of kindOf for these messages.
 func kindOfClientele(m protocol.Message) kind {
 	switch m.(type) {
-	case clientele.Ask:
+	case local.Ask:
 		return kindAskPeer
-	case clientele.Answer:
+	case local.Answer:
 		return kindPeerAnswer
 	}
 	return kindOfConsensus(m)
@@ -20,9 +20,9 @@ func kindOfClientele(m protocol.Message) kind {
 
 func (c *coder) writeClientele(m protocol.Message) {
 	switch m := m.(type) {
-	case clientele.Ask:
+	case local.Ask:
 		c.askPeer(&m)
-	case clientele.Answer:
+	case local.Answer:
 		c.peerAnswer(&m)
 	default:
 		c.writeConsensus(m)
@@ -32,27 +32,27 @@ func (c *coder) writeClientele(m protocol.Message) {
 func (c *coder) readClientele(k kind) protocol.Message {
 	switch k {
 	case kindAskPeer:
-		var m clientele.Ask
+		var m local.Ask
 		c.askPeer(&m)
 		return m
 	case kindPeerAnswer:
-		var m clientele.Answer
+		var m local.Answer
 		c.peerAnswer(&m)
 		return m
 	}
 	return c.readConsensus(k)
 }
 
-func (c *coder) tag(v *clientele.Tag) {
+func (c *coder) tag(v *local.Tag) {
 	number(c, &v.View)
 	c.epoch(&v.Epoch)
 	c.tenure(&v.Tenure)
 }
 
-func (c *coder) askPeer(v *clientele.Ask) {
+func (c *coder) askPeer(v *local.Ask) {
 	c.tag(&v.Tag)
 	number(c, &v.Number)
-	enum(c, &v.Kind, clientele.AskCount)
+	enum(c, &v.Kind, local.AskCount)
 	text(c, &v.Name)
 	number(c, &v.Token)
 	text(c, &v.Reason)
@@ -61,7 +61,7 @@ func (c *coder) askPeer(v *clientele.Ask) {
 	c.count(&v.Skip)
 }
 
-func (c *coder) peerAnswer(v *clientele.Answer) {
+func (c *coder) peerAnswer(v *local.Answer) {
 	c.tag(&v.Tag)
 	number(c, &v.Number)
 	c.count(&v.Skip)

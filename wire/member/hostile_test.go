@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -26,6 +25,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 )
 
@@ -113,7 +113,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a question of no kind", changed(whole(grantor.Question{}), 4, byte(grantor.Count)+1), ErrRange},
 		{"a reign that begins in no way", changed(whole(grantor.Info{}), 14, byte(grantor.Inheriting)+1), ErrRange},
 		{"a request in no mode", changed(whole(permission.Request{}), 4, byte(holdfast.ModeSlots)+1), ErrRange},
-		{"an ask of no kind", changed(whole(clientele.Ask{}), 7, byte(clientele.AskCount)+1), ErrRange},
+		{"an ask of no kind", changed(whole(local.Ask{}), 7, byte(local.AskCount)+1), ErrRange},
 		{"what letters say, outside of one", append([]byte{1}, said(bakery.Unlocked{})[len(heard)-2:]...), ErrKind},
 		{"a letter that ends before what it says", heard[:len(heard)-2], ErrTruncated},
 		{"a letter that says nothing", saying(0), ErrKind},
@@ -132,7 +132,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"more tickets of a name than the bytes", changed(said(bakery.Tickets{Names: []bakery.NameState{{}}}), 3, 1), ErrLong},
 		{"more claims than the bytes", changed(said(bakery.Claim{}), 2, 1), ErrLong},
 		{"units beyond 32 bits", whole(permission.Free{Uses: 1 << 40}), ErrRange},
-		{"more locks than the bytes", changed(whole(clientele.Answer{}), 8, 1), ErrLong},
+		{"more locks than the bytes", changed(whole(local.Answer{}), 8, 1), ErrLong},
 		{"more seats than the bytes", changed(whole(grantor.TransferTable{}), 2, 1), ErrLong},
 		{"more words than the bytes", changed(whole(grantor.TransferTable{}), 1, 1), ErrLong},
 		{"a chunk beyond 32 bits", append(whole(grantor.TransferRequest{})[:3], 0xff, 0xff, 0xff, 0xff, 0x1f), ErrRange},

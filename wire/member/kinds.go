@@ -68,8 +68,8 @@ const (
 	kindDiffers
 	kindClockRequest
 	kindClockAnswer
-	kindAskPeer    // clientele.Ask
-	kindPeerAnswer // clientele.Answer
+	kindAskPeer    // local.Ask
+	kindPeerAnswer // local.Answer
 )
 
 const (

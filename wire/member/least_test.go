@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/replica"
@@ -12,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // TestLeast: an element of a list has at least as many bytes as the decoder counts
@@ -33,7 +33,7 @@ func TestLeast(t *testing.T) {
 		"handover":   {leastHandover, func(c *coder) { c.handover(&protocol.Handover{}) }},
 		"nominee":    {leastNominee, func(c *coder) { c.nominee(&protocol.Candidate{}) }},
 		"awaited":    {leastAwaited, func(c *coder) { c.await(&protocol.Awaited{}) }},
-		"stay":       {leastStay, func(c *coder) { c.stay(&clientele.Place{}) }},
+		"stay":       {leastStay, func(c *coder) { c.stay(&local.Place{}) }},
 		"candidate":  {leastCandidate, func(c *coder) { c.candidate(&bakery.Candidate{}) }},
 		"choosing":   {leastChoosing, func(c *coder) { c.choosing(&bakery.Choosing{}) }},
 		"part":       {leastPart, func(c *coder) { c.part(&bakery.Part{}) }},

@@ -21,7 +21,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/election"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/replica"
@@ -33,6 +32,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 )
 
@@ -48,7 +48,7 @@ func all() []protocol.Message {
 		grantor.Question{}, grantor.Info{}, grantor.Depose{}, grantor.Deposed{}, grantor.Inquiry{}, grantor.Testimony{},
 		grantor.TransferRequest{}, grantor.TransferTable{}, grantor.Invite{}, grantor.Invited{}, grantor.NotGrantor{},
 		permission.Request{}, permission.Reply{}, permission.Free{}, permission.Defer{}, permission.Differs{},
-		permission.ClockRequest{}, permission.ClockAnswer{}, clientele.Ask{}, clientele.Answer{},
+		permission.ClockRequest{}, permission.ClockAnswer{}, local.Ask{}, local.Answer{},
 		bakery.Started{}, bakery.Elect{}, bakery.Elected{}, bakery.Leaders{}, bakery.Refused{}, bakery.Exhausted{},
 	}
 	for _, body := range bodies() {
@@ -119,7 +119,7 @@ func TestKnowsEveryMessage(t *testing.T) {
 	check(nil, "bakery.Letter", kindLetter)
 	check(nil, "consensus.Letter", kindShardLetter)
 	for _, file := range []string{
-		"../../election/messages.go", "../../membership/messages.go", "../../protocol/authority/messages.go", "../../clientele/messages.go", "../../protocol/grantor/messages.go",
+		"../../election/messages.go", "../../membership/messages.go", "../../protocol/authority/messages.go", "../../protocol/local/messages.go", "../../protocol/grantor/messages.go",
 		"../../protocol/permission/messages.go", "../../protocol/bakery/messages.go",
 		"../../protocol/consensus/messages.go", "../../protocol/consensus/shard/messages.go",
 	} {
@@ -230,8 +230,8 @@ func fill(random *rand.Rand, v reflect.Value) {
 	case authority.AskKind:
 		v.SetUint(random.Uint64N(uint64(authority.AskInspect) + 1))
 		return
-	case clientele.AskKind:
-		v.SetUint(random.Uint64N(uint64(clientele.AskCount) + 1))
+	case local.AskKind:
+		v.SetUint(random.Uint64N(uint64(local.AskCount) + 1))
 		return
 	case protocol.Role:
 		v.SetUint(uint64(random.UintN(uint(protocol.Voter) + 1)))

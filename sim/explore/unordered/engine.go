@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/clientele"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"
 )
 
@@ -217,7 +217,7 @@ func (e *engine) run(place int, by *member, ev protocol.Event) (*taken, error) {
 		case bakery.Led:
 			t.term = note.Term
 		case protocol.Serving:
-		case clientele.Ignored:
+		case local.Ignored:
 			if e.config.Crashes == 0 {
 				t.notes = append(t.notes, note)
 			}

@@ -1,4 +1,4 @@
-// Package clientele is what protocols share in which no member keeps a table for all: each member
+// Package local is what protocols share in which no member keeps a table for all: each member
 // has a [lock.Table] of its own clients' requests, and the members grant together.
 //
 // In protocol permission a member enters when all others have answered. How members agree is the
@@ -97,4 +97,4 @@
 //	survey.go    what operators ask
 //	listing.go   what they are shown
 //	messages.go
-package clientele
+package local

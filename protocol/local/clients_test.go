@@ -1,4 +1,4 @@
-package clientele
+package local
 
 import (
 	"errors"
