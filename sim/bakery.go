@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
-	clientele "github.com/holdfast-locks/holdfast/protocol/local"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // bakeryProtocol is one space of protocol bakery over the membership.
@@ -33,7 +33,7 @@ func bakeryProtocol() Protocol {
 		Leading: leadersOfBakery{},
 		Universe: Universe{Below: append(membershipMessages(), membership.PutOff{}), Above: []protocol.Message{
 			bakery.Started{}, bakery.Elect{}, bakery.Elected{}, bakery.Leaders{}, bakery.Refused{},
-			bakery.Letter{}, clientele.Ask{}, clientele.Answer{},
+			bakery.Letter{}, local.Ask{}, local.Answer{},
 		}, Brought: []any{
 			bakery.Heard{}, bakery.Entering{}, bakery.Entered{}, bakery.GetMax{}, bakery.Max{}, bakery.Add{}, bakery.Added{},
 			bakery.Exiting{}, bakery.Ready{}, bakery.Activate{}, bakery.Activated{}, bakery.Drop{}, bakery.Tickets{}, bakery.Lock{},
@@ -101,7 +101,7 @@ func (l leadersOfBakery) Finds(space protocol.Machine, view *protocol.View, from
 			return FindsOlder // regardless of why it is refused
 		}
 	}
-	if tagged, is := m.(interface{ Tagged() clientele.Tag }); is {
+	if tagged, is := m.(interface{ Tagged() local.Tag }); is {
 		if tag := tagged.Tagged(); tag.View != view.Number || tag.Epoch != view.Epoch {
 			return FindsNothing
 		}

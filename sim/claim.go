@@ -6,7 +6,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
-	clientele "github.com/holdfast-locks/holdfast/protocol/local"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // claimProtocol is one space of protocol claim over the membership, which it needs for nothing but
@@ -30,7 +30,7 @@ func claimProtocol() Protocol {
 			return space.(*claim.Machine).Own(now)
 		},
 		Universe: Universe{Below: membershipMessages(), Above: []protocol.Message{
-			clientele.Ask{}, clientele.Answer{},
+			local.Ask{}, local.Answer{},
 		}},
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
-	clientele "github.com/holdfast-locks/holdfast/protocol/local"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // leaderStandIn is a space of which a test says what it is.
@@ -197,14 +197,14 @@ func TestLeadersOfBakeryAreRead(t *testing.T) {
 		want    Telling
 	}{
 		{bakery.Leaders{}, TellsWhoLeads}, {letter(bakery.Tickets{}), TellsTickets}, {letter(bakery.Locked{}), TellsNothing},
-		{letter(bakery.Drop{}), TellsNothing}, {clientele.Ask{}, TellsNothing},
+		{letter(bakery.Drop{}), TellsNothing}, {local.Ask{}, TellsNothing},
 	} {
 		if got := read.Tells(space, at.message); got != at.want {
 			t.Errorf("%v tells %d; want %d", at.message, got, at.want)
 		}
 	}
 	view := &protocol.View{Number: 2, Epoch: protocol.Epoch{Counter: 4}, Members: []protocol.Member{{ID: 1, Since: 2}}}
-	tag := clientele.Tag{View: 2, Epoch: view.Epoch}
+	tag := local.Tag{View: 2, Epoch: view.Epoch}
 	elected := func(view uint64) bakery.Election { return bakery.Election{Term: bakery.Term{Epoch: 4, View: view}} }
 	for _, at := range []struct {
 		message protocol.Message

@@ -11,7 +11,7 @@ import (
 
 // local is the users within a member's process: package node. Their session has no
 // ttl; what they hold ends with the member's lease, by the member's own clock.
-type local struct {
+type ownClient struct {
 	member  *member
 	life    uint32
 	sink    uint64
@@ -25,7 +25,7 @@ type local struct {
 
 // taking is one lock that a user within a member wants, has or had.
 type taking struct {
-	local   *local
+	local   *ownClient
 	id      uint64
 	call    int
 	want    wish
@@ -36,16 +36,16 @@ type taking struct {
 	holdEnd protocol.Time
 }
 
-func newLocal(m *member) *local { return &local{member: m, life: m.life} }
+func newLocal(m *member) *ownClient { return &ownClient{member: m, life: m.life} }
 
-func (l *local) String() string { return "user within " + l.member.name }
+func (l *ownClient) String() string { return "user within " + l.member.name }
 
 // alive reports whether the process still runs.
-func (l *local) alive() bool { return l.member.up && l.member.life == l.life }
+func (l *ownClient) alive() bool { return l.member.up && l.member.life == l.life }
 
 // at lets something happen at a time of the member's clock, unless its process has
 // ended; if it is paused, when it wakes.
-func (l *local) at(when protocol.Time, act func()) {
+func (l *ownClient) at(when protocol.Time, act func()) {
 	m := l.member
 	m.world.do(m.clock.when(when+m.began), func() {
 		switch {
@@ -59,7 +59,7 @@ func (l *local) at(when protocol.Time, act func()) {
 }
 
 // resume does what came due while the process was paused.
-func (l *local) resume() {
+func (l *ownClient) resume() {
 	later := l.later
 	l.later = nil
 	for _, act := range later {
@@ -68,7 +68,7 @@ func (l *local) resume() {
 }
 
 // open opens the session and begins to work.
-func (l *local) open() {
+func (l *ownClient) open() {
 	m := l.member
 	if !l.alive() || m.paused {
 		if l.alive() {
@@ -83,14 +83,14 @@ func (l *local) open() {
 }
 
 // end ends what was believed with the process.
-func (l *local) end() {
+func (l *ownClient) end() {
 	for _, t := range l.takings {
 		t.end("")
 	}
 }
 
 // hear takes what the member says. It acts on it after the step.
-func (l *local) hear(reply *protocol.Reply) {
+func (l *ownClient) hear(reply *protocol.Reply) {
 	switch result := reply.Result.(type) {
 	case *session.Opened:
 		if result.Err != nil {
@@ -116,7 +116,7 @@ func (l *local) hear(reply *protocol.Reply) {
 }
 
 // plan lets the user want the next lock after a pause.
-func (l *local) plan() {
+func (l *ownClient) plan() {
 	m, w := l.member, l.member.world
 	pause := func() time.Duration { return w.rand.between(time.Millisecond, 2*w.settings.think) }
 	if w.tape == nil {
@@ -133,17 +133,17 @@ func (l *local) plan() {
 }
 
 // caller is what choices are named after.
-func (l *local) caller() string { return l.member.name + ".user" }
+func (l *ownClient) caller() string { return l.member.name + ".user" }
 
 // chooses names the choices that follow after a call.
-func (l *local) chooses(call int) {
+func (l *ownClient) chooses(call int) {
 	if t := l.member.world.tape; t != nil {
 		t.enter(scope{l.caller(), "call", call})
 	}
 }
 
 // begin asks for a lock, unless the run is about to end.
-func (l *local) begin() {
+func (l *ownClient) begin() {
 	m, w := l.member, l.member.world
 	if w.settling {
 		l.resting = true
@@ -182,7 +182,7 @@ func (l *local) begin() {
 }
 
 // forget drops what is over.
-func (l *local) forget() {
+func (l *ownClient) forget() {
 	kept := l.takings[:0]
 	for _, t := range l.takings {
 		if !t.over {

@@ -58,7 +58,7 @@ type member struct {
 	ambush  bool          // it crashes as soon as it has remembered something
 	leaving bool
 	left    bool // it has left in good order, and stays away until it is started
-	local   *local
+	local   *ownClient
 	asking  *lock.Request // what the present step asks for
 
 	releasing *protocol.Release  // what it gives back

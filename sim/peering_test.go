@@ -6,7 +6,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
-	clientele "github.com/holdfast-locks/holdfast/protocol/local"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 )
 
@@ -24,7 +24,7 @@ func TestPeersAndTheirMessagesAreRead(t *testing.T) {
 	}
 	shares, tries := asks, asks
 	shares.Mode, tries.Try = holdfast.ModeShared, true
-	for _, m := range []protocol.Message{shares, tries, permission.Reply{Number: 7}, clientele.Ask{Number: 7}} {
+	for _, m := range []protocol.Message{shares, tries, permission.Reply{Number: 7}, local.Ask{Number: 7}} {
 		if plea, is := read.Asks(m); is {
 			t.Errorf("%v asks for %+v", m, plea)
 		}
@@ -35,7 +35,7 @@ func TestPeersAndTheirMessagesAreRead(t *testing.T) {
 	for _, at := range []struct {
 		message protocol.Message
 		want    Meeting
-	}{{asks, MeetsNothing}, {permission.Reply{Number: 7}, MeetsNothing}, {permission.Reply{Number: 7, Count: 2}, MeetsSeveral}, {clientele.Ask{}, MeetsNothing}} {
+	}{{asks, MeetsNothing}, {permission.Reply{Number: 7}, MeetsNothing}, {permission.Reply{Number: 7, Count: 2}, MeetsSeveral}, {local.Ask{}, MeetsNothing}} {
 		if got := read.Meets(space, 2, at.message); got != at.want {
 			t.Errorf("%v meets %d; want %d", at.message, got, at.want)
 		}

@@ -5,7 +5,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
-	clientele "github.com/holdfast-locks/holdfast/protocol/local"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 )
 
@@ -33,7 +33,7 @@ func permissionProtocol() Protocol {
 		Routine: routine,
 		Universe: Universe{Below: append(membershipMessages(), membership.PutOff{}), Above: []protocol.Message{
 			permission.Request{}, permission.Reply{}, permission.Free{}, permission.Defer{}, permission.Differs{},
-			permission.ClockRequest{}, permission.ClockAnswer{}, clientele.Ask{}, clientele.Answer{},
+			permission.ClockRequest{}, permission.ClockAnswer{}, local.Ask{}, local.Answer{},
 		}},
 	}
 }

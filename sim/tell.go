@@ -166,7 +166,7 @@ func (t *teller) parted(side []int, until instant) {
 
 // laneOf is the lane of a holder, and what it is called there.
 func laneOf(who fmt.Stringer) (lane, by string) {
-	if l, within := who.(*local); within {
+	if l, within := who.(*ownClient); within {
 		return l.member.name, l.String()
 	}
 	return who.String(), who.String()
