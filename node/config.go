@@ -20,12 +20,12 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
-	"github.com/holdfast-locks/holdfast/seat"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/transport"
 )
@@ -263,7 +263,7 @@ func (c *Config) checkSpaces() error {
 			return err
 		}
 		switch first := &c.Spaces[0]; {
-		case !slices.ContainsFunc(seat.Protocols(), func(p seat.Protocol) bool { return p.Name == s.Protocol }):
+		case !slices.ContainsFunc(member.Protocols(), func(p member.Protocol) bool { return p.Name == s.Protocol }):
 			return fmt.Errorf("space %q: protocol %q: this version has central, grantor, permission, bakery, claim and consensus", s.Name, s.Protocol)
 		case s.Partition != "primary" && s.Partition != "any":
 			return fmt.Errorf("space %q: partition %q: primary or any is allowed", s.Name, s.Partition)

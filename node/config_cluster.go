@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/membership"
-	"github.com/holdfast-locks/holdfast/seat"
 )
 
 // clustered reports whether there are, or can be, other members whose word counts.
@@ -71,8 +71,8 @@ func (c *Config) checkCluster() error {
 
 // seat is what the member's machines are made from. What is drawn here stands in it, and so in
 // recordings; it is no part of the chance that the machines are given.
-func (c *Config) seat(kept bool, remembered membership.Cell, started time.Time, draws *rand.Rand) *seat.Seat {
-	s := &seat.Seat{
+func (c *Config) seat(kept bool, remembered membership.Cell, started time.Time, draws *rand.Rand) *member.Seat {
+	s := &member.Seat{
 		Name: c.Name, Address: c.Address, HTTP: c.HTTP,
 		Founders: c.founders(), Founder: !c.guest(), Priority: c.Priority, Preempt: c.preempt(), Available: c.any(),
 		Kept: kept, Cell: remembered, Serves: c.Serves, Definitions: c.definitions(),
@@ -80,7 +80,7 @@ func (c *Config) seat(kept bool, remembered membership.Cell, started time.Time, 
 		Table: c.table(), PID: os.Getpid(), Wall: time.Duration(started.UnixNano()),
 	}
 	for _, space := range c.Spaces {
-		made := seat.Space{
+		made := member.Space{
 			Name: space.Name, Protocol: space.Protocol, Placement: space.Placement, HoldOn: space.HoldOn,
 			Capacity: space.Capacity, Defer: space.Defer, Retain: space.Retain,
 			Published: space.Published, Grace: space.Grace, GraceOfHold: space.GraceOfHold,

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/seat"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/cell"
 	"github.com/holdfast-locks/holdfast/storage/journal"
@@ -52,7 +52,7 @@ func (n *Node) firstCell() (membership.Cell, error) {
 }
 
 // openData opens the folder of what spaces keep, and brings them what they have kept.
-func (n *Node) openData(s *seat.Seat) error {
+func (n *Node) openData(s *member.Seat) error {
 	folder := n.config.Data
 	if folder == "" {
 		return nil
@@ -118,9 +118,9 @@ func identityOf(id protocol.ID) []byte {
 }
 
 // load brings a space what its logs have kept.
-func (d *data) load(folder string, space *seat.Space, recorded spaceRecord) error {
+func (d *data) load(folder string, space *member.Space, recorded spaceRecord) error {
 	for i := range space.Shards {
-		kept, known, err := d.journal.Kept(seat.LogOf(space.Name) + uint64(i))
+		kept, known, err := d.journal.Kept(member.LogOf(space.Name) + uint64(i))
 		switch _, is := recorded[space.Name]; {
 		case err != nil:
 			return fmt.Errorf("data folder %s: space %q: %w", folder, space.Name, err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/events"
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/operator"
@@ -24,7 +25,6 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/run"
-	"github.com/holdfast-locks/holdfast/seat"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/cell"
 	"github.com/holdfast-locks/holdfast/transport"
@@ -173,7 +173,7 @@ func (n *Node) build() (protocol.Machine, error) {
 	if err := n.openData(from); err != nil {
 		return nil, explained(err)
 	}
-	built, err := seat.Build(from, n.chance(), seat.Protocols())
+	built, err := member.Build(from, n.chance(), member.Protocols())
 	if err != nil {
 		return nil, explained(err)
 	}

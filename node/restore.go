@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
-	"github.com/holdfast-locks/holdfast/seat"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/cell"
 	"github.com/holdfast-locks/holdfast/storage/journal"
@@ -174,7 +174,7 @@ func (r *Restore) read(name string, self protocol.ID, logs *journal.Journal, oth
 		if err != nil {
 			return nil, err
 		}
-		begin := consensus.Afresh{Self: self, Log: seat.LogOf(h.Space) + uint64(shard.Shard), Above: floor, Grace: r.grace(h), Reason: reasonOf(h)}
+		begin := consensus.Afresh{Self: self, Log: member.LogOf(h.Space) + uint64(shard.Shard), Above: floor, Grace: r.grace(h), Reason: reasonOf(h)}
 		begun, err := restoreShard(from, shard, &begin, logs)
 		if err != nil {
 			return nil, fmt.Errorf("shard %d: %w", shard.Shard, err)

@@ -3,9 +3,9 @@ package node
 import (
 	"fmt"
 
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/recording"
-	"github.com/holdfast-locks/holdfast/seat"
 )
 
 // trace is the recording of all that the member's machines take and do.
@@ -29,21 +29,21 @@ func (n *Node) openTrace() (err error) {
 }
 
 // chance returns what the machines draw from.
-func (n *Node) chance() seat.Chance {
+func (n *Node) chance() member.Chance {
 	if n.trace == nil {
-		return seat.Chance{Rand: secretRand()}
+		return member.Chance{Rand: secretRand()}
 	}
 	n.trace.tap = recording.NewTap(secretRand())
 	return n.trace.tap.Chance()
 }
 
 // recorded returns the machine that the driver steps: the desk, or what records it.
-func (n *Node) recorded(from *seat.Seat, built *seat.Machines) (protocol.Machine, error) {
+func (n *Node) recorded(from *member.Seat, built *member.Machines) (protocol.Machine, error) {
 	if n.trace == nil {
 		return built.Desk, nil
 	}
 	recorder, err := recording.New(recording.Config{
-		Seat: from, Machine: built.Desk, Cell: n.cell, Tap: n.trace.tap, Protocols: seat.Protocols(), Store: n.trace.file,
+		Seat: from, Machine: built.Desk, Cell: n.cell, Tap: n.trace.tap, Protocols: member.Protocols(), Store: n.trace.file,
 	})
 	if err != nil {
 		return nil, err

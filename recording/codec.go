@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/recording/literal"
-	"github.com/holdfast-locks/holdfast/seat"
 	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -29,10 +29,10 @@ func sentinels() []literal.Sentinel {
 
 // NewCodec returns what writes and reads the values of a recording: those of every member,
 // and those of the protocols given. The error names a type that cannot be written.
-func NewCodec(protocols []seat.Protocol) (*literal.Codec, error) {
+func NewCodec(protocols []member.Protocol) (*literal.Codec, error) {
 	values := slices.Concat(
-		[]any{about{}, keeping{}, seat.Seat{}, session.Secret{}, lock.Decision{}, &lock.HeldBy{}, &lock.Unavailable{}, &holdfast.LimitError{}, holdfast.Loss("")},
-		seat.Vocabulary(protocols),
+		[]any{about{}, keeping{}, member.Seat{}, session.Secret{}, lock.Decision{}, &lock.HeldBy{}, &lock.Unavailable{}, &holdfast.LimitError{}, holdfast.Loss("")},
+		member.Vocabulary(protocols),
 	)
 	c, err := literal.New(values, sentinels()...)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/recording/literal"
-	"github.com/holdfast-locks/holdfast/seat"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -25,7 +25,7 @@ const (
 // Header is what a life began with.
 type Header struct {
 	about
-	Seat seat.Seat
+	Seat member.Seat
 }
 
 // about is what the header has beside the seat.
@@ -117,7 +117,7 @@ func (h *Header) parse(line string, codec *literal.Codec) error {
 }
 
 // versions says what members must agree on to understand one another.
-func versions(s *seat.Seat) []string {
+func versions(s *member.Seat) []string {
 	var spoken []string
 	for _, space := range s.Spaces {
 		spoken = append(spoken, space.Protocol)

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	seat "github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/seat"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 

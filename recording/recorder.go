@@ -8,9 +8,9 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/seat"
 )
 
 // Store takes the text of a recording.
@@ -64,13 +64,13 @@ type Recorder struct {
 type Config struct {
 	// Seat is what the machines were made from, Machine the foremost of them, and Cell
 	// what the member knows of itself in this life.
-	Seat    *seat.Seat
+	Seat    *member.Seat
 	Machine protocol.Machine
 	Cell    membership.Cell
 	// Tap is what they draw from.
 	Tap *Tap
 	// Protocols are those that they can speak.
-	Protocols []seat.Protocol
+	Protocols []member.Protocol
 	// Store takes the text.
 	Store Store
 }

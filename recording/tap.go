@@ -3,7 +3,7 @@ package recording
 import (
 	"math/rand/v2"
 
-	"github.com/holdfast-locks/holdfast/seat"
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/session"
 )
 
@@ -20,8 +20,8 @@ type Tap struct {
 func NewTap(source *rand.Rand) *Tap { return &Tap{source: source} }
 
 // Chance returns what the machines draw from.
-func (t *Tap) Chance() seat.Chance {
-	return seat.Chance{Rand: rand.New(t), Secret: t.secret, Proof: t.proof}
+func (t *Tap) Chance() member.Chance {
+	return member.Chance{Rand: rand.New(t), Secret: t.secret, Proof: t.proof}
 }
 
 // Uint64 draws a number.

@@ -3,11 +3,11 @@ package sim
 import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/election"
+	seats "github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/authority"
-	seats "github.com/holdfast-locks/holdfast/seat"
 )
 
 // centralProtocol is one space of protocol central over the membership.

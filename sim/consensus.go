@@ -2,10 +2,10 @@ package sim
 
 import (
 	"github.com/holdfast-locks/holdfast"
+	seats "github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
-	seats "github.com/holdfast-locks/holdfast/seat"
 )
 
 // consensusProtocol is one space of protocol consensus over the membership, which it needs to know who the

@@ -17,9 +17,9 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
+	seat "github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/run"
-	"github.com/holdfast-locks/holdfast/seat"
 	"github.com/holdfast-locks/holdfast/sim"
 	"github.com/holdfast-locks/holdfast/sim/replay"
 	"github.com/holdfast-locks/holdfast/sim/story"

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	seats "github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
-	seats "github.com/holdfast-locks/holdfast/seat"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	seats "github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/recording"
-	seats "github.com/holdfast-locks/holdfast/seat"
 )
 
 // plain is the seat as that of a real member.

@@ -23,14 +23,14 @@ var ruleStd = []string{
 }
 
 // ruleOrder lists the rules packages: each may import what stands before it.
-var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "election", "membership", "session", "protocol/authority", "protocol/local", "protocol/consensus/group", "protocol/consensus/...", "protocol/...", "seat"}
+var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "election", "membership", "session", "protocol/authority", "protocol/local", "protocol/consensus/group", "protocol/consensus/...", "protocol/...", "internal/member"}
 
 // edgeOwn is what an edge may import of this module. Edges do not know each other.
 // Other storage drivers than the member's own cell and journal reach an edge as values.
 var edgeOwn = []string{
 	"", "lock", "storage", "protocol", "membership", "session", "protocol/authority", "protocol/local", "protocol/...",
 	"run", "wire", "wire/...", "transport", "transport/...", "events", "operator", "storage/cell", "storage/journal", "internal/clock",
-	"internal/certificate", "internal/descriptors", "internal/socket", "internal/sparing", "internal/turns", "seat", "recording",
+	"internal/certificate", "internal/descriptors", "internal/socket", "internal/sparing", "internal/turns", "internal/member", "recording",
 }
 
 // programs may import everything, and only programs may import them.
@@ -55,7 +55,7 @@ func rows() []row {
 			std = append([]string{"context"}, ruleStd...) // for the interface that its drivers implement
 		case "lock/replica":
 			std = append([]string{"hash/crc32", "hash/crc64"}, ruleStd...) // sums of what is written down
-		case "protocol/...", "seat":
+		case "protocol/...", "internal/member":
 			std = append([]string{"hash/fnv"}, ruleStd...) // consensus: which shard has a name, and whose a log is
 		case "session":
 			std = append([]string{"crypto/sha256", "crypto/subtle"}, ruleStd...) // what others keep of a client's secret

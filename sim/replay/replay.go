@@ -7,9 +7,9 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/recording"
-	"github.com/holdfast-locks/holdfast/seat"
 	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/sim"
 )
@@ -18,7 +18,7 @@ import (
 type Config struct {
 	// Protocols are those that the recorded member can have run. Zero means all that
 	// members run and that can be simulated.
-	Protocols []seat.Protocol
+	Protocols []member.Protocol
 	// Show, if not nil, gets the steps from From to To of each life, as they stand in the
 	// recording. All steps are replayed, whether or not they are shown.
 	Show     io.Writer
@@ -135,7 +135,7 @@ func (l *life) replay() (*Difference, error) {
 func (l *life) build() (*Difference, error) {
 	h := l.Header
 	l.chance.numbers = h.Drawn
-	built, err := seat.Build(&h.Seat, seat.Chance{Rand: rand.New(&l.chance), Secret: l.chance.secret, Proof: l.chance.proof}, l.config.Protocols)
+	built, err := member.Build(&h.Seat, member.Chance{Rand: rand.New(&l.chance), Secret: l.chance.secret, Proof: l.chance.proof}, l.config.Protocols)
 	if err != nil {
 		return nil, fmt.Errorf("make the machines of %q: %w", h.Seat.Name, err)
 	}

@@ -1,4 +1,4 @@
-// Package seat is what a member is made from, and how.
+// Package member is what a member is made from, and how.
 //
 // A [Seat] is a member at its start, as plain values: who it is, who the others are, what
 // it is configured with and what it remembers. Together with a [Chance], which draws what
@@ -14,4 +14,4 @@
 //
 // Which machine stands for a space, its protocol's [Protocol] says. [Protocols] lists
 // those that members run.
-package seat
+package member

@@ -1,4 +1,4 @@
-package seat_test
+package member_test
 
 import (
 	"fmt"
@@ -7,23 +7,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/seat"
 	"github.com/holdfast-locks/holdfast/session"
 )
 
-func chance() seat.Chance { return seat.Chance{Rand: rand.New(rand.NewPCG(1, 2))} }
+func chance() member.Chance { return member.Chance{Rand: rand.New(rand.NewPCG(1, 2))} }
 
 // TestBuild: the machines are those of the member that the seat describes, with a space at
 // each port, and the same again from the same seat and chance.
 func TestBuild(t *testing.T) {
-	s := &seat.Seat{Name: "a", Serves: true, Wall: time.Duration(1_900_000_000) * time.Second, Spaces: []seat.Space{
+	s := &member.Seat{Name: "a", Serves: true, Wall: time.Duration(1_900_000_000) * time.Second, Spaces: []member.Space{
 		{Name: "default", Protocol: "central"}, {Name: "billing", Protocol: "permission", Capacity: 2, Defer: true, Retain: true},
 	}}
 	var ids []protocol.ID
 	for range 2 {
-		built, err := seat.Build(s, chance(), seat.Protocols())
+		built, err := member.Build(s, chance(), member.Protocols())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestBuild(t *testing.T) {
 
 // TestLastingSpaces: a desk knows by their protocols which spaces outlast their members, and takes sessions over where all do.
 func TestLastingSpaces(t *testing.T) {
-	protocols := seat.Protocols()
+	protocols := member.Protocols()
 	for i := range protocols {
 		protocols[i].Lasting = protocols[i].Name == "permission"
 	}
@@ -53,11 +53,11 @@ func TestLastingSpaces(t *testing.T) {
 		of    []string
 		takes bool
 	}{{[]string{"central"}, false}, {[]string{"central", "permission"}, false}, {[]string{"permission", "permission"}, true}} {
-		s := &seat.Seat{Name: "a", Serves: true, Wall: time.Duration(1_900_000_000) * time.Second}
+		s := &member.Seat{Name: "a", Serves: true, Wall: time.Duration(1_900_000_000) * time.Second}
 		for _, protocol := range tt.of {
-			s.Spaces = append(s.Spaces, seat.Space{Name: "default", Protocol: protocol})
+			s.Spaces = append(s.Spaces, member.Space{Name: "default", Protocol: protocol})
 		}
-		built, err := seat.Build(s, chance(), protocols)
+		built, err := member.Build(s, chance(), protocols)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,8 +81,8 @@ func TestSecretsAreDrawnApart(t *testing.T) {
 		drawn++
 		return session.Secret{1}
 	}
-	s := &seat.Seat{Spaces: []seat.Space{{Name: "default", Protocol: "central"}}}
-	built, err := seat.Build(s, c, seat.Protocols())
+	s := &member.Seat{Spaces: []member.Space{{Name: "default", Protocol: "central"}}}
+	built, err := member.Build(s, c, member.Protocols())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,18 +97,18 @@ func TestSecretsAreDrawnApart(t *testing.T) {
 
 // TestBadSeats: the error names what is wrong.
 func TestBadSeats(t *testing.T) {
-	spaces := []seat.Space{{Name: "default", Protocol: "central"}}
-	for want, s := range map[string]seat.Seat{
-		`space "default" has protocol "paxos"`:        {Spaces: []seat.Space{{Name: "default", Protocol: "paxos"}}},
+	spaces := []member.Space{{Name: "default", Protocol: "central"}}
+	for want, s := range map[string]member.Seat{
+		`space "default" has protocol "paxos"`:        {Spaces: []member.Space{{Name: "default", Protocol: "paxos"}}},
 		"membership: Drift is 0.7":                    {Spaces: spaces, Drift: 0.7},
 		"lock table: Names -1":                        {Spaces: spaces, Table: lock.Config{Names: -1}},
-		"permission: Capacity is -1":                  {Spaces: []seat.Space{{Name: "default", Protocol: "permission", Capacity: -1}}},
-		"permission: partition mode any":              {Spaces: []seat.Space{{Name: "default", Protocol: "permission"}}, Available: true},
+		"permission: Capacity is -1":                  {Spaces: []member.Space{{Name: "default", Protocol: "permission", Capacity: -1}}},
+		"permission: partition mode any":              {Spaces: []member.Space{{Name: "default", Protocol: "permission"}}, Available: true},
 		"session: Spaces is 0":                        {},
 		"session: MaxTTL is 48h0m0s":                  {Spaces: spaces, MaxTTL: 48 * time.Hour},
 		"membership: Name is empty; a member of a cl": {Spaces: spaces, Founders: []string{"a:1", "b:1"}},
 	} {
-		if _, err := seat.Build(&s, chance(), seat.Protocols()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := member.Build(&s, chance(), member.Protocols()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -118,14 +118,14 @@ func TestBadSeats(t *testing.T) {
 // stay what they are.
 func TestLogOf(t *testing.T) {
 	for name, want := range map[string]uint64{"default": 0xebada51686200000, "": 0xcbf29ce484220000} {
-		if got := seat.LogOf(name); got != want {
+		if got := member.LogOf(name); got != want {
 			t.Errorf("the first log of space %q is %#x, want %#x", name, got, want)
 		}
 	}
 	taken := map[uint64]string{}
 	for i := range 1000 {
 		name := fmt.Sprintf("space-%d", i)
-		first := seat.LogOf(name)
+		first := member.LogOf(name)
 		if first == 0 || first%(1<<16) != 0 {
 			t.Errorf("the first log of space %q is %#x", name, first)
 		}
