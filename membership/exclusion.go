@@ -3,7 +3,7 @@ package membership
 import (
 	"time"
 
-	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/internal/member/election"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 

@@ -1,7 +1,7 @@
 package membership
 
 import (
-	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/internal/member/election"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/internal/member/election"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 

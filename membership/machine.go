@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/internal/member/election"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/storage"
 )

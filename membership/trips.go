@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/internal/member/election"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 

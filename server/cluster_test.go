@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/internal/member/election"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"

@@ -2,8 +2,8 @@ package sim
 
 import (
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/election"
 	seats "github.com/holdfast-locks/holdfast/internal/member"
+	"github.com/holdfast-locks/holdfast/internal/member/election"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"

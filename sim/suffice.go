@@ -3,7 +3,7 @@ package sim
 import (
 	"slices"
 
-	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/internal/member/election"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 )

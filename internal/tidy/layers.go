@@ -23,7 +23,7 @@ var ruleStd = []string{
 }
 
 // ruleOrder lists the rules packages: each may import what stands before it.
-var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "election", "membership", "session", "protocol/authority", "protocol/local", "protocol/consensus/group", "protocol/consensus/...", "protocol/...", "internal/member"}
+var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "internal/member/election", "membership", "session", "protocol/authority", "protocol/local", "protocol/consensus/group", "protocol/consensus/...", "protocol/...", "internal/member"}
 
 // edgeOwn is what an edge may import of this module. Edges do not know each other.
 // Other storage drivers than the member's own cell and journal reach an edge as values.

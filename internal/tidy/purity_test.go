@@ -14,8 +14,8 @@ func purityExamples() []example {
 		{"clock", one("lock/a.go", "package lock\nimport \"time\"\nconst d = 3 * time.Second\ntype t struct{ time.Time }"), nil},
 		{"clock", one("node/a.go", "package node\nimport \"time\"\nvar _ = time.Now()"), nil},
 
-		{"randomness", one("election/a.go", "package election\nimport \"math/rand/v2\"\nvar _ = rand.IntN(3)"), []string{"rand.IntN"}},
-		{"randomness", one("election/a.go", "package election\nimport \"math/rand/v2\"\nfunc f(r *rand.Rand) int { return r.IntN(3) }"), nil},
+		{"randomness", one("internal/member/election/a.go", "package election\nimport \"math/rand/v2\"\nvar _ = rand.IntN(3)"), []string{"rand.IntN"}},
+		{"randomness", one("internal/member/election/a.go", "package election\nimport \"math/rand/v2\"\nfunc f(r *rand.Rand) int { return r.IntN(3) }"), nil},
 
 		{"order", one("lock/a.go", "package lock\nfunc f(m map[int]int) (s []int) {\n\tfor k := range m {\n\t\ts = append(s, k)\n\t}\n\treturn\n}"), []string{"a.go:3: a range over a map"}},
 		{"order", one("lock/a.go", "package lock\ntype t map[int]int\ntype u struct{ t }\nfunc f(x u) {\n\tfor _, v := range x.t {\n\t\tprintln(v)\n\t}\n}"), []string{"a.go:5"}},

@@ -3,7 +3,7 @@ package member
 import (
 	"fmt"
 
-	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/internal/member/election"
 	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/authority"

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/internal/member/election"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/protocol"

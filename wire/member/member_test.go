@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/internal/member/election"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/membership"
@@ -119,7 +119,7 @@ func TestKnowsEveryMessage(t *testing.T) {
 	check(nil, "bakery.Letter", kindLetter)
 	check(nil, "consensus.Letter", kindShardLetter)
 	for _, file := range []string{
-		"../../election/messages.go", "../../membership/messages.go", "../../protocol/authority/messages.go", "../../protocol/local/messages.go", "../../protocol/grantor/messages.go",
+		"../../internal/member/election/messages.go", "../../membership/messages.go", "../../protocol/authority/messages.go", "../../protocol/local/messages.go", "../../protocol/grantor/messages.go",
 		"../../protocol/permission/messages.go", "../../protocol/bakery/messages.go",
 		"../../protocol/consensus/messages.go", "../../protocol/consensus/shard/messages.go",
 	} {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/holdfast-locks/holdfast/election"
+	"github.com/holdfast-locks/holdfast/internal/member/election"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
