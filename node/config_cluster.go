@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/member"
-	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
 )
 
 // clustered reports whether there are, or can be, other members whose word counts.

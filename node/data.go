@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/member"
-	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/cell"

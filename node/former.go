@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/storage/cell"
 )
 

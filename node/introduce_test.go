@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/internal/member/election"
-	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
 )
 
 // TestIntroduceNamesTheClusterOfTheMember: a member that has only heard of a cluster greets others as one of none.

@@ -3,7 +3,7 @@ package node
 import (
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/holdfast-locks/holdfast/internal/member"
-	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 

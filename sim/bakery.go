@@ -3,8 +3,8 @@ package sim
 import (
 	"slices"
 
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/lock"
-	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/protocol/local"

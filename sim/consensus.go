@@ -3,7 +3,7 @@ package sim
 import (
 	"github.com/holdfast-locks/holdfast"
 	seats "github.com/holdfast-locks/holdfast/internal/member"
-	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
 )

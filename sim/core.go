@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/member/election"
-	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/sim/story"
 )

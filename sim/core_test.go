@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/member/election"
-	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 

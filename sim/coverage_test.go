@@ -28,7 +28,7 @@ func TestTheUniverseIsComplete(t *testing.T) {
 		parts["bakery."+part] = true
 	}
 	parts["bakery.Exhausted"] = true // which takes 2³² grants
-	for _, path := range []string{"../internal/member/election/messages.go", "../membership/messages.go", "../protocol/authority/messages.go", "../protocol/local/messages.go", "../protocol/grantor/messages.go", "../protocol/permission/messages.go", "../protocol/bakery/messages.go", "../protocol/bakery/text.go"} {
+	for _, path := range []string{"../internal/member/election/messages.go", "../internal/member/membership/messages.go", "../protocol/authority/messages.go", "../protocol/local/messages.go", "../protocol/grantor/messages.go", "../protocol/permission/messages.go", "../protocol/bakery/messages.go", "../protocol/bakery/text.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 

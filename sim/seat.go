@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	seats "github.com/holdfast-locks/holdfast/internal/member"
-	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/recording"
 )

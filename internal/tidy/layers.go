@@ -23,12 +23,12 @@ var ruleStd = []string{
 }
 
 // ruleOrder lists the rules packages: each may import what stands before it.
-var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "internal/member/election", "membership", "session", "protocol/authority", "protocol/local", "protocol/consensus/group", "protocol/consensus/...", "protocol/...", "internal/member"}
+var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "internal/member/election", "internal/member/membership", "session", "protocol/authority", "protocol/local", "protocol/consensus/group", "protocol/consensus/...", "protocol/...", "internal/member"}
 
 // edgeOwn is what an edge may import of this module. Edges do not know each other.
 // Other storage drivers than the member's own cell and journal reach an edge as values.
 var edgeOwn = []string{
-	"", "lock", "storage", "protocol", "membership", "session", "protocol/authority", "protocol/local", "protocol/...",
+	"", "lock", "storage", "protocol", "internal/member/membership", "session", "protocol/authority", "protocol/local", "protocol/...",
 	"run", "wire", "wire/...", "transport", "transport/...", "events", "operator", "storage/cell", "storage/journal", "internal/clock",
 	"internal/certificate", "internal/descriptors", "internal/socket", "internal/sparing", "internal/turns", "internal/member", "recording",
 }

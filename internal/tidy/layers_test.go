@@ -38,7 +38,7 @@ func layerExamples() []example {
 		{"imports", imports("protocol/a.go", own+`/internal/mutation"`), nil},
 		{"imports", imports("sim/published/a.go", own+`/internal/mutation"`), nil},
 		{"imports", imports("node/a_test.go", own+`/internal/mutation"`), nil},
-		{"imports", imports("membership/a.go", own+`/internal/mutation"`), []string{"rules ask protocol.Mutated"}},
+		{"imports", imports("internal/member/membership/a.go", own+`/internal/mutation"`), []string{"rules ask protocol.Mutated"}},
 		{"imports", imports("node/a.go", own+`/internal/mutation"`), []string{"in the simulator alone"}},
 		{"imports", imports("cmd/holdfast/a.go", own+`/internal/mutation"`), []string{"in the simulator alone"}},
 		{"imports", imports("internal/config/a.go", own+`/internal/mutation"`), []string{"in the simulator alone"}},

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/member/election"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/lock"
-	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/protocol/local"

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/lock"
-	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"

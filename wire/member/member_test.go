@@ -22,9 +22,9 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/member/election"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/replica"
-	"github.com/holdfast-locks/holdfast/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
@@ -119,7 +119,7 @@ func TestKnowsEveryMessage(t *testing.T) {
 	check(nil, "bakery.Letter", kindLetter)
 	check(nil, "consensus.Letter", kindShardLetter)
 	for _, file := range []string{
-		"../../internal/member/election/messages.go", "../../membership/messages.go", "../../protocol/authority/messages.go", "../../protocol/local/messages.go", "../../protocol/grantor/messages.go",
+		"../../internal/member/election/messages.go", "../../internal/member/membership/messages.go", "../../protocol/authority/messages.go", "../../protocol/local/messages.go", "../../protocol/grantor/messages.go",
 		"../../protocol/permission/messages.go", "../../protocol/bakery/messages.go",
 		"../../protocol/consensus/messages.go", "../../protocol/consensus/shard/messages.go",
 	} {

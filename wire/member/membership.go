@@ -2,7 +2,7 @@ package member
 
 import (
 	"github.com/holdfast-locks/holdfast/internal/member/election"
-	"github.com/holdfast-locks/holdfast/membership"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
