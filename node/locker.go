@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/run"
-	"github.com/holdfast-locks/holdfast/session"
 )
 
 // locker is a session of this process, seen through one space.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/session"
 )
 
 // TestTTLOfWhoAsksForNone: 10 s, unless less is allowed; and the lease where what is held in memory would have others wait.

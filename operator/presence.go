@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/run"
-	"github.com/holdfast-locks/holdfast/session"
 )
 
 // presence is the session that holds suspensions, and the sink of what is decided about

@@ -7,9 +7,9 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/member"
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/recording/literal"
-	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/recording/literal"
-	"github.com/holdfast-locks/holdfast/session"
 )
 
 // Bounds of what is read.

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/holdfast-locks/holdfast/internal/member"
-	"github.com/holdfast-locks/holdfast/session"
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 )
 
 // Tap stands between machines and the source of their chance, and notes what they draw.

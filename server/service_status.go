@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/session"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/session"
 )
 
 // Where sessions outlast their members a visitor opens one first, and then asks for its lock with an id. When it is not answered

@@ -3,9 +3,9 @@ package sim
 import (
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/session"
 )
 
 // In half of the runs with pauses a member that wakes hears what has come meanwhile before its machine judges time,

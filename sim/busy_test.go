@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/mutation"
 	"github.com/holdfast-locks/holdfast/lock"
-	"github.com/holdfast-locks/holdfast/session"
 )
 
 // TestABusyMemberHearsWhatHasCome: in some runs heartbeats come to a member that is paused before their sessions end, and

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/session"
 )
 
 // How a client stays connected: package client's connection.go and places.go, with one

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/session"
 )
 
 // custody stands between members and their machines, and sees that what changes hands stays

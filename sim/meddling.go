@@ -3,9 +3,9 @@ package sim
 import (
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/session"
 )
 
 // In half of the runs that have operators, others have the credentials of a client's session, and meddle: they release what

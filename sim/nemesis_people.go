@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/session"
 )
 
 // What people do to members in good order: they drain them and stop them, while clients

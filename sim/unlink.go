@@ -4,9 +4,9 @@ import (
 	"math"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/session"
 )
 
 // When all has settled, in runs whose network comes apart, one link is cut for good: that between a member which decides in the

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/holdfast-locks/holdfast/session"
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 )
 
 // longerLease is what membership demands of the lease beside its bounds.

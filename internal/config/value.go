@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/session"
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 )
 
 // Bounds of values. What they are measured against stands beside them.

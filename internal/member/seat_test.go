@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/member"
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/session"
 )
 
 func chance() member.Chance { return member.Chance{Rand: rand.New(rand.NewPCG(1, 2))} }

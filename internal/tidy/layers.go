@@ -23,12 +23,12 @@ var ruleStd = []string{
 }
 
 // ruleOrder lists the rules packages: each may import what stands before it.
-var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "internal/member/election", "internal/member/membership", "session", "protocol/authority", "protocol/local", "protocol/consensus/group", "protocol/consensus/...", "protocol/...", "internal/member"}
+var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "internal/member/election", "internal/member/membership", "internal/member/session", "protocol/authority", "protocol/local", "protocol/consensus/group", "protocol/consensus/...", "protocol/...", "internal/member"}
 
 // edgeOwn is what an edge may import of this module. Edges do not know each other.
 // Other storage drivers than the member's own cell and journal reach an edge as values.
 var edgeOwn = []string{
-	"", "lock", "storage", "protocol", "internal/member/membership", "session", "protocol/authority", "protocol/local", "protocol/...",
+	"", "lock", "storage", "protocol", "internal/member/membership", "internal/member/session", "protocol/authority", "protocol/local", "protocol/...",
 	"run", "wire", "wire/...", "transport", "transport/...", "events", "operator", "storage/cell", "storage/journal", "internal/clock",
 	"internal/certificate", "internal/descriptors", "internal/socket", "internal/sparing", "internal/turns", "internal/member", "recording",
 }
@@ -57,7 +57,7 @@ func rows() []row {
 			std = append([]string{"hash/crc32", "hash/crc64"}, ruleStd...) // sums of what is written down
 		case "protocol/...", "internal/member":
 			std = append([]string{"hash/fnv"}, ruleStd...) // consensus: which shard has a name, and whose a log is
-		case "session":
+		case "internal/member/session":
 			std = append([]string{"crypto/sha256", "crypto/subtle"}, ruleStd...) // what others keep of a client's secret
 		case "protocol/consensus/group":
 			outside = []string{"go.etcd.io/raft", "google.golang.org/protobuf/proto"} // in which that writes down who is a member
@@ -95,7 +95,7 @@ func rows() []row {
 		row{folders: []string{"server", "server/...", "lockertest"}, own: edgeOwn, outside: anyModule},
 		row{
 			folders: []string{"client"}, outside: anyModule,
-			own: []string{"", "lock", "session", "wire", "wire/...", "transport", "transport/secure", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing", "internal/turns"},
+			own: []string{"", "lock", "internal/member/session", "wire", "wire/...", "transport", "transport/secure", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing", "internal/turns"},
 		},
 		// The workloads know no engine: another module measures other services with them.
 		row{folders: []string{"internal/load", "internal/load/limit"}},

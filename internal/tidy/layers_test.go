@@ -19,7 +19,7 @@ func layerExamples() []example {
 		{"imports", imports("lock/a.go", `"os"`), []string{"of the standard library it may import only cmp"}},
 		{"imports", imports("lock/a.go", own+`/protocol"`), []string{"of this module it may import only the root"}},
 		{"imports", imports("protocol/a.go", own+`/session"`), []string{"holdfast/session"}},
-		{"imports", imports("session/a.go", own+`/membership"`), nil},
+		{"imports", imports("internal/member/session/a.go", own+`/membership"`), nil},
 		{"imports", imports("protocol/central/a.go", own+`/session"`), nil},
 		{"imports", imports("protocol/central/a.go", own+`/protocol/grantor"`), []string{"protocol/grantor"}},
 		{"imports", imports("protocol/central/a.go", `"go.etcd.io/raft/v3"`), []string{"go.etcd.io/raft/v3"}},

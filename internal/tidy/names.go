@@ -42,7 +42,7 @@ func names(t *Tree) (found []Finding) {
 }
 
 // machineFolders hold machines whose receivers are all called m.
-var machineFolders = []string{"internal/member/membership", "session", "protocol/..."}
+var machineFolders = []string{"internal/member/membership", "internal/member/session", "protocol/..."}
 
 // receivers finds machines that use other words than the rest: m for the machine,
 // and now, ev and out for what Step is given.

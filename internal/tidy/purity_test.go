@@ -10,7 +10,7 @@ func purityExamples() []example {
 		{"concurrency", one("lock/a.go", "package lock\nfunc f(x *int) int { return -*x }"), nil},
 
 		{"clock", one("lock/a.go", "package lock\nimport \"time\"\nvar now = time.Now"), []string{"a.go:3: rules use time.Now"}},
-		{"clock", one("session/a.go", "package session\nimport tm \"time\"\nfunc f() { tm.AfterFunc(0, f) }"), []string{"time.AfterFunc"}},
+		{"clock", one("internal/member/session/a.go", "package session\nimport tm \"time\"\nfunc f() { tm.AfterFunc(0, f) }"), []string{"time.AfterFunc"}},
 		{"clock", one("lock/a.go", "package lock\nimport \"time\"\nconst d = 3 * time.Second\ntype t struct{ time.Time }"), nil},
 		{"clock", one("node/a.go", "package node\nimport \"time\"\nvar _ = time.Now()"), nil},
 

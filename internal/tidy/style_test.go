@@ -55,9 +55,9 @@ func styleExamples() []example {
 		{"names", one("run/a.go", "package run\ntype LockManager struct{}"), []string{"type LockManager ends in Manager"}},
 		{"names", one("run/a.go", "package run\ntype Grant struct{}\nfunc helper() {}"), nil},
 
-		{"receivers", one("session/a.go", "package session\ntype M struct{}\nfunc (s *M) Step(now, ev, out int) {}\nfunc (m *M) Wake() {}\nfunc (x *M) f() {}"), []string{"a.go:3: method Step", "a.go:5: method f"}},
+		{"receivers", one("internal/member/session/a.go", "package session\ntype M struct{}\nfunc (s *M) Step(now, ev, out int) {}\nfunc (m *M) Wake() {}\nfunc (x *M) f() {}"), []string{"a.go:3: method Step", "a.go:5: method f"}},
 		{"receivers", one("protocol/central/a.go", "package central\ntype M struct{}\nfunc (m *M) Step(t int, ev int, out int) {}"), []string{"Step calls its parameter t"}},
-		{"receivers", one("session/a.go", "package session\ntype M struct{}\nfunc (m *M) Step(now, ev, out int) {}\ntype table struct{}\nfunc (t *table) f() {}"), nil},
+		{"receivers", one("internal/member/session/a.go", "package session\ntype M struct{}\nfunc (m *M) Step(now, ev, out int) {}\ntype table struct{}\nfunc (t *table) f() {}"), nil},
 		{"receivers", one("run/a.go", "package run\ntype M struct{}\nfunc (r *M) Step(a, b, c int) {}"), nil},
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/session"
 )
 
 // TestWhatIsHeardBeforeTheEndIsJudgedCounts: a heartbeat, or a return, that is stepped before the tick that ends its

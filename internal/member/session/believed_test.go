@@ -7,10 +7,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/mutation"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/session"
 )
 
 // TestBeliefsInMemoryAreWaitedFor: for any ttls a client asks for, in whichever spaces it locks and whenever the horizon is
