@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/run"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 

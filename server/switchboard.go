@@ -3,9 +3,9 @@ package server
 import (
 	"sync"
 
+	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/run"
 )
 
 // switchboard is the driver's sink of all one-shot requests: it hands each answer

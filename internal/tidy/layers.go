@@ -29,7 +29,7 @@ var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "interna
 // Other storage drivers than the member's own cell and journal reach an edge as values.
 var edgeOwn = []string{
 	"", "lock", "storage", "protocol", "internal/member/membership", "internal/member/session", "protocol/authority", "protocol/local", "protocol/...",
-	"run", "wire", "wire/...", "transport", "transport/...", "events", "operator", "storage/cell", "storage/journal", "internal/clock",
+	"internal/run", "wire", "wire/...", "transport", "transport/...", "events", "operator", "storage/cell", "storage/journal", "internal/clock",
 	"internal/certificate", "internal/descriptors", "internal/socket", "internal/sparing", "internal/turns", "internal/member", "recording",
 }
 
@@ -81,8 +81,8 @@ func rows() []row {
 		// What makes a driver of a URL knows them all.
 		row{folders: []string{"storage/open"}, own: []string{"storage", "storage/..."}},
 		row{folders: []string{"storage/..."}, own: []string{"storage", "storage/watch", "storage/gather", "storage/location", "internal/descriptors", "internal/sparing"}, outside: anyModule},
-		row{folders: []string{"run"}, own: with("internal/clock"), outside: anyModule},
-		row{folders: []string{"operator"}, own: with("run", "wire")},
+		row{folders: []string{"internal/run"}, own: with("internal/clock"), outside: anyModule},
+		row{folders: []string{"operator"}, own: with("internal/run", "wire")},
 		row{folders: []string{"recording/literal"}},
 		row{folders: []string{"recording"}, own: with("recording/literal"), outside: []string{"golang.org/x/sys"}},
 		// Runs of processes that share a store have one in memory.

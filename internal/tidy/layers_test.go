@@ -26,8 +26,8 @@ func layerExamples() []example {
 		{"imports", imports("protocol/consensus/a.go", `"go.etcd.io/raft/v3"`), nil},
 		{"imports", imports("lock/a_test.go", `"os"; `+own+`/run"`), nil},
 		// Engines.
-		{"imports", imports("run/a.go", `"sync"; `+own+`/session"; `+own+`/internal/clock"`), nil},
-		{"imports", imports("run/a.go", own+`/sim"`), []string{"holdfast/sim"}},
+		{"imports", imports("internal/run/a.go", `"sync"; `+own+`/session"; `+own+`/internal/clock"`), nil},
+		{"imports", imports("internal/run/a.go", own+`/sim"`), []string{"holdfast/sim"}},
 		{"imports", imports("sim/a.go", own+`/run"`), []string{"holdfast/run"}},
 		{"imports", imports("wire/a.go", own+`/wire/api"`), nil},
 		{"imports", imports("storage/pebble/a.go", own+`/storage"; "github.com/cockroachdb/pebble/v2"`), nil},
@@ -53,10 +53,10 @@ func layerExamples() []example {
 		{"imports", imports("internal/load/a.go", own+`/client"`), []string{"nothing of this module"}},
 		{"imports", imports("internal/load/target/a.go", own+`/client"; `+own+`/node"; `+own+`/internal/load"`), nil},
 		{"imports", imports("odds/a.go", `"fmt"`), []string{"odds: this package is in no layer"}},
-		{"imports", imports("run/a.go", `. "fmt"`), []string{"fmt is imported without a name"}},
+		{"imports", imports("internal/run/a.go", `. "fmt"`), []string{"fmt is imported without a name"}},
 
 		{"grpc", imports("node/a.go", `"google.golang.org/grpc/codes"`), []string{"google.golang.org/grpc/codes"}},
-		{"grpc", imports("run/a.go", `"google.golang.org/protobuf/proto"`), []string{"a.go:3: package \"run\""}},
+		{"grpc", imports("internal/run/a.go", `"google.golang.org/protobuf/proto"`), []string{"a.go:3: package \"run\""}},
 		{"grpc", imports("server/a.go", `"google.golang.org/grpc"`), nil},
 		{"grpc", imports("wire/api/a.go", `"google.golang.org/protobuf/proto"`), nil},
 

@@ -6,7 +6,7 @@ func purityExamples() []example {
 		{"concurrency", one("lock/a.go", "package lock\nfunc f() { go f() }"), []string{"a.go:2: a goroutine"}},
 		{"concurrency", one("lock/a.go", "package lock\ntype t struct {\n\tc chan int\n}"), []string{"a.go:3: a channel"}},
 		{"concurrency", one("lock/a.go", "package lock\nfunc f() {\n\tselect {\n\tcase c <- <-d:\n\t}\n}"), []string{"3: a select", "4: a send", "4: a receive"}},
-		{"concurrency", one("run/a.go", "package run\nfunc f(c chan int) { go f(c) }"), nil},
+		{"concurrency", one("internal/run/a.go", "package run\nfunc f(c chan int) { go f(c) }"), nil},
 		{"concurrency", one("lock/a.go", "package lock\nfunc f(x *int) int { return -*x }"), nil},
 
 		{"clock", one("lock/a.go", "package lock\nimport \"time\"\nvar now = time.Now"), []string{"a.go:3: rules use time.Now"}},
@@ -30,7 +30,7 @@ func purityExamples() []example {
 		{"order", one("lock/a.go", "package lock\nfunc f(m map[int]int) (n int) {\n\tfor range m {\n\t\tn++\n\t}\n\t//tidy:unordered a sum\n\tfor _, v := range m {\n\t\tn += v\n\t}\n\treturn\n}"), nil},
 		{"order", one("lock/a.go", "package lock\nfunc f(m map[int]int) {\n\t//tidy:unordered\n\tfor k := range m {\n\t\tprintln(k)\n\t}\n}"), []string{"a.go:4"}},
 		{"order", one("lock/a.go", "package lock\nfunc f() {\n\tfor k := range missing {\n\t\tprintln(k)\n\t}\n}"), []string{"has no type"}},
-		{"order", one("run/a.go", "package run\nfunc f(m map[int]int) {\n\tfor k := range m {\n\t\tprintln(k)\n\t}\n}"), nil},
+		{"order", one("internal/run/a.go", "package run\nfunc f(m map[int]int) {\n\tfor k := range m {\n\t\tprintln(k)\n\t}\n}"), nil},
 
 		{"markers", one("lock/a.go", "package lock\nfunc f(m map[int]int) {\n\t//tidy:unordered\n\tfor range m {\n\t}\n}"), []string{"a.go:3: //tidy:unordered gives no reason"}},
 		{"markers", one("lock/a.go", "package lock\n\n//tidy:ignore me\nfunc f() {}"), []string{"no rule is waived by //tidy:ignore"}},

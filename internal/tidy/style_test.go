@@ -33,17 +33,17 @@ func styleExamples() []example {
 		"protocol/central/testdata/notes.json": "{}",
 	}
 	return []example{
-		{"functions", one("run/a.go", long(70)), nil},
-		{"functions", one("run/a.go", long(71)), []string{"a.go:2: function f has 71 lines, 70 are allowed"}},
-		{"files", one("run/a.go", "package p"+strings.Repeat("\n", 500)), nil},
-		{"files", one("run/a.go", "package p"+strings.Repeat("\n", 501)), []string{"501 lines, 500 lines are allowed"}},
-		{"files", one("run/a_test.go", "package p"+strings.Repeat("\n", 801)), []string{"801 lines, 800"}},
+		{"functions", one("internal/run/a.go", long(70)), nil},
+		{"functions", one("internal/run/a.go", long(71)), []string{"a.go:2: function f has 71 lines, 70 are allowed"}},
+		{"files", one("internal/run/a.go", "package p"+strings.Repeat("\n", 500)), nil},
+		{"files", one("internal/run/a.go", "package p"+strings.Repeat("\n", 501)), []string{"501 lines, 500 lines are allowed"}},
+		{"files", one("internal/run/a_test.go", "package p"+strings.Repeat("\n", 801)), []string{"801 lines, 800"}},
 		{"files", one("wire/api/a.pb.go", "package p"+strings.Repeat("\n", 900)), nil},
 		{"files", one("ARCHITECTURE.md", strings.Repeat("\n", 131)), []string{"ARCHITECTURE.md:131"}},
 
-		{"docs", one("run/a.go", "// Package run is.\npackage run"), []string{"run/doc.go: no package comment"}},
-		{"docs", one("run/doc.go", "// Run is.\npackage run"), []string{"does not begin with its name"}},
-		{"docs", one("run/doc.go", "// Package run is.\npackage run"), nil},
+		{"docs", one("internal/run/a.go", "// Package run is.\npackage run"), []string{"internal/run/doc.go: no package comment"}},
+		{"docs", one("internal/run/doc.go", "// Run is.\npackage run"), []string{"does not begin with its name"}},
+		{"docs", one("internal/run/doc.go", "// Package run is.\npackage run"), nil},
 		{"docs", one("holdfast.go", "// Package holdfast is.\npackage holdfast"), nil},
 		{"docs", one("cmd/holdfast/main.go", "// Holdfast is.\npackage main"), []string{"cmd/holdfast/doc.go"}},
 		{"docs", one("cmd/holdfast/doc.go", "// Holdfast is.\npackage main"), nil},
@@ -51,14 +51,14 @@ func styleExamples() []example {
 		{"skeleton", protocol, nil},
 		{"skeleton", one("protocol/central/a.go", "package central"), []string{"no doc.go", "no central.go", "no golden conversation"}},
 
-		{"names", one("run/a.go", "package helpers"), []string{"a.go:1: package helpers"}},
-		{"names", one("run/a.go", "package run\ntype LockManager struct{}"), []string{"type LockManager ends in Manager"}},
-		{"names", one("run/a.go", "package run\ntype Grant struct{}\nfunc helper() {}"), nil},
+		{"names", one("internal/run/a.go", "package helpers"), []string{"a.go:1: package helpers"}},
+		{"names", one("internal/run/a.go", "package run\ntype LockManager struct{}"), []string{"type LockManager ends in Manager"}},
+		{"names", one("internal/run/a.go", "package run\ntype Grant struct{}\nfunc helper() {}"), nil},
 
 		{"receivers", one("internal/member/session/a.go", "package session\ntype M struct{}\nfunc (s *M) Step(now, ev, out int) {}\nfunc (m *M) Wake() {}\nfunc (x *M) f() {}"), []string{"a.go:3: method Step", "a.go:5: method f"}},
 		{"receivers", one("protocol/central/a.go", "package central\ntype M struct{}\nfunc (m *M) Step(t int, ev int, out int) {}"), []string{"Step calls its parameter t"}},
 		{"receivers", one("internal/member/session/a.go", "package session\ntype M struct{}\nfunc (m *M) Step(now, ev, out int) {}\ntype table struct{}\nfunc (t *table) f() {}"), nil},
-		{"receivers", one("run/a.go", "package run\ntype M struct{}\nfunc (r *M) Step(a, b, c int) {}"), nil},
+		{"receivers", one("internal/run/a.go", "package run\ntype M struct{}\nfunc (r *M) Step(a, b, c int) {}"), nil},
 	}
 }
 
@@ -67,24 +67,24 @@ func wordExamples() []example {
 	const place = "/ho" + "me/"
 	const sleeping = "package p\nimport \"time\"\nfunc f() {\n\t//tidy:sleep in a bubble\n\ttime.Sleep(1)\n\ttime.Sleep(2)\n}"
 	return []example{
-		{"sleep", one("run/a_test.go", sleeping), []string{"a_test.go:6: a test sleeps"}},
+		{"sleep", one("internal/run/a_test.go", sleeping), []string{"a_test.go:6: a test sleeps"}},
 		{"sleep", one("lock/a_test.go", sleeping), []string{"a_test.go:5", "Step the machine"}},
-		{"sleep", one("run/a.go", sleeping), nil},
+		{"sleep", one("internal/run/a.go", sleeping), nil},
 
-		{"leaks", one("run/a_test.go", "package run"), []string{"run: no test of this package looks for goroutines"}},
+		{"leaks", one("internal/run/a_test.go", "package run"), []string{"run: no test of this package looks for goroutines"}},
 		{"leaks", one("a_test.go", "package holdfast"), []string{".: no test"}},
 		{"leaks", one("lock/a_test.go", "package lock\nfunc f() { go f() }"), []string{"lock: no test"}},
 		{"leaks", one("lock/a_test.go", "package lock\nfunc f(g group) { g.Go(f) }"), []string{"lock: no test"}},
-		{"leaks", one("run/a_test.go", "package run\nimport \"go.uber.org/goleak\"\nfunc f() { goleak.VerifyNone(nil) }"), []string{"run: no test"}},
-		{"leaks", one("run/a_test.go", "package run\nimport \"go.uber.org/goleak\"\nfunc TestMain(m *testing.M) { goleak.VerifyTestMain(m) }"), nil},
+		{"leaks", one("internal/run/a_test.go", "package run\nimport \"go.uber.org/goleak\"\nfunc f() { goleak.VerifyNone(nil) }"), []string{"run: no test"}},
+		{"leaks", one("internal/run/a_test.go", "package run\nimport \"go.uber.org/goleak\"\nfunc TestMain(m *testing.M) { goleak.VerifyTestMain(m) }"), nil},
 		{"leaks", one("lock/a_test.go", "package lock"), nil},
-		{"leaks", one("run/a.go", "package run\nfunc f() { go f() }"), nil},
+		{"leaks", one("internal/run/a.go", "package run\nfunc f() { go f() }"), nil},
 
-		{"errors", one("run/a.go", "package run\nvar e = errors.New(\"failed to open\")"), []string{"a.go:2"}},
-		{"errors", one("run/a.go", "package run\nvar e = fmt.Errorf(`Failed to open: %w`, e)"), []string{"a.go:2"}},
-		{"errors", one("run/a.go", "package run\nvar e = fmt.Errorf(\"open the cell: %w\", e)"), nil},
+		{"errors", one("internal/run/a.go", "package run\nvar e = errors.New(\"failed to open\")"), []string{"a.go:2"}},
+		{"errors", one("internal/run/a.go", "package run\nvar e = fmt.Errorf(`Failed to open: %w`, e)"), []string{"a.go:2"}},
+		{"errors", one("internal/run/a.go", "package run\nvar e = fmt.Errorf(\"open the cell: %w\", e)"), nil},
 
-		{"unfinished", one("run/a.go", "package run\n\n// "+mark+": more."), []string{"a.go:3"}},
+		{"unfinished", one("internal/run/a.go", "package run\n\n// "+mark+": more."), []string{"a.go:3"}},
 		{"unfinished", one("README.md", "FIX"+"ME"), []string{"README.md:1"}},
 		{"unfinished", one(".ci/run", "#!/bin/sh\n# XX"+"X\n"), []string{".ci/run:2"}},
 		{"unfinished", one(".ci/run", "#!/bin/sh\nmktemp -d holdfast.XXXXXX\n"), nil},
@@ -95,8 +95,8 @@ func wordExamples() []example {
 		{"subjects", one("server/openapi.json", `{"description": "by who`+`m"}`), []string{"openapi.json:1"}},
 		{"subjects", one("tools/start", "#!/bin/sh\n# some"+"body\n"), []string{"tools/start:2"}},
 		{"subjects", one("docs/a.md", "What"+"ever it says.\n"), []string{"docs/a.md:1"}},
-		{"subjects", one("run/a.go", "package run\n\n// It is for no"+"body.\nvar x int"), []string{"run/a.go:3"}},
-		{"subjects", one("run/a.go", "package run\n\n/* one\nfor who"+"m */\nvar no"+"body = `who"+"m`"), []string{"run/a.go:4"}},
+		{"subjects", one("internal/run/a.go", "package run\n\n// It is for no"+"body.\nvar x int"), []string{"internal/run/a.go:3"}},
+		{"subjects", one("internal/run/a.go", "package run\n\n/* one\nfor who"+"m */\nvar no"+"body = `who"+"m`"), []string{"internal/run/a.go:4"}},
 		{"subjects", one("docs/a.md", "no body, and whomsoever\n"), nil},
 
 		{"places", one("README.md", "see "+place+"me/x\n"), []string{"README.md:1"}},

@@ -9,8 +9,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/run"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/run"
 )
 
 // liar is a machine that breaks an invariant when it is asked anything.

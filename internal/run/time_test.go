@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/run"
 )
 
 // tested is a clock whose timer can be fired at any time, and counts how often it is
