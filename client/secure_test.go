@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/issuer"
+	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/internal/socket"
-	"github.com/holdfast-locks/holdfast/server"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 

@@ -92,7 +92,7 @@ func rows() []row {
 		row{folders: []string{"storelock"}, own: append(slices.Clone(edgeOwn), "node"), outside: anyModule},
 		// A guest locks through members that have a part in a space, as any client.
 		row{folders: []string{"node"}, own: append(slices.Clone(edgeOwn), "client"), outside: anyModule},
-		row{folders: []string{"server", "server/...", "lockertest"}, own: edgeOwn, outside: anyModule},
+		row{folders: []string{"internal/server", "internal/server/...", "lockertest"}, own: edgeOwn, outside: anyModule},
 		row{
 			folders: []string{"client"}, outside: anyModule,
 			own: []string{"", "lock", "internal/member/session", "wire", "wire/...", "transport", "transport/secure", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing", "internal/turns"},
@@ -200,7 +200,7 @@ func list(allowed []string) string {
 
 // speakers may know protobuf and gRPC.
 var speakers = []string{
-	"server", "server/...", "client", "transport", "transport/...", "wire", "wire/...",
+	"internal/server", "internal/server/...", "client", "transport", "transport/...", "wire", "wire/...",
 	"cmd/...", "bench", "bench/...", "storage/etcd", "protocol/consensus/group",
 }
 

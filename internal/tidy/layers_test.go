@@ -45,7 +45,7 @@ func layerExamples() []example {
 		// Edges and programs.
 		{"imports", imports("node/a.go", own+`/run"; `+own+`/session"; "go.uber.org/x"`), nil},
 		{"imports", imports("node/a.go", own+`/server"`), []string{"holdfast/server"}},
-		{"imports", imports("server/a.go", own+`/internal/load"`), []string{"holdfast/internal/load"}},
+		{"imports", imports("internal/server/a.go", own+`/internal/load"`), []string{"holdfast/internal/load"}},
 		{"imports", imports("client/a.go", own+`/session"; `+own+`/wire/api"`), nil},
 		{"imports", imports("client/a.go", own+`/run"`), []string{"holdfast/run"}},
 		{"imports", imports("cmd/holdfast/a.go", own+`/node"; `+own+`/internal/config"`), nil},
@@ -57,7 +57,7 @@ func layerExamples() []example {
 
 		{"grpc", imports("node/a.go", `"google.golang.org/grpc/codes"`), []string{"google.golang.org/grpc/codes"}},
 		{"grpc", imports("internal/run/a.go", `"google.golang.org/protobuf/proto"`), []string{"a.go:3: package \"run\""}},
-		{"grpc", imports("server/a.go", `"google.golang.org/grpc"`), nil},
+		{"grpc", imports("internal/server/a.go", `"google.golang.org/grpc"`), nil},
 		{"grpc", imports("wire/api/a.go", `"google.golang.org/protobuf/proto"`), nil},
 
 		{"logger", imports("lock/a.go", `"log/slog"`), []string{`imports "log/slog"`}},

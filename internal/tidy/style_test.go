@@ -17,7 +17,7 @@ func stateExamples() []example {
 			"protocol/b.go": "package protocol\nimport \"github.com/holdfast-locks/holdfast/lock\"\nfunc f() { lock.Names[0] = \"b\" }",
 		}, []string{"protocol/b.go:3: variable Names"}},
 		{"globals", one("node/a.go", "package node\nimport \"sync\"\nvar mu sync.Mutex"), []string{"a.go:3: variable mu of the package begins empty"}},
-		{"globals", one("server/a.go", "package server\nimport _ \"embed\"\n//go:embed a.json\nvar a []byte\nvar version = \"dev\""), nil},
+		{"globals", one("internal/server/a.go", "package server\nimport _ \"embed\"\n//go:embed a.json\nvar a []byte\nvar version = \"dev\""), nil},
 
 		{"init", one("node/a.go", "package node\n\nfunc init() {}"), []string{"a.go:3: a function init"}},
 		{"init", one("node/a.go", "package node\ntype t int\nfunc (t) init() {}"), nil},
@@ -92,7 +92,7 @@ func wordExamples() []example {
 
 		{"subjects", one("docs/a.md", "fine\nNo"+"body knows.\n"), []string{"docs/a.md:2"}},
 		{"subjects", one("wire/api/a.proto", "// for who"+"ever asks"), []string{"a.proto:1"}},
-		{"subjects", one("server/openapi.json", `{"description": "by who`+`m"}`), []string{"openapi.json:1"}},
+		{"subjects", one("internal/server/openapi.json", `{"description": "by who`+`m"}`), []string{"openapi.json:1"}},
 		{"subjects", one("tools/start", "#!/bin/sh\n# some"+"body\n"), []string{"tools/start:2"}},
 		{"subjects", one("docs/a.md", "What"+"ever it says.\n"), []string{"docs/a.md:1"}},
 		{"subjects", one("internal/run/a.go", "package run\n\n// It is for no"+"body.\nvar x int"), []string{"internal/run/a.go:3"}},

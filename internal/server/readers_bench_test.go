@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/node"
-	"github.com/holdfast-locks/holdfast/server"
 )
 
 // BenchmarkBesideWatchers tells what watchers cost those that lock: an operation is a lock and

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/parallel"
+	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/node"
-	"github.com/holdfast-locks/holdfast/server"
 	"github.com/holdfast-locks/holdfast/wire/api"
 )
 
