@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/events"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
+	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/transport"
 	"github.com/holdfast-locks/holdfast/transport/gossip"

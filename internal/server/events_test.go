@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/events"
+	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/api"
 )

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/events"
+	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/events"
+	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/api"

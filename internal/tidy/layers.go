@@ -29,7 +29,7 @@ var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "interna
 // Other storage drivers than the member's own cell and journal reach an edge as values.
 var edgeOwn = []string{
 	"", "lock", "storage", "protocol", "internal/member/membership", "internal/member/session", "protocol/authority", "protocol/local", "protocol/...",
-	"internal/run", "wire", "wire/...", "transport", "transport/...", "events", "operator", "storage/cell", "storage/journal", "internal/clock",
+	"internal/run", "wire", "wire/...", "transport", "transport/...", "internal/server/events", "operator", "storage/cell", "storage/journal", "internal/clock",
 	"internal/certificate", "internal/descriptors", "internal/socket", "internal/sparing", "internal/turns", "internal/member", "recording",
 }
 
@@ -75,7 +75,7 @@ func rows() []row {
 		row{folders: []string{"protocol/protocoltest"}, own: with(), outside: []string{"github.com/cockroachdb/datadriven"}},
 		row{folders: []string{"wire/snapshot"}, own: []string{"wire"}},
 		row{folders: []string{"wire", "wire/..."}, own: with("wire/api"), outside: anyModule},
-		row{folders: []string{"events"}, own: with("wire", "wire/api")},
+		row{folders: []string{"internal/server/events"}, own: with("wire", "wire/api")},
 		row{folders: []string{"transport"}, own: with()},
 		row{folders: []string{"transport/..."}, own: with("transport", "transport/secure", "wire/api", "wire/member", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing"), outside: anyModule},
 		// What makes a driver of a URL knows them all.
