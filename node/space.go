@@ -4,17 +4,17 @@ import (
 	"context"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/operator"
+	"github.com/holdfast-locks/holdfast/internal/server/admin"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // newOperator makes what operators' deeds on whole spaces are done with.
-func (n *Node) newOperator() (*operator.Operator, error) {
-	spaces := make([]operator.Space, len(n.config.Spaces))
+func (n *Node) newOperator() (*admin.Operator, error) {
+	spaces := make([]admin.Space, len(n.config.Spaces))
 	for i, space := range n.config.Spaces {
-		spaces[i] = operator.Space{Name: space.Name, Protocol: space.Protocol}
+		spaces[i] = admin.Space{Name: space.Name, Protocol: space.Protocol}
 	}
-	return operator.New(operator.Config{Driver: n.driver, View: n.View, Spaces: spaces, Logger: n.logger})
+	return admin.New(admin.Config{Driver: n.driver, View: n.View, Spaces: spaces, Logger: n.logger})
 }
 
 // Transfer makes a member, given by its name or address, the authority of a space, and
@@ -58,7 +58,7 @@ func (n *Node) Shards(ctx context.Context, space string) (*protocol.Shards, erro
 // ends before, grants go on, and the error is the context's. Others are an ErrUnavailable,
 // an ErrUnsupported and an ErrSpace.
 func (n *Node) Suspend(ctx context.Context, space, reason string) error {
-	order := operator.Order{Space: space, Reason: reason, By: n.Name(), Wait: operator.Forever}
+	order := admin.Order{Space: space, Reason: reason, By: n.Name(), Wait: admin.Forever}
 	err := holdfast.CheckText("reason", reason)
 	if err == nil {
 		_, err = n.operator.Suspend(ctx, order)
@@ -73,7 +73,7 @@ func (n *Node) Suspend(ctx context.Context, space, reason string) error {
 func (n *Node) Resume(ctx context.Context, space, reason string) error {
 	err := holdfast.CheckText("reason", reason)
 	if err == nil {
-		_, err = n.operator.Resume(ctx, operator.Order{Space: space, Reason: reason, By: n.Name()})
+		_, err = n.operator.Resume(ctx, admin.Order{Space: space, Reason: reason, By: n.Name()})
 	}
 	return ofSpace("resume", space, err)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/operator"
+	"github.com/holdfast-locks/holdfast/internal/server/admin"
 	"github.com/holdfast-locks/holdfast/wire/api"
 )
 
@@ -30,7 +30,7 @@ func (a *grpcAdmin) Shards(ctx context.Context, r *api.ShardsRequest) (*api.JSON
 // Suspend stops new grants of a space. The end of the call before it is answered takes it
 // back.
 func (a *grpcAdmin) Suspend(ctx context.Context, r *api.SuspendRequest) (*api.JSON, error) {
-	in := spaceInput{Space: r.GetSpace(), Reason: r.GetReason(), Wait: operator.Forever, By: visitorOf(ctx).called(r.GetBy())}
+	in := spaceInput{Space: r.GetSpace(), Reason: r.GetReason(), Wait: admin.Forever, By: visitorOf(ctx).called(r.GetBy())}
 	if r.Wait != nil {
 		in.Wait = time.Duration(r.GetWait())
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/run"
+	"github.com/holdfast-locks/holdfast/internal/server/admin"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/lock"
-	"github.com/holdfast-locks/holdfast/operator"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -32,7 +32,7 @@ type service struct {
 	who      func(context.Context) (*membership.Self, error) // nil where the view is all that is known
 	forcer   Forcer                                          // nil where no view can be forced
 	lag      func() (time.Duration, bool)
-	operator *operator.Operator
+	operator *admin.Operator
 	seen     atomic.Pointer[protocol.Condition] // of the default space, when it was looked at last; nil before
 	moved    func(*roster)                      // tells the streams; nil where there are none
 	observer *Observer

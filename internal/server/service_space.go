@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/server/admin"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/lock"
-	"github.com/holdfast-locks/holdfast/operator"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
 	"github.com/holdfast-locks/holdfast/wire/api"
@@ -37,20 +37,20 @@ type spaceInput struct {
 	Member string        // transfer, reform: name or address
 	As     string        // reform: what the member is to be
 	Reason string        // suspend, resume
-	Wait   time.Duration // suspend: how long to wait for what is held; operator.Forever for as long as the call lives
+	Wait   time.Duration // suspend: how long to wait for what is held; admin.Forever for as long as the call lives
 	By     string        // who does it, for listings and the log
 }
 
 // newOperator makes what does operators' deeds on the spaces of a Config.
-func newOperator(c Config) (*operator.Operator, error) {
-	spaces := make([]operator.Space, len(c.Observer.spaces))
+func newOperator(c Config) (*admin.Operator, error) {
+	spaces := make([]admin.Space, len(c.Observer.spaces))
 	for i := range spaces {
 		spaces[i].Name = c.Observer.spaces[i].name
 	}
 	for _, space := range c.Spaces {
 		spaces[space.Port-1].Protocol = space.Protocol
 	}
-	return operator.New(operator.Config{Driver: c.Driver, View: c.View, Spaces: spaces, Logger: c.Logger})
+	return admin.New(admin.Config{Driver: c.Driver, View: c.View, Spaces: spaces, Logger: c.Logger})
 }
 
 // onSpace checks what an operator asks of a space, does it, and keeps who did what: in the
@@ -185,7 +185,7 @@ func (s *service) shardsOf(ctx context.Context, space string) (wire.Shards, erro
 func (s *service) suspend(ctx context.Context, in spaceInput) (answer wire.Suspended, err error) {
 	if out := s.outsiderIn(in.Space); out != nil {
 		request := &api.SuspendRequest{Space: in.Space, Reason: in.Reason, By: in.By}
-		if in.Wait != operator.Forever {
+		if in.Wait != admin.Forever {
 			request.Wait = new(int64(in.Wait))
 		}
 		return passOnDocument[wire.Suspended](ctx, out, opSuspend, api.Admin_Suspend_FullMethodName, request)
@@ -194,7 +194,7 @@ func (s *service) suspend(ctx context.Context, in spaceInput) (answer wire.Suspe
 		if in.Wait < 0 {
 			return "", wire.Fail(wire.CodeBadRequest, "wait: want 0 or more")
 		}
-		outcome, err := s.operator.Suspend(ctx, operator.Order{Space: space.Name, Reason: in.Reason, By: in.By, Wait: in.Wait})
+		outcome, err := s.operator.Suspend(ctx, admin.Order{Space: space.Name, Reason: in.Reason, By: in.By, Wait: in.Wait})
 		if err != nil {
 			return "", s.notSuspended(space, err)
 		}
@@ -256,7 +256,7 @@ func (s *service) resume(ctx context.Context, in spaceInput) (answer wire.Suspen
 		return passOnDocument[wire.Suspended](ctx, out, opResume, api.Admin_Resume_FullMethodName, &api.ResumeRequest{Space: in.Space, Reason: in.Reason, By: in.By})
 	}
 	err = s.onSpace(opResume, in, func(space *Space) (string, error) {
-		outcome, err := s.operator.Resume(ctx, operator.Order{Space: space.Name, Reason: in.Reason, By: in.By})
+		outcome, err := s.operator.Resume(ctx, admin.Order{Space: space.Name, Reason: in.Reason, By: in.By})
 		if err != nil {
 			return "", err
 		}
@@ -269,7 +269,7 @@ func (s *service) resume(ctx context.Context, in spaceInput) (answer wire.Suspen
 	return answer, err
 }
 
-func (s *service) suspendedDocument(space *Space, suspended bool, outcome operator.Outcome) wire.Suspended {
+func (s *service) suspendedDocument(space *Space, suspended bool, outcome admin.Outcome) wire.Suspended {
 	answer := wire.Suspended{Space: space.Name, Suspended: suspended, Changed: outcome.Changed}
 	if outcome.Grant.Token != 0 {
 		grant := s.holderDocument(s.paper(), outcome.Grant)

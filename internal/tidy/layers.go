@@ -29,7 +29,7 @@ var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "interna
 // Other storage drivers than the member's own cell and journal reach an edge as values.
 var edgeOwn = []string{
 	"", "lock", "storage", "protocol", "internal/member/membership", "internal/member/session", "protocol/authority", "protocol/local", "protocol/...",
-	"internal/run", "wire", "wire/...", "transport", "transport/...", "internal/server/events", "operator", "storage/cell", "storage/journal", "internal/clock",
+	"internal/run", "wire", "wire/...", "transport", "transport/...", "internal/server/events", "internal/server/admin", "storage/cell", "storage/journal", "internal/clock",
 	"internal/certificate", "internal/descriptors", "internal/socket", "internal/sparing", "internal/turns", "internal/member", "recording",
 }
 
@@ -82,7 +82,7 @@ func rows() []row {
 		row{folders: []string{"storage/open"}, own: []string{"storage", "storage/..."}},
 		row{folders: []string{"storage/..."}, own: []string{"storage", "storage/watch", "storage/gather", "storage/location", "internal/descriptors", "internal/sparing"}, outside: anyModule},
 		row{folders: []string{"internal/run"}, own: with("internal/clock"), outside: anyModule},
-		row{folders: []string{"operator"}, own: with("internal/run", "wire")},
+		row{folders: []string{"internal/server/admin"}, own: with("internal/run", "wire")},
 		row{folders: []string{"recording/literal"}},
 		row{folders: []string{"recording"}, own: with("recording/literal"), outside: []string{"golang.org/x/sys"}},
 		// Runs of processes that share a store have one in memory.

@@ -1,4 +1,4 @@
-package operator_test
+package admin_test
 
 import (
 	"math/rand/v2"
@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/run"
+	"github.com/holdfast-locks/holdfast/internal/server/admin"
 	"github.com/holdfast-locks/holdfast/lock"
-	"github.com/holdfast-locks/holdfast/operator"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/central"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
@@ -160,11 +160,11 @@ func onEach(t *testing.T, test func(*testing.T, *bed)) {
 }
 
 // operator is a new one, as each member has.
-func (b *bed) operator() *operator.Operator {
+func (b *bed) operator() *admin.Operator {
 	b.t.Helper()
-	o, err := operator.New(operator.Config{
+	o, err := admin.New(admin.Config{
 		Driver: b.driver, View: view,
-		Spaces: []operator.Space{{Name: "default", Protocol: "central"}, {Name: "billing", Protocol: "grantor"}},
+		Spaces: []admin.Space{{Name: "default", Protocol: "central"}, {Name: "billing", Protocol: "grantor"}},
 	})
 	must(b.t, err)
 	b.t.Cleanup(o.Close)

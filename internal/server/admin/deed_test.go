@@ -1,4 +1,4 @@
-package operator_test
+package admin_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/operator"
+	"github.com/holdfast-locks/holdfast/internal/server/admin"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -63,9 +63,9 @@ func TestTransferRefused(t *testing.T) {
 // TestTransferWithoutAView: no member is known, which is no fault of the name.
 func TestTransferWithoutAView(t *testing.T) {
 	b := newBed(t)
-	o, err := operator.New(operator.Config{
+	o, err := admin.New(admin.Config{
 		Driver: b.driver, View: func() protocol.View { return protocol.View{} },
-		Spaces: []operator.Space{{Name: "default"}, {Name: "billing"}},
+		Spaces: []admin.Space{{Name: "default"}, {Name: "billing"}},
 	})
 	must(t, err)
 	defer o.Close()
@@ -126,13 +126,13 @@ func TestUnansweredDeeds(t *testing.T) {
 // TestNew names what is missing.
 func TestNew(t *testing.T) {
 	b := newBed(t)
-	spaces := []operator.Space{{Name: "default"}}
-	for want, c := range map[string]operator.Config{
+	spaces := []admin.Space{{Name: "default"}}
+	for want, c := range map[string]admin.Config{
 		"operator: Driver is nil":   {View: view, Spaces: spaces},
 		"operator: View is nil":     {Driver: b.driver, Spaces: spaces},
 		"operator: Spaces is empty": {Driver: b.driver, View: view},
 	} {
-		if _, err := operator.New(c); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := admin.New(c); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -1,11 +1,11 @@
-// Package operator does what operators ask of a whole lockspace through one member:
+// Package admin does what operators ask of a whole lockspace through one member:
 // hand its authority over, stop new grants and let them go on, end and begin the space's
 // instance at that member.
 //
-//	o, err := operator.New(operator.Config{Driver: driver, View: view, Spaces: spaces})
+//	o, err := admin.New(admin.Config{Driver: driver, View: view, Spaces: spaces})
 //	authority, err := o.Transfer(ctx, "billing", "b")
-//	suspended, err := o.Suspend(ctx, operator.Order{Space: "billing", Reason: "restore", By: "ops", Wait: time.Minute})
-//	resumed, err := o.Resume(ctx, operator.Order{Space: "billing", By: "ops"})
+//	suspended, err := o.Suspend(ctx, admin.Order{Space: "billing", Reason: "restore", By: "ops", Wait: time.Minute})
+//	resumed, err := o.Resume(ctx, admin.Order{Space: "billing", By: "ops"})
 //
 // It changes who votes in a space whose members do ([Operator.Reform]), too.
 //
@@ -26,4 +26,4 @@
 // broken; an Operator gives it up as soon as it hears that, so that no client need wait.
 //
 // Close gives up what is held.
-package operator
+package admin

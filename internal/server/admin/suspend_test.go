@@ -1,4 +1,4 @@
-package operator_test
+package admin_test
 
 import (
 	"context"
@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/server/admin"
 	"github.com/holdfast-locks/holdfast/lock"
-	"github.com/holdfast-locks/holdfast/operator"
 )
 
-func order(wait time.Duration) operator.Order {
-	return operator.Order{Space: "billing", Reason: "restore", By: "ops", Wait: wait}
+func order(wait time.Duration) admin.Order {
+	return admin.Order{Space: "billing", Reason: "restore", By: "ops", Wait: wait}
 }
 
 // TestSuspendAndResume: a suspension is a lock that says who asked for it and why, the second one
@@ -25,18 +25,18 @@ func suspendAndResume(t *testing.T, b *bed) {
 		t.Errorf("what is not suspended is resumed: %+v, %v", resumed, err)
 	}
 	for range 3 {
-		first, err := o.Suspend(t.Context(), order(operator.Forever))
+		first, err := o.Suspend(t.Context(), order(admin.Forever))
 		if err != nil || !first.Changed {
 			t.Fatalf("suspended %+v, %v", first, err)
 		}
 		holders, _ := b.suspension()
-		if len(holders) != 1 || holders[0].Owner != operator.Owner || holders[0].Client != "ops" || holders[0].Reason != "restore" {
+		if len(holders) != 1 || holders[0].Owner != admin.Owner || holders[0].Client != "ops" || holders[0].Reason != "restore" {
 			t.Fatalf("held by %+v", holders)
 		}
 		if g := first.Grant; g.Token != holders[0].Token || g.Session != holders[0].Session || g.Reason != "restore" || g.Client != "ops" {
 			t.Errorf("told %+v, held %+v", g, holders[0])
 		}
-		again, err := o.Suspend(t.Context(), operator.Order{Space: "billing", Reason: "another"})
+		again, err := o.Suspend(t.Context(), admin.Order{Space: "billing", Reason: "another"})
 		if err != nil || again.Changed || again.Grant.Token != first.Grant.Token || again.Grant.Reason != "restore" {
 			t.Errorf("again: %+v, %v", again, err)
 		}
@@ -76,13 +76,13 @@ func suspendWaits(t *testing.T, b *bed) {
 	}
 	cause := errors.New("the caller has gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	suspend(ctx, operator.Forever)
+	suspend(ctx, admin.Forever)
 	cancel(cause)
 	if err := <-ended; err != cause {
 		t.Errorf("after the call: %v", err)
 	}
 	b.untilFree()
-	suspend(t.Context(), operator.Forever)
+	suspend(t.Context(), admin.Forever)
 	b.untilStopped("orders/43")
 	other.release(held)
 	if err := <-ended; err != nil {
@@ -151,7 +151,7 @@ func suspensionOfAnotherOperator(t *testing.T, b *bed) {
 	one, two := b.operator(), b.operator()
 	first, err := one.Suspend(t.Context(), order(0))
 	must(t, err)
-	second, err := two.Suspend(t.Context(), operator.Order{Space: "billing"})
+	second, err := two.Suspend(t.Context(), admin.Order{Space: "billing"})
 	if err != nil || second.Changed || second.Grant.Token != first.Grant.Token {
 		t.Errorf("the second: %+v, %v", second, err)
 	}
@@ -244,7 +244,7 @@ func closes(t *testing.T, b *bed) {
 	}
 	ended := make(chan error)
 	go func() {
-		_, err := waits.Suspend(t.Context(), order(operator.Forever))
+		_, err := waits.Suspend(t.Context(), order(admin.Forever))
 		ended <- err
 	}()
 	b.until(1)

@@ -1,4 +1,4 @@
-package operator_test
+package admin_test
 
 import (
 	"errors"
