@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/clock"
-	"github.com/holdfast-locks/holdfast/transport/secure"
+	"github.com/holdfast-locks/holdfast/internal/transport/secure"
 )
 
 // Option changes how a Client or an Admin works.

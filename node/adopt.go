@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/certificate"
+	"github.com/holdfast-locks/holdfast/internal/transport/grpc"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
-	"github.com/holdfast-locks/holdfast/transport/grpc"
 )
 
 // A guest takes the cluster's definitions where it sets none of its own: the spaces, and the lease and the drift that its Config

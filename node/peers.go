@@ -11,10 +11,10 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
+	"github.com/holdfast-locks/holdfast/internal/transport"
+	"github.com/holdfast-locks/holdfast/internal/transport/gossip"
+	"github.com/holdfast-locks/holdfast/internal/transport/grpc"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/transport"
-	"github.com/holdfast-locks/holdfast/transport/gossip"
-	"github.com/holdfast-locks/holdfast/transport/grpc"
 )
 
 // connect makes what carries messages to other members, if there can be any.

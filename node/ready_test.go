@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
+	"github.com/holdfast-locks/holdfast/internal/transport"
+	"github.com/holdfast-locks/holdfast/internal/transport/memory"
 	"github.com/holdfast-locks/holdfast/node"
-	"github.com/holdfast-locks/holdfast/transport"
-	"github.com/holdfast-locks/holdfast/transport/memory"
 )
 
 // TestReadyWhenCountedOn: a member that comes back is not ready while its place is a proposal, though its spaces can grant: another

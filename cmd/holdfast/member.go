@@ -20,6 +20,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/internal/socket"
+	"github.com/holdfast-locks/holdfast/internal/transport"
+	members "github.com/holdfast-locks/holdfast/internal/transport/grpc"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
@@ -27,8 +29,6 @@ import (
 	"github.com/holdfast-locks/holdfast/recording"
 	"github.com/holdfast-locks/holdfast/storage/cell"
 	"github.com/holdfast-locks/holdfast/storage/open"
-	"github.com/holdfast-locks/holdfast/transport"
-	members "github.com/holdfast-locks/holdfast/transport/grpc"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 

@@ -29,7 +29,7 @@ var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "interna
 // Other storage drivers than the member's own cell and journal reach an edge as values.
 var edgeOwn = []string{
 	"", "lock", "storage", "protocol", "internal/member/membership", "internal/member/session", "protocol/authority", "protocol/local", "protocol/...",
-	"internal/run", "wire", "wire/...", "transport", "transport/...", "internal/server/events", "internal/server/admin", "storage/cell", "storage/journal", "internal/clock",
+	"internal/run", "wire", "wire/...", "internal/transport", "internal/transport/...", "internal/server/events", "internal/server/admin", "storage/cell", "storage/journal", "internal/clock",
 	"internal/certificate", "internal/descriptors", "internal/socket", "internal/sparing", "internal/turns", "internal/member", "recording",
 }
 
@@ -76,8 +76,8 @@ func rows() []row {
 		row{folders: []string{"wire/snapshot"}, own: []string{"wire"}},
 		row{folders: []string{"wire", "wire/..."}, own: with("wire/api"), outside: anyModule},
 		row{folders: []string{"internal/server/events"}, own: with("wire", "wire/api")},
-		row{folders: []string{"transport"}, own: with()},
-		row{folders: []string{"transport/..."}, own: with("transport", "transport/secure", "wire/api", "wire/member", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing"), outside: anyModule},
+		row{folders: []string{"internal/transport"}, own: with()},
+		row{folders: []string{"internal/transport/..."}, own: with("internal/transport", "internal/transport/secure", "wire/api", "wire/member", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing"), outside: anyModule},
 		// What makes a driver of a URL knows them all.
 		row{folders: []string{"storage/open"}, own: []string{"storage", "storage/..."}},
 		row{folders: []string{"storage/..."}, own: []string{"storage", "storage/watch", "storage/gather", "storage/location", "internal/descriptors", "internal/sparing"}, outside: anyModule},
@@ -95,7 +95,7 @@ func rows() []row {
 		row{folders: []string{"internal/server", "internal/server/...", "lockertest"}, own: edgeOwn, outside: anyModule},
 		row{
 			folders: []string{"client"}, outside: anyModule,
-			own: []string{"", "lock", "internal/member/session", "wire", "wire/...", "transport", "transport/secure", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing", "internal/turns"},
+			own: []string{"", "lock", "internal/member/session", "wire", "wire/...", "internal/transport", "internal/transport/secure", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing", "internal/turns"},
 		},
 		// The workloads know no engine: another module measures other services with them.
 		row{folders: []string{"internal/load", "internal/load/limit"}},
@@ -200,7 +200,7 @@ func list(allowed []string) string {
 
 // speakers may know protobuf and gRPC.
 var speakers = []string{
-	"internal/server", "internal/server/...", "client", "transport", "transport/...", "wire", "wire/...",
+	"internal/server", "internal/server/...", "client", "internal/transport", "internal/transport/...", "wire", "wire/...",
 	"cmd/...", "bench", "bench/...", "storage/etcd", "protocol/consensus/group",
 }
 

@@ -1,0 +1,255 @@
+package gossip
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log"
+	"log/slog"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+
+	"github.com/holdfast-locks/holdfast/internal/transport"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Config is what a Gossip needs.
+type Config struct {
+	// Links carry the gossip. Start must be called before they deliver. Required.
+	Links Links
+	// Deliver takes the hints. Required.
+	Deliver transport.Deliver
+	// Address is where the member wants to be reached. Required.
+	Address string
+	// Join are addresses where others may be; the member's own may be among them.
+	Join []string
+	// Lease sets the pace: a member that does not answer for about its length is said
+	// to be dead. Zero means 3 s.
+	Lease time.Duration
+	// Logger gets what memberlist says, at level debug. Nil discards.
+	Logger *slog.Logger
+}
+
+// Gossip runs until Close.
+type Gossip struct {
+	config Config
+	list   *memberlist.Memberlist
+	ether  *ether
+	hints  hints
+
+	life context.Context // ends with Close
+	end  context.CancelFunc
+	work sync.WaitGroup
+}
+
+// Start begins to gossip. The error names the field of c that is wrong, and what is
+// allowed. Nothing is reached before the Links deliver.
+func Start(c Config) (*Gossip, error) {
+	switch {
+	case c.Links == nil:
+		return nil, fmt.Errorf("gossip: Links is nil; give the members' connections")
+	case c.Deliver == nil:
+		return nil, fmt.Errorf("gossip: Deliver is nil; say who takes the hints")
+	case c.Address == "":
+		return nil, fmt.Errorf("gossip: Address is empty; say where this member is reached")
+	case c.Lease < 0:
+		return nil, fmt.Errorf("gossip: Lease is %v; more than 0 is allowed, or 0 for 3s", c.Lease)
+	}
+	c.Lease = cmp.Or(c.Lease, 3*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	g := &Gossip{config: c, ether: newEther(c.Links, c.Address)}
+	g.hints.wake = make(chan struct{}, 1)
+	g.life, g.end = context.WithCancel(context.Background())
+	list, err := memberlist.Create(g.settings())
+	if err != nil {
+		g.end()
+		return nil, fmt.Errorf("start gossip: %w", err)
+	}
+	g.list = list
+	g.work.Go(g.tell)
+	g.work.Go(g.seek)
+	return g, nil
+}
+
+// settings are memberlist's, at the lease's pace.
+func (g *Gossip) settings() *memberlist.Config {
+	lease := g.config.Lease
+	s := memberlist.DefaultLANConfig()
+	s.Name = nameOf(g.config.Address)
+	s.Transport = g.ether
+	s.RequireNodeNames = true // they are the addresses
+	s.Events = &g.hints
+	s.Logger = log.New(lines{g.config.Logger}, "", 0)
+	s.ProbeInterval, s.ProbeTimeout = lease/6, lease/12
+	s.SuspicionMult, s.SuspicionMaxTimeoutMult = 2, 3
+	s.GossipInterval = lease / 15
+	s.PushPullInterval = 5 * lease
+	s.TCPTimeout = lease
+	s.GossipToTheDeadTime = 10 * lease
+	s.DisableTcpPings = true // they would take the same way as the packets
+	s.EnableCompression = false
+	return s
+}
+
+// tell passes hints on, outside of memberlist's locks.
+func (g *Gossip) tell() {
+	own := nameOf(g.config.Address)
+	for {
+		select {
+		case <-g.hints.wake:
+		case <-g.life.Done():
+			return
+		}
+		var events []protocol.Event
+		for _, hint := range g.hints.take() {
+			if hint.name == own {
+				continue
+			}
+			address, err := url.PathUnescape(hint.name)
+			if err != nil {
+				continue // no member of ours has such a name
+			}
+			events = append(events, protocol.Event{
+				Kind: protocol.Receive, From: protocol.Rumour, Port: protocol.Below,
+				Fact: protocol.Hint{Address: address, Alive: hint.alive},
+			})
+		}
+		if len(events) > 0 {
+			g.config.Deliver(events)
+		}
+	}
+}
+
+// seek asks at the addresses where no member is known to be, ever less often: at the
+// start, and again after a fault that has parted the members.
+func (g *Gossip) seek() {
+	pause := g.config.Lease / 12
+	for {
+		if missing := g.missing(); len(missing) > 0 {
+			if _, err := g.list.Join(missing); err != nil {
+				g.config.Logger.Debug("no member to gossip with", "error", err)
+			}
+		}
+		timer := time.NewTimer(pause/2 + rand.N(pause/2+1))
+		select {
+		case <-timer.C:
+		case <-g.life.Done():
+			timer.Stop()
+			return
+		}
+		pause = min(2*pause, 5*g.config.Lease)
+	}
+}
+
+// missing returns the addresses where no member is known to be, as memberlist's Join wants
+// them.
+func (g *Gossip) missing() (missing []string) {
+	members := g.list.Members()
+	for _, address := range g.config.Join {
+		name := nameOf(address)
+		if name == nameOf(g.config.Address) || slices.ContainsFunc(members, func(n *memberlist.Node) bool { return n.Name == name }) {
+			continue
+		}
+		missing = append(missing, name+"/"+anywhere)
+	}
+	return missing
+}
+
+// Members returns the addresses of those who seem to be there, sorted, this member
+// among them.
+func (g *Gossip) Members() (addresses []string) {
+	for _, node := range g.list.Members() {
+		if address, err := url.PathUnescape(node.Name); err == nil {
+			addresses = append(addresses, address)
+		}
+	}
+	slices.Sort(addresses)
+	return addresses
+}
+
+// Leave says goodbye, so that others need not find out. It returns when it has been
+// said, or after a fraction of the lease.
+func (g *Gossip) Leave() {
+	if err := g.list.Leave(g.config.Lease / 12); err != nil {
+		g.config.Logger.Debug("say goodbye", "error", err)
+	}
+}
+
+// Close ends the gossip; the Links are their owner's. No hint is delivered after it
+// has returned.
+func (g *Gossip) Close() error {
+	g.end()
+	g.ether.abandon()
+	g.work.Wait()
+	if err := g.list.Shutdown(); err != nil {
+		return fmt.Errorf("end gossip: %w", err)
+	}
+	return nil
+}
+
+// nameOf makes an address a name, which may not have a slash.
+func nameOf(address string) string { return url.PathEscape(address) }
+
+// lines passes memberlist's log on.
+type lines struct{ logger *slog.Logger }
+
+func (l lines) Write(b []byte) (int, error) {
+	l.logger.Debug(strings.TrimSpace(string(b)))
+	return len(b), nil
+}
+
+// mostHints bounds what waits to be told. Hints are repeated by what happens next, so
+// the oldest may go.
+const mostHints = 1024
+
+// hint is what memberlist has come to believe of a name.
+type hint struct {
+	name  string
+	alive bool
+}
+
+// hints gathers what memberlist says under its own locks. It is its EventDelegate.
+type hints struct {
+	wake chan struct{}
+
+	mu      sync.Mutex
+	waiting []hint
+}
+
+func (h *hints) add(node *memberlist.Node, alive bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.waiting) >= mostHints {
+		h.waiting = slices.Delete(h.waiting, 0, 1)
+	}
+	h.waiting = append(h.waiting, hint{node.Name, alive})
+	select {
+	case h.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+func (h *hints) take() []hint {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	waiting := h.waiting
+	h.waiting = nil
+	return waiting
+}
+
+// NotifyJoin is called when a member is found.
+func (h *hints) NotifyJoin(node *memberlist.Node) { h.add(node, true) }
+
+// NotifyLeave is called when a member is gone.
+func (h *hints) NotifyLeave(node *memberlist.Node) { h.add(node, false) }
+
+// NotifyUpdate is called when a member has other metadata, of which there are none.
+func (h *hints) NotifyUpdate(*memberlist.Node) {}

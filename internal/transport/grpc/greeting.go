@@ -1,0 +1,338 @@
+package grpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/holdfast-locks/holdfast/internal/transport"
+	"github.com/holdfast-locks/holdfast/internal/transport/secure"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/wire/api"
+)
+
+// The deadlines that another member may announce. A shorter one would have its
+// receiver do nothing but confirm.
+const (
+	shortestDeadline = 4 * time.Millisecond
+	longestDeadline  = time.Minute
+)
+
+// greeting is what a process has said of itself.
+type greeting struct {
+	transport.Identity
+	process  uint64
+	dialled  string
+	deadline time.Duration
+}
+
+// known is a member that has been met.
+type known struct {
+	greeting                        // of its newest process
+	link     *peer                  // who has a link to it, or nil
+	streams  map[*incoming]struct{} // from it
+}
+
+// live says whether the process is connected, as far as this one can tell.
+func (k *known) live() bool { return k.link != nil || len(k.streams) > 0 }
+
+// hello returns what this member says of itself to who is at an address.
+func (t *Transport) hello(address string) *api.MemberHello {
+	self := t.identity()
+	return &api.MemberHello{
+		Version: transport.Version, Id: uint64(self.ID), Incarnation: self.Incarnation, Cluster: self.Cluster,
+		Name: self.Name, Address: self.Address, Process: t.process, Dialled: address,
+		Deadline: int64(t.config.Deadline),
+	}
+}
+
+// read checks a hello by itself.
+func (t *Transport) read(hello *api.MemberHello) (greeting, error) {
+	if hello == nil {
+		return greeting{}, t.count(transport.NoHello, status.Error(codes.InvalidArgument, "a stream begins with a hello"))
+	}
+	id := protocol.ID(hello.GetId())
+	g := greeting{
+		Identity: transport.Identity{
+			ID: id, Incarnation: hello.GetIncarnation(), Cluster: hello.GetCluster(),
+			Name: hello.GetName(), Address: hello.GetAddress(),
+		},
+		process: hello.GetProcess(), dialled: hello.GetDialled(),
+		deadline: min(max(time.Duration(hello.GetDeadline()), shortestDeadline), longestDeadline),
+	}
+	if hello.GetVersion() != transport.Version {
+		return g, &transport.Refusal{
+			What: transport.OtherVersion, Who: quoted(g), Ours: fmt.Sprint(transport.Version), Theirs: fmt.Sprint(hello.GetVersion()),
+		}
+	}
+	if id == protocol.Storage || id == protocol.AnyMember || id == protocol.Rumour || g.process == 0 ||
+		!plausible(g.Address) || len(g.Name) > nameBytes || len(g.dialled) > nameBytes {
+		return g, t.count(transport.Malformed, status.Errorf(codes.InvalidArgument,
+			"a hello of member %016x, process %016x, at %.64q: each must be given, in at most %d bytes", uint64(id), g.process, g.Address, nameBytes))
+	}
+	return g, nil
+}
+
+// believe checks a hello by itself, and whether who says it proves to be that.
+func (t *Transport) believe(ctx context.Context, hello *api.MemberHello) (greeting, error) {
+	g, err := t.read(hello)
+	if err != nil || t.config.Certificates == nil {
+		return g, err
+	}
+	if err := t.config.Certificates.Member(secure.State(ctx), g.Name); err != nil {
+		return g, &transport.Refusal{What: transport.NoProof, Who: quoted(g), Ours: t.identity().String(), Theirs: err.Error()}
+	}
+	return g, nil
+}
+
+// quoted names a process that may have said anything.
+func quoted(g greeting) string { return fmt.Sprintf("%.64q at %.64q", g.Name, g.Address) }
+
+// compare says whether this member and the other may speak. It knows nothing of third
+// ones.
+func (t *Transport) compare(g greeting) error {
+	self := t.identity()
+	switch {
+	case g.process == t.process:
+		return errOneself
+	case g.ID == self.ID:
+		return &transport.Refusal{What: transport.SameID, Ours: self.String(), Theirs: g.String()}
+	case g.Cluster != 0 && self.Cluster != 0 && g.Cluster != self.Cluster:
+		return &transport.Refusal{
+			What: transport.OtherCluster, Who: g.String(),
+			Ours: strconv.FormatUint(self.Cluster, 36), Theirs: strconv.FormatUint(g.Cluster, 36),
+		}
+	}
+	return nil
+}
+
+// meet says whether this member speaks to who greets beside a link. Who is refused is
+// counted, and told to the operator.
+func (t *Transport) meet(ctx context.Context, hello *api.MemberHello) error {
+	g, err := t.believe(ctx, hello)
+	if err == nil {
+		err = t.compare(g)
+	}
+	if err != nil {
+		t.onRefusal(err)
+	}
+	return err
+}
+
+// admit makes g the process that is known under its id. It is called with the mutex
+// held.
+func (t *Transport) admit(g greeting) (*known, error) {
+	k := t.known[g.ID]
+	switch {
+	case k == nil:
+		if len(t.known) >= acquaintances && !t.forgetOne() {
+			return nil, status.Errorf(codes.ResourceExhausted, "%d members are known already", acquaintances)
+		}
+		k = &known{greeting: g, streams: map[*incoming]struct{}{}}
+		t.known[g.ID] = k
+	case k.process == g.process:
+		k.Cluster, k.Address, k.Name = g.Cluster, g.Address, g.Name
+	case g.Incarnation < k.Incarnation:
+		return nil, &transport.Refusal{
+			What: transport.OldLife, Who: g.String(), Ours: fmt.Sprint(k.Incarnation), Theirs: fmt.Sprint(g.Incarnation),
+		}
+	case g.Address != k.Address && k.live():
+		return nil, &transport.Refusal{What: transport.SameID, Ours: k.String(), Theirs: g.String()}
+	default:
+		t.bury(k)
+		k.greeting = g
+	}
+	return k, nil
+}
+
+// outlived refuses a process that greets as a later life of a member whose former process is connected
+// here, and answers at the address that both say is theirs: one of the two has a copy of the other's
+// state folder. The former process of a member that has restarted does not answer any more.
+func (t *Transport) outlived(ctx context.Context, g greeting) error {
+	t.mu.Lock()
+	k := t.known[g.ID]
+	doubtful := k != nil && k.process != g.process && k.Incarnation <= g.Incarnation && k.Address == g.Address && k.live()
+	var former uint64
+	if doubtful {
+		former = k.process
+	}
+	t.mu.Unlock()
+	if !doubtful {
+		return nil
+	}
+	there, err := t.whoIsAt(ctx, g.Address)
+	if err != nil {
+		t.config.Logger.Debug("a member greets as a later life of one that does not answer", "address", g.Address, "error", err)
+		return nil
+	}
+	if there.process != former {
+		return nil
+	}
+	return &transport.Refusal{What: transport.SameID, Ours: there.String(), Theirs: g.String()}
+}
+
+// whoIsAt asks who answers at an address, by a connection of its own. It takes no longer than half
+// of a handshake: the caller's own one waits for it.
+func (t *Transport) whoIsAt(ctx context.Context, address string) (there greeting, err error) {
+	ctx, cancel := context.WithTimeout(ctx, t.config.handshake()/2)
+	defer cancel()
+	conn, err := t.connect(&peer{t: t, address: address}, func() {})
+	if err != nil {
+		return there, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	stream, err := api.NewMembersClient(conn).Link(ctx)
+	if err != nil {
+		return there, plain(err)
+	}
+	// The error of a send is only that there is one; the receipt has it in full. No address is named, so
+	// that this stream takes the place of no other.
+	_ = stream.Send(&api.MemberFrame{Hello: t.hello("")})
+	receipt, err := stream.Recv()
+	if err != nil {
+		return there, plain(err)
+	}
+	return t.believe(stream.Context(), receipt.GetWelcome())
+}
+
+// bury ends what is left of a process that another one has followed.
+func (t *Transport) bury(k *known) {
+	for in := range k.streams {
+		in.finish(status.Error(codes.Aborted, "this member has restarted"))
+	}
+	clear(k.streams)
+	if k.link != nil {
+		k.link.link.close(errRestarted)
+		k.link = nil
+	}
+}
+
+var errRestarted = fmt.Errorf("the member has restarted")
+
+// forgetOne forgets a member that is not connected, so that those who come and go do
+// not fill the books. Where it is it can be told again.
+func (t *Transport) forgetOne() bool {
+	for id, k := range t.known {
+		if !k.live() {
+			delete(t.known, id)
+			return true
+		}
+	}
+	return false
+}
+
+// learnPeer takes over a link to the member that has welcomed this one.
+func (t *Transport) learnPeer(p *peer, l *link) error {
+	if err := t.compare(l.peer); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	k, err := t.admit(l.peer)
+	if err != nil {
+		return err
+	}
+	if k.link == nil {
+		k.link = p
+	}
+	p.link = l
+	close(p.linked)
+	return nil
+}
+
+// unlearnPeer lets go of the link of a peer, if it has one.
+func (t *Transport) unlearnPeer(p *peer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p.link == nil {
+		return
+	}
+	if k := t.known[p.link.peer.ID]; k != nil && k.link == p {
+		k.link = nil
+	}
+	p.link, p.linked = nil, make(chan struct{})
+}
+
+// learnCaller takes over a stream from a member. A stream that the same process has opened
+// before under the same address of this one is at its end; one that has ended while it
+// greeted takes no other's place.
+func (t *Transport) learnCaller(in *incoming, from greeting) error {
+	if err := t.compare(from); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-in.over:
+		return status.Error(codes.Canceled, "the caller has hung up")
+	default:
+	}
+	k, err := t.admit(from)
+	if err != nil {
+		return err
+	}
+	in.from = from
+	for other := range k.streams {
+		if other.from.dialled == from.dialled {
+			other.finish(status.Error(codes.Aborted, "a later stream has taken the place of this one"))
+			delete(k.streams, other)
+		}
+	}
+	if len(k.streams) >= streamsOfOne {
+		return t.count(transport.Limit, status.Errorf(codes.ResourceExhausted, "member %s has %d streams already", from, streamsOfOne))
+	}
+	k.streams[in] = struct{}{}
+	if p := t.peers[from.Address]; p != nil {
+		p.call()
+	}
+	return nil
+}
+
+// forgetCaller lets go of a stream.
+func (t *Transport) forgetCaller(in *incoming) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.incoming, in)
+	if k := t.known[in.from.ID]; k != nil {
+		delete(k.streams, in)
+	}
+}
+
+// count counts a stream that is closed for what came on it.
+func (t *Transport) count(why string, err error) error {
+	t.config.Observer.Refused(why)
+	return err
+}
+
+// onRefusal counts a refusal, and tells the operator of it once. Other errors are counted
+// where they are made.
+func (t *Transport) onRefusal(err error) {
+	var refusal *transport.Refusal
+	if errors.As(err, &refusal) {
+		t.config.Observer.Refused(refusal.What)
+		t.tell(refusal.Error())
+	}
+}
+
+// rememberedTold bounds what the log is known to have.
+const rememberedTold = 256
+
+// tell tells the operator something once.
+func (t *Transport) tell(sentence string) {
+	t.mu.Lock()
+	_, known := t.told[sentence]
+	if len(t.told) >= rememberedTold {
+		clear(t.told) // a caller that finds ever new words may have some repeated
+	}
+	t.told[sentence] = struct{}{}
+	t.mu.Unlock()
+	if !known {
+		t.config.Logger.Error(strings.ToValidUTF8(sentence, "?"))
+	}
+}
