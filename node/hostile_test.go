@@ -71,7 +71,7 @@ func (s *stranger) taken(frame *api.MemberFrame, frames uint64) {
 // messages are one of every kind that members say, as bytes.
 func messages(t *testing.T) (all [][]byte) {
 	t.Helper()
-	text, err := os.ReadFile("../wire/member/testdata/messages.txt")
+	text, err := os.ReadFile("../internal/transport/codec/testdata/messages.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

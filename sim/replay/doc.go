@@ -1,7 +1,7 @@
 // Package replay feeds a recorded run to fresh machines, and compares what they do with
 // what was recorded, step by step.
 //
-// The machines are made from the recording's header by package member, as the member's were.
+// The machines are made from the recording's header by package codec, as the member's were.
 // Each recorded event is fed to them at its recorded time; what they draw by chance they
 // are given from the recording. What they want done is written down as the recorder does
 // it, and the two texts are compared line by line: sends, answers, what is raised and

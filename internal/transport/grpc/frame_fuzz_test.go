@@ -6,15 +6,15 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-locks/holdfast/internal/transport"
+	"github.com/holdfast-locks/holdfast/internal/transport/codec"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire/api"
-	"github.com/holdfast-locks/holdfast/wire/member"
 )
 
 // FuzzFrame: bytes of anybody are a frame whose hello is judged and whose messages are
 // delivered, or they are refused.
 func FuzzFrame(f *testing.F) {
-	messages, err := member.Append(nil, 1, note(7))
+	messages, err := codec.Append(nil, 1, note(7))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -14,20 +14,20 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast/internal/transport"
+	"github.com/holdfast-locks/holdfast/internal/transport/codec"
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 	"github.com/holdfast-locks/holdfast/wire/api"
-	"github.com/holdfast-locks/holdfast/wire/member"
 )
 
 // TestClaimedCounts: a list or a text that claims to be longer than its frame costs no
 // memory, regardless of the length that it claims: the stream is closed and counted.
 func TestClaimedCounts(t *testing.T) {
 	b := start(t, 2, nil)
-	answer, err := member.Append(nil, 1, authority.InfoAnswer{})
+	answer, err := codec.Append(nil, 1, authority.InfoAnswer{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	end, err := member.Append(nil, 1, authority.EndSession{})
+	end, err := codec.Append(nil, 1, authority.EndSession{})
 	if err != nil {
 		t.Fatal(err)
 	}

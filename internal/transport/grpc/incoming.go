@@ -13,9 +13,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast/internal/transport"
+	"github.com/holdfast-locks/holdfast/internal/transport/codec"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire/api"
-	"github.com/holdfast-locks/holdfast/wire/member"
 )
 
 // incoming is one stream from a member. Three goroutines share it: the handler, which
@@ -190,7 +190,7 @@ func (in *incoming) deliver(frame *api.MemberFrame) error {
 	defer func() { clear(in.events) }()
 	in.events = in.events[:0]
 	for rest := frame.GetMessages(); len(rest) > 0; {
-		port, message, after, err := member.Decode(rest)
+		port, message, after, err := codec.Decode(rest)
 		if err != nil {
 			return in.garbage(err)
 		}

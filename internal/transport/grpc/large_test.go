@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/transport/codec"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -17,7 +18,6 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 	"github.com/holdfast-locks/holdfast/storage"
-	"github.com/holdfast-locks/holdfast/wire/member"
 )
 
 // letterOf is what members of a shard say.
@@ -52,7 +52,7 @@ func largest() []protocol.Message {
 func partOf(t *testing.T, number uint64, size int) protocol.Message {
 	t.Helper()
 	data := size - 1024
-	b, err := member.Append(nil, 1, letterOf(shard.Part{Number: number, Data: make([]byte, data)}))
+	b, err := codec.Append(nil, 1, letterOf(shard.Part{Number: number, Data: make([]byte, data)}))
 	if err != nil {
 		t.Fatal(err)
 	}

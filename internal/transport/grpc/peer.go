@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/transport"
+	"github.com/holdfast-locks/holdfast/internal/transport/codec"
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire/api"
-	"github.com/holdfast-locks/holdfast/wire/member"
 )
 
 // peer is one address that this member speaks to. One goroutine reaches it, sends
@@ -179,7 +179,7 @@ func (p *peer) fill(l *link, letters []letter, packets [][]byte) (n, riding int)
 			p.cross(to, transport.Elsewhere)
 			continue
 		}
-		next, err := member.Append(b, to.port, to.message)
+		next, err := codec.Append(b, to.port, to.message)
 		if err == nil && len(next)-before > messageBytes {
 			err = fmt.Errorf("%d bytes; at most %d are sent in one message", len(next)-before, messageBytes)
 		}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/socket"
 	"github.com/holdfast-locks/holdfast/internal/transport"
+	"github.com/holdfast-locks/holdfast/internal/transport/codec"
 	"github.com/holdfast-locks/holdfast/wire/api"
-	"github.com/holdfast-locks/holdfast/wire/member"
 )
 
 // TestForeignCluster: both sides say once with which clusters they have to do, and
@@ -255,7 +255,7 @@ func TestAnotherVersion(t *testing.T) {
 // TestHostileStreams are closed and counted, and nothing of them is delivered.
 func TestHostileStreams(t *testing.T) {
 	b := start(t, 2, func(c *Config) { c.Deadline = 25 * time.Millisecond })
-	good, err := member.Append(nil, 1, note(1))
+	good, err := codec.Append(nil, 1, note(1))
 	if err != nil {
 		t.Fatal(err)
 	}

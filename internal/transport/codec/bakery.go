@@ -1,4 +1,4 @@
-package member
+package codec
 
 import (
 	"github.com/holdfast-locks/holdfast/protocol"

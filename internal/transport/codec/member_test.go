@@ -1,4 +1,4 @@
-package member
+package codec
 
 import (
 	"encoding/hex"
@@ -119,9 +119,9 @@ func TestKnowsEveryMessage(t *testing.T) {
 	check(nil, "bakery.Letter", kindLetter)
 	check(nil, "consensus.Letter", kindShardLetter)
 	for _, file := range []string{
-		"../../internal/member/election/messages.go", "../../internal/member/membership/messages.go", "../../protocol/authority/messages.go", "../../protocol/local/messages.go", "../../protocol/grantor/messages.go",
-		"../../protocol/permission/messages.go", "../../protocol/bakery/messages.go",
-		"../../protocol/consensus/messages.go", "../../protocol/consensus/shard/messages.go",
+		"../../member/election/messages.go", "../../member/membership/messages.go", "../../../protocol/authority/messages.go", "../../../protocol/local/messages.go", "../../../protocol/grantor/messages.go",
+		"../../../protocol/permission/messages.go", "../../../protocol/bakery/messages.go",
+		"../../../protocol/consensus/messages.go", "../../../protocol/consensus/shard/messages.go",
 	} {
 		for _, name := range declared(t, file) {
 			if !known[name] {

@@ -1,4 +1,4 @@
-// Package member turns the messages between members into bytes and back.
+// Package codec turns the messages between members into bytes and back.
 //
 // A message is the port of the machine it is for, the number of its type, and its
 // fields in the order of their declaration, one message after the other without
@@ -27,4 +27,4 @@
 // within its values. Anything else is an error, after which nothing of the message is
 // used. Decoding copies texts and data, because a name may outlive the frame that brought
 // it by days.
-package member
+package codec

@@ -1,4 +1,4 @@
-package member
+package codec
 
 import (
 	"github.com/holdfast-locks/holdfast/internal/member/election"
