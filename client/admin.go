@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // Admin makes calls that need no session of their own: for scripts, operators and
@@ -66,9 +66,9 @@ func (a *Admin) Close() error {
 
 // call makes a unary call at the first member that lives.
 func call[Q, A any](ctx context.Context, a *Admin, op string, question *Q,
-	ask func(api.LocksClient, context.Context, *Q, ...grpc.CallOption) (*A, error),
+	ask func(schema.LocksClient, context.Context, *Q, ...grpc.CallOption) (*A, error),
 ) (*A, error) {
-	return reach(ctx, a, op, op != opBreak, func(conn *grpc.ClientConn) (*A, error) { return ask(api.NewLocksClient(conn), ctx, question) })
+	return reach(ctx, a, op, op != opBreak, func(conn *grpc.ClientConn) (*A, error) { return ask(schema.NewLocksClient(conn), ctx, question) })
 }
 
 // opBreak names the call that breaks locks: made at two members it could break the next holder's, too.
@@ -78,7 +78,7 @@ const opBreak = "break"
 // limit (0: 1 min), and waits for it. Clients that hold something through it are told to
 // stop.
 func (a *Admin) Leave(ctx context.Context, limit time.Duration) error {
-	_, err := api.NewAdminClient(a.members[0].conn).Leave(ctx, &api.LeaveRequest{Limit: int64(limit)})
+	_, err := schema.NewAdminClient(a.members[0].conn).Leave(ctx, &schema.LeaveRequest{Limit: int64(limit)})
 	if err != nil {
 		return a.explain("leave", err)
 	}
@@ -88,7 +88,7 @@ func (a *Admin) Leave(ctx context.Context, limit time.Duration) error {
 // Drain lets the member at the first address take nothing new, wait until nothing is
 // held through it any more, at most for limit (0: as long as that takes), and then leave.
 func (a *Admin) Drain(ctx context.Context, limit time.Duration) error {
-	_, err := api.NewAdminClient(a.members[0].conn).Drain(ctx, &api.DrainRequest{Limit: int64(limit)})
+	_, err := schema.NewAdminClient(a.members[0].conn).Drain(ctx, &schema.DrainRequest{Limit: int64(limit)})
 	if err != nil {
 		return a.explain("drain", err)
 	}
@@ -150,19 +150,19 @@ func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*wire
 		ctx, cancel = context.WithTimeout(ctx, after(want.Wait, waitGrace))
 		defer cancel()
 	}
-	question := &api.AcquireRequest{
+	question := &schema.AcquireRequest{
 		Space: a.space(space), Names: q.Names, Mode: wire.ToMode(want.Mode),
 		Units: int32(want.Units), Capacity: int32(want.Capacity),
 		Wait: int64(want.Wait), Ttl: int64(q.TTL), Hold: int64(want.Hold), Session: q.Session,
 		Owner: want.Owner, Reason: want.Reason, Require: wire.ToClass(want.Require),
 		Request: q.Request, Client: a.settings.name,
 	}
-	answer, err := reach(ctx, a, opLock, true, func(conn *grpc.ClientConn) (*api.AcquireResponse, error) {
+	answer, err := reach(ctx, a, opLock, true, func(conn *grpc.ClientConn) (*schema.AcquireResponse, error) {
 		// What is left of it, where another address has taken some of it.
 		if left := end - a.settings.clock.Now(); end != clock.Never && want.Wait-left >= raceDelay/2 {
 			question.Wait = int64(max(1, left))
 		}
-		return api.NewLocksClient(conn).Acquire(ctx, question)
+		return schema.NewLocksClient(conn).Acquire(ctx, question)
 	})
 	if err != nil {
 		return nil, err
@@ -182,15 +182,15 @@ func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*wire
 // taken it. A client that uses the lock over a stream is told first, and the lock is free
 // when it has stopped, or when its session's deadline has passed.
 func (a *Admin) Release(ctx context.Context, space, name string, token holdfast.Token, session string) error {
-	_, err := call(ctx, a, "release", &api.ReleaseRequest{
+	_, err := call(ctx, a, "release", &schema.ReleaseRequest{
 		Space: a.space(space), Name: name, Token: uint64(token), Session: session,
-	}, api.LocksClient.Release)
+	}, schema.LocksClient.Release)
 	return err
 }
 
 // Renew lets a session live for ttl from the sending of this; 0 means as before.
 func (a *Admin) Renew(ctx context.Context, session string, ttl time.Duration) (*wire.Renewed, error) {
-	answer, err := call(ctx, a, "renew", &api.RenewRequest{Session: session, Ttl: int64(ttl)}, api.LocksClient.Renew)
+	answer, err := call(ctx, a, "renew", &schema.RenewRequest{Session: session, Ttl: int64(ttl)}, schema.LocksClient.Renew)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (a *Admin) Renew(ctx context.Context, session string, ttl time.Duration) (*
 // a stream is told first, as by Release. In spaces of protocol consensus the session lives
 // on where that client has got something new through another member meanwhile.
 func (a *Admin) EndSession(ctx context.Context, session string) (*wire.SessionReleased, error) {
-	answer, err := call(ctx, a, "end", &api.EndSessionRequest{Session: session}, api.LocksClient.EndSession)
+	answer, err := call(ctx, a, "end", &schema.EndSessionRequest{Session: session}, schema.LocksClient.EndSession)
 	if err != nil {
 		return nil, err
 	}
@@ -224,9 +224,9 @@ func (a *Admin) Stale() *Admin {
 // List returns one page of the names of a space that begin with prefix and come after
 // the name after; limit 0 means 1000.
 func (a *Admin) List(ctx context.Context, space, prefix, after string, limit int) (*wire.Locks, error) {
-	answer, err := call(ctx, a, "list", &api.ListRequest{
+	answer, err := call(ctx, a, "list", &schema.ListRequest{
 		Space: a.space(space), Prefix: prefix, After: after, Limit: int32(limit), Stale: a.stale,
-	}, api.LocksClient.List)
+	}, schema.LocksClient.List)
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +239,7 @@ func (a *Admin) List(ctx context.Context, space, prefix, after string, limit int
 
 // Show returns one name in full. A free name has no holders.
 func (a *Admin) Show(ctx context.Context, space, name string) (*wire.Lock, error) {
-	answer, err := call(ctx, a, "show", &api.ShowRequest{Space: a.space(space), Name: name, Stale: a.stale}, api.LocksClient.Show)
+	answer, err := call(ctx, a, "show", &schema.ShowRequest{Space: a.space(space), Name: name, Stale: a.stale}, schema.LocksClient.Show)
 	if err != nil {
 		return nil, err
 	}
@@ -253,9 +253,9 @@ func (a *Admin) Break(ctx context.Context, space, name string, token holdfast.To
 	if by == "" {
 		by = a.settings.name
 	}
-	answer, err := call(ctx, a, opBreak, &api.BreakRequest{
+	answer, err := call(ctx, a, opBreak, &schema.BreakRequest{
 		Space: a.space(space), Name: name, Token: uint64(token), Reason: reason, By: by,
-	}, api.LocksClient.Break)
+	}, schema.LocksClient.Break)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +264,7 @@ func (a *Admin) Break(ctx context.Context, space, name string, token holdfast.To
 
 // Status returns how the member, its view and its spaces are.
 func (a *Admin) Status(ctx context.Context) (*wire.Status, error) {
-	answer, err := call(ctx, a, "status", &api.StatusRequest{}, api.LocksClient.Status)
+	answer, err := call(ctx, a, "status", &schema.StatusRequest{}, schema.LocksClient.Status)
 	if err != nil {
 		return nil, err
 	}
@@ -280,12 +280,12 @@ func (a *Admin) Watch(ctx context.Context, space, prefix string) iter.Seq2[wire.
 	return func(yield func(wire.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		question := &api.WatchRequest{Space: a.space(space), Prefix: prefix}
+		question := &schema.WatchRequest{Space: a.space(space), Prefix: prefix}
 		begun, enough := false, false
 		_, err := reach(ctx, a, opWatch, false, func(conn *grpc.ClientConn) (*struct{}, error) {
-			events, err := api.NewLocksClient(conn).Watch(ctx, question)
+			events, err := schema.NewLocksClient(conn).Watch(ctx, question)
 			for err == nil && !enough {
-				var document *api.JSON
+				var document *schema.JSON
 				if document, err = events.Recv(); err != nil {
 					break
 				}
@@ -319,7 +319,7 @@ func (a *Admin) space(name string) string {
 }
 
 // decode reads a document. A newer server's further fields are no error.
-func decode[T any](op string, document *api.JSON) (*T, error) {
+func decode[T any](op string, document *schema.JSON) (*T, error) {
 	var decoded T
 	if err := json.Unmarshal(document.GetDocument(), &decoded); err != nil {
 		return nil, unreadable(op, err)
@@ -332,7 +332,7 @@ func unreadable(op string, err error) error {
 }
 
 // decodeAll reads documents, many of them on several processors.
-func decodeAll[T any](op string, documents []*api.JSON) ([]T, error) {
+func decodeAll[T any](op string, documents []*schema.JSON) ([]T, error) {
 	const many = 256
 	all := make([]T, len(documents))
 	parts := min(runtime.GOMAXPROCS(0), 1+len(documents)/many)
@@ -347,7 +347,7 @@ func decodeAll[T any](op string, documents []*api.JSON) ([]T, error) {
 }
 
 // decodeInto reads documents as the elements of one array, which costs less than to read each by itself.
-func decodeInto[T any](op string, into []T, documents []*api.JSON) error {
+func decodeInto[T any](op string, into []T, documents []*schema.JSON) error {
 	size := len("[]")
 	for _, document := range documents {
 		size += len(document.GetDocument()) + len(",")

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // opForce names the operation in errors.
@@ -14,7 +14,7 @@ const opForce = "force-view"
 // alone would be, where a quorum is lost for good. It changes nothing. The error says
 // why that view cannot be forced.
 func (a *Admin) PlanForce(ctx context.Context, members []string) (*wire.ForcePlan, error) {
-	answer, err := api.NewAdminClient(a.members[0].conn).PlanForce(ctx, &api.PlanForceRequest{Members: members})
+	answer, err := schema.NewAdminClient(a.members[0].conn).PlanForce(ctx, &schema.PlanForceRequest{Members: members})
 	if err != nil {
 		return nil, a.explain(opForce, err)
 	}
@@ -29,7 +29,7 @@ func (a *Admin) ForceView(ctx context.Context, order wire.ForceView) (*wire.Forc
 	if order.By == "" {
 		order.By = a.settings.name
 	}
-	answer, err := api.NewAdminClient(a.members[0].conn).ForceView(ctx, &api.ForceViewRequest{
+	answer, err := schema.NewAdminClient(a.members[0].conn).ForceView(ctx, &schema.ForceViewRequest{
 		Members: order.Members, Reason: order.Reason, By: order.By, Confirm: order.Confirm,
 	})
 	if err != nil {

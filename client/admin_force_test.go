@@ -7,23 +7,23 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // survivor answers an operator's calls from what it was given.
 type survivor struct {
-	api.UnimplementedAdminServer
-	order *api.ForceViewRequest
+	schema.UnimplementedAdminServer
+	order *schema.ForceViewRequest
 	err   error
 }
 
-func (s *survivor) PlanForce(_ context.Context, q *api.PlanForceRequest) (*api.JSON, error) {
-	return &api.JSON{Document: []byte(`{"member":"a","view":"7","named":["` + q.GetMembers()[0] + `"],"wait":"3s","code":"0123abcd","later":1}`)}, wire.ToStatus(s.err)
+func (s *survivor) PlanForce(_ context.Context, q *schema.PlanForceRequest) (*schema.JSON, error) {
+	return &schema.JSON{Document: []byte(`{"member":"a","view":"7","named":["` + q.GetMembers()[0] + `"],"wait":"3s","code":"0123abcd","later":1}`)}, wire.ToStatus(s.err)
 }
 
-func (s *survivor) ForceView(_ context.Context, q *api.ForceViewRequest) (*api.JSON, error) {
+func (s *survivor) ForceView(_ context.Context, q *schema.ForceViewRequest) (*schema.JSON, error) {
 	s.order = q
-	return &api.JSON{Document: []byte(`{"view":"8","replaced":"7","members":["a"],"by":"me"}`)}, wire.ToStatus(s.err)
+	return &schema.JSON{Document: []byte(`{"view":"8","replaced":"7","members":["a"],"by":"me"}`)}, wire.ToStatus(s.err)
 }
 
 // TestForceView: the first address is asked, and no other.

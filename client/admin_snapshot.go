@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // opSnapshot names the call in errors.
@@ -23,9 +23,9 @@ const opSnapshot = "snapshot"
 func (a *Admin) Snapshot(ctx context.Context, space string, to io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	question := &api.SnapshotRequest{Space: a.space(space)}
+	question := &schema.SnapshotRequest{Space: a.space(space)}
 	_, err := reach(ctx, a, opSnapshot, false, func(conn *grpc.ClientConn) (*struct{}, error) {
-		pieces, err := api.NewAdminClient(conn).Snapshot(ctx, question)
+		pieces, err := schema.NewAdminClient(conn).Snapshot(ctx, question)
 		if err != nil {
 			return nil, err
 		}
@@ -36,7 +36,7 @@ func (a *Admin) Snapshot(ctx context.Context, space string, to io.Writer) error 
 
 // copyPieces writes what comes. After a failure to reach a member, the next address is tried only as long as
 // nothing has come.
-func copyPieces(pieces grpc.ServerStreamingClient[api.SnapshotPiece], to io.Writer) error {
+func copyPieces(pieces grpc.ServerStreamingClient[schema.SnapshotPiece], to io.Writer) error {
 	for sum := 0; ; {
 		piece, err := pieces.Recv()
 		switch {

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // The names of operators' deeds on whole spaces in errors.
@@ -36,9 +36,9 @@ type Suspension struct {
 // ErrUnsupported, an ErrConflict where there is no such member or it cannot be the
 // authority, or an ErrUnavailable.
 func (a *Admin) Transfer(ctx context.Context, space, member string) (*wire.Transferred, error) {
-	return onSpace[wire.Transferred](ctx, a, opTransfer, &api.TransferRequest{
+	return onSpace[wire.Transferred](ctx, a, opTransfer, &schema.TransferRequest{
 		Space: a.space(space), Member: member, By: a.settings.name,
-	}, api.AdminClient.Transfer)
+	}, schema.AdminClient.Transfer)
 }
 
 // Reform changes what a member is in a space whose members vote (protocol consensus), and returns when all its shards
@@ -47,13 +47,13 @@ func (a *Admin) Transfer(ctx context.Context, space, member string) (*wire.Trans
 // ErrUnsupported where members do not vote, an ErrConflict that says what stands against it, or an ErrUnavailable; after the
 // latter it may be done nevertheless.
 func (a *Admin) Reform(ctx context.Context, space, member, as string) (*wire.Shards, error) {
-	return onSpace[wire.Shards](ctx, a, opReform, &api.ReformRequest{Space: a.space(space), Member: member, As: as, By: a.settings.name}, api.AdminClient.Reform)
+	return onSpace[wire.Shards](ctx, a, opReform, &schema.ReformRequest{Space: a.space(space), Member: member, As: as, By: a.settings.name}, schema.AdminClient.Reform)
 }
 
 // Shards tells who votes in a space, as the first member that can be reached knows it: no shards in a space without votes. The error
 // is an ErrUnavailable where that one was removed from the space.
 func (a *Admin) Shards(ctx context.Context, space string) (*wire.Shards, error) {
-	return onSpace[wire.Shards](ctx, a, opShards, &api.ShardsRequest{Space: a.space(space)}, api.AdminClient.Shards)
+	return onSpace[wire.Shards](ctx, a, opShards, &schema.ShardsRequest{Space: a.space(space)}, schema.AdminClient.Shards)
 }
 
 // Suspend stops new grants of a space at once, and returns when all that is held has been
@@ -62,26 +62,26 @@ func (a *Admin) Shards(ctx context.Context, space string) (*wire.Shards, error) 
 // The error is an ErrHeld where something was held for longer than the wait: then grants go
 // on.
 func (a *Admin) Suspend(ctx context.Context, space string, s Suspension) (*wire.Suspended, error) {
-	question := &api.SuspendRequest{Space: a.space(space), Reason: s.Reason, By: cmp.Or(s.By, a.settings.name)}
+	question := &schema.SuspendRequest{Space: a.space(space), Reason: s.Reason, By: cmp.Or(s.By, a.settings.name)}
 	if s.Wait >= 0 {
 		wait := int64(s.Wait)
 		question.Wait = &wait
 	}
-	return onSpace[wire.Suspended](ctx, a, opSuspend, question, api.AdminClient.Suspend)
+	return onSpace[wire.Suspended](ctx, a, opSuspend, question, schema.AdminClient.Suspend)
 }
 
 // Resume lets a space grant again, regardless of which caller has suspended it and through
 // which member. The answer says whether it was suspended. By "" means the name of this
 // program.
 func (a *Admin) Resume(ctx context.Context, space, reason, by string) (*wire.Suspended, error) {
-	return onSpace[wire.Suspended](ctx, a, opResume, &api.ResumeRequest{
+	return onSpace[wire.Suspended](ctx, a, opResume, &schema.ResumeRequest{
 		Space: a.space(space), Reason: reason, By: cmp.Or(by, a.settings.name),
-	}, api.AdminClient.Resume)
+	}, schema.AdminClient.Resume)
 }
 
 // OpenSpace begins a space's instance at the member at the first address again.
 func (a *Admin) OpenSpace(ctx context.Context, space string) (*wire.Opened, error) {
-	document, err := api.NewAdminClient(a.members[0].conn).OpenSpace(ctx, &api.OpenSpaceRequest{Space: a.space(space), By: a.settings.name})
+	document, err := schema.NewAdminClient(a.members[0].conn).OpenSpace(ctx, &schema.OpenSpaceRequest{Space: a.space(space), By: a.settings.name})
 	if err != nil {
 		return nil, a.explain(opOpenSpace, err)
 	}
@@ -93,7 +93,7 @@ func (a *Admin) OpenSpace(ctx context.Context, space string) (*wire.Opened, erro
 // through it. It returns when nothing of the member's is left in the space; the end of ctx
 // ends the waiting alone.
 func (a *Admin) CloseSpace(ctx context.Context, space string) (*wire.Opened, error) {
-	document, err := api.NewAdminClient(a.members[0].conn).CloseSpace(ctx, &api.CloseSpaceRequest{Space: a.space(space), By: a.settings.name})
+	document, err := schema.NewAdminClient(a.members[0].conn).CloseSpace(ctx, &schema.CloseSpaceRequest{Space: a.space(space), By: a.settings.name})
 	if err != nil {
 		return nil, a.explain(opCloseSpace, err)
 	}
@@ -102,10 +102,10 @@ func (a *Admin) CloseSpace(ctx context.Context, space string) (*wire.Opened, err
 
 // onSpace asks the first member that can be reached for a deed whose answer is a document.
 func onSpace[A, Q any](ctx context.Context, a *Admin, op string, question *Q,
-	ask func(api.AdminClient, context.Context, *Q, ...grpc.CallOption) (*api.JSON, error),
+	ask func(schema.AdminClient, context.Context, *Q, ...grpc.CallOption) (*schema.JSON, error),
 ) (*A, error) {
-	document, err := reach(ctx, a, op, false, func(conn *grpc.ClientConn) (*api.JSON, error) {
-		return ask(api.NewAdminClient(conn), ctx, question)
+	document, err := reach(ctx, a, op, false, func(conn *grpc.ClientConn) (*schema.JSON, error) {
+		return ask(schema.NewAdminClient(conn), ctx, question)
 	})
 	if err != nil {
 		return nil, err

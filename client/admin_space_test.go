@@ -8,45 +8,45 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // grantor answers operators' deeds on spaces.
 type grantor struct {
-	api.UnimplementedAdminServer
-	transfer  *api.TransferRequest
-	suspend   *api.SuspendRequest
-	resume    *api.ResumeRequest
-	openSpace *api.OpenSpaceRequest
-	close     *api.CloseSpaceRequest
+	schema.UnimplementedAdminServer
+	transfer  *schema.TransferRequest
+	suspend   *schema.SuspendRequest
+	resume    *schema.ResumeRequest
+	openSpace *schema.OpenSpaceRequest
+	close     *schema.CloseSpaceRequest
 	err       error
 }
 
-func (g *grantor) says(document string) (*api.JSON, error) {
-	return &api.JSON{Document: []byte(document)}, wire.ToStatus(g.err)
+func (g *grantor) says(document string) (*schema.JSON, error) {
+	return &schema.JSON{Document: []byte(document)}, wire.ToStatus(g.err)
 }
 
-func (g *grantor) Transfer(_ context.Context, q *api.TransferRequest) (*api.JSON, error) {
+func (g *grantor) Transfer(_ context.Context, q *schema.TransferRequest) (*schema.JSON, error) {
 	g.transfer = q
 	return g.says(`{"space":"billing","authority":["b"],"later":1}`)
 }
 
-func (g *grantor) Suspend(_ context.Context, q *api.SuspendRequest) (*api.JSON, error) {
+func (g *grantor) Suspend(_ context.Context, q *schema.SuspendRequest) (*schema.JSON, error) {
 	g.suspend = q
 	return g.says(`{"space":"billing","suspended":true,"changed":false,"suspension":{"owner":"operator","token":"9"}}`)
 }
 
-func (g *grantor) Resume(_ context.Context, q *api.ResumeRequest) (*api.JSON, error) {
+func (g *grantor) Resume(_ context.Context, q *schema.ResumeRequest) (*schema.JSON, error) {
 	g.resume = q
 	return g.says(`{"space":"billing","suspended":false,"changed":true}`)
 }
 
-func (g *grantor) OpenSpace(_ context.Context, q *api.OpenSpaceRequest) (*api.JSON, error) {
+func (g *grantor) OpenSpace(_ context.Context, q *schema.OpenSpaceRequest) (*schema.JSON, error) {
 	g.openSpace = q
 	return g.says(`{"space":"billing","open":true}`)
 }
 
-func (g *grantor) CloseSpace(_ context.Context, q *api.CloseSpaceRequest) (*api.JSON, error) {
+func (g *grantor) CloseSpace(_ context.Context, q *schema.CloseSpaceRequest) (*schema.JSON, error) {
 	g.close = q
 	return g.says(`{"space":"billing","open":false}`)
 }

@@ -18,12 +18,12 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // clerk answers one-shot calls from what it was given, and keeps the questions.
 type clerk struct {
-	api.UnimplementedLocksServer
+	schema.UnimplementedLocksServer
 	t     *testing.T
 	asked []string
 	err   error
@@ -31,67 +31,67 @@ type clerk struct {
 }
 
 // document is what the fake answers, as bytes.
-func (k *clerk) document(of any) *api.JSON {
+func (k *clerk) document(of any) *schema.JSON {
 	bytes, err := json.Marshal(of)
 	if err != nil {
 		k.t.Error(err)
 	}
-	return &api.JSON{Document: bytes}
+	return &schema.JSON{Document: bytes}
 }
 
 func (k *clerk) note(question interface{ String() string }) {
 	k.asked = append(k.asked, question.String())
 }
 
-func (k *clerk) Acquire(_ context.Context, q *api.AcquireRequest) (*api.AcquireResponse, error) {
+func (k *clerk) Acquire(_ context.Context, q *schema.AcquireRequest) (*schema.AcquireResponse, error) {
 	if q.Request == "" || q.Client == "" {
 		k.t.Errorf("acquire %v names no request or no client", q)
 	}
 	q.Request = ""
 	k.note(q)
-	return &api.AcquireResponse{
+	return &schema.AcquireResponse{
 		Session: "a-1.s",
-		Locks:   []*api.Acquired{wire.ToAcquired(wire.Acquired{Name: "x", Token: 5, Session: "a-1.s", Class: holdfast.Fenced})},
+		Locks:   []*schema.Acquired{wire.ToAcquired(wire.Acquired{Name: "x", Token: 5, Session: "a-1.s", Class: holdfast.Fenced})},
 	}, wire.ToStatus(k.err)
 }
 
-func (k *clerk) Release(_ context.Context, q *api.ReleaseRequest) (*api.ReleaseResponse, error) {
+func (k *clerk) Release(_ context.Context, q *schema.ReleaseRequest) (*schema.ReleaseResponse, error) {
 	k.note(q)
-	return &api.ReleaseResponse{}, wire.ToStatus(k.err)
+	return &schema.ReleaseResponse{}, wire.ToStatus(k.err)
 }
 
-func (k *clerk) Renew(_ context.Context, q *api.RenewRequest) (*api.RenewResponse, error) {
+func (k *clerk) Renew(_ context.Context, q *schema.RenewRequest) (*schema.RenewResponse, error) {
 	k.note(q)
-	return &api.RenewResponse{Session: "a-1", Ttl: int64(time.Minute), Until: 7}, wire.ToStatus(k.err)
+	return &schema.RenewResponse{Session: "a-1", Ttl: int64(time.Minute), Until: 7}, wire.ToStatus(k.err)
 }
 
-func (k *clerk) EndSession(_ context.Context, q *api.EndSessionRequest) (*api.EndSessionResponse, error) {
+func (k *clerk) EndSession(_ context.Context, q *schema.EndSessionRequest) (*schema.EndSessionResponse, error) {
 	k.note(q)
 	document := wire.SessionReleased{Released: []wire.Released{{Name: "x", Token: 5, Released: true}}}
-	return &api.EndSessionResponse{Released: k.document(document)}, wire.ToStatus(k.err)
+	return &schema.EndSessionResponse{Released: k.document(document)}, wire.ToStatus(k.err)
 }
 
-func (k *clerk) List(_ context.Context, q *api.ListRequest) (*api.ListResponse, error) {
+func (k *clerk) List(_ context.Context, q *schema.ListRequest) (*schema.ListResponse, error) {
 	k.note(q)
-	return &api.ListResponse{Locks: []*api.JSON{k.document(k.lock)}, Next: "n"}, wire.ToStatus(k.err)
+	return &schema.ListResponse{Locks: []*schema.JSON{k.document(k.lock)}, Next: "n"}, wire.ToStatus(k.err)
 }
 
-func (k *clerk) Show(_ context.Context, q *api.ShowRequest) (*api.JSON, error) {
+func (k *clerk) Show(_ context.Context, q *schema.ShowRequest) (*schema.JSON, error) {
 	k.note(q)
 	return k.document(k.lock), wire.ToStatus(k.err)
 }
 
-func (k *clerk) Break(_ context.Context, q *api.BreakRequest) (*api.JSON, error) {
+func (k *clerk) Break(_ context.Context, q *schema.BreakRequest) (*schema.JSON, error) {
 	k.note(q)
 	return k.document(wire.Broken{Broken: []wire.Grant{{Token: 5}}}), wire.ToStatus(k.err)
 }
 
-func (k *clerk) Status(_ context.Context, q *api.StatusRequest) (*api.JSON, error) {
+func (k *clerk) Status(_ context.Context, q *schema.StatusRequest) (*schema.JSON, error) {
 	k.note(q)
 	return k.document(wire.Status{Version: "v1", View: wire.View{Number: 3}}), wire.ToStatus(k.err)
 }
 
-func (k *clerk) Watch(q *api.WatchRequest, stream grpc.ServerStreamingServer[api.JSON]) error {
+func (k *clerk) Watch(q *schema.WatchRequest, stream grpc.ServerStreamingServer[schema.JSON]) error {
 	k.note(q)
 	for _, event := range []string{"waiting", "granted"} {
 		if err := stream.Send(k.document(wire.Event{Event: event, Name: "x"})); err != nil {
@@ -105,7 +105,7 @@ func (k *clerk) Watch(q *api.WatchRequest, stream grpc.ServerStreamingServer[api
 func newAdmin(t *testing.T, options ...Option) (*Admin, *clerk) {
 	t.Helper()
 	k := &clerk{t: t, lock: wire.Lock{Space: "default", Name: "x", Token: 5, Holders: []wire.Grant{{Owner: "o", Token: 5}}}}
-	dead, alive := newFake(t), newServer(t, func(s *grpc.Server) { api.RegisterLocksServer(s, k) })
+	dead, alive := newFake(t), newServer(t, func(s *grpc.Server) { schema.RegisterLocksServer(s, k) })
 	dead.stop()
 	a, err := DialAdmin(dead.address+","+alive.address, append([]Option{Name("tester")}, options...)...)
 	if err != nil {
@@ -160,15 +160,15 @@ func TestAdmin(t *testing.T) {
 		t.Errorf("Watch: %q", events)
 	}
 	want := []interface{ String() string }{
-		&api.AcquireRequest{Space: "billing", Names: []string{"y", "x"}, Mode: api.Mode_MODE_SHARED, Wait: 2, Ttl: 3, Session: "a-1.s", Client: "tester"},
-		&api.ReleaseRequest{Space: "s", Name: "x", Token: 5, Session: "a-1.s"},
-		&api.RenewRequest{Session: "a-1.s", Ttl: int64(time.Hour)},
-		&api.EndSessionRequest{Session: "a-1.s"},
-		&api.ListRequest{Space: "s", Prefix: "p", After: "a", Limit: 7},
-		&api.ShowRequest{Space: "s", Name: "x"},
-		&api.BreakRequest{Space: "s", Name: "x", Token: 5, Reason: "stuck", By: "tester"},
-		&api.StatusRequest{},
-		&api.WatchRequest{Space: "billing", Prefix: "p"},
+		&schema.AcquireRequest{Space: "billing", Names: []string{"y", "x"}, Mode: schema.Mode_MODE_SHARED, Wait: 2, Ttl: 3, Session: "a-1.s", Client: "tester"},
+		&schema.ReleaseRequest{Space: "s", Name: "x", Token: 5, Session: "a-1.s"},
+		&schema.RenewRequest{Session: "a-1.s", Ttl: int64(time.Hour)},
+		&schema.EndSessionRequest{Session: "a-1.s"},
+		&schema.ListRequest{Space: "s", Prefix: "p", After: "a", Limit: 7},
+		&schema.ShowRequest{Space: "s", Name: "x"},
+		&schema.BreakRequest{Space: "s", Name: "x", Token: 5, Reason: "stuck", By: "tester"},
+		&schema.StatusRequest{},
+		&schema.WatchRequest{Space: "billing", Prefix: "p"},
 	}
 	for i := range max(len(want), len(k.asked)) {
 		if i >= len(want) || i >= len(k.asked) || want[i].String() != k.asked[i] {
@@ -228,7 +228,7 @@ func TestAdminRefused(t *testing.T) {
 func TestDocumentsOfAPage(t *testing.T) {
 	k := &clerk{t: t}
 	for _, length := range []int{0, 1, 2, 255, 256, 257, 999, 1000} {
-		var documents []*api.JSON
+		var documents []*schema.JSON
 		for i := range length {
 			documents = append(documents, k.document(wire.Lock{Name: strconv.Itoa(i), Holders: []wire.Grant{{Token: 5}}}))
 		}
@@ -245,9 +245,9 @@ func TestDocumentsOfAPage(t *testing.T) {
 	for _, bad := range [][]string{
 		{`{`}, {``}, {`{}`, ``}, {`{}`, `{},{}`}, {`{"name":"a"}]`, `[{}`}, {`{"name":1}`}, {`{},{}`, `{"holders":[`, `{}]}`},
 	} {
-		var documents []*api.JSON
+		var documents []*schema.JSON
 		for _, text := range bad {
-			documents = append(documents, &api.JSON{Document: []byte(text)})
+			documents = append(documents, &schema.JSON{Document: []byte(text)})
 		}
 		locks, err := decodeAll[wire.Lock]("list", documents)
 		if err == nil || !strings.HasPrefix(err.Error(), "list: read the answer: ") {

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/turns"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
 	"github.com/holdfast-locks/holdfast/wire/frames"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // Pauses between rounds of asking all addresses, and how long one address may
@@ -154,13 +154,13 @@ func (c *Client) greet(a *contact, l *link) error {
 	silence := time.AfterFunc(c.attemptLimit(), a.cancel)
 	defer silence.Stop()
 	defer context.AfterFunc(l.late, a.cancel)()
-	calls, err := api.NewSessionsClient(l.conn).Open(a.ctx, grpc.ForceCodecV2(frames.NewCodec()))
+	calls, err := schema.NewSessionsClient(l.conn).Open(a.ctx, grpc.ForceCodecV2(frames.NewCodec()))
 	if err != nil {
 		return a.explain(silence, l, err)
 	}
 	hello := c.hello(a)
 	sent := c.clock.Now()
-	if err := calls.Send(&api.ClientFrame{Operations: []*api.Operation{{Kind: hello}}}); err != nil && !errors.Is(err, io.EOF) {
+	if err := calls.Send(&schema.ClientFrame{Operations: []*schema.Operation{{Kind: hello}}}); err != nil && !errors.Is(err, io.EOF) {
 		return a.explain(silence, l, err)
 	}
 	answer := &frames.Events{}
@@ -235,10 +235,10 @@ func (c *Client) attemptLimit() time.Duration {
 }
 
 // hello says hello for the present session if it is alive, else for a new one.
-func (c *Client) hello(a *contact) *api.Operation_Hello {
+func (c *Client) hello(a *contact) *schema.Operation_Hello {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	hello := &api.Hello{Ttl: int64(c.settings.ttl), Client: c.settings.name, Number: c.number}
+	hello := &schema.Hello{Ttl: int64(c.settings.ttl), Client: c.settings.name, Number: c.number}
 	if c.session != nil && c.session.deadline.Load() != 0 {
 		c.onDeadline()
 	}
@@ -254,11 +254,11 @@ func (c *Client) hello(a *contact) *api.Operation_Hello {
 		}
 	}
 	a.helloed, a.session = true, c.session
-	return &api.Operation_Hello{Hello: hello}
+	return &schema.Operation_Hello{Hello: hello}
 }
 
 // onHello takes the answer to hello.
-func (c *Client) onHello(on *stream, a *contact, sent time.Duration, events []*api.Event) error {
+func (c *Client) onHello(on *stream, a *contact, sent time.Duration, events []*schema.Event) error {
 	if len(events) == 0 {
 		return errors.New("the first frame is empty")
 	}
@@ -284,7 +284,7 @@ func (c *Client) onHello(on *stream, a *contact, sent time.Duration, events []*a
 
 // endLost ends the locks whose loss comes with a welcome, before that renews the
 // session: no caller may believe in them for an instant longer than without it.
-func (c *Client) endLost(a *contact, events []*api.Event) {
+func (c *Client) endLost(a *contact, events []*schema.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if a.over {
@@ -349,7 +349,7 @@ func (c *Client) refuseAll(err error) {
 }
 
 // onWelcome opens or renews the session.
-func (c *Client) onWelcome(on *stream, a *contact, sent time.Duration, welcome *api.Welcome) error {
+func (c *Client) onWelcome(on *stream, a *contact, sent time.Duration, welcome *schema.Welcome) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s, place := a.session, a.place
@@ -403,7 +403,7 @@ func (c *Client) onWelcome(on *stream, a *contact, sent time.Duration, welcome *
 }
 
 // serve reads the stream until it breaks, while another goroutine writes.
-func (c *Client) serve(on *stream, calls grpc.BidiStreamingClient[api.ClientFrame, api.ServerFrame], frame *frames.Events) error {
+func (c *Client) serve(on *stream, calls grpc.BidiStreamingClient[schema.ClientFrame, schema.ServerFrame], frame *frames.Events) error {
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
@@ -436,7 +436,7 @@ func (c *Client) onGoodbye(on *stream) {
 // write sends what is queued, as much as a frame takes, until the stream breaks or
 // another has taken its place. Before each frame it lets those run who are ready to: what
 // they ask for goes with it, and costs no frame of its own. Nothing is waited for.
-func (c *Client) write(on *stream, calls grpc.BidiStreamingClient[api.ClientFrame, api.ServerFrame]) {
+func (c *Client) write(on *stream, calls grpc.BidiStreamingClient[schema.ClientFrame, schema.ServerFrame]) {
 	out, broken := &frame{}, calls.Context().Done()
 	for {
 		runtime.Gosched()

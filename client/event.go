@@ -5,12 +5,12 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // onFrame takes all that the server said on the stream. The calls that this ends return
 // when all of it was taken, and not before the mutex is free: they all want it next.
-func (c *Client) onFrame(on *stream, events []*api.Event) {
+func (c *Client) onFrame(on *stream, events []*schema.Event) {
 	decided := c.take(on, events)
 	for i, r := range decided {
 		decided[i] = nil
@@ -20,7 +20,7 @@ func (c *Client) onFrame(on *stream, events []*api.Event) {
 
 // take takes events, and returns the requests whose calls are to return, in memory of the
 // stream, which one goroutine reads.
-func (c *Client) take(on *stream, events []*api.Event) (decided []*request) {
+func (c *Client) take(on *stream, events []*schema.Event) (decided []*request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reading, c.decided = true, on.decided[:0]
@@ -35,17 +35,17 @@ func (c *Client) take(on *stream, events []*api.Event) (decided []*request) {
 	return c.decided
 }
 
-func (c *Client) onEvent(event *api.Event) {
+func (c *Client) onEvent(event *schema.Event) {
 	id := event.GetId()
 	r := c.requests[id]
 	switch kind := event.GetKind().(type) {
-	case *api.Event_Beat:
+	case *schema.Event_Beat:
 		c.onBeaten(id, kind.Beat)
-	case *api.Event_Moved:
+	case *schema.Event_Moved:
 		c.learn(kind.Moved.GetAuthority(), kind.Moved.GetMembers())
-	case *api.Event_Refused:
+	case *schema.Event_Refused:
 		c.onRefused(id, r, kind.Refused.GetProblem())
-	case *api.Event_Released:
+	case *schema.Event_Released:
 		if id != 0 && id == c.endID {
 			c.onEnded()
 		} else if r != nil {
@@ -59,22 +59,22 @@ func (c *Client) onEvent(event *api.Event) {
 }
 
 // onAnswer takes what only a request of ours can be told.
-func (c *Client) onAnswer(r *request, event *api.Event) {
+func (c *Client) onAnswer(r *request, event *schema.Event) {
 	switch kind := event.GetKind().(type) {
-	case *api.Event_Granted:
+	case *schema.Event_Granted:
 		c.onGranted(r, kind.Granted)
-	case *api.Event_Queued:
+	case *schema.Event_Queued:
 		c.onQueued(r, kind.Queued)
-	case *api.Event_Lost:
+	case *schema.Event_Lost:
 		c.onLost(r, kind.Lost)
-	case *api.Event_Extended:
+	case *schema.Event_Extended:
 		c.onExtended(r, kind.Extended)
 	}
 }
 
 // onBeaten moves the deadline: to the ttl after this very beat was sent. The answers
 // to beats before it say nothing new.
-func (c *Client) onBeaten(id uint64, beaten *api.Beaten) {
+func (c *Client) onBeaten(id uint64, beaten *schema.Beaten) {
 	sent, known := c.beats[id]
 	if !known {
 		return
@@ -115,7 +115,7 @@ func (c *Client) acknowledged(sent, ttl time.Duration) bool {
 
 // onGranted makes the lock. A grant that the call no longer waits for is undone by
 // the cancel or the release that is under way.
-func (c *Client) onGranted(r *request, granted *api.Granted) {
+func (c *Client) onGranted(r *request, granted *schema.Granted) {
 	if r.state != asked || r.unsent {
 		return
 	}
@@ -173,7 +173,7 @@ func (c *Client) onHoldEnd(r *request) {
 	c.alarms.arm(&r.guard, after(r.holdEnd, r.holdEnd-r.sent))
 }
 
-func (c *Client) onQueued(r *request, queued *api.Queued) {
+func (c *Client) onQueued(r *request, queued *schema.Queued) {
 	if r.state != asked {
 		return
 	}
@@ -185,7 +185,7 @@ func (c *Client) onQueued(r *request, queued *api.Queued) {
 }
 
 // onLost ends a lock, then says that it has stopped if the authority waits for that.
-func (c *Client) onLost(r *request, lost *api.Lost) {
+func (c *Client) onLost(r *request, lost *schema.Lost) {
 	why := holdfast.Loss(lost.GetWhy())
 	if why == holdfast.SessionExpired {
 		c.lose(c.session)
@@ -216,7 +216,7 @@ func (c *Client) onLost(r *request, lost *api.Lost) {
 }
 
 // onReleased takes the answer to a release or to a cancel.
-func (c *Client) onReleased(r *request, problem *api.Problem) {
+func (c *Client) onReleased(r *request, problem *schema.Problem) {
 	if ofSession(problem) {
 		c.lose(c.session)
 		return
@@ -254,7 +254,7 @@ func (c *Client) sayLater(r *request) {
 // refusedRelease tells why a release was refused. That a release which was sent
 // twice is of something not held means that its first copy has acted: had the lock
 // been lost, the authority would have told that before.
-func (c *Client) refusedRelease(r *request, problem *api.Problem) {
+func (c *Client) refusedRelease(r *request, problem *schema.Problem) {
 	if r.copies > 1 && r.loss == "" && problem.GetCode() == wire.CodeNotHeld {
 		return
 	}
@@ -277,9 +277,9 @@ func (c *Client) failRelease(r *request, err error) {
 }
 
 // told makes the error of a problem, and names the lock where the problem does not.
-func (c *Client) told(r *request, op string, problem *api.Problem) error {
+func (c *Client) told(r *request, op string, problem *schema.Problem) error {
 	if problem == nil {
-		problem = &api.Problem{Code: wire.CodeInternal, Detail: "refused without a reason"}
+		problem = &schema.Problem{Code: wire.CodeInternal, Detail: "refused without a reason"}
 	}
 	err := wire.FromProblem(op, problem).(*holdfast.Error)
 	err.Space, err.Name = r.space, r.want.Name
@@ -288,13 +288,13 @@ func (c *Client) told(r *request, op string, problem *api.Problem) error {
 
 // ofSession says whether it is the whole session that is gone, regardless of what the
 // server was asked.
-func ofSession(problem *api.Problem) bool {
+func ofSession(problem *schema.Problem) bool {
 	return problem.GetCode() == wire.CodeUnknownSession ||
 		problem.GetCode() == wire.CodeLost && problem.GetWhy() == string(holdfast.SessionExpired)
 }
 
 // onRefused takes a refusal of the request or other operation that the id names.
-func (c *Client) onRefused(id uint64, r *request, problem *api.Problem) {
+func (c *Client) onRefused(id uint64, r *request, problem *schema.Problem) {
 	if ofSession(problem) {
 		c.lose(c.session)
 		return

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/parallel"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // TestMain looks for goroutines that outlive what began them. A probe of memberlist's
@@ -36,7 +36,7 @@ var testBeat = rhythm(testTTL)
 
 // fake is a server whose words are the test's.
 type fake struct {
-	api.UnimplementedSessionsServer
+	schema.UnimplementedSessionsServer
 	t       *testing.T
 	ctx     context.Context
 	address string
@@ -48,17 +48,17 @@ type fake struct {
 type conversation struct {
 	fake   *fake
 	stream grpc.ServerStream
-	frames chan *api.ClientFrame
-	ahead  []*api.Operation
-	out    chan *api.ServerFrame
+	frames chan *schema.ClientFrame
+	ahead  []*schema.Operation
+	out    chan *schema.ServerFrame
 	hangUp chan error
-	hello  *api.Hello
+	hello  *schema.Hello
 }
 
 func newFake(t *testing.T) *fake {
 	t.Helper()
 	f := &fake{calls: make(chan *conversation)}
-	served := newServer(t, func(s *grpc.Server) { api.RegisterSessionsServer(s, f) })
+	served := newServer(t, func(s *grpc.Server) { schema.RegisterSessionsServer(s, f) })
 	f.t, f.ctx, f.address, f.stop = t, served.ctx, served.address, served.stop
 	return f
 }
@@ -85,10 +85,10 @@ func newServer(t *testing.T, register func(*grpc.Server)) *fake {
 	return &fake{t: t, ctx: ctx, address: listener.Addr().String(), stop: stop}
 }
 
-func (f *fake) Open(stream grpc.BidiStreamingServer[api.ClientFrame, api.ServerFrame]) error {
+func (f *fake) Open(stream grpc.BidiStreamingServer[schema.ClientFrame, schema.ServerFrame]) error {
 	v := &conversation{
-		fake: f, stream: stream, frames: make(chan *api.ClientFrame, 100_000),
-		out: make(chan *api.ServerFrame, 100), hangUp: make(chan error, 1),
+		fake: f, stream: stream, frames: make(chan *schema.ClientFrame, 100_000),
+		out: make(chan *schema.ServerFrame, 100), hangUp: make(chan error, 1),
 	}
 	go func() {
 		defer close(v.frames)
@@ -147,7 +147,7 @@ func (f *fake) accept() *conversation {
 }
 
 // nextFrame waits for a frame.
-func (v *conversation) nextFrame() *api.ClientFrame {
+func (v *conversation) nextFrame() *schema.ClientFrame {
 	v.fake.t.Helper()
 	select {
 	case frame, ok := <-v.frames:
@@ -162,7 +162,7 @@ func (v *conversation) nextFrame() *api.ClientFrame {
 }
 
 // next waits for an operation.
-func (v *conversation) next() *api.Operation {
+func (v *conversation) next() *schema.Operation {
 	v.fake.t.Helper()
 	for len(v.ahead) == 0 {
 		v.ahead = v.nextFrame().Operations
@@ -187,7 +187,7 @@ func (v *conversation) ended() {
 	}
 }
 
-func (v *conversation) send(events ...*api.Event) { v.out <- &api.ServerFrame{Events: events} }
+func (v *conversation) send(events ...*schema.Event) { v.out <- &schema.ServerFrame{Events: events} }
 
 func (v *conversation) welcome(session string, ttl time.Duration) {
 	v.send(welcomed(session, ttl))
@@ -196,42 +196,42 @@ func (v *conversation) welcome(session string, ttl time.Duration) {
 // broken breaks the stream.
 func (v *conversation) broken() { v.hangUp <- status.Error(codes.Unavailable, "broken by the test") }
 
-func welcomed(session string, ttl time.Duration) *api.Event {
-	return &api.Event{Kind: &api.Event_Welcome{Welcome: &api.Welcome{
+func welcomed(session string, ttl time.Duration) *schema.Event {
+	return &schema.Event{Kind: &schema.Event_Welcome{Welcome: &schema.Welcome{
 		Session: session, Secret: "secret of " + session, Ttl: int64(ttl), Member: "a", Durable: []string{"default"},
 	}}}
 }
 
-func granted(id uint64, token holdfast.Token) *api.Event {
-	return &api.Event{Id: id, Kind: &api.Event_Granted{Granted: &api.Granted{Token: uint64(token), Since: 1}}}
+func granted(id uint64, token holdfast.Token) *schema.Event {
+	return &schema.Event{Id: id, Kind: &schema.Event_Granted{Granted: &schema.Granted{Token: uint64(token), Since: 1}}}
 }
 
-func grantedFor(id uint64, token holdfast.Token, hold time.Duration) *api.Event {
-	return &api.Event{Id: id, Kind: &api.Event_Granted{Granted: &api.Granted{Token: uint64(token), Hold: int64(hold)}}}
+func grantedFor(id uint64, token holdfast.Token, hold time.Duration) *schema.Event {
+	return &schema.Event{Id: id, Kind: &schema.Event_Granted{Granted: &schema.Granted{Token: uint64(token), Hold: int64(hold)}}}
 }
 
-func queued(id uint64, position int32) *api.Event {
-	return &api.Event{Id: id, Kind: &api.Event_Queued{Queued: &api.Queued{Position: position}}}
+func queued(id uint64, position int32) *schema.Event {
+	return &schema.Event{Id: id, Kind: &schema.Event_Queued{Queued: &schema.Queued{Position: position}}}
 }
 
-func released(id uint64, problem *api.Problem) *api.Event {
-	return &api.Event{Id: id, Kind: &api.Event_Released{Released: &api.Released{Problem: problem}}}
+func released(id uint64, problem *schema.Problem) *schema.Event {
+	return &schema.Event{Id: id, Kind: &schema.Event_Released{Released: &schema.Released{Problem: problem}}}
 }
 
-func refused(id uint64, code string) *api.Event {
-	return &api.Event{Id: id, Kind: &api.Event_Refused{Refused: &api.Refused{Problem: &api.Problem{Code: code}}}}
+func refused(id uint64, code string) *schema.Event {
+	return &schema.Event{Id: id, Kind: &schema.Event_Refused{Refused: &schema.Refused{Problem: &schema.Problem{Code: code}}}}
 }
 
-func lost(id uint64, why holdfast.Loss, mustRelease bool) *api.Event {
-	return &api.Event{Id: id, Kind: &api.Event_Lost{Lost: &api.Lost{Why: string(why), MustRelease: mustRelease}}}
+func lost(id uint64, why holdfast.Loss, mustRelease bool) *schema.Event {
+	return &schema.Event{Id: id, Kind: &schema.Event_Lost{Lost: &schema.Lost{Why: string(why), MustRelease: mustRelease}}}
 }
 
-func extended(id uint64, hold time.Duration) *api.Event {
-	return &api.Event{Id: id, Kind: &api.Event_Extended{Extended: &api.Extended{Hold: int64(hold)}}}
+func extended(id uint64, hold time.Duration) *schema.Event {
+	return &schema.Event{Id: id, Kind: &schema.Event_Extended{Extended: &schema.Extended{Hold: int64(hold)}}}
 }
 
-func beaten(id uint64, ttl time.Duration) *api.Event {
-	return &api.Event{Id: id, Kind: &api.Event_Beat{Beat: &api.Beaten{Ttl: int64(ttl)}}}
+func beaten(id uint64, ttl time.Duration) *schema.Event {
+	return &schema.Event{Id: id, Kind: &schema.Event_Beat{Beat: &schema.Beaten{Ttl: int64(ttl)}}}
 }
 
 // stage is a Client at a fake, on a clock that the test moves.
@@ -347,7 +347,7 @@ func (s *stage) hold(v *conversation, name string, token holdfast.Token, options
 }
 
 // wantOp checks the next operation's kind and id.
-func (v *conversation) wantOp(kind string, id uint64) *api.Operation {
+func (v *conversation) wantOp(kind string, id uint64) *schema.Operation {
 	v.fake.t.Helper()
 	operation := v.next()
 	if got := kindOf(operation); got != kind || operation.Id != id && id != 0 {
@@ -356,19 +356,19 @@ func (v *conversation) wantOp(kind string, id uint64) *api.Operation {
 	return operation
 }
 
-func kindOf(operation *api.Operation) string {
+func kindOf(operation *schema.Operation) string {
 	switch operation.Kind.(type) {
-	case *api.Operation_Acquire:
+	case *schema.Operation_Acquire:
 		return "acquire"
-	case *api.Operation_Release:
+	case *schema.Operation_Release:
 		return "release"
-	case *api.Operation_Cancel:
+	case *schema.Operation_Cancel:
 		return "cancel"
-	case *api.Operation_Extend:
+	case *schema.Operation_Extend:
 		return "extend"
-	case *api.Operation_Beat:
+	case *schema.Operation_Beat:
 		return "beat"
-	case *api.Operation_End:
+	case *schema.Operation_End:
 		return "end"
 	}
 	return "hello"

@@ -5,25 +5,25 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // frame is the memory of what a stream sends, used again and again: a message is encoded
 // before it is sent, and is not read afterwards.
 type frame struct {
-	message api.ClientFrame
+	message schema.ClientFrame
 	slots   []*slot
 	used    int
 }
 
 // slot is the memory of one operation of the kinds that are sent often.
 type slot struct {
-	operation api.Operation
-	acquire   api.Operation_Acquire
-	release   api.Operation_Release
+	operation schema.Operation
+	acquire   schema.Operation_Acquire
+	release   schema.Operation_Release
 
-	acquireBody api.Acquire
-	releaseBody api.Release
+	acquireBody schema.Acquire
+	releaseBody schema.Release
 }
 
 // empty makes the frame ready to be filled again.
@@ -59,15 +59,15 @@ func (c *Client) operation(f *frame, next item, now time.Duration) {
 	case next.kind == sendBeat:
 		c.lastID++
 		c.beats[c.lastID] = now
-		f.add(c.lastID).operation.Kind = &api.Operation_Beat{Beat: &api.Beat{Ttl: int64(c.settings.ttl)}}
+		f.add(c.lastID).operation.Kind = &schema.Operation_Beat{Beat: &schema.Beat{Ttl: int64(c.settings.ttl)}}
 	case next.kind == sendEnd:
 		c.lastID++
 		c.endID = c.lastID
-		f.add(c.endID).operation.Kind = &api.Operation_End{End: &api.End{}}
+		f.add(c.endID).operation.Kind = &schema.Operation_End{End: &schema.End{}}
 	case next.kind == sendAcquire && r.state == asked:
 		c.acquireOperation(f.add(r.id), r, now)
 	case next.kind == sendCancel && r.state == cancelling:
-		f.add(r.id).operation.Kind = &api.Operation_Cancel{Cancel: &api.Cancel{Space: r.space, Name: r.want.Name}}
+		f.add(r.id).operation.Kind = &schema.Operation_Cancel{Cancel: &schema.Cancel{Space: r.space, Name: r.want.Name}}
 	case next.kind == sendRelease && r.state == releasing:
 		r.copies++
 		s := f.add(r.id)
@@ -81,7 +81,7 @@ func (c *Client) operation(f *frame, next item, now time.Duration) {
 		if r.behind, r.limit = true, (limit{}); r.extend.hold > 0 {
 			r.limit = limit{r.lock.Token(), r.extend.hold}
 		}
-		f.add(r.id).operation.Kind = &api.Operation_Extend{Extend: &api.Extend{
+		f.add(r.id).operation.Kind = &schema.Operation_Extend{Extend: &schema.Extend{
 			Space: r.space, Name: r.want.Name, Token: uint64(r.lock.Token()), Hold: int64(r.extend.hold),
 		}}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
 	"github.com/holdfast-locks/holdfast/wire/frames"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // The steps of a script; what follows each is in the comment.
@@ -56,8 +56,8 @@ func newPuppet(t *testing.T) *puppet {
 // for itself; it believes in no lock beyond its session's deadline, which no answer moves
 // beyond its own ttl; it keeps count of what it waits for; and every call has one outcome.
 func FuzzServer(f *testing.F) {
-	say := func(step byte, events ...*api.Event) []byte {
-		frame, err := proto.Marshal(&api.ServerFrame{Events: events})
+	say := func(step byte, events ...*schema.Event) []byte {
+		frame, err := proto.Marshal(&schema.ServerFrame{Events: events})
 		if err != nil || len(frame) > 255 {
 			f.Fatal(len(frame), err)
 		}
@@ -72,10 +72,10 @@ func FuzzServer(f *testing.F) {
 		}
 		return script
 	}
-	for _, event := range []*api.Event{
-		granted(1, 8), queued(1, 3), released(1, nil), released(1, &api.Problem{Code: wire.CodeNotHeld}), refused(1, wire.CodeHeld), refused(0, "x"),
+	for _, event := range []*schema.Event{
+		granted(1, 8), queued(1, 3), released(1, nil), released(1, &schema.Problem{Code: wire.CodeNotHeld}), refused(1, wire.CodeHeld), refused(0, "x"),
 		refused(1, wire.CodeUnknownSession), lost(1, holdfast.Broken, true), lost(1, "", false), lost(1, holdfast.SessionExpired, false),
-		extended(1, time.Second), beaten(2, 1<<62), welcomed("b-1", 1), grantedFor(1, 7, -1), {}, {Kind: &api.Event_Lost{}}, {Kind: &api.Event_Moved{}},
+		extended(1, time.Second), beaten(2, 1<<62), welcomed("b-1", 1), grantedFor(1, 7, -1), {}, {Kind: &schema.Event_Lost{}}, {Kind: &schema.Event_Moved{}},
 	} {
 		answer := say(scriptFrame, event)
 		f.Add(append(append([]byte{}, welcome...), append([]byte{scriptLock, 1, scriptWrite}, answer...)...))
@@ -179,7 +179,7 @@ func (p *puppet) hear(data []byte) {
 	p.c.onFrame(p.c.stream, frame.List())
 }
 
-func (p *puppet) beats(events []*api.Event) {
+func (p *puppet) beats(events []*schema.Event) {
 	for _, event := range events {
 		p.lives(event.GetBeat().GetTtl())
 	}

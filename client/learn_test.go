@@ -9,11 +9,11 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // tells is a welcome to a session by a member of a cluster, which knows others.
-func tells(session, cluster string, members ...string) *api.Event {
+func tells(session, cluster string, members ...string) *schema.Event {
 	event := welcomed(session, testTTL)
 	event.GetWelcome().Cluster, event.GetWelcome().Members = cluster, members
 	return event
@@ -61,7 +61,7 @@ func TestMovedReplacesWhatWasLearned(t *testing.T) {
 	first := one.accept()
 	first.send(tells("a-1", "ours", one.address, "127.0.0.1:1"))
 	s.finish(result)
-	first.send(&api.Event{Kind: &api.Event_Moved{Moved: &api.Moved{Authority: two.address, Members: []string{two.address, "no address"}}}})
+	first.send(&schema.Event{Kind: &schema.Event_Moved{Moved: &schema.Moved{Authority: two.address, Members: []string{two.address, "no address"}}}})
 	waitFor(t, func() bool {
 		s.client.mu.Lock()
 		defer s.client.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 func manual() *clock.Manual { return clock.NewManual() }
@@ -33,9 +33,9 @@ func TestAcquire(t *testing.T) {
 	c := s.begin("printers", holdfast.Slots(2, 5), holdfast.Wait(time.Minute), holdfast.Hold(time.Hour),
 		holdfast.Owner("job-7"), holdfast.Reason("nightly"), holdfast.Require(holdfast.Fenced))
 	operation := v.wantOp("acquire", 0)
-	want := &api.Acquire{
-		Space: "default", Name: "printers", Mode: api.Mode_MODE_SLOTS, Units: 2, Capacity: 5,
-		Wait: int64(time.Minute), Hold: int64(time.Hour), Owner: "job-7", Reason: "nightly", Require: api.Class_CLASS_FENCED,
+	want := &schema.Acquire{
+		Space: "default", Name: "printers", Mode: schema.Mode_MODE_SLOTS, Units: 2, Capacity: 5,
+		Wait: int64(time.Minute), Hold: int64(time.Hour), Owner: "job-7", Reason: "nightly", Require: schema.Class_CLASS_FENCED,
 	}
 	if got := operation.GetAcquire(); got.String() != want.String() {
 		t.Errorf("acquire %v, want %v", got, want)
@@ -54,7 +54,7 @@ func TestAcquire(t *testing.T) {
 	if got := operation.GetAcquire(); got.GetSpace() != "billing" || !got.GetTry() {
 		t.Errorf("acquire %v", got)
 	}
-	v.send(&api.Event{Id: operation.Id, Kind: &api.Event_Refused{Refused: &api.Refused{
+	v.send(&schema.Event{Id: operation.Id, Kind: &schema.Event_Refused{Refused: &schema.Refused{
 		Problem: wire.ToProblem(&holdfast.HeldError{Owner: "job-8", Member: "b"}),
 	}}})
 	if err := <-other; !errors.Is(err, holdfast.ErrHeld) || err.Error() != `lock "x" in space "billing": held by job-8 on b` {
@@ -170,7 +170,7 @@ func TestReleaseTooSoon(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.wantOp("release", lock.Request())
-	v.send(released(lock.Request(), &api.Problem{Code: wire.CodeLimit, Limit: "requests_per_second"}))
+	v.send(released(lock.Request(), &schema.Problem{Code: wire.CodeLimit, Limit: "requests_per_second"}))
 	s.until(func() bool { return s.client.requests[lock.Request()].guard.At() == laterPause })
 	s.clock.Advance(laterPause)
 	v.wantOp("release", lock.Request())
@@ -196,13 +196,13 @@ func TestLost(t *testing.T) {
 	s.isDone(expired, holdfast.AuthorityChanged)
 	// It has stopped, and says so; no caller asked whether that was well taken.
 	v.wantOp("release", broken.Request())
-	v.send(released(broken.Request(), &api.Problem{Code: wire.CodeNotHeld}))
+	v.send(released(broken.Request(), &schema.Problem{Code: wire.CodeNotHeld}))
 
 	if err := unlocked.UnlockAsync(); err != nil {
 		t.Fatal(err)
 	}
 	v.wantOp("release", unlocked.Request())
-	v.send(lost(unlocked.Request(), holdfast.Duplicate, false), released(unlocked.Request(), &api.Problem{Code: wire.CodeNotHeld}))
+	v.send(lost(unlocked.Request(), holdfast.Duplicate, false), released(unlocked.Request(), &schema.Problem{Code: wire.CodeNotHeld}))
 	if err := s.client.Settle(s.ctx); holdfast.Why(err) != holdfast.Duplicate {
 		t.Errorf("Settle: %v", err)
 	}
@@ -265,7 +265,7 @@ func TestUnlock(t *testing.T) {
 	}
 	result := make(chan error, 1)
 	go func() { result <- s.client.Settle(s.ctx) }()
-	v.send(released(lock.Request(), &api.Problem{Code: wire.CodeNotHeld, Detail: "not held"}))
+	v.send(released(lock.Request(), &schema.Problem{Code: wire.CodeNotHeld, Detail: "not held"}))
 	if err := <-result; !errors.Is(err, holdfast.ErrNotHeld) {
 		t.Errorf("Settle after a release that was refused: %v", err)
 	}
@@ -338,7 +338,7 @@ func TestHoldLimit(t *testing.T) {
 	s.clock.Advance(600 * time.Millisecond)
 	s.isDone(lock, holdfast.HoldLimit)
 	v.wantOp("release", id) // so that the name is free at once
-	v.send(lost(id, holdfast.HoldLimit, false), released(id, &api.Problem{Code: wire.CodeNotHeld}))
+	v.send(lost(id, holdfast.HoldLimit, false), released(id, &schema.Problem{Code: wire.CodeNotHeld}))
 	if err := s.client.Settle(s.ctx); err != nil {
 		t.Errorf("Settle: %v", err)
 	}
@@ -499,7 +499,7 @@ func TestManyInAFrame(t *testing.T) {
 		if got := len(frame.Operations); got != want {
 			t.Fatalf("a frame of %d operations, want %d", got, want)
 		}
-		var answer []*api.Event
+		var answer []*schema.Event
 		for _, operation := range frame.Operations {
 			answer = append(answer, granted(operation.Id, 1))
 		}

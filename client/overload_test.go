@@ -8,15 +8,15 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // tooMuch refuses a hello, or a request, as an overloaded member does.
-func tooMuch(id uint64) *api.Event {
+func tooMuch(id uint64) *schema.Event {
 	problem := wire.ToProblem(&wire.Failure{
 		Code: wire.CodeLimit, Detail: "member a is overloaded: try again in 1s", Err: &holdfast.LimitError{Limit: "overload", Value: 1000},
 	})
-	return &api.Event{Id: id, Kind: &api.Event_Refused{Refused: &api.Refused{Problem: problem}}}
+	return &schema.Event{Id: id, Kind: &schema.Event_Refused{Refused: &schema.Refused{Problem: problem}}}
 }
 
 // TestOverloadedMember: a member that is overloaded is asked again, and the Client is served when it is not any more.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // soon is far above raceDelay, and far below the limits that a silent address ran into
@@ -180,7 +180,7 @@ func TestDialNamesEachAddress(t *testing.T) {
 	waitFor(t, func() bool { return silent.asked.Load() > 0 })
 	s.clock.Advance(raceDelay) // the second refuses, so that the third is asked at once
 	v := away.accept()
-	v.send(&api.Event{Kind: &api.Event_Refused{Refused: &api.Refused{Problem: &api.Problem{Code: wire.CodeUnavailable, Detail: "unavailable: no view yet"}}}})
+	v.send(&schema.Event{Kind: &schema.Event_Refused{Refused: &schema.Refused{Problem: &schema.Problem{Code: wire.CodeUnavailable, Detail: "unavailable: no view yet"}}}})
 	v.hangUp <- nil
 	waitFor(t, func() bool { return last.asked.Load() > 0 })
 	err := <-result
@@ -355,8 +355,8 @@ func TestContextDeadlineNamesTheHolder(t *testing.T) {
 	if wait := time.Duration(op.GetAcquire().GetWait()); wait <= 0 || wait > 30*time.Second {
 		t.Errorf("the authority is told to wait for %v", wait)
 	}
-	held := &api.Problem{Code: wire.CodeHeld, Owner: "alice", Member: "m1"}
-	v.send(queued(op.Id, 0), &api.Event{Id: op.Id, Kind: &api.Event_Refused{Refused: &api.Refused{Problem: held}}})
+	held := &schema.Problem{Code: wire.CodeHeld, Owner: "alice", Member: "m1"}
+	v.send(queued(op.Id, 0), &schema.Event{Id: op.Id, Kind: &schema.Event_Refused{Refused: &schema.Refused{Problem: held}}})
 	var by *holdfast.HeldError
 	if err := (<-got).err; !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &by) || by.Owner != "alice" {
 		t.Errorf("Lock: %v", err)

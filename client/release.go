@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // unlock releases a lock that has just ended here, and waits until the authority has taken
@@ -136,7 +136,7 @@ func (c *Client) ask(s *session, l *holdfast.Lock, hold time.Duration) (*extensi
 }
 
 // onExtended takes a new hold limit, which counts from the sending of the extend.
-func (c *Client) onExtended(r *request, extended *api.Extended) {
+func (c *Client) onExtended(r *request, extended *schema.Extended) {
 	r.behind, r.limit = false, limit{}
 	if r.state != held || r.extend == nil || r.extend.unsent {
 		return
@@ -155,7 +155,7 @@ func (c *Client) onExtended(r *request, extended *api.Extended) {
 }
 
 // onExtendRefused puts the old limit back.
-func (c *Client) onExtendRefused(r *request, problem *api.Problem) {
+func (c *Client) onExtendRefused(r *request, problem *schema.Problem) {
 	r.behind, r.limit = false, limit{}
 	if r.state != held || r.extend == nil {
 		return

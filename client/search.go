@@ -14,8 +14,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
 	"github.com/holdfast-locks/holdfast/wire/frames"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // search looks for a member that serves the Client, and looks again when the stream breaks.
@@ -229,12 +229,12 @@ func (c *Client) endOthers(welcomed *contact) {
 }
 
 // goodbye ends the session that a contact has opened where it is not wanted.
-func (a *contact) goodbye(calls grpc.BidiStreamingClient[api.ClientFrame, api.ServerFrame]) error {
+func (a *contact) goodbye(calls grpc.BidiStreamingClient[schema.ClientFrame, schema.ServerFrame]) error {
 	if a.session != nil {
 		return nil
 	}
-	end := &api.Operation{Id: 1, Kind: &api.Operation_End{End: &api.End{}}}
-	if err := calls.Send(&api.ClientFrame{Operations: []*api.Operation{end}}); err != nil {
+	end := &schema.Operation{Id: 1, Kind: &schema.Operation_End{End: &schema.End{}}}
+	if err := calls.Send(&schema.ClientFrame{Operations: []*schema.Operation{end}}); err != nil {
 		return err
 	}
 	if err := calls.RecvMsg(&frames.Events{}); !errors.Is(err, io.EOF) {

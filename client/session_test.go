@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // TestDeadlineCountsFromSending delays the answers: what counts is when the hello and
@@ -292,7 +292,7 @@ func TestResume(t *testing.T) {
 		v.wantOp("cancel", gone)
 	}
 	// The first copy of the release has acted, so this one finds nothing to do.
-	v.send(released(releasing.Request(), &api.Problem{Code: wire.CodeNotHeld}), extended(extending.Request(), 2*time.Hour), granted(asked, 9), released(gone, nil))
+	v.send(released(releasing.Request(), &schema.Problem{Code: wire.CodeNotHeld}), extended(extending.Request(), 2*time.Hour), granted(asked, 9), released(gone, nil))
 	asking.lock()
 	if err := <-extension; err != nil {
 		t.Errorf("Extend: %v", err)
@@ -389,16 +389,16 @@ func TestMemberServesNoLonger(t *testing.T) {
 // TestToldOfExpiry: the member may say so to a heartbeat, or to any request. What
 // waits is asked for again.
 func TestToldOfExpiry(t *testing.T) {
-	expired := &api.Problem{Code: wire.CodeLost, Why: string(holdfast.SessionExpired)}
-	for name, tell := range map[string]func(asked, held, beat uint64) *api.Event{
-		"beat":    func(_, _, beat uint64) *api.Event { return refused(beat, wire.CodeUnknownSession) },
-		"acquire": func(asked, _, _ uint64) *api.Event { return refused(asked, wire.CodeUnknownSession) },
-		"wait": func(asked, _, _ uint64) *api.Event {
-			return &api.Event{Id: asked, Kind: &api.Event_Refused{Refused: &api.Refused{Problem: expired}}}
+	expired := &schema.Problem{Code: wire.CodeLost, Why: string(holdfast.SessionExpired)}
+	for name, tell := range map[string]func(asked, held, beat uint64) *schema.Event{
+		"beat":    func(_, _, beat uint64) *schema.Event { return refused(beat, wire.CodeUnknownSession) },
+		"acquire": func(asked, _, _ uint64) *schema.Event { return refused(asked, wire.CodeUnknownSession) },
+		"wait": func(asked, _, _ uint64) *schema.Event {
+			return &schema.Event{Id: asked, Kind: &schema.Event_Refused{Refused: &schema.Refused{Problem: expired}}}
 		},
-		"wait lost": func(asked, _, _ uint64) *api.Event { return lost(asked, holdfast.SessionExpired, false) },
-		"held":      func(_, held, _ uint64) *api.Event { return lost(held, holdfast.SessionExpired, false) },
-		"release":   func(_, held, _ uint64) *api.Event { return released(held, expired) },
+		"wait lost": func(asked, _, _ uint64) *schema.Event { return lost(asked, holdfast.SessionExpired, false) },
+		"held":      func(_, held, _ uint64) *schema.Event { return lost(held, holdfast.SessionExpired, false) },
+		"release":   func(_, held, _ uint64) *schema.Event { return released(held, expired) },
 	} {
 		s, v := newStage(t)
 		lock := s.hold(v, "held", 1)
@@ -455,7 +455,7 @@ func TestResumeOption(t *testing.T) {
 	if v.hello.GetSession() != "a-7" || v.hello.GetSecret() != "its secret" {
 		t.Errorf("hello %v", v.hello)
 	}
-	v.send(&api.Event{Kind: &api.Event_Welcome{Welcome: &api.Welcome{Session: "a-7", Ttl: int64(testTTL)}}})
+	v.send(&schema.Event{Kind: &schema.Event_Welcome{Welcome: &schema.Welcome{Session: "a-7", Ttl: int64(testTTL)}}})
 	s.finish(result)
 	if s.client.Session() != "a-7" || s.client.Secret() != "its secret" {
 		t.Errorf("session %q, secret %q", s.client.Session(), s.client.Secret())
@@ -546,9 +546,9 @@ func TestOddWelcomes(t *testing.T) {
 	f := newFake(t)
 	s := newStageUndialled(f)
 	result := s.dial(f.address)
-	for _, odd := range [][]*api.Event{
+	for _, odd := range [][]*schema.Event{
 		{}, {granted(1, 1)}, {welcomed("a-1", 0)}, {welcomed("", testTTL)}, {refused(7, wire.CodeDenied)},
-		{refused(0, wire.CodeUnavailable)}, {{Kind: &api.Event_Refused{}}}, {{Kind: &api.Event_Welcome{}}},
+		{refused(0, wire.CodeUnavailable)}, {{Kind: &schema.Event_Refused{}}}, {{Kind: &schema.Event_Welcome{}}},
 	} {
 		f.accept().send(odd...)
 	}

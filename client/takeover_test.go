@@ -5,7 +5,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // takenOver is what a member says to the client of a session that another one has taken over.
@@ -19,7 +19,7 @@ func TestTakenOver(t *testing.T) {
 		"refused": func(v *conversation) {
 			v.broken()
 			again := v.fake.accept()
-			again.send(&api.Event{Kind: &api.Event_Refused{Refused: &api.Refused{Problem: wire.ToProblem(&takenOver)}}})
+			again.send(&schema.Event{Kind: &schema.Event_Refused{Refused: &schema.Refused{Problem: wire.ToProblem(&takenOver)}}})
 			again.hangUp <- nil
 		},
 	} {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // unlocking calls Unlock on a goroutine of its own.
@@ -31,7 +31,7 @@ func unanswered(t *testing.T, result <-chan error) {
 // TestUnlockWaits: Unlock returns with the answer to its release, which says that it is waited
 // for; one that is refused is told by Unlock, and not by Settle.
 func TestUnlockWaits(t *testing.T) {
-	for name, problem := range map[string]*api.Problem{
+	for name, problem := range map[string]*schema.Problem{
 		"taken": nil, "refused": {Code: wire.CodeNotHeld, Detail: "not held"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestUnlockGivenUp(t *testing.T) {
 	v = s.accept()
 	v.welcome("a-1", testTTL)
 	v.wantOp("release", lock.Request())
-	v.send(released(lock.Request(), &api.Problem{Code: wire.CodeLost, Why: string(holdfast.Broken)}))
+	v.send(released(lock.Request(), &schema.Problem{Code: wire.CodeLost, Why: string(holdfast.Broken)}))
 	if err := s.client.Settle(s.ctx); !errors.Is(err, holdfast.Broken) {
 		t.Errorf("Settle: %v", err)
 	}
@@ -96,7 +96,7 @@ func TestUnlockOfABrokenStream(t *testing.T) {
 		t.Error("sent again, the release says that nothing waits for it")
 	}
 	unanswered(t, result)
-	v.send(released(lock.Request(), &api.Problem{Code: wire.CodeNotHeld, Detail: "not held"})) // the first copy has acted
+	v.send(released(lock.Request(), &schema.Problem{Code: wire.CodeNotHeld, Detail: "not held"})) // the first copy has acted
 	if err := <-result; err != nil {
 		t.Errorf("Unlock: %v", err)
 	}
@@ -161,19 +161,19 @@ func TestHoldEndWithGrace(t *testing.T) {
 			s, v := newStage(t)
 			c := s.begin("x", holdfast.Hold(time.Second))
 			id := v.acquireOp("x")
-			v.send(&api.Event{Id: id, Kind: &api.Event_Granted{Granted: &api.Granted{Token: 3, Hold: int64(time.Second), Grace: true}}})
+			v.send(&schema.Event{Id: id, Kind: &schema.Event_Granted{Granted: &schema.Granted{Token: 3, Hold: int64(time.Second), Grace: true}}})
 			lock := c.lock()
 			s.clock.Advance(time.Second)
 			s.isDone(lock, holdfast.HoldLimit)
 			if told {
-				v.send(&api.Event{Id: id, Kind: &api.Event_Lost{Lost: &api.Lost{Why: string(holdfast.HoldLimit)}}})
+				v.send(&schema.Event{Id: id, Kind: &schema.Event_Lost{Lost: &schema.Lost{Why: string(holdfast.HoldLimit)}}})
 				s.until(func() bool { return s.client.requests[id] == nil })
 			}
 			s.hold(v, "y", 4) // nothing was said before it
 			result := unlocking(s.ctx, lock)
 			v.wantOp("release", id)
 			unanswered(t, result)
-			v.send(released(id, &api.Problem{Code: wire.CodeNotHeld, Detail: "not held"}))
+			v.send(released(id, &schema.Problem{Code: wire.CodeNotHeld, Detail: "not held"}))
 			if err := <-result; !errors.Is(err, holdfast.HoldLimit) {
 				t.Errorf("Unlock in the grace: %v", err)
 			}

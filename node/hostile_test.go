@@ -14,13 +14,13 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/node"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // stranger is a process that greets as a member would and then says what it likes.
 type stranger struct {
 	t      *testing.T
-	stream grpc.BidiStreamingClient[api.MemberFrame, api.MemberReceipt]
+	stream grpc.BidiStreamingClient[schema.MemberFrame, schema.MemberReceipt]
 }
 
 // knock opens a stream as a member that no other member knows.
@@ -35,14 +35,14 @@ func knock(t *testing.T, address string, id uint64) *stranger {
 			t.Error(err)
 		}
 	})
-	stream, err := api.NewMembersClient(conn).Link(bounded(t))
+	stream, err := schema.NewMembersClient(conn).Link(bounded(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	hello := &api.MemberHello{
+	hello := &schema.MemberHello{
 		Version: transport.Version, Id: id, Incarnation: 1, Name: "stranger", Address: "127.0.0.1:9", Process: id, Deadline: int64(4 * time.Millisecond),
 	}
-	if err := stream.Send(&api.MemberFrame{Hello: hello}); err != nil {
+	if err := stream.Send(&schema.MemberFrame{Hello: hello}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := stream.Recv(); err != nil {
@@ -52,7 +52,7 @@ func knock(t *testing.T, address string, id uint64) *stranger {
 }
 
 // taken sends a frame and waits until it was dealt with; frames counts them.
-func (s *stranger) taken(frame *api.MemberFrame, frames uint64) {
+func (s *stranger) taken(frame *schema.MemberFrame, frames uint64) {
 	s.t.Helper()
 	if err := s.stream.Send(frame); err != nil {
 		s.t.Fatal(err)
@@ -107,7 +107,7 @@ func TestMessagesOfStrangers(t *testing.T) {
 			message[0] = byte(random.IntN(3)) // membership, the space, a space that is none
 			bytes = append(bytes, message...)
 		}
-		s.taken(&api.MemberFrame{Messages: bytes}, frames)
+		s.taken(&schema.MemberFrame{Messages: bytes}, frames)
 		frames++
 		if err := held.Context().Err(); err != nil {
 			t.Fatalf("the lock was lost: %v", context.Cause(held.Context()))
@@ -133,7 +133,7 @@ func TestPacketsOfStrangers(t *testing.T) {
 			packet[i] = byte(random.Uint32())
 		}
 		packet[0] = byte(kind)
-		s.taken(&api.MemberFrame{Packets: [][]byte{packet, {byte(kind)}, {}, make([]byte, 60<<10)}}, frames)
+		s.taken(&schema.MemberFrame{Packets: [][]byte{packet, {byte(kind)}, {}, make([]byte, 60<<10)}}, frames)
 		frames++
 	}
 	if held.Context().Err() != nil {

@@ -2,12 +2,12 @@ package wire
 
 import (
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // FromAcquired reads what port 4040 says of an acquired lock. The error names the
 // value that is none.
-func FromAcquired(a *api.Acquired) (Acquired, error) {
+func FromAcquired(a *schema.Acquired) (Acquired, error) {
 	mode, err := FromMode(a.GetMode())
 	if err != nil {
 		return Acquired{}, err
@@ -24,8 +24,8 @@ func FromAcquired(a *api.Acquired) (Acquired, error) {
 }
 
 // ToAcquired is its reverse.
-func ToAcquired(a Acquired) *api.Acquired {
-	return &api.Acquired{
+func ToAcquired(a Acquired) *schema.Acquired {
+	return &schema.Acquired{
 		Space: a.Space, Name: a.Name, Mode: ToMode(a.Mode), Units: int32(a.Units), Owner: a.Owner,
 		Token: uint64(a.Token), Since: a.Since.Nanoseconds(), Until: a.Until.Nanoseconds(),
 		Ttl: int64(a.TTL), TtlCut: a.TTLCut, Session: a.Session, Class: ToClass(a.Class),

@@ -3,7 +3,7 @@
 // This is its client part: what travels between Holdfast and its users. Two APIs
 // carry it, and both get their shapes here, so that they cannot differ:
 //
-//   - port 4040 speaks protocol buffers. Package api is the schema; this package
+//   - port 4040 speaks protocol buffers. Package schema is the schema; this package
 //     converts between it and the types of the root package.
 //   - port 4041 speaks JSON. The documents are the structs of document.go: the
 //     server encodes them, the command line decodes them, and the calls of port

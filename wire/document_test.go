@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // TestDocuments compares with the letter of the formats.
@@ -112,10 +112,10 @@ func TestModesAndClasses(t *testing.T) {
 		}
 	}
 	for _, bad := range []int32{-1, 3, 1 << 30} {
-		if _, err := wire.FromMode(api.Mode(bad)); wire.Code(err) != wire.CodeBadRequest {
+		if _, err := wire.FromMode(schema.Mode(bad)); wire.Code(err) != wire.CodeBadRequest {
 			t.Errorf("mode %d: %v", bad, err)
 		}
-		if _, err := wire.FromClass(api.Class(bad)); wire.Code(err) != wire.CodeBadRequest {
+		if _, err := wire.FromClass(schema.Class(bad)); wire.Code(err) != wire.CodeBadRequest {
 			t.Errorf("class %d: %v", bad, err)
 		}
 	}
@@ -130,10 +130,10 @@ func TestAcquiredOverPort4040(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("%+v became %+v, %v", want, got, err)
 	}
-	if _, err := wire.FromAcquired(&api.Acquired{Class: 9}); err == nil {
+	if _, err := wire.FromAcquired(&schema.Acquired{Class: 9}); err == nil {
 		t.Error("class 9 was taken")
 	}
-	if _, err := wire.FromAcquired(&api.Acquired{Mode: 9}); err == nil {
+	if _, err := wire.FromAcquired(&schema.Acquired{Mode: 9}); err == nil {
 		t.Error("mode 9 was taken")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // Failure is an error with a code, and a sentence that may say more than the error
@@ -50,11 +50,11 @@ func (f *Failure) Unwrap() error {
 // itself, so what is left to tell is that the server gave up. So does ErrClosed,
 // for it is the server's side that closed. An error that the table does not know
 // is internal.
-func ToProblem(err error) *api.Problem {
+func ToProblem(err error) *schema.Problem {
 	if err == nil {
 		return nil
 	}
-	p := &api.Problem{}
+	p := &schema.Problem{}
 	var wrapped *holdfast.Error
 	if errors.As(err, &wrapped) {
 		p.Space, p.Name, err = wrapped.Space, wrapped.Name, wrapped.Err
@@ -116,7 +116,7 @@ func codeOf(err error) string {
 // Go, with the sentence of the other side; a time of day in it is told in this
 // side's zone. A code that is not known (the other side is newer) is an error that
 // is none of the root package's and has the sentence.
-func FromProblem(op string, p *api.Problem) error {
+func FromProblem(op string, p *schema.Problem) error {
 	if p == nil {
 		return nil
 	}
@@ -124,7 +124,7 @@ func FromProblem(op string, p *api.Problem) error {
 }
 
 // meaning returns the error itself.
-func meaning(p *api.Problem) error {
+func meaning(p *schema.Problem) error {
 	err := typed(p)
 	if err != nil && (p.GetDetail() == "" || sameSentence(err.Error(), p.GetDetail())) {
 		return err
@@ -138,7 +138,7 @@ func meaning(p *api.Problem) error {
 // typed returns the error of the root package that says what the problem says
 // beside its sentence, or nil. Codes that share an error with another stay a
 // Failure, so that they are not told on under the other one's.
-func typed(p *api.Problem) error {
+func typed(p *schema.Problem) error {
 	switch p.GetCode() {
 	case CodeHeld:
 		if p.GetOwner() == "" && p.GetMember() == "" && p.GetSince() == 0 && p.GetOthers() == 0 && !p.GetSuspended() {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // TestTable is the table of codes to which docs/design/formats.md §1 points, row by row.
@@ -55,7 +55,7 @@ func TestTable(t *testing.T) {
 		if wire.Title(row.code) == "" {
 			t.Errorf("%s has no title", row.code)
 		}
-		err := wire.FromProblem("lock", &api.Problem{Code: row.code, Detail: "the sentence", Why: string(row.why), Name: "x"})
+		err := wire.FromProblem("lock", &schema.Problem{Code: row.code, Detail: "the sentence", Why: string(row.why), Name: "x"})
 		if got := err.Error(); got != `lock "x": the sentence` {
 			t.Errorf("%s: reads %q", row.code, got)
 		}
@@ -128,7 +128,7 @@ func TestSameOnBothSides(t *testing.T) {
 		if failure != nil {
 			t.Fatal(failure)
 		}
-		var problem api.Problem
+		var problem schema.Problem
 		if failure := proto.Unmarshal(bytes, &problem); failure != nil {
 			t.Fatal(failure)
 		}
@@ -229,7 +229,7 @@ func FuzzFromProblem(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, bytes []byte) {
-		var p api.Problem
+		var p schema.Problem
 		if proto.Unmarshal(bytes, &p) != nil {
 			return
 		}

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // ToStatus makes the error that a gRPC handler returns: a status whose details hold
@@ -53,7 +53,7 @@ func FromStatus(op string, err error) error {
 		return &holdfast.Error{Op: op, Err: err}
 	}
 	for _, detail := range s.Details() {
-		if p, ok := detail.(*api.Problem); ok {
+		if p, ok := detail.(*schema.Problem); ok {
 			return FromProblem(op, p)
 		}
 	}
@@ -63,7 +63,7 @@ func FromStatus(op string, err error) error {
 	case codes.DeadlineExceeded:
 		return context.DeadlineExceeded
 	}
-	return FromProblem(op, &api.Problem{Code: codeOfStatus(s.Code()), Detail: s.Message()})
+	return FromProblem(op, &schema.Problem{Code: codeOfStatus(s.Code()), Detail: s.Message()})
 }
 
 // codeOfStatus is the code for what gRPC itself refuses.

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // FuzzValues reads times and lengths of time: what is accepted is written in one way, and
@@ -42,8 +42,8 @@ func FuzzValues(f *testing.F) {
 // FuzzAcquired: what port 4040 says of a lock is a document that can be written and told
 // on, or an error.
 func FuzzAcquired(f *testing.F) {
-	for _, a := range []*api.Acquired{
-		{}, {Space: "s", Name: "n", Mode: api.Mode_MODE_SLOTS, Units: -1, Token: 1 << 63, Since: 1, Until: -1, Ttl: 1, Class: api.Class_CLASS_FENCED}, {Mode: 99}, {Class: -1},
+	for _, a := range []*schema.Acquired{
+		{}, {Space: "s", Name: "n", Mode: schema.Mode_MODE_SLOTS, Units: -1, Token: 1 << 63, Since: 1, Until: -1, Ttl: 1, Class: schema.Class_CLASS_FENCED}, {Mode: 99}, {Class: -1},
 	} {
 		data, err := proto.Marshal(a)
 		if err != nil {
@@ -52,7 +52,7 @@ func FuzzAcquired(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		said := &api.Acquired{}
+		said := &schema.Acquired{}
 		if proto.Unmarshal(data, said) != nil {
 			return
 		}

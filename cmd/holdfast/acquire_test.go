@@ -9,19 +9,19 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // grantAll is a member that grants every request.
 type grantAll struct {
-	api.UnimplementedLocksServer
+	schema.UnimplementedLocksServer
 }
 
-func (grantAll) Acquire(_ context.Context, q *api.AcquireRequest) (*api.AcquireResponse, error) {
-	granted := &api.AcquireResponse{Session: "id.secret"}
+func (grantAll) Acquire(_ context.Context, q *schema.AcquireRequest) (*schema.AcquireResponse, error) {
+	granted := &schema.AcquireResponse{Session: "id.secret"}
 	for _, name := range q.GetNames() {
-		granted.Locks = append(granted.Locks, &api.Acquired{
-			Space: q.GetSpace(), Name: name, Mode: api.Mode_MODE_EXCLUSIVE, Token: 7, Session: "id.secret", Class: api.Class_CLASS_FENCED,
+		granted.Locks = append(granted.Locks, &schema.Acquired{
+			Space: q.GetSpace(), Name: name, Mode: schema.Mode_MODE_EXCLUSIVE, Token: 7, Session: "id.secret", Class: schema.Class_CLASS_FENCED,
 		})
 	}
 	return granted, nil
@@ -34,7 +34,7 @@ func TestAcquireWaitsForTheMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := grpc.NewServer()
-	api.RegisterLocksServer(server, grantAll{})
+	schema.RegisterLocksServer(server, grantAll{})
 	served := make(chan error, 1)
 	go func() {
 		first, err := listener.Accept()

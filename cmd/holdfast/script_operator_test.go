@@ -9,17 +9,17 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // answering is a member that answers each operator's deed on a space with the same.
 type answering struct {
-	api.UnimplementedAdminServer
+	schema.UnimplementedAdminServer
 	document string
 	problem  string // a code; "" for the document
 }
 
-func (a *answering) answer(ctx context.Context) (*api.JSON, error) {
+func (a *answering) answer(ctx context.Context) (*schema.JSON, error) {
 	switch {
 	case a.problem == "silence":
 		<-ctx.Done()
@@ -27,26 +27,26 @@ func (a *answering) answer(ctx context.Context) (*api.JSON, error) {
 	case a.problem != "":
 		return nil, wire.ToStatus(wire.Fail(a.problem, a.document))
 	}
-	return &api.JSON{Document: []byte(a.document)}, nil
+	return &schema.JSON{Document: []byte(a.document)}, nil
 }
 
-func (a *answering) Transfer(ctx context.Context, _ *api.TransferRequest) (*api.JSON, error) {
+func (a *answering) Transfer(ctx context.Context, _ *schema.TransferRequest) (*schema.JSON, error) {
 	return a.answer(ctx)
 }
 
-func (a *answering) Suspend(ctx context.Context, _ *api.SuspendRequest) (*api.JSON, error) {
+func (a *answering) Suspend(ctx context.Context, _ *schema.SuspendRequest) (*schema.JSON, error) {
 	return a.answer(ctx)
 }
 
-func (a *answering) Resume(ctx context.Context, _ *api.ResumeRequest) (*api.JSON, error) {
+func (a *answering) Resume(ctx context.Context, _ *schema.ResumeRequest) (*schema.JSON, error) {
 	return a.answer(ctx)
 }
 
-func (a *answering) OpenSpace(ctx context.Context, _ *api.OpenSpaceRequest) (*api.JSON, error) {
+func (a *answering) OpenSpace(ctx context.Context, _ *schema.OpenSpaceRequest) (*schema.JSON, error) {
 	return a.answer(ctx)
 }
 
-func (a *answering) CloseSpace(ctx context.Context, _ *api.CloseSpaceRequest) (*api.JSON, error) {
+func (a *answering) CloseSpace(ctx context.Context, _ *schema.CloseSpaceRequest) (*schema.JSON, error) {
 	return a.answer(ctx)
 }
 
@@ -64,7 +64,7 @@ func scriptAnswering(ts *testscript.TestScript, neg bool, args []string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
 	server := grpc.NewServer()
-	api.RegisterAdminServer(server, one)
+	schema.RegisterAdminServer(server, one)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	ts.Defer(func() {

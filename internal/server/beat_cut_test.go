@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/node"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // TestABeatSaysWhyItsTTLIsCut: a heartbeat is answered with why its ttl is shorter than the client has asked for, also one that asks
@@ -31,7 +31,7 @@ func TestABeatSaysWhyItsTTLIsCut(t *testing.T) {
 			m := serveAs(t, node.Config{State: tt.state}, server.Limits{})
 			c := m.open(m.dial())
 			for i, b := range tt.beats {
-				c.say(&api.Operation{Id: uint64(i + 1), Kind: &api.Operation_Beat{Beat: &api.Beat{Ttl: int64(b.asked)}}})
+				c.say(&schema.Operation{Id: uint64(i + 1), Kind: &schema.Operation_Beat{Beat: &schema.Beat{Ttl: int64(b.asked)}}})
 				got := c.hear().GetBeat()
 				if got.GetTtl() < int64(b.least) || got.GetTtlCut() != b.cut {
 					t.Errorf("beat %d, which asks for %v, is answered %v, want %v or more, %q", i+1, b.asked, got, b.least, b.cut)

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	api "github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // lend is a membership with any horizon, whose lease ends at a time, and which then goes

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	api "github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // Where a test calls its watcher events.

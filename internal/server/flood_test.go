@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // Each flood here shows four things: that it was one, that it was told which limit it had
@@ -187,7 +187,7 @@ func TestFloodOfWaiters(t *testing.T) {
 		c := m.open(conn)
 		flood = append(flood, c)
 		for round := range 10 {
-			var operations []*api.Operation
+			var operations []*schema.Operation
 			for i := range 500 {
 				operations = append(operations, lockOf(uint64(1+500*round+i), "hot"))
 			}
@@ -232,7 +232,7 @@ func TestFloodOfNames(t *testing.T) {
 	name := func(i int) string { return fmt.Sprintf("%s/%d", strings.Repeat("n", 400), i) }
 	rounds := many(50)
 	for round := range rounds {
-		var operations []*api.Operation
+		var operations []*schema.Operation
 		for i := range 1000 {
 			operations = append(operations, lockOf(uint64(1+1000*round+i), name(1000*round+i)))
 		}
@@ -297,14 +297,14 @@ func TestFloodByWhoNeverReads(t *testing.T) {
 	before := levelNow()
 	conn := m.dial()
 	c := m.open(conn)
-	beats := make([]*api.Operation, 1000)
+	beats := make([]*schema.Operation, 1000)
 	for i := range beats {
-		beats[i] = &api.Operation{Id: uint64(i + 1), Kind: &api.Operation_Beat{Beat: &api.Beat{}}}
+		beats[i] = &schema.Operation{Id: uint64(i + 1), Kind: &schema.Operation_Beat{Beat: &schema.Beat{}}}
 	}
 	sent := make(chan int, 1)
 	go func() {
 		n := 0
-		for c.stream.Send(&api.ClientFrame{Operations: beats}) == nil {
+		for c.stream.Send(&schema.ClientFrame{Operations: beats}) == nil {
 			n++
 		}
 		sent <- n
@@ -382,7 +382,7 @@ func TestFloodOfHeaders(t *testing.T) {
 		if _, err = io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"+header+"\r\n"); err != nil && !strings.Contains(err.Error(), "reset") {
 			t.Fatal(err)
 		}
-		_, err = api.NewLocksClient(conn).Status(manyHeaders(m.patience), &api.StatusRequest{})
+		_, err = schema.NewLocksClient(conn).Status(manyHeaders(m.patience), &schema.StatusRequest{})
 		if err == nil {
 			t.Error("a call with a large header is answered")
 		}
@@ -452,7 +452,7 @@ func TestFloodOfUnreadEvents(t *testing.T) {
 	name := strings.Repeat("n", 500)
 	cycles := 0
 	m.until("they are dropped", func() bool {
-		var operations []*api.Operation
+		var operations []*schema.Operation
 		for range 200 {
 			cycles++
 			operations = append(operations, lockOf(uint64(cycles), name), unlockOf(uint64(cycles), name))
@@ -485,7 +485,7 @@ func TestFloodOfDuplicates(t *testing.T) {
 	good.serves(1, "z")
 	before := levelNow()
 	for range many(100) {
-		operations := make([]*api.Operation, 500)
+		operations := make([]*schema.Operation, 500)
 		for i := range operations {
 			operations[i] = lockOf(1, "x")
 		}
@@ -526,7 +526,7 @@ func TestFloodAfterTheEnd(t *testing.T) {
 		c := m.open(conn)
 		c.say(endOf(), lockOf(1, "x"), lockOf(2, "x"))
 		for i := range 20 {
-			if c.stream.Send(&api.ClientFrame{Operations: []*api.Operation{lockOf(uint64(3+i), "x")}}) != nil {
+			if c.stream.Send(&schema.ClientFrame{Operations: []*schema.Operation{lockOf(uint64(3+i), "x")}}) != nil {
 				break
 			}
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
 	"github.com/holdfast-locks/holdfast/lock"
-	"github.com/holdfast-locks/holdfast/wire/api"
 	"github.com/holdfast-locks/holdfast/wire/frames"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // The bounds of the port that no user has had a reason to set.
@@ -42,10 +42,10 @@ const (
 	connectionWindow = 1 << 20
 )
 
-// grpcServer serves port 4040: package api over HTTP/2. Sessions are streams, see
+// grpcServer serves port 4040: package schema over HTTP/2. Sessions are streams, see
 // stream; everything one-shot is the service's, see grpcLocks.
 type grpcServer struct {
-	api.UnimplementedSessionsServer
+	schema.UnimplementedSessionsServer
 
 	service *service
 	rpc     *grpc.Server
@@ -87,9 +87,9 @@ func newGRPC(c Config, s *service) *grpcServer {
 	}
 	g.ending, g.leave = context.WithCancel(context.Background())
 	g.rpc = grpc.NewServer(g.options(c)...)
-	api.RegisterSessionsServer(g.rpc, g)
-	g.rpc.RegisterService(g.oneShot(api.Locks_ServiceDesc), &grpcLocks{service: s, ending: g.ending})
-	g.rpc.RegisterService(g.oneShot(api.Admin_ServiceDesc), &grpcAdmin{service: s, leave: c.Leave, drain: c.Drain, ending: g.ending, work: &g.work})
+	schema.RegisterSessionsServer(g.rpc, g)
+	g.rpc.RegisterService(g.oneShot(schema.Locks_ServiceDesc), &grpcLocks{service: s, ending: g.ending})
+	g.rpc.RegisterService(g.oneShot(schema.Admin_ServiceDesc), &grpcAdmin{service: s, leave: c.Leave, drain: c.Drain, ending: g.ending, work: &g.work})
 	if c.Members != nil {
 		c.Members.Register(g.rpc)
 	}

@@ -10,12 +10,12 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // grpcAdmin is the service for the operators of this member.
 type grpcAdmin struct {
-	api.UnimplementedAdminServer
+	schema.UnimplementedAdminServer
 	service      *service
 	leave, drain func(context.Context) error
 	ending       context.Context
@@ -26,17 +26,17 @@ type grpcAdmin struct {
 const leaveLimit = time.Minute
 
 // Leave lets this member leave in good order.
-func (a *grpcAdmin) Leave(ctx context.Context, r *api.LeaveRequest) (*api.LeaveResponse, error) {
+func (a *grpcAdmin) Leave(ctx context.Context, r *schema.LeaveRequest) (*schema.LeaveResponse, error) {
 	limit := time.Duration(r.GetLimit())
 	if limit == 0 {
 		limit = leaveLimit
 	}
-	return &api.LeaveResponse{}, a.do(ctx, "leave", limit, a.leave)
+	return &schema.LeaveResponse{}, a.do(ctx, "leave", limit, a.leave)
 }
 
 // Drain lets this member leave when nothing is held through it.
-func (a *grpcAdmin) Drain(ctx context.Context, r *api.DrainRequest) (*api.DrainResponse, error) {
-	return &api.DrainResponse{}, a.do(ctx, "drain", time.Duration(r.GetLimit()), a.drain)
+func (a *grpcAdmin) Drain(ctx context.Context, r *schema.DrainRequest) (*schema.DrainResponse, error) {
+	return &schema.DrainResponse{}, a.do(ctx, "drain", time.Duration(r.GetLimit()), a.drain)
 }
 
 // do does it within limit, 0 being none. Who has asked may go before it is done.
@@ -69,12 +69,12 @@ func (a *grpcAdmin) do(ctx context.Context, op string, limit time.Duration, act 
 }
 
 // PlanForce tells what a forced view would be.
-func (a *grpcAdmin) PlanForce(ctx context.Context, r *api.PlanForceRequest) (*api.JSON, error) {
+func (a *grpcAdmin) PlanForce(ctx context.Context, r *schema.PlanForceRequest) (*schema.JSON, error) {
 	return answerJSON(a.service.planForce(ctx, r.GetMembers()))
 }
 
 // ForceView makes a view without a quorum. Who has asked may go before it is done.
-func (a *grpcAdmin) ForceView(ctx context.Context, r *api.ForceViewRequest) (*api.JSON, error) {
+func (a *grpcAdmin) ForceView(ctx context.Context, r *schema.ForceViewRequest) (*schema.JSON, error) {
 	order := wire.ForceView{Members: r.GetMembers(), Reason: r.GetReason(), By: visitorOf(ctx).called(r.GetBy()), Confirm: r.GetConfirm()}
 	var forced *wire.ForcedView
 	err := a.do(ctx, opForce, leaveLimit, func(ctx context.Context) (err error) {
@@ -105,7 +105,7 @@ func (g *grpcServer) endMembers(server any, stream grpc.ServerStream, info *grpc
 		return err
 	case <-g.ending.Done():
 	}
-	if info.FullMethod == api.Members_Events_FullMethodName {
+	if info.FullMethod == schema.Members_Events_FullMethodName {
 		slow := time.NewTimer(lastWords)
 		defer slow.Stop()
 		select {

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // grpcHealth answers grpc.health.v1.Health as /readyz does: "" and the name of the
@@ -27,8 +27,8 @@ type grpcHealth struct {
 // ask returns the health of a service; found is false for one that is not here.
 func (h *grpcHealth) ask(name string) (state health.HealthCheckResponse_ServingStatus, found bool) {
 	spaces := h.service.spaces
-	if name != "" && name != api.Sessions_ServiceDesc.ServiceName && name != api.Locks_ServiceDesc.ServiceName {
-		one, is := strings.CutPrefix(name, api.Sessions_ServiceDesc.ServiceName+"/")
+	if name != "" && name != schema.Sessions_ServiceDesc.ServiceName && name != schema.Locks_ServiceDesc.ServiceName {
+		one, is := strings.CutPrefix(name, schema.Sessions_ServiceDesc.ServiceName+"/")
 		space := h.service.byName[one]
 		if !is || space == nil {
 			return health.HealthCheckResponse_SERVICE_UNKNOWN, false
@@ -58,9 +58,9 @@ func (h *grpcHealth) Check(_ context.Context, request *health.HealthCheckRequest
 
 // List says how all services are.
 func (h *grpcHealth) List(context.Context, *health.HealthListRequest) (*health.HealthListResponse, error) {
-	names := []string{"", api.Sessions_ServiceDesc.ServiceName, api.Locks_ServiceDesc.ServiceName}
+	names := []string{"", schema.Sessions_ServiceDesc.ServiceName, schema.Locks_ServiceDesc.ServiceName}
 	for _, space := range h.service.spaces {
-		names = append(names, api.Sessions_ServiceDesc.ServiceName+"/"+space.Name)
+		names = append(names, schema.Sessions_ServiceDesc.ServiceName+"/"+space.Name)
 	}
 	all := &health.HealthListResponse{Statuses: map[string]*health.HealthCheckResponse{}}
 	for _, name := range names {

@@ -16,20 +16,20 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // grpcLocks is what can be asked in one go, over gRPC: the service's methods with
 // the documents of the HTTP API. An error is a status whose details hold the
 // problem.
 type grpcLocks struct {
-	api.UnimplementedLocksServer
+	schema.UnimplementedLocksServer
 	service *service
 	ending  context.Context
 }
 
 // Acquire takes one name or several, all or none. The end of the call cancels it.
-func (l *grpcLocks) Acquire(ctx context.Context, r *api.AcquireRequest) (*api.AcquireResponse, error) {
+func (l *grpcLocks) Acquire(ctx context.Context, r *schema.AcquireRequest) (*schema.AcquireResponse, error) {
 	arrived := l.service.now()
 	mode, err := wire.FromMode(r.GetMode())
 	if err != nil {
@@ -49,7 +49,7 @@ func (l *grpcLocks) Acquire(ctx context.Context, r *api.AcquireRequest) (*api.Ac
 	if err != nil {
 		return nil, wire.ToStatus(err)
 	}
-	answer := &api.AcquireResponse{Session: acquired.Session}
+	answer := &schema.AcquireResponse{Session: acquired.Session}
 	for _, a := range acquired.Locks {
 		answer.Locks = append(answer.Locks, wire.ToAcquired(a))
 	}
@@ -57,29 +57,29 @@ func (l *grpcLocks) Acquire(ctx context.Context, r *api.AcquireRequest) (*api.Ac
 }
 
 // Release gives up a grant.
-func (l *grpcLocks) Release(ctx context.Context, r *api.ReleaseRequest) (*api.ReleaseResponse, error) {
+func (l *grpcLocks) Release(ctx context.Context, r *schema.ReleaseRequest) (*schema.ReleaseResponse, error) {
 	_, err := l.service.release(releaseInput{
 		Space: r.GetSpace(), Name: r.GetName(), Token: holdfast.Token(r.GetToken()), Session: r.GetSession(), Visitor: visitorOf(ctx),
 	})
 	if err != nil {
 		return nil, wire.ToStatus(err)
 	}
-	return &api.ReleaseResponse{}, nil
+	return &schema.ReleaseResponse{}, nil
 }
 
 // Renew lets a session live on.
-func (l *grpcLocks) Renew(ctx context.Context, r *api.RenewRequest) (*api.RenewResponse, error) {
+func (l *grpcLocks) Renew(ctx context.Context, r *schema.RenewRequest) (*schema.RenewResponse, error) {
 	renewed, err := l.service.renew(renewInput{
 		Session: r.GetSession(), TTL: time.Duration(r.GetTtl()), Visitor: visitorOf(ctx), Arrived: l.service.now(),
 	})
 	if err != nil {
 		return nil, wire.ToStatus(err)
 	}
-	return &api.RenewResponse{Session: renewed.Session, Ttl: int64(renewed.TTL), TtlCut: renewed.TTLCut, Until: renewed.Until.Nanoseconds()}, nil
+	return &schema.RenewResponse{Session: renewed.Session, Ttl: int64(renewed.TTL), TtlCut: renewed.TTLCut, Until: renewed.Until.Nanoseconds()}, nil
 }
 
 // EndSession ends a session and tells what it held.
-func (l *grpcLocks) EndSession(ctx context.Context, r *api.EndSessionRequest) (*api.EndSessionResponse, error) {
+func (l *grpcLocks) EndSession(ctx context.Context, r *schema.EndSessionRequest) (*schema.EndSessionResponse, error) {
 	released, err := l.service.end(r.GetSession(), visitorOf(ctx))
 	if err != nil {
 		return nil, wire.ToStatus(err)
@@ -88,17 +88,17 @@ func (l *grpcLocks) EndSession(ctx context.Context, r *api.EndSessionRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	return &api.EndSessionResponse{Released: document}, nil
+	return &schema.EndSessionResponse{Released: document}, nil
 }
 
 // List returns a page of a space's live names.
-func (l *grpcLocks) List(ctx context.Context, r *api.ListRequest) (*api.ListResponse, error) {
+func (l *grpcLocks) List(ctx context.Context, r *schema.ListRequest) (*schema.ListResponse, error) {
 	listed, err := l.service.list(ctx, listInput{Space: r.GetSpace(), Prefix: r.GetPrefix(), After: r.GetAfter(), Limit: int(r.GetLimit()), Stale: r.GetStale()})
 	if err != nil {
 		return nil, wire.ToStatus(err)
 	}
-	answer := &api.ListResponse{Next: listed.Next, Locks: make([]*api.JSON, len(listed.Locks))}
-	documents, text := make([]api.JSON, len(listed.Locks)), []byte(nil)
+	answer := &schema.ListResponse{Next: listed.Next, Locks: make([]*schema.JSON, len(listed.Locks))}
+	documents, text := make([]schema.JSON, len(listed.Locks)), []byte(nil)
 	for i := range listed.Locks {
 		begin := len(text)
 		if i == 1 {
@@ -111,25 +111,25 @@ func (l *grpcLocks) List(ctx context.Context, r *api.ListRequest) (*api.ListResp
 }
 
 // Show returns one name in full.
-func (l *grpcLocks) Show(_ context.Context, r *api.ShowRequest) (*api.JSON, error) {
+func (l *grpcLocks) Show(_ context.Context, r *schema.ShowRequest) (*schema.JSON, error) {
 	return answerJSON(l.service.show(r.GetSpace(), r.GetName(), r.GetStale()))
 }
 
 // Break takes a name from its holders.
-func (l *grpcLocks) Break(ctx context.Context, r *api.BreakRequest) (*api.JSON, error) {
+func (l *grpcLocks) Break(ctx context.Context, r *schema.BreakRequest) (*schema.JSON, error) {
 	return answerJSON(l.service.breakLock(breakInput{
 		Space: r.GetSpace(), Name: r.GetName(), Token: holdfast.Token(r.GetToken()), Reason: r.GetReason(), By: visitorOf(ctx).called(r.GetBy()),
 	}))
 }
 
 // Status returns this member's view of the cluster and of its spaces.
-func (l *grpcLocks) Status(context.Context, *api.StatusRequest) (*api.JSON, error) {
+func (l *grpcLocks) Status(context.Context, *schema.StatusRequest) (*schema.JSON, error) {
 	return answerJSON(l.service.status())
 }
 
 // Watch sends what happens in a space, or in all, as it happens. Its header says
 // that nothing is missed from now on without being told.
-func (l *grpcLocks) Watch(r *api.WatchRequest, stream grpc.ServerStreamingServer[api.JSON]) error {
+func (l *grpcLocks) Watch(r *schema.WatchRequest, stream grpc.ServerStreamingServer[schema.JSON]) error {
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
 	defer context.AfterFunc(l.ending, cancel)()
@@ -157,7 +157,7 @@ func (l *grpcLocks) Watch(r *api.WatchRequest, stream grpc.ServerStreamingServer
 }
 
 // sendEvents sends what has happened.
-func sendEvents(ctx context.Context, stream grpc.ServerStreamingServer[api.JSON], turn *feedTurn, happened []*events.Batch) error {
+func sendEvents(ctx context.Context, stream grpc.ServerStreamingServer[schema.JSON], turn *feedTurn, happened []*events.Batch) error {
 	var documents [][]byte
 	for _, batch := range happened {
 		for _, item := range batch.Items {
@@ -170,7 +170,7 @@ func sendEvents(ctx context.Context, stream grpc.ServerStreamingServer[api.JSON]
 	}
 	turn.wait(ctx, documents...)
 	for _, document := range documents {
-		if err := stream.Send(&api.JSON{Document: document}); err != nil {
+		if err := stream.Send(&schema.JSON{Document: document}); err != nil {
 			return err
 		}
 	}
@@ -192,7 +192,7 @@ func (l *grpcLocks) watchEnd(ctx context.Context, err error) error {
 }
 
 // answerJSON makes the answer of a call whose answer is a document.
-func answerJSON[T any](document T, err error) (*api.JSON, error) {
+func answerJSON[T any](document T, err error) (*schema.JSON, error) {
 	if err != nil {
 		return nil, wire.ToStatus(err)
 	}
@@ -200,10 +200,10 @@ func answerJSON[T any](document T, err error) (*api.JSON, error) {
 }
 
 // toJSON encodes a document of the HTTP API.
-func toJSON(document any) (*api.JSON, error) {
+func toJSON(document any) (*schema.JSON, error) {
 	text, err := json.Marshal(document)
 	if err != nil {
 		return nil, wire.ToStatus(fmt.Errorf("encode %T: %w", document, err))
 	}
-	return &api.JSON{Document: text}, nil
+	return &schema.JSON{Document: text}, nil
 }

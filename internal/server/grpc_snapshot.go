@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 	"github.com/holdfast-locks/holdfast/wire/snapshot"
 )
 
@@ -26,7 +26,7 @@ const opSnapshot = "snapshot"
 const snapshotsAtOnce = 1
 
 // Snapshot sends a copy of a space.
-func (a *grpcAdmin) Snapshot(r *api.SnapshotRequest, stream grpc.ServerStreamingServer[api.SnapshotPiece]) error {
+func (a *grpcAdmin) Snapshot(r *schema.SnapshotRequest, stream grpc.ServerStreamingServer[schema.SnapshotPiece]) error {
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
 	defer context.AfterFunc(a.ending, cancel)()
@@ -50,12 +50,12 @@ func (a *grpcAdmin) Snapshot(r *api.SnapshotRequest, stream grpc.ServerStreaming
 
 // pieces sends what is written.
 type pieces struct {
-	to grpc.ServerStreamingServer[api.SnapshotPiece]
+	to grpc.ServerStreamingServer[schema.SnapshotPiece]
 }
 
 // Write sends b, which stays its owner's.
 func (p pieces) Write(b []byte) (int, error) {
-	if err := p.to.Send(&api.SnapshotPiece{Data: slices.Clone(b)}); err != nil {
+	if err := p.to.Send(&schema.SnapshotPiece{Data: slices.Clone(b)}); err != nil {
 		return 0, err
 	}
 	return len(b), nil

@@ -5,31 +5,31 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/server/admin"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // Transfer makes a member the authority of a space.
-func (a *grpcAdmin) Transfer(ctx context.Context, r *api.TransferRequest) (*api.JSON, error) {
+func (a *grpcAdmin) Transfer(ctx context.Context, r *schema.TransferRequest) (*schema.JSON, error) {
 	return answerJSON(a.service.transfer(ctx, spaceInput{
 		Space: r.GetSpace(), Member: r.GetMember(), By: visitorOf(ctx).called(r.GetBy()),
 	}))
 }
 
 // Reform changes what a member is in a space whose members vote.
-func (a *grpcAdmin) Reform(ctx context.Context, r *api.ReformRequest) (*api.JSON, error) {
+func (a *grpcAdmin) Reform(ctx context.Context, r *schema.ReformRequest) (*schema.JSON, error) {
 	return answerJSON(a.service.reform(ctx, spaceInput{
 		Space: r.GetSpace(), Member: r.GetMember(), As: r.GetAs(), By: visitorOf(ctx).called(r.GetBy()),
 	}))
 }
 
 // Shards tells who votes in a space.
-func (a *grpcAdmin) Shards(ctx context.Context, r *api.ShardsRequest) (*api.JSON, error) {
+func (a *grpcAdmin) Shards(ctx context.Context, r *schema.ShardsRequest) (*schema.JSON, error) {
 	return answerJSON(a.service.shards(ctx, r.GetSpace()))
 }
 
 // Suspend stops new grants of a space. The end of the call before it is answered takes it
 // back.
-func (a *grpcAdmin) Suspend(ctx context.Context, r *api.SuspendRequest) (*api.JSON, error) {
+func (a *grpcAdmin) Suspend(ctx context.Context, r *schema.SuspendRequest) (*schema.JSON, error) {
 	in := spaceInput{Space: r.GetSpace(), Reason: r.GetReason(), Wait: admin.Forever, By: visitorOf(ctx).called(r.GetBy())}
 	if r.Wait != nil {
 		in.Wait = time.Duration(r.GetWait())
@@ -38,18 +38,18 @@ func (a *grpcAdmin) Suspend(ctx context.Context, r *api.SuspendRequest) (*api.JS
 }
 
 // Resume lets a space grant again.
-func (a *grpcAdmin) Resume(ctx context.Context, r *api.ResumeRequest) (*api.JSON, error) {
+func (a *grpcAdmin) Resume(ctx context.Context, r *schema.ResumeRequest) (*schema.JSON, error) {
 	return answerJSON(a.service.resume(ctx, spaceInput{
 		Space: r.GetSpace(), Reason: r.GetReason(), By: visitorOf(ctx).called(r.GetBy()),
 	}))
 }
 
 // OpenSpace begins a space's instance at this member again.
-func (a *grpcAdmin) OpenSpace(ctx context.Context, r *api.OpenSpaceRequest) (*api.JSON, error) {
+func (a *grpcAdmin) OpenSpace(ctx context.Context, r *schema.OpenSpaceRequest) (*schema.JSON, error) {
 	return answerJSON(a.service.openSpace(ctx, spaceInput{Space: r.GetSpace(), By: visitorOf(ctx).called(r.GetBy())}))
 }
 
 // CloseSpace ends a space's instance at this member.
-func (a *grpcAdmin) CloseSpace(ctx context.Context, r *api.CloseSpaceRequest) (*api.JSON, error) {
+func (a *grpcAdmin) CloseSpace(ctx context.Context, r *schema.CloseSpaceRequest) (*schema.JSON, error) {
 	return answerJSON(a.service.closeSpace(ctx, spaceInput{Space: r.GetSpace(), By: visitorOf(ctx).called(r.GetBy())}))
 }

@@ -16,7 +16,7 @@ import (
 	transport "google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
-	"github.com/holdfast-locks/holdfast/wire/api"
+	api "github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // TestTLS serves clients that speak TLS, and no others.

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // oneShot is a service whose calls take one message and give one, served as streams of
@@ -76,9 +76,9 @@ func (g *grpcServer) admitCall(ctx context.Context, request any, _ *grpc.UnarySe
 	if g.service.clients != nil {
 		wishes, returns := 1, 0
 		switch r := request.(type) {
-		case *api.AcquireRequest:
+		case *schema.AcquireRequest:
 			wishes = max(1, len(r.GetNames()))
-		case *api.ReleaseRequest, *api.RenewRequest, *api.EndSessionRequest:
+		case *schema.ReleaseRequest, *schema.RenewRequest, *schema.EndSessionRequest:
 			wishes, returns = 0, 1
 		}
 		if err := g.service.admit(callerName(ctx), wishes, returns, g.service.now()); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // What is here are rows of docs/bad-input.md that are about both ports together, or about
@@ -52,7 +52,7 @@ func (m *served) victim() *victim {
 // stands checks that nothing was taken from it.
 func (v *victim) stands() {
 	v.m.t.Helper()
-	v.stream.say(&api.Operation{Id: 99, Kind: &api.Operation_Beat{Beat: &api.Beat{}}})
+	v.stream.say(&schema.Operation{Id: 99, Kind: &schema.Operation_Beat{Beat: &schema.Beat{}}})
 	if event := v.stream.hear(); event.GetBeat() == nil {
 		v.m.t.Fatalf("its stream hears %v", event)
 	}
@@ -108,12 +108,12 @@ func TestForeignSessions(t *testing.T) {
 		id, private, _ := strings.Cut(c.session, ".")
 		conn := m.dial()
 		stream := m.call(conn)
-		stream.say(&api.Operation{Kind: &api.Operation_Hello{Hello: &api.Hello{Session: id, Secret: private}}})
+		stream.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Session: id, Secret: private}}})
 		if event := stream.hear(); c.session != "" && event.GetRefused() == nil {
 			t.Errorf("%s is welcomed: %v", c.what, event)
 		}
 		stream.cancel()
-		if _, err := api.NewLocksClient(conn).EndSession(context.Background(), &api.EndSessionRequest{Session: c.session}); err == nil {
+		if _, err := schema.NewLocksClient(conn).EndSession(context.Background(), &schema.EndSessionRequest{Session: c.session}); err == nil {
 			t.Errorf("%s ends a session", c.what)
 		}
 	}
@@ -144,17 +144,17 @@ func TestForeignTokens(t *testing.T) {
 	other := m.open(m.dial())
 	for _, token := range []uint64{v.tokens[0], v.tokens[1], 1, math.MaxUint64} {
 		for _, name := range []string{"x", "y"} {
-			other.say(&api.Operation{Id: 1, Kind: &api.Operation_Release{Release: &api.Release{Name: name, Token: token}}})
+			other.say(&schema.Operation{Id: 1, Kind: &schema.Operation_Release{Release: &schema.Release{Name: name, Token: token}}})
 			if code := other.hear().GetReleased().GetProblem().GetCode(); code != wire.CodeNotHeld {
 				t.Errorf("a stranger's release of %s: %q", name, code)
 			}
-			other.say(&api.Operation{Id: 1, Kind: &api.Operation_Extend{Extend: &api.Extend{Name: name, Token: token, Hold: 1}}})
+			other.say(&schema.Operation{Id: 1, Kind: &schema.Operation_Extend{Extend: &schema.Extend{Name: name, Token: token, Hold: 1}}})
 			if code := other.hear().GetRefused().GetProblem().GetCode(); code != wire.CodeNotHeld {
 				t.Errorf("a stranger's extension of %s: %q", name, code)
 			}
 		}
 	}
-	v.stream.say(&api.Operation{Id: 1, Kind: &api.Operation_Release{Release: &api.Release{Name: "x", Token: v.tokens[0] + 1}}})
+	v.stream.say(&schema.Operation{Id: 1, Kind: &schema.Operation_Release{Release: &schema.Release{Name: "x", Token: v.tokens[0] + 1}}})
 	if code := v.stream.hear().GetReleased().GetProblem().GetCode(); code != wire.CodeNotHeld {
 		t.Errorf("a token that is not the grant's: %q", code)
 	}
@@ -186,26 +186,26 @@ func TestAbsurdNumbers(t *testing.T) {
 		m.ask(400, http.MethodGet, "/v1/spaces/default/locks?"+query, nil)
 	}
 	c := m.open(m.dial())
-	for what, a := range map[string]*api.Acquire{
+	for what, a := range map[string]*schema.Acquire{
 		"wait":     {Wait: math.MinInt64},
 		"hold":     {Hold: math.MinInt64},
-		"units":    {Mode: api.Mode_MODE_SLOTS, Units: math.MinInt32, Capacity: math.MaxInt32},
-		"capacity": {Mode: api.Mode_MODE_SLOTS, Units: 1, Capacity: math.MinInt32},
+		"units":    {Mode: schema.Mode_MODE_SLOTS, Units: math.MinInt32, Capacity: math.MaxInt32},
+		"capacity": {Mode: schema.Mode_MODE_SLOTS, Units: 1, Capacity: math.MinInt32},
 		"mode":     {Mode: math.MinInt32},
 		"class":    {Require: math.MaxInt32},
 	} {
 		a.Name = "n"
-		c.say(&api.Operation{Id: 1, Kind: &api.Operation_Acquire{Acquire: a}})
+		c.say(&schema.Operation{Id: 1, Kind: &schema.Operation_Acquire{Acquire: a}})
 		if event := c.hear(); event.GetRefused() == nil {
 			t.Errorf("%s: %v", what, event)
 		}
 	}
-	c.say(&api.Operation{Id: 2, Kind: &api.Operation_Beat{Beat: &api.Beat{Ttl: math.MaxInt64}}})
+	c.say(&schema.Operation{Id: 2, Kind: &schema.Operation_Beat{Beat: &schema.Beat{Ttl: math.MaxInt64}}})
 	if event := c.hear(); event.GetBeat().GetTtl() != int64(time.Minute) { // the longest of a member in memory
 		t.Errorf("a ttl: %v", event)
 	}
-	for _, endless := range []*api.Acquire{{Name: "n", Wait: math.MaxInt64, Hold: math.MaxInt64}} {
-		c.say(&api.Operation{Id: 3, Kind: &api.Operation_Acquire{Acquire: endless}})
+	for _, endless := range []*schema.Acquire{{Name: "n", Wait: math.MaxInt64, Hold: math.MaxInt64}} {
+		c.say(&schema.Operation{Id: 3, Kind: &schema.Operation_Acquire{Acquire: endless}})
 		if event := c.hear(); event.GetGranted() == nil {
 			t.Errorf("for ever: %v", event)
 		}
@@ -266,14 +266,14 @@ func TestUnknownCalls(t *testing.T) {
 	m := serve(t, node.Limits{}, server.Limits{})
 	conn := m.dial()
 	for _, method := range []string{"/holdfast.v1.Locks/Steal", "/nobody.v1.Nothing/Do", "/holdfast.v1.Sessions/Close", "/holdfast.v1.Members/Link", "/"} {
-		err := conn.Invoke(context.Background(), method, &api.StatusRequest{}, &api.JSON{})
+		err := conn.Invoke(context.Background(), method, &schema.StatusRequest{}, &schema.JSON{})
 		if code := status.Code(err); code != codes.Unimplemented {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
 	stream, err := conn.NewStream(m.patience, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/nobody.v1.Nothing/Talk")
 	noError(t, err)
-	if err := stream.RecvMsg(&api.JSON{}); status.Code(err) != codes.Unimplemented {
+	if err := stream.RecvMsg(&schema.JSON{}); status.Code(err) != codes.Unimplemented {
 		t.Errorf("a stream: %v", err)
 	}
 	if n := m.refused(wire.CodeUnknownPath); n != 5 { // "/" is malformed to gRPC itself
@@ -287,11 +287,11 @@ func TestCallsThatDoNotDecode(t *testing.T) {
 	m := serve(t, node.Limits{}, server.Limits{})
 	conn := m.dial()
 	for _, garbage := range []string{"\xff\xff\xff\xff", "\x0a\xff", "\x0a\x02\xff\xfe"} {
-		err := conn.Invoke(context.Background(), "/holdfast.v1.Locks/Show", garbage, &api.JSON{}, grpc.ForceCodec(plain{}))
+		err := conn.Invoke(context.Background(), "/holdfast.v1.Locks/Show", garbage, &schema.JSON{}, grpc.ForceCodec(plain{}))
 		if code := status.Code(err); code != codes.Internal {
 			t.Errorf("%q: %v", garbage, err)
 		}
-		stream, err := conn.NewStream(m.patience, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, api.Sessions_Open_FullMethodName, grpc.ForceCodec(plain{}))
+		stream, err := conn.NewStream(m.patience, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, schema.Sessions_Open_FullMethodName, grpc.ForceCodec(plain{}))
 		noError(t, err)
 		noError(t, stream.SendMsg(garbage))
 		if err := stream.RecvMsg(new(string)); status.Code(err) != codes.Internal {
@@ -378,7 +378,7 @@ func TestResetInAFrame(t *testing.T) {
 func TestReusedIDWithOtherContent(t *testing.T) {
 	m := serve(t, node.Limits{}, server.Limits{})
 	v := m.victim()
-	v.stream.say(&api.Operation{Id: 1, Kind: &api.Operation_Acquire{Acquire: &api.Acquire{Name: "x", Mode: api.Mode_MODE_SHARED, Owner: "other"}}})
+	v.stream.say(&schema.Operation{Id: 1, Kind: &schema.Operation_Acquire{Acquire: &schema.Acquire{Name: "x", Mode: schema.Mode_MODE_SHARED, Owner: "other"}}})
 	if event := v.stream.hear(); event.GetGranted().GetToken() != v.tokens[0] {
 		t.Errorf("the same id and name: %v", event)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	api "github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // sse reads server-sent events.

@@ -24,7 +24,7 @@ import (
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // served is a whole member, as the daemon is one, whose ports are on loopback.
@@ -126,9 +126,9 @@ func (m *served) dial(more ...grpc.DialOption) *grpc.ClientConn {
 // speaker is a client of one stream, that says what it likes.
 type speaker struct {
 	t      testing.TB
-	stream grpc.BidiStreamingClient[api.ClientFrame, api.ServerFrame]
+	stream grpc.BidiStreamingClient[schema.ClientFrame, schema.ServerFrame]
 	cancel context.CancelFunc
-	heard  []*api.Event
+	heard  []*schema.Event
 }
 
 // call opens a stream and says nothing.
@@ -136,16 +136,16 @@ func (m *served) call(conn *grpc.ClientConn) *speaker {
 	m.t.Helper()
 	ctx, cancel := context.WithCancel(m.patience)
 	m.t.Cleanup(cancel)
-	stream, err := api.NewSessionsClient(conn).Open(ctx)
+	stream, err := schema.NewSessionsClient(conn).Open(ctx)
 	noError(m.t, err)
 	return &speaker{t: m.t, stream: stream, cancel: cancel}
 }
 
 // hello asks for a session and returns the answer.
-func (m *served) hello(conn *grpc.ClientConn) (*speaker, *api.Event) {
+func (m *served) hello(conn *grpc.ClientConn) (*speaker, *schema.Event) {
 	m.t.Helper()
 	c := m.call(conn)
-	c.say(&api.Operation{Kind: &api.Operation_Hello{Hello: &api.Hello{Client: "test", Ttl: int64(time.Hour)}}})
+	c.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Client: "test", Ttl: int64(time.Hour)}}})
 	return c, c.hear()
 }
 
@@ -159,13 +159,13 @@ func (m *served) open(conn *grpc.ClientConn) *speaker {
 	return c
 }
 
-func (c *speaker) say(operations ...*api.Operation) {
+func (c *speaker) say(operations ...*schema.Operation) {
 	c.t.Helper()
-	noError(c.t, c.stream.Send(&api.ClientFrame{Operations: operations}))
+	noError(c.t, c.stream.Send(&schema.ClientFrame{Operations: operations}))
 }
 
 // hear returns the next event.
-func (c *speaker) hear() *api.Event {
+func (c *speaker) hear() *schema.Event {
 	c.t.Helper()
 	for len(c.heard) == 0 {
 		frame, err := c.stream.Recv()
@@ -204,7 +204,7 @@ func (c *speaker) serves(id uint64, name string) {
 }
 
 // limited checks that an event refuses operation id because of a limit.
-func limited(t testing.TB, event *api.Event, id uint64, limit string, value int64) {
+func limited(t testing.TB, event *schema.Event, id uint64, limit string, value int64) {
 	t.Helper()
 	problem := event.GetRefused().GetProblem()
 	if event.GetId() != id || problem.GetCode() != wire.CodeLimit || problem.GetLimit() != limit || problem.GetValue() != value ||
@@ -213,19 +213,21 @@ func limited(t testing.TB, event *api.Event, id uint64, limit string, value int6
 	}
 }
 
-func lockOf(id uint64, name string) *api.Operation {
-	return &api.Operation{Id: id, Kind: &api.Operation_Acquire{Acquire: &api.Acquire{Name: name}}}
+func lockOf(id uint64, name string) *schema.Operation {
+	return &schema.Operation{Id: id, Kind: &schema.Operation_Acquire{Acquire: &schema.Acquire{Name: name}}}
 }
 
-func unlockOf(id uint64, name string) *api.Operation {
-	return &api.Operation{Id: id, Kind: &api.Operation_Release{Release: &api.Release{Name: name}}}
+func unlockOf(id uint64, name string) *schema.Operation {
+	return &schema.Operation{Id: id, Kind: &schema.Operation_Release{Release: &schema.Release{Name: name}}}
 }
 
-func cancelOf(id uint64, name string) *api.Operation {
-	return &api.Operation{Id: id, Kind: &api.Operation_Cancel{Cancel: &api.Cancel{Name: name}}}
+func cancelOf(id uint64, name string) *schema.Operation {
+	return &schema.Operation{Id: id, Kind: &schema.Operation_Cancel{Cancel: &schema.Cancel{Name: name}}}
 }
 
-func endOf() *api.Operation { return &api.Operation{Kind: &api.Operation_End{End: &api.End{}}} }
+func endOf() *schema.Operation {
+	return &schema.Operation{Kind: &schema.Operation_End{End: &schema.End{}}}
+}
 
 const acquirePath = "/v1/spaces/default/acquire"
 
@@ -339,7 +341,7 @@ func (m *served) backTo(before level, slack int64) {
 type noMembers struct{}
 
 func (noMembers) Register(r grpc.ServiceRegistrar) {
-	api.RegisterMembersServer(r, api.UnimplementedMembersServer{})
+	schema.RegisterMembersServer(r, schema.UnimplementedMembersServer{})
 }
 
 func asLimit(err error, limit **holdfast.LimitError) bool { return errors.As(err, limit) }

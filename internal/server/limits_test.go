@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // Each limit is reached and passed by one, over both ports; it is named with its value,
@@ -159,12 +159,12 @@ func TestLimitOfMessageBytes(t *testing.T) {
 	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "4097 vs. 4096") {
 		t.Errorf("a frame: %v", err)
 	}
-	locks := api.NewLocksClient(conn)
-	_, err = locks.Show(context.Background(), &api.ShowRequest{Name: strings.Repeat("n", most-3)})
+	locks := schema.NewLocksClient(conn)
+	_, err = locks.Show(context.Background(), &schema.ShowRequest{Name: strings.Repeat("n", most-3)})
 	if problem := wire.FromStatus("", err); wire.Code(problem) != wire.CodeName {
 		t.Errorf("a call: %v", err)
 	}
-	_, err = locks.Show(context.Background(), &api.ShowRequest{Name: strings.Repeat("n", most-2)})
+	_, err = locks.Show(context.Background(), &schema.ShowRequest{Name: strings.Repeat("n", most-2)})
 	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "4097 vs. 4096") {
 		t.Errorf("a call: %v", err)
 	}
@@ -185,16 +185,16 @@ func TestLimitOfMessageBytesBesideMembers(t *testing.T) {
 	if err := wire.FromStatus("", c.end()); wire.Code(err) != wire.CodeTooLarge || !strings.Contains(err.Error(), "4096 bytes, which message_bytes allows") {
 		t.Errorf("a frame: %v", err)
 	}
-	_, err := api.NewLocksClient(m.dial()).Show(context.Background(), &api.ShowRequest{Name: strings.Repeat("n", most)})
+	_, err := schema.NewLocksClient(m.dial()).Show(context.Background(), &schema.ShowRequest{Name: strings.Repeat("n", most)})
 	if wire.Code(wire.FromStatus("", err)) != wire.CodeTooLarge {
 		t.Errorf("a call: %v", err)
 	}
 }
 
 // frameOf is a frame of exactly that size.
-func frameOf(size int) *api.ClientFrame {
-	acquire := &api.Acquire{Reason: strings.Repeat("r", size-20), Name: "x"}
-	frame := &api.ClientFrame{Operations: []*api.Operation{{Id: 1, Kind: &api.Operation_Acquire{Acquire: acquire}}}}
+func frameOf(size int) *schema.ClientFrame {
+	acquire := &schema.Acquire{Reason: strings.Repeat("r", size-20), Name: "x"}
+	frame := &schema.ClientFrame{Operations: []*schema.Operation{{Id: 1, Kind: &schema.Operation_Acquire{Acquire: acquire}}}}
 	for proto.Size(frame) < size {
 		acquire.Reason += "r"
 	}
@@ -217,7 +217,7 @@ func TestLimitOfStreams(t *testing.T) {
 	opened := make(chan *speaker, 1)
 	go func() {
 		ctx, cancel := context.WithCancel(m.patience)
-		stream, err := api.NewSessionsClient(conn).Open(ctx)
+		stream, err := schema.NewSessionsClient(conn).Open(ctx)
 		if err != nil {
 			t.Error(err)
 		}
@@ -236,7 +236,7 @@ func TestLimitOfStreams(t *testing.T) {
 	noError(t, all[0].end())
 	next := <-opened
 	defer next.cancel()
-	next.say(&api.Operation{Kind: &api.Operation_Hello{Hello: &api.Hello{}}})
+	next.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{}}})
 	next.hear()
 	next.serves(1, "x")
 }
@@ -244,11 +244,11 @@ func TestLimitOfStreams(t *testing.T) {
 // TestLimitOfWatchers: over both ports together.
 func TestLimitOfWatchers(t *testing.T) {
 	m := serve(t, node.Limits{}, server.Limits{Watchers: 2})
-	locks := api.NewLocksClient(m.dial())
-	watch := func() (api.Locks_WatchClient, context.CancelFunc) {
+	locks := schema.NewLocksClient(m.dial())
+	watch := func() (schema.Locks_WatchClient, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(m.patience)
 		t.Cleanup(cancel)
-		stream, err := locks.Watch(ctx, &api.WatchRequest{})
+		stream, err := locks.Watch(ctx, &schema.WatchRequest{})
 		noError(t, err)
 		return stream, cancel
 	}

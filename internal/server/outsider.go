@@ -25,8 +25,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
 	"github.com/holdfast-locks/holdfast/wire/frames"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // outsider passes on what clients ask of a member that has no part in the spaces that are kept on disks: a guest without a folder, or one
@@ -297,7 +297,7 @@ func (o *outsider) stream(stream grpc.ServerStream) error {
 		return wire.ToStatus(failed("connect", "", "", err))
 	}
 	defer o.finish(p)
-	there, err := p.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, api.Sessions_Open_FullMethodName)
+	there, err := p.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, schema.Sessions_Open_FullMethodName)
 	if err == nil {
 		err = there.SendMsg(first)
 	}

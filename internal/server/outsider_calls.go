@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // outsiderIn is outsiderAt for a space by its name.
@@ -55,14 +55,14 @@ func (o *outsider) passOn(ctx context.Context, by visitor, about about, op, meth
 
 // passOnDocument is passOn for a call that is answered with a document.
 func passOnDocument[Document any](ctx context.Context, o *outsider, op, method string, request proto.Message) (document Document, err error) {
-	var answer api.JSON
+	var answer schema.JSON
 	if err := o.passOn(ctx, visitor{}, about{}, op, method, request, &answer); err != nil {
 		return document, err
 	}
 	return documentOf[Document](op, &answer)
 }
 
-func documentOf[Document any](op string, answer *api.JSON) (document Document, err error) {
+func documentOf[Document any](op string, answer *schema.JSON) (document Document, err error) {
 	if err := json.Unmarshal(answer.GetDocument(), &document); err != nil {
 		return document, failed(op, "", "", fmt.Errorf("%w: another member's answer cannot be read: %w", holdfast.ErrUnavailable, err))
 	}
@@ -70,8 +70,8 @@ func documentOf[Document any](op string, answer *api.JSON) (document Document, e
 }
 
 func (o *outsider) acquire(ctx context.Context, in acquireInput) (all wire.AcquiredAll, err error) {
-	var answer api.AcquireResponse
-	err = o.passOn(ctx, in.Visitor, about{in.Session, in.Request}, "acquire", api.Locks_Acquire_FullMethodName, &api.AcquireRequest{
+	var answer schema.AcquireResponse
+	err = o.passOn(ctx, in.Visitor, about{in.Session, in.Request}, "acquire", schema.Locks_Acquire_FullMethodName, &schema.AcquireRequest{
 		Space: in.Space, Names: in.Names, Mode: wire.ToMode(in.Mode), Units: int32(in.Units), Capacity: int32(in.Capacity),
 		Wait: int64(in.Wait), Ttl: int64(in.TTL), Hold: int64(in.Hold), Session: in.Session, Owner: in.Owner, Reason: in.Reason,
 		Require: wire.ToClass(in.Require), Request: in.Request, Client: in.Client,
@@ -98,9 +98,9 @@ func (o *outsider) bounded() (context.Context, context.CancelFunc) {
 func (o *outsider) release(in releaseInput) (wire.Released, error) {
 	ctx, done := o.bounded()
 	defer done()
-	err := o.passOn(ctx, in.Visitor, about{session: in.Session}, "release", api.Locks_Release_FullMethodName, &api.ReleaseRequest{
+	err := o.passOn(ctx, in.Visitor, about{session: in.Session}, "release", schema.Locks_Release_FullMethodName, &schema.ReleaseRequest{
 		Space: in.Space, Name: in.Name, Token: uint64(in.Token), Session: in.Session,
-	}, &api.ReleaseResponse{})
+	}, &schema.ReleaseResponse{})
 	if err != nil {
 		return wire.Released{}, err
 	}
@@ -110,8 +110,8 @@ func (o *outsider) release(in releaseInput) (wire.Released, error) {
 func (o *outsider) renew(in renewInput) (wire.Renewed, error) {
 	ctx, done := o.bounded()
 	defer done()
-	var answer api.RenewResponse
-	err := o.passOn(ctx, in.Visitor, about{session: in.Session}, "renew", api.Locks_Renew_FullMethodName, &api.RenewRequest{Session: in.Session, Ttl: int64(in.TTL)}, &answer)
+	var answer schema.RenewResponse
+	err := o.passOn(ctx, in.Visitor, about{session: in.Session}, "renew", schema.Locks_Renew_FullMethodName, &schema.RenewRequest{Session: in.Session, Ttl: int64(in.TTL)}, &answer)
 	if err != nil {
 		return wire.Renewed{}, err
 	}
@@ -123,16 +123,16 @@ func (o *outsider) renew(in renewInput) (wire.Renewed, error) {
 func (o *outsider) end(session string, by visitor) (wire.SessionReleased, error) {
 	ctx, done := o.bounded()
 	defer done()
-	var answer api.EndSessionResponse
-	if err := o.passOn(ctx, by, about{session: session}, "end", api.Locks_EndSession_FullMethodName, &api.EndSessionRequest{Session: session}, &answer); err != nil {
+	var answer schema.EndSessionResponse
+	if err := o.passOn(ctx, by, about{session: session}, "end", schema.Locks_EndSession_FullMethodName, &schema.EndSessionRequest{Session: session}, &answer); err != nil {
 		return wire.SessionReleased{}, err
 	}
 	return documentOf[wire.SessionReleased]("end", answer.GetReleased())
 }
 
 func (o *outsider) list(ctx context.Context, in listInput) (all wire.Locks, err error) {
-	var answer api.ListResponse
-	err = o.passOn(ctx, visitor{}, about{}, "list", api.Locks_List_FullMethodName, &api.ListRequest{
+	var answer schema.ListResponse
+	err = o.passOn(ctx, visitor{}, about{}, "list", schema.Locks_List_FullMethodName, &schema.ListRequest{
 		Space: in.Space, Prefix: in.Prefix, After: in.After, Limit: int32(in.Limit), Stale: in.Stale,
 	}, &answer)
 	if err != nil {
@@ -152,13 +152,13 @@ func (o *outsider) list(ctx context.Context, in listInput) (all wire.Locks, err 
 func (o *outsider) show(space, name string, stale bool) (wire.Lock, error) {
 	ctx, done := o.bounded()
 	defer done()
-	return passOnDocument[wire.Lock](ctx, o, "show", api.Locks_Show_FullMethodName, &api.ShowRequest{Space: space, Name: name, Stale: stale})
+	return passOnDocument[wire.Lock](ctx, o, "show", schema.Locks_Show_FullMethodName, &schema.ShowRequest{Space: space, Name: name, Stale: stale})
 }
 
 func (o *outsider) breakLock(in breakInput) (wire.Broken, error) {
 	ctx, done := o.bounded()
 	defer done()
-	return passOnDocument[wire.Broken](ctx, o, "break", api.Locks_Break_FullMethodName, &api.BreakRequest{
+	return passOnDocument[wire.Broken](ctx, o, "break", schema.Locks_Break_FullMethodName, &schema.BreakRequest{
 		Space: in.Space, Name: in.Name, Token: uint64(in.Token), Reason: in.Reason, By: in.By,
 	})
 }
@@ -170,9 +170,9 @@ func (o *outsider) snapshot(ctx context.Context, by visitor, space string, to pi
 		return failed(opSnapshot, space, "", err)
 	}
 	defer o.finish(p)
-	there, err := api.NewAdminClient(p.conn).Snapshot(ctx, &api.SnapshotRequest{Space: space})
+	there, err := schema.NewAdminClient(p.conn).Snapshot(ctx, &schema.SnapshotRequest{Space: space})
 	for err == nil {
-		var piece *api.SnapshotPiece
+		var piece *schema.SnapshotPiece
 		if piece, err = there.Recv(); err != nil {
 			break
 		}
@@ -190,7 +190,7 @@ func (o *outsider) snapshot(ctx context.Context, by visitor, space string, to pi
 func (o *outsider) status(space string) (wire.Space, error) {
 	ctx, done := context.WithTimeout(o.service.life, insiderLimit)
 	defer done()
-	all, err := passOnDocument[wire.Status](ctx, o, "status", api.Locks_Status_FullMethodName, &api.StatusRequest{})
+	all, err := passOnDocument[wire.Status](ctx, o, "status", schema.Locks_Status_FullMethodName, &schema.StatusRequest{})
 	if err != nil {
 		return wire.Space{}, err
 	}

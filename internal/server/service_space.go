@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // The names of operators' deeds on whole spaces, in errors and metrics.
@@ -95,7 +95,7 @@ func (s *service) onSpace(op string, in spaceInput, do func(space *Space) (done 
 // transfer makes a member the authority of a space, and waits until it serves.
 func (s *service) transfer(ctx context.Context, in spaceInput) (answer wire.Transferred, err error) {
 	if out := s.outsiderIn(in.Space); out != nil {
-		return passOnDocument[wire.Transferred](ctx, out, opTransfer, api.Admin_Transfer_FullMethodName, &api.TransferRequest{Space: in.Space, Member: in.Member, By: in.By})
+		return passOnDocument[wire.Transferred](ctx, out, opTransfer, schema.Admin_Transfer_FullMethodName, &schema.TransferRequest{Space: in.Space, Member: in.Member, By: in.By})
 	}
 	err = s.onSpace(opTransfer, in, func(space *Space) (string, error) {
 		if in.Member == "" {
@@ -111,7 +111,7 @@ func (s *service) transfer(ctx context.Context, in spaceInput) (answer wire.Tran
 // reform changes what a member is in a space whose members vote, and waits until all shards have it.
 func (s *service) reform(ctx context.Context, in spaceInput) (answer wire.Shards, err error) {
 	if out := s.outsiderIn(in.Space); out != nil {
-		return passOnDocument[wire.Shards](ctx, out, opReform, api.Admin_Reform_FullMethodName, &api.ReformRequest{Space: in.Space, Member: in.Member, As: in.As, By: in.By})
+		return passOnDocument[wire.Shards](ctx, out, opReform, schema.Admin_Reform_FullMethodName, &schema.ReformRequest{Space: in.Space, Member: in.Member, As: in.As, By: in.By})
 	}
 	err = s.onSpace(opReform, in, func(space *Space) (string, error) {
 		if in.Member == "" {
@@ -138,7 +138,7 @@ func (s *service) shards(ctx context.Context, name string) (answer wire.Shards, 
 	}
 	defer func() { s.observer.operation(space.Name, opShards, err) }()
 	if out := s.outsiderAt(space); out != nil {
-		return passOnDocument[wire.Shards](ctx, out, opShards, api.Admin_Shards_FullMethodName, &api.ShardsRequest{Space: space.Name})
+		return passOnDocument[wire.Shards](ctx, out, opShards, schema.Admin_Shards_FullMethodName, &schema.ShardsRequest{Space: space.Name})
 	}
 	if answer, err = s.shardsOf(ctx, space.Name); err != nil {
 		return answer, failed(opShards, space.Name, "", err)
@@ -184,11 +184,11 @@ func (s *service) shardsOf(ctx context.Context, space string) (wire.Shards, erro
 // suspend stops new grants of a space, and waits until nothing is held.
 func (s *service) suspend(ctx context.Context, in spaceInput) (answer wire.Suspended, err error) {
 	if out := s.outsiderIn(in.Space); out != nil {
-		request := &api.SuspendRequest{Space: in.Space, Reason: in.Reason, By: in.By}
+		request := &schema.SuspendRequest{Space: in.Space, Reason: in.Reason, By: in.By}
 		if in.Wait != admin.Forever {
 			request.Wait = new(int64(in.Wait))
 		}
-		return passOnDocument[wire.Suspended](ctx, out, opSuspend, api.Admin_Suspend_FullMethodName, request)
+		return passOnDocument[wire.Suspended](ctx, out, opSuspend, schema.Admin_Suspend_FullMethodName, request)
 	}
 	err = s.onSpace(opSuspend, in, func(space *Space) (string, error) {
 		if in.Wait < 0 {
@@ -253,7 +253,7 @@ func (s *service) called(id lock.SessionID) string {
 // resume lets a space grant again.
 func (s *service) resume(ctx context.Context, in spaceInput) (answer wire.Suspended, err error) {
 	if out := s.outsiderIn(in.Space); out != nil {
-		return passOnDocument[wire.Suspended](ctx, out, opResume, api.Admin_Resume_FullMethodName, &api.ResumeRequest{Space: in.Space, Reason: in.Reason, By: in.By})
+		return passOnDocument[wire.Suspended](ctx, out, opResume, schema.Admin_Resume_FullMethodName, &schema.ResumeRequest{Space: in.Space, Reason: in.Reason, By: in.By})
 	}
 	err = s.onSpace(opResume, in, func(space *Space) (string, error) {
 		outcome, err := s.operator.Resume(ctx, admin.Order{Space: space.Name, Reason: in.Reason, By: in.By})

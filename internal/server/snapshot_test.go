@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 	"github.com/holdfast-locks/holdfast/wire/snapshot"
 )
 
@@ -95,14 +95,14 @@ func TestLimitOfSnapshots(t *testing.T) {
 		}
 		m.post(200, acquirePath, object{"names": names, "reason": strings.Repeat("because ", 20)})
 	}
-	admin := api.NewAdminClient(m.dial(grpc.WithStaticStreamWindowSize(64 << 10)))
+	admin := schema.NewAdminClient(m.dial(grpc.WithStaticStreamWindowSize(64 << 10)))
 	ctx, cancel := context.WithCancel(m.patience)
 	defer cancel()
-	first, err := admin.Snapshot(ctx, &api.SnapshotRequest{})
+	first, err := admin.Snapshot(ctx, &schema.SnapshotRequest{})
 	noError(t, err)
 	_, err = first.Recv() // the member is at it, and does not come to an end
 	noError(t, err)
-	second, err := admin.Snapshot(m.patience, &api.SnapshotRequest{})
+	second, err := admin.Snapshot(m.patience, &schema.SnapshotRequest{})
 	noError(t, err)
 	_, err = second.Recv()
 	var limit *holdfast.LimitError

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
 	"github.com/holdfast-locks/holdfast/wire/frames"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // A stream carries one session for as long as it does not break. Three goroutines
@@ -33,7 +33,7 @@ import (
 // the outbox's bound its stream is broken.
 type stream struct {
 	server *grpcServer
-	rpc    grpc.BidiStreamingServer[api.ClientFrame, api.ServerFrame]
+	rpc    grpc.BidiStreamingServer[schema.ClientFrame, schema.ServerFrame]
 
 	sink    uint64
 	session lock.SessionID
@@ -64,7 +64,7 @@ type stream struct {
 	*scratch              // while a frame is performed
 }
 
-func newStream(g *grpcServer, rpc grpc.BidiStreamingServer[api.ClientFrame, api.ServerFrame]) *stream {
+func newStream(g *grpcServer, rpc grpc.BidiStreamingServer[schema.ClientFrame, schema.ServerFrame]) *stream {
 	return &stream{
 		server:    g,
 		rpc:       rpc,
@@ -79,7 +79,7 @@ func newStream(g *grpcServer, rpc grpc.BidiStreamingServer[api.ClientFrame, api.
 
 // Open serves one stream. It returns once the stream is over: without an error
 // where the client ended it or was refused in a frame, with a status otherwise.
-func (g *grpcServer) Open(rpc grpc.BidiStreamingServer[api.ClientFrame, api.ServerFrame]) error {
+func (g *grpcServer) Open(rpc grpc.BidiStreamingServer[schema.ClientFrame, schema.ServerFrame]) error {
 	if g.service.outsider.passesOn() {
 		return g.service.outsider.stream(rpc)
 	}

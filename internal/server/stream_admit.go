@@ -2,7 +2,7 @@ package server
 
 import (
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // allowance is how many operations of the present frame may still be done, of those that
@@ -10,7 +10,7 @@ import (
 type allowance struct{ wishes, returns int }
 
 // admit takes the tokens for a frame, all at once.
-func (s *stream) admit(operations []*api.Operation, arrived protocol.Time) {
+func (s *stream) admit(operations []*schema.Operation, arrived protocol.Time) {
 	if s.asker == nil {
 		return
 	}
@@ -23,16 +23,16 @@ func (s *stream) admit(operations []*api.Operation, arrived protocol.Time) {
 
 // kind returns the count to which an operation belongs. What has no kind asks for
 // something: for an answer that refuses it.
-func (a *allowance) kind(operation *api.Operation) *int {
+func (a *allowance) kind(operation *schema.Operation) *int {
 	switch operation.GetKind().(type) {
-	case *api.Operation_Release, *api.Operation_Cancel, *api.Operation_Beat, *api.Operation_End:
+	case *schema.Operation_Release, *schema.Operation_Cancel, *schema.Operation_Beat, *schema.Operation_End:
 		return &a.returns
 	}
 	return &a.wishes
 }
 
 // admitted reports whether an operation may be done; if not it has been refused.
-func (s *stream) admitted(operation *api.Operation) bool {
+func (s *stream) admitted(operation *schema.Operation) bool {
 	left := s.allowance.kind(operation)
 	if *left > 0 {
 		*left--
@@ -44,19 +44,19 @@ func (s *stream) admitted(operation *api.Operation) bool {
 }
 
 // asks tells what an operation asks for, and of which lock.
-func asks(operation *api.Operation) (asked call, space, name string) {
+func asks(operation *schema.Operation) (asked call, space, name string) {
 	switch kind := operation.GetKind().(type) {
-	case *api.Operation_Acquire:
+	case *schema.Operation_Acquire:
 		return callRequest, kind.Acquire.GetSpace(), kind.Acquire.GetName()
-	case *api.Operation_Release:
+	case *schema.Operation_Release:
 		return callRelease, kind.Release.GetSpace(), kind.Release.GetName()
-	case *api.Operation_Cancel:
+	case *schema.Operation_Cancel:
 		return callCancel, kind.Cancel.GetSpace(), kind.Cancel.GetName()
-	case *api.Operation_Extend:
+	case *schema.Operation_Extend:
 		return callExtend, kind.Extend.GetSpace(), kind.Extend.GetName()
-	case *api.Operation_Beat:
+	case *schema.Operation_Beat:
 		return callBeat, "", ""
-	case *api.Operation_End:
+	case *schema.Operation_End:
 		return callEnd, "", ""
 	}
 	return callUnknown, "", ""

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/wire/api"
+	api "github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // BenchmarkRoundTrip locks and unlocks one name over loopback, one operation a

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 // frame is the memory of a ServerFrame, used again and again: a message is encoded before
 // SendMsg returns, and is not read afterwards.
 type frame struct {
-	message api.ServerFrame
+	message schema.ServerFrame
 	slots   []*slot
 	used    int
 	done    map[outcome]int
@@ -42,16 +42,16 @@ type outcome struct {
 
 // slot is the memory of one event of the kinds that are told often.
 type slot struct {
-	event    api.Event
-	granted  api.Event_Granted
-	queued   api.Event_Queued
-	released api.Event_Released
-	beat     api.Event_Beat
+	event    schema.Event
+	granted  schema.Event_Granted
+	queued   schema.Event_Queued
+	released schema.Event_Released
+	beat     schema.Event_Beat
 
-	grantedBody  api.Granted
-	queuedBody   api.Queued
-	releasedBody api.Released
-	beatBody     api.Beaten
+	grantedBody  schema.Granted
+	queuedBody   schema.Queued
+	releasedBody schema.Released
+	beatBody     schema.Beaten
 }
 
 func newFrame() *frame { return &frame{done: map[outcome]int{}} }
@@ -126,7 +126,7 @@ func (f *frame) empty() {
 
 // add makes the message of one event. Start is the wall time at which the driver's
 // clock began.
-func (f *frame) add(t *told, start time.Time, service *service) *api.Event {
+func (f *frame) add(t *told, start time.Time, service *service) *schema.Event {
 	if f.used == len(f.slots) {
 		f.slots = append(f.slots, newSlot())
 	}
@@ -135,7 +135,7 @@ func (f *frame) add(t *told, start time.Time, service *service) *api.Event {
 	s.event.Id = t.id
 	switch t.saying {
 	case sayWelcome:
-		s.event.Kind = &api.Event_Welcome{Welcome: welcome(t, service)}
+		s.event.Kind = &schema.Event_Welcome{Welcome: welcome(t, service)}
 	case sayGranted:
 		s.grantedBody.Token = uint64(t.token)
 		s.grantedBody.Since = start.Add(t.since).UnixNano()
@@ -146,18 +146,18 @@ func (f *frame) add(t *told, start time.Time, service *service) *api.Event {
 		s.queuedBody.Position = t.position
 		s.event.Kind = &s.queued
 	case sayRefused:
-		s.event.Kind = &api.Event_Refused{Refused: &api.Refused{Problem: f.problem(t, service)}}
+		s.event.Kind = &schema.Event_Refused{Refused: &schema.Refused{Problem: f.problem(t, service)}}
 	case sayReleased:
 		if t.err != nil {
 			s.releasedBody.Problem = f.problem(t, service)
 		}
 		s.event.Kind = &s.released
 	case sayLost:
-		s.event.Kind = &api.Event_Lost{Lost: &api.Lost{Why: string(t.why), MustRelease: t.mustRelease}}
+		s.event.Kind = &schema.Event_Lost{Lost: &schema.Lost{Why: string(t.why), MustRelease: t.mustRelease}}
 	case sayExtended:
-		s.event.Kind = &api.Event_Extended{Extended: &api.Extended{Hold: int64(t.span)}}
+		s.event.Kind = &schema.Event_Extended{Extended: &schema.Extended{Hold: int64(t.span)}}
 	case sayMoved:
-		s.event.Kind = &api.Event_Moved{Moved: &api.Moved{Authority: t.roster.authority, Members: t.roster.members}}
+		s.event.Kind = &schema.Event_Moved{Moved: &schema.Moved{Authority: t.roster.authority, Members: t.roster.members}}
 	case sayBeat:
 		s.beatBody.Ttl, s.beatBody.TtlCut = int64(t.span), t.cut
 		s.event.Kind = &s.beat
@@ -165,8 +165,8 @@ func (f *frame) add(t *told, start time.Time, service *service) *api.Event {
 	return &s.event
 }
 
-func welcome(t *told, service *service) *api.Welcome {
-	w := &api.Welcome{
+func welcome(t *told, service *service) *schema.Welcome {
+	w := &schema.Welcome{
 		Session:    t.opened.id.String(),
 		Ttl:        int64(t.span),
 		TtlCut:     t.cut,
@@ -184,7 +184,7 @@ func welcome(t *told, service *service) *api.Welcome {
 }
 
 // problem tells why an operation was refused, and of which lock.
-func (f *frame) problem(t *told, service *service) *api.Problem {
+func (f *frame) problem(t *told, service *service) *schema.Problem {
 	err := t.err
 	var held *lock.HeldBy
 	if errors.As(err, &held) {

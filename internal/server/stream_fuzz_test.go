@@ -9,7 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	api "github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // FuzzOperations performs frames of any content for two clients in turn: none is a mistake

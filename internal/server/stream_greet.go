@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
 	"github.com/holdfast-locks/holdfast/wire/frames"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // greet takes the first frame that says anything, which must begin with a hello,
@@ -23,7 +23,7 @@ import (
 // The welcome is the first event, even if the session was told other things
 // meanwhile, and travels in one frame with all of that: a client that knows that
 // its session goes on knows as well which of its grants do not.
-func (s *stream) greet(frame *frames.Operations) (rest []*api.Operation, arrived protocol.Time, ok bool) {
+func (s *stream) greet(frame *frames.Operations) (rest []*schema.Operation, arrived protocol.Time, ok bool) {
 	for len(frame.List()) == 0 {
 		if !s.receive(frame) {
 			return nil, 0, false
@@ -51,8 +51,8 @@ func (s *stream) refuseStream(err error) {
 }
 
 // open does what the hello asks for and returns the welcome.
-func (s *stream) open(first *api.Operation, arrived protocol.Time) (told, error) {
-	hello, is := first.GetKind().(*api.Operation_Hello)
+func (s *stream) open(first *schema.Operation, arrived protocol.Time) (told, error) {
+	hello, is := first.GetKind().(*schema.Operation_Hello)
 	if !is {
 		return told{}, wire.Fail(wire.CodeBadRequest, "the first operation of a stream must be hello")
 	}
@@ -85,7 +85,7 @@ func (s *stream) open(first *api.Operation, arrived protocol.Time) (told, error)
 }
 
 // openSession opens a new session.
-func (s *stream) openSession(h *api.Hello, welcome *told) error {
+func (s *stream) openSession(h *schema.Hello, welcome *told) error {
 	if err := s.server.service.overload(); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (s *stream) openSession(h *api.Hello, welcome *told) error {
 // resumeSession goes on with a session whose stream broke, or ends its earlier
 // stream, which may be that of the client that it is taken over from. Only who proves that the session
 // is its own can end a stream of it, and no client that it was taken over from.
-func (s *stream) resumeSession(h *api.Hello, arrived protocol.Time, welcome *told) error {
+func (s *stream) resumeSession(h *schema.Hello, arrived protocol.Time, welcome *told) error {
 	id, known := lock.ParseSessionID(h.GetSession())
 	secret, proven := parseSecret(h.GetSecret())
 	if !known || !proven {

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 const (
@@ -57,7 +57,7 @@ func emptied[T any](used []T) []T {
 
 // perform does what a frame asks for, in its order, and reports whether the stream
 // goes on. What cannot be done is refused and disturbs nothing else.
-func (s *stream) perform(operations []*api.Operation, arrived protocol.Time) bool {
+func (s *stream) perform(operations []*schema.Operation, arrived protocol.Time) bool {
 	s.admit(operations, arrived)
 	for index := 0; len(operations) > 0; {
 		n := min(len(operations), maxStep)
@@ -82,7 +82,7 @@ func (s *stream) perform(operations []*api.Operation, arrived protocol.Time) boo
 // understand turns operations into events, and reports whether the stream goes on
 // after them. A mistake of its own must not end the member: it is refused as one
 // and ends the stream.
-func (s *stream) understand(operations []*api.Operation, index int, arrived protocol.Time) (goesOn bool) {
+func (s *stream) understand(operations []*schema.Operation, index int, arrived protocol.Time) (goesOn bool) {
 	defer func() {
 		if mistake := recover(); mistake != nil {
 			s.server.panicked("holdfast.v1.Sessions/Open", mistake, debug.Stack())
@@ -107,12 +107,12 @@ func (s *stream) understand(operations []*api.Operation, index int, arrived prot
 
 // operation turns one operation into an event, or refuses it. It reports whether it
 // ends the session.
-func (s *stream) operation(op *api.Operation, arrived protocol.Time) (end bool) {
+func (s *stream) operation(op *schema.Operation, arrived protocol.Time) (end bool) {
 	id := op.GetId()
 	switch kind := op.GetKind().(type) {
-	case *api.Operation_Acquire:
+	case *schema.Operation_Acquire:
 		s.acquire(id, kind.Acquire, arrived)
-	case *api.Operation_Release:
+	case *schema.Operation_Release:
 		r := kind.Release
 		if space := s.locate(callRelease, id, r.GetSpace(), r.GetName()); space != nil {
 			s.releases = append(s.releases, protocol.Release{
@@ -120,24 +120,24 @@ func (s *stream) operation(op *api.Operation, arrived protocol.Time) (end bool) 
 			})
 			s.event(space.Port, s.number(callRelease), &s.releases[len(s.releases)-1])
 		}
-	case *api.Operation_Cancel:
+	case *schema.Operation_Cancel:
 		c := kind.Cancel
 		if space := s.locate(callCancel, id, c.GetSpace(), c.GetName()); space != nil {
 			s.cancels = append(s.cancels, protocol.Cancel{Session: s.session, Name: c.GetName(), Request: id})
 			s.event(space.Port, s.number(callCancel), &s.cancels[len(s.cancels)-1])
 		}
-	case *api.Operation_Extend:
+	case *schema.Operation_Extend:
 		s.extend(id, kind.Extend)
-	case *api.Operation_Beat:
+	case *schema.Operation_Beat:
 		s.beat(id, kind.Beat, arrived)
-	case *api.Operation_End:
+	case *schema.Operation_End:
 		if id > maxID {
 			s.refuse(callEnd, id, "", "", badID(id))
 			return false
 		}
 		s.event(protocol.Below, callBit|id, &session.End{ID: s.session, Proven: true})
 		return true
-	case *api.Operation_Hello:
+	case *schema.Operation_Hello:
 		s.refuse(callUnknown, id, "", "", wire.Fail(wire.CodeBadRequest, "hello: a stream has one, and it is the first operation"))
 	default:
 		s.refuse(callUnknown, id, "", "", wire.Fail(wire.CodeBadRequest, "an operation without a kind that this server knows"))
@@ -180,7 +180,7 @@ func badID(id uint64) error {
 }
 
 // acquire asks for a lock. Its wait limit counts from arrived.
-func (s *stream) acquire(id uint64, a *api.Acquire, arrived protocol.Time) {
+func (s *stream) acquire(id uint64, a *schema.Acquire, arrived protocol.Time) {
 	space := s.locate(callRequest, id, a.GetSpace(), a.GetName())
 	if space == nil {
 		return
@@ -212,7 +212,7 @@ func (s *stream) acquire(id uint64, a *api.Acquire, arrived protocol.Time) {
 }
 
 // checkAcquire says what is wrong with an acquire, beside its name.
-func checkAcquire(a *api.Acquire, space *Space) (holdfast.Mode, error) {
+func checkAcquire(a *schema.Acquire, space *Space) (holdfast.Mode, error) {
 	mode, err := wire.FromMode(a.GetMode())
 	if err != nil {
 		return mode, err
@@ -239,7 +239,7 @@ const tryWait = 5 * time.Second
 
 // waitEnd returns when the wait of an acquire that arrived at arrived ends. Without
 // a limit that is never, for who waits for holders.
-func waitEnd(arrived protocol.Time, a *api.Acquire) protocol.Time {
+func waitEnd(arrived protocol.Time, a *schema.Acquire) protocol.Time {
 	switch wait := time.Duration(a.GetWait()); {
 	case wait > 0:
 		return after(arrived, wait)
@@ -250,7 +250,7 @@ func waitEnd(arrived protocol.Time, a *api.Acquire) protocol.Time {
 	}
 }
 
-func (s *stream) extend(id uint64, e *api.Extend) {
+func (s *stream) extend(id uint64, e *schema.Extend) {
 	space := s.locate(callExtend, id, e.GetSpace(), e.GetName())
 	if space == nil {
 		return
@@ -265,7 +265,7 @@ func (s *stream) extend(id uint64, e *api.Extend) {
 	})
 }
 
-func (s *stream) beat(id uint64, b *api.Beat, arrived protocol.Time) {
+func (s *stream) beat(id uint64, b *schema.Beat, arrived protocol.Time) {
 	ttl := time.Duration(b.GetTtl())
 	err := s.server.service.checkTTL(ttl)
 	if id > maxID {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // visitor is the caller, as the port has found out: by a certificate, or by the system at
@@ -66,7 +66,7 @@ func (g *grpcServer) admitStream(server any, stream grpc.ServerStream, info *grp
 	} else if err := g.admit(stream.Context(), info.FullMethod); err != nil {
 		return err
 	}
-	if info.FullMethod != api.Sessions_Open_FullMethodName { // which says by itself when it was greeted
+	if info.FullMethod != schema.Sessions_Open_FullMethodName { // which says by itself when it was greeted
 		wasGreeted(stream.Context())
 	}
 	return handler(server, stream)
@@ -112,5 +112,5 @@ func (g *grpcServer) admit(ctx context.Context, method string) error {
 
 // ofMembers reports whether a method is one that members call.
 func ofMembers(method string) bool {
-	return strings.HasPrefix(method, "/"+api.Members_ServiceDesc.ServiceName+"/")
+	return strings.HasPrefix(method, "/"+schema.Members_ServiceDesc.ServiceName+"/")
 }

@@ -74,10 +74,10 @@ func rows() []row {
 		row{folders: []string{"internal/socket"}, outside: []string{"golang.org/x/sys"}},
 		row{folders: []string{"protocol/protocoltest"}, own: with(), outside: []string{"github.com/cockroachdb/datadriven"}},
 		row{folders: []string{"wire/snapshot"}, own: []string{"wire"}},
-		row{folders: []string{"wire", "wire/..."}, own: with("wire/api"), outside: anyModule},
-		row{folders: []string{"internal/server/events"}, own: with("wire", "wire/api")},
+		row{folders: []string{"wire", "wire/..."}, own: with("wire/schema"), outside: anyModule},
+		row{folders: []string{"internal/server/events"}, own: with("wire", "wire/schema")},
 		row{folders: []string{"internal/transport"}, own: with()},
-		row{folders: []string{"internal/transport/..."}, own: with("internal/transport", "internal/transport/secure", "wire/api", "internal/transport/codec", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing"), outside: anyModule},
+		row{folders: []string{"internal/transport/..."}, own: with("internal/transport", "internal/transport/secure", "wire/schema", "internal/transport/codec", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing"), outside: anyModule},
 		// What makes a driver of a URL knows them all.
 		row{folders: []string{"storage/open"}, own: []string{"storage", "storage/..."}},
 		row{folders: []string{"storage/..."}, own: []string{"storage", "storage/watch", "storage/gather", "storage/location", "internal/descriptors", "internal/sparing"}, outside: anyModule},

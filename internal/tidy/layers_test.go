@@ -58,7 +58,7 @@ func layerExamples() []example {
 		{"grpc", imports("node/a.go", `"google.golang.org/grpc/codes"`), []string{"google.golang.org/grpc/codes"}},
 		{"grpc", imports("internal/run/a.go", `"google.golang.org/protobuf/proto"`), []string{"a.go:3: package \"run\""}},
 		{"grpc", imports("internal/server/a.go", `"google.golang.org/grpc"`), nil},
-		{"grpc", imports("wire/api/a.go", `"google.golang.org/protobuf/proto"`), nil},
+		{"grpc", imports("wire/schema/a.go", `"google.golang.org/protobuf/proto"`), nil},
 
 		{"logger", imports("lock/a.go", `"log/slog"`), []string{`imports "log/slog"`}},
 		{"logger", imports("holdfast.go", `"log"`), []string{`imports "log"`}},

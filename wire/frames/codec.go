@@ -7,11 +7,11 @@ import (
 	general "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
 
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // Codec is what gRPC asks for bytes: by hand for the frames of a session's stream,
-// which are sent as *api.ClientFrame and *api.ServerFrame and received as *[Operations]
+// which are sent as *schema.ClientFrame and *schema.ServerFrame and received as *[Operations]
 // and *[Events]; by the general code for every other message. Give it to a server with
 // grpc.ForceServerCodecV2, to a call with grpc.ForceCodecV2. A *[Raw] is passed on as it came. It is safe for
 // many goroutines.
@@ -45,11 +45,11 @@ func (c *Codec) Marshal(v any) (mem.BufferSlice, error) {
 	switch frame := v.(type) {
 	case *Raw:
 		return frame.Bytes, nil
-	case *api.ClientFrame:
+	case *schema.ClientFrame:
 		buffer := c.buffers.Get(operationsHint(frame.Operations))
 		b, err := AppendOperations((*buffer)[:0], frame.Operations)
 		return c.pack(buffer, b, err)
-	case *api.ServerFrame:
+	case *schema.ServerFrame:
 		buffer := c.buffers.Get(plainBytes * len(frame.Events))
 		b, err := AppendEvents((*buffer)[:0], frame.Events)
 		return c.pack(buffer, b, err)

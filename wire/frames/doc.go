@@ -1,7 +1,7 @@
 // Package frames turns the frames of a session's stream into bytes and back: what
 // carries every lock between a client and a member.
 //
-// The bytes are those of package api's schema, protocol buffers and nothing else, so a
+// The bytes are those of package schema's schema, protocol buffers and nothing else, so a
 // client in any language speaks to this package and does not know. What is here is
 // faster than the general code because it knows which messages are many: acquires,
 // releases, cancels and beats one way, and their answers the other. Those are written

@@ -3,33 +3,33 @@ package frames
 import (
 	"fmt"
 
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // Events is a frame of a server as a client receives it. Unlike an [Operations] it
 // keeps its memory: a client has one stream.
 type Events struct {
-	list  []*api.Event
+	list  []*schema.Event
 	slots []*eventSlot
 	used  int
 }
 
 // eventSlot is the memory of one event.
 type eventSlot struct {
-	event    api.Event
-	granted  api.Event_Granted
-	queued   api.Event_Queued
-	released api.Event_Released
-	beat     api.Event_Beat
+	event    schema.Event
+	granted  schema.Event_Granted
+	queued   schema.Event_Queued
+	released schema.Event_Released
+	beat     schema.Event_Beat
 
-	grantedBody  api.Granted
-	queuedBody   api.Queued
-	releasedBody api.Released
-	beatBody     api.Beaten
+	grantedBody  schema.Granted
+	queuedBody   schema.Queued
+	releasedBody schema.Released
+	beatBody     schema.Beaten
 }
 
 // List returns the events, in their order. They are valid until the next frame is read.
-func (e *Events) List() []*api.Event { return e.list }
+func (e *Events) List() []*schema.Event { return e.list }
 
 // Read reads a frame from its bytes, which it does not keep. The error is one of the
 // general code; nothing of the frame is then to be used.
@@ -45,7 +45,7 @@ func (e *Events) Read(data []byte) error {
 	})
 	switch {
 	case !plain:
-		frame := &api.ServerFrame{}
+		frame := &schema.ServerFrame{}
 		err = unmarshal(data, frame)
 		e.list = frame.GetEvents()
 	case err != nil:
@@ -78,7 +78,7 @@ func (e *Events) next() *eventSlot {
 }
 
 // event reads one event.
-func (e *Events) event(data []byte) (*api.Event, error) {
+func (e *Events) event(data []byte) (*schema.Event, error) {
 	slot := e.next()
 	told := &slot.event
 	told.Id, told.Kind = 0, nil
@@ -98,7 +98,7 @@ func (e *Events) event(data []byte) (*api.Event, error) {
 		}
 	}
 	if r.odd {
-		told = &api.Event{}
+		told = &schema.Event{}
 		return told, unmarshal(data, told)
 	}
 	return told, nil
@@ -126,7 +126,7 @@ func (s *eventSlot) kind(field byte, r *reader) {
 	r.odd = r.odd || body.odd
 }
 
-func readGranted(g *api.Granted, r *reader) {
+func readGranted(g *schema.Granted, r *reader) {
 	g.Token, g.Since, g.Hold, g.Grace = 0, 0, 0, false
 	for {
 		tag, more := r.field()
@@ -148,7 +148,7 @@ func readGranted(g *api.Granted, r *reader) {
 	}
 }
 
-func readQueued(q *api.Queued, r *reader) {
+func readQueued(q *schema.Queued, r *reader) {
 	q.Position = 0
 	for {
 		tag, more := r.field()

@@ -8,53 +8,53 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
-func acquire(id uint64, a *api.Acquire) *api.Operation {
-	return &api.Operation{Id: id, Kind: &api.Operation_Acquire{Acquire: a}}
+func acquire(id uint64, a *schema.Acquire) *schema.Operation {
+	return &schema.Operation{Id: id, Kind: &schema.Operation_Acquire{Acquire: a}}
 }
 
 // operations has each kind with every field, with none, and with the largest numbers.
-func operations() []*api.Operation {
+func operations() []*schema.Operation {
 	long := strings.Repeat("ü", 300)
-	return []*api.Operation{
-		acquire(1, &api.Acquire{Space: "billing", Name: "orders/42", Mode: api.Mode_MODE_SLOTS, Units: 2, Capacity: 5, Try: true,
-			Wait: 6, Hold: 7, Owner: "o", Reason: "r", Require: api.Class_CLASS_FENCED}),
-		acquire(math.MaxUint64, &api.Acquire{Space: "billing", Name: long, Mode: -1, Units: -1, Capacity: math.MinInt32,
+	return []*schema.Operation{
+		acquire(1, &schema.Acquire{Space: "billing", Name: "orders/42", Mode: schema.Mode_MODE_SLOTS, Units: 2, Capacity: 5, Try: true,
+			Wait: 6, Hold: 7, Owner: "o", Reason: "r", Require: schema.Class_CLASS_FENCED}),
+		acquire(math.MaxUint64, &schema.Acquire{Space: "billing", Name: long, Mode: -1, Units: -1, Capacity: math.MinInt32,
 			Wait: math.MinInt64, Hold: -1, Owner: long, Reason: long, Require: -7}),
-		acquire(0, &api.Acquire{}),
-		{Id: 2, Kind: &api.Operation_Acquire{}},
-		{Id: 3, Kind: &api.Operation_Release{Release: &api.Release{Space: "billing", Name: "orders/42", Token: math.MaxUint64}}},
-		{Id: 4, Kind: &api.Operation_Release{Release: &api.Release{Name: "orders/42", Token: 7, Lazy: true}}},
-		{Kind: &api.Operation_Release{Release: &api.Release{}}},
-		{Id: 4, Kind: &api.Operation_Cancel{Cancel: &api.Cancel{Space: "other", Name: long}}},
-		{Id: 5, Kind: &api.Operation_Extend{Extend: &api.Extend{Space: "billing", Name: "x", Token: 7, Hold: 9}}},
-		{Id: 6, Kind: &api.Operation_Beat{Beat: &api.Beat{Ttl: 1 << 40}}},
-		{Id: 7, Kind: &api.Operation_End{End: &api.End{}}},
-		{Id: 8, Kind: &api.Operation_Hello{Hello: &api.Hello{Session: "1-2", Secret: "s", Ttl: 3, Client: "c", Requests: []uint64{1, 300}, Last: 9}}},
+		acquire(0, &schema.Acquire{}),
+		{Id: 2, Kind: &schema.Operation_Acquire{}},
+		{Id: 3, Kind: &schema.Operation_Release{Release: &schema.Release{Space: "billing", Name: "orders/42", Token: math.MaxUint64}}},
+		{Id: 4, Kind: &schema.Operation_Release{Release: &schema.Release{Name: "orders/42", Token: 7, Lazy: true}}},
+		{Kind: &schema.Operation_Release{Release: &schema.Release{}}},
+		{Id: 4, Kind: &schema.Operation_Cancel{Cancel: &schema.Cancel{Space: "other", Name: long}}},
+		{Id: 5, Kind: &schema.Operation_Extend{Extend: &schema.Extend{Space: "billing", Name: "x", Token: 7, Hold: 9}}},
+		{Id: 6, Kind: &schema.Operation_Beat{Beat: &schema.Beat{Ttl: 1 << 40}}},
+		{Id: 7, Kind: &schema.Operation_End{End: &schema.End{}}},
+		{Id: 8, Kind: &schema.Operation_Hello{Hello: &schema.Hello{Session: "1-2", Secret: "s", Ttl: 3, Client: "c", Requests: []uint64{1, 300}, Last: 9}}},
 		{Id: 9},
 		{},
 	}
 }
 
-func events() []*api.Event {
-	return []*api.Event{
-		{Id: 1, Kind: &api.Event_Welcome{Welcome: &api.Welcome{Session: "1-2", Members: []string{"a", "b"}}}},
-		{Id: 2, Kind: &api.Event_Granted{Granted: &api.Granted{Token: math.MaxUint64, Since: -1, Hold: 1 << 50}}},
-		{Id: 3, Kind: &api.Event_Granted{Granted: &api.Granted{Token: 7, Hold: 1 << 30, Grace: true}}},
-		{Id: 3, Kind: &api.Event_Granted{Granted: &api.Granted{}}},
-		{Id: 3, Kind: &api.Event_Granted{}},
-		{Id: 4, Kind: &api.Event_Queued{Queued: &api.Queued{Position: -1}}},
-		{Id: 4, Kind: &api.Event_Queued{Queued: &api.Queued{Position: 300}}},
-		{Id: 5, Kind: &api.Event_Refused{Refused: &api.Refused{Problem: &api.Problem{Code: "held", Owner: "o"}}}},
-		{Id: 6, Kind: &api.Event_Released{Released: &api.Released{}}},
-		{Id: 6, Kind: &api.Event_Released{Released: &api.Released{Problem: &api.Problem{Code: "not_held", Detail: strings.Repeat("d", 200)}}}},
-		{Id: 7, Kind: &api.Event_Lost{Lost: &api.Lost{Why: "broken", MustRelease: true}}},
-		{Id: 8, Kind: &api.Event_Extended{Extended: &api.Extended{Hold: 5}}},
-		{Id: 9, Kind: &api.Event_Beat{Beat: &api.Beaten{Ttl: math.MaxInt64}}},
-		{Id: 9, Kind: &api.Event_Beat{Beat: &api.Beaten{Ttl: 3, TtlCut: "limits.ttl"}}},
-		{Id: 10, Kind: &api.Event_Moved{Moved: &api.Moved{Authority: "a"}}},
+func events() []*schema.Event {
+	return []*schema.Event{
+		{Id: 1, Kind: &schema.Event_Welcome{Welcome: &schema.Welcome{Session: "1-2", Members: []string{"a", "b"}}}},
+		{Id: 2, Kind: &schema.Event_Granted{Granted: &schema.Granted{Token: math.MaxUint64, Since: -1, Hold: 1 << 50}}},
+		{Id: 3, Kind: &schema.Event_Granted{Granted: &schema.Granted{Token: 7, Hold: 1 << 30, Grace: true}}},
+		{Id: 3, Kind: &schema.Event_Granted{Granted: &schema.Granted{}}},
+		{Id: 3, Kind: &schema.Event_Granted{}},
+		{Id: 4, Kind: &schema.Event_Queued{Queued: &schema.Queued{Position: -1}}},
+		{Id: 4, Kind: &schema.Event_Queued{Queued: &schema.Queued{Position: 300}}},
+		{Id: 5, Kind: &schema.Event_Refused{Refused: &schema.Refused{Problem: &schema.Problem{Code: "held", Owner: "o"}}}},
+		{Id: 6, Kind: &schema.Event_Released{Released: &schema.Released{}}},
+		{Id: 6, Kind: &schema.Event_Released{Released: &schema.Released{Problem: &schema.Problem{Code: "not_held", Detail: strings.Repeat("d", 200)}}}},
+		{Id: 7, Kind: &schema.Event_Lost{Lost: &schema.Lost{Why: "broken", MustRelease: true}}},
+		{Id: 8, Kind: &schema.Event_Extended{Extended: &schema.Extended{Hold: 5}}},
+		{Id: 9, Kind: &schema.Event_Beat{Beat: &schema.Beaten{Ttl: math.MaxInt64}}},
+		{Id: 9, Kind: &schema.Event_Beat{Beat: &schema.Beaten{Ttl: 3, TtlCut: "limits.ttl"}}},
+		{Id: 10, Kind: &schema.Event_Moved{Moved: &schema.Moved{Authority: "a"}}},
 		{},
 	}
 }
@@ -70,9 +70,9 @@ func TestOperationsAreThoseOfTheSchema(t *testing.T) {
 	checkOperations(t, nil)
 }
 
-func checkOperations(t *testing.T, list []*api.Operation) {
+func checkOperations(t *testing.T, list []*schema.Operation) {
 	t.Helper()
-	want, err := proto.MarshalOptions{Deterministic: true}.Marshal(&api.ClientFrame{Operations: list})
+	want, err := proto.MarshalOptions{Deterministic: true}.Marshal(&schema.ClientFrame{Operations: list})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func checkOperations(t *testing.T, list []*api.Operation) {
 		if err := read.Read(want); err != nil {
 			t.Fatal(err)
 		}
-		if back := (&api.ClientFrame{Operations: read.List()}); !proto.Equal(back, reread(t, want, &api.ClientFrame{})) {
+		if back := (&schema.ClientFrame{Operations: read.List()}); !proto.Equal(back, reread(t, want, &schema.ClientFrame{})) {
 			t.Fatalf("%x\nis read as %v\nwant       %v", want, back, list)
 		}
 	}
@@ -100,9 +100,9 @@ func TestEventsAreThoseOfTheSchema(t *testing.T) {
 	checkEvents(t, nil)
 }
 
-func checkEvents(t *testing.T, list []*api.Event) {
+func checkEvents(t *testing.T, list []*schema.Event) {
 	t.Helper()
-	want, err := proto.MarshalOptions{Deterministic: true}.Marshal(&api.ServerFrame{Events: list})
+	want, err := proto.MarshalOptions{Deterministic: true}.Marshal(&schema.ServerFrame{Events: list})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func checkEvents(t *testing.T, list []*api.Event) {
 		if err := read.Read(want); err != nil {
 			t.Fatal(err)
 		}
-		if back := (&api.ServerFrame{Events: read.List()}); !proto.Equal(back, reread(t, want, &api.ServerFrame{})) {
+		if back := (&schema.ServerFrame{Events: read.List()}); !proto.Equal(back, reread(t, want, &schema.ServerFrame{})) {
 			t.Fatalf("%x\nis read as %v\nwant       %v", want, back, list)
 		}
 	}
@@ -135,7 +135,7 @@ func TestMemoryIsForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	empty, err := AppendOperations(nil, []*api.Operation{acquire(0, &api.Acquire{}), {Kind: &api.Operation_Release{Release: &api.Release{}}}})
+	empty, err := AppendOperations(nil, []*schema.Operation{acquire(0, &schema.Acquire{}), {Kind: &schema.Operation_Release{Release: &schema.Release{}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,19 +145,19 @@ func TestMemoryIsForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := reread(t, empty, &api.ClientFrame{})
-	if got := (&api.ClientFrame{Operations: read.List()}); !proto.Equal(got, want) {
+	want := reread(t, empty, &schema.ClientFrame{})
+	if got := (&schema.ClientFrame{Operations: read.List()}); !proto.Equal(got, want) {
 		t.Errorf("read %v, want %v", got, want)
 	}
 }
 
 // A text that is no UTF-8 is refused both ways, as by the general code.
 func TestTextsAreUTF8(t *testing.T) {
-	bad := []*api.Operation{acquire(1, &api.Acquire{Name: "\xff"})}
+	bad := []*schema.Operation{acquire(1, &schema.Acquire{Name: "\xff"})}
 	if data, err := AppendOperations(nil, bad); err == nil {
 		t.Errorf("it is written, as %x", data)
 	}
-	good, err := AppendOperations(nil, []*api.Operation{acquire(1, &api.Acquire{Name: "x"})})
+	good, err := AppendOperations(nil, []*schema.Operation{acquire(1, &schema.Acquire{Name: "x"})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestCodec(t *testing.T) {
 	c := NewCodec()
 	var in Operations
 	for range 2 {
-		data, err := c.Marshal(&api.ClientFrame{Operations: operations()})
+		data, err := c.Marshal(&schema.ClientFrame{Operations: operations()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,15 +190,15 @@ func TestCodec(t *testing.T) {
 		data.Free()
 	}
 	var out Events
-	data, err := c.Marshal(&api.ServerFrame{Events: events()})
+	data, err := c.Marshal(&schema.ServerFrame{Events: events()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Unmarshal(data, &out); err != nil || len(out.List()) != len(events()) {
 		t.Errorf("%d events, %v; want %d", len(out.List()), err, len(events()))
 	}
-	problem := &api.Problem{}
-	if data, err = c.Marshal(&api.Problem{Code: "held"}); err != nil {
+	problem := &schema.Problem{}
+	if data, err = c.Marshal(&schema.Problem{Code: "held"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Unmarshal(data, problem); err != nil || problem.GetCode() != "held" {
@@ -211,9 +211,9 @@ func TestCodec(t *testing.T) {
 
 // A large frame costs its memory once.
 func TestLargeFramesAreNotKept(t *testing.T) {
-	list := make([]*api.Operation, 10*keepSlots)
+	list := make([]*schema.Operation, 10*keepSlots)
 	for i := range list {
-		list[i] = acquire(uint64(i+1), &api.Acquire{Name: "x"})
+		list[i] = acquire(uint64(i+1), &schema.Acquire{Name: "x"})
 	}
 	data, err := AppendOperations(nil, list)
 	if err != nil {
@@ -233,7 +233,7 @@ func TestLargeFramesAreNotKept(t *testing.T) {
 // FuzzOperationsAsGeneral: both codes refuse the same bytes, and read the others alike.
 func FuzzOperationsAsGeneral(f *testing.F) {
 	for _, o := range operations() {
-		data, err := AppendOperations(nil, []*api.Operation{o, o})
+		data, err := AppendOperations(nil, []*schema.Operation{o, o})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -243,7 +243,7 @@ func FuzzOperationsAsGeneral(f *testing.F) {
 	f.Add([]byte("\x0a\x08\x1a\x02\x18\x01\x1a\x02\x20\x01")) // one kind twice: they are merged
 	f.Add([]byte("\x0a\x06\x08\x01\x08\x02\x1a\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		want := &api.ClientFrame{}
+		want := &schema.ClientFrame{}
 		wantErr := proto.Unmarshal(data, want)
 		var read Operations
 		gotErr := read.Read(data)
@@ -253,12 +253,12 @@ func FuzzOperationsAsGeneral(f *testing.F) {
 		if gotErr != nil {
 			return
 		}
-		got := &api.ClientFrame{Operations: read.List()}
+		got := &schema.ClientFrame{Operations: read.List()}
 		want.ProtoReflect().SetUnknown(nil) // unknown fields of a frame itself are not kept
 		if !proto.Equal(got, want) {
 			t.Fatalf("%x is read as\n%v, want\n%v", data, got, want)
 		}
-		known := &api.ClientFrame{} // what is not of the schema is not written
+		known := &schema.ClientFrame{} // what is not of the schema is not written
 		if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, known); err != nil {
 			t.Fatal(err)
 		}
@@ -266,7 +266,7 @@ func FuzzOperationsAsGeneral(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if back := (&api.ClientFrame{}); proto.Unmarshal(written, back) != nil || !proto.Equal(back, known) {
+		if back := (&schema.ClientFrame{}); proto.Unmarshal(written, back) != nil || !proto.Equal(back, known) {
 			t.Fatalf("%v is written as %x", known, written)
 		}
 	})
@@ -274,14 +274,14 @@ func FuzzOperationsAsGeneral(f *testing.F) {
 
 func FuzzEventsAsGeneral(f *testing.F) {
 	for _, e := range events() {
-		data, err := AppendEvents(nil, []*api.Event{e, e})
+		data, err := AppendEvents(nil, []*schema.Event{e, e})
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		want := &api.ServerFrame{}
+		want := &schema.ServerFrame{}
 		wantErr := proto.Unmarshal(data, want)
 		var read Events
 		gotErr := read.Read(data)
@@ -291,12 +291,12 @@ func FuzzEventsAsGeneral(f *testing.F) {
 		if gotErr != nil {
 			return
 		}
-		got := &api.ServerFrame{Events: read.List()}
+		got := &schema.ServerFrame{Events: read.List()}
 		want.ProtoReflect().SetUnknown(nil)
 		if !proto.Equal(got, want) {
 			t.Fatalf("%x is read as\n%v, want\n%v", data, got, want)
 		}
-		known := &api.ServerFrame{} // what is not of the schema is not written
+		known := &schema.ServerFrame{} // what is not of the schema is not written
 		if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, known); err != nil {
 			t.Fatal(err)
 		}
@@ -304,7 +304,7 @@ func FuzzEventsAsGeneral(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if back := (&api.ServerFrame{}); proto.Unmarshal(written, back) != nil || !proto.Equal(back, known) {
+		if back := (&schema.ServerFrame{}); proto.Unmarshal(written, back) != nil || !proto.Equal(back, known) {
 			t.Fatalf("%v is written as %x", known, written)
 		}
 	})
@@ -312,9 +312,9 @@ func FuzzEventsAsGeneral(f *testing.F) {
 
 // BenchmarkAcquire writes and reads one acquire, in a frame of 64.
 func BenchmarkAcquire(b *testing.B) {
-	list := make([]*api.Operation, 64)
+	list := make([]*schema.Operation, 64)
 	for i := range list {
-		list[i] = acquire(uint64(1<<40+i), &api.Acquire{Space: "default", Name: "orders/1234567", Owner: "job-7", Wait: 1e10})
+		list[i] = acquire(uint64(1<<40+i), &schema.Acquire{Space: "default", Name: "orders/1234567", Owner: "job-7", Wait: 1e10})
 	}
 	var read Operations
 	var data []byte
@@ -330,9 +330,9 @@ func BenchmarkAcquire(b *testing.B) {
 
 // BenchmarkRelease is the same for a release.
 func BenchmarkRelease(b *testing.B) {
-	list := make([]*api.Operation, 64)
+	list := make([]*schema.Operation, 64)
 	for i := range list {
-		list[i] = &api.Operation{Id: uint64(1<<40 + i), Kind: &api.Operation_Release{Release: &api.Release{Space: "default", Name: "orders/1234567", Token: 1 << 35}}}
+		list[i] = &schema.Operation{Id: uint64(1<<40 + i), Kind: &schema.Operation_Release{Release: &schema.Release{Space: "default", Name: "orders/1234567", Token: 1 << 35}}}
 	}
 	var read Operations
 	var data []byte
@@ -348,9 +348,9 @@ func BenchmarkRelease(b *testing.B) {
 
 // BenchmarkGranted is the same for a granted.
 func BenchmarkGranted(b *testing.B) {
-	list := make([]*api.Event, 64)
+	list := make([]*schema.Event, 64)
 	for i := range list {
-		list[i] = &api.Event{Id: uint64(1<<40 + i), Kind: &api.Event_Granted{Granted: &api.Granted{Token: 1 << 35, Since: 1 << 60}}}
+		list[i] = &schema.Event{Id: uint64(1<<40 + i), Kind: &schema.Event_Granted{Granted: &schema.Granted{Token: 1 << 35, Since: 1 << 60}}}
 	}
 	var read Events
 	var data []byte
@@ -366,15 +366,15 @@ func BenchmarkGranted(b *testing.B) {
 
 // BenchmarkGeneral is BenchmarkAcquire by the general code, to compare.
 func BenchmarkGeneral(b *testing.B) {
-	list := make([]*api.Operation, 64)
+	list := make([]*schema.Operation, 64)
 	for i := range list {
-		list[i] = acquire(uint64(1<<40+i), &api.Acquire{Space: "default", Name: "orders/1234567", Owner: "job-7", Wait: 1e10})
+		list[i] = acquire(uint64(1<<40+i), &schema.Acquire{Space: "default", Name: "orders/1234567", Owner: "job-7", Wait: 1e10})
 	}
 	var data []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		data, _ = proto.MarshalOptions{}.MarshalAppend(data[:0], &api.ClientFrame{Operations: list})
-		var back api.ClientFrame
+		data, _ = proto.MarshalOptions{}.MarshalAppend(data[:0], &schema.ClientFrame{Operations: list})
+		var back schema.ClientFrame
 		if err := proto.Unmarshal(data, &back); err != nil {
 			b.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // keepSlots is how many operations or events of memory are kept for the next frame.
@@ -15,14 +15,14 @@ const keepSlots = 1024
 // Operations is a frame of a client as a server receives it.
 type Operations struct {
 	size  int
-	list  []*api.Operation
+	list  []*schema.Operation
 	slots *operationSlots
 	pool  *slotPool // where slots go back to; nil keeps them
 }
 
 // List returns the operations, in their order. They are valid until Release or the next
 // frame is read.
-func (o *Operations) List() []*api.Operation { return o.list }
+func (o *Operations) List() []*schema.Operation { return o.list }
 
 // Size is how many bytes the frame has.
 func (o *Operations) Size() int { return o.size }
@@ -59,7 +59,7 @@ func (o *Operations) read(data []byte) error {
 	})
 	switch {
 	case !plain:
-		frame := &api.ClientFrame{}
+		frame := &schema.ClientFrame{}
 		err = unmarshal(data, frame)
 		o.list = frame.GetOperations()
 	case err != nil:
@@ -72,7 +72,7 @@ func (o *Operations) read(data []byte) error {
 
 // operationSlots is the memory of a frame.
 type operationSlots struct {
-	list  []*api.Operation
+	list  []*schema.Operation
 	slots []*operationSlot
 	used  int
 	space string // the space that was named last
@@ -80,16 +80,16 @@ type operationSlots struct {
 
 // operationSlot is the memory of one operation.
 type operationSlot struct {
-	operation api.Operation
-	acquire   api.Operation_Acquire
-	release   api.Operation_Release
-	cancel    api.Operation_Cancel
-	beat      api.Operation_Beat
+	operation schema.Operation
+	acquire   schema.Operation_Acquire
+	release   schema.Operation_Release
+	cancel    schema.Operation_Cancel
+	beat      schema.Operation_Beat
 
-	acquireBody api.Acquire
-	releaseBody api.Release
-	cancelBody  api.Cancel
-	beatBody    api.Beat
+	acquireBody schema.Acquire
+	releaseBody schema.Release
+	cancelBody  schema.Cancel
+	beatBody    schema.Beat
 }
 
 func (s *operationSlots) empty() {
@@ -127,7 +127,7 @@ func (s *operationSlots) next() *operationSlot {
 }
 
 // operation reads one operation.
-func (s *operationSlots) operation(data []byte) (*api.Operation, error) {
+func (s *operationSlots) operation(data []byte) (*schema.Operation, error) {
 	slot := s.next()
 	o := &slot.operation
 	o.Id, o.Kind = 0, nil
@@ -147,7 +147,7 @@ func (s *operationSlots) operation(data []byte) (*api.Operation, error) {
 		}
 	}
 	if r.odd {
-		o = &api.Operation{}
+		o = &schema.Operation{}
 		return o, unmarshal(data, o)
 	}
 	return o, nil
@@ -175,7 +175,7 @@ func (s *operationSlots) kind(slot *operationSlot, field byte, r *reader) {
 	r.odd = r.odd || body.odd
 }
 
-func (s *operationSlots) acquire(a *api.Acquire, r *reader) {
+func (s *operationSlots) acquire(a *schema.Acquire, r *reader) {
 	space := ""
 	a.Name, a.Owner, a.Reason = "", "", ""
 	a.Mode, a.Units, a.Capacity, a.Try, a.Wait, a.Hold, a.Require = 0, 0, 0, false, 0, 0, 0
@@ -190,7 +190,7 @@ func (s *operationSlots) acquire(a *api.Acquire, r *reader) {
 		case 2<<typeBits | typeBytes:
 			a.Name = r.text()
 		case 3<<typeBits | typeVarint:
-			a.Mode = api.Mode(r.varint())
+			a.Mode = schema.Mode(r.varint())
 		case 4<<typeBits | typeVarint:
 			a.Units = int32(r.varint())
 		case 5<<typeBits | typeVarint:
@@ -206,7 +206,7 @@ func (s *operationSlots) acquire(a *api.Acquire, r *reader) {
 		case 10<<typeBits | typeBytes:
 			a.Reason = r.text()
 		case 11<<typeBits | typeVarint:
-			a.Require = api.Class(r.varint())
+			a.Require = schema.Class(r.varint())
 		default:
 			r.odd = true
 		}
@@ -214,7 +214,7 @@ func (s *operationSlots) acquire(a *api.Acquire, r *reader) {
 	a.Space = space
 }
 
-func (s *operationSlots) release(m *api.Release, r *reader) {
+func (s *operationSlots) release(m *schema.Release, r *reader) {
 	m.Space, m.Name, m.Token, m.Lazy = "", "", 0, false
 	for {
 		tag, more := r.field()
@@ -236,7 +236,7 @@ func (s *operationSlots) release(m *api.Release, r *reader) {
 	}
 }
 
-func (s *operationSlots) cancel(m *api.Cancel, r *reader) {
+func (s *operationSlots) cancel(m *schema.Cancel, r *reader) {
 	m.Space, m.Name = "", ""
 	for {
 		tag, more := r.field()

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // Fields of a frame, and those that every operation and event has.
@@ -21,17 +21,17 @@ const plainBytes = 96
 
 // operationsHint is what a frame of the client takes, or a little more: for kinds that the
 // general code writes it may be too little, which costs a copy.
-func operationsHint(operations []*api.Operation) int {
+func operationsHint(operations []*schema.Operation) int {
 	size := 0
 	for _, o := range operations {
 		size += plainBytes
 		switch kind := o.Kind.(type) {
-		case *api.Operation_Acquire:
+		case *schema.Operation_Acquire:
 			a := kind.Acquire
 			size += len(a.GetSpace()) + len(a.GetName()) + len(a.GetOwner()) + len(a.GetReason())
-		case *api.Operation_Release:
+		case *schema.Operation_Release:
 			size += len(kind.Release.GetSpace()) + len(kind.Release.GetName())
-		case *api.Operation_Cancel:
+		case *schema.Operation_Cancel:
 			size += len(kind.Cancel.GetSpace()) + len(kind.Cancel.GetName())
 		}
 	}
@@ -39,7 +39,7 @@ func operationsHint(operations []*api.Operation) int {
 }
 
 // AppendOperations appends a frame of the client to b.
-func AppendOperations(b []byte, operations []*api.Operation) ([]byte, error) {
+func AppendOperations(b []byte, operations []*schema.Operation) ([]byte, error) {
 	for i, o := range operations {
 		var start int
 		b, start = begin(b, fieldItem)
@@ -53,7 +53,7 @@ func AppendOperations(b []byte, operations []*api.Operation) ([]byte, error) {
 }
 
 // AppendEvents appends a frame of the server to b.
-func AppendEvents(b []byte, events []*api.Event) ([]byte, error) {
+func AppendEvents(b []byte, events []*schema.Event) ([]byte, error) {
 	for i, e := range events {
 		var start int
 		b, start = begin(b, fieldItem)
@@ -66,13 +66,13 @@ func AppendEvents(b []byte, events []*api.Event) ([]byte, error) {
 	return b, nil
 }
 
-func appendOperation(b []byte, o *api.Operation) ([]byte, error) {
+func appendOperation(b []byte, o *schema.Operation) ([]byte, error) {
 	switch kind := o.GetKind().(type) {
-	case *api.Operation_Acquire:
+	case *schema.Operation_Acquire:
 		if a := kind.Acquire; a != nil && valid(a.Space, a.Name, a.Owner, a.Reason) {
 			return appendAcquire(appendNumber(b, fieldID, o.Id), a), nil
 		}
-	case *api.Operation_Release:
+	case *schema.Operation_Release:
 		if r := kind.Release; r != nil && valid(r.Space, r.Name) {
 			b, start := begin(appendNumber(b, fieldID, o.Id), 4)
 			b = appendText(b, 1, r.Space)
@@ -83,13 +83,13 @@ func appendOperation(b []byte, o *api.Operation) ([]byte, error) {
 			}
 			return end(b, start), nil
 		}
-	case *api.Operation_Cancel:
+	case *schema.Operation_Cancel:
 		if c := kind.Cancel; c != nil && valid(c.Space, c.Name) {
 			b, start := begin(appendNumber(b, fieldID, o.Id), 5)
 			b = appendText(b, 1, c.Space)
 			return end(appendText(b, 2, c.Name), start), nil
 		}
-	case *api.Operation_Beat:
+	case *schema.Operation_Beat:
 		if kind.Beat != nil {
 			b, start := begin(appendNumber(b, fieldID, o.Id), 7)
 			return end(appendNumber(b, 1, uint64(kind.Beat.Ttl)), start), nil
@@ -98,7 +98,7 @@ func appendOperation(b []byte, o *api.Operation) ([]byte, error) {
 	return appendGeneral(b, o)
 }
 
-func appendAcquire(b []byte, a *api.Acquire) []byte {
+func appendAcquire(b []byte, a *schema.Acquire) []byte {
 	b, start := begin(b, 3)
 	b = appendText(b, 1, a.Space)
 	b = appendText(b, 2, a.Name)
@@ -115,9 +115,9 @@ func appendAcquire(b []byte, a *api.Acquire) []byte {
 	return end(appendNumber(b, 11, uint64(a.Require)), start)
 }
 
-func appendEvent(b []byte, e *api.Event) ([]byte, error) {
+func appendEvent(b []byte, e *schema.Event) ([]byte, error) {
 	switch kind := e.GetKind().(type) {
-	case *api.Event_Granted:
+	case *schema.Event_Granted:
 		if g := kind.Granted; g != nil {
 			b, start := begin(appendNumber(b, fieldID, e.Id), 3)
 			b = appendNumber(b, 1, g.Token)
@@ -128,17 +128,17 @@ func appendEvent(b []byte, e *api.Event) ([]byte, error) {
 			}
 			return end(b, start), nil
 		}
-	case *api.Event_Queued:
+	case *schema.Event_Queued:
 		if q := kind.Queued; q != nil {
 			b, start := begin(appendNumber(b, fieldID, e.Id), 4)
 			return end(appendNumber(b, 1, uint64(q.Position)), start), nil
 		}
-	case *api.Event_Released:
+	case *schema.Event_Released:
 		if r := kind.Released; r != nil && r.Problem == nil {
 			b, start := begin(appendNumber(b, fieldID, e.Id), 6)
 			return end(b, start), nil
 		}
-	case *api.Event_Lost:
+	case *schema.Event_Lost:
 		if l := kind.Lost; l != nil && valid(l.Why) {
 			b, start := begin(appendNumber(b, fieldID, e.Id), 7)
 			b = appendText(b, 1, l.Why)
@@ -147,7 +147,7 @@ func appendEvent(b []byte, e *api.Event) ([]byte, error) {
 			}
 			return end(b, start), nil
 		}
-	case *api.Event_Beat:
+	case *schema.Event_Beat:
 		if kind.Beat != nil && kind.Beat.TtlCut == "" {
 			b, start := begin(appendNumber(b, fieldID, e.Id), 9)
 			return end(appendNumber(b, 1, uint64(kind.Beat.Ttl)), start), nil

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 func TestMain(m *testing.M) {
@@ -103,7 +103,7 @@ func (n *network) questions(id protocol.ID) []Filter {
 	return append([]Filter(nil), n.other[id].asked...)
 }
 
-func (n *network) Follow(ctx context.Context, id protocol.ID, address string, interest *api.MemberInterest, take func(*api.MemberEvents)) error {
+func (n *network) Follow(ctx context.Context, id protocol.ID, address string, interest *schema.MemberInterest, take func(*schema.MemberEvents)) error {
 	n.mu.Lock()
 	one := n.other[id]
 	if one == nil || one.down || address != name(id) {
@@ -127,8 +127,8 @@ func (n *network) Follow(ctx context.Context, id protocol.ID, address string, in
 			}
 		}
 	}()
-	welcome := &api.MemberHello{Process: one.process}
-	err := one.source.Tell(ctx, interest, func(m *api.MemberEvents) error {
+	welcome := &schema.MemberHello{Process: one.process}
+	err := one.source.Tell(ctx, interest, func(m *schema.MemberEvents) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // The pauses between two attempts to ask a member.
@@ -90,7 +90,7 @@ func (f *following) unsettle() {
 // run asks the member as long as it is in the view.
 func (f *following) run() {
 	s := f.of
-	interest := &api.MemberInterest{Space: s.want.Space, Prefix: s.want.Prefix}
+	interest := &schema.MemberInterest{Space: s.want.Space, Prefix: s.want.Prefix}
 	pause := time.Duration(0)
 	for {
 		s.mu.Lock()
@@ -115,7 +115,7 @@ func (f *following) run() {
 }
 
 // take takes what the member tells.
-func (f *following) take(m *api.MemberEvents) {
+func (f *following) take(m *schema.MemberEvents) {
 	s := f.of
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +138,7 @@ func (f *following) take(m *api.MemberEvents) {
 }
 
 // welcomed finds out what is missing when the member begins to tell.
-func (f *following) welcomed(process uint64, m *api.MemberEvents) {
+func (f *following) welcomed(process uint64, m *schema.MemberEvents) {
 	var lost bool
 	switch {
 	case f.process == 0 && f.early:

@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // gatherings is how many different questions other members are asked at once, beside
@@ -23,7 +23,7 @@ type Peers interface {
 	// other, the welcome first. It returns why that has ended, nil meaning that the
 	// member has ended it: when ctx ends, when the member cannot be reached within a
 	// second or two, when nothing has come for some Beats.
-	Follow(ctx context.Context, id protocol.ID, address string, interest *api.MemberInterest, take func(*api.MemberEvents)) error
+	Follow(ctx context.Context, id protocol.ID, address string, interest *schema.MemberInterest, take func(*schema.MemberEvents)) error
 }
 
 // Config is what a Gatherer needs. Source is required.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // Beat is how often another member is told that nothing has happened.
@@ -22,7 +22,7 @@ const (
 // Tell tells another member what happens here, until ctx ends, or send returns an
 // error, or this member leaves (End), which is no error. The first message comes at once:
 // nothing is missing from then on. The error is ErrSlow where the member was too slow.
-func (s *Source) Tell(ctx context.Context, interest *api.MemberInterest, send func(*api.MemberEvents) error) error {
+func (s *Source) Tell(ctx context.Context, interest *schema.MemberInterest, send func(*schema.MemberEvents) error) error {
 	feed, now := s.tellOther(Filter{interest.GetSpace(), interest.GetPrefix()})
 	if feed == nil {
 		return errEnded
@@ -71,13 +71,13 @@ func (s *Source) tellOther(want Filter) (*Feed, portion) {
 }
 
 // sendAll sends a portion in as many messages as the bounds of one demand.
-func sendAll(taken portion, last bool, send func(*api.MemberEvents) error) error {
-	m := &api.MemberEvents{}
+func sendAll(taken portion, last bool, send func(*schema.MemberEvents) error) error {
+	m := &schema.MemberEvents{}
 	bytes := 0
 	all := flat(taken.batches)
 	for i, item := range all {
 		e := &item.Event
-		m.Events = append(m.Events, &api.MemberEvent{
+		m.Events = append(m.Events, &schema.MemberEvent{
 			Event: e.Event, Time: e.Time.Nanoseconds(), Space: e.Space, Name: e.Name, Owner: e.Owner, Token: uint64(e.Token), Why: e.Why,
 		})
 		bytes += len(e.Name) + len(e.Owner) + len(e.Why)
@@ -85,7 +85,7 @@ func sendAll(taken portion, last bool, send func(*api.MemberEvents) error) error
 			if err := send(m); err != nil {
 				return err
 			}
-			m, bytes = &api.MemberEvents{}, 0
+			m, bytes = &schema.MemberEvents{}, 0
 		}
 	}
 	if !taken.slow { // else there is more than what was kept
@@ -105,7 +105,7 @@ func flat(batches []*Batch) (items []*Item) {
 // received is an event as another member has told it. It reports false for one that this
 // version does not know, and for one that could not have happened: watchers, who read
 // what they are told, are not told of it.
-func received(e *api.MemberEvent, member string) (wire.Event, bool) {
+func received(e *schema.MemberEvent, member string) (wire.Event, bool) {
 	possible := e.GetToken() <= math.MaxInt64 && holdfast.CheckName(e.GetName()) == nil && holdfast.CheckSpace(e.GetSpace()) == nil &&
 		holdfast.CheckText("owner", e.GetOwner()) == nil && holdfast.CheckText("why", e.GetWhy()) == nil
 	return wire.Event{

@@ -11,17 +11,17 @@ import (
 
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // FuzzTold: another member may tell anything. What watchers are told of it can be written,
 // and read by them; is what they have asked for; and is no more than a feed keeps.
 func FuzzTold(f *testing.F) {
-	for _, m := range []*api.MemberEvents{
+	for _, m := range []*schema.MemberEvents{
 		{}, {At: -1, Count: 1, Last: true},
-		{Welcome: &api.MemberHello{Process: 7}, Count: 3, At: math.MaxInt64},
-		{Events: []*api.MemberEvent{{Event: Granted, Space: "default", Name: "x", Token: 7, Time: 1}, {Event: Granted, Space: "default", Name: "x", Token: 1 << 63}}},
-		{Events: []*api.MemberEvent{{Event: Granted, Space: "a b", Name: "x"}, {Event: Released, Space: "default"}, {Event: "newer", Name: "x"}, {Event: View}, nil}},
+		{Welcome: &schema.MemberHello{Process: 7}, Count: 3, At: math.MaxInt64},
+		{Events: []*schema.MemberEvent{{Event: Granted, Space: "default", Name: "x", Token: 7, Time: 1}, {Event: Granted, Space: "default", Name: "x", Token: 1 << 63}}},
+		{Events: []*schema.MemberEvent{{Event: Granted, Space: "a b", Name: "x"}, {Event: Released, Space: "default"}, {Event: "newer", Name: "x"}, {Event: View}, nil}},
 	} {
 		data, err := proto.Marshal(m)
 		if err != nil {
@@ -46,7 +46,7 @@ func FuzzTold(f *testing.F) {
 		g.mu.Unlock()
 		following := newFollowing(of, protocol.Member{ID: 2, Name: "b", Address: "b"}, true)
 		for _, data := range [][]byte{first, second} {
-			m := &api.MemberEvents{}
+			m := &schema.MemberEvents{}
 			if proto.Unmarshal(data, m) == nil {
 				following.take(m)
 			}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // Events travel as streams of their own beside the link to the member that tells them,
@@ -24,7 +24,7 @@ const eventSilence = 4 * time.Second
 
 // Teller tells another member what happens to this one's clients, until ctx ends or send
 // returns an error. An error is told to the other.
-type Teller func(ctx context.Context, interest *api.MemberInterest, send func(*api.MemberEvents) error) error
+type Teller func(ctx context.Context, interest *schema.MemberInterest, send func(*schema.MemberEvents) error) error
 
 // Tell says who tells other members what happens here. It is called before Listen.
 func (t *Transport) Tell(tell Teller) { t.teller = tell }
@@ -33,7 +33,7 @@ func (t *Transport) Tell(tell Teller) { t.teller = tell }
 // the welcome first. It returns why that has ended, nil meaning that the member has ended
 // it: when ctx ends, when there is no link to it or no welcome within the time of a
 // handshake, when nothing has come for a few seconds.
-func (t *Transport) Follow(ctx context.Context, id protocol.ID, address string, interest *api.MemberInterest, take func(*api.MemberEvents)) error {
+func (t *Transport) Follow(ctx context.Context, id protocol.ID, address string, interest *schema.MemberInterest, take func(*schema.MemberEvents)) error {
 	l, err := t.linkTo(ctx, id, address)
 	if err != nil {
 		return fmt.Errorf("ask member at %s: %w", address, err)
@@ -50,7 +50,7 @@ func (t *Transport) Follow(ctx context.Context, id protocol.ID, address string, 
 	defer stop()
 	silence := time.AfterFunc(t.config.handshake(), func() { end(errSilent) })
 	defer silence.Stop()
-	err = t.hearEvents(life, l, interest, func(m *api.MemberEvents) {
+	err = t.hearEvents(life, l, interest, func(m *schema.MemberEvents) {
 		silence.Reset(max(eventSilence, t.config.handshake()))
 		take(m)
 	})
@@ -84,8 +84,8 @@ func (t *Transport) linkTo(ctx context.Context, id protocol.ID, address string) 
 }
 
 // hearEvents asks the member at the other end of a link, and takes what it tells.
-func (t *Transport) hearEvents(ctx context.Context, l *link, interest *api.MemberInterest, take func(*api.MemberEvents)) error {
-	stream, err := api.NewMembersClient(l.conn).Events(ctx, &api.MemberInterest{
+func (t *Transport) hearEvents(ctx context.Context, l *link, interest *schema.MemberInterest, take func(*schema.MemberEvents)) error {
+	stream, err := schema.NewMembersClient(l.conn).Events(ctx, &schema.MemberInterest{
 		Hello: t.hello(l.peer.Address), Space: interest.GetSpace(), Prefix: interest.GetPrefix(),
 	})
 	if err != nil {
@@ -115,7 +115,7 @@ func (t *Transport) hearEvents(ctx context.Context, l *link, interest *api.Membe
 }
 
 // Events tells another member what happens here.
-func (s service) Events(interest *api.MemberInterest, stream grpc.ServerStreamingServer[api.MemberEvents]) error {
+func (s service) Events(interest *schema.MemberInterest, stream grpc.ServerStreamingServer[schema.MemberEvents]) error {
 	t := s.t
 	if err := t.enterWatch(stream.Context(), interest); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (s service) Events(interest *api.MemberInterest, stream grpc.ServerStreamin
 	go func() {
 		defer t.leaveWatch()
 		welcome := t.hello("")
-		ended <- t.teller(stream.Context(), interest, func(m *api.MemberEvents) error {
+		ended <- t.teller(stream.Context(), interest, func(m *schema.MemberEvents) error {
 			m.Welcome, welcome = welcome, nil
 			return stream.Send(m)
 		})
@@ -144,7 +144,7 @@ func (s service) Events(interest *api.MemberInterest, stream grpc.ServerStreamin
 }
 
 // enterWatch lets another member be told.
-func (t *Transport) enterWatch(ctx context.Context, interest *api.MemberInterest) error {
+func (t *Transport) enterWatch(ctx context.Context, interest *schema.MemberInterest) error {
 	select {
 	case <-t.listening:
 	default:

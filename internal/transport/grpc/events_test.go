@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/transport"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // telling starts a member that tells others what comes on a channel, until it is closed.
-func telling(t *testing.T, happened <-chan *api.MemberEvents, change func(*Config)) *peerBed {
+func telling(t *testing.T, happened <-chan *schema.MemberEvents, change func(*Config)) *peerBed {
 	t.Helper()
-	return startTelling(t, func(ctx context.Context, interest *api.MemberInterest, send func(*api.MemberEvents) error) error {
-		first := &api.MemberEvents{At: 1, Events: []*api.MemberEvent{{Space: interest.GetSpace(), Name: interest.GetPrefix()}}}
+	return startTelling(t, func(ctx context.Context, interest *schema.MemberInterest, send func(*schema.MemberEvents) error) error {
+		first := &schema.MemberEvents{At: 1, Events: []*schema.MemberEvent{{Space: interest.GetSpace(), Name: interest.GetPrefix()}}}
 		if err := send(first); err != nil {
 			return err
 		}
@@ -49,17 +49,17 @@ func startTelling(t *testing.T, tell Teller, change func(*Config)) *peerBed {
 }
 
 // follow asks b, and returns what it tells, and why that has ended.
-func follow(ctx context.Context, a, b *peerBed) (<-chan *api.MemberEvents, <-chan error) {
-	told, ended := make(chan *api.MemberEvents, 10), make(chan error, 1)
+func follow(ctx context.Context, a, b *peerBed) (<-chan *schema.MemberEvents, <-chan error) {
+	told, ended := make(chan *schema.MemberEvents, 10), make(chan error, 1)
 	go func() {
-		interest := &api.MemberInterest{Space: "s", Prefix: "p"}
-		ended <- a.Follow(ctx, b.identity.ID, b.identity.Address, interest, func(m *api.MemberEvents) { told <- m })
+		interest := &schema.MemberInterest{Space: "s", Prefix: "p"}
+		ended <- a.Follow(ctx, b.identity.ID, b.identity.Address, interest, func(m *schema.MemberEvents) { told <- m })
 	}()
 	return told, ended
 }
 
 func TestFollow(t *testing.T) {
-	happened := make(chan *api.MemberEvents)
+	happened := make(chan *schema.MemberEvents)
 	a, b := start(t, 1, nil), telling(t, happened, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -68,7 +68,7 @@ func TestFollow(t *testing.T) {
 	if hello := first.GetWelcome(); hello.GetId() != 2 || hello.GetProcess() == 0 || first.GetEvents()[0].GetSpace() != "s" || first.GetEvents()[0].GetName() != "p" {
 		t.Errorf("the first is %v", first)
 	}
-	happened <- &api.MemberEvents{At: 2}
+	happened <- &schema.MemberEvents{At: 2}
 	if next := <-told; next.GetAt() != 2 || next.GetWelcome() != nil {
 		t.Errorf("the next is %v", next)
 	}
@@ -95,7 +95,7 @@ func TestFollow(t *testing.T) {
 func TestFollowEndsWithTheMember(t *testing.T) {
 	for _, ends := range []string{"teller", "asker"} {
 		t.Run(ends, func(t *testing.T) {
-			a, b := start(t, 1, nil), telling(t, make(chan *api.MemberEvents), nil)
+			a, b := start(t, 1, nil), telling(t, make(chan *schema.MemberEvents), nil)
 			told, ended := follow(t.Context(), a, b)
 			<-told
 			if ends == "teller" {
@@ -115,8 +115,8 @@ func TestFollowEndsWithTheMember(t *testing.T) {
 func TestSlowFollowerBlocksNobody(t *testing.T) {
 	blocked := make(chan struct{})
 	a := start(t, 1, nil)
-	b := startTelling(t, func(_ context.Context, _ *api.MemberInterest, send func(*api.MemberEvents) error) error {
-		m := &api.MemberEvents{Events: []*api.MemberEvent{{Why: strings.Repeat("x", 64<<10)}}}
+	b := startTelling(t, func(_ context.Context, _ *schema.MemberInterest, send func(*schema.MemberEvents) error) error {
+		m := &schema.MemberEvents{Events: []*schema.MemberEvent{{Why: strings.Repeat("x", 64<<10)}}}
 		for {
 			if err := send(m); err != nil {
 				return err // it blocks until the stream ends
@@ -126,7 +126,7 @@ func TestSlowFollowerBlocksNobody(t *testing.T) {
 	ended := make(chan error, 1)
 	begun := make(chan struct{})
 	go func() {
-		ended <- a.Follow(t.Context(), 2, b.identity.Address, &api.MemberInterest{}, func(m *api.MemberEvents) {
+		ended <- a.Follow(t.Context(), 2, b.identity.Address, &schema.MemberInterest{}, func(m *schema.MemberEvents) {
 			if m.GetWelcome() != nil {
 				close(begun)
 			}
@@ -152,14 +152,14 @@ func TestWhoIsNotFollowed(t *testing.T) {
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "does not tell") {
 		t.Errorf("who tells nothing: %v", err)
 	}
-	if err := a.Follow(t.Context(), 9, mute.identity.Address, &api.MemberInterest{}, nil); err == nil || !strings.Contains(err.Error(), "member 0000000000000002 is there") {
+	if err := a.Follow(t.Context(), 9, mute.identity.Address, &schema.MemberInterest{}, nil); err == nil || !strings.Contains(err.Error(), "member 0000000000000002 is there") {
 		t.Errorf("somebody else: %v", err)
 	}
 	hasty := start(t, 4, func(c *Config) { c.Deadline = 20 * time.Millisecond })
-	if err := hasty.Follow(t.Context(), 9, "127.0.0.1:1", &api.MemberInterest{}, nil); !errors.Is(err, context.DeadlineExceeded) {
+	if err := hasty.Follow(t.Context(), 9, "127.0.0.1:1", &schema.MemberInterest{}, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("nobody: %v", err)
 	}
-	full := telling(t, make(chan *api.MemberEvents), func(c *Config) { c.Peers = 1 })
+	full := telling(t, make(chan *schema.MemberEvents), func(c *Config) { c.Peers = 1 })
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c := start(t, 3, nil)
@@ -171,10 +171,10 @@ func TestWhoIsNotFollowed(t *testing.T) {
 	}
 	stranger := a.hello("")
 	stranger.Cluster++
-	if err := full.enterWatch(t.Context(), &api.MemberInterest{Hello: stranger}); err == nil || !strings.Contains(err.Error(), "cluster") {
+	if err := full.enterWatch(t.Context(), &schema.MemberInterest{Hello: stranger}); err == nil || !strings.Contains(err.Error(), "cluster") {
 		t.Errorf("a stranger: %v", err)
 	}
-	if err := full.enterWatch(t.Context(), &api.MemberInterest{}); err == nil {
+	if err := full.enterWatch(t.Context(), &schema.MemberInterest{}); err == nil {
 		t.Error("who does not greet is told")
 	}
 	full.counts.await(t, "refused "+transport.Limit, 1)

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/internal/transport/codec"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // FuzzFrame: bytes of anybody are a frame whose hello is judged and whose messages are
@@ -18,7 +18,7 @@ func FuzzFrame(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, frame := range []*api.MemberFrame{
+	for _, frame := range []*schema.MemberFrame{
 		{Hello: politely()}, {Messages: messages}, {Messages: append(messages, messages...), Packets: [][]byte{{1, 2}}}, {Messages: messages[1:]},
 	} {
 		b, err := proto.Marshal(frame)
@@ -29,7 +29,7 @@ func FuzzFrame(f *testing.F) {
 	}
 	identity := transport.Identity{ID: 1, Incarnation: 1, Cluster: 77, Name: "a", Address: "127.0.0.1:1"}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		frame := &api.MemberFrame{}
+		frame := &schema.MemberFrame{}
 		if proto.Unmarshal(b, frame) != nil {
 			return
 		}

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast/internal/transport"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // The gossip that finds members travels on the members' connections: its packets in
@@ -58,9 +58,9 @@ func (t *Transport) DialGossip(ctx context.Context, address string) (net.Conn, e
 		return nil, fmt.Errorf("dial member at %s: %w", address, err)
 	}
 	life, cancel := context.WithCancel(l.life)
-	stream, err := api.NewMembersClient(l.conn).Gossip(life)
+	stream, err := schema.NewMembersClient(l.conn).Gossip(life)
 	if err == nil {
-		err = stream.Send(&api.MemberChunk{Hello: t.hello(address)})
+		err = stream.Send(&schema.MemberChunk{Hello: t.hello(address)})
 	}
 	if err != nil || !t.begin() {
 		cancel()
@@ -114,7 +114,7 @@ func (t *Transport) awaitLink(ctx context.Context, address string) (*link, error
 }
 
 // Gossip hears one connection of the gossip until either side has closed it.
-func (s service) Gossip(stream grpc.BidiStreamingServer[api.MemberChunk, api.MemberChunk]) error {
+func (s service) Gossip(stream grpc.BidiStreamingServer[schema.MemberChunk, schema.MemberChunk]) error {
 	t := s.t
 	if err := t.enterGossip(); err != nil {
 		return err
@@ -201,8 +201,8 @@ func (t *Transport) hearGossip(stream chunks) bool {
 // chunks is either end of the stream that carries a connection.
 type chunks interface {
 	Context() context.Context
-	Send(*api.MemberChunk) error
-	Recv() (*api.MemberChunk, error)
+	Send(*schema.MemberChunk) error
+	Recv() (*schema.MemberChunk, error)
 }
 
 // give sends what comes from far until that is closed.
@@ -211,7 +211,7 @@ func give(far net.Conn, stream chunks) {
 	for {
 		n, err := far.Read(buffer)
 		if n > 0 {
-			if stream.Send(&api.MemberChunk{Data: buffer[:n]}) != nil {
+			if stream.Send(&schema.MemberChunk{Data: buffer[:n]}) != nil {
 				return
 			}
 		}

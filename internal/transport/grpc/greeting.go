@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // The deadlines that another member may announce. A shorter one would have its
@@ -43,9 +43,9 @@ type known struct {
 func (k *known) live() bool { return k.link != nil || len(k.streams) > 0 }
 
 // hello returns what this member says of itself to who is at an address.
-func (t *Transport) hello(address string) *api.MemberHello {
+func (t *Transport) hello(address string) *schema.MemberHello {
 	self := t.identity()
-	return &api.MemberHello{
+	return &schema.MemberHello{
 		Version: transport.Version, Id: uint64(self.ID), Incarnation: self.Incarnation, Cluster: self.Cluster,
 		Name: self.Name, Address: self.Address, Process: t.process, Dialled: address,
 		Deadline: int64(t.config.Deadline),
@@ -53,7 +53,7 @@ func (t *Transport) hello(address string) *api.MemberHello {
 }
 
 // read checks a hello by itself.
-func (t *Transport) read(hello *api.MemberHello) (greeting, error) {
+func (t *Transport) read(hello *schema.MemberHello) (greeting, error) {
 	if hello == nil {
 		return greeting{}, t.count(transport.NoHello, status.Error(codes.InvalidArgument, "a stream begins with a hello"))
 	}
@@ -80,7 +80,7 @@ func (t *Transport) read(hello *api.MemberHello) (greeting, error) {
 }
 
 // believe checks a hello by itself, and whether who says it proves to be that.
-func (t *Transport) believe(ctx context.Context, hello *api.MemberHello) (greeting, error) {
+func (t *Transport) believe(ctx context.Context, hello *schema.MemberHello) (greeting, error) {
 	g, err := t.read(hello)
 	if err != nil || t.config.Certificates == nil {
 		return g, err
@@ -114,7 +114,7 @@ func (t *Transport) compare(g greeting) error {
 
 // meet says whether this member speaks to who greets beside a link. Who is refused is
 // counted, and told to the operator.
-func (t *Transport) meet(ctx context.Context, hello *api.MemberHello) error {
+func (t *Transport) meet(ctx context.Context, hello *schema.MemberHello) error {
 	g, err := t.believe(ctx, hello)
 	if err == nil {
 		err = t.compare(g)
@@ -187,13 +187,13 @@ func (t *Transport) whoIsAt(ctx context.Context, address string) (there greeting
 		return there, err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	stream, err := api.NewMembersClient(conn).Link(ctx)
+	stream, err := schema.NewMembersClient(conn).Link(ctx)
 	if err != nil {
 		return there, plain(err)
 	}
 	// The error of a send is only that there is one; the receipt has it in full. No address is named, so
 	// that this stream takes the place of no other.
-	_ = stream.Send(&api.MemberFrame{Hello: t.hello("")})
+	_ = stream.Send(&schema.MemberFrame{Hello: t.hello("")})
 	receipt, err := stream.Recv()
 	if err != nil {
 		return there, plain(err)

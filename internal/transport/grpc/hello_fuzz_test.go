@@ -7,14 +7,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-locks/holdfast/internal/transport"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // FuzzHello: callers say anything of themselves, one after the other. A caller that is let
 // in is the only process under its id, has no more streams than one member may, and every
 // stream that is not known any more has ended. Each refusal can be told.
 func FuzzHello(f *testing.F) {
-	add := func(hellos ...*api.MemberHello) {
+	add := func(hellos ...*schema.MemberHello) {
 		var said [4][]byte
 		for i, hello := range hellos {
 			b, err := proto.Marshal(hello)
@@ -25,17 +25,17 @@ func FuzzHello(f *testing.F) {
 		}
 		f.Add(said[0], said[1], said[2], said[3])
 	}
-	changed := func(change func(*api.MemberHello)) *api.MemberHello {
+	changed := func(change func(*schema.MemberHello)) *schema.MemberHello {
 		hello := politely()
 		change(hello)
 		return hello
 	}
 	add(politely(), politely())
-	add(politely(), changed(func(h *api.MemberHello) { h.Dialled = "b:1" }), changed(func(h *api.MemberHello) { h.Process++ }))
-	add(politely(), changed(func(h *api.MemberHello) { h.Process, h.Incarnation = 1, 2 }), politely())
-	add(politely(), changed(func(h *api.MemberHello) { h.Process, h.Address = 1, "127.0.0.1:8" }))
-	add(changed(func(h *api.MemberHello) { h.Id = 1 }), changed(func(h *api.MemberHello) { h.Cluster = 78 }), changed(func(h *api.MemberHello) { h.Version++ }),
-		changed(func(h *api.MemberHello) { h.Address = "a\x00" }))
+	add(politely(), changed(func(h *schema.MemberHello) { h.Dialled = "b:1" }), changed(func(h *schema.MemberHello) { h.Process++ }))
+	add(politely(), changed(func(h *schema.MemberHello) { h.Process, h.Incarnation = 1, 2 }), politely())
+	add(politely(), changed(func(h *schema.MemberHello) { h.Process, h.Address = 1, "127.0.0.1:8" }))
+	add(changed(func(h *schema.MemberHello) { h.Id = 1 }), changed(func(h *schema.MemberHello) { h.Cluster = 78 }), changed(func(h *schema.MemberHello) { h.Version++ }),
+		changed(func(h *schema.MemberHello) { h.Address = "a\x00" }))
 	identity := transport.Identity{ID: 1, Incarnation: 1, Cluster: 77, Name: "a", Address: "127.0.0.1:1"}
 	f.Fuzz(func(t *testing.T, first, second, third, fourth []byte) {
 		tr, err := New(Config{Identity: func() transport.Identity { return identity }})
@@ -44,7 +44,7 @@ func FuzzHello(f *testing.F) {
 		}
 		var met []*incoming
 		for _, said := range [][]byte{first, second, third, fourth} {
-			hello := &api.MemberHello{}
+			hello := &schema.MemberHello{}
 			if proto.Unmarshal(said, hello) != nil {
 				continue
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/internal/transport/codec"
 	"github.com/holdfast-locks/holdfast/protocol/authority"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // TestClaimedCounts: a list or a text that claims to be longer than its frame costs no
@@ -38,9 +38,9 @@ func TestClaimedCounts(t *testing.T) {
 		for _, whole := range [][]byte{answer, end} {
 			frame := binary.AppendUvarint(append([]byte(nil), whole[:len(whole)-1]...), count)
 			c := knock(t, b)
-			c.say(&api.MemberFrame{Hello: politely()})
+			c.say(&schema.MemberFrame{Hello: politely()})
 			// The stream may have ended already; how is what end tells.
-			_ = c.stream.Send(&api.MemberFrame{Messages: frame})
+			_ = c.stream.Send(&schema.MemberFrame{Messages: frame})
 			if err := c.end(); status.Code(err) != codes.InvalidArgument {
 				t.Errorf("a count of %d: %v", count, err)
 			}
@@ -63,7 +63,7 @@ func TestHostileGreetings(t *testing.T) {
 	l := listenAgain(t, "127.0.0.1:0")
 	b := prepare(t, identityAt(2, l), nil)
 	b.Gossip(func(string, []byte) { t.Error("a packet was heard") }, func(net.Conn) { t.Error("a connection was opened") })
-	b.Tell(func(context.Context, *api.MemberInterest, func(*api.MemberEvents) error) error {
+	b.Tell(func(context.Context, *schema.MemberInterest, func(*schema.MemberEvents) error) error {
 		return errors.New("told")
 	})
 	go func() { b.served <- b.Serve(l) }()
@@ -71,29 +71,29 @@ func TestHostileGreetings(t *testing.T) {
 	b.Listen(b.inbox.deliver)
 	for _, tt := range []struct {
 		name  string
-		hello *api.MemberHello
+		hello *schema.MemberHello
 		count string
 	}{
 		{"no hello", nil, transport.NoHello},
-		{"another version", with(func(h *api.MemberHello) { h.Version = 99 }), transport.OtherVersion},
-		{"another cluster", with(func(h *api.MemberHello) { h.Cluster = 78 }), transport.OtherCluster},
-		{"this member's id", with(func(h *api.MemberHello) { h.Id = 2 }), transport.SameID},
-		{"no process", with(func(h *api.MemberHello) { h.Process = 0 }), transport.Malformed},
-		{"a name too long", with(func(h *api.MemberHello) { h.Name = strings.Repeat("x", 600) }), transport.Malformed},
+		{"another version", with(func(h *schema.MemberHello) { h.Version = 99 }), transport.OtherVersion},
+		{"another cluster", with(func(h *schema.MemberHello) { h.Cluster = 78 }), transport.OtherCluster},
+		{"this member's id", with(func(h *schema.MemberHello) { h.Id = 2 }), transport.SameID},
+		{"no process", with(func(h *schema.MemberHello) { h.Process = 0 }), transport.Malformed},
+		{"a name too long", with(func(h *schema.MemberHello) { h.Name = strings.Repeat("x", 600) }), transport.Malformed},
 	} {
 		before := b.counts.get("refused " + tt.count)
-		members := api.NewMembersClient(knock(t, b).conn)
+		members := schema.NewMembersClient(knock(t, b).conn)
 		gossip, err := members.Gossip(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		// Whether it is taken is what the answer tells.
-		_ = gossip.Send(&api.MemberChunk{Hello: tt.hello, Data: []byte("\x00\x01\x02garbage")})
+		_ = gossip.Send(&schema.MemberChunk{Hello: tt.hello, Data: []byte("\x00\x01\x02garbage")})
 		if chunk, err := gossip.Recv(); err == nil {
 			t.Errorf("%s: gossip is answered with %v", tt.name, chunk)
 		}
 		b.counts.await(t, "refused "+tt.count, before+1)
-		watch, err := members.Events(t.Context(), &api.MemberInterest{Hello: tt.hello})
+		watch, err := members.Events(t.Context(), &schema.MemberInterest{Hello: tt.hello})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/internal/transport/codec"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // incoming is one stream from a member. Three goroutines share it: the handler, which
@@ -23,7 +23,7 @@ import (
 // blocked), one that reads and delivers, and one that confirms.
 type incoming struct {
 	t      *Transport
-	stream grpc.BidiStreamingServer[api.MemberFrame, api.MemberReceipt]
+	stream grpc.BidiStreamingServer[schema.MemberFrame, schema.MemberReceipt]
 	from   greeting // set once, by its reader, under the transport's mutex: the handler may see the end of it while it greets
 	events []protocol.Event
 
@@ -42,12 +42,12 @@ const refusalKey = "holdfast-refused"
 
 // service is what a server registers.
 type service struct {
-	api.UnimplementedMembersServer
+	schema.UnimplementedMembersServer
 	t *Transport
 }
 
 // Link hears one stream until it is over.
-func (s service) Link(stream grpc.BidiStreamingServer[api.MemberFrame, api.MemberReceipt]) error {
+func (s service) Link(stream grpc.BidiStreamingServer[schema.MemberFrame, schema.MemberReceipt]) error {
 	in := &incoming{
 		t: s.t, stream: stream,
 		greeted: make(chan struct{}), arrived: make(chan struct{}, 1), over: make(chan struct{}),
@@ -111,7 +111,7 @@ func (in *incoming) finish(result error) {
 // read takes the member's frames until the stream is over.
 func (in *incoming) read() {
 	defer in.t.forgetCaller(in)
-	frame := &api.MemberFrame{}
+	frame := &schema.MemberFrame{}
 	if err := in.greet(frame); err != nil {
 		in.finish(err)
 		return
@@ -140,7 +140,7 @@ func (in *incoming) read() {
 }
 
 // greet hears the hello, and answers it.
-func (in *incoming) greet(frame *api.MemberFrame) error {
+func (in *incoming) greet(frame *schema.MemberFrame) error {
 	if err := in.stream.RecvMsg(frame); err != nil {
 		return in.judge(err)
 	}
@@ -160,7 +160,7 @@ func (in *incoming) greet(frame *api.MemberFrame) error {
 	case err != nil && !errors.Is(err, errOneself):
 		return err
 	}
-	welcome := in.stream.Send(&api.MemberReceipt{Welcome: in.t.hello("")})
+	welcome := in.stream.Send(&schema.MemberReceipt{Welcome: in.t.hello("")})
 	if err != nil { // the welcome has told it who it has reached
 		return status.Error(codes.Aborted, err.Error())
 	}
@@ -186,7 +186,7 @@ func (in *incoming) garbage(err error) error {
 
 // deliver passes on what a frame has. A frame of which anything does not decode is
 // not delivered at all.
-func (in *incoming) deliver(frame *api.MemberFrame) error {
+func (in *incoming) deliver(frame *schema.MemberFrame) error {
 	defer func() { clear(in.events) }()
 	in.events = in.events[:0]
 	for rest := frame.GetMessages(); len(rest) > 0; {
@@ -233,7 +233,7 @@ func (in *incoming) confirm() {
 		case <-in.over:
 			return
 		}
-		if err := in.stream.Send(&api.MemberReceipt{Frames: in.frames.Load()}); err != nil {
+		if err := in.stream.Send(&schema.MemberReceipt{Frames: in.frames.Load()}); err != nil {
 			return // the reader hears of it too
 		}
 		if in.busy.Load() {

@@ -11,19 +11,19 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // hungUp is the stream of a caller that has said hello, and has gone.
 type hungUp struct {
-	grpc.BidiStreamingServer[api.MemberFrame, api.MemberReceipt]
+	grpc.BidiStreamingServer[schema.MemberFrame, schema.MemberReceipt]
 	context context.Context
 	said    bool
 }
 
 func (s *hungUp) Context() context.Context { return s.context }
 
-func (s *hungUp) Send(*api.MemberReceipt) error { return s.err() }
+func (s *hungUp) Send(*schema.MemberReceipt) error { return s.err() }
 
 func (s *hungUp) err() error { return status.FromContextError(s.context.Err()).Err() }
 
@@ -32,7 +32,7 @@ func (s *hungUp) RecvMsg(frame any) error {
 		return s.err()
 	}
 	s.said = true
-	proto.Merge(frame.(*api.MemberFrame), &api.MemberFrame{Hello: politely()})
+	proto.Merge(frame.(*schema.MemberFrame), &schema.MemberFrame{Hello: politely()})
 	return nil
 }
 

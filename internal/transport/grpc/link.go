@@ -18,7 +18,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 var (
@@ -32,7 +32,7 @@ var (
 type link struct {
 	t       *Transport
 	conn    *grpc.ClientConn
-	stream  grpc.BidiStreamingClient[api.MemberFrame, api.MemberReceipt]
+	stream  grpc.BidiStreamingClient[schema.MemberFrame, schema.MemberReceipt]
 	life    context.Context
 	cancel  context.CancelCauseFunc
 	peer    greeting
@@ -102,7 +102,7 @@ func (l *link) greet(p *peer, step func()) (err error) {
 	if l.conn, err = l.t.connect(p, step); err != nil {
 		return err
 	}
-	if l.stream, err = api.NewMembersClient(l.conn).Link(l.life); err != nil {
+	if l.stream, err = schema.NewMembersClient(l.conn).Link(l.life); err != nil {
 		return plain(err)
 	}
 	step()
@@ -110,7 +110,7 @@ func (l *link) greet(p *peer, step func()) (err error) {
 	l.cluster = hello.GetCluster()
 	greeted := time.Now()
 	// The error of a send is only that there is one; the receipt has it in full.
-	_ = l.stream.Send(&api.MemberFrame{Hello: hello})
+	_ = l.stream.Send(&schema.MemberFrame{Hello: hello})
 	receipt, err := l.stream.Recv()
 	if err != nil {
 		return because(plain(err), l.stream.Trailer())
@@ -151,7 +151,7 @@ func (t *Transport) connect(p *peer, reached func()) (*grpc.ClientConn, error) {
 
 // send sends one frame. It waits only while the stream takes nothing, and that no
 // longer than the deadline.
-func (l *link) send(frame *api.MemberFrame) error {
+func (l *link) send(frame *schema.MemberFrame) error {
 	l.mu.Lock()
 	l.sent++
 	if l.timed == 0 {
@@ -208,7 +208,7 @@ func (l *link) look() {
 // confirm takes receipts until the stream ends.
 func (l *link) confirm() {
 	defer close(l.ended)
-	receipt := &api.MemberReceipt{}
+	receipt := &schema.MemberReceipt{}
 	for {
 		if err := l.stream.RecvMsg(receipt); err != nil {
 			l.close(plain(err))

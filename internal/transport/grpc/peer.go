@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/transport/codec"
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // peer is one address that this member speaks to. One goroutine reaches it, sends
@@ -33,7 +33,7 @@ type peer struct {
 	name     string   // of that member
 	missed   bool     // the machine was told that no member is there
 	letters  []letter // the batch before, for its memory
-	frame    api.MemberFrame
+	frame    schema.MemberFrame
 
 	vacant  atomic.Bool            // no process listened there when it was dialled last
 	refusal atomic.Pointer[string] // why it or this member was refused when it was dialled last; nil where it was not

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/socket"
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/internal/transport/codec"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // TestForeignCluster: both sides say once with which clusters they have to do, and
@@ -190,7 +190,7 @@ func TestAnEarlierLife(t *testing.T) {
 type caller struct {
 	t      *testing.T
 	conn   *grpc.ClientConn
-	stream grpc.BidiStreamingClient[api.MemberFrame, api.MemberReceipt]
+	stream grpc.BidiStreamingClient[schema.MemberFrame, schema.MemberReceipt]
 	cancel context.CancelFunc
 }
 
@@ -201,7 +201,7 @@ func knock(t *testing.T, b *peerBed) *caller {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	stream, err := api.NewMembersClient(conn).Link(ctx)
+	stream, err := schema.NewMembersClient(conn).Link(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func knock(t *testing.T, b *peerBed) *caller {
 	return c
 }
 
-func (c *caller) say(frame *api.MemberFrame) {
+func (c *caller) say(frame *schema.MemberFrame) {
 	c.t.Helper()
 	if err := c.stream.Send(frame); err != nil {
 		c.t.Fatal(err)
@@ -231,8 +231,8 @@ func (c *caller) end() error {
 	}
 }
 
-func politely() *api.MemberHello {
-	return &api.MemberHello{
+func politely() *schema.MemberHello {
+	return &schema.MemberHello{
 		Version: transport.Version, Id: 5, Incarnation: 1, Cluster: 77, Name: "stranger", Address: "127.0.0.1:9", Process: 4711, Deadline: int64(time.Second),
 	}
 }
@@ -241,7 +241,7 @@ func TestAnotherVersion(t *testing.T) {
 	b := start(t, 2, nil)
 	for range 3 {
 		c := knock(t, b)
-		c.say(&api.MemberFrame{Hello: &api.MemberHello{Version: 99, Name: "newer", Address: "there:1"}})
+		c.say(&schema.MemberFrame{Hello: &schema.MemberHello{Version: 99, Name: "newer", Address: "there:1"}})
 		if err := c.end(); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), fmt.Sprintf("speaks version 99 of the members' protocol, this one version %d", transport.Version)) {
 			t.Error(err)
 		}
@@ -262,26 +262,26 @@ func TestHostileStreams(t *testing.T) {
 	half := good[:len(good)-1]
 	for _, tt := range []struct {
 		name  string
-		hello *api.MemberHello
-		frame *api.MemberFrame
+		hello *schema.MemberHello
+		frame *schema.MemberFrame
 		code  codes.Code
 		count string
 	}{
-		{"no hello", nil, &api.MemberFrame{Messages: good}, codes.InvalidArgument, transport.NoHello},
-		{"an id of nobody", with(func(h *api.MemberHello) { h.Id = 0 }), nil, codes.InvalidArgument, transport.Malformed},
-		{"the id of whoever", with(func(h *api.MemberHello) { h.Id = 1<<64 - 1 }), nil, codes.InvalidArgument, transport.Malformed},
-		{"no address", with(func(h *api.MemberHello) { h.Address = "" }), nil, codes.InvalidArgument, transport.Malformed},
-		{"a name too long", with(func(h *api.MemberHello) { h.Name = strings.Repeat("x", 600) }), nil, codes.InvalidArgument, transport.Malformed},
-		{"no process", with(func(h *api.MemberHello) { h.Process = 0 }), nil, codes.InvalidArgument, transport.Malformed},
-		{"a type of nobody", politely(), &api.MemberFrame{Messages: []byte{1, 31, 0}}, codes.InvalidArgument, transport.Garbage},
-		{"bytes of nobody", politely(), &api.MemberFrame{Messages: []byte(strings.Repeat("\xff", 100))}, codes.InvalidArgument, transport.Garbage},
-		{"half a message", politely(), &api.MemberFrame{Messages: append(good[:len(good):len(good)], half...)}, codes.InvalidArgument, transport.Garbage},
-		{"a frame too large", politely(), &api.MemberFrame{Messages: make([]byte, FrameBytes+1)}, codes.ResourceExhausted, transport.Garbage},
+		{"no hello", nil, &schema.MemberFrame{Messages: good}, codes.InvalidArgument, transport.NoHello},
+		{"an id of nobody", with(func(h *schema.MemberHello) { h.Id = 0 }), nil, codes.InvalidArgument, transport.Malformed},
+		{"the id of whoever", with(func(h *schema.MemberHello) { h.Id = 1<<64 - 1 }), nil, codes.InvalidArgument, transport.Malformed},
+		{"no address", with(func(h *schema.MemberHello) { h.Address = "" }), nil, codes.InvalidArgument, transport.Malformed},
+		{"a name too long", with(func(h *schema.MemberHello) { h.Name = strings.Repeat("x", 600) }), nil, codes.InvalidArgument, transport.Malformed},
+		{"no process", with(func(h *schema.MemberHello) { h.Process = 0 }), nil, codes.InvalidArgument, transport.Malformed},
+		{"a type of nobody", politely(), &schema.MemberFrame{Messages: []byte{1, 31, 0}}, codes.InvalidArgument, transport.Garbage},
+		{"bytes of nobody", politely(), &schema.MemberFrame{Messages: []byte(strings.Repeat("\xff", 100))}, codes.InvalidArgument, transport.Garbage},
+		{"half a message", politely(), &schema.MemberFrame{Messages: append(good[:len(good):len(good)], half...)}, codes.InvalidArgument, transport.Garbage},
+		{"a frame too large", politely(), &schema.MemberFrame{Messages: make([]byte, FrameBytes+1)}, codes.ResourceExhausted, transport.Garbage},
 	} {
 		before := b.counts.get("refused " + tt.count)
 		c := knock(t, b)
 		if tt.hello != nil {
-			c.say(&api.MemberFrame{Hello: tt.hello})
+			c.say(&schema.MemberFrame{Hello: tt.hello})
 		}
 		if tt.frame != nil {
 			// The stream may have ended already; how is what end tells.
@@ -296,7 +296,7 @@ func TestHostileStreams(t *testing.T) {
 	if err := silent.end(); status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("a stream that says nothing: %v", err)
 	}
-	gossip, err := api.NewMembersClient(silent.conn).Gossip(t.Context())
+	gossip, err := schema.NewMembersClient(silent.conn).Gossip(t.Context())
 	if err == nil {
 		_, err = gossip.Recv()
 	}
@@ -308,7 +308,7 @@ func TestHostileStreams(t *testing.T) {
 	}
 }
 
-func with(change func(*api.MemberHello)) *api.MemberHello {
+func with(change func(*schema.MemberHello)) *schema.MemberHello {
 	hello := politely()
 	change(hello)
 	return hello
@@ -348,25 +348,25 @@ func TestTooManyStreams(t *testing.T) {
 	var callers []*caller
 	for i := range streamsOfOne {
 		c := knock(t, b)
-		c.say(&api.MemberFrame{Hello: with(func(h *api.MemberHello) { h.Dialled = strings.Repeat("x", i+1) })})
+		c.say(&schema.MemberFrame{Hello: with(func(h *schema.MemberHello) { h.Dialled = strings.Repeat("x", i+1) })})
 		if _, err := c.stream.Recv(); err != nil {
 			t.Fatal(err)
 		}
 		callers = append(callers, c)
 	}
 	c := knock(t, b)
-	c.say(&api.MemberFrame{Hello: politely()})
+	c.say(&schema.MemberFrame{Hello: politely()})
 	if err := c.end(); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("one stream too many of a member: %v", err)
 	}
 	again := knock(t, b)
-	again.say(&api.MemberFrame{Hello: with(func(h *api.MemberHello) { h.Dialled = "x" })})
+	again.say(&schema.MemberFrame{Hello: with(func(h *schema.MemberHello) { h.Dialled = "x" })})
 	if err := callers[0].end(); status.Code(err) != codes.Aborted {
 		t.Errorf("a stream whose place another one has taken: %v", err)
 	}
 	for i := range 2 {
 		c := knock(t, b)
-		c.say(&api.MemberFrame{Hello: with(func(h *api.MemberHello) { h.Id, h.Process = uint64(10+i), uint64(20+i) })})
+		c.say(&schema.MemberFrame{Hello: with(func(h *schema.MemberHello) { h.Id, h.Process = uint64(10+i), uint64(20+i) })})
 		if _, err := c.stream.Recv(); err != nil {
 			t.Errorf("another member: %v", err)
 		}

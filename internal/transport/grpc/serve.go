@@ -11,13 +11,13 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // Register adds the members' service to a server that serves clients too. The server
 // must accept messages of FrameBytes, and pings every 10 s. Close ends the streams of
 // this transport; the server is its owner's.
-func (t *Transport) Register(r grpc.ServiceRegistrar) { api.RegisterMembersServer(r, service{t: t}) }
+func (t *Transport) Register(r grpc.ServiceRegistrar) { schema.RegisterMembersServer(r, service{t: t}) }
 
 // Serve hears members alone on the connections of l, encrypted if the Config says so,
 // until Close, and then returns nil. It closes l.

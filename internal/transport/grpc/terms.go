@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/socket"
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
-	"github.com/holdfast-locks/holdfast/wire/api"
+	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // A Newcomer is a process that is to become a member, and has no id yet.
@@ -38,7 +38,7 @@ func (n *Newcomer) Terms(ctx context.Context, address string) ([]string, error) 
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", address, err)
 	}
-	told, err := api.NewMembersClient(conn).Terms(ctx, &api.MemberNewcomer{Version: transport.Version, Name: n.Name})
+	told, err := schema.NewMembersClient(conn).Terms(ctx, &schema.MemberNewcomer{Version: transport.Version, Name: n.Name})
 	closed := conn.Close()
 	switch {
 	case status.Code(err) == codes.Unimplemented:
@@ -61,7 +61,7 @@ func (n *Newcomer) Terms(ctx context.Context, address string) ([]string, error) 
 }
 
 // Terms tells a newcomer what all members must agree on.
-func (s service) Terms(ctx context.Context, newcomer *api.MemberNewcomer) (*api.MemberTerms, error) {
+func (s service) Terms(ctx context.Context, newcomer *schema.MemberNewcomer) (*schema.MemberTerms, error) {
 	self := s.t.identity()
 	if known := s.t.config.Certificates; known != nil {
 		if err := known.Member(secure.State(ctx), newcomer.GetName()); err != nil {
@@ -70,5 +70,5 @@ func (s service) Terms(ctx context.Context, newcomer *api.MemberNewcomer) (*api.
 			return nil, status.Error(codes.PermissionDenied, refusal.Error())
 		}
 	}
-	return &api.MemberTerms{Version: transport.Version, Name: self.Name, Lines: self.Terms}, nil
+	return &schema.MemberTerms{Version: transport.Version, Name: self.Name, Lines: self.Terms}, nil
 }

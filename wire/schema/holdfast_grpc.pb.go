@@ -9,7 +9,7 @@
 // - protoc             (unknown)
 // source: holdfast.proto
 
-package api
+package schema
 
 import (
 	context "context"

@@ -8,7 +8,7 @@
 // - protoc             (unknown)
 // source: members.proto
 
-package api
+package schema
 
 import (
 	context "context"

@@ -8,7 +8,7 @@
 // 	protoc        (unknown)
 // source: members.proto
 
-package api
+package schema
 
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
