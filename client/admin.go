@@ -17,9 +17,9 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/clock"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // Admin makes calls that need no session of their own: for scripts, operators and
@@ -40,7 +40,7 @@ func DialAdmin(target string, o ...Option) (*Admin, error) {
 	if err != nil {
 		return nil, &holdfast.Error{Op: "dial", Err: err}
 	}
-	addresses, err := wire.ParseTarget(target)
+	addresses, err := api.ParseTarget(target)
 	if err != nil {
 		return nil, &holdfast.Error{Op: "dial", Err: err}
 	}
@@ -98,7 +98,7 @@ func (a *Admin) Drain(ctx context.Context, limit time.Duration) error {
 // explain makes the error of a call at the first address alone.
 func (a *Admin) explain(op string, err error) error {
 	if !unreached(err) {
-		return wire.FromStatus(op, err)
+		return api.FromStatus(op, err)
 	}
 	var q inquiry
 	q.end(a.members[0].place, reasonOf(op, err), a.members[0].refuses())
@@ -130,7 +130,7 @@ type Acquisition struct {
 
 // Acquire takes all names or none, in the session that is named or in one that lives
 // TTL after its last renewal.
-func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*wire.AcquiredAll, error) {
+func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*api.AcquiredAll, error) {
 	wanted, err := resolveAll(a.space(space), q.Names, q.Options)
 	if err != nil {
 		return nil, err
@@ -151,10 +151,10 @@ func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*wire
 		defer cancel()
 	}
 	question := &schema.AcquireRequest{
-		Space: a.space(space), Names: q.Names, Mode: wire.ToMode(want.Mode),
+		Space: a.space(space), Names: q.Names, Mode: api.ToMode(want.Mode),
 		Units: int32(want.Units), Capacity: int32(want.Capacity),
 		Wait: int64(want.Wait), Ttl: int64(q.TTL), Hold: int64(want.Hold), Session: q.Session,
-		Owner: want.Owner, Reason: want.Reason, Require: wire.ToClass(want.Require),
+		Owner: want.Owner, Reason: want.Reason, Require: api.ToClass(want.Require),
 		Request: q.Request, Client: a.settings.name,
 	}
 	answer, err := reach(ctx, a, opLock, true, func(conn *grpc.ClientConn) (*schema.AcquireResponse, error) {
@@ -167,9 +167,9 @@ func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*wire
 	if err != nil {
 		return nil, err
 	}
-	all := &wire.AcquiredAll{Session: answer.GetSession()}
+	all := &api.AcquiredAll{Session: answer.GetSession()}
 	for _, one := range answer.GetLocks() {
-		acquired, err := wire.FromAcquired(one)
+		acquired, err := api.FromAcquired(one)
 		if err != nil {
 			return nil, &holdfast.Error{Op: opLock, Space: a.space(space), Err: err}
 		}
@@ -189,25 +189,25 @@ func (a *Admin) Release(ctx context.Context, space, name string, token holdfast.
 }
 
 // Renew lets a session live for ttl from the sending of this; 0 means as before.
-func (a *Admin) Renew(ctx context.Context, session string, ttl time.Duration) (*wire.Renewed, error) {
+func (a *Admin) Renew(ctx context.Context, session string, ttl time.Duration) (*api.Renewed, error) {
 	answer, err := call(ctx, a, "renew", &schema.RenewRequest{Session: session, Ttl: int64(ttl)}, schema.LocksClient.Renew)
 	if err != nil {
 		return nil, err
 	}
-	return &wire.Renewed{
-		Session: answer.GetSession(), TTL: wire.Duration(answer.GetTtl()), TTLCut: answer.GetTtlCut(), Until: wire.AtNanoseconds(answer.GetUntil()),
+	return &api.Renewed{
+		Session: answer.GetSession(), TTL: api.Duration(answer.GetTtl()), TTLCut: answer.GetTtlCut(), Until: api.AtNanoseconds(answer.GetUntil()),
 	}, nil
 }
 
 // EndSession ends a session, and returns what it held. A client that uses the session over
 // a stream is told first, as by Release. In spaces of protocol consensus the session lives
 // on where that client has got something new through another member meanwhile.
-func (a *Admin) EndSession(ctx context.Context, session string) (*wire.SessionReleased, error) {
+func (a *Admin) EndSession(ctx context.Context, session string) (*api.SessionReleased, error) {
 	answer, err := call(ctx, a, "end", &schema.EndSessionRequest{Session: session}, schema.LocksClient.EndSession)
 	if err != nil {
 		return nil, err
 	}
-	return decode[wire.SessionReleased]("end", answer.GetReleased())
+	return decode[api.SessionReleased]("end", answer.GetReleased())
 }
 
 // Stale returns an Admin of the same members whose List and Show may be answered with what is old: with what the member
@@ -223,33 +223,33 @@ func (a *Admin) Stale() *Admin {
 
 // List returns one page of the names of a space that begin with prefix and come after
 // the name after; limit 0 means 1000.
-func (a *Admin) List(ctx context.Context, space, prefix, after string, limit int) (*wire.Locks, error) {
+func (a *Admin) List(ctx context.Context, space, prefix, after string, limit int) (*api.Locks, error) {
 	answer, err := call(ctx, a, "list", &schema.ListRequest{
 		Space: a.space(space), Prefix: prefix, After: after, Limit: int32(limit), Stale: a.stale,
 	}, schema.LocksClient.List)
 	if err != nil {
 		return nil, err
 	}
-	locks, err := decodeAll[wire.Lock]("list", answer.GetLocks())
+	locks, err := decodeAll[api.Lock]("list", answer.GetLocks())
 	if err != nil {
 		return nil, err
 	}
-	return &wire.Locks{Next: answer.GetNext(), Locks: locks}, nil
+	return &api.Locks{Next: answer.GetNext(), Locks: locks}, nil
 }
 
 // Show returns one name in full. A free name has no holders.
-func (a *Admin) Show(ctx context.Context, space, name string) (*wire.Lock, error) {
+func (a *Admin) Show(ctx context.Context, space, name string) (*api.Lock, error) {
 	answer, err := call(ctx, a, "show", &schema.ShowRequest{Space: a.space(space), Name: name, Stale: a.stale}, schema.LocksClient.Show)
 	if err != nil {
 		return nil, err
 	}
-	return decode[wire.Lock]("show", answer)
+	return decode[api.Lock]("show", answer)
 }
 
 // Break takes a name from its holders, or from the one with the token if it is not
 // 0. The reason is for people, and must be given; by is who does it, "" meaning the
 // name of this program.
-func (a *Admin) Break(ctx context.Context, space, name string, token holdfast.Token, reason, by string) (*wire.Broken, error) {
+func (a *Admin) Break(ctx context.Context, space, name string, token holdfast.Token, reason, by string) (*api.Broken, error) {
 	if by == "" {
 		by = a.settings.name
 	}
@@ -259,16 +259,16 @@ func (a *Admin) Break(ctx context.Context, space, name string, token holdfast.To
 	if err != nil {
 		return nil, err
 	}
-	return decode[wire.Broken](opBreak, answer)
+	return decode[api.Broken](opBreak, answer)
 }
 
 // Status returns how the member, its view and its spaces are.
-func (a *Admin) Status(ctx context.Context) (*wire.Status, error) {
+func (a *Admin) Status(ctx context.Context) (*api.Status, error) {
 	answer, err := call(ctx, a, "status", &schema.StatusRequest{}, schema.LocksClient.Status)
 	if err != nil {
 		return nil, err
 	}
-	return decode[wire.Status]("status", answer)
+	return decode[api.Status]("status", answer)
 }
 
 // Watch yields what happens to the names of a space that begin with prefix, through
@@ -276,8 +276,8 @@ func (a *Admin) Status(ctx context.Context) (*wire.Status, error) {
 // is the last thing that it yields. Events of one member come in the order of its
 // decisions; one with a Since says that some of a member are missing.
 // The space "" is that of option Space.
-func (a *Admin) Watch(ctx context.Context, space, prefix string) iter.Seq2[wire.Event, error] {
-	return func(yield func(wire.Event, error) bool) {
+func (a *Admin) Watch(ctx context.Context, space, prefix string) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		question := &schema.WatchRequest{Space: a.space(space), Prefix: prefix}
@@ -290,7 +290,7 @@ func (a *Admin) Watch(ctx context.Context, space, prefix string) iter.Seq2[wire.
 					break
 				}
 				begun = true
-				event, wrong := decode[wire.Event](opWatch, document)
+				event, wrong := decode[api.Event](opWatch, document)
 				if wrong != nil {
 					return nil, wrong
 				}
@@ -302,7 +302,7 @@ func (a *Admin) Watch(ctx context.Context, space, prefix string) iter.Seq2[wire.
 			return nil, err
 		})
 		if err != nil && !enough && !errors.Is(err, io.EOF) {
-			yield(wire.Event{}, err)
+			yield(api.Event{}, err)
 		}
 	}
 }

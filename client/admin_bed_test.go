@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // serveAdmin lets admin answer operators until the test ends, and returns where.

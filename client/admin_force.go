@@ -3,8 +3,8 @@ package client
 import (
 	"context"
 
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // opForce names the operation in errors.
@@ -13,19 +13,19 @@ const opForce = "force-view"
 // PlanForce asks the member at the first address what a view of the named founders
 // alone would be, where a quorum is lost for good. It changes nothing. The error says
 // why that view cannot be forced.
-func (a *Admin) PlanForce(ctx context.Context, members []string) (*wire.ForcePlan, error) {
+func (a *Admin) PlanForce(ctx context.Context, members []string) (*api.ForcePlan, error) {
 	answer, err := schema.NewAdminClient(a.members[0].conn).PlanForce(ctx, &schema.PlanForceRequest{Members: members})
 	if err != nil {
 		return nil, a.explain(opForce, err)
 	}
-	return decode[wire.ForcePlan](opForce, answer)
+	return decode[api.ForcePlan](opForce, answer)
 }
 
 // ForceView lets the member at the first address make the view that PlanForce told of,
 // whose code is in Confirm, and returns when it is installed. By "" means the name of
 // this program. If the founders that are not named are alive with a quorum of their own,
 // two clients may hold one lock from then on.
-func (a *Admin) ForceView(ctx context.Context, order wire.ForceView) (*wire.ForcedView, error) {
+func (a *Admin) ForceView(ctx context.Context, order api.ForceView) (*api.ForcedView, error) {
 	if order.By == "" {
 		order.By = a.settings.name
 	}
@@ -35,5 +35,5 @@ func (a *Admin) ForceView(ctx context.Context, order wire.ForceView) (*wire.Forc
 	if err != nil {
 		return nil, a.explain(opForce, err)
 	}
-	return decode[wire.ForcedView](opForce, answer)
+	return decode[api.ForcedView](opForce, answer)
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // survivor answers an operator's calls from what it was given.
@@ -18,12 +18,12 @@ type survivor struct {
 }
 
 func (s *survivor) PlanForce(_ context.Context, q *schema.PlanForceRequest) (*schema.JSON, error) {
-	return &schema.JSON{Document: []byte(`{"member":"a","view":"7","named":["` + q.GetMembers()[0] + `"],"wait":"3s","code":"0123abcd","later":1}`)}, wire.ToStatus(s.err)
+	return &schema.JSON{Document: []byte(`{"member":"a","view":"7","named":["` + q.GetMembers()[0] + `"],"wait":"3s","code":"0123abcd","later":1}`)}, api.ToStatus(s.err)
 }
 
 func (s *survivor) ForceView(_ context.Context, q *schema.ForceViewRequest) (*schema.JSON, error) {
 	s.order = q
-	return &schema.JSON{Document: []byte(`{"view":"8","replaced":"7","members":["a"],"by":"me"}`)}, wire.ToStatus(s.err)
+	return &schema.JSON{Document: []byte(`{"view":"8","replaced":"7","members":["a"],"by":"me"}`)}, api.ToStatus(s.err)
 }
 
 // TestForceView: the first address is asked, and no other.
@@ -39,15 +39,15 @@ func TestForceView(t *testing.T) {
 	if err != nil || plan.View != 7 || plan.Named[0] != "a" || plan.Code != "0123abcd" || plan.Wait.String() != "3s" {
 		t.Errorf("plan %+v, %v", plan, err)
 	}
-	forced, err := admin.ForceView(t.Context(), wire.ForceView{Members: plan.Named, Reason: "fire", Confirm: plan.Code})
+	forced, err := admin.ForceView(t.Context(), api.ForceView{Members: plan.Named, Reason: "fire", Confirm: plan.Code})
 	if err != nil || forced.View != 8 || forced.Replaced != 7 {
 		t.Errorf("forced %+v, %v", forced, err)
 	}
 	if q := one.order; q.GetBy() != "me" || q.GetReason() != "fire" || q.GetConfirm() != "0123abcd" || q.GetMembers()[0] != "a" {
 		t.Errorf("ordered %v", q)
 	}
-	one.err = wire.Fail(wire.CodeConflict, "nothing need be forced")
-	if _, err := admin.ForceView(t.Context(), wire.ForceView{Members: plan.Named, By: "ops"}); !errors.Is(err, holdfast.ErrConflict) || one.order.GetBy() != "ops" {
+	one.err = api.Fail(api.CodeConflict, "nothing need be forced")
+	if _, err := admin.ForceView(t.Context(), api.ForceView{Members: plan.Named, By: "ops"}); !errors.Is(err, holdfast.ErrConflict) || one.order.GetBy() != "ops" {
 		t.Errorf("by %q: %v", one.order.GetBy(), err)
 	}
 	if _, err := admin.PlanForce(t.Context(), []string{"a"}); err == nil || err.Error() != "force-view: nothing need be forced" {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // grantor answers operators' deeds on spaces.
@@ -23,7 +23,7 @@ type grantor struct {
 }
 
 func (g *grantor) says(document string) (*schema.JSON, error) {
-	return &schema.JSON{Document: []byte(document)}, wire.ToStatus(g.err)
+	return &schema.JSON{Document: []byte(document)}, api.ToStatus(g.err)
 }
 
 func (g *grantor) Transfer(_ context.Context, q *schema.TransferRequest) (*schema.JSON, error) {
@@ -102,7 +102,7 @@ func TestDeedsOnSpaces(t *testing.T) {
 	if err != nil || closed.Open || closed.Space != "billing" || one.close.GetSpace() != "billing" {
 		t.Errorf("closed %+v, %v, asked %v", closed, err, one.close)
 	}
-	one.err = wire.Fail(wire.CodeConflict, "no such member")
+	one.err = api.Fail(api.CodeConflict, "no such member")
 	if _, err := first.Transfer(t.Context(), "billing", "x"); !errors.Is(err, holdfast.ErrConflict) || err.Error() != "transfer: no such member" {
 		t.Errorf("told %v", err)
 	}

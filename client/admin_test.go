@@ -16,9 +16,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/parallel"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // clerk answers one-shot calls from what it was given, and keeps the questions.
@@ -27,7 +27,7 @@ type clerk struct {
 	t     *testing.T
 	asked []string
 	err   error
-	lock  wire.Lock
+	lock  api.Lock
 }
 
 // document is what the fake answers, as bytes.
@@ -51,60 +51,60 @@ func (k *clerk) Acquire(_ context.Context, q *schema.AcquireRequest) (*schema.Ac
 	k.note(q)
 	return &schema.AcquireResponse{
 		Session: "a-1.s",
-		Locks:   []*schema.Acquired{wire.ToAcquired(wire.Acquired{Name: "x", Token: 5, Session: "a-1.s", Class: holdfast.Fenced})},
-	}, wire.ToStatus(k.err)
+		Locks:   []*schema.Acquired{api.ToAcquired(api.Acquired{Name: "x", Token: 5, Session: "a-1.s", Class: holdfast.Fenced})},
+	}, api.ToStatus(k.err)
 }
 
 func (k *clerk) Release(_ context.Context, q *schema.ReleaseRequest) (*schema.ReleaseResponse, error) {
 	k.note(q)
-	return &schema.ReleaseResponse{}, wire.ToStatus(k.err)
+	return &schema.ReleaseResponse{}, api.ToStatus(k.err)
 }
 
 func (k *clerk) Renew(_ context.Context, q *schema.RenewRequest) (*schema.RenewResponse, error) {
 	k.note(q)
-	return &schema.RenewResponse{Session: "a-1", Ttl: int64(time.Minute), Until: 7}, wire.ToStatus(k.err)
+	return &schema.RenewResponse{Session: "a-1", Ttl: int64(time.Minute), Until: 7}, api.ToStatus(k.err)
 }
 
 func (k *clerk) EndSession(_ context.Context, q *schema.EndSessionRequest) (*schema.EndSessionResponse, error) {
 	k.note(q)
-	document := wire.SessionReleased{Released: []wire.Released{{Name: "x", Token: 5, Released: true}}}
-	return &schema.EndSessionResponse{Released: k.document(document)}, wire.ToStatus(k.err)
+	document := api.SessionReleased{Released: []api.Released{{Name: "x", Token: 5, Released: true}}}
+	return &schema.EndSessionResponse{Released: k.document(document)}, api.ToStatus(k.err)
 }
 
 func (k *clerk) List(_ context.Context, q *schema.ListRequest) (*schema.ListResponse, error) {
 	k.note(q)
-	return &schema.ListResponse{Locks: []*schema.JSON{k.document(k.lock)}, Next: "n"}, wire.ToStatus(k.err)
+	return &schema.ListResponse{Locks: []*schema.JSON{k.document(k.lock)}, Next: "n"}, api.ToStatus(k.err)
 }
 
 func (k *clerk) Show(_ context.Context, q *schema.ShowRequest) (*schema.JSON, error) {
 	k.note(q)
-	return k.document(k.lock), wire.ToStatus(k.err)
+	return k.document(k.lock), api.ToStatus(k.err)
 }
 
 func (k *clerk) Break(_ context.Context, q *schema.BreakRequest) (*schema.JSON, error) {
 	k.note(q)
-	return k.document(wire.Broken{Broken: []wire.Grant{{Token: 5}}}), wire.ToStatus(k.err)
+	return k.document(api.Broken{Broken: []api.Grant{{Token: 5}}}), api.ToStatus(k.err)
 }
 
 func (k *clerk) Status(_ context.Context, q *schema.StatusRequest) (*schema.JSON, error) {
 	k.note(q)
-	return k.document(wire.Status{Version: "v1", View: wire.View{Number: 3}}), wire.ToStatus(k.err)
+	return k.document(api.Status{Version: "v1", View: api.View{Number: 3}}), api.ToStatus(k.err)
 }
 
 func (k *clerk) Watch(q *schema.WatchRequest, stream grpc.ServerStreamingServer[schema.JSON]) error {
 	k.note(q)
 	for _, event := range []string{"waiting", "granted"} {
-		if err := stream.Send(k.document(wire.Event{Event: event, Name: "x"})); err != nil {
+		if err := stream.Send(k.document(api.Event{Event: event, Name: "x"})); err != nil {
 			return err
 		}
 	}
-	return wire.ToStatus(k.err)
+	return api.ToStatus(k.err)
 }
 
 // newAdmin is an Admin whose first address is dead.
 func newAdmin(t *testing.T, options ...Option) (*Admin, *clerk) {
 	t.Helper()
-	k := &clerk{t: t, lock: wire.Lock{Space: "default", Name: "x", Token: 5, Holders: []wire.Grant{{Owner: "o", Token: 5}}}}
+	k := &clerk{t: t, lock: api.Lock{Space: "default", Name: "x", Token: 5, Holders: []api.Grant{{Owner: "o", Token: 5}}}}
 	dead, alive := newFake(t), newServer(t, func(s *grpc.Server) { schema.RegisterLocksServer(s, k) })
 	dead.stop()
 	a, err := DialAdmin(dead.address+","+alive.address, append([]Option{Name("tester")}, options...)...)
@@ -131,7 +131,7 @@ func TestAdmin(t *testing.T) {
 	if err := a.Release(ctx, "s", "x", 5, "a-1.s"); err != nil {
 		t.Errorf("Release: %v", err)
 	}
-	if got, err := a.Renew(ctx, "a-1.s", time.Hour); err != nil || got.TTL != wire.Duration(time.Minute) || got.Session != "a-1" || got.Until.Nanoseconds() != 7 {
+	if got, err := a.Renew(ctx, "a-1.s", time.Hour); err != nil || got.TTL != api.Duration(time.Minute) || got.Session != "a-1" || got.Until.Nanoseconds() != 7 {
 		t.Errorf("Renew: %+v, %v", got, err)
 	}
 	if got, err := a.EndSession(ctx, "a-1.s"); err != nil || len(got.Released) != 1 || got.Released[0].Token != 5 {
@@ -184,18 +184,18 @@ func TestAdminRefused(t *testing.T) {
 	for _, refusal := range []error{
 		&holdfast.Error{Op: "lock", Name: "x", Err: &holdfast.HeldError{Owner: "job-7", Member: "b"}},
 		&holdfast.Error{Op: "lock", Name: "x", Err: holdfast.ErrUnavailable},
-		&holdfast.Error{Op: "lock", Name: "x", Err: wire.Fail(wire.CodeUnknownSession, "no session a-1")},
+		&holdfast.Error{Op: "lock", Name: "x", Err: api.Fail(api.CodeUnknownSession, "no session a-1")},
 	} {
 		k.asked, k.err = nil, refusal
 		_, err := a.Acquire(ctx, "", Acquisition{Names: []string{"x"}})
-		if err == nil || err.Error() != refusal.Error() || wire.Code(err) != wire.Code(refusal) || len(k.asked) != 1 {
-			t.Errorf("got %v (code %s) after %d calls, want %v", err, wire.Code(err), len(k.asked), refusal)
+		if err == nil || err.Error() != refusal.Error() || api.Code(err) != api.Code(refusal) || len(k.asked) != 1 {
+			t.Errorf("got %v (code %s) after %d calls, want %v", err, api.Code(err), len(k.asked), refusal)
 		}
 		for _, got := range []error{
 			a.Release(ctx, "", "x", 1, "a-1.s"), second(a.Renew(ctx, "a-1.s", 0)), second(a.EndSession(ctx, "a-1.s")),
 			second(a.List(ctx, "", "", "", 0)), second(a.Show(ctx, "", "x")), second(a.Break(ctx, "", "x", 0, "r", "me")), second(a.Status(ctx)),
 		} {
-			if wire.Code(got) != wire.Code(refusal) {
+			if api.Code(got) != api.Code(refusal) {
 				t.Errorf("got %v, want %v", got, refusal)
 			}
 		}
@@ -203,7 +203,7 @@ func TestAdminRefused(t *testing.T) {
 		for _, err := range a.Watch(ctx, "", "") {
 			last = err
 		}
-		if wire.Code(last) != wire.Code(refusal) {
+		if api.Code(last) != api.Code(refusal) {
 			t.Errorf("Watch: %v, want %v", last, refusal)
 		}
 	}
@@ -213,7 +213,7 @@ func TestAdminRefused(t *testing.T) {
 		}
 	}
 	k.err = status.Error(codes.Internal, "boom")
-	if _, err := a.Status(ctx); wire.Code(err) != wire.CodeInternal {
+	if _, err := a.Status(ctx); api.Code(err) != api.CodeInternal {
 		t.Errorf("Status: %v", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -230,9 +230,9 @@ func TestDocumentsOfAPage(t *testing.T) {
 	for _, length := range []int{0, 1, 2, 255, 256, 257, 999, 1000} {
 		var documents []*schema.JSON
 		for i := range length {
-			documents = append(documents, k.document(wire.Lock{Name: strconv.Itoa(i), Holders: []wire.Grant{{Token: 5}}}))
+			documents = append(documents, k.document(api.Lock{Name: strconv.Itoa(i), Holders: []api.Grant{{Token: 5}}}))
 		}
-		locks, err := decodeAll[wire.Lock]("list", documents)
+		locks, err := decodeAll[api.Lock]("list", documents)
 		if err != nil || len(locks) != length {
 			t.Fatalf("%d documents are read as %d: %v", length, len(locks), err)
 		}
@@ -249,7 +249,7 @@ func TestDocumentsOfAPage(t *testing.T) {
 		for _, text := range bad {
 			documents = append(documents, &schema.JSON{Document: []byte(text)})
 		}
-		locks, err := decodeAll[wire.Lock]("list", documents)
+		locks, err := decodeAll[api.Lock]("list", documents)
 		if err == nil || !strings.HasPrefix(err.Error(), "list: read the answer: ") {
 			t.Errorf("documents %q are read as %+v: %v", bad, locks, err)
 		}

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // UnreachableError is an [holdfast.ErrUnavailable] of a call that no member has served. It
@@ -30,7 +30,7 @@ type Asked struct {
 	Address string
 	Err     error // why it does not serve: the network's word, or a member's
 
-	place   wire.Address
+	place   api.Address
 	heard   bool // Err is a member's word
 	refused bool // nothing listens there
 }
@@ -88,14 +88,14 @@ type inquiry struct {
 }
 
 // begin notes that an address is asked. What it said before stands until it says more.
-func (q *inquiry) begin(place wire.Address) {
+func (q *inquiry) begin(place api.Address) {
 	if q.find(place) == nil {
 		q.asked = append(q.asked, Asked{Address: place.String(), Err: errSilent, place: place})
 	}
 }
 
 // end notes why an address does not serve.
-func (q *inquiry) end(place wire.Address, err error, refused bool) {
+func (q *inquiry) end(place api.Address, err error, refused bool) {
 	q.begin(place)
 	a := q.find(place)
 	var told *holdfast.Error
@@ -106,7 +106,7 @@ func (q *inquiry) end(place wire.Address, err error, refused bool) {
 	q.heard = q.heard || a.heard
 }
 
-func (q *inquiry) find(place wire.Address) *Asked {
+func (q *inquiry) find(place api.Address) *Asked {
 	i := slices.IndexFunc(q.asked, func(a Asked) bool { return a.place == place })
 	if i < 0 {
 		return nil
@@ -151,7 +151,7 @@ func reasonOf(op string, err error) error {
 		return unheard{errors.New(dialSentence(status.Convert(err).Message()))}
 	}
 	var told *holdfast.Error
-	if err = wire.FromStatus(op, err); errors.As(err, &told) {
+	if err = api.FromStatus(op, err); errors.As(err, &told) {
 		err = told.Err
 	}
 	return err
@@ -160,7 +160,7 @@ func reasonOf(op string, err error) error {
 // door is where connections to one place are made. It remembers how the network has
 // answered the latest, which gRPC tells as a sentence alone.
 type door struct {
-	place wire.Address
+	place api.Address
 
 	mu  sync.Mutex
 	err error

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/clock"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // Client is a [holdfast.Locker] over the network. Its own methods are those of the
@@ -20,7 +20,7 @@ type Client struct {
 	settings  *settings
 	clock     clock.Clock
 	log       *slog.Logger
-	addresses []wire.Address
+	addresses []api.Address
 	number    uint64 // which client this is, beside others that resume its session
 
 	ctx   context.Context // ends when Close has said goodbye
@@ -59,13 +59,13 @@ type Client struct {
 	quiet    chan struct{} // closed when there are none
 	refused  error         // the first release that was refused
 
-	last       wire.Address   // has answered last
-	cluster    string         // the id of the cluster, as the first member has told it; "" where it tells none
-	learned    []wire.Address // of its members, beside the addresses that were given
-	plain      bool           // a given address is among those that members have told
-	sentAway   bool           // the member at the latest place does not serve, by its own word
-	authority  string         // the address of the authority, as far as known
-	redirected bool           // option Direct has been followed for the present session
+	last       api.Address   // has answered last
+	cluster    string        // the id of the cluster, as the first member has told it; "" where it tells none
+	learned    []api.Address // of its members, beside the addresses that were given
+	plain      bool          // a given address is among those that members have told
+	sentAway   bool          // the member at the latest place does not serve, by its own word
+	authority  string        // the address of the authority, as far as known
+	redirected bool          // option Direct has been followed for the present session
 
 	alarms   alarms
 	deadline clock.Alarm
@@ -94,7 +94,7 @@ func Dial(ctx context.Context, target string, o ...Option) (*Client, error) {
 	if err != nil {
 		return nil, &holdfast.Error{Op: "dial", Err: err}
 	}
-	addresses, err := wire.ParseTarget(target)
+	addresses, err := api.ParseTarget(target)
 	if err != nil {
 		return nil, &holdfast.Error{Op: "dial", Err: err}
 	}
@@ -121,7 +121,7 @@ func Dial(ctx context.Context, target string, o ...Option) (*Client, error) {
 }
 
 // start makes a Client and its goroutines.
-func start(settings *settings, addresses []wire.Address) *Client {
+func start(settings *settings, addresses []api.Address) *Client {
 	c := build(settings, addresses)
 	c.work.Add(2)
 	go c.run()
@@ -130,7 +130,7 @@ func start(settings *settings, addresses []wire.Address) *Client {
 }
 
 // build makes a Client that no goroutine runs yet.
-func build(settings *settings, addresses []wire.Address) *Client {
+func build(settings *settings, addresses []api.Address) *Client {
 	c := &Client{
 		settings: settings, clock: settings.clock, log: settings.log, addresses: addresses,
 		number: max(1, rand.Uint64()),

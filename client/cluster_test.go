@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/internal/transport"
@@ -21,7 +22,6 @@ import (
 	"github.com/holdfast-locks/holdfast/lockertest"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // served is a member that serves clients and other members at one address.
@@ -116,7 +116,7 @@ func (m *served) start(t *testing.T, config node.Config) {
 		Members: m.members, TLS: m.tls, Insiders: m.node.Insiders, Leave: m.node.Leave, Drain: m.node.Drain,
 		Identity: func() server.Identity {
 			self := m.node.Identity()
-			return server.Identity{Cluster: fmt.Sprint(self.Cluster), Member: wire.Member{Name: config.Name, ID: uint64(self.ID), Address: m.address}}
+			return server.Identity{Cluster: fmt.Sprint(self.Cluster), Member: api.Member{Name: config.Name, ID: uint64(self.ID), Address: m.address}}
 		},
 	})
 	if err != nil {

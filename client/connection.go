@@ -13,10 +13,10 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/frames"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/turns"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/frames"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // Pauses between rounds of asking all addresses, and how long one address may
@@ -32,7 +32,7 @@ const (
 
 // stream is a stream that was welcomed.
 type stream struct {
-	place  wire.Address
+	place  api.Address
 	link   *link
 	cancel context.CancelFunc
 	wake   chan struct{} // the queue has something for it
@@ -199,9 +199,9 @@ func (c *Client) greet(a *contact, l *link) error {
 func (c *Client) onStatus(on *stream, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	told := wire.FromStatus("open", err)
+	told := api.FromStatus("open", err)
 	switch {
-	case c.stream != on || wire.Code(told) != wire.CodeUnknownSession:
+	case c.stream != on || api.Code(told) != api.CodeUnknownSession:
 	case isTakenOver(told):
 		c.onTakenOver(c.session, told)
 	default:
@@ -212,11 +212,11 @@ func (c *Client) onStatus(on *stream, err error) {
 
 // isTakenOver reports whether a member says that another client has taken the session over.
 func isTakenOver(err error) bool {
-	return wire.Code(err) == wire.CodeUnknownSession && holdfast.Why(err) == holdfast.EndedByAnother
+	return api.Code(err) == api.CodeUnknownSession && holdfast.Why(err) == holdfast.EndedByAnother
 }
 
 // dialTarget is a name for gRPC that nothing resolves: the dialer knows the place.
-func dialTarget(place wire.Address) string {
+func dialTarget(place api.Address) string {
 	if place.Network == "unix" {
 		return "passthrough:///localhost"
 	}
@@ -274,9 +274,9 @@ func (c *Client) onHello(on *stream, a *contact, sent time.Duration, events []*s
 	if refused == nil || events[0].GetId() != 0 {
 		return errors.New("the first event is neither welcome nor refused")
 	}
-	err := wire.FromProblem("open", refused.GetProblem())
+	err := api.FromProblem("open", refused.GetProblem())
 	if err == nil {
-		err = wire.Fail(wire.CodeInternal, "refused without a reason")
+		err = api.Fail(api.CodeInternal, "refused without a reason")
 	}
 	c.onFirst(a, err)
 	return err
@@ -310,13 +310,13 @@ func (c *Client) onFirst(a *contact, err error) {
 	if a.over || c.session != s {
 		return
 	}
-	code := wire.Code(err)
-	c.sentAway = c.sentAway || isHeard(err) && (code == wire.CodeUnavailable || isOverload(err))
+	code := api.Code(err)
+	c.sentAway = c.sentAway || isHeard(err) && (code == api.CodeUnavailable || isOverload(err))
 	if s != nil && isTakenOver(err) {
 		c.onTakenOver(s, err)
-	} else if s != nil && code == wire.CodeUnknownSession {
+	} else if s != nil && code == api.CodeUnknownSession {
 		if s.unknown == nil {
-			s.unknown = map[wire.Address]bool{}
+			s.unknown = map[api.Address]bool{}
 		}
 		s.unknown[place] = true
 		if place != s.at && len(s.unknown) < len(c.known()) {
@@ -325,7 +325,7 @@ func (c *Client) onFirst(a *contact, err error) {
 		c.lose(s)
 	}
 	switch {
-	case code == wire.CodeUnavailable || code == wire.CodeInternal || !isHeard(err) || isOverload(err):
+	case code == api.CodeUnavailable || code == api.CodeInternal || !isHeard(err) || isOverload(err):
 	case !c.begun:
 		c.begun = true
 		c.first <- err

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // onFrame takes all that the server said on the stream. The calls that this ends return
@@ -221,7 +221,7 @@ func (c *Client) onReleased(r *request, problem *schema.Problem) {
 		c.lose(c.session)
 		return
 	}
-	if problem.GetCode() == wire.CodeLimit && (r.state == releasing || r.state == cancelling) {
+	if problem.GetCode() == api.CodeLimit && (r.state == releasing || r.state == cancelling) {
 		c.sayLater(r)
 		return
 	}
@@ -255,7 +255,7 @@ func (c *Client) sayLater(r *request) {
 // twice is of something not held means that its first copy has acted: had the lock
 // been lost, the authority would have told that before.
 func (c *Client) refusedRelease(r *request, problem *schema.Problem) {
-	if r.copies > 1 && r.loss == "" && problem.GetCode() == wire.CodeNotHeld {
+	if r.copies > 1 && r.loss == "" && problem.GetCode() == api.CodeNotHeld {
 		return
 	}
 	err := c.told(r, "unlock", problem)
@@ -279,9 +279,9 @@ func (c *Client) failRelease(r *request, err error) {
 // told makes the error of a problem, and names the lock where the problem does not.
 func (c *Client) told(r *request, op string, problem *schema.Problem) error {
 	if problem == nil {
-		problem = &schema.Problem{Code: wire.CodeInternal, Detail: "refused without a reason"}
+		problem = &schema.Problem{Code: api.CodeInternal, Detail: "refused without a reason"}
 	}
-	err := wire.FromProblem(op, problem).(*holdfast.Error)
+	err := api.FromProblem(op, problem).(*holdfast.Error)
 	err.Space, err.Name = r.space, r.want.Name
 	return err
 }
@@ -289,8 +289,8 @@ func (c *Client) told(r *request, op string, problem *schema.Problem) error {
 // ofSession says whether it is the whole session that is gone, regardless of what the
 // server was asked.
 func ofSession(problem *schema.Problem) bool {
-	return problem.GetCode() == wire.CodeUnknownSession ||
-		problem.GetCode() == wire.CodeLost && problem.GetWhy() == string(holdfast.SessionExpired)
+	return problem.GetCode() == api.CodeUnknownSession ||
+		problem.GetCode() == api.CodeLost && problem.GetWhy() == string(holdfast.SessionExpired)
 }
 
 // onRefused takes a refusal of the request or other operation that the id names.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // TestExtendIsTheGrants: a hold limit belongs to the grant. Where an owner has entered
@@ -47,7 +47,7 @@ func TestExtendIsTheGrants(t *testing.T) {
 	both("after the answer", 3*time.Second)
 	result = extend(two, time.Second)
 	v.wantOp("extend", two.Request())
-	v.send(refused(two.Request(), wire.CodeUnsupported))
+	v.send(refused(two.Request(), api.CodeUnsupported))
 	if err := <-result; err == nil {
 		t.Error("Extend that is refused succeeds")
 	}

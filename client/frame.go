@@ -3,9 +3,9 @@ package client
 import (
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/clock"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // frame is the memory of what a stream sends, used again and again: a message is encoded
@@ -96,8 +96,8 @@ func (c *Client) acquireOperation(s *slot, r *request, now time.Duration) {
 	}
 	a := &s.acquireBody
 	a.Space, a.Name, a.Owner, a.Reason = r.space, r.want.Name, r.want.Owner, r.want.Reason
-	a.Mode, a.Units, a.Capacity = wire.ToMode(r.want.Mode), int32(r.want.Units), int32(r.want.Capacity)
-	a.Try, a.Hold, a.Require, a.Wait = r.want.Try, int64(r.want.Hold), wire.ToClass(r.want.Require), 0
+	a.Mode, a.Units, a.Capacity = api.ToMode(r.want.Mode), int32(r.want.Units), int32(r.want.Capacity)
+	a.Try, a.Hold, a.Require, a.Wait = r.want.Try, int64(r.want.Hold), api.ToClass(r.want.Require), 0
 	if r.waitEnd != clock.Never {
 		a.Wait = int64(max(1, r.waitEnd-now))
 	}

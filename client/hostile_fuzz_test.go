@@ -8,10 +8,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/frames"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/clock"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/frames"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // The steps of a script; what follows each is in the comment.
@@ -48,7 +48,7 @@ func newPuppet(t *testing.T) *puppet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.c = build(settings, []wire.Address{{Network: "tcp", Place: "a:1"}})
+	p.c = build(settings, []api.Address{{Network: "tcp", Place: "a:1"}})
 	return p
 }
 
@@ -73,8 +73,8 @@ func FuzzServer(f *testing.F) {
 		return script
 	}
 	for _, event := range []*schema.Event{
-		granted(1, 8), queued(1, 3), released(1, nil), released(1, &schema.Problem{Code: wire.CodeNotHeld}), refused(1, wire.CodeHeld), refused(0, "x"),
-		refused(1, wire.CodeUnknownSession), lost(1, holdfast.Broken, true), lost(1, "", false), lost(1, holdfast.SessionExpired, false),
+		granted(1, 8), queued(1, 3), released(1, nil), released(1, &schema.Problem{Code: api.CodeNotHeld}), refused(1, api.CodeHeld), refused(0, "x"),
+		refused(1, api.CodeUnknownSession), lost(1, holdfast.Broken, true), lost(1, "", false), lost(1, holdfast.SessionExpired, false),
 		extended(1, time.Second), beaten(2, 1<<62), welcomed("b-1", 1), grantedFor(1, 7, -1), {}, {Kind: &schema.Event_Lost{}}, {Kind: &schema.Event_Moved{}},
 	} {
 		answer := say(scriptFrame, event)

@@ -7,9 +7,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/clock"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // tells is a welcome to a session by a member of a cluster, which knows others.
@@ -21,7 +21,7 @@ func tells(session, cluster string, members ...string) *schema.Event {
 
 // leaves ends a session as a member does that is leaving, and takes no streams any more.
 func (v *conversation) leaves() {
-	v.hangUp <- wire.ToStatus(wire.Fail(wire.CodeUnknownSession, "unknown session: this member is leaving"))
+	v.hangUp <- api.ToStatus(api.Fail(api.CodeUnknownSession, "unknown session: this member is leaving"))
 }
 
 // TestLearnedAddressOfAnotherCluster: an address that was told is taken for a member's
@@ -40,7 +40,7 @@ func TestLearnedAddressOfAnotherCluster(t *testing.T) {
 	if again.hello.GetSession() != "" {
 		t.Errorf("its own member has ended the session, and it is asked for again: %v", again.hello)
 	}
-	again.send(refused(0, wire.CodeUnavailable))
+	again.send(refused(0, api.CodeUnavailable))
 	again.hangUp <- nil
 	stranger := two.accept()
 	stranger.send(tells("x-1", "theirs"))

@@ -10,10 +10,10 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/turns"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 const (
@@ -50,7 +50,7 @@ type link struct {
 
 // linkKey is what Clients have in common that may share a connection.
 type linkKey struct {
-	place wire.Address
+	place api.Address
 	tls   *tls.Config
 	files Files
 	clock clock.Clock
@@ -78,7 +78,7 @@ func newLinks() *links {
 var ours = newLinks()
 
 // join finds a connection to a place for one stream more. It returns nil if there is none.
-func (all *links) join(s *settings, place wire.Address) *link {
+func (all *links) join(s *settings, place api.Address) *link {
 	key, material := s.linkTo(place), s.material()
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -86,7 +86,7 @@ func (all *links) join(s *settings, place wire.Address) *link {
 }
 
 // enter joins a connection to a place, or makes one.
-func (all *links) enter(s *settings, place wire.Address) (l *link, made bool, err error) {
+func (all *links) enter(s *settings, place api.Address) (l *link, made bool, err error) {
 	key, material := s.linkTo(place), s.material()
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -114,7 +114,7 @@ func (all *links) find(key linkKey, material *certificate.Material) *link {
 	return nil
 }
 
-func (s *settings) linkTo(place wire.Address) linkKey {
+func (s *settings) linkTo(place api.Address) linkKey {
 	key := linkKey{place: place, tls: s.tls, clock: s.clock, as: s.member}
 	if s.files != nil {
 		key.files = *s.files

@@ -12,12 +12,12 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/clock"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // linked lists what is open to a place, and how many streams each carries.
-func linked(place wire.Address) (streams []int) {
+func linked(place api.Address) (streams []int) {
 	ours.mu.Lock()
 	defer ours.mu.Unlock()
 	for key, all := range ours.open {
@@ -31,9 +31,9 @@ func linked(place wire.Address) (streams []int) {
 }
 
 // at returns the only address of a target.
-func at(t *testing.T, target string) wire.Address {
+func at(t *testing.T, target string) api.Address {
 	t.Helper()
-	places, err := wire.ParseTarget(target)
+	places, err := api.ParseTarget(target)
 	if err != nil || len(places) != 1 {
 		t.Fatalf("target %q: %v, %v", target, places, err)
 	}

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/clock"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 func manual() *clock.Manual { return clock.NewManual() }
@@ -55,7 +55,7 @@ func TestAcquire(t *testing.T) {
 		t.Errorf("acquire %v", got)
 	}
 	v.send(&schema.Event{Id: operation.Id, Kind: &schema.Event_Refused{Refused: &schema.Refused{
-		Problem: wire.ToProblem(&holdfast.HeldError{Owner: "job-8", Member: "b"}),
+		Problem: api.ToProblem(&holdfast.HeldError{Owner: "job-8", Member: "b"}),
 	}}})
 	if err := <-other; !errors.Is(err, holdfast.ErrHeld) || err.Error() != `lock "x" in space "billing": held by job-8 on b` {
 		t.Errorf("TryLock: %v", err)
@@ -170,7 +170,7 @@ func TestReleaseTooSoon(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.wantOp("release", lock.Request())
-	v.send(released(lock.Request(), &schema.Problem{Code: wire.CodeLimit, Limit: "requests_per_second"}))
+	v.send(released(lock.Request(), &schema.Problem{Code: api.CodeLimit, Limit: "requests_per_second"}))
 	s.until(func() bool { return s.client.requests[lock.Request()].guard.At() == laterPause })
 	s.clock.Advance(laterPause)
 	v.wantOp("release", lock.Request())
@@ -196,13 +196,13 @@ func TestLost(t *testing.T) {
 	s.isDone(expired, holdfast.AuthorityChanged)
 	// It has stopped, and says so; no caller asked whether that was well taken.
 	v.wantOp("release", broken.Request())
-	v.send(released(broken.Request(), &schema.Problem{Code: wire.CodeNotHeld}))
+	v.send(released(broken.Request(), &schema.Problem{Code: api.CodeNotHeld}))
 
 	if err := unlocked.UnlockAsync(); err != nil {
 		t.Fatal(err)
 	}
 	v.wantOp("release", unlocked.Request())
-	v.send(lost(unlocked.Request(), holdfast.Duplicate, false), released(unlocked.Request(), &schema.Problem{Code: wire.CodeNotHeld}))
+	v.send(lost(unlocked.Request(), holdfast.Duplicate, false), released(unlocked.Request(), &schema.Problem{Code: api.CodeNotHeld}))
 	if err := s.client.Settle(s.ctx); holdfast.Why(err) != holdfast.Duplicate {
 		t.Errorf("Settle: %v", err)
 	}
@@ -240,8 +240,8 @@ func TestNoSessionToBeHad(t *testing.T) {
 	waiting := s.begin("x")
 	v.acquireOp("x")
 	v.broken()
-	s.accept().send(refused(0, wire.CodeUnknownSession))
-	s.accept().send(refused(0, wire.CodeDenied))
+	s.accept().send(refused(0, api.CodeUnknownSession))
+	s.accept().send(refused(0, api.CodeDenied))
 	waiting.fails(holdfast.ErrDenied)
 	v = s.accept() // it goes on asking, for later calls
 	v.welcome("a-2", testTTL)
@@ -265,7 +265,7 @@ func TestUnlock(t *testing.T) {
 	}
 	result := make(chan error, 1)
 	go func() { result <- s.client.Settle(s.ctx) }()
-	v.send(released(lock.Request(), &schema.Problem{Code: wire.CodeNotHeld, Detail: "not held"}))
+	v.send(released(lock.Request(), &schema.Problem{Code: api.CodeNotHeld, Detail: "not held"}))
 	if err := <-result; !errors.Is(err, holdfast.ErrNotHeld) {
 		t.Errorf("Settle after a release that was refused: %v", err)
 	}
@@ -338,7 +338,7 @@ func TestHoldLimit(t *testing.T) {
 	s.clock.Advance(600 * time.Millisecond)
 	s.isDone(lock, holdfast.HoldLimit)
 	v.wantOp("release", id) // so that the name is free at once
-	v.send(lost(id, holdfast.HoldLimit, false), released(id, &schema.Problem{Code: wire.CodeNotHeld}))
+	v.send(lost(id, holdfast.HoldLimit, false), released(id, &schema.Problem{Code: api.CodeNotHeld}))
 	if err := s.client.Settle(s.ctx); err != nil {
 		t.Errorf("Settle: %v", err)
 	}
@@ -376,7 +376,7 @@ func TestExtend(t *testing.T) {
 	}
 	result = extend(time.Second)
 	v.wantOp("extend", lock.Request())
-	v.send(refused(lock.Request(), wire.CodeUnsupported))
+	v.send(refused(lock.Request(), api.CodeUnsupported))
 	if err := <-result; !errors.Is(err, holdfast.ErrUnsupported) || lock.Deadline() != 6*time.Second {
 		t.Errorf("Extend that is refused: %v, it ends at %v, want 6s", err, lock.Deadline())
 	}
@@ -390,7 +390,7 @@ func TestExtend(t *testing.T) {
 		t.Errorf("Extend of what is unlocked meanwhile: %v", err)
 	}
 	v.wantOp("release", lock.Request())
-	v.send(refused(lock.Request(), wire.CodeNotHeld), released(lock.Request(), nil))
+	v.send(refused(lock.Request(), api.CodeNotHeld), released(lock.Request(), nil))
 	if err := s.client.Settle(s.ctx); err != nil {
 		t.Errorf("Settle: %v", err)
 	}
@@ -437,8 +437,8 @@ func TestLockAll(t *testing.T) {
 	}
 	all = s.lockAll()
 	ids = v.acquires()
-	v.send(granted(ids[0], 20), granted(ids[1], 21), refused(ids[2], wire.CodeLimit))
-	v.send(refused(v.acquireOp("c"), wire.CodeLimit))
+	v.send(granted(ids[0], 20), granted(ids[1], 21), refused(ids[2], api.CodeLimit))
+	v.send(refused(v.acquireOp("c"), api.CodeLimit))
 	v.wantOp("release", ids[1])
 	v.wantOp("release", ids[0])
 	select {
@@ -458,7 +458,7 @@ func TestLockAllWaitsInOrder(t *testing.T) {
 	s, v := newStage(t)
 	all := s.lockAll()
 	ids := v.acquires()
-	v.send(granted(ids[0], 30), refused(ids[1], wire.CodeHeld), granted(ids[2], 31))
+	v.send(granted(ids[0], 30), refused(ids[1], api.CodeHeld), granted(ids[2], 31))
 	switch op := v.next(); { // it may have come before the grant
 	case kindOf(op) != "release" && kindOf(op) != "cancel", op.GetId() != ids[2]:
 		t.Fatalf("got %v, want the end of request %d", op, ids[2])

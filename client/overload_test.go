@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // tooMuch refuses a hello, or a request, as an overloaded member does.
 func tooMuch(id uint64) *schema.Event {
-	problem := wire.ToProblem(&wire.Failure{
-		Code: wire.CodeLimit, Detail: "member a is overloaded: try again in 1s", Err: &holdfast.LimitError{Limit: "overload", Value: 1000},
+	problem := api.ToProblem(&api.Failure{
+		Code: api.CodeLimit, Detail: "member a is overloaded: try again in 1s", Err: &holdfast.LimitError{Limit: "overload", Value: 1000},
 	})
 	return &schema.Event{Id: id, Kind: &schema.Event_Refused{Refused: &schema.Refused{Problem: problem}}}
 }
@@ -41,10 +41,10 @@ func TestOverloadedMember(t *testing.T) {
 func TestOverloadedFromTheStart(t *testing.T) {
 	const place = "a.example:4040"
 	q := inquiry{}
-	q.end(wire.Address{Network: "tcp", Place: place}, wire.FromProblem("open", tooMuch(0).GetRefused().GetProblem()), false)
+	q.end(api.Address{Network: "tcp", Place: place}, api.FromProblem("open", tooMuch(0).GetRefused().GetProblem()), false)
 	err := q.unreachable("dial", context.DeadlineExceeded)
-	if !errors.Is(err, holdfast.ErrLimit) || !errors.Is(err, holdfast.ErrUnavailable) || wire.Code(err) != wire.CodeLimit {
-		t.Errorf("the error is %v, code %q", err, wire.Code(err))
+	if !errors.Is(err, holdfast.ErrLimit) || !errors.Is(err, holdfast.ErrUnavailable) || api.Code(err) != api.CodeLimit {
+		t.Errorf("the error is %v, code %q", err, api.Code(err))
 	}
 	if want := place + ": member a is overloaded: try again in 1s"; !strings.Contains(err.Error(), want) {
 		t.Errorf("the error is %q, want %q", err, want)

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // soon is far above raceDelay, and far below the limits that a silent address ran into
@@ -180,7 +180,7 @@ func TestDialNamesEachAddress(t *testing.T) {
 	waitFor(t, func() bool { return silent.asked.Load() > 0 })
 	s.clock.Advance(raceDelay) // the second refuses, so that the third is asked at once
 	v := away.accept()
-	v.send(&schema.Event{Kind: &schema.Event_Refused{Refused: &schema.Refused{Problem: &schema.Problem{Code: wire.CodeUnavailable, Detail: "unavailable: no view yet"}}}})
+	v.send(&schema.Event{Kind: &schema.Event_Refused{Refused: &schema.Refused{Problem: &schema.Problem{Code: api.CodeUnavailable, Detail: "unavailable: no view yet"}}}})
 	v.hangUp <- nil
 	waitFor(t, func() bool { return last.asked.Load() > 0 })
 	err := <-result
@@ -222,7 +222,7 @@ func TestPatience(t *testing.T) {
 	s = newStageUndialled(f)
 	result = s.dial(f.address, Patience(refusedLimit))
 	v := f.accept()
-	v.send(refused(0, wire.CodeUnavailable))
+	v.send(refused(0, api.CodeUnavailable))
 	v.hangUp <- nil
 	v = f.accept()
 	s.clock.Advance(time.Hour)
@@ -271,7 +271,7 @@ func TestAdminPastSilence(t *testing.T) {
 func TestAdminUnknownSession(t *testing.T) {
 	silent := newMute(t)
 	other, k := newAdmin(t)
-	k.err = &holdfast.Error{Op: "renew", Err: wire.Fail(wire.CodeUnknownSession, "no session a-1")}
+	k.err = &holdfast.Error{Op: "renew", Err: api.Fail(api.CodeUnknownSession, "no session a-1")}
 	a, err := DialAdmin(other.members[1].place.Place + "," + silent.address)
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +279,7 @@ func TestAdminUnknownSession(t *testing.T) {
 	defer a.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), raceDelay)
 	defer cancel()
-	if _, err := a.Renew(ctx, "a-1.s", 0); wire.Code(err) != wire.CodeUnavailable || errors.Is(err, holdfast.ErrLost) {
+	if _, err := a.Renew(ctx, "a-1.s", 0); api.Code(err) != api.CodeUnavailable || errors.Is(err, holdfast.ErrLost) {
 		t.Errorf("Renew: %v, want unavailable", err)
 	}
 }
@@ -316,7 +316,7 @@ func TestLogsChanges(t *testing.T) {
 	v.broken()
 	for range 3 {
 		v := s.accept()
-		v.send(refused(0, wire.CodeUnavailable))
+		v.send(refused(0, api.CodeUnavailable))
 		v.hangUp <- nil
 	}
 	v = s.accept()
@@ -355,7 +355,7 @@ func TestContextDeadlineNamesTheHolder(t *testing.T) {
 	if wait := time.Duration(op.GetAcquire().GetWait()); wait <= 0 || wait > 30*time.Second {
 		t.Errorf("the authority is told to wait for %v", wait)
 	}
-	held := &schema.Problem{Code: wire.CodeHeld, Owner: "alice", Member: "m1"}
+	held := &schema.Problem{Code: api.CodeHeld, Owner: "alice", Member: "m1"}
 	v.send(queued(op.Id, 0), &schema.Event{Id: op.Id, Kind: &schema.Event_Refused{Refused: &schema.Refused{Problem: held}}})
 	var by *holdfast.HeldError
 	if err := (<-got).err; !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &by) || by.Owner != "alice" {

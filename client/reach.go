@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 	health "google.golang.org/grpc/health/grpc_health_v1"
 
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // raceDelay is how long an address has been asked before the next one is asked as well
@@ -27,7 +27,7 @@ type member struct {
 }
 
 // newMember makes a connection that gRPC opens when it is used.
-func newMember(settings *settings, place wire.Address) (*member, error) {
+func newMember(settings *settings, place api.Address) (*member, error) {
 	m := &member{door: door{place: place}}
 	var err error
 	m.conn, err = connect(settings, &m.door, maxAttempt)
@@ -153,18 +153,18 @@ func reach[A any](ctx context.Context, a *Admin, op string, harmless bool, ask f
 		if ctx.Err() == nil && !unreached(err) {
 			m.heard.Store(int64(a.settings.clock.Now()))
 		}
-		switch code := wire.Code(wire.FromStatus(op, err)); {
+		switch code := api.Code(api.FromStatus(op, err)); {
 		case err == nil:
 			return answer, nil
 		case ctx.Err() != nil:
 			return nil, r.over(op)
 		case unreached(err):
-		case code == wire.CodeUnknownSession:
+		case code == api.CodeUnknownSession:
 			said, stranger = err, err
-		case code == wire.CodeUnavailable && harmless:
+		case code == api.CodeUnavailable && harmless:
 			said = err
 		default:
-			return nil, wire.FromStatus(op, err)
+			return nil, api.FromStatus(op, err)
 		}
 		r.inquiry.end(m.place, reasonOf(op, err), m.refuses())
 	}
@@ -173,9 +173,9 @@ func reach[A any](ctx context.Context, a *Admin, op string, harmless bool, ask f
 	case ctx.Err() != nil:
 		return nil, r.over(op)
 	case stranger != nil && unknown == 0: // otherwise one that was not heard may know it
-		return nil, wire.FromStatus(op, stranger)
+		return nil, api.FromStatus(op, stranger)
 	case heard == 1 && unknown == 0:
-		return nil, wire.FromStatus(op, said)
+		return nil, api.FromStatus(op, said)
 	}
 	return nil, r.inquiry.unreachable(op, nil)
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // TestRefusedBehindHello: the hello on a second stream lists a request that the member at the first one then refuses. What that
@@ -26,7 +26,7 @@ func TestRefusedBehindHello(t *testing.T) {
 	if got, want := second.hello.GetRequests(), []uint64{x, held.Request(), z}; !slices.Equal(got, want) {
 		t.Fatalf("the second hello lists %v, want %v", got, want)
 	}
-	v.send(refused(x, wire.CodeUnavailable))
+	v.send(refused(x, api.CodeUnavailable))
 	refusal.fails(holdfast.ErrUnavailable)
 	second.welcome("a-1", testTTL)
 	if cancel := second.wantOp("cancel", x).GetCancel(); cancel.GetName() != "x" || cancel.GetSpace() != "default" {

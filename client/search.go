@@ -12,10 +12,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/frames"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/clock"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/frames"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // search looks for a member that serves the Client, and looks again when the stream breaks.
@@ -24,7 +24,7 @@ import (
 // others are let go. One goroutine runs the search; each contact has one of its own.
 type search struct {
 	client *Client
-	under  map[wire.Address]*contact // under way
+	under  map[api.Address]*contact // under way
 	ended  chan *contact
 	timer  clock.Timer // of raceDelay
 	pause  time.Duration
@@ -32,7 +32,7 @@ type search struct {
 
 // contact is one address that is asked. The Client's mutex guards what may change.
 type contact struct {
-	place   wire.Address
+	place   api.Address
 	refused bool // nothing listened there
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -47,7 +47,7 @@ type contact struct {
 // run keeps the Client connected until it is closed.
 func (c *Client) run() {
 	defer c.work.Done()
-	s := &search{client: c, under: map[wire.Address]*contact{}, ended: make(chan *contact), timer: c.clock.NewTimer(), pause: minPause}
+	s := &search{client: c, under: map[api.Address]*contact{}, ended: make(chan *contact), timer: c.clock.NewTimer(), pause: minPause}
 	defer s.timer.Stop()
 	for {
 		select {
@@ -136,7 +136,7 @@ func (s *search) round() (decided bool) {
 }
 
 // begin asks an address.
-func (s *search) begin(place wire.Address) {
+func (s *search) begin(place api.Address) {
 	c := s.client
 	a := &contact{place: place}
 	a.ctx, a.cancel = context.WithCancel(c.ctx)

@@ -12,10 +12,10 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/issuer"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/internal/socket"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // bureau has an authority for members and one for clients, and a folder for what they
@@ -136,7 +136,7 @@ func second[T any](_ T, err error) error { return err }
 func TestRequestsAreTheirOwners(t *testing.T) {
 	b, l := newBureau(t), loopback(t)
 	serveMember(t, l, func(c *server.Config) { c.TLS = b.server("m1") })
-	ask := func(who string) (*wire.AcquiredAll, error) {
+	ask := func(who string) (*api.AcquiredAll, error) {
 		return b.admin(l.Addr().String(), client.TLSFiles(b.client(who))).Acquire(context.Background(), "", client.Acquisition{Names: []string{"x"}, Request: "r-1"})
 	}
 	first, err := ask("job-7")

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // session is one session of the server: the backing of the locks that it holds.
@@ -19,13 +19,13 @@ type session struct {
 	generation uint64
 	opened     bool          // by this Client, and not taken over from another process
 	member     string        // who opened it
-	at         wire.Address  // where it was opened or resumed last; the Client's mutex guards it
+	at         api.Address   // where it was opened or resumed last; the Client's mutex guards it
 	ttl        time.Duration // in the latest answer; likewise
 	cut        string        // why it is shorter than was asked for; likewise
 	anchor     time.Duration // when what that answered was sent; likewise
 
 	// unknown has the addresses whose members say that they do not know the session.
-	unknown map[wire.Address]bool
+	unknown map[api.Address]bool
 
 	// deadline is when the session ends. Negative, it is over: the first reader of a
 	// clock that has passed it makes it so, and nothing makes it positive again.

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/clock"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // TestDeadlineCountsFromSending delays the answers: what counts is when the hello and
@@ -100,7 +100,7 @@ func TestLateAnswer(t *testing.T) {
 	if got, want := lock.Deadline(), testBeat+testTTL; got != want {
 		t.Errorf("deadline %v, want %v: the heartbeat that was answered was sent a third of the ttl after the hello", got, want)
 	}
-	again.send(refused(0, wire.CodeUnavailable))
+	again.send(refused(0, api.CodeUnavailable))
 	s.clock.Advance(1)
 	if err := lock.Check(); err != nil {
 		t.Errorf("at the deadline that was before: %v", err)
@@ -292,7 +292,7 @@ func TestResume(t *testing.T) {
 		v.wantOp("cancel", gone)
 	}
 	// The first copy of the release has acted, so this one finds nothing to do.
-	v.send(released(releasing.Request(), &schema.Problem{Code: wire.CodeNotHeld}), extended(extending.Request(), 2*time.Hour), granted(asked, 9), released(gone, nil))
+	v.send(released(releasing.Request(), &schema.Problem{Code: api.CodeNotHeld}), extended(extending.Request(), 2*time.Hour), granted(asked, 9), released(gone, nil))
 	asking.lock()
 	if err := <-extension; err != nil {
 		t.Errorf("Extend: %v", err)
@@ -323,7 +323,7 @@ func TestUnknownSession(t *testing.T) {
 	v.send(queued(v.acquireOp("waiting"), 3))
 	v.broken()
 	v = s.accept()
-	v.send(refused(0, wire.CodeUnknownSession))
+	v.send(refused(0, api.CodeUnknownSession))
 	v = s.accept()
 	s.isDone(lock, holdfast.SessionExpired)
 	if v.hello.GetSession() != "" {
@@ -345,7 +345,7 @@ func TestUnknownSession(t *testing.T) {
 // waits is asked for again under its number, and so is what was under way; where no member takes the session
 // it lasts until its deadline.
 func TestMemberServesNoLonger(t *testing.T) {
-	goodbye := wire.ToStatus(fmt.Errorf("%w: this member is leaving; another may serve", holdfast.ErrUnavailable))
+	goodbye := api.ToStatus(fmt.Errorf("%w: this member is leaving; another may serve", holdfast.ErrUnavailable))
 	one, two := newFake(t), newFake(t)
 	s, v := one.dialled("holdfast://" + one.address + "," + two.address)
 	lock, given := s.hold(v, "held", 1), s.hold(v, "given", 2)
@@ -357,7 +357,7 @@ func TestMemberServesNoLonger(t *testing.T) {
 	v.wantOp("release", given.Request())
 	v.hangUp <- goodbye
 	v = one.accept() // where it was is asked first
-	v.send(refused(0, wire.CodeUnavailable))
+	v.send(refused(0, api.CodeUnavailable))
 	v = two.accept()
 	want := []uint64{lock.Request(), given.Request(), asked}
 	slices.Sort(want)
@@ -375,7 +375,7 @@ func TestMemberServesNoLonger(t *testing.T) {
 	}
 	v.hangUp <- goodbye
 	v = two.accept()
-	v.send(refused(0, wire.CodeUnavailable))
+	v.send(refused(0, api.CodeUnavailable))
 	one.accept()
 	if err := lock.Check(); err != nil {
 		t.Errorf("nobody takes it yet: %v", err)
@@ -389,10 +389,10 @@ func TestMemberServesNoLonger(t *testing.T) {
 // TestToldOfExpiry: the member may say so to a heartbeat, or to any request. What
 // waits is asked for again.
 func TestToldOfExpiry(t *testing.T) {
-	expired := &schema.Problem{Code: wire.CodeLost, Why: string(holdfast.SessionExpired)}
+	expired := &schema.Problem{Code: api.CodeLost, Why: string(holdfast.SessionExpired)}
 	for name, tell := range map[string]func(asked, held, beat uint64) *schema.Event{
-		"beat":    func(_, _, beat uint64) *schema.Event { return refused(beat, wire.CodeUnknownSession) },
-		"acquire": func(asked, _, _ uint64) *schema.Event { return refused(asked, wire.CodeUnknownSession) },
+		"beat":    func(_, _, beat uint64) *schema.Event { return refused(beat, api.CodeUnknownSession) },
+		"acquire": func(asked, _, _ uint64) *schema.Event { return refused(asked, api.CodeUnknownSession) },
 		"wait": func(asked, _, _ uint64) *schema.Event {
 			return &schema.Event{Id: asked, Kind: &schema.Event_Refused{Refused: &schema.Refused{Problem: expired}}}
 		},
@@ -430,7 +430,7 @@ func TestOtherMemberDoesNotKnow(t *testing.T) {
 	if w.hello.GetSession() != "a-1" {
 		t.Fatalf("hello %v, want to resume", w.hello)
 	}
-	w.send(refused(0, wire.CodeUnknownSession))
+	w.send(refused(0, api.CodeUnknownSession))
 	w = two.accept() // it asks on
 	if err := lock.Check(); err != nil {
 		t.Errorf("before the deadline: %v", err)
@@ -470,7 +470,7 @@ func TestResumeOption(t *testing.T) {
 	gone := newFake(t)
 	other := newStageUndialled(gone)
 	result = other.dial(gone.address, Resume("a-7", "its secret"))
-	gone.accept().send(refused(0, wire.CodeUnknownSession))
+	gone.accept().send(refused(0, api.CodeUnknownSession))
 	if err := <-result; !errors.Is(err, holdfast.ErrLost) {
 		t.Errorf("Dial of a session that is gone: %v", err)
 	}
@@ -529,12 +529,12 @@ func TestDirectPassesOthers(t *testing.T) {
 }
 
 func TestNotWelcome(t *testing.T) {
-	for _, code := range []string{wire.CodeDenied, wire.CodeUnauthenticated, wire.CodeLimit, wire.CodeBadRequest} {
+	for _, code := range []string{api.CodeDenied, api.CodeUnauthenticated, api.CodeLimit, api.CodeBadRequest} {
 		f := newFake(t)
 		s := newStageUndialled(f)
 		result := s.dial(f.address)
 		f.accept().send(refused(0, code))
-		if err := <-result; wire.Code(err) != code {
+		if err := <-result; api.Code(err) != code {
 			t.Errorf("%s: Dial says %v", code, err)
 		}
 	}
@@ -547,8 +547,8 @@ func TestOddWelcomes(t *testing.T) {
 	s := newStageUndialled(f)
 	result := s.dial(f.address)
 	for _, odd := range [][]*schema.Event{
-		{}, {granted(1, 1)}, {welcomed("a-1", 0)}, {welcomed("", testTTL)}, {refused(7, wire.CodeDenied)},
-		{refused(0, wire.CodeUnavailable)}, {{Kind: &schema.Event_Refused{}}}, {{Kind: &schema.Event_Welcome{}}},
+		{}, {granted(1, 1)}, {welcomed("a-1", 0)}, {welcomed("", testTTL)}, {refused(7, api.CodeDenied)},
+		{refused(0, api.CodeUnavailable)}, {{Kind: &schema.Event_Refused{}}}, {{Kind: &schema.Event_Welcome{}}},
 	} {
 		f.accept().send(odd...)
 	}

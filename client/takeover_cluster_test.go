@@ -13,8 +13,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/parallel"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // counter passes connections on to a member, and counts them: a client makes one for each hello.
@@ -38,7 +38,7 @@ func counted(t *testing.T, m *served) *counter {
 	}
 	c.target = "unix://" + path
 	var work sync.WaitGroup
-	place, err := wire.ParseTarget(m.address)
+	place, err := api.ParseTarget(m.address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func counted(t *testing.T, m *served) *counter {
 }
 
 // pass copies what is said between the two ends of a connection, until one of them hangs up.
-func (c *counter) pass(conn net.Conn, place wire.Address) {
+func (c *counter) pass(conn net.Conn, place api.Address) {
 	defer conn.Close()
 	member, err := net.Dial(place.Network, place.Place)
 	if err != nil {

@@ -4,22 +4,22 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // takenOver is what a member says to the client of a session that another one has taken over.
-var takenOver = wire.Failure{Code: wire.CodeUnknownSession, Detail: "session a-1: taken over by another client", Err: holdfast.EndedByAnother}
+var takenOver = api.Failure{Code: api.CodeUnknownSession, Detail: "session a-1: taken over by another client", Err: holdfast.EndedByAnother}
 
 // TestTakenOver ends a client whose session another one has taken over: when its member says so on its stream, and when any
 // member refuses it because of that, though others do not know the session.
 func TestTakenOver(t *testing.T) {
 	for name, tell := range map[string]func(*conversation){
-		"told": func(v *conversation) { v.hangUp <- wire.ToStatus(&takenOver) },
+		"told": func(v *conversation) { v.hangUp <- api.ToStatus(&takenOver) },
 		"refused": func(v *conversation) {
 			v.broken()
 			again := v.fake.accept()
-			again.send(&schema.Event{Kind: &schema.Event_Refused{Refused: &schema.Refused{Problem: wire.ToProblem(&takenOver)}}})
+			again.send(&schema.Event{Kind: &schema.Event_Refused{Refused: &schema.Refused{Problem: api.ToProblem(&takenOver)}}})
 			again.hangUp <- nil
 		},
 	} {

@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/turns"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // inTurns is an option by which Clients make so many connections at a time, and share none with other tests.
@@ -98,7 +98,7 @@ func TestDialInTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	late := start(settings, []wire.Address{at(t, refusing(t))})
+	late := start(settings, []api.Address{at(t, refusing(t))})
 	all.stand(one.fake, [2]int{0, 1})
 	second := two.dial(two.address, option)
 	all.stand(one.fake, [2]int{0, 2})

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // unlocking calls Unlock on a goroutine of its own.
@@ -32,7 +32,7 @@ func unanswered(t *testing.T, result <-chan error) {
 // for; one that is refused is told by Unlock, and not by Settle.
 func TestUnlockWaits(t *testing.T) {
 	for name, problem := range map[string]*schema.Problem{
-		"taken": nil, "refused": {Code: wire.CodeNotHeld, Detail: "not held"},
+		"taken": nil, "refused": {Code: api.CodeNotHeld, Detail: "not held"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, v := newStage(t)
@@ -76,7 +76,7 @@ func TestUnlockGivenUp(t *testing.T) {
 	v = s.accept()
 	v.welcome("a-1", testTTL)
 	v.wantOp("release", lock.Request())
-	v.send(released(lock.Request(), &schema.Problem{Code: wire.CodeLost, Why: string(holdfast.Broken)}))
+	v.send(released(lock.Request(), &schema.Problem{Code: api.CodeLost, Why: string(holdfast.Broken)}))
 	if err := s.client.Settle(s.ctx); !errors.Is(err, holdfast.Broken) {
 		t.Errorf("Settle: %v", err)
 	}
@@ -96,7 +96,7 @@ func TestUnlockOfABrokenStream(t *testing.T) {
 		t.Error("sent again, the release says that nothing waits for it")
 	}
 	unanswered(t, result)
-	v.send(released(lock.Request(), &schema.Problem{Code: wire.CodeNotHeld, Detail: "not held"})) // the first copy has acted
+	v.send(released(lock.Request(), &schema.Problem{Code: api.CodeNotHeld, Detail: "not held"})) // the first copy has acted
 	if err := <-result; err != nil {
 		t.Errorf("Unlock: %v", err)
 	}
@@ -173,7 +173,7 @@ func TestHoldEndWithGrace(t *testing.T) {
 			result := unlocking(s.ctx, lock)
 			v.wantOp("release", id)
 			unanswered(t, result)
-			v.send(released(id, &schema.Problem{Code: wire.CodeNotHeld, Detail: "not held"}))
+			v.send(released(id, &schema.Problem{Code: api.CodeNotHeld, Detail: "not held"}))
 			if err := <-result; !errors.Is(err, holdfast.HoldLimit) {
 				t.Errorf("Unlock in the grace: %v", err)
 			}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/parallel"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // kept is three members of a cluster that keeps locks and sessions, and who asks each for what it shows.
@@ -37,7 +37,7 @@ func serveKept(t *testing.T) *kept {
 func (k *kept) on(t *testing.T) *kept { return &kept{t, k.all, k.admins} }
 
 // until asks a member until what it shows of a name is so, and returns that.
-func (k *kept) until(i int, name, what string, is func(*wire.Lock) bool) *wire.Lock {
+func (k *kept) until(i int, name, what string, is func(*api.Lock) bool) *api.Lock {
 	k.Helper()
 	ctx, cancel := context.WithTimeout(k.Context(), time.Minute)
 	defer cancel()
@@ -52,8 +52,8 @@ func (k *kept) until(i int, name, what string, is func(*wire.Lock) bool) *wire.L
 	}
 }
 
-func held(l *wire.Lock) bool { return len(l.Holders) == 1 }
-func free(l *wire.Lock) bool { return len(l.Holders)+len(l.Waiters) == 0 }
+func held(l *api.Lock) bool { return len(l.Holders) == 1 }
+func free(l *api.Lock) bool { return len(l.Holders)+len(l.Waiters) == 0 }
 
 // sessionOf is what proves that a client's session is its own.
 func sessionOf(c *client.Client) string { return c.Session() + "." + c.Secret() }
@@ -91,7 +91,7 @@ func (k *kept) lockOfASessionThatHasEnded() {
 		waited <- err
 	}()
 	<-queued
-	k.until(2, "expired", "waited for", func(l *wire.Lock) bool { return len(l.Waiters) == 1 })
+	k.until(2, "expired", "waited for", func(l *api.Lock) bool { return len(l.Waiters) == 1 })
 	ended := sessionOf(second)
 	if err := second.Close(); err != nil {
 		k.Fatal(err)

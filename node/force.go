@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // Force makes a view of the named founders alone, this member among them, without the
@@ -23,25 +23,25 @@ import (
 // The error is as those of PlanForce; an ErrConflict for a code that does not fit; or an
 // ErrUnavailable where a named member did not answer: then the view is as it was, unless
 // ctx has ended before it was known.
-func (n *Node) Force(ctx context.Context, order wire.ForceView) (*wire.ForcedView, error) {
+func (n *Node) Force(ctx context.Context, order api.ForceView) (*api.ForcedView, error) {
 	if !n.forcing.TryLock() {
-		return nil, wire.Fail(wire.CodeConflict, "another call forces a view through this member now; ask again when it has ended")
+		return nil, api.Fail(api.CodeConflict, "another call forces a view through this member now; ask again when it has ended")
 	}
 	defer n.forcing.Unlock()
 	if order.Reason == "" {
-		return nil, wire.Fail(wire.CodeBadRequest, "reason: it is missing; say why the view is forced")
+		return nil, api.Fail(api.CodeBadRequest, "reason: it is missing; say why the view is forced")
 	}
 	plan, err := n.PlanForce(ctx, order.Members)
 	if err != nil {
 		return nil, err
 	}
 	if order.Confirm != plan.Code {
-		return nil, wire.Fail(wire.CodeConflict, fmt.Sprintf(
+		return nil, api.Fail(api.CodeConflict, fmt.Sprintf(
 			"confirm %q does not fit what is known now: view %d, to be replaced by one of %s; ask again without it, and read what has changed",
 			order.Confirm, plan.View, protocol.Phrase(plan.Named)))
 	}
-	forced := &wire.ForcedView{
-		Replaced: plan.View, Members: plan.Named, Reason: order.Reason, By: order.By, Time: wire.At(time.Now()), Spaces: plan.Spaces,
+	forced := &api.ForcedView{
+		Replaced: plan.View, Members: plan.Named, Reason: order.Reason, By: order.By, Time: api.At(time.Now()), Spaces: plan.Spaces,
 	}
 	log := n.logger.With("members", []string(plan.Named), "reason", order.Reason, "by", order.By)
 	log.Warn("an operator forces a view", "replaces", plan.View, "without", []string(plan.Rivals))
@@ -52,7 +52,7 @@ func (n *Node) Force(ctx context.Context, order wire.ForceView) (*wire.ForcedVie
 	}
 	forced.View, forced.Members = self.Cell.Accepted.Number, n.places(self, isFounder)
 	if self.Until != protocol.Never {
-		forced.From = wire.At(n.driver.Wall(self.Until))
+		forced.From = api.At(n.driver.Wall(self.Until))
 	}
 	log.Warn("a view was forced", "view", forced.View, "replaces", plan.View, "has", []string(forced.Members), "grants_from", forced.From)
 	n.change(func() { n.forced = forced })
@@ -67,8 +67,8 @@ func (n *Node) noteOrder(note membership.Ordered) {
 		return // Force says so, when it is done
 	}
 	v := note.View
-	forced := &wire.ForcedView{
-		View: v.Number, Replaced: v.Number - 1, Reason: v.Order.Reason, By: v.Order.By, Time: wire.At(time.Now()),
+	forced := &api.ForcedView{
+		View: v.Number, Replaced: v.Number - 1, Reason: v.Order.Reason, By: v.Order.By, Time: api.At(time.Now()),
 	}
 	for _, member := range v.Members {
 		if member.Founder {
@@ -82,14 +82,14 @@ func (n *Node) noteOrder(note membership.Ordered) {
 
 // Forced returns the latest forced view that this member has made, taken part in or
 // learnt of in its life; nil where there is none.
-func (n *Node) Forced() *wire.ForcedView {
+func (n *Node) Forced() *api.ForcedView {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.forced
 }
 
 // force lets the membership do it, and returns what it says when the view is installed.
-func (n *Node) force(ctx context.Context, plan *wire.ForcePlan, order wire.ForceView) (*membership.Self, error) {
+func (n *Node) force(ctx context.Context, plan *api.ForcePlan, order api.ForceView) (*membership.Self, error) {
 	wall := time.Duration(time.Now().UnixNano())
 	reply, err := n.driver.Ask(ctx, protocol.Below, &membership.Force{Members: plan.Named, Reason: order.Reason, By: order.By, Wall: wall})
 	switch {

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // PlanForce tells what a view of the named founders alone would be, and with which code
@@ -19,7 +19,7 @@ import (
 // forced, and what to do instead: an ErrConflict with how things are, where the quorum
 // is not lost or a name does not fit; an ErrUnavailable where this member does not know
 // yet; an ErrUnsupported where there is no quorum to lose.
-func (n *Node) PlanForce(ctx context.Context, members []string) (*wire.ForcePlan, error) {
+func (n *Node) PlanForce(ctx context.Context, members []string) (*api.ForcePlan, error) {
 	self, err := n.Who(ctx)
 	if err != nil {
 		return nil, err
@@ -41,20 +41,20 @@ func (n *Node) PlanForce(ctx context.Context, members []string) (*wire.ForcePlan
 }
 
 // plan tells the facts, and draws the code from those that must not change.
-func (n *Node) plan(now protocol.Time, self *membership.Self, named []string) *wire.ForcePlan {
+func (n *Node) plan(now protocol.Time, self *membership.Self, named []string) *api.ForcePlan {
 	v := self.Cell.Accepted
-	plan := &wire.ForcePlan{
-		Member: n.Name(), Started: wire.At(n.started), View: v.Number, Epoch: v.Epoch.Counter, Wait: wire.Duration(n.forcedWait(self)),
+	plan := &api.ForcePlan{
+		Member: n.Name(), Started: api.At(n.started), View: v.Number, Epoch: v.Epoch.Counter, Wait: api.Duration(n.forcedWait(self)),
 	}
 	digest := sha256.New()
 	fmt.Fprintf(digest, "%x %x %x %x %x %x", self.Cell.Cluster, self.Cell.ID, self.Cell.Incarnation, v.Epoch.Counter, v.Epoch.Candidate, v.Number)
 	for _, member := range v.Members {
-		place := wire.ForcedPlace{
+		place := api.ForcedPlace{
 			Name: member.Name, Address: member.Address, Founder: member.Founder,
 			Named: slices.Contains(named, member.Name), Alive: n.alive(now, self, member.ID),
 		}
 		if at, known := n.roll.last(member.ID); known {
-			place.Heard = wire.At(n.driver.Wall(at))
+			place.Heard = api.At(n.driver.Wall(at))
 		}
 		switch {
 		case place.Named:
@@ -83,11 +83,11 @@ func (n *Node) forcedWait(self *membership.Self) time.Duration {
 func (n *Node) refuseEver() error {
 	switch {
 	case !n.config.clustered():
-		return wire.Fail(wire.CodeUnsupported, fmt.Sprintf("member %q is a cluster of one, which needs no vote of another; there is nothing to force", n.Name()))
+		return api.Fail(api.CodeUnsupported, fmt.Sprintf("member %q is a cluster of one, which needs no vote of another; there is nothing to force", n.Name()))
 	case n.config.guest():
-		return wire.Fail(wire.CodeConflict, fmt.Sprintf("member %q is a guest, which has no vote; ask a founder that is alive, one of %s", n.Name(), strings.Join(n.config.Join, ", ")))
+		return api.Fail(api.CodeConflict, fmt.Sprintf("member %q is a guest, which has no vote; ask a founder that is alive, one of %s", n.Name(), strings.Join(n.config.Join, ", ")))
 	case n.config.any():
-		return wire.Fail(wire.CodeUnsupported, "partition mode any needs no quorum: every side goes on by itself; there is nothing to force")
+		return api.Fail(api.CodeUnsupported, "partition mode any needs no quorum: every side goes on by itself; there is nothing to force")
 	}
 	return nil
 }
@@ -97,22 +97,22 @@ func (n *Node) refuseNow(now protocol.Time, self *membership.Self) error {
 	v := self.Cell.Accepted
 	switch place, listed := v.Of(self.Cell.ID); {
 	case self.State == membership.Leaving:
-		return wire.Fail(wire.CodeConflict, fmt.Sprintf("member %q is leaving; ask one that stays", n.Name()))
+		return api.Fail(api.CodeConflict, fmt.Sprintf("member %q is leaving; ask one that stays", n.Name()))
 	case v == nil:
-		return wire.Fail(wire.CodeConflict, fmt.Sprintf(
+		return api.Fail(api.CodeConflict, fmt.Sprintf(
 			"member %q knows no view: this cluster has never had one, or the member has lost its state folder; ask a founder that knows one, or start all founders (%s)",
 			n.Name(), strings.Join(n.config.founders(), ", ")))
 	case self.State != membership.Joining:
-		return wire.Fail(wire.CodeConflict, n.wellText(self))
+		return api.Fail(api.CodeConflict, n.wellText(self))
 	case now < n.silence():
-		return wire.Fail(wire.CodeUnavailable, fmt.Sprintf("member %q has just started, and is still looking for the others; ask again in %v",
+		return api.Fail(api.CodeUnavailable, fmt.Sprintf("member %q has just started, and is still looking for the others; ask again in %v",
 			n.Name(), (n.silence()-now).Round(100*time.Millisecond)))
 	case !listed || !place.Founder:
-		return wire.Fail(wire.CodeConflict, fmt.Sprintf("view %d does not have member %q as a founder; ask one that it has: %s",
+		return api.Fail(api.CodeConflict, fmt.Sprintf("view %d does not have member %q as a founder; ask one that it has: %s",
 			v.Number, n.Name(), protocol.Phrase(n.places(self, isFounder))))
 	case n.quorumOf(self, func(id protocol.ID) bool { return n.alive(now, self, id) }):
 		alive := n.places(self, func(p membership.Standing) bool { return isFounder(p) && n.alive(now, self, p.ID) })
-		return wire.Fail(wire.CodeConflict, fmt.Sprintf(
+		return api.Fail(api.CodeConflict, fmt.Sprintf(
 			"the quorum is not lost: of the founders of view %d, %s have been heard of within the last %v, and elect a coordinator by themselves; stop those that shall have no part, and ask again in %v",
 			v.Number, protocol.Phrase(alive), n.silence(), n.silence()))
 	}
@@ -138,7 +138,7 @@ func (n *Node) wellText(self *membership.Self) string {
 func (n *Node) refuseNames(now protocol.Time, self *membership.Self, named []string) error {
 	v := self.Cell.Accepted
 	refuse := func(format string, arguments ...any) error {
-		return wire.Fail(wire.CodeConflict, fmt.Sprintf(format, arguments...))
+		return api.Fail(api.CodeConflict, fmt.Sprintf(format, arguments...))
 	}
 	for _, name := range named {
 		i := slices.IndexFunc(n.standings(self), func(p membership.Standing) bool { return p.Name == name })

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // crash ends members as a kill does.
@@ -32,7 +32,7 @@ func (c *cluster) crash(t *testing.T, members ...int) {
 }
 
 // plan asks until the quorum is known to be lost, because no event reports that.
-func plan(t *testing.T, n *node.Node, members ...string) *wire.ForcePlan {
+func plan(t *testing.T, n *node.Node, members ...string) *api.ForcePlan {
 	t.Helper()
 	ctx := bounded(t)
 	again := time.NewTicker(50 * time.Millisecond)
@@ -42,7 +42,7 @@ func plan(t *testing.T, n *node.Node, members ...string) *wire.ForcePlan {
 		if err == nil {
 			return p
 		}
-		if wire.Code(err) != wire.CodeConflict && wire.Code(err) != wire.CodeUnavailable {
+		if api.Code(err) != api.CodeConflict && api.Code(err) != api.CodeUnavailable {
 			t.Fatal(err)
 		}
 		select {
@@ -62,13 +62,13 @@ func refused(t *testing.T, n *node.Node, code string, members []string, wanted .
 	for {
 		_, err := n.PlanForce(ctx, members)
 		missing := slices.IndexFunc(wanted, func(text string) bool { return err == nil || !strings.Contains(err.Error(), text) })
-		if missing < 0 && wire.Code(err) == code {
+		if missing < 0 && api.Code(err) == code {
 			return
 		}
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			t.Fatalf("a view of %v is refused with %q (%s), want %q and %s", members, err, wire.Code(err), wanted, code)
+			t.Fatalf("a view of %v is refused with %q (%s), want %q and %s", members, err, api.Code(err), wanted, code)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestForce(t *testing.T) {
 	n := c.nodes[survivor]
 	before := take(t, c.nodes[first], "x")
 	kept := take(t, n, "kept")
-	refused(t, n, wire.CodeConflict, []string{n.Name()}, "nothing need be forced", "has a part in view")
+	refused(t, n, api.CodeConflict, []string{n.Name()}, "nothing need be forced", "has a part in view")
 	c.crash(t, lost...)
 	p := plan(t, n, n.Name())
 	c.checkPlan(t, p, survivor, first)
@@ -122,17 +122,17 @@ func TestForce(t *testing.T) {
 	if l.Token() <= before.Token() || time.Now().Before(forced.From.Time.Add(-10*time.Millisecond)) {
 		t.Errorf("granted token %v after %v, before %v", l.Token(), before.Token(), forced.From)
 	}
-	_, err := n.Force(bounded(t), wire.ForceView{Members: p.Named, Reason: "a fire", By: "ops", Confirm: p.Code})
+	_, err := n.Force(bounded(t), api.ForceView{Members: p.Named, Reason: "a fire", By: "ops", Confirm: p.Code})
 	says(t, err, "nothing need be forced", "was forced at", "by ops: a fire")
 	says(t, errors.New(log.String()), `msg="an operator forces a view"`, `msg="a view was forced"`, `reason="a fire" by=ops`)
 	c.comeBack(t, l, survivor, lost)
 }
 
 // checkPlan compares a plan of the survivor's view alone with what was done.
-func (c *cluster) checkPlan(t *testing.T, p *wire.ForcePlan, survivor, coordinator int) {
+func (c *cluster) checkPlan(t *testing.T, p *api.ForcePlan, survivor, coordinator int) {
 	t.Helper()
 	self := c.configs[survivor].Name
-	if !slices.Equal(p.Named, wire.List[string]{self}) || len(p.Rivals) != 2 || slices.Contains(p.Rivals, self) {
+	if !slices.Equal(p.Named, api.List[string]{self}) || len(p.Rivals) != 2 || slices.Contains(p.Rivals, self) {
 		t.Errorf("the plan names %v and leaves out %v", p.Named, p.Rivals)
 	}
 	if lease := c.configs[survivor].Lease; time.Duration(p.Wait) < lease+lease/20 || p.View == 0 || p.Coordinator != c.configs[coordinator].Name {
@@ -163,15 +163,15 @@ func stuck(t *testing.T, n *node.Node, wanted ...string) {
 
 // force forces what was planned, after it was tried without a reason and with another
 // code.
-func force(t *testing.T, n *node.Node, p *wire.ForcePlan) *wire.ForcedView {
+func force(t *testing.T, n *node.Node, p *api.ForcePlan) *api.ForcedView {
 	t.Helper()
-	if _, err := n.Force(bounded(t), wire.ForceView{Members: p.Named, Reason: "a fire", Confirm: "00000000"}); wire.Code(err) != wire.CodeConflict {
+	if _, err := n.Force(bounded(t), api.ForceView{Members: p.Named, Reason: "a fire", Confirm: "00000000"}); api.Code(err) != api.CodeConflict {
 		t.Errorf("another code: %v", err)
 	}
-	if _, err := n.Force(bounded(t), wire.ForceView{Members: p.Named, Confirm: p.Code}); wire.Code(err) != wire.CodeBadRequest {
+	if _, err := n.Force(bounded(t), api.ForceView{Members: p.Named, Confirm: p.Code}); api.Code(err) != api.CodeBadRequest {
 		t.Errorf("no reason: %v", err)
 	}
-	forced, err := n.Force(bounded(t), wire.ForceView{Members: p.Named, Reason: "a fire", By: "ops", Confirm: p.Code})
+	forced, err := n.Force(bounded(t), api.ForceView{Members: p.Named, Reason: "a fire", By: "ops", Confirm: p.Code})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,19 +225,19 @@ func TestForceOfSeveral(t *testing.T) {
 	n := c.nodes[3]
 	c.crash(t, 0, 1, 2)
 	p := plan(t, n, "e", "d", "e")
-	refused(t, n, wire.CodeConflict, []string{"d", "x"}, `member "x" is not in view`, "whose founders are", "name some of these")
-	refused(t, n, wire.CodeConflict, []string{"d", "a"}, `member "a" at unix://`, "last heard of at", "start it, or leave it out")
-	refused(t, n, wire.CodeConflict, []string{"d", "guest"}, `member "guest" is a guest`, "leave it out")
-	refused(t, n, wire.CodeConflict, []string{"e"}, `member "d", which is asked, is not among the named e`)
-	refused(t, n, wire.CodeConflict, nil, "is not among the named none")
-	refused(t, guest, wire.CodeConflict, []string{"d"}, `member "guest" is a guest`, "ask a founder")
+	refused(t, n, api.CodeConflict, []string{"d", "x"}, `member "x" is not in view`, "whose founders are", "name some of these")
+	refused(t, n, api.CodeConflict, []string{"d", "a"}, `member "a" at unix://`, "last heard of at", "start it, or leave it out")
+	refused(t, n, api.CodeConflict, []string{"d", "guest"}, `member "guest" is a guest`, "leave it out")
+	refused(t, n, api.CodeConflict, []string{"e"}, `member "d", which is asked, is not among the named e`)
+	refused(t, n, api.CodeConflict, nil, "is not among the named none")
+	refused(t, guest, api.CodeConflict, []string{"d"}, `member "guest" is a guest`, "ask a founder")
 	stuck(t, guest, "only d and e can be heard", "force-view --server "+c.configs[3].Listen+" --members d,e")
 	if again := plan(t, n, "d", "e"); again.Code != p.Code {
 		t.Errorf("the same facts have the codes %s and %s", p.Code, again.Code)
 	}
-	refused(t, n, wire.CodeConflict, []string{"d"}, `member "e" at unix://`, "is alive and not named", "name it, or stop it")
+	refused(t, n, api.CodeConflict, []string{"d"}, `member "e" at unix://`, "is alive and not named", "name it, or stop it")
 
-	forced, err := n.Force(bounded(t), wire.ForceView{Members: p.Named, Reason: "a fire", By: "ops", Confirm: p.Code})
+	forced, err := n.Force(bounded(t), api.ForceView{Members: p.Named, Reason: "a fire", By: "ops", Confirm: p.Code})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,8 +264,8 @@ func TestForceWithoutOneOfTheNamed(t *testing.T) {
 	n := c.nodes[2]
 	p := plan(t, n, "c", "d")
 	c.crash(t, 3)
-	_, err := n.Force(bounded(t), wire.ForceView{Members: p.Named, Reason: "a fire", Confirm: p.Code})
-	if code := wire.Code(err); code != wire.CodeUnavailable && code != wire.CodeConflict || n.Forced() != nil {
+	_, err := n.Force(bounded(t), api.ForceView{Members: p.Named, Reason: "a fire", Confirm: p.Code})
+	if code := api.Code(err); code != api.CodeUnavailable && code != api.CodeConflict || n.Forced() != nil {
 		t.Errorf("forced with one that is dead: %v", err)
 	}
 	if view := n.View(); view.Number != p.View {
@@ -285,7 +285,7 @@ func TestForceTooLate(t *testing.T) {
 	p := plan(t, n, "a")
 	c.start(t, 1)
 	c.ready(t)
-	if _, err := n.Force(bounded(t), wire.ForceView{Members: p.Named, Reason: "a fire", Confirm: p.Code}); wire.Code(err) != wire.CodeConflict {
+	if _, err := n.Force(bounded(t), api.ForceView{Members: p.Named, Reason: "a fire", Confirm: p.Code}); api.Code(err) != api.CodeConflict {
 		t.Errorf("with a quorum: %v", err)
 	}
 	if epoch := n.View().Epoch.Counter; epoch > p.Epoch+1000 || n.Forced() != nil {
@@ -303,13 +303,13 @@ func TestForceAfterARestart(t *testing.T) {
 	c.crash(t, 0, 1, 2)
 	c.configs[2].Clock = clock.NewManual() // so that it stays at its start
 	c.start(t, 2)
-	refused(t, c.nodes[2], wire.CodeUnavailable, []string{"c"}, `member "c" has just started`)
+	refused(t, c.nodes[2], api.CodeUnavailable, []string{"c"}, `member "c" has just started`)
 	c.crash(t, 2)
 	c.configs[2].Clock = nil
 	c.start(t, 2)
 	n := c.nodes[2]
 	p := plan(t, n, "c")
-	if p.View == 0 || !slices.Equal(p.Rivals, wire.List[string]{"a", "b"}) || !p.Places[0].Heard.IsZero() {
+	if p.View == 0 || !slices.Equal(p.Rivals, api.List[string]{"a", "b"}) || !p.Places[0].Heard.IsZero() {
 		t.Errorf("the plan is %+v", p)
 	}
 	stuck(t, n, "a (not heard of since this one's start at ")
@@ -328,7 +328,7 @@ func TestForceOfAMemberAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer n.Close()
-	if _, err := n.PlanForce(bounded(t), []string{"embedded"}); wire.Code(err) != wire.CodeUnsupported {
+	if _, err := n.PlanForce(bounded(t), []string{"embedded"}); api.Code(err) != api.CodeUnsupported {
 		t.Error(err)
 	}
 	if n.Forced() != nil {

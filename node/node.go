@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/run"
@@ -29,7 +30,6 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/cell"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // Node is this process as a member. It is a holdfast.Locker of the default space.
@@ -71,8 +71,8 @@ type Node struct {
 	unfit   error
 	faults  map[string]error // by group: why nothing can be locked in a space of protocol claim
 	over    bool
-	forced  *wire.ForcedView // the latest; nil where there is none
-	changed chan struct{}    // closed and replaced whenever view, unfit or a space's state changes
+	forced  *api.ForcedView // the latest; nil where there is none
+	changed chan struct{}   // closed and replaced whenever view, unfit or a space's state changes
 
 	closing sync.Once
 	closed  error

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/snapshot"
 	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -18,8 +20,6 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/cell"
 	"github.com/holdfast-locks/holdfast/storage/journal"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/snapshot"
 )
 
 // Restore says how a data folder is made of snapshots. See [Restore.Run].
@@ -44,20 +44,20 @@ const NoGrace time.Duration = -1
 
 // Restored is what a data folder was made with.
 type Restored struct {
-	Data   string                   `json:"data"`
-	Member uint64                   `json:"member,string"`
-	Spaces wire.List[RestoredSpace] `json:"spaces"`
+	Data   string                  `json:"data"`
+	Member uint64                  `json:"member,string"`
+	Spaces api.List[RestoredSpace] `json:"spaces"`
 }
 
 // RestoredSpace is a space of it.
 type RestoredSpace struct {
 	snapshot.Summary
-	File  string        `json:"file"`
-	Above uint64        `json:"above,string"` // tokens are of a higher reign than this
-	Grace wire.Duration `json:"grace"`        // for how long nothing is granted from the first start on, by the clock of a client
+	File  string       `json:"file"`
+	Above uint64       `json:"above,string"` // tokens are of a higher reign than this
+	Grace api.Duration `json:"grace"`        // for how long nothing is granted from the first start on, by the clock of a client
 	// Longest is the longest TTL of a session in the snapshot; 0 where it has none. Sessions that were opened since may have a
 	// longer one.
-	Longest wire.Duration `json:"longest_ttl"`
+	Longest api.Duration `json:"longest_ttl"`
 }
 
 // Run makes a data folder in which one member begins a cluster of its own, with the spaces of the snapshots. No session is
@@ -179,8 +179,8 @@ func (r *Restore) read(name string, self protocol.ID, logs *journal.Journal, oth
 		if err != nil {
 			return nil, fmt.Errorf("shard %d: %w", shard.Shard, err)
 		}
-		space.Above, space.Grace = max(space.Above, begun.Reign-1), max(space.Grace, wire.Duration(begun.Grace))
-		space.Longest = max(space.Longest, wire.Duration(begun.Longest))
+		space.Above, space.Grace = max(space.Above, begun.Reign-1), max(space.Grace, api.Duration(begun.Grace))
+		space.Longest = max(space.Longest, api.Duration(begun.Longest))
 	}
 }
 
@@ -220,7 +220,7 @@ func (r *Restore) judge(h *snapshot.Header, others []RestoredSpace) error {
 		}
 	}
 	if now := r.Wall(); now.Before(h.Saved.Time) && r.Above == 0 {
-		return fmt.Errorf("it was saved at %v, and this machine's clock shows %v: one of the two clocks was wrong, and tokens could be given again; set this one, or give the highest token that is known to have been given (--above)", h.Saved, wire.At(now))
+		return fmt.Errorf("it was saved at %v, and this machine's clock shows %v: one of the two clocks was wrong, and tokens could be given again; set this one, or give the highest token that is known to have been given (--above)", h.Saved, api.At(now))
 	}
 	return nil
 }

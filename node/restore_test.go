@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/snapshot"
 	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/snapshot"
 )
 
 // saveSpace writes a snapshot of the n-th space of a member, as one that is asked for it does.
@@ -74,7 +74,7 @@ func TestRestore(t *testing.T) {
 	}
 	for i, space := range []string{"default", "split"} {
 		files = append(files, saveSpace(t, n, protocol.Port(i+1), snapshot.Header{
-			Cluster: "c", Space: space, Protocol: "consensus", Saved: wire.At(saved), TTL: wire.Duration(50 * time.Millisecond), Member: "m", Version: "v",
+			Cluster: "c", Space: space, Protocol: "consensus", Saved: api.At(saved), TTL: api.Duration(50 * time.Millisecond), Member: "m", Version: "v",
 		}))
 	}
 	for _, space := range []string{"default", "split"} {
@@ -124,7 +124,7 @@ func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	n := readyLife(t, node.Config{Data: t.TempDir(), Spaces: []node.Space{{Name: "default", Protocol: "consensus"}}})
 	take(t, n, "held")
-	header := snapshot.Header{Cluster: "c", Space: "default", Protocol: "consensus", Saved: wire.At(time.Now()), Member: "m", Version: "v"}
+	header := snapshot.Header{Cluster: "c", Space: "default", Protocol: "consensus", Saved: api.At(time.Now()), Member: "m", Version: "v"}
 	file := saveSpace(t, n, 1, header)
 	header.Protocol = "central"
 	other := saveSpace(t, n, 1, header)

@@ -104,7 +104,7 @@
 // # What it is not
 //
 // Wall clocks matter at the start of a member and where a view is forced. Messages between
-// members are passed as values: their bytes are the business of package wire. A test sees to it that no code
+// members are passed as values: their bytes are the business of package api. A test sees to it that no code
 // changes a value which has changed hands (custody_test.go); the race detector sees to what else real
 // members do at the same time.
 //

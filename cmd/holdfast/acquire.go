@@ -16,9 +16,9 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // acquireCommand is `holdfast acquire NAME…`, for scripts.
@@ -134,7 +134,7 @@ const waitMargin = 400 * time.Millisecond
 // acquire asks for the locks. A member answers a long wait in parts: asked again
 // under its id, the request keeps its place. Members that do not serve yet are asked
 // again, too, for as long as lock would wait for them.
-func (w *wish) acquire(ctx context.Context, c *cli.Command, admin *client.Admin) (*wire.AcquiredAll, error) {
+func (w *wish) acquire(ctx context.Context, c *cli.Command, admin *client.Admin) (*api.AcquiredAll, error) {
 	order := client.Acquisition{Names: w.names, TTL: w.ttl, Request: rand.Text()}
 	timeout, err := timeoutOf(c)
 	if err != nil {
@@ -230,7 +230,7 @@ const takeBackLimit = 250 * time.Millisecond
 // takeBack asks once more what became of a request that was cut off. A grant that
 // has crossed that is returned, so that it can be ended; what still waits is
 // cancelled by the end of this.
-func (w *wish) takeBack(admin *client.Admin, c *cli.Command, order client.Acquisition) *wire.AcquiredAll {
+func (w *wish) takeBack(admin *client.Admin, c *cli.Command, order client.Acquisition) *api.AcquiredAll {
 	ctx, cancel := context.WithTimeout(context.Background(), takeBackLimit)
 	defer cancel()
 	got, err := admin.Acquire(ctx, spaceOf(c), order)
@@ -241,7 +241,7 @@ func (w *wish) takeBack(admin *client.Admin, c *cli.Command, order client.Acquis
 }
 
 // endSession gives back a grant that is not reported to a caller.
-func endSession(c *cli.Command, admin *client.Admin, got *wire.AcquiredAll) error {
+func endSession(c *cli.Command, admin *client.Admin, got *api.AcquiredAll) error {
 	if got == nil {
 		return nil
 	}
@@ -259,7 +259,7 @@ func endSession(c *cli.Command, admin *client.Admin, got *wire.AcquiredAll) erro
 }
 
 // printAcquired prints what was acquired, all at once.
-func (p *program) printAcquired(got *wire.AcquiredAll, asJSON bool) error {
+func (p *program) printAcquired(got *api.AcquiredAll, asJSON bool) error {
 	var text bytes.Buffer
 	if asJSON {
 		var document any = got

@@ -8,7 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // breakCommand takes a name from its holders.
@@ -40,7 +40,7 @@ func (p *program) breakLock(ctx context.Context, c *cli.Command) error {
 	case c.IsSet("token") && token == 0:
 		return usageError(c.Name, "flag --token: 0 is no token; leave it out to break all holders")
 	}
-	var broken *wire.Broken
+	var broken *api.Broken
 	err = ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
 		broken, err = admin.Break(ctx, spaceOf(c), wanted, holdfast.Token(token), reason, "")
 		return err

@@ -14,12 +14,12 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // defaultServer is asked when neither flag nor variable names a member.
-const defaultServer = "127.0.0.1:" + wire.DefaultPort
+const defaultServer = "127.0.0.1:" + api.DefaultPort
 
 // serverOf returns the member that c shall ask.
 func serverOf(c *cli.Command) string { return cmp.Or(c.String("server"), defaultServer) }

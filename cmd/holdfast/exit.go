@@ -10,8 +10,8 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/config"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // The exit codes that no error of a member stands for.
@@ -69,7 +69,7 @@ func exitCode(err error) int {
 	case errors.As(err, &configuration):
 		return exitConfiguration
 	}
-	return wire.ExitCode(wire.Code(err), holdfast.Why(err))
+	return api.ExitCode(api.Code(err), holdfast.Why(err))
 }
 
 // end says what went wrong, and returns the exit code. An error of several lines (a

@@ -12,8 +12,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // forceViewCommand is the way out when a quorum is lost for good.
@@ -56,7 +56,7 @@ func (p *program) forceView(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	if order.Confirm == "" {
-		var plan *wire.ForcePlan
+		var plan *api.ForcePlan
 		err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
 			plan, err = admin.PlanForce(ctx, order.Members)
 			return err
@@ -88,7 +88,7 @@ const forceLimit = time.Minute
 
 // force lets the member do it. It has to ask the other named members, perhaps several
 // times, so --timeout does not count here.
-func force(ctx context.Context, c *cli.Command, order wire.ForceView) (forced *wire.ForcedView, err error) {
+func force(ctx context.Context, c *cli.Command, order api.ForceView) (forced *api.ForcedView, err error) {
 	ctx, cancel := context.WithTimeout(ctx, forceLimit+farewell)
 	defer cancel()
 	err = askLong(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
@@ -102,12 +102,12 @@ func force(ctx context.Context, c *cli.Command, order wire.ForceView) (forced *w
 }
 
 // orderOf reads what c's flags ask for.
-func (p *program) orderOf(c *cli.Command) (order wire.ForceView, err error) {
+func (p *program) orderOf(c *cli.Command) (order api.ForceView, err error) {
 	if err := noArguments(c); err != nil {
 		return order, err
 	}
-	order = wire.ForceView{Members: namesOf(c.String("members")), Reason: strings.TrimSpace(c.String("reason")), Confirm: strings.TrimSpace(c.String("confirm"))}
-	addresses, err := wire.ParseTarget(serverOf(c))
+	order = api.ForceView{Members: namesOf(c.String("members")), Reason: strings.TrimSpace(c.String("reason")), Confirm: strings.TrimSpace(c.String("confirm"))}
+	addresses, err := api.ParseTarget(serverOf(c))
 	switch {
 	case len(order.Members) == 0:
 		return order, usageError(c.Name, "flag --members is missing: name the founders that are alive, as in --members a,b")

@@ -12,11 +12,11 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // tellPlan prints what a forced view would be, and what the danger is.
-func (p *program) tellPlan(c *cli.Command, plan *wire.ForcePlan) error {
+func (p *program) tellPlan(c *cli.Command, plan *api.ForcePlan) error {
 	if c.Bool("json") {
 		return printJSON(p.stdout, plan)
 	}
@@ -60,7 +60,7 @@ No member can know that: see that each is stopped, and stays stopped until the n
 var errNotConfirmed = errors.New("not confirmed; nothing was changed")
 
 // confirm asks twice, or says how the plan is confirmed where no person can be asked.
-func (p *program) confirm(c *cli.Command, plan *wire.ForcePlan) error {
+func (p *program) confirm(c *cli.Command, plan *api.ForcePlan) error {
 	if !p.asksPeople(c) {
 		return usageError(c.Name, "nothing was changed, because that must be asked twice and this is no terminal; if it shall be done, run it again with --confirm %s", plan.Code)
 	}
@@ -95,7 +95,7 @@ func (p *program) question(answers *bufio.Reader, text string) (string, error) {
 }
 
 // forcedTable shows a view that was forced.
-func forcedTable(forced *wire.ForcedView) *table {
+func forcedTable(forced *api.ForcedView) *table {
 	t := newTable("FORCED VIEW", "REPLACED", "MEMBERS", "AT", "GRANTS FROM", "BY", "REASON")
 	t.row(strconv.FormatUint(forced.View, 10), strconv.FormatUint(forced.Replaced, 10), strings.Join(forced.Members, ","),
 		shownTime(forced.Time), shownTime(forced.From), forced.By, forced.Reason)
@@ -103,7 +103,7 @@ func forcedTable(forced *wire.ForcedView) *table {
 }
 
 // forcedSpaces shows what becomes of each space under a forced view.
-func forcedSpaces(spaces []wire.ForcedSpace) *table {
+func forcedSpaces(spaces []api.ForcedSpace) *table {
 	t := newTable("SPACE", "PROTOCOL", "SERVES AGAIN", "WHY")
 	for i := range spaces {
 		serves := "yes"

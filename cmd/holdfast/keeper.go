@@ -15,8 +15,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/clock"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // The keeper of acquire is this program started again in the background. It reads
@@ -194,7 +194,7 @@ func gone(err error) error {
 func (k *keeper) insist(ctx context.Context, timer clock.Timer, stop <-chan struct{}, question func(context.Context) error) error {
 	for {
 		err := question(ctx)
-		if err == nil || wire.Code(err) != wire.CodeUnavailable {
+		if err == nil || api.Code(err) != api.CodeUnavailable {
 			return err
 		}
 		again := k.clock.Now() + min(max(k.ttl/16, shortestPause), longestPause)

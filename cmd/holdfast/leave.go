@@ -7,7 +7,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // leaveCommand lets one member leave, as TERM does that reaches its process.
@@ -60,7 +60,7 @@ func (p *program) sendAway(ctx context.Context, c *cli.Command, ask func(context
 	if err := noArguments(c); err != nil {
 		return err
 	}
-	addresses, err := wire.ParseTarget(serverOf(c))
+	addresses, err := api.ParseTarget(serverOf(c))
 	if err == nil && len(addresses) > 1 {
 		return usageError(c.Name, "%d members are named; say with --server which one shall go", len(addresses))
 	}

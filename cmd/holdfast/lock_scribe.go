@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // scribe writes lines to a file, on a goroutine of its own: a reader that does not
@@ -149,12 +149,12 @@ type status struct {
 // occurrence is one line of it. Fields that do not apply are left out.
 type occurrence struct {
 	Event    string         `json:"event"`
-	Time     wire.Time      `json:"time"`
+	Time     api.Time       `json:"time"`
 	Space    string         `json:"space"`
 	Name     string         `json:"name,omitempty"`
 	Token    holdfast.Token `json:"token,omitzero"`
 	Holder   string         `json:"holder,omitempty"`   // waiting: who holds it, its owner or client
-	Since    wire.Time      `json:"since,omitzero"`     // since when
+	Since    api.Time       `json:"since,omitzero"`     // since when
 	Reason   string         `json:"reason,omitempty"`   // the holder's
 	Position *int           `json:"position,omitempty"` // how many wait before it
 	Why      string         `json:"why,omitempty"`
@@ -168,7 +168,7 @@ func (o occurrence) equal(other occurrence) bool {
 }
 
 func (s status) write(o occurrence) {
-	o.Time, o.Space = wire.At(time.Now()), s.space
+	o.Time, o.Space = api.At(time.Now()), s.space
 	line, err := json.Marshal(o)
 	if err != nil {
 		panic(fmt.Sprintf("encode an event: %v", err)) // it has nothing that could not be encoded

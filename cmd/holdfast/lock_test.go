@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // testBacking is a session whose deadline the test moves.
@@ -504,7 +504,7 @@ func TestLockStatusOfALookWithoutAnswer(t *testing.T) {
 	s := newScribe(end, 1<<10)
 	w := wait{locking: &locking{status: status{to: s, space: "default"}}, name: "n", waits: true}
 	w.tell(nil)
-	w.tell(&wire.Lock{Name: "n", Holders: []wire.Grant{{Owner: "job-7"}}})
+	w.tell(&api.Lock{Name: "n", Holders: []api.Grant{{Owner: "job-7"}}})
 	w.tell(nil)
 	must(t, s.close())
 	must(t, end.Close())

@@ -10,8 +10,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // outerVariable has the sessions of all commands of lock that this process runs in.
@@ -29,7 +29,7 @@ func (p *program) outerSessions() []string {
 
 // ownParent returns the error of a wait that could never end: the name is held by a command
 // of lock that runs this one and waits for its end. It is nil where the modes are compatible.
-func (w *wish) ownParent(outer []string, shown *wire.Lock) error {
+func (w *wish) ownParent(outer []string, shown *api.Lock) error {
 	wanted, err := holdfast.NewRequest(shown.Name, w.options...)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (w *wish) ownParent(outer []string, shown *wire.Lock) error {
 }
 
 // compatible reports whether a request can be granted beside a holder.
-func compatible(wanted holdfast.Request, shown *wire.Lock, holder wire.Grant) bool {
+func compatible(wanted holdfast.Request, shown *api.Lock, holder api.Grant) bool {
 	switch {
 	case wanted.Mode != holder.Mode:
 		return false
@@ -118,7 +118,7 @@ func (l *locking) reportWaits(ctx context.Context, fail func(error)) (queued fun
 	go func() {
 		defer close(over)
 		w := wait{locking: l, admin: admin, name: l.order.names[0], screen: screen}
-		w.run(ctx, names, func(shown *wire.Lock) {
+		w.run(ctx, names, func(shown *api.Lock) {
 			if err := l.order.ownParent(outer, shown); err != nil {
 				fail(err)
 			}
@@ -130,7 +130,7 @@ func (l *locking) reportWaits(ctx context.Context, fail func(error)) (queued fun
 }
 
 // run looks at the name that is waited for, again and again.
-func (w *wait) run(ctx context.Context, names <-chan wait, found func(*wire.Lock)) {
+func (w *wait) run(ctx context.Context, names <-chan wait, found func(*api.Lock)) {
 	timer := time.NewTimer(lookLimit)
 	defer timer.Stop()
 	for {
@@ -153,7 +153,7 @@ func (w *wait) run(ctx context.Context, names <-chan wait, found func(*wire.Lock
 }
 
 // look asks the member once.
-func (w *wait) look(ctx context.Context, found func(*wire.Lock)) {
+func (w *wait) look(ctx context.Context, found func(*api.Lock)) {
 	asking, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	shown, err := w.admin.Show(asking, spaceOf(w.flags), w.name)
@@ -168,7 +168,7 @@ func (w *wait) look(ctx context.Context, found func(*wire.Lock)) {
 
 // tell writes what a look has found, if it is new; nil where the member has not answered. That tells
 // nothing new of a wait of which something was told.
-func (w *wait) tell(shown *wire.Lock) occurrence {
+func (w *wait) tell(shown *api.Lock) occurrence {
 	now, told := w.describe(shown), w.last.Event != ""
 	if w.waits && !now.equal(w.last) && (shown != nil || !told) {
 		w.last = now
@@ -178,7 +178,7 @@ func (w *wait) tell(shown *wire.Lock) occurrence {
 }
 
 // describe says who holds the name, and how many wait before us.
-func (w *wait) describe(shown *wire.Lock) occurrence {
+func (w *wait) describe(shown *api.Lock) occurrence {
 	o := occurrence{Event: "waiting", Name: w.name}
 	if shown != nil {
 		for _, waiter := range shown.Waiters {
@@ -199,7 +199,7 @@ func (w *wait) describe(shown *wire.Lock) occurrence {
 }
 
 // sentenceOf is what a terminal shows.
-func sentenceOf(o occurrence, shown *wire.Lock, err error) string {
+func sentenceOf(o occurrence, shown *api.Lock, err error) string {
 	text := fmt.Sprintf("%s: waiting for lock %q", name, o.Name)
 	if o.Position != nil {
 		text += fmt.Sprintf(", %d before it", *o.Position)

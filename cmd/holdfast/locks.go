@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // locksCommand lists who holds what and who waits, or follows it.
@@ -40,10 +40,10 @@ func (p *program) locks(ctx context.Context, c *cli.Command) error {
 		return p.watch(ctx, c)
 	}
 	if c.Bool("json") {
-		return list(ctx, c, func(page []wire.Lock) error { return printLines(p, page) })
+		return list(ctx, c, func(page []api.Lock) error { return printLines(p, page) })
 	}
 	t := newTable("NAME", "STATE", "MODE", "TOKEN", "HOLDER", "MEMBER", "SINCE", "WAITERS", "REASON")
-	return list(ctx, c, func(page []wire.Lock) error {
+	return list(ctx, c, func(page []api.Lock) error {
 		for i := range page {
 			lockRows(t, &page[i])
 		}
@@ -68,11 +68,11 @@ func reads(c *cli.Command, admin *client.Admin) *client.Admin {
 
 // list shows a listing page by page, and asks for the next page while one is shown. Each page may
 // take --timeout.
-func list(ctx context.Context, c *cli.Command, show func(page []wire.Lock) error) error {
+func list(ctx context.Context, c *cli.Command, show func(page []api.Lock) error) error {
 	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		pages := make(chan *wire.Locks)
+		pages := make(chan *api.Locks)
 		var failure error
 		go func() {
 			defer close(pages)
@@ -91,9 +91,9 @@ func list(ctx context.Context, c *cli.Command, show func(page []wire.Lock) error
 }
 
 // eachPage asks for the pages of a listing, one after the other.
-func eachPage(ctx context.Context, c *cli.Command, admin *client.Admin, pages chan<- *wire.Locks) error {
+func eachPage(ctx context.Context, c *cli.Command, admin *client.Admin, pages chan<- *api.Locks) error {
 	for after := ""; ; {
-		var page *wire.Locks
+		var page *api.Locks
 		err := within(ctx, c, func(ctx context.Context) (err error) {
 			page, err = admin.List(ctx, spaceOf(c), c.String("prefix"), after, 0)
 			return err
@@ -113,7 +113,7 @@ func eachPage(ctx context.Context, c *cli.Command, admin *client.Admin, pages ch
 }
 
 // lockRows adds a line for each holder of a name, or one if it only has waiters.
-func lockRows(t *table, lock *wire.Lock) {
+func lockRows(t *table, lock *api.Lock) {
 	waiters := strconv.Itoa(len(lock.Waiters))
 	for _, g := range lock.Holders {
 		t.row(shownName(lock.Name), grantState(g), shownMode(g.Mode, g.Units, lock.Capacity), shownToken(g.Token), shownOwner(g.Owner, g.Client),
@@ -156,7 +156,7 @@ func (p *program) watch(ctx context.Context, c *cli.Command) error {
 
 // printEvent writes one line. Its first columns have a fixed width, because the lines
 // to come are not known.
-func (p *program) printEvent(asJSON bool, event wire.Event) error {
+func (p *program) printEvent(asJSON bool, event api.Event) error {
 	if asJSON {
 		return printJSON(p.stdout, event)
 	}

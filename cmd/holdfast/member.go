@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/config"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
@@ -29,7 +30,6 @@ import (
 	"github.com/holdfast-locks/holdfast/recording"
 	"github.com/holdfast-locks/holdfast/storage/cell"
 	"github.com/holdfast-locks/holdfast/storage/open"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // member is this process as a member that serves clients: a node, and a server over
@@ -379,10 +379,10 @@ func (m *member) identity() server.Identity {
 	}
 	return server.Identity{
 		Cluster: m.cluster(), Version: m.version, Sync: m.node.SyncTime(),
-		Member: wire.Member{
+		Member: api.Member{
 			Name: m.node.Name(), ID: uint64(remembered.ID), Incarnation: remembered.Incarnation, Voter: !m.settings.Guest(), Founder: !m.settings.Guest(),
 			Address: m.address(), HTTP: m.http,
-			Since: wire.At(m.node.Started()), State: state, Election: "normal",
+			Since: api.At(m.node.Started()), State: state, Election: "normal",
 		},
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/node"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // adopt takes the cluster's spaces, where this member is a guest that defines none. Its ports say meanwhile why it serves nothing.
@@ -27,7 +27,7 @@ func (m *member) adopt(ctx context.Context, config node.Config) (node.Config, er
 	waiting, err := server.NewWaiting(server.WaitingConfig{
 		Why: func() string { return why.Load().(string) },
 		Identity: func() server.Identity {
-			return server.Identity{Member: wire.Member{Name: config.Name, Address: config.Address, HTTP: config.HTTP}}
+			return server.Identity{Member: api.Member{Name: config.Name, Address: config.Address, HTTP: config.HTTP}}
 		},
 		Limits: server.Limits{Connections: limits.Connections}, Hosts: m.settings.Hosts, Certificates: m.identities, Logger: m.log,
 	})

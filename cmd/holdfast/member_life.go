@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // serveUntil accepts clients and other members until ctx ends, a port does, or an
@@ -122,7 +122,7 @@ func (m *member) tellCondition(space string, condition *protocol.Condition, told
 	told[space] = text
 	until := "unknown"
 	if condition.Until != 0 && condition.Until != protocol.Never {
-		until = wire.At(m.node.Driver().Wall(condition.Until)).String()
+		until = api.At(m.node.Driver().Wall(condition.Until)).String()
 	}
 	m.log.Warn("not ready", "space", space, "state", condition.State.String(), "why", condition.Why, "until", until)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // memberCommand changes who votes in a lockspace.
@@ -57,7 +57,7 @@ func (p *program) reformCommand(verb string, as protocol.Role, usage, descriptio
 			if c.Args().Len() != 1 || member == "" {
 				return usageError(calledAs(c), "give one member, as in '%s member %s d'", name, verb)
 			}
-			var shards *wire.Shards
+			var shards *api.Shards
 			err := askForDeed(ctx, c, "; it may be done nevertheless", func(ctx context.Context, admin *client.Admin) (err error) {
 				shards, err = admin.Reform(ctx, spaceOf(c), member, as.String())
 				return err
@@ -82,7 +82,7 @@ func (p *program) memberListCommand() *cli.Command {
 			if c.Args().Present() {
 				return usageError(calledAs(c), "argument %q: none is wanted", c.Args().First())
 			}
-			var shards *wire.Shards
+			var shards *api.Shards
 			err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
 				shards, err = admin.Shards(ctx, spaceOf(c))
 				return err

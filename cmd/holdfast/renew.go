@@ -12,7 +12,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // sessionVariable names a session with its secret instead of --session.
@@ -53,7 +53,7 @@ func (p *program) renew(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	var renewed *wire.Renewed
+	var renewed *api.Renewed
 	err = ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
 		renewed, err = admin.Renew(ctx, session, ttl)
 		return err

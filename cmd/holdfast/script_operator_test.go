@@ -8,8 +8,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"google.golang.org/grpc"
 
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // answering is a member that answers each operator's deed on a space with the same.
@@ -25,7 +25,7 @@ func (a *answering) answer(ctx context.Context) (*schema.JSON, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	case a.problem != "":
-		return nil, wire.ToStatus(wire.Fail(a.problem, a.document))
+		return nil, api.ToStatus(api.Fail(a.problem, a.document))
 	}
 	return &schema.JSON{Document: []byte(a.document)}, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // showCommand tells everything about one name.
@@ -30,7 +30,7 @@ func (p *program) show(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	var lock *wire.Lock
+	var lock *api.Lock
 	err = ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
 		lock, err = reads(c, admin).Show(ctx, spaceOf(c), wanted)
 		return err
@@ -51,7 +51,7 @@ func (p *program) show(ctx context.Context, c *cli.Command) error {
 
 // lockTables tells of a lock itself, and of holders, waiters and history where there
 // are any.
-func lockTables(lock *wire.Lock) []*table {
+func lockTables(lock *api.Lock) []*table {
 	t := newTable("NAME", "SPACE", "STATE", "MODE", "TOKEN", "HOLDERS", "WAITERS")
 	mode := ""
 	if len(lock.Holders)+len(lock.Waiters) > 0 {
@@ -72,18 +72,18 @@ func lockTables(lock *wire.Lock) []*table {
 }
 
 // stateOf says whether a name is held, taken for its last holder because it has a grace, or free.
-func stateOf(lock *wire.Lock) string {
+func stateOf(lock *api.Lock) string {
 	switch {
 	case len(lock.Holders) == 0:
 		return "free"
-	case slices.ContainsFunc(lock.Holders, func(g wire.Grant) bool { return !g.Grace }):
+	case slices.ContainsFunc(lock.Holders, func(g api.Grant) bool { return !g.Grace }):
 		return "held"
 	}
 	return "grace"
 }
 
 // grantState says whether a holder holds, or is in its grace.
-func grantState(g wire.Grant) string {
+func grantState(g api.Grant) string {
 	if g.Grace {
 		return "grace"
 	}
@@ -91,7 +91,7 @@ func grantState(g wire.Grant) string {
 }
 
 // grantTable lists grants. The capacity is that of live ones; 0 where it is not known.
-func grantTable(who, end string, grants []wire.Grant, capacity int) *table {
+func grantTable(who, end string, grants []api.Grant, capacity int) *table {
 	t := newTable(who, "MODE", "TOKEN", "MEMBER", "SESSION", "CLIENT", "SINCE", end, "REASON")
 	for _, g := range grants {
 		mode := g.Mode.String()
@@ -108,9 +108,9 @@ func grantTable(who, end string, grants []wire.Grant, capacity int) *table {
 }
 
 // waitTable lists the queue, with whose permission is waited for where members are asked.
-func waitTable(lock *wire.Lock) *table {
+func waitTable(lock *api.Lock) *table {
 	heads := []string{"WAITER", "BEFORE IT", "MODE", "MEMBER", "SESSION", "CLIENT", "SINCE", "UNTIL", "REASON"}
-	asked := slices.ContainsFunc(lock.Waiters, func(w wire.Wait) bool { return len(w.For) > 0 })
+	asked := slices.ContainsFunc(lock.Waiters, func(w api.Wait) bool { return len(w.For) > 0 })
 	if asked {
 		heads = append(heads, "WAITS FOR")
 	}

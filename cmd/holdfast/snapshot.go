@@ -15,10 +15,10 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/snapshot"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/storage/cell"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/snapshot"
 )
 
 // snapshotCommand saves spaces that last, and restores them.
@@ -220,7 +220,7 @@ func (p *program) restoreSnapshot(c *cli.Command, order *node.Restore) error {
 // tellShorterGrace says how the wait of a restore without --grace is made shorter. Without it that is the longest TTL that the
 // former cluster has allowed, a day by default: a session that was opened after the snapshot may have been given so much.
 func (p *program) tellShorterGrace(restored *node.Restored) error {
-	var longest wire.Duration
+	var longest api.Duration
 	for i := range restored.Spaces {
 		longest = max(longest, restored.Spaces[i].Longest)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/node"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // statusCommand tells how a member, its view and its lockspaces are.
@@ -29,7 +29,7 @@ func (p *program) status(ctx context.Context, c *cli.Command) error {
 	if err := noArguments(c); err != nil {
 		return err
 	}
-	var status *wire.Status
+	var status *api.Status
 	err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
 		status, err = admin.Status(ctx)
 		return err
@@ -67,13 +67,13 @@ func (p *program) status(ctx context.Context, c *cli.Command) error {
 	return p.print(tables...)
 }
 
-func clusterTable(status *wire.Status) *table {
+func clusterTable(status *api.Status) *table {
 	t := newTable("CLUSTER", "VIEW", "COORDINATOR", "ANSWERED BY", "VERSION")
 	t.row(status.Cluster, strconv.FormatUint(status.View.Number, 10), status.View.Coordinator, status.Member.Name, status.Version)
 	return t
 }
 
-func memberTable(status *wire.Status) *table {
+func memberTable(status *api.Status) *table {
 	t := newTable("MEMBER", "ROLE", "ADDRESS", "HTTP", "STATE", "ELECTION", "SINCE")
 	for _, member := range status.View.Members {
 		role := "voter"
@@ -86,7 +86,7 @@ func memberTable(status *wire.Status) *table {
 }
 
 // missingTable lists the voters that are not here; nil where all are.
-func missingTable(status *wire.Status) *table {
+func missingTable(status *api.Status) *table {
 	if len(status.Missing) == 0 {
 		return nil
 	}
@@ -98,12 +98,12 @@ func missingTable(status *wire.Status) *table {
 }
 
 // preemptTable lists the voters in the order in which they are to coordinate, with the ids that make it; nil where seniority does.
-func preemptTable(status *wire.Status) *table {
-	if !slices.ContainsFunc(status.Spaces, func(space wire.Space) bool { return space.Preempt }) {
+func preemptTable(status *api.Status) *table {
+	if !slices.ContainsFunc(status.Spaces, func(space api.Space) bool { return space.Preempt }) {
 		return nil
 	}
-	voters := slices.DeleteFunc(slices.Clone(status.View.Members), func(member wire.Member) bool { return !member.Voter })
-	slices.SortFunc(voters, func(a, b wire.Member) int { return cmp.Compare(b.ID, a.ID) })
+	voters := slices.DeleteFunc(slices.Clone(status.View.Members), func(member api.Member) bool { return !member.Voter })
+	slices.SortFunc(voters, func(a, b api.Member) int { return cmp.Compare(b.ID, a.ID) })
 	t := newTable("PREEMPT", "VOTER", "ID")
 	for i, member := range voters {
 		t.row(strconv.Itoa(i+1), member.Name, strconv.FormatUint(member.ID, 10))
@@ -112,7 +112,7 @@ func preemptTable(status *wire.Status) *table {
 }
 
 // needTable says whose presence each space needs; nil where no space depends on a vote of several.
-func needTable(status *wire.Status) *table {
+func needTable(status *api.Status) *table {
 	if status.Expected < 2 {
 		return nil
 	}
@@ -123,7 +123,7 @@ func needTable(status *wire.Status) *table {
 	return t
 }
 
-func spaceTable(status *wire.Status) *table {
+func spaceTable(status *api.Status) *table {
 	t := newTable("SPACE", "PROTOCOL", "CLASS", "STATE", "AUTHORITY", "REIGN", "LOCKS", "WAITERS", "SESSIONS", "UNTIL", "WHY")
 	for _, space := range status.Spaces {
 		t.row(space.Name, space.Protocol, space.Class.String(), space.State, strings.Join(space.Authority, ","),
@@ -137,7 +137,7 @@ func spaceTable(status *wire.Status) *table {
 // are set to do by themselves, who has suspended them, what is being handed over, who
 // waits for whose reply, which leaders are elected out of which candidates, and what is closed on
 // which member.
-func moreTables(status *wire.Status) (tables []*table) {
+func moreTables(status *api.Status) (tables []*table) {
 	elders := newTable("SPACE", "ELDER", "AUTHORITY", "REIGN", "VERSION")
 	options := newTable("SPACE", "PLACEMENT", "HOLD_ON")
 	peers := newTable("SPACE", "CAPACITY", "DEFER", "RETAIN")
@@ -206,7 +206,7 @@ func moreTables(status *wire.Status) (tables []*table) {
 }
 
 // voteTable tells the options of spaces whose members vote; nil where there is none.
-func voteTable(status *wire.Status) (t *table) {
+func voteTable(status *api.Status) (t *table) {
 	for _, space := range status.Spaces {
 		if space.Shards == 0 {
 			continue
@@ -231,7 +231,7 @@ func shownPriority(priority int) string {
 }
 
 // shownOption is an option that is a length of time, as serve takes it.
-func shownOption(d wire.Duration) string {
+func shownOption(d api.Duration) string {
 	if d == 0 {
 		return "off"
 	}

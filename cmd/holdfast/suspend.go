@@ -9,7 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // suspendCommand stops new grants of a whole space.
@@ -55,7 +55,7 @@ func (p *program) suspend(ctx context.Context, c *cli.Command) error {
 		timeout += farewell // it is the member that ends the wait, and tells who holds
 	}
 	reason := strings.TrimSpace(c.String("reason"))
-	var suspended *wire.Suspended
+	var suspended *api.Suspended
 	err = askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
 		return limited(ctx, c, timeout, "", func(ctx context.Context) (err error) {
 			suspended, err = admin.Suspend(ctx, space, client.Suspension{Reason: reason, Wait: wait})
@@ -93,7 +93,7 @@ func (p *program) resume(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	var resumed *wire.Suspended
+	var resumed *api.Suspended
 	err = ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
 		resumed, err = admin.Resume(ctx, space, strings.TrimSpace(c.String("reason")), "")
 		return err

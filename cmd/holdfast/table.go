@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // table is what people read: a header line, and columns two spaces apart.
@@ -162,7 +162,7 @@ func shownName(name string) string {
 }
 
 // shownTime is a time as a cell, in the reader's zone: the time alone if it is today.
-func shownTime(t wire.Time) string {
+func shownTime(t api.Time) string {
 	if t.IsZero() {
 		return ""
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // transferCommand moves the authority of a space.
@@ -35,7 +35,7 @@ func (p *program) transfer(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	var transferred *wire.Transferred
+	var transferred *api.Transferred
 	err = askForDeed(ctx, c, "; it may be done nevertheless", func(ctx context.Context, admin *client.Admin) (err error) {
 		transferred, err = admin.Transfer(ctx, space, member)
 		return err
@@ -71,7 +71,7 @@ func (p *program) spaceOpenCommand() *cli.Command {
 		Flags:        append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
 		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
 		Action: func(ctx context.Context, c *cli.Command) error {
-			return p.turnSpace(ctx, c, "", func(ctx context.Context, admin *client.Admin, space string) (*wire.Opened, error) {
+			return p.turnSpace(ctx, c, "", func(ctx context.Context, admin *client.Admin, space string) (*api.Opened, error) {
 				return admin.OpenSpace(ctx, space)
 			})
 		},
@@ -94,7 +94,7 @@ func (p *program) spaceCloseCommand() *cli.Command {
 		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
 		Action: func(ctx context.Context, c *cli.Command) error {
 			const more = "; the space takes nothing new there, and what is held is still waited for"
-			return p.turnSpace(ctx, c, more, func(ctx context.Context, admin *client.Admin, space string) (*wire.Opened, error) {
+			return p.turnSpace(ctx, c, more, func(ctx context.Context, admin *client.Admin, space string) (*api.Opened, error) {
 				return admin.CloseSpace(ctx, space)
 			})
 		},
@@ -105,17 +105,17 @@ func (p *program) spaceCloseCommand() *cli.Command {
 // the first one would do it, whichever that is. More says what it means that no answer has
 // come in time.
 func (p *program) turnSpace(ctx context.Context, c *cli.Command, more string,
-	turn func(context.Context, *client.Admin, string) (*wire.Opened, error),
+	turn func(context.Context, *client.Admin, string) (*api.Opened, error),
 ) error {
 	space, err := oneSpace(c)
 	if err != nil {
 		return err
 	}
-	addresses, err := wire.ParseTarget(serverOf(c))
+	addresses, err := api.ParseTarget(serverOf(c))
 	if err == nil && len(addresses) > 1 {
 		return usageError(calledAs(c), "%s are named; say with --server which one member shall do it", strings.Join(shownAddresses(addresses), ", "))
 	}
-	var opened *wire.Opened
+	var opened *api.Opened
 	err = askForDeed(ctx, c, more, func(ctx context.Context, admin *client.Admin) (err error) {
 		opened, err = turn(ctx, admin, space)
 		return err
@@ -126,7 +126,7 @@ func (p *program) turnSpace(ctx context.Context, c *cli.Command, more string,
 	return p.printIfJSON(c, opened)
 }
 
-func shownAddresses(addresses []wire.Address) (shown []string) {
+func shownAddresses(addresses []api.Address) (shown []string) {
 	for _, address := range addresses {
 		shown = append(shown, address.String())
 	}

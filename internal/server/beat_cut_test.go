@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/node"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // TestABeatSaysWhyItsTTLIsCut: a heartbeat is answered with why its ttl is shorter than the client has asked for, also one that asks

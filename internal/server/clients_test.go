@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	wire "github.com/holdfast-locks/holdfast/internal/api"
+	api "github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
-	api "github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // rated is a member whose clients may make ten requests a second, five at once.

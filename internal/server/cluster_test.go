@@ -12,11 +12,11 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
+	wire "github.com/holdfast-locks/holdfast/internal/api"
+	api "github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/election"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
-	api "github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // lend is a membership with any horizon, whose lease ends at a time, and which then goes

@@ -11,13 +11,13 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/descriptors"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // Config is what a Server needs. Driver, Spaces, Identity and Observer are required.
@@ -79,11 +79,11 @@ type Config struct {
 // Forcer is who makes a view without the quorum that is lost for good.
 type Forcer interface {
 	// PlanForce tells what a view of the named founders alone would be.
-	PlanForce(ctx context.Context, members []string) (*wire.ForcePlan, error)
+	PlanForce(ctx context.Context, members []string) (*api.ForcePlan, error)
 	// Force makes it, unless what the confirmed plan told is true no longer.
-	Force(ctx context.Context, order wire.ForceView) (*wire.ForcedView, error)
+	Force(ctx context.Context, order api.ForceView) (*api.ForcedView, error)
 	// Forced returns the latest view that was forced; nil where there is none.
-	Forced() *wire.ForcedView
+	Forced() *api.ForcedView
 }
 
 // Space is one lockspace as it is served.
@@ -139,7 +139,7 @@ func (s *Space) autopilot() string {
 
 // Identity is who this member is.
 type Identity struct {
-	Member  wire.Member
+	Member  api.Member
 	Cluster string
 	Version string
 	// Sync is how long the disk of the data folder takes to sync a small write. Zero means that nothing is kept there.
@@ -236,7 +236,7 @@ func (c *Config) resolve() error {
 }
 
 // alone is the view of a member without others.
-func alone(me wire.Member) func() protocol.View {
+func alone(me api.Member) func() protocol.View {
 	id := protocol.ID(me.ID)
 	view := protocol.View{Number: 1, Coordinator: id, Members: []protocol.Member{{ID: id, Name: me.Name, Address: me.Address, Founder: me.Founder}}}
 	return func() protocol.View { return view }

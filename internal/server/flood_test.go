@@ -19,11 +19,11 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/node"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // Each flood here shows four things: that it was one, that it was told which limit it had
@@ -283,7 +283,7 @@ func TestFloodOfLargeFrames(t *testing.T) {
 		good.serves(1, "x")
 	}
 	// A sender may know before what it has sent is counted.
-	m.until("all of them are counted", func() bool { return m.refused(wire.CodeTooLarge) == 200 })
+	m.until("all of them are counted", func() bool { return m.refused(api.CodeTooLarge) == 200 })
 	noError(t, conn.Close())
 	m.backTo(before, slack)
 }
@@ -314,7 +314,7 @@ func TestFloodByWhoNeverReads(t *testing.T) {
 		return m.refused("unread_answers") == 1
 	})
 	err := c.end()
-	if problem := wire.FromStatus("", err); wire.Code(problem) != wire.CodeLimit || !strings.Contains(problem.Error(), "100000 events") {
+	if problem := api.FromStatus("", err); api.Code(problem) != api.CodeLimit || !strings.Contains(problem.Error(), "100000 events") {
 		t.Errorf("it is told %v", err)
 	}
 	if n := <-sent; n < 100 {
@@ -360,7 +360,7 @@ func TestFloodOfTrickles(t *testing.T) {
 	for _, c := range trickles {
 		noError(t, c.Close())
 	}
-	m.until("the half bodies are counted", func() bool { return m.refused(wire.CodeBadRequest) >= 100 })
+	m.until("the half bodies are counted", func() bool { return m.refused(api.CodeBadRequest) >= 100 })
 	m.until("the half headers are counted", func() bool { return m.refused("malformed") >= 100 })
 	m.backTo(before, slack)
 }

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // grpcAdmin is the service for the operators of this member.
@@ -43,9 +43,9 @@ func (a *grpcAdmin) Drain(ctx context.Context, r *schema.DrainRequest) (*schema.
 func (a *grpcAdmin) do(ctx context.Context, op string, limit time.Duration, act func(context.Context) error) error {
 	switch {
 	case act == nil:
-		return wire.ToStatus(failed(op, "", "", wire.Fail(wire.CodeUnsupported, "this member is embedded in a program, which ends it")))
+		return api.ToStatus(failed(op, "", "", api.Fail(api.CodeUnsupported, "this member is embedded in a program, which ends it")))
 	case limit < 0:
-		return wire.ToStatus(failed(op, "", "", wire.Fail(wire.CodeBadRequest, "limit: want 0 or more")))
+		return api.ToStatus(failed(op, "", "", api.Fail(api.CodeBadRequest, "limit: want 0 or more")))
 	}
 	done := make(chan error, 1)
 	a.work.Go(func() {
@@ -60,7 +60,7 @@ func (a *grpcAdmin) do(ctx context.Context, op string, limit time.Duration, act 
 	select {
 	case err := <-done:
 		if err != nil {
-			return wire.ToStatus(failed(op, "", "", err))
+			return api.ToStatus(failed(op, "", "", err))
 		}
 		return nil
 	case <-ctx.Done():
@@ -75,8 +75,8 @@ func (a *grpcAdmin) PlanForce(ctx context.Context, r *schema.PlanForceRequest) (
 
 // ForceView makes a view without a quorum. Who has asked may go before it is done.
 func (a *grpcAdmin) ForceView(ctx context.Context, r *schema.ForceViewRequest) (*schema.JSON, error) {
-	order := wire.ForceView{Members: r.GetMembers(), Reason: r.GetReason(), By: visitorOf(ctx).called(r.GetBy()), Confirm: r.GetConfirm()}
-	var forced *wire.ForcedView
+	order := api.ForceView{Members: r.GetMembers(), Reason: r.GetReason(), By: visitorOf(ctx).called(r.GetBy()), Confirm: r.GetConfirm()}
+	var forced *api.ForcedView
 	err := a.do(ctx, opForce, leaveLimit, func(ctx context.Context) (err error) {
 		forced, err = a.service.forceView(ctx, order)
 		return err

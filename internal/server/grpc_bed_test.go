@@ -15,13 +15,13 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/holdfast-locks/holdfast"
+	wire "github.com/holdfast-locks/holdfast/internal/api"
+	api "github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/central"
-	"github.com/holdfast-locks/holdfast/wire"
-	api "github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 const bedMember = 7

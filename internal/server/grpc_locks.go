@@ -14,9 +14,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // grpcLocks is what can be asked in one go, over gRPC: the service's methods with
@@ -31,13 +31,13 @@ type grpcLocks struct {
 // Acquire takes one name or several, all or none. The end of the call cancels it.
 func (l *grpcLocks) Acquire(ctx context.Context, r *schema.AcquireRequest) (*schema.AcquireResponse, error) {
 	arrived := l.service.now()
-	mode, err := wire.FromMode(r.GetMode())
+	mode, err := api.FromMode(r.GetMode())
 	if err != nil {
-		return nil, wire.ToStatus(failed("acquire", r.GetSpace(), "", err))
+		return nil, api.ToStatus(failed("acquire", r.GetSpace(), "", err))
 	}
-	class, err := wire.FromClass(r.GetRequire())
+	class, err := api.FromClass(r.GetRequire())
 	if err != nil {
-		return nil, wire.ToStatus(failed("acquire", r.GetSpace(), "", err))
+		return nil, api.ToStatus(failed("acquire", r.GetSpace(), "", err))
 	}
 	acquired, err := l.service.acquire(ctx, acquireInput{
 		Space: r.GetSpace(), Names: r.GetNames(),
@@ -47,11 +47,11 @@ func (l *grpcLocks) Acquire(ctx context.Context, r *schema.AcquireRequest) (*sch
 		Request: r.GetRequest(), Client: visitorOf(ctx).called(r.GetClient()), Visitor: visitorOf(ctx), Arrived: arrived,
 	})
 	if err != nil {
-		return nil, wire.ToStatus(err)
+		return nil, api.ToStatus(err)
 	}
 	answer := &schema.AcquireResponse{Session: acquired.Session}
 	for _, a := range acquired.Locks {
-		answer.Locks = append(answer.Locks, wire.ToAcquired(a))
+		answer.Locks = append(answer.Locks, api.ToAcquired(a))
 	}
 	return answer, nil
 }
@@ -62,7 +62,7 @@ func (l *grpcLocks) Release(ctx context.Context, r *schema.ReleaseRequest) (*sch
 		Space: r.GetSpace(), Name: r.GetName(), Token: holdfast.Token(r.GetToken()), Session: r.GetSession(), Visitor: visitorOf(ctx),
 	})
 	if err != nil {
-		return nil, wire.ToStatus(err)
+		return nil, api.ToStatus(err)
 	}
 	return &schema.ReleaseResponse{}, nil
 }
@@ -73,7 +73,7 @@ func (l *grpcLocks) Renew(ctx context.Context, r *schema.RenewRequest) (*schema.
 		Session: r.GetSession(), TTL: time.Duration(r.GetTtl()), Visitor: visitorOf(ctx), Arrived: l.service.now(),
 	})
 	if err != nil {
-		return nil, wire.ToStatus(err)
+		return nil, api.ToStatus(err)
 	}
 	return &schema.RenewResponse{Session: renewed.Session, Ttl: int64(renewed.TTL), TtlCut: renewed.TTLCut, Until: renewed.Until.Nanoseconds()}, nil
 }
@@ -82,7 +82,7 @@ func (l *grpcLocks) Renew(ctx context.Context, r *schema.RenewRequest) (*schema.
 func (l *grpcLocks) EndSession(ctx context.Context, r *schema.EndSessionRequest) (*schema.EndSessionResponse, error) {
 	released, err := l.service.end(r.GetSession(), visitorOf(ctx))
 	if err != nil {
-		return nil, wire.ToStatus(err)
+		return nil, api.ToStatus(err)
 	}
 	document, err := toJSON(released)
 	if err != nil {
@@ -95,7 +95,7 @@ func (l *grpcLocks) EndSession(ctx context.Context, r *schema.EndSessionRequest)
 func (l *grpcLocks) List(ctx context.Context, r *schema.ListRequest) (*schema.ListResponse, error) {
 	listed, err := l.service.list(ctx, listInput{Space: r.GetSpace(), Prefix: r.GetPrefix(), After: r.GetAfter(), Limit: int(r.GetLimit()), Stale: r.GetStale()})
 	if err != nil {
-		return nil, wire.ToStatus(err)
+		return nil, api.ToStatus(err)
 	}
 	answer := &schema.ListResponse{Next: listed.Next, Locks: make([]*schema.JSON, len(listed.Locks))}
 	documents, text := make([]schema.JSON, len(listed.Locks)), []byte(nil)
@@ -138,7 +138,7 @@ func (l *grpcLocks) Watch(r *schema.WatchRequest, stream grpc.ServerStreamingSer
 	case err != nil && ctx.Err() != nil:
 		return l.watchEnd(stream.Context(), err)
 	case err != nil:
-		return wire.ToStatus(err)
+		return api.ToStatus(err)
 	}
 	defer feed.Close()
 	if err := stream.SendHeader(metadata.MD{}); err != nil {
@@ -163,7 +163,7 @@ func sendEvents(ctx context.Context, stream grpc.ServerStreamingServer[schema.JS
 		for _, item := range batch.Items {
 			document, err := item.Document(eventDocument)
 			if err != nil {
-				return wire.ToStatus(err)
+				return api.ToStatus(err)
 			}
 			documents = append(documents, document)
 		}
@@ -185,7 +185,7 @@ func (l *grpcLocks) watchEnd(ctx context.Context, err error) error {
 		return status.FromContextError(ctx.Err()).Err()
 	case errors.Is(err, events.ErrSlow):
 		l.service.observer.refused(unreadEvents)
-		return wire.ToStatus(err)
+		return api.ToStatus(err)
 	default:
 		return status.Error(codes.Unavailable, "this member is leaving")
 	}
@@ -194,7 +194,7 @@ func (l *grpcLocks) watchEnd(ctx context.Context, err error) error {
 // answerJSON makes the answer of a call whose answer is a document.
 func answerJSON[T any](document T, err error) (*schema.JSON, error) {
 	if err != nil {
-		return nil, wire.ToStatus(err)
+		return nil, api.ToStatus(err)
 	}
 	return toJSON(document)
 }
@@ -203,7 +203,7 @@ func answerJSON[T any](document T, err error) (*schema.JSON, error) {
 func toJSON(document any) (*schema.JSON, error) {
 	text, err := json.Marshal(document)
 	if err != nil {
-		return nil, wire.ToStatus(fmt.Errorf("encode %T: %w", document, err))
+		return nil, api.ToStatus(fmt.Errorf("encode %T: %w", document, err))
 	}
 	return &schema.JSON{Document: text}, nil
 }

@@ -11,12 +11,12 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/api/snapshot"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
-	"github.com/holdfast-locks/holdfast/wire/snapshot"
 )
 
 // opSnapshot names the operation in errors and metrics.
@@ -32,7 +32,7 @@ func (a *grpcAdmin) Snapshot(r *schema.SnapshotRequest, stream grpc.ServerStream
 	defer context.AfterFunc(a.ending, cancel)()
 	if a.service.clients != nil {
 		if err := a.service.admit(callerName(ctx), 1, 0, a.service.now()); err != nil {
-			return wire.ToStatus(err)
+			return api.ToStatus(err)
 		}
 	}
 	err := a.service.snapshot(ctx, r.GetSpace(), visitorOf(ctx), pieces{stream})
@@ -45,7 +45,7 @@ func (a *grpcAdmin) Snapshot(r *schema.SnapshotRequest, stream grpc.ServerStream
 		return status.Error(codes.Unavailable, "this member is leaving")
 	}
 	a.service.countRefusal(err)
-	return wire.ToStatus(err)
+	return api.ToStatus(err)
 }
 
 // pieces sends what is written.
@@ -69,7 +69,7 @@ func (s *service) snapshot(ctx context.Context, name string, by visitor, to piec
 	}
 	defer func() { s.observer.operation(space.Name, opSnapshot, err) }()
 	if space.Protocol != "consensus" {
-		return failed(opSnapshot, space.Name, "", wire.Fail(wire.CodeUnsupported,
+		return failed(opSnapshot, space.Name, "", api.Fail(api.CodeUnsupported,
 			fmt.Sprintf("protocol %s keeps nothing that outlasts its members, so there is nothing to save; that is for spaces of protocol consensus", space.Protocol)))
 	}
 	if out := s.outsiderAt(space); out != nil {
@@ -96,8 +96,8 @@ func (s *service) writeSnapshot(ctx context.Context, space *Space, to pieces) (*
 		return nil, err
 	}
 	summary := &snapshot.Summary{Header: snapshot.Header{
-		Cluster: identity.Cluster, Space: space.Name, Protocol: space.Protocol, Saved: wire.At(time.Now().UTC()),
-		TTL: wire.Duration(counted.LongestTTL), Member: identity.Member.Name, Version: identity.Version,
+		Cluster: identity.Cluster, Space: space.Name, Protocol: space.Protocol, Saved: api.At(time.Now().UTC()),
+		TTL: api.Duration(counted.LongestTTL), Member: identity.Member.Name, Version: identity.Version,
 	}}
 	var w *snapshot.Writer
 	for shard := 0; w == nil || shard < summary.Shards; shard++ {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/server/admin"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // Transfer makes a member the authority of a space.

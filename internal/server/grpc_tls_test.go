@@ -16,7 +16,7 @@ import (
 	transport "google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
-	api "github.com/holdfast-locks/holdfast/wire/schema"
+	api "github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // TestTLS serves clients that speak TLS, and no others.

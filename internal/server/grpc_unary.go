@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // oneShot is a service whose calls take one message and give one, served as streams of
@@ -64,7 +64,7 @@ func (s *service) receiveOne(stream grpc.ServerStream, request proto.Message) er
 	switch err := stream.RecvMsg(request); {
 	case errors.Is(err, io.EOF):
 		s.observer.refused(malformed)
-		return wire.ToStatus(wire.Fail(wire.CodeBadRequest, "the call has no request"))
+		return api.ToStatus(api.Fail(api.CodeBadRequest, "the call has no request"))
 	case err != nil:
 		return s.unreceived(err)
 	}
@@ -82,7 +82,7 @@ func (g *grpcServer) admitCall(ctx context.Context, request any, _ *grpc.UnarySe
 			wishes, returns = 0, 1
 		}
 		if err := g.service.admit(callerName(ctx), wishes, returns, g.service.now()); err != nil {
-			return nil, wire.ToStatus(err)
+			return nil, api.ToStatus(err)
 		}
 	}
 	return handler(ctx, request)
@@ -95,8 +95,8 @@ func (s *service) tooLarge(size func() int) error {
 	if s.limits.MessageBytes >= memberFrame || int64(size()) <= s.limits.MessageBytes {
 		return nil
 	}
-	s.observer.refused(wire.CodeTooLarge)
-	return wire.ToStatus(wire.Fail(wire.CodeTooLarge, fmt.Sprintf("the message has more than %d bytes, which message_bytes allows", s.limits.MessageBytes)))
+	s.observer.refused(api.CodeTooLarge)
+	return api.ToStatus(api.Fail(api.CodeTooLarge, fmt.Sprintf("the message has more than %d bytes, which message_bytes allows", s.limits.MessageBytes)))
 }
 
 // unreceived counts what came instead of a message, where that is its sender's fault.
@@ -104,7 +104,7 @@ func (s *service) tooLarge(size func() int) error {
 func (s *service) unreceived(err error) error {
 	switch status.Code(err) {
 	case codes.ResourceExhausted:
-		s.observer.refused(wire.CodeTooLarge)
+		s.observer.refused(api.CodeTooLarge)
 	case codes.Internal, codes.Unimplemented:
 		s.observer.refused(malformed)
 	}
@@ -113,8 +113,8 @@ func (s *service) unreceived(err error) error {
 
 // countRefusal counts the refusal of a call, as those of HTTP are.
 func (s *service) countRefusal(err error) {
-	switch code := wire.Code(wire.FromStatus("", err)); code {
-	case wire.CodeBadRequest, wire.CodeName, wire.CodeDenied:
+	switch code := api.Code(api.FromStatus("", err)); code {
+	case api.CodeBadRequest, api.CodeName, api.CodeDenied:
 		s.observer.refused(code)
 	}
 }
@@ -122,6 +122,6 @@ func (s *service) countRefusal(err error) {
 // unknownCall answers who calls what is not here.
 func (g *grpcServer) unknownCall(_ any, stream grpc.ServerStream) error {
 	method, _ := grpc.MethodFromServerStream(stream)
-	g.service.observer.refused(wire.CodeUnknownPath)
+	g.service.observer.refused(api.CodeUnknownPath)
 	return status.Errorf(codes.Unimplemented, "unknown method %.200q", method)
 }

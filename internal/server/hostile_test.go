@@ -18,10 +18,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/node"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // What is here are rows of docs/bad-input.md that are about both ports together, or about
@@ -145,17 +145,17 @@ func TestForeignTokens(t *testing.T) {
 	for _, token := range []uint64{v.tokens[0], v.tokens[1], 1, math.MaxUint64} {
 		for _, name := range []string{"x", "y"} {
 			other.say(&schema.Operation{Id: 1, Kind: &schema.Operation_Release{Release: &schema.Release{Name: name, Token: token}}})
-			if code := other.hear().GetReleased().GetProblem().GetCode(); code != wire.CodeNotHeld {
+			if code := other.hear().GetReleased().GetProblem().GetCode(); code != api.CodeNotHeld {
 				t.Errorf("a stranger's release of %s: %q", name, code)
 			}
 			other.say(&schema.Operation{Id: 1, Kind: &schema.Operation_Extend{Extend: &schema.Extend{Name: name, Token: token, Hold: 1}}})
-			if code := other.hear().GetRefused().GetProblem().GetCode(); code != wire.CodeNotHeld {
+			if code := other.hear().GetRefused().GetProblem().GetCode(); code != api.CodeNotHeld {
 				t.Errorf("a stranger's extension of %s: %q", name, code)
 			}
 		}
 	}
 	v.stream.say(&schema.Operation{Id: 1, Kind: &schema.Operation_Release{Release: &schema.Release{Name: "x", Token: v.tokens[0] + 1}}})
-	if code := v.stream.hear().GetReleased().GetProblem().GetCode(); code != wire.CodeNotHeld {
+	if code := v.stream.hear().GetReleased().GetProblem().GetCode(); code != api.CodeNotHeld {
 		t.Errorf("a token that is not the grant's: %q", code)
 	}
 	v.stands()
@@ -255,7 +255,7 @@ func TestBadBodies(t *testing.T) {
 			t.Errorf("%s: %d %.300s", c.what, response.StatusCode, text)
 		}
 	}
-	if n := m.refused(wire.CodeBadRequest); n != 8 {
+	if n := m.refused(api.CodeBadRequest); n != 8 {
 		t.Errorf("%v were counted", n)
 	}
 }
@@ -276,7 +276,7 @@ func TestUnknownCalls(t *testing.T) {
 	if err := stream.RecvMsg(&schema.JSON{}); status.Code(err) != codes.Unimplemented {
 		t.Errorf("a stream: %v", err)
 	}
-	if n := m.refused(wire.CodeUnknownPath); n != 5 { // "/" is malformed to gRPC itself
+	if n := m.refused(api.CodeUnknownPath); n != 5 { // "/" is malformed to gRPC itself
 		t.Errorf("%v were counted", n)
 	}
 	m.open(conn).serves(1, "x")
@@ -384,7 +384,7 @@ func TestReusedIDWithOtherContent(t *testing.T) {
 	}
 	v.stands()
 	m.post(200, acquirePath, object{"name": "a", "request": "r", "ttl": "1h"})
-	if a := m.post(409, acquirePath, object{"name": "b", "request": "r", "ttl": "1h"}); a.object["code"] != wire.CodeConflict {
+	if a := m.post(409, acquirePath, object{"name": "b", "request": "r", "ttl": "1h"}); a.object["code"] != api.CodeConflict {
 		t.Errorf("the same request id: %s", a.text)
 	}
 }

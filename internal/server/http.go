@@ -18,8 +18,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // maxHTTPHeader bounds the header of a request.
@@ -193,10 +193,10 @@ func (h *web) serve(c *exchange) error {
 		return t.serve(c)
 	}
 	if len(allowed) > 0 {
-		return &statusError{http.StatusMethodNotAllowed, slices.Compact(allowed), wire.Fail(wire.CodeBadRequest,
+		return &statusError{http.StatusMethodNotAllowed, slices.Compact(allowed), api.Fail(api.CodeBadRequest,
 			fmt.Sprintf("method %.20q: this path takes %s", c.r.Method, strings.Join(slices.Compact(allowed), ", ")))}
 	}
-	return wire.Fail(wire.CodeUnknownPath, fmt.Sprintf("unknown path %.200q; GET /v1/openapi.json lists them", c.r.URL.EscapedPath()))
+	return api.Fail(api.CodeUnknownPath, fmt.Sprintf("unknown path %.200q; GET /v1/openapi.json lists them", c.r.URL.EscapedPath()))
 }
 
 // statusError is a refusal whose status is not the one that goes with its code.
@@ -212,7 +212,7 @@ func (e *statusError) Unwrap() error { return e.err }
 
 // refuse answers with a problem document.
 func (h *web) refuse(c *exchange, err error) {
-	document := wire.NewProblem(err)
+	document := api.NewProblem(err)
 	var special *statusError
 	if errors.As(err, &special) {
 		document.Status = special.status
@@ -224,15 +224,15 @@ func (h *web) refuse(c *exchange, err error) {
 	var waiting *waitingError
 	document.Retry = errors.As(err, &waiting)
 	switch document.Code {
-	case wire.CodeLimit:
+	case api.CodeLimit:
 		if document.Limit == rateLimit || document.Limit == overloaded {
 			c.w.Header().Set("Retry-After", "1")
 		}
-	case wire.CodeUnavailable:
+	case api.CodeUnavailable:
 		c.w.Header().Set("Retry-After", strconv.Itoa(h.service.retryAfter(c.space)))
-	case wire.CodeBadRequest, wire.CodeName, wire.CodeTooLarge, wire.CodeDenied, wire.CodeUnauthenticated, wire.CodeUnknownPath:
+	case api.CodeBadRequest, api.CodeName, api.CodeTooLarge, api.CodeDenied, api.CodeUnauthenticated, api.CodeUnknownPath:
 		h.service.observer.refused(document.Code)
-	case wire.CodeInternal:
+	case api.CodeInternal:
 		h.service.logger.Error("a request ended in an internal error", "path", c.r.URL.Path, "error", err)
 	}
 	h.write(c, document.Status, "application/problem+json", document)
@@ -298,10 +298,10 @@ func (h *web) recovered(c *exchange) {
 	if mistake == http.ErrAbortHandler {
 		panic(mistake)
 	}
-	h.service.observer.refused(wire.CodeInternal)
+	h.service.observer.refused(api.CodeInternal)
 	h.service.logger.Error("a request has panicked", "method", c.r.Method, "path", c.r.URL.Path,
 		"panic", fmt.Sprint(mistake), "stack", string(debug.Stack()))
-	h.refuse(c, wire.Fail(wire.CodeInternal, "internal error; the log of this member tells more"))
+	h.refuse(c, api.Fail(api.CodeInternal, "internal error; the log of this member tells more"))
 }
 
 // newServer returns the server of the port, with its limits in time and size. There

@@ -16,13 +16,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/central"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // webBed is a member with two spaces whose port 4041 is served on loopback, and
@@ -77,9 +77,9 @@ func newWebBedOf(t testing.TB, membership protocol.Machine, wrap func(protocol.M
 	config := Config{
 		Driver: b.driver, Observer: observer,
 		Identity: func() Identity {
-			return Identity{Cluster: "c1", Version: "v9", Member: wire.Member{
+			return Identity{Cluster: "c1", Version: "v9", Member: api.Member{
 				Name: "a", ID: bedMember, Incarnation: 1, Founder: true, Address: "a.example:4040", HTTP: "a.example:4041",
-				Since: wire.At(time.Unix(1, 0)), State: "normal", Election: "normal",
+				Since: api.At(time.Unix(1, 0)), State: "normal", Election: "normal",
 			}}
 		},
 		Spaces: []Space{
@@ -300,11 +300,11 @@ func (b *webBed) watch() *watcher {
 type watcher struct {
 	t      testing.TB
 	feed   *events.Feed
-	queued []wire.Event
+	queued []api.Event
 }
 
 // until waits for an event of that kind about name, and returns it.
-func (w *watcher) until(kind, name string) wire.Event {
+func (w *watcher) until(kind, name string) api.Event {
 	w.t.Helper()
 	for {
 		for len(w.queued) > 0 {

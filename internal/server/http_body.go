@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // read takes the parts of a request that its route knows. Any other part is refused and
@@ -26,10 +26,10 @@ func (c *exchange) read(t *route, space, name string, limits Limits) error {
 	c.space, err1 = url.PathUnescape(space)
 	c.name, err2 = url.PathUnescape(name)
 	if err := errors.Join(err1, err2); err != nil {
-		return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("path %.200q: %v", c.r.URL.EscapedPath(), err))
+		return api.Fail(api.CodeBadRequest, fmt.Sprintf("path %.200q: %v", c.r.URL.EscapedPath(), err))
 	}
 	if slices.Contains(t.path, "{space}") && c.space == "" {
-		return wire.Fail(wire.CodeUnknownSpace, "the path names no space; it is mostly called default")
+		return api.Fail(api.CodeUnknownSpace, "the path names no space; it is mostly called default")
 	}
 	if err := c.readQuery(t.query); err != nil {
 		return err
@@ -40,10 +40,10 @@ func (c *exchange) read(t *route, space, name string, limits Limits) error {
 	kind, parameters, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	charset := parameters["charset"]
 	if err != nil || kind != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("content type %.100q: want application/json", c.r.Header.Get("Content-Type")))
+		return api.Fail(api.CodeBadRequest, fmt.Sprintf("content type %.100q: want application/json", c.r.Header.Get("Content-Type")))
 	}
 	if encoding := c.r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("content encoding %.40q: want none", encoding))
+		return api.Fail(api.CodeBadRequest, fmt.Sprintf("content encoding %.40q: want none", encoding))
 	}
 	return c.readBody(limits)
 }
@@ -51,17 +51,17 @@ func (c *exchange) read(t *route, space, name string, limits Limits) error {
 func (c *exchange) readQuery(known []string) error {
 	values, err := url.ParseQuery(c.r.URL.RawQuery)
 	if err != nil {
-		return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("query: %v", err))
+		return api.Fail(api.CodeBadRequest, fmt.Sprintf("query: %v", err))
 	}
 	c.query = map[string]string{}
 	for name, given := range values {
 		switch {
 		case !slices.Contains(known, name) && len(known) == 0:
-			return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("unknown query parameter %.80q: this call has none", name))
+			return api.Fail(api.CodeBadRequest, fmt.Sprintf("unknown query parameter %.80q: this call has none", name))
 		case !slices.Contains(known, name):
-			return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("unknown query parameter %.80q: want one of %s", name, strings.Join(known, ", ")))
+			return api.Fail(api.CodeBadRequest, fmt.Sprintf("unknown query parameter %.80q: want one of %s", name, strings.Join(known, ", ")))
 		case len(given) > 1:
-			return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("query parameter %s: it is given %d times", name, len(given)))
+			return api.Fail(api.CodeBadRequest, fmt.Sprintf("query parameter %s: it is given %d times", name, len(given)))
 		}
 		c.query[name] = given[0]
 	}
@@ -73,7 +73,7 @@ func (c *exchange) readQuery(known []string) error {
 func (c *exchange) limitRead(at time.Time) error {
 	err := http.NewResponseController(c.w).SetReadDeadline(at)
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("read the body: %v", err))
+		return api.Fail(api.CodeBadRequest, fmt.Sprintf("read the body: %v", err))
 	}
 	return nil
 }
@@ -85,9 +85,9 @@ func (c *exchange) readBody(limits Limits) error {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return wire.Fail(wire.CodeTooLarge, fmt.Sprintf("the body has more than %d bytes, which message_bytes allows", limits.MessageBytes))
+		return api.Fail(api.CodeTooLarge, fmt.Sprintf("the body has more than %d bytes, which message_bytes allows", limits.MessageBytes))
 	case err != nil:
-		return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("read the body: %v", err))
+		return api.Fail(api.CodeBadRequest, fmt.Sprintf("read the body: %v", err))
 	}
 	c.body = body
 	return c.limitRead(time.Time{})

@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // acquire is POST /v1/spaces/{space}/acquire.
@@ -29,9 +29,9 @@ func (h *web) acquire(c *exchange) error {
 	case err != nil:
 		return inSpace(c, "acquire", err)
 	case has["name"] == has["names"]:
-		return inSpace(c, "acquire", wire.Fail(wire.CodeBadRequest, "name, names: want exactly one of them"))
+		return inSpace(c, "acquire", api.Fail(api.CodeBadRequest, "name, names: want exactly one of them"))
 	case has["session"] && in.Session == "", has["request"] && in.Request == "":
-		return inSpace(c, "acquire", wire.Fail(wire.CodeBadRequest, "session, request: neither may be empty; leave it out instead"))
+		return inSpace(c, "acquire", api.Fail(api.CodeBadRequest, "session, request: neither may be empty; leave it out instead"))
 	case has["name"]:
 		in.Names = []string{name}
 	}
@@ -129,7 +129,7 @@ func (h *web) list(c *exchange) error {
 	if given, ok := c.query["limit"]; ok {
 		limit, err := strconv.Atoi(given)
 		if err != nil || limit < 1 || limit > mostListed {
-			return inSpace(c, "list", wire.Fail(wire.CodeBadRequest, fmt.Sprintf("limit %.40q: want 1 to %d", given, mostListed)))
+			return inSpace(c, "list", api.Fail(api.CodeBadRequest, fmt.Sprintf("limit %.40q: want 1 to %d", given, mostListed)))
 		}
 		in.Limit = limit
 	}
@@ -160,7 +160,7 @@ func (c *exchange) stale() (bool, error) {
 	case given == "true":
 		return true, nil
 	default:
-		return false, wire.Fail(wire.CodeBadRequest, fmt.Sprintf("stale %.40q: want true or false", given))
+		return false, api.Fail(api.CodeBadRequest, fmt.Sprintf("stale %.40q: want true or false", given))
 	}
 }
 

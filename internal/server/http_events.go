@@ -9,8 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // beatEvery is how often a feed shows that it lives while nothing happens.
@@ -81,7 +81,7 @@ func eventText(items []*events.Item) ([]byte, error) {
 }
 
 // eventDocument is an event as every feed tells it.
-func eventDocument(e *wire.Event) ([]byte, error) {
+func eventDocument(e *api.Event) ([]byte, error) {
 	data, err := json.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("encode an event: %w", err)

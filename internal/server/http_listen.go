@@ -16,7 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // accept serves the connections of l until stop.
@@ -155,7 +155,7 @@ func (h *hosts) check(r *http.Request) error {
 	if host == hostOf(identity.HTTP) || host == hostOf(identity.Address) {
 		return nil
 	}
-	return wire.Fail(wire.CodeDenied, fmt.Sprintf("host %.100q is not one of this member's; address it as localhost, by its address, or as it is advertised", r.Host))
+	return api.Fail(api.CodeDenied, fmt.Sprintf("host %.100q is not one of this member's; address it as localhost, by its address, or as it is advertised", r.Host))
 }
 
 // checkOrigin refuses what a browser does on behalf of a page from elsewhere. Browsers say
@@ -166,13 +166,13 @@ func checkOrigin(r *http.Request) error {
 	if origin := r.Header.Get("Origin"); origin != "" {
 		from, err := url.Parse(origin)
 		if err != nil || from.Host == "" || !strings.EqualFold(from.Host, r.Host) {
-			return wire.Fail(wire.CodeDenied, fmt.Sprintf("origin %.100q is not this member's own: pages from elsewhere may not ask it", origin))
+			return api.Fail(api.CodeDenied, fmt.Sprintf("origin %.100q is not this member's own: pages from elsewhere may not ask it", origin))
 		}
 	}
 	site, mode := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Sec-Fetch-Mode")
 	followed := mode == "navigate" && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 	if (site == "cross-site" || site == "same-site") && !followed {
-		return wire.Fail(wire.CodeDenied, "a browser asks on behalf of a page from elsewhere (Sec-Fetch-Site), which may not ask this member")
+		return api.Fail(api.CodeDenied, "a browser asks on behalf of a page from elsewhere (Sec-Fetch-Site), which may not ask this member")
 	}
 	return nil
 }

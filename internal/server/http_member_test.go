@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 func must(t testing.TB, err error) {
@@ -37,7 +37,7 @@ func TestOverAMember(t *testing.T) {
 	}
 	s, err := server.New(server.Config{
 		Driver: member.Driver(), View: member.View, Observer: observer, Spaces: spaces,
-		Identity: func() server.Identity { return server.Identity{Member: wire.Member{Name: "a"}} },
+		Identity: func() server.Identity { return server.Identity{Member: api.Member{Name: "a"}} },
 	})
 	must(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -51,13 +51,13 @@ func TestOverAMember(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 
-	var got wire.Acquired
+	var got api.Acquired
 	call(t, client, fmt.Sprintf("http://%s/v1/spaces/default/acquire", listener.Addr()),
 		map[string]any{"name": "orders/42", "ttl": "1m"}, &got)
 	if got.Token == 0 || got.TTL <= 0 || got.TTL.String() != "1m0s" || got.TTLCut != "" {
 		t.Errorf("acquired %+v", got)
 	}
-	var released wire.Released
+	var released api.Released
 	call(t, client, fmt.Sprintf("http://%s/v1/spaces/default/release", listener.Addr()),
 		map[string]any{"name": "orders/42", "token": got.Token, "session": got.Session}, &released)
 	if !released.Released {
@@ -67,7 +67,7 @@ func TestOverAMember(t *testing.T) {
 	if got.TTL.String() != "10s" || got.TTLCut != "" {
 		t.Errorf("the default ttl is %v, %q", got.TTL, got.TTLCut)
 	}
-	var renewed wire.Renewed
+	var renewed api.Renewed
 	call(t, client, fmt.Sprintf("http://%s/v1/sessions/renew", listener.Addr()), map[string]any{"session": got.Session, "ttl": "1h"}, &renewed)
 	if want := "limits.ttl of this member allows no more"; renewed.TTL.String() != "1m0s" || renewed.TTLCut != want {
 		t.Errorf("of an hour %v is left, because %q; want 1m0s, %q", renewed.TTL, renewed.TTLCut, want)

@@ -8,11 +8,11 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/node"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // TestLeavingEndsNothingThatLasts: where locks outlast their member, the stream of a session ends as unavailable, which says
@@ -35,10 +35,10 @@ func TestLeavingEndsNothingThatLasts(t *testing.T) {
 		return err == nil && len(shown.Waiters) == 1
 	})
 	noError(t, m.node.Leave(m.patience))
-	if err := wire.FromStatus("open", holds.end()); wire.Code(err) != wire.CodeUnavailable || !strings.Contains(err.Error(), "another may serve") {
+	if err := api.FromStatus("open", holds.end()); api.Code(err) != api.CodeUnavailable || !strings.Contains(err.Error(), "another may serve") {
 		t.Errorf("the stream of who holds ends with %v", err)
 	}
-	if err := wire.FromStatus("open", idle.end()); wire.Code(err) != wire.CodeUnknownSession {
+	if err := api.FromStatus("open", idle.end()); api.Code(err) != api.CodeUnknownSession {
 		t.Errorf("the stream of who has nothing ends with %v", err)
 	}
 	if err := <-waits; !errors.Is(err, holdfast.ErrUnavailable) {

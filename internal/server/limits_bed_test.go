@@ -20,11 +20,11 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // served is a whole member, as the daemon is one, whose ports are on loopback.
@@ -64,7 +64,7 @@ func serveAs(t testing.TB, member node.Config, limits server.Limits, change ...f
 	config := server.Config{
 		Driver: n.Driver(), View: n.View, Who: n.Who, Observer: observer, Limits: limits,
 		Identity: func() server.Identity {
-			return server.Identity{Member: wire.Member{Name: "a", ID: uint64(n.Identity().ID)}}
+			return server.Identity{Member: api.Member{Name: "a", ID: uint64(n.Identity().ID)}}
 		},
 	}
 	for i, space := range n.Spaces() {
@@ -207,7 +207,7 @@ func (c *speaker) serves(id uint64, name string) {
 func limited(t testing.TB, event *schema.Event, id uint64, limit string, value int64) {
 	t.Helper()
 	problem := event.GetRefused().GetProblem()
-	if event.GetId() != id || problem.GetCode() != wire.CodeLimit || problem.GetLimit() != limit || problem.GetValue() != value ||
+	if event.GetId() != id || problem.GetCode() != api.CodeLimit || problem.GetLimit() != limit || problem.GetValue() != value ||
 		!strings.Contains(problem.GetDetail(), fmt.Sprintf("limit %s of %d reached", limit, value)) {
 		t.Fatalf("operation %d: want it refused by limit %s of %d, heard %v", id, limit, value, event)
 	}
@@ -275,7 +275,7 @@ func (m *served) ask(want int, method, path string, body []byte) *answer {
 func (m *served) limited(path string, body any, limit string, value int) {
 	m.t.Helper()
 	a := m.post(http.StatusTooManyRequests, path, body)
-	if a.object["code"] != wire.CodeLimit || a.object["limit"] != limit || a.object["value"] != float64(value) {
+	if a.object["code"] != api.CodeLimit || a.object["limit"] != limit || a.object["value"] != float64(value) {
 		m.t.Errorf("want limit %s of %d: %s", limit, value, a.text)
 	}
 }

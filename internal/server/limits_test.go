@@ -12,10 +12,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/node"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // Each limit is reached and passed by one, over both ports; it is named with its value,
@@ -124,14 +124,14 @@ func TestLimitOfNameBytes(t *testing.T) {
 	c.serves(1, "12345678")
 	c.say(lockOf(2, "123456789"))
 	problem := c.hear().GetRefused().GetProblem()
-	if problem.GetCode() != wire.CodeName || !strings.Contains(problem.GetDetail(), "it has 9 bytes; name_bytes allows 8") {
+	if problem.GetCode() != api.CodeName || !strings.Contains(problem.GetDetail(), "it has 9 bytes; name_bytes allows 8") {
 		t.Errorf("one byte too many: %v", problem)
 	}
 	m.post(200, acquirePath, object{"name": "ÄÖÜß"}) // bytes, not characters
-	if a := m.post(400, acquirePath, object{"name": "ÄÖÜßx"}); a.object["code"] != wire.CodeName {
+	if a := m.post(400, acquirePath, object{"name": "ÄÖÜßx"}); a.object["code"] != api.CodeName {
 		t.Errorf("one byte too many: %s", a.text)
 	}
-	if n := m.refused(wire.CodeName); n != 2 {
+	if n := m.refused(api.CodeName); n != 2 {
 		t.Errorf("%v were counted", n)
 	}
 	whole := serve(t, node.Limits{}, server.Limits{})
@@ -145,7 +145,7 @@ func TestLimitOfMessageBytes(t *testing.T) {
 		return []byte(`{"name":"x"` + strings.Repeat(" ", size-len(`{"name":"x"}`)) + `}`)
 	}
 	m.ask(200, http.MethodPost, acquirePath, body(most))
-	if a := m.ask(413, http.MethodPost, acquirePath, body(most+1)); a.object["code"] != wire.CodeTooLarge || !strings.Contains(a.text, "4096 bytes, which message_bytes allows") {
+	if a := m.ask(413, http.MethodPost, acquirePath, body(most+1)); a.object["code"] != api.CodeTooLarge || !strings.Contains(a.text, "4096 bytes, which message_bytes allows") {
 		t.Errorf("a body: %s", a.text)
 	}
 	conn := m.dial()
@@ -161,14 +161,14 @@ func TestLimitOfMessageBytes(t *testing.T) {
 	}
 	locks := schema.NewLocksClient(conn)
 	_, err = locks.Show(context.Background(), &schema.ShowRequest{Name: strings.Repeat("n", most-3)})
-	if problem := wire.FromStatus("", err); wire.Code(problem) != wire.CodeName {
+	if problem := api.FromStatus("", err); api.Code(problem) != api.CodeName {
 		t.Errorf("a call: %v", err)
 	}
 	_, err = locks.Show(context.Background(), &schema.ShowRequest{Name: strings.Repeat("n", most-2)})
 	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "4097 vs. 4096") {
 		t.Errorf("a call: %v", err)
 	}
-	if n := m.refused(wire.CodeTooLarge); n != 3 {
+	if n := m.refused(api.CodeTooLarge); n != 3 {
 		t.Errorf("%v were counted", n)
 	}
 }
@@ -182,11 +182,11 @@ func TestLimitOfMessageBytesBesideMembers(t *testing.T) {
 	noError(t, c.stream.Send(frameOf(most)))
 	c.hear()
 	noError(t, c.stream.Send(frameOf(most+1)))
-	if err := wire.FromStatus("", c.end()); wire.Code(err) != wire.CodeTooLarge || !strings.Contains(err.Error(), "4096 bytes, which message_bytes allows") {
+	if err := api.FromStatus("", c.end()); api.Code(err) != api.CodeTooLarge || !strings.Contains(err.Error(), "4096 bytes, which message_bytes allows") {
 		t.Errorf("a frame: %v", err)
 	}
 	_, err := schema.NewLocksClient(m.dial()).Show(context.Background(), &schema.ShowRequest{Name: strings.Repeat("n", most)})
-	if wire.Code(wire.FromStatus("", err)) != wire.CodeTooLarge {
+	if api.Code(api.FromStatus("", err)) != api.CodeTooLarge {
 		t.Errorf("a call: %v", err)
 	}
 }
@@ -257,7 +257,7 @@ func TestLimitOfWatchers(t *testing.T) {
 	m.until("two watch", func() bool { return m.metric("holdfast_watchers") == 2 })
 	third, _ := watch()
 	_, err := third.Recv()
-	problem := wire.FromStatus("", err)
+	problem := api.FromStatus("", err)
 	var limit *holdfast.LimitError
 	if status.Code(err) != codes.ResourceExhausted || !asLimit(problem, &limit) || limit.Limit != "watchers" || limit.Value != 2 {
 		t.Errorf("a third: %v", err)

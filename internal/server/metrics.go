@@ -11,11 +11,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // Observer sees everything that a member's machines decide, and makes of it the
@@ -93,7 +93,7 @@ func NewObserver(spaces []string) *Observer {
 		}
 	}
 	for _, why := range slices.Concat(limits(), []string{
-		wire.CodeBadRequest, wire.CodeName, wire.CodeTooLarge, wire.CodeDenied, wire.CodeUnknownPath, malformed,
+		api.CodeBadRequest, api.CodeName, api.CodeTooLarge, api.CodeDenied, api.CodeUnknownPath, malformed,
 	}) {
 		o.refusals.WithLabelValues(why)
 	}
@@ -194,10 +194,10 @@ func (s *observed) decided(now protocol.Time, d *lock.Decision) {
 func (o *Observer) operation(space, op string, err error) {
 	result := resultOK
 	if err != nil {
-		result = wire.Code(err)
+		result = api.Code(err)
 	}
 	o.operations.WithLabelValues(space, op, result).Inc()
-	if result == wire.CodeLimit {
+	if result == api.CodeLimit {
 		o.refused(limitOf(err))
 	}
 }
@@ -209,7 +209,7 @@ func limitOf(err error) string {
 	if errors.As(err, &limit) && slices.Contains(limits(), limit.Limit) {
 		return limit.Limit
 	}
-	return wire.CodeLimit
+	return api.CodeLimit
 }
 
 // limits are the names of the limits at which a client is refused.

@@ -20,13 +20,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/frames"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/socket"
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/frames"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // outsider passes on what clients ask of a member that has no part in the spaces that are kept on disks: a guest without a folder, or one
@@ -294,7 +294,7 @@ func (o *outsider) stream(stream grpc.ServerStream) error {
 	p, ctx, err := o.begin(stream.Context(), visitorOf(stream.Context()), about{session: sessionOf(first)})
 	if err != nil {
 		first.Bytes.Free()
-		return wire.ToStatus(failed("connect", "", "", err))
+		return api.ToStatus(failed("connect", "", "", err))
 	}
 	defer o.finish(p)
 	there, err := p.conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, schema.Sessions_Open_FullMethodName)
@@ -333,11 +333,11 @@ func (o *outsider) first(stream grpc.ServerStream) (*frames.Raw, error) {
 	select {
 	case err := <-received:
 		if errors.Is(err, io.EOF) {
-			err = wire.ToStatus(failed("connect", "", "", wire.Fail(wire.CodeBadRequest, "the first operation of a stream must be hello")))
+			err = api.ToStatus(failed("connect", "", "", api.Fail(api.CodeBadRequest, "the first operation of a stream must be hello")))
 		}
 		return frame, err
 	case <-o.service.life.Done():
-		return nil, wire.ToStatus(failed("connect", "", "", errOutsiderClosed))
+		return nil, api.ToStatus(failed("connect", "", "", errOutsiderClosed))
 	case <-late.C:
 		return nil, status.Errorf(codes.DeadlineExceeded, "no hello within %v", o.patience)
 	}
@@ -377,12 +377,12 @@ func (o *outsider) forth(p *pass, stream grpc.ServerStream, there grpc.ClientStr
 // broken says why something is passed on no more: what the other member has said, or that it is lost.
 func (o *outsider) broken(ctx context.Context, p *pass, err error) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(cause, holdfast.ErrUnavailable) {
-		return wire.ToStatus(failed("connect", "", "", cause))
+		return api.ToStatus(failed("connect", "", "", cause))
 	}
 	if s := status.Convert(err); s.Code() != codes.Unavailable || len(s.Details()) > 0 {
 		return err
 	}
-	return wire.ToStatus(failed("connect", "", "", &holdfast.UnavailableError{
+	return api.ToStatus(failed("connect", "", "", &holdfast.UnavailableError{
 		Why: fmt.Sprintf("this member has no part in the spaces that are kept on disks, and the connection to the one at %s is lost: %s", p.address, status.Convert(err).Message()),
 	}))
 }

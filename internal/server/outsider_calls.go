@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // outsiderIn is outsiderAt for a space by its name.
@@ -48,7 +48,7 @@ func (o *outsider) passOn(ctx context.Context, by visitor, about about, op, meth
 	}
 	defer o.finish(p)
 	if err := p.conn.Invoke(ctx, method, request, answer); err != nil {
-		return wire.FromStatus(op, o.broken(ctx, p, err))
+		return api.FromStatus(op, o.broken(ctx, p, err))
 	}
 	return nil
 }
@@ -69,19 +69,19 @@ func documentOf[Document any](op string, answer *schema.JSON) (document Document
 	return document, nil
 }
 
-func (o *outsider) acquire(ctx context.Context, in acquireInput) (all wire.AcquiredAll, err error) {
+func (o *outsider) acquire(ctx context.Context, in acquireInput) (all api.AcquiredAll, err error) {
 	var answer schema.AcquireResponse
 	err = o.passOn(ctx, in.Visitor, about{in.Session, in.Request}, "acquire", schema.Locks_Acquire_FullMethodName, &schema.AcquireRequest{
-		Space: in.Space, Names: in.Names, Mode: wire.ToMode(in.Mode), Units: int32(in.Units), Capacity: int32(in.Capacity),
+		Space: in.Space, Names: in.Names, Mode: api.ToMode(in.Mode), Units: int32(in.Units), Capacity: int32(in.Capacity),
 		Wait: int64(in.Wait), Ttl: int64(in.TTL), Hold: int64(in.Hold), Session: in.Session, Owner: in.Owner, Reason: in.Reason,
-		Require: wire.ToClass(in.Require), Request: in.Request, Client: in.Client,
+		Require: api.ToClass(in.Require), Request: in.Request, Client: in.Client,
 	}, &answer)
 	if err != nil {
 		return all, err
 	}
 	all.Session = answer.GetSession()
 	for _, one := range answer.GetLocks() {
-		acquired, err := wire.FromAcquired(one)
+		acquired, err := api.FromAcquired(one)
 		if err != nil {
 			return all, failed("acquire", in.Space, one.GetName(), err)
 		}
@@ -95,42 +95,42 @@ func (o *outsider) bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(o.service.life, o.service.limits.LongPoll, errLongPoll)
 }
 
-func (o *outsider) release(in releaseInput) (wire.Released, error) {
+func (o *outsider) release(in releaseInput) (api.Released, error) {
 	ctx, done := o.bounded()
 	defer done()
 	err := o.passOn(ctx, in.Visitor, about{session: in.Session}, "release", schema.Locks_Release_FullMethodName, &schema.ReleaseRequest{
 		Space: in.Space, Name: in.Name, Token: uint64(in.Token), Session: in.Session,
 	}, &schema.ReleaseResponse{})
 	if err != nil {
-		return wire.Released{}, err
+		return api.Released{}, err
 	}
-	return wire.Released{Space: in.Space, Name: in.Name, Token: in.Token, Released: true}, nil
+	return api.Released{Space: in.Space, Name: in.Name, Token: in.Token, Released: true}, nil
 }
 
-func (o *outsider) renew(in renewInput) (wire.Renewed, error) {
+func (o *outsider) renew(in renewInput) (api.Renewed, error) {
 	ctx, done := o.bounded()
 	defer done()
 	var answer schema.RenewResponse
 	err := o.passOn(ctx, in.Visitor, about{session: in.Session}, "renew", schema.Locks_Renew_FullMethodName, &schema.RenewRequest{Session: in.Session, Ttl: int64(in.TTL)}, &answer)
 	if err != nil {
-		return wire.Renewed{}, err
+		return api.Renewed{}, err
 	}
-	return wire.Renewed{
-		Session: answer.GetSession(), TTL: wire.Duration(answer.GetTtl()), TTLCut: answer.GetTtlCut(), Until: wire.AtNanoseconds(answer.GetUntil()),
+	return api.Renewed{
+		Session: answer.GetSession(), TTL: api.Duration(answer.GetTtl()), TTLCut: answer.GetTtlCut(), Until: api.AtNanoseconds(answer.GetUntil()),
 	}, nil
 }
 
-func (o *outsider) end(session string, by visitor) (wire.SessionReleased, error) {
+func (o *outsider) end(session string, by visitor) (api.SessionReleased, error) {
 	ctx, done := o.bounded()
 	defer done()
 	var answer schema.EndSessionResponse
 	if err := o.passOn(ctx, by, about{session: session}, "end", schema.Locks_EndSession_FullMethodName, &schema.EndSessionRequest{Session: session}, &answer); err != nil {
-		return wire.SessionReleased{}, err
+		return api.SessionReleased{}, err
 	}
-	return documentOf[wire.SessionReleased]("end", answer.GetReleased())
+	return documentOf[api.SessionReleased]("end", answer.GetReleased())
 }
 
-func (o *outsider) list(ctx context.Context, in listInput) (all wire.Locks, err error) {
+func (o *outsider) list(ctx context.Context, in listInput) (all api.Locks, err error) {
 	var answer schema.ListResponse
 	err = o.passOn(ctx, visitor{}, about{}, "list", schema.Locks_List_FullMethodName, &schema.ListRequest{
 		Space: in.Space, Prefix: in.Prefix, After: in.After, Limit: int32(in.Limit), Stale: in.Stale,
@@ -140,7 +140,7 @@ func (o *outsider) list(ctx context.Context, in listInput) (all wire.Locks, err 
 	}
 	all.Next = answer.GetNext()
 	for _, document := range answer.GetLocks() {
-		lock, err := documentOf[wire.Lock]("list", document)
+		lock, err := documentOf[api.Lock]("list", document)
 		if err != nil {
 			return all, err
 		}
@@ -149,16 +149,16 @@ func (o *outsider) list(ctx context.Context, in listInput) (all wire.Locks, err 
 	return all, nil
 }
 
-func (o *outsider) show(space, name string, stale bool) (wire.Lock, error) {
+func (o *outsider) show(space, name string, stale bool) (api.Lock, error) {
 	ctx, done := o.bounded()
 	defer done()
-	return passOnDocument[wire.Lock](ctx, o, "show", schema.Locks_Show_FullMethodName, &schema.ShowRequest{Space: space, Name: name, Stale: stale})
+	return passOnDocument[api.Lock](ctx, o, "show", schema.Locks_Show_FullMethodName, &schema.ShowRequest{Space: space, Name: name, Stale: stale})
 }
 
-func (o *outsider) breakLock(in breakInput) (wire.Broken, error) {
+func (o *outsider) breakLock(in breakInput) (api.Broken, error) {
 	ctx, done := o.bounded()
 	defer done()
-	return passOnDocument[wire.Broken](ctx, o, "break", schema.Locks_Break_FullMethodName, &schema.BreakRequest{
+	return passOnDocument[api.Broken](ctx, o, "break", schema.Locks_Break_FullMethodName, &schema.BreakRequest{
 		Space: in.Space, Name: in.Name, Token: uint64(in.Token), Reason: in.Reason, By: in.By,
 	})
 }
@@ -183,23 +183,23 @@ func (o *outsider) snapshot(ctx context.Context, by visitor, space string, to pi
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
-	return wire.FromStatus(opSnapshot, o.broken(ctx, p, err))
+	return api.FromStatus(opSnapshot, o.broken(ctx, p, err))
 }
 
 // status is how a space is, as a member says that has a part in it.
-func (o *outsider) status(space string) (wire.Space, error) {
+func (o *outsider) status(space string) (api.Space, error) {
 	ctx, done := context.WithTimeout(o.service.life, insiderLimit)
 	defer done()
-	all, err := passOnDocument[wire.Status](ctx, o, "status", schema.Locks_Status_FullMethodName, &schema.StatusRequest{})
+	all, err := passOnDocument[api.Status](ctx, o, "status", schema.Locks_Status_FullMethodName, &schema.StatusRequest{})
 	if err != nil {
-		return wire.Space{}, err
+		return api.Space{}, err
 	}
 	for _, document := range all.Spaces {
 		if document.Name == space {
 			return document, nil
 		}
 	}
-	return wire.Space{}, failed("status", space, "", fmt.Errorf("%w: member %s does not have it", holdfast.ErrUnavailable, all.Member.Name))
+	return api.Space{}, failed("status", space, "", fmt.Errorf("%w: member %s does not have it", holdfast.ErrUnavailable, all.Member.Name))
 }
 
 // unready says why a space cannot grant; "" where it can, as a member says that has a part in it.

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	api "github.com/holdfast-locks/holdfast/wire/schema"
+	api "github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // TestSilenceAtAGuest: a stream that says nothing is not passed on, and not waited for longer than at other members.

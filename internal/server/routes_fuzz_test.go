@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // perform serves a request as it stands, for a client that has hung up where hungUp, and
@@ -46,7 +46,7 @@ func (b *webBed) perform(t *testing.T, method, target string, header http.Header
 		must(t, json.Unmarshal(w.Body.Bytes(), &answer.json))
 	}
 	if w.Code >= 400 {
-		if code := answer.text("code"); wire.Title(code) == wire.Title(wire.CodeInternal) {
+		if code := answer.text("code"); api.Title(code) == api.Title(api.CodeInternal) {
 			t.Fatalf("%s %q: status %d with code %q, which nobody expects: %s", method, target, w.Code, code, answer.raw)
 		}
 	}
@@ -163,7 +163,7 @@ func FuzzNames(f *testing.F) {
 			t.Fatalf("%q is answered %d, and the rule says %v: %s", name, granted.status, rule, granted.raw)
 		}
 		if rule != nil {
-			if granted.text("code") != wire.CodeName {
+			if granted.text("code") != api.CodeName {
 				t.Fatalf("%q is answered %s", name, granted.raw)
 			}
 			return

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/run"
@@ -16,12 +17,11 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // service is what can be asked in one go: by HTTP, and by the unary calls of gRPC.
 // Every method checks its input, counts its outcome, and returns an error that
-// [wire.NewProblem] can tell. Times and durations of its inputs count on the
+// [api.NewProblem] can tell. Times and durations of its inputs count on the
 // driver's clock; Arrived is when the request reached this member, and what is
 // promised counts from then.
 type service struct {
@@ -176,7 +176,7 @@ func (s *service) space(name string) (*Space, error) {
 	if space := s.byName[name]; space != nil {
 		return space, nil
 	}
-	return nil, wire.Fail(wire.CodeUnknownSpace, fmt.Sprintf("unknown space %.80q: this member serves %s", name, s.spaceNames()))
+	return nil, api.Fail(api.CodeUnknownSpace, fmt.Sprintf("unknown space %.80q: this member serves %s", name, s.spaceNames()))
 }
 
 func (s *service) spaceNames() string {
@@ -221,7 +221,7 @@ func (s *service) checkTTL(ttl time.Duration) error {
 	if ttl == 0 || time.Millisecond <= ttl {
 		return nil
 	}
-	return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("ttl %v: want %v or more", ttl, time.Millisecond))
+	return api.Fail(api.CodeBadRequest, fmt.Sprintf("ttl %v: want %v or more", ttl, time.Millisecond))
 }
 
 // whyCut says why a client is given less than the ttl that it wanted; "" where it is not. The first cut of each kind

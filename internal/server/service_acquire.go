@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // grant is one name that was granted.
@@ -34,7 +34,7 @@ type taken struct {
 // acquire takes the names of in, all or none. It waits as long as in.Wait says but
 // no longer than the long-poll limit, after which the error is a waitingError; the
 // end of ctx cancels the request. The grants come in the order of in.Names.
-func (s *service) acquire(ctx context.Context, in acquireInput) (answer wire.AcquiredAll, err error) {
+func (s *service) acquire(ctx context.Context, in acquireInput) (answer api.AcquiredAll, err error) {
 	o, err := s.order(in)
 	if o.space != nil {
 		defer func() { s.observer.operation(o.space.Name, "acquire", err) }()
@@ -66,7 +66,7 @@ func (s *service) acquire(ctx context.Context, in acquireInput) (answer wire.Acq
 // fulfilled is what became of an order.
 type fulfilled struct {
 	taken  *taken
-	answer wire.AcquiredAll
+	answer api.AcquiredAll
 	err    error
 }
 
@@ -209,7 +209,7 @@ func (s *service) undo(o *order, t *taken) {
 
 // present tells what was granted to a request that arrived at arrived: the ttl
 // counts from then. If something of it was lost meanwhile, that is the answer.
-func (s *service) present(o *order, t *taken, arrived protocol.Time) (answer wire.AcquiredAll, err error) {
+func (s *service) present(o *order, t *taken, arrived protocol.Time) (answer api.AcquiredAll, err error) {
 	renewed, err := s.touch(t.session, o.TTL, arrived)
 	for _, g := range t.grants {
 		if why := s.losses.why(t.session, o.space.Port, g.name, g.decision.Token); why != "" {
@@ -217,7 +217,7 @@ func (s *service) present(o *order, t *taken, arrived protocol.Time) (answer wir
 		}
 	}
 	if err != nil {
-		if wire.Code(err) == wire.CodeUnknownSession {
+		if api.Code(err) == api.CodeUnknownSession {
 			err = holdfast.SessionExpired
 		}
 		return answer, failed("acquire", o.space.Name, o.single(), err)
@@ -228,9 +228,9 @@ func (s *service) present(o *order, t *taken, arrived protocol.Time) (answer wir
 		at, _ := slices.BinarySearch(o.sorted, name)
 		g := t.grants[at]
 		end := min(after(arrived, renewed.TTL), g.holdEnd)
-		answer.Locks = append(answer.Locks, wire.Acquired{
+		answer.Locks = append(answer.Locks, api.Acquired{
 			Space: o.space.Name, Name: name, Mode: g.decision.Mode, Units: g.decision.Units, Owner: g.decision.Owner,
-			Token: g.decision.Token, Since: wire.At(s.driver.Wall(g.decision.Since)), Until: wire.At(s.driver.Wall(end)),
+			Token: g.decision.Token, Since: api.At(s.driver.Wall(g.decision.Since)), Until: api.At(s.driver.Wall(end)),
 			TTL: toldTTL(end - arrived), TTLCut: cut, Session: answer.Session, Class: o.space.Class,
 		})
 	}

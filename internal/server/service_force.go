@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // opForce names the operation in errors and metrics.
@@ -18,7 +18,7 @@ const opForce = "force-view"
 const mostNamed = 1000
 
 // planForce tells what a forced view would be. It changes nothing.
-func (s *service) planForce(ctx context.Context, members []string) (plan *wire.ForcePlan, err error) {
+func (s *service) planForce(ctx context.Context, members []string) (plan *api.ForcePlan, err error) {
 	defer func() { s.observer.operation("", "plan-force", err) }()
 	if err := s.checkForce(members); err != nil {
 		return nil, failed(opForce, "", "", err)
@@ -32,7 +32,7 @@ func (s *service) planForce(ctx context.Context, members []string) (plan *wire.F
 }
 
 // forceView makes the view that was planned. The forcer has it in its log.
-func (s *service) forceView(ctx context.Context, order wire.ForceView) (forced *wire.ForcedView, err error) {
+func (s *service) forceView(ctx context.Context, order api.ForceView) (forced *api.ForcedView, err error) {
 	defer func() { s.observer.operation("", opForce, err) }()
 	if err := s.checkOrder(order); err != nil {
 		return nil, err
@@ -41,20 +41,20 @@ func (s *service) forceView(ctx context.Context, order wire.ForceView) (forced *
 	if err != nil {
 		return nil, err
 	}
-	s.observer.source.Publish(wire.Event{Event: events.View, Why: fmt.Sprintf("view %d: %s; forced by %s in the place of view %d: %s",
+	s.observer.source.Publish(api.Event{Event: events.View, Why: fmt.Sprintf("view %d: %s; forced by %s in the place of view %d: %s",
 		forced.View, strings.Join(forced.Members, ", "), forced.By, forced.Replaced, forced.Reason)})
 	return forced, nil
 }
 
-func (s *service) checkOrder(order wire.ForceView) error {
+func (s *service) checkOrder(order api.ForceView) error {
 	if err := s.checkForce(order.Members); err != nil {
 		return err
 	}
 	switch {
 	case strings.TrimSpace(order.Reason) == "":
-		return wire.Fail(wire.CodeBadRequest, "reason: it is missing; say why the view is forced")
+		return api.Fail(api.CodeBadRequest, "reason: it is missing; say why the view is forced")
 	case order.Confirm == "":
-		return wire.Fail(wire.CodeBadRequest, "confirm: it is missing; PlanForce tells the code")
+		return api.Fail(api.CodeBadRequest, "confirm: it is missing; PlanForce tells the code")
 	}
 	return cmp.Or(holdfast.CheckText("reason", order.Reason), holdfast.CheckText("by", order.By), holdfast.CheckText("confirm", order.Confirm))
 }
@@ -62,9 +62,9 @@ func (s *service) checkOrder(order wire.ForceView) error {
 func (s *service) checkForce(members []string) error {
 	switch {
 	case s.forcer == nil:
-		return wire.Fail(wire.CodeUnsupported, "this member is embedded in a program, which forces views itself")
+		return api.Fail(api.CodeUnsupported, "this member is embedded in a program, which forces views itself")
 	case len(members) == 0 || len(members) > mostNamed:
-		return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("members: %d are named; name 1 to %d, this one among them", len(members), mostNamed))
+		return api.Fail(api.CodeBadRequest, fmt.Sprintf("members: %d are named; name 1 to %d, this one among them", len(members), mostNamed))
 	}
 	for _, name := range members {
 		if err := holdfast.CheckText("members", name); err != nil {

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // mostListed is the largest page of a listing, and the usual one.
@@ -23,7 +23,7 @@ const scanned = 256
 
 // list returns a page of the live names of a space, in the order of their bytes. A
 // name that is live throughout is listed once; history is left to show.
-func (s *service) list(ctx context.Context, in listInput) (answer wire.Locks, err error) {
+func (s *service) list(ctx context.Context, in listInput) (answer api.Locks, err error) {
 	space, err := s.space(in.Space)
 	if err != nil {
 		return answer, failed("list", "", "", err)
@@ -36,7 +36,7 @@ func (s *service) list(ctx context.Context, in listInput) (answer wire.Locks, er
 		in.Limit = mostListed
 	}
 	if in.Limit < 1 || in.Limit > mostListed {
-		return answer, failed("list", space.Name, "", wire.Fail(wire.CodeBadRequest,
+		return answer, failed("list", space.Name, "", api.Fail(api.CodeBadRequest,
 			fmt.Sprintf("limit %d: want 1 to %d", in.Limit, mostListed)))
 	}
 	paper := s.paper()
@@ -87,7 +87,7 @@ func (s *service) names(ctx context.Context, space *Space, wanted protocol.Scan)
 
 // show returns one name in full. A free name has no holders. With stale it may be as old as this member's copy is, where
 // members have copies.
-func (s *service) show(spaceName, name string, stale bool) (answer wire.Lock, err error) {
+func (s *service) show(spaceName, name string, stale bool) (answer api.Lock, err error) {
 	space, err := s.space(spaceName)
 	if err != nil {
 		return answer, failed("show", "", "", err)
@@ -118,15 +118,15 @@ func (s *service) paper() *paper {
 }
 
 // lockDocument returns a lock as people see it.
-func (s *service) lockDocument(p *paper, space *Space, l lock.Lock) wire.Lock {
-	document := wire.Lock{Space: space.Name, Name: l.Name, Mode: l.Mode, Units: l.Units, Capacity: l.Capacity, Token: l.Token}
+func (s *service) lockDocument(p *paper, space *Space, l lock.Lock) api.Lock {
+	document := api.Lock{Space: space.Name, Name: l.Name, Mode: l.Mode, Units: l.Units, Capacity: l.Capacity, Token: l.Token}
 	for _, g := range l.Holders {
 		document.Holders = append(document.Holders, s.holderDocument(p, g))
 	}
 	for i, w := range l.Waiters {
-		waits := wire.Wait{
+		waits := api.Wait{
 			Owner: w.Owner, Session: w.Session.String(), Member: p.view.Name(protocol.ID(w.Session.Member)), Client: w.Client,
-			Mode: w.Mode, Units: w.Units, Since: wire.At(s.driver.Wall(w.Since)), Until: s.wallOrNone(w.Until),
+			Mode: w.Mode, Units: w.Units, Since: api.At(s.driver.Wall(w.Since)), Until: s.wallOrNone(w.Until),
 			Position: i, Reason: w.Reason,
 		}
 		for _, id := range w.For {
@@ -142,18 +142,18 @@ func (s *service) lockDocument(p *paper, space *Space, l lock.Lock) wire.Lock {
 
 // holderDocument is grantDocument for a grant that has not ended: it does when its
 // session does, or before; but in its grace it does not depend on its session.
-func (s *service) holderDocument(p *paper, g lock.Grant) wire.Grant {
+func (s *service) holderDocument(p *paper, g lock.Grant) api.Grant {
 	if !g.Grace {
 		g.Until = min(g.Until, s.sessionEnd(p, g.Session))
 	}
 	return s.grantDocument(p, g)
 }
 
-func (s *service) grantDocument(p *paper, g lock.Grant) wire.Grant {
-	return wire.Grant{
+func (s *service) grantDocument(p *paper, g lock.Grant) api.Grant {
+	return api.Grant{
 		Owner: g.Owner, Session: g.Session.String(), Member: p.view.Name(protocol.ID(g.Session.Member)), Client: g.Client,
 		Mode: g.Mode, Units: g.Units, Token: g.Token,
-		Since: wire.At(s.driver.Wall(g.Since)), Until: s.wallOrNone(g.Until), Reason: g.Reason, Grace: g.Grace,
+		Since: api.At(s.driver.Wall(g.Since)), Until: s.wallOrNone(g.Until), Reason: g.Reason, Grace: g.Grace,
 	}
 }
 
@@ -173,16 +173,16 @@ func (s *service) sessionEnd(p *paper, id lock.SessionID) protocol.Time {
 }
 
 // wallOrNone returns no time for what does not end.
-func (s *service) wallOrNone(t protocol.Time) wire.Time {
+func (s *service) wallOrNone(t protocol.Time) api.Time {
 	if t == protocol.Never {
-		return wire.Time{}
+		return api.Time{}
 	}
-	return wire.At(s.driver.Wall(t))
+	return api.At(s.driver.Wall(t))
 }
 
 // breakLock takes a name from its holders. They are told; the name is free when
 // they have stopped, or can no longer believe that they hold it.
-func (s *service) breakLock(in breakInput) (answer wire.Broken, err error) {
+func (s *service) breakLock(in breakInput) (answer api.Broken, err error) {
 	space, err := s.space(in.Space)
 	if err != nil {
 		return answer, failed("break", "", "", err)
@@ -216,7 +216,7 @@ func (s *service) checkBreak(in breakInput) error {
 		return err
 	}
 	if in.Reason == "" {
-		return wire.Fail(wire.CodeBadRequest, "reason: it is missing; say why the lock is broken")
+		return api.Fail(api.CodeBadRequest, "reason: it is missing; say why the lock is broken")
 	}
 	return cmp.Or(holdfast.CheckText("reason", in.Reason), holdfast.CheckText("by", in.By))
 }

@@ -3,9 +3,9 @@ package server
 import (
 	"slices"
 
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // self returns what this member knows of itself and of the others; nil where there is no
@@ -22,15 +22,15 @@ func (s *service) self() *membership.Self {
 }
 
 // clusterDocument is a status without its spaces. Self is nil where only the view is known.
-func (s *service) clusterDocument(view protocol.View, self *membership.Self) wire.Status {
+func (s *service) clusterDocument(view protocol.View, self *membership.Self) api.Status {
 	identity := s.identity()
 	me := identity.Member
 	if _, over := s.lag(); over && (me.State == "" || me.State == "normal") {
 		me.State = "overloaded"
 	}
-	document := wire.Status{Version: identity.Version, Cluster: identity.Cluster}
+	document := api.Status{Version: identity.Version, Cluster: identity.Cluster}
 	if identity.Sync > 0 {
-		document.Disk = &wire.Disk{Sync: wire.Duration(identity.Sync)}
+		document.Disk = &api.Disk{Sync: api.Duration(identity.Sync)}
 	}
 	if self == nil {
 		for _, member := range view.Members {
@@ -48,12 +48,12 @@ func (s *service) clusterDocument(view protocol.View, self *membership.Self) wir
 		me.Election = self.Election.Status.String()
 		for _, standing := range self.Members {
 			if uint64(standing.ID) == me.ID {
-				me.Voter, me.Founder, me.Since = standing.Founder, standing.Founder, wire.At(s.driver.Wall(standing.Since))
+				me.Voter, me.Founder, me.Since = standing.Founder, standing.Founder, api.At(s.driver.Wall(standing.Since))
 				document.View.Members = append(document.View.Members, me)
 				continue
 			}
 			member := memberDocument(standing.Member.Member, standing.State.String(), standing.Election.String())
-			member.HTTP, member.Since = standing.HTTP, wire.At(s.driver.Wall(standing.Since))
+			member.HTTP, member.Since = standing.HTTP, api.At(s.driver.Wall(standing.Since))
 			document.View.Members = append(document.View.Members, member)
 		}
 	}
@@ -64,7 +64,7 @@ func (s *service) clusterDocument(view protocol.View, self *membership.Self) wir
 	if self != nil {
 		document.Expected, document.Missing = self.Founders, s.missingDocuments(self)
 		if self.Stale != nil {
-			document.Unwritten = &wire.Unwritten{Since: s.wall(self.Stale.Since), Why: self.Stale.Why}
+			document.Unwritten = &api.Unwritten{Since: s.wall(self.Stale.Since), Why: self.Stale.Why}
 		}
 	}
 	if s.forcer != nil {
@@ -74,8 +74,8 @@ func (s *service) clusterDocument(view protocol.View, self *membership.Self) wir
 }
 
 // memberDocument returns what a view says of a member.
-func memberDocument(member protocol.Member, state, election string) wire.Member {
-	return wire.Member{
+func memberDocument(member protocol.Member, state, election string) api.Member {
+	return api.Member{
 		Name: member.Name, ID: uint64(member.ID), Incarnation: member.Tenure.Incarnation, Voter: member.Founder, Founder: member.Founder,
 		Address: member.Address, State: state, Election: election,
 	}

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // needs says in words whose presence a space needs in order to grant, and names the members
@@ -73,7 +73,7 @@ func majority(view *protocol.View, voters []protocol.ID) membership.Need {
 //	m1 and m2 (m3 is missing)
 //	m1 (alone since 12:03:05; m2 and m3 are missing)
 //	2 of m1, m2, m3 (m2 and m3 are missing)
-func needText(need membership.Need, self *membership.Self, name func(protocol.ID) string, wall func(protocol.Time) wire.Time) string {
+func needText(need membership.Need, self *membership.Self, name func(protocol.ID) string, wall func(protocol.Time) api.Time) string {
 	if len(need.Voters) == 0 {
 		return ""
 	}
@@ -141,11 +141,11 @@ func names(ids []protocol.ID, name func(protocol.ID) string) []string {
 }
 
 // missingDocuments lists the voters that are not here.
-func (s *service) missingDocuments(self *membership.Self) (all wire.List[wire.MissingMember]) {
+func (s *service) missingDocuments(self *membership.Self) (all api.List[api.MissingMember]) {
 	for _, m := range self.Missing {
-		all = append(all, wire.MissingMember{Name: m.Name, Address: m.Address, Since: s.wall(m.Since)})
+		all = append(all, api.MissingMember{Name: m.Name, Address: m.Address, Since: s.wall(m.Since)})
 	}
 	return all
 }
 
-func (s *service) wall(at protocol.Time) wire.Time { return wire.At(s.driver.Wall(at)) }
+func (s *service) wall(at protocol.Time) api.Time { return api.At(s.driver.Wall(at)) }

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // order is an acquireInput that was checked.
@@ -42,7 +42,7 @@ func (s *service) order(in acquireInput) (*order, error) {
 	}
 	o.space = space
 	if len(in.Names) == 0 || len(in.Names) > s.limits.Names {
-		return o, failed("acquire", space.Name, "", wire.Fail(wire.CodeBadRequest,
+		return o, failed("acquire", space.Name, "", api.Fail(api.CodeBadRequest,
 			fmt.Sprintf("names: there are %d; want 1 to %d", len(in.Names), s.limits.Names)))
 	}
 	for _, name := range in.Names {
@@ -89,7 +89,7 @@ func (s *service) checkAll(o *order) (err error) {
 		return err
 	}
 	if o.Require > o.space.Class {
-		return wire.Fail(wire.CodeClass, fmt.Sprintf("space %s is %v; %v is required", o.space.Name, o.space.Class, o.Require))
+		return api.Fail(api.CodeClass, fmt.Sprintf("space %s is %v; %v is required", o.space.Name, o.space.Class, o.Require))
 	}
 	if o.Session != "" {
 		o.given, err = parseCredentials(o.Session, o.Visitor.identity)
@@ -104,8 +104,8 @@ func unprintable(r rune) bool { return r < ' ' || r > '~' }
 
 // badRequest makes an error that has no code of its own the client's.
 func badRequest(err error) error {
-	if wire.Code(err) == wire.CodeInternal {
-		return wire.Fail(wire.CodeBadRequest, err.Error())
+	if api.Code(err) == api.CodeInternal {
+		return api.Fail(api.CodeBadRequest, err.Error())
 	}
 	return err
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // overloaded is the name of the limit at which a member with more to do than it can refuses new work.
@@ -23,8 +23,8 @@ func (s *service) overload() error {
 		return nil
 	}
 	most := s.driver.LagLimit()
-	return &wire.Failure{
-		Code: wire.CodeLimit,
+	return &api.Failure{
+		Code: api.CodeLimit,
 		Detail: fmt.Sprintf("member %s is overloaded: what arrives waits %v until it is heard, and %v is allowed; try again in %v",
 			s.identity().Member.Name, late.Round(time.Millisecond), most, retryOverload),
 		Err: &holdfast.LimitError{Limit: overloaded, Value: most.Milliseconds()},

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // credentials are what a client proves its session with.
@@ -43,14 +43,14 @@ func parseCredentials(text, identity string) (credentials, error) {
 	id, known := lock.ParseSessionID(public)
 	secret, proven := parseSecret(private)
 	if !known || !proven {
-		return credentials{}, wire.Fail(wire.CodeBadRequest, "session: want ID.SECRET, as the acquire that opened it answered")
+		return credentials{}, api.Fail(api.CodeBadRequest, "session: want ID.SECRET, as the acquire that opened it answered")
 	}
 	return credentials{id, secret, identity}, nil
 }
 
 // errSession is the answer about a session that has ended or whose secret is wrong.
 func errSession(id lock.SessionID) error {
-	return wire.Fail(wire.CodeUnknownSession, fmt.Sprintf("session %v: unknown, or it has ended, or its secret is wrong", id))
+	return api.Fail(api.CodeUnknownSession, fmt.Sprintf("session %v: unknown, or it has ended, or its secret is wrong", id))
 }
 
 // touch renews a session for what its client has asked at arrived, and keeps what it
@@ -103,7 +103,7 @@ func notYours(id lock.SessionID, why error) error {
 
 // renew lets a session live on. Where it has lost a lock since it was told last, the
 // answer is that loss, once, though the session may live on with its others.
-func (s *service) renew(in renewInput) (answer wire.Renewed, err error) {
+func (s *service) renew(in renewInput) (answer api.Renewed, err error) {
 	defer func() { s.observer.operation("", "renew", err) }()
 	if err := s.checkTTL(in.TTL); err != nil {
 		return answer, failed("renew", "", "", err)
@@ -122,22 +122,22 @@ func (s *service) renew(in renewInput) (answer wire.Renewed, err error) {
 	if err != nil {
 		return answer, failed("renew", "", "", err)
 	}
-	return wire.Renewed{
+	return api.Renewed{
 		Session: c.id.String(),
 		TTL:     toldTTL(renewed.TTL),
 		TTLCut:  s.whyCut(renewed.Cut, in.TTL, renewed.TTL),
-		Until:   wire.At(s.driver.Wall(in.Arrived + renewed.TTL)),
+		Until:   api.At(s.driver.Wall(in.Arrived + renewed.TTL)),
 	}, nil
 }
 
 // toldTTL cuts a ttl to whole milliseconds: what a client is told is never more
 // than what it has.
-func toldTTL(ttl time.Duration) wire.Duration {
-	return wire.Duration(max(0, ttl).Truncate(time.Millisecond))
+func toldTTL(ttl time.Duration) api.Duration {
+	return api.Duration(max(0, ttl).Truncate(time.Millisecond))
 }
 
 // end ends a session and tells what it held, in all spaces.
-func (s *service) end(text string, by visitor) (answer wire.SessionReleased, err error) {
+func (s *service) end(text string, by visitor) (answer api.SessionReleased, err error) {
 	defer func() { s.observer.operation("", "end", err) }()
 	c, err := parseCredentials(text, by.identity)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *service) end(text string, by visitor) (answer wire.SessionReleased, err
 	}
 	s.requests.released(c.id, 0)
 	for _, was := range ended.Released {
-		answer.Released = append(answer.Released, wire.Released{
+		answer.Released = append(answer.Released, api.Released{
 			Space: s.spaceName(was.Port), Name: was.Decision.Name, Token: was.Decision.Token, Released: true,
 		})
 	}
@@ -167,20 +167,20 @@ func (s *service) end(text string, by visitor) (answer wire.SessionReleased, err
 
 // release gives up a grant, and answers when the authority has taken it. What was
 // lost before is told as that loss.
-func (s *service) release(in releaseInput) (answer wire.Released, err error) {
+func (s *service) release(in releaseInput) (answer api.Released, err error) {
 	space, err := s.space(in.Space)
 	if err != nil {
 		return answer, failed("release", "", "", err)
 	}
 	defer func() { s.observer.operation(space.Name, "release", err) }()
-	fail := func(err error) (wire.Released, error) {
-		return wire.Released{}, failed("release", space.Name, in.Name, err)
+	fail := func(err error) (api.Released, error) {
+		return api.Released{}, failed("release", space.Name, in.Name, err)
 	}
 	if err := s.checkName(in.Name); err != nil {
 		return fail(err)
 	}
 	if in.Token == 0 {
-		return fail(wire.Fail(wire.CodeBadRequest, "token: it is missing; give the one that the acquire answered"))
+		return fail(api.Fail(api.CodeBadRequest, "token: it is missing; give the one that the acquire answered"))
 	}
 	c, err := parseCredentials(in.Session, in.Visitor.identity)
 	if err != nil {
@@ -200,7 +200,7 @@ func (s *service) release(in releaseInput) (answer wire.Released, err error) {
 		return fail(s.whyNot(c, space.Port, in, err))
 	}
 	s.requests.released(c.id, released.Request)
-	return wire.Released{Space: space.Name, Name: in.Name, Token: in.Token, Released: true}, nil
+	return api.Released{Space: space.Name, Name: in.Name, Token: in.Token, Released: true}, nil
 }
 
 // whyNot turns the refusal of a release into the loss that is behind it, if there

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/server/admin"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // The names of operators' deeds on whole spaces, in errors and metrics.
@@ -88,38 +88,38 @@ func (s *service) onSpace(op string, in spaceInput, do func(space *Space) (done 
 	if in.Reason != "" {
 		done += ": " + in.Reason
 	}
-	s.observer.source.Publish(wire.Event{Event: events.Space, Space: space.Name, Why: done})
+	s.observer.source.Publish(api.Event{Event: events.Space, Space: space.Name, Why: done})
 	return nil
 }
 
 // transfer makes a member the authority of a space, and waits until it serves.
-func (s *service) transfer(ctx context.Context, in spaceInput) (answer wire.Transferred, err error) {
+func (s *service) transfer(ctx context.Context, in spaceInput) (answer api.Transferred, err error) {
 	if out := s.outsiderIn(in.Space); out != nil {
-		return passOnDocument[wire.Transferred](ctx, out, opTransfer, schema.Admin_Transfer_FullMethodName, &schema.TransferRequest{Space: in.Space, Member: in.Member, By: in.By})
+		return passOnDocument[api.Transferred](ctx, out, opTransfer, schema.Admin_Transfer_FullMethodName, &schema.TransferRequest{Space: in.Space, Member: in.Member, By: in.By})
 	}
 	err = s.onSpace(opTransfer, in, func(space *Space) (string, error) {
 		if in.Member == "" {
-			return "", wire.Fail(wire.CodeBadRequest, "member: it is missing; name the member to transfer to")
+			return "", api.Fail(api.CodeBadRequest, "member: it is missing; name the member to transfer to")
 		}
 		authority, err := s.operator.Transfer(ctx, space.Name, in.Member)
-		answer = wire.Transferred{Space: space.Name, Authority: authority}
+		answer = api.Transferred{Space: space.Name, Authority: authority}
 		return "transferred to " + in.Member, err
 	})
 	return answer, err
 }
 
 // reform changes what a member is in a space whose members vote, and waits until all shards have it.
-func (s *service) reform(ctx context.Context, in spaceInput) (answer wire.Shards, err error) {
+func (s *service) reform(ctx context.Context, in spaceInput) (answer api.Shards, err error) {
 	if out := s.outsiderIn(in.Space); out != nil {
-		return passOnDocument[wire.Shards](ctx, out, opReform, schema.Admin_Reform_FullMethodName, &schema.ReformRequest{Space: in.Space, Member: in.Member, As: in.As, By: in.By})
+		return passOnDocument[api.Shards](ctx, out, opReform, schema.Admin_Reform_FullMethodName, &schema.ReformRequest{Space: in.Space, Member: in.Member, As: in.As, By: in.By})
 	}
 	err = s.onSpace(opReform, in, func(space *Space) (string, error) {
 		if in.Member == "" {
-			return "", wire.Fail(wire.CodeBadRequest, "member: it is missing; name the member whose part is to change")
+			return "", api.Fail(api.CodeBadRequest, "member: it is missing; name the member whose part is to change")
 		}
 		as, err := protocol.ParseRole(in.As)
 		if err != nil {
-			return "", wire.Fail(wire.CodeBadRequest, "as: "+err.Error())
+			return "", api.Fail(api.CodeBadRequest, "as: "+err.Error())
 		}
 		if err := s.operator.Reform(ctx, space.Name, in.Member, as); err != nil {
 			return "", err
@@ -131,14 +131,14 @@ func (s *service) reform(ctx context.Context, in spaceInput) (answer wire.Shards
 }
 
 // shards tells who votes in a space.
-func (s *service) shards(ctx context.Context, name string) (answer wire.Shards, err error) {
+func (s *service) shards(ctx context.Context, name string) (answer api.Shards, err error) {
 	space, err := s.space(name)
 	if err != nil {
 		return answer, failed(opShards, "", "", err)
 	}
 	defer func() { s.observer.operation(space.Name, opShards, err) }()
 	if out := s.outsiderAt(space); out != nil {
-		return passOnDocument[wire.Shards](ctx, out, opShards, schema.Admin_Shards_FullMethodName, &schema.ShardsRequest{Space: space.Name})
+		return passOnDocument[api.Shards](ctx, out, opShards, schema.Admin_Shards_FullMethodName, &schema.ShardsRequest{Space: space.Name})
 	}
 	if answer, err = s.shardsOf(ctx, space.Name); err != nil {
 		return answer, failed(opShards, space.Name, "", err)
@@ -147,8 +147,8 @@ func (s *service) shards(ctx context.Context, name string) (answer wire.Shards, 
 }
 
 // shardsOf names who takes part.
-func (s *service) shardsOf(ctx context.Context, space string) (wire.Shards, error) {
-	answer := wire.Shards{Space: space}
+func (s *service) shardsOf(ctx context.Context, space string) (api.Shards, error) {
+	answer := api.Shards{Space: space}
 	found, err := s.operator.Shards(ctx, space)
 	if err != nil {
 		return answer, err
@@ -172,7 +172,7 @@ func (s *service) shardsOf(ctx context.Context, space string) (wire.Shards, erro
 		return all
 	}
 	for i, shard := range found.List {
-		one := wire.Shard{Shard: i, Voters: names(shard.Voters), Learners: names(shard.Learners)}
+		one := api.Shard{Shard: i, Voters: names(shard.Voters), Learners: names(shard.Learners)}
 		if shard.Leader != 0 {
 			one.Leader = named(shard.Leader)
 		}
@@ -182,17 +182,17 @@ func (s *service) shardsOf(ctx context.Context, space string) (wire.Shards, erro
 }
 
 // suspend stops new grants of a space, and waits until nothing is held.
-func (s *service) suspend(ctx context.Context, in spaceInput) (answer wire.Suspended, err error) {
+func (s *service) suspend(ctx context.Context, in spaceInput) (answer api.Suspended, err error) {
 	if out := s.outsiderIn(in.Space); out != nil {
 		request := &schema.SuspendRequest{Space: in.Space, Reason: in.Reason, By: in.By}
 		if in.Wait != admin.Forever {
 			request.Wait = new(int64(in.Wait))
 		}
-		return passOnDocument[wire.Suspended](ctx, out, opSuspend, schema.Admin_Suspend_FullMethodName, request)
+		return passOnDocument[api.Suspended](ctx, out, opSuspend, schema.Admin_Suspend_FullMethodName, request)
 	}
 	err = s.onSpace(opSuspend, in, func(space *Space) (string, error) {
 		if in.Wait < 0 {
-			return "", wire.Fail(wire.CodeBadRequest, "wait: want 0 or more")
+			return "", api.Fail(api.CodeBadRequest, "wait: want 0 or more")
 		}
 		outcome, err := s.operator.Suspend(ctx, admin.Order{Space: space.Name, Reason: in.Reason, By: in.By, Wait: in.Wait})
 		if err != nil {
@@ -239,7 +239,7 @@ func (s *service) inUse(space *Space, err error) error {
 			Owner: cmp.Or(first.Owner, first.Client), Member: s.called(first.Session),
 			Since: s.driver.Wall(first.Since), Others: len(l.Holders) - 1,
 		}
-		return &wire.Failure{Code: wire.CodeHeld, Err: held, Detail: fmt.Sprintf("lock %q is still %v; grants go on", l.Name, held)}
+		return &api.Failure{Code: api.CodeHeld, Err: held, Detail: fmt.Sprintf("lock %q is still %v; grants go on", l.Name, held)}
 	}
 	return err
 }
@@ -251,9 +251,9 @@ func (s *service) called(id lock.SessionID) string {
 }
 
 // resume lets a space grant again.
-func (s *service) resume(ctx context.Context, in spaceInput) (answer wire.Suspended, err error) {
+func (s *service) resume(ctx context.Context, in spaceInput) (answer api.Suspended, err error) {
 	if out := s.outsiderIn(in.Space); out != nil {
-		return passOnDocument[wire.Suspended](ctx, out, opResume, schema.Admin_Resume_FullMethodName, &schema.ResumeRequest{Space: in.Space, Reason: in.Reason, By: in.By})
+		return passOnDocument[api.Suspended](ctx, out, opResume, schema.Admin_Resume_FullMethodName, &schema.ResumeRequest{Space: in.Space, Reason: in.Reason, By: in.By})
 	}
 	err = s.onSpace(opResume, in, func(space *Space) (string, error) {
 		outcome, err := s.operator.Resume(ctx, admin.Order{Space: space.Name, Reason: in.Reason, By: in.By})
@@ -269,8 +269,8 @@ func (s *service) resume(ctx context.Context, in spaceInput) (answer wire.Suspen
 	return answer, err
 }
 
-func (s *service) suspendedDocument(space *Space, suspended bool, outcome admin.Outcome) wire.Suspended {
-	answer := wire.Suspended{Space: space.Name, Suspended: suspended, Changed: outcome.Changed}
+func (s *service) suspendedDocument(space *Space, suspended bool, outcome admin.Outcome) api.Suspended {
+	answer := api.Suspended{Space: space.Name, Suspended: suspended, Changed: outcome.Changed}
 	if outcome.Grant.Token != 0 {
 		grant := s.holderDocument(s.paper(), outcome.Grant)
 		answer.Suspension = &grant
@@ -279,18 +279,18 @@ func (s *service) suspendedDocument(space *Space, suspended bool, outcome admin.
 }
 
 // openSpace begins a space's instance at this member again.
-func (s *service) openSpace(ctx context.Context, in spaceInput) (answer wire.Opened, err error) {
+func (s *service) openSpace(ctx context.Context, in spaceInput) (answer api.Opened, err error) {
 	err = s.onSpace(opOpenSpace, in, func(space *Space) (string, error) {
-		answer = wire.Opened{Space: space.Name, Open: true}
+		answer = api.Opened{Space: space.Name, Open: true}
 		return "opened on member " + s.identity().Member.Name, s.operator.OpenSpace(ctx, space.Name)
 	})
 	return answer, err
 }
 
 // closeSpace ends a space's instance at this member, and waits until nothing of it is left.
-func (s *service) closeSpace(ctx context.Context, in spaceInput) (answer wire.Opened, err error) {
+func (s *service) closeSpace(ctx context.Context, in spaceInput) (answer api.Opened, err error) {
 	err = s.onSpace(opCloseSpace, in, func(space *Space) (string, error) {
-		answer = wire.Opened{Space: space.Name}
+		answer = api.Opened{Space: space.Name}
 		err := s.operator.CloseSpace(ctx, space.Name)
 		if errors.Is(err, errLongPoll) {
 			err = fmt.Errorf("%w: what is held through this member is still waited for; space %q takes nothing new here",

@@ -6,20 +6,20 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // statusAndCount is a status with what it does not tell.
 type statusAndCount struct {
-	wire.Status
+	api.Status
 	sessions int // of this member
 }
 
 // status returns this member's view of the cluster and of its spaces.
-func (s *service) status() (answer wire.Status, err error) {
+func (s *service) status() (answer api.Status, err error) {
 	defer func() { s.observer.operation("", "status", err) }()
 	counted, err := s.statusQuietly()
 	return counted.Status, err
@@ -44,7 +44,7 @@ func (s *service) statusQuietly() (answer statusAndCount, err error) {
 	return answer, nil
 }
 
-func (s *service) spaceDocument(view protocol.View, self *membership.Self, space *Space) (wire.Space, error) {
+func (s *service) spaceDocument(view protocol.View, self *membership.Self, space *Space) (api.Space, error) {
 	condition, err := s.inspect(space)
 	if out := s.outsiderAt(space); out != nil && err == nil {
 		document, failure := out.status(space.Name)
@@ -58,14 +58,14 @@ func (s *service) spaceDocument(view protocol.View, self *membership.Self, space
 	}
 	name := naming(&view, self)
 	if err != nil {
-		return wire.Space{}, err
+		return api.Space{}, err
 	}
-	document := wire.Space{
+	document := api.Space{
 		Name: space.Name, Protocol: space.Protocol, Class: space.Class, Partition: space.Partition, Preempt: space.Preempt,
 		Reign: condition.Reign, State: condition.State.String(), Why: condition.Why,
 		Locks: condition.Locks, Waiters: condition.Waiters, Sessions: condition.Sessions,
 		Version: condition.Version, Closed: condition.Closed,
-		Placement: wire.Duration(space.Placement), HoldOn: wire.Duration(space.HoldOn),
+		Placement: api.Duration(space.Placement), HoldOn: api.Duration(space.HoldOn),
 		Capacity: space.Capacity, Defer: space.Defer, Retain: space.Retain, Grace: space.grace(),
 		Store: space.Store, Settings: space.Settings, Shards: space.Shards, Autopilot: space.autopilot(),
 	}
@@ -77,17 +77,17 @@ func (s *service) spaceDocument(view protocol.View, self *membership.Self, space
 		document.Elder = name(condition.Elder)
 	}
 	for _, h := range condition.Transfers {
-		document.Transfers = append(document.Transfers, wire.Handover{
-			From: name(h.From), To: name(h.To), Since: wire.At(s.driver.Wall(h.Since)),
+		document.Transfers = append(document.Transfers, api.Handover{
+			From: name(h.From), To: name(h.To), Since: api.At(s.driver.Wall(h.Since)),
 		})
 	}
 	for _, a := range condition.Awaited {
-		document.Awaited = append(document.Awaited, wire.Awaited{
+		document.Awaited = append(document.Awaited, api.Awaited{
 			Member: name(a.Member), Reply: name(a.Reply), Requests: a.Requests,
 		})
 	}
 	for _, c := range condition.Candidates {
-		document.Candidates = append(document.Candidates, wire.Candidate{
+		document.Candidates = append(document.Candidates, api.Candidate{
 			Member: name(c.Member), Priority: c.Priority, Eligible: c.Eligible, Why: c.Why,
 		})
 	}
@@ -168,7 +168,7 @@ func (s *service) unready() (lines []string) {
 	if self != nil && self.Why != "" && (len(lines) > 0 || hinders(self, s.spaces)) {
 		line := fmt.Sprintf("this member is %v: %s", self.State, self.Why)
 		if self.State == membership.Joining && self.Until != protocol.Never {
-			line += ", until " + wire.At(s.driver.Wall(self.Until)).String()
+			line += ", until " + api.At(s.driver.Wall(self.Until)).String()
 		}
 		lines = append(lines, line)
 	}
@@ -193,7 +193,7 @@ func (s *service) conditionText(space *Space, condition *protocol.Condition) str
 		text += ": " + why
 	}
 	if until := lastsUntil(condition, nil); until != protocol.Never {
-		text += ", until " + wire.At(s.driver.Wall(until)).String()
+		text += ", until " + api.At(s.driver.Wall(until)).String()
 	}
 	return text
 }

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // watchSpaces tells when a space changes its state and where clients can go, and
@@ -72,7 +72,7 @@ func (s *service) lookAt(space *Space, last *spaceState) {
 		s.observer.recoveries.WithLabelValues(space.Name).Inc()
 	}
 	if last.seen {
-		s.observer.source.Publish(wire.Event{Event: events.Space, Space: space.Name, Why: s.conditionText(space, condition)})
+		s.observer.source.Publish(api.Event{Event: events.Space, Space: space.Name, Why: s.conditionText(space, condition)})
 	}
 	*last = spaceState{true, condition.State, now}
 }

@@ -16,12 +16,12 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/api/snapshot"
 	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/node"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
-	"github.com/holdfast-locks/holdfast/wire/snapshot"
 )
 
 // serveKept serves a member whose default space lasts, in two shards, and which has another space that does not.
@@ -106,7 +106,7 @@ func TestLimitOfSnapshots(t *testing.T) {
 	noError(t, err)
 	_, err = second.Recv()
 	var limit *holdfast.LimitError
-	if problem := wire.FromStatus("", err); status.Code(err) != codes.ResourceExhausted || !asLimit(problem, &limit) || limit.Limit != "snapshots" || limit.Value != 1 {
+	if problem := api.FromStatus("", err); status.Code(err) != codes.ResourceExhausted || !asLimit(problem, &limit) || limit.Limit != "snapshots" || limit.Value != 1 {
 		t.Errorf("a second one: %v", err)
 	}
 	if n := m.refused("snapshots"); n != 1 {

@@ -14,10 +14,10 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
+	wire "github.com/holdfast-locks/holdfast/internal/api"
+	api "github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
-	api "github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // movable is a space whose authority is handed over, and which is opened and closed, as

@@ -13,10 +13,10 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/frames"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/lock"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/frames"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // A stream carries one session for as long as it does not break. Three goroutines
@@ -274,8 +274,8 @@ func (s *stream) send(batch []told) error {
 
 // errSlow ends the stream of a client that does not read what it asked for.
 func (s *stream) errSlow() error {
-	return wire.ToStatus(&wire.Failure{
-		Code: wire.CodeLimit,
+	return api.ToStatus(&api.Failure{
+		Code: api.CodeLimit,
 		Detail: fmt.Sprintf("more than %d events or %d bytes were waiting to be read; resume the session and read faster",
 			s.server.outboxEvents, s.server.outboxBytes),
 		Err: &holdfast.LimitError{Limit: unreadAnswers, Value: int64(s.server.outboxEvents)},
@@ -293,8 +293,8 @@ func errSuperseded() error {
 // errTakenOver refuses the client of a session that a later one has taken over, and ends its stream. It is the
 // unknown_session that ends the clients of older programs, too, and says why.
 func errTakenOver(id lock.SessionID) error {
-	return &wire.Failure{
-		Code: wire.CodeUnknownSession, Detail: fmt.Sprintf("session %v: taken over by another client", id), Err: holdfast.EndedByAnother,
+	return &api.Failure{
+		Code: api.CodeUnknownSession, Detail: fmt.Sprintf("session %v: taken over by another client", id), Err: holdfast.EndedByAnother,
 	}
 }
 
@@ -305,5 +305,5 @@ func errExpired(why error) error {
 	if why != nil {
 		text = why.Error()
 	}
-	return wire.ToStatus(wire.Fail(wire.CodeUnknownSession, "unknown session: "+text))
+	return api.ToStatus(api.Fail(api.CodeUnknownSession, "unknown session: "+text))
 }

@@ -1,8 +1,8 @@
 package server
 
 import (
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // allowance is how many operations of the present frame may still be done, of those that

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	api "github.com/holdfast-locks/holdfast/wire/schema"
+	api "github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // BenchmarkRoundTrip locks and unlocks one name over loopback, one operation a

@@ -7,11 +7,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 const (
@@ -192,10 +192,10 @@ func (f *frame) problem(t *told, service *service) *schema.Problem {
 		err = service.driver.Explain(err, view.Name)
 	}
 	if errors.Is(err, session.ErrUnknown) {
-		err = wire.Fail(wire.CodeUnknownSession, "unknown session: it has ended")
+		err = api.Fail(api.CodeUnknownSession, "unknown session: it has ended")
 	}
 	if t.text != "" || t.port != 0 {
 		err = &holdfast.Error{Space: service.spaceName(t.port), Name: t.text, Err: err}
 	}
-	return wire.ToProblem(err)
+	return api.ToProblem(err)
 }

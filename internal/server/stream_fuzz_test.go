@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-locks/holdfast"
+	api "github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
-	api "github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // FuzzOperations performs frames of any content for two clients in turn: none is a mistake

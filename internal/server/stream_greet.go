@@ -8,12 +8,12 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/frames"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/frames"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // greet takes the first frame that says anything, which must begin with a hello,
@@ -54,7 +54,7 @@ func (s *stream) refuseStream(err error) {
 func (s *stream) open(first *schema.Operation, arrived protocol.Time) (told, error) {
 	hello, is := first.GetKind().(*schema.Operation_Hello)
 	if !is {
-		return told{}, wire.Fail(wire.CodeBadRequest, "the first operation of a stream must be hello")
+		return told{}, api.Fail(api.CodeBadRequest, "the first operation of a stream must be hello")
 	}
 	h := hello.Hello
 	if first.GetId() > maxID {
@@ -113,10 +113,10 @@ func (s *stream) resumeSession(h *schema.Hello, arrived protocol.Time, welcome *
 	id, known := lock.ParseSessionID(h.GetSession())
 	secret, proven := parseSecret(h.GetSecret())
 	if !known || !proven {
-		return wire.Fail(wire.CodeBadRequest, "session and secret: want both, as the welcome that opened it told them")
+		return api.Fail(api.CodeBadRequest, "session and secret: want both, as the welcome that opened it told them")
 	}
 	if h.GetGeneration() > maxID {
-		return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("generation %d: want 0 to %d", h.GetGeneration(), uint64(maxID)))
+		return api.Fail(api.CodeBadRequest, fmt.Sprintf("generation %d: want 0 to %d", h.GetGeneration(), uint64(maxID)))
 	}
 	takes, err := s.server.service.mayResume(&session.Check{
 		ID: id, Secret: secret, Identity: s.visitor.identity, Number: h.GetNumber(), Generation: h.GetGeneration(),
@@ -126,7 +126,7 @@ func (s *stream) resumeSession(h *schema.Hello, arrived protocol.Time, welcome *
 	}
 	why := errSuperseded()
 	if takes {
-		why = wire.ToStatus(errTakenOver(id))
+		why = api.ToStatus(errTakenOver(id))
 	}
 	if !s.server.occupants.occupy(s.rpc.Context(), id, s, why) {
 		return errGone

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 const (
@@ -138,9 +138,9 @@ func (s *stream) operation(op *schema.Operation, arrived protocol.Time) (end boo
 		s.event(protocol.Below, callBit|id, &session.End{ID: s.session, Proven: true})
 		return true
 	case *schema.Operation_Hello:
-		s.refuse(callUnknown, id, "", "", wire.Fail(wire.CodeBadRequest, "hello: a stream has one, and it is the first operation"))
+		s.refuse(callUnknown, id, "", "", api.Fail(api.CodeBadRequest, "hello: a stream has one, and it is the first operation"))
 	default:
-		s.refuse(callUnknown, id, "", "", wire.Fail(wire.CodeBadRequest, "an operation without a kind that this server knows"))
+		s.refuse(callUnknown, id, "", "", api.Fail(api.CodeBadRequest, "an operation without a kind that this server knows"))
 	}
 	return false
 }
@@ -176,7 +176,7 @@ func (s *stream) locate(kind call, id uint64, spaceName, name string) *Space {
 }
 
 func badID(id uint64) error {
-	return wire.Fail(wire.CodeBadRequest, fmt.Sprintf("operation id %d: want 1 to %d", id, uint64(maxID)))
+	return api.Fail(api.CodeBadRequest, fmt.Sprintf("operation id %d: want 1 to %d", id, uint64(maxID)))
 }
 
 // acquire asks for a lock. Its wait limit counts from arrived.
@@ -213,11 +213,11 @@ func (s *stream) acquire(id uint64, a *schema.Acquire, arrived protocol.Time) {
 
 // checkAcquire says what is wrong with an acquire, beside its name.
 func checkAcquire(a *schema.Acquire, space *Space) (holdfast.Mode, error) {
-	mode, err := wire.FromMode(a.GetMode())
+	mode, err := api.FromMode(a.GetMode())
 	if err != nil {
 		return mode, err
 	}
-	class, err := wire.FromClass(a.GetRequire())
+	class, err := api.FromClass(a.GetRequire())
 	if err != nil {
 		return mode, err
 	}
@@ -256,7 +256,7 @@ func (s *stream) extend(id uint64, e *schema.Extend) {
 		return
 	}
 	if e.GetHold() < 0 {
-		err := wire.Fail(wire.CodeBadRequest, fmt.Sprintf("hold %v: want 0 (no limit) or more", time.Duration(e.GetHold())))
+		err := api.Fail(api.CodeBadRequest, fmt.Sprintf("hold %v: want 0 (no limit) or more", time.Duration(e.GetHold())))
 		s.refuse(callExtend, id, space.Name, e.GetName(), err)
 		return
 	}
@@ -296,7 +296,7 @@ func (s *stream) refuse(kind call, id uint64, space, name string, err error) {
 // countRefusal counts a refusal by its code. That of a limit is counted by its name, when
 // it is told.
 func (s *stream) countRefusal(err error) {
-	if code := wire.Code(err); code != wire.CodeLimit {
+	if code := api.Code(err); code != api.CodeLimit {
 		s.server.service.observer.refused(code)
 	}
 }

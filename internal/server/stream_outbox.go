@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // saying is the kind of an event that a client is told.
@@ -225,11 +225,11 @@ func (s *stream) hear(reply *protocol.Reply) bool {
 	case *session.Expired:
 		s.finish(errExpired(result.Err))
 	case *session.Dismissed:
-		s.finish(wire.ToStatus(result.Err)) // unavailable: the client goes on elsewhere with its session
+		s.finish(api.ToStatus(result.Err)) // unavailable: the client goes on elsewhere with its session
 	case *session.Superseded:
 		s.end(errSuperseded())
 	case *session.TakenOver:
-		s.finish(wire.ToStatus(errTakenOver(result.ID)))
+		s.finish(api.ToStatus(errTakenOver(result.ID)))
 	}
 	return true
 }
@@ -254,7 +254,7 @@ func (s *stream) hearBeat(id uint64, renewed *session.Renewed) bool {
 	}
 	if renewed.Err != nil {
 		if errors.Is(renewed.Err, session.ErrTakenOver) {
-			s.finish(wire.ToStatus(errTakenOver(s.session)))
+			s.finish(api.ToStatus(errTakenOver(s.session)))
 			return whole
 		}
 		s.finish(errExpired(nil))

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
-	api "github.com/holdfast-locks/holdfast/wire/schema"
+	wire "github.com/holdfast-locks/holdfast/internal/api"
+	api "github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // TestSuspendRow: nothing is granted until it is resumed, who did it and why stands in the

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	api "github.com/holdfast-locks/holdfast/wire/schema"
+	api "github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // at is a connection of a port with a turnstile: the client's side, and the reads of the server's.

@@ -8,9 +8,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // visitor is the caller, as the port has found out: by a certificate, or by the system at
@@ -42,7 +42,7 @@ func (h *web) recognize(c *exchange) error {
 	}
 	name, err := h.certificates.Client(c.r.TLS)
 	if err != nil {
-		return wire.Fail(wire.CodeUnauthenticated, err.Error())
+		return api.Fail(api.CodeUnauthenticated, err.Error())
 	}
 	if name != "" {
 		c.visitor = visitor{name, secure.CertificateIdentity(name)}
@@ -106,8 +106,8 @@ func (g *grpcServer) admit(ctx context.Context, method string) error {
 	if v == nil || v.Refusal == nil || ofMembers(method) {
 		return nil
 	}
-	g.service.observer.refused(wire.CodeUnauthenticated)
-	return wire.ToStatus(failed("connect", "", "", wire.Fail(wire.CodeUnauthenticated, v.Refusal.Error())))
+	g.service.observer.refused(api.CodeUnauthenticated)
+	return api.ToStatus(failed("connect", "", "", api.Fail(api.CodeUnauthenticated, v.Refusal.Error())))
 }
 
 // ofMembers reports whether a method is one that members call.

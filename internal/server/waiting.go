@@ -16,9 +16,9 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // WaitingConfig is what a Waiting needs. Why and Identity are required.
@@ -75,7 +75,7 @@ func NewWaiting(c WaitingConfig) (*Waiting, error) {
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: c.Limits.Idle, Time: pingAfter, Timeout: c.Limits.Header}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingAtMost, PermitWithoutStream: true}),
 		grpc.StaticStreamWindowSize(64<<10), grpc.StaticConnWindowSize(connectionWindow), grpc.WaitForHandlers(true),
-		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return wire.ToStatus(w.refusal()) }),
+		grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return api.ToStatus(w.refusal()) }),
 		grpc.Creds(secure.Accept(secure.Door{Certificates: c.Certificates, Logger: c.Logger})),
 	)
 	health.RegisterHealthServer(w.rpc, &waitingHealth{ending: w.ending})
@@ -150,7 +150,7 @@ func (w *Waiting) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 		header.Set("Retry-After", "1")
 		refused = w.refusal()
 	}
-	document := wire.NewProblem(refused)
+	document := api.NewProblem(refused)
 	w.write(to, r, document.Status, "application/problem+json", encoded(document))
 }
 
@@ -237,5 +237,5 @@ func (h *waitingHealth) Watch(_ *health.HealthCheckRequest, stream grpc.ServerSt
 	case <-stream.Context().Done():
 	case <-h.ending.Done():
 	}
-	return wire.ToStatus(&holdfast.UnavailableError{Why: "this process begins to serve, or ends"})
+	return api.ToStatus(&holdfast.UnavailableError{Why: "this process begins to serve, or ends"})
 }

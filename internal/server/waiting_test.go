@@ -17,10 +17,10 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/internal/socket"
 	"github.com/holdfast-locks/holdfast/node"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // notYet waits, and says why.
@@ -28,7 +28,7 @@ func notYet(t *testing.T, why string) *server.Waiting {
 	t.Helper()
 	waiting, err := server.NewWaiting(server.WaitingConfig{
 		Why:      func() string { return why },
-		Identity: func() server.Identity { return server.Identity{Member: wire.Member{Name: "g"}} },
+		Identity: func() server.Identity { return server.Identity{Member: api.Member{Name: "g"}} },
 	})
 	noError(t, err)
 	return waiting

@@ -29,7 +29,7 @@ var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "interna
 // Other storage drivers than the member's own cell and journal reach an edge as values.
 var edgeOwn = []string{
 	"", "lock", "storage", "protocol", "internal/member/membership", "internal/member/session", "protocol/authority", "protocol/local", "protocol/...",
-	"internal/run", "wire", "wire/...", "internal/transport", "internal/transport/...", "internal/server/events", "internal/server/admin", "storage/cell", "storage/journal", "internal/clock",
+	"internal/run", "internal/api", "internal/api/...", "internal/transport", "internal/transport/...", "internal/server/events", "internal/server/admin", "storage/cell", "storage/journal", "internal/clock",
 	"internal/certificate", "internal/descriptors", "internal/socket", "internal/sparing", "internal/turns", "internal/member", "recording",
 }
 
@@ -73,16 +73,16 @@ func rows() []row {
 		row{folders: []string{"internal/issuer", "internal/certificate"}},
 		row{folders: []string{"internal/socket"}, outside: []string{"golang.org/x/sys"}},
 		row{folders: []string{"protocol/protocoltest"}, own: with(), outside: []string{"github.com/cockroachdb/datadriven"}},
-		row{folders: []string{"wire/snapshot"}, own: []string{"wire"}},
-		row{folders: []string{"wire", "wire/..."}, own: with("wire/schema"), outside: anyModule},
-		row{folders: []string{"internal/server/events"}, own: with("wire", "wire/schema")},
+		row{folders: []string{"internal/api/snapshot"}, own: []string{"internal/api"}},
+		row{folders: []string{"internal/api", "internal/api/..."}, own: with("internal/api/schema"), outside: anyModule},
+		row{folders: []string{"internal/server/events"}, own: with("internal/api", "internal/api/schema")},
 		row{folders: []string{"internal/transport"}, own: with()},
-		row{folders: []string{"internal/transport/..."}, own: with("internal/transport", "internal/transport/secure", "wire/schema", "internal/transport/codec", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing"), outside: anyModule},
+		row{folders: []string{"internal/transport/..."}, own: with("internal/transport", "internal/transport/secure", "internal/api/schema", "internal/transport/codec", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing"), outside: anyModule},
 		// What makes a driver of a URL knows them all.
 		row{folders: []string{"storage/open"}, own: []string{"storage", "storage/..."}},
 		row{folders: []string{"storage/..."}, own: []string{"storage", "storage/watch", "storage/gather", "storage/location", "internal/descriptors", "internal/sparing"}, outside: anyModule},
 		row{folders: []string{"internal/run"}, own: with("internal/clock"), outside: anyModule},
-		row{folders: []string{"internal/server/admin"}, own: with("internal/run", "wire")},
+		row{folders: []string{"internal/server/admin"}, own: with("internal/run", "internal/api")},
 		row{folders: []string{"recording/literal"}},
 		row{folders: []string{"recording"}, own: with("recording/literal"), outside: []string{"golang.org/x/sys"}},
 		// Runs of processes that share a store have one in memory.
@@ -95,7 +95,7 @@ func rows() []row {
 		row{folders: []string{"internal/server", "internal/server/...", "lockertest"}, own: edgeOwn, outside: anyModule},
 		row{
 			folders: []string{"client"}, outside: anyModule,
-			own: []string{"", "lock", "internal/member/session", "wire", "wire/...", "internal/transport", "internal/transport/secure", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing", "internal/turns"},
+			own: []string{"", "lock", "internal/member/session", "internal/api", "internal/api/...", "internal/transport", "internal/transport/secure", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing", "internal/turns"},
 		},
 		// The workloads know no engine: another module measures other services with them.
 		row{folders: []string{"internal/load", "internal/load/limit"}},
@@ -200,7 +200,7 @@ func list(allowed []string) string {
 
 // speakers may know protobuf and gRPC.
 var speakers = []string{
-	"internal/server", "internal/server/...", "client", "internal/transport", "internal/transport/...", "wire", "wire/...",
+	"internal/server", "internal/server/...", "client", "internal/transport", "internal/transport/...", "internal/api", "internal/api/...",
 	"cmd/...", "bench", "bench/...", "storage/etcd", "protocol/consensus/group",
 }
 

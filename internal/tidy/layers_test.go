@@ -29,7 +29,7 @@ func layerExamples() []example {
 		{"imports", imports("internal/run/a.go", `"sync"; `+own+`/session"; `+own+`/internal/clock"`), nil},
 		{"imports", imports("internal/run/a.go", own+`/sim"`), []string{"holdfast/sim"}},
 		{"imports", imports("sim/a.go", own+`/run"`), []string{"holdfast/run"}},
-		{"imports", imports("wire/a.go", own+`/wire/api"`), nil},
+		{"imports", imports("internal/api/a.go", own+`/wire/api"`), nil},
 		{"imports", imports("storage/pebble/a.go", own+`/storage"; "github.com/cockroachdb/pebble/v2"`), nil},
 		{"imports", imports("storage/pebble/a.go", own+`/storage/redis"`), []string{"only storage"}},
 		{"imports", imports("storage/pebble/a.go", own+`/internal/clock"`), []string{"only storage"}},
@@ -58,7 +58,7 @@ func layerExamples() []example {
 		{"grpc", imports("node/a.go", `"google.golang.org/grpc/codes"`), []string{"google.golang.org/grpc/codes"}},
 		{"grpc", imports("internal/run/a.go", `"google.golang.org/protobuf/proto"`), []string{"a.go:3: package \"run\""}},
 		{"grpc", imports("internal/server/a.go", `"google.golang.org/grpc"`), nil},
-		{"grpc", imports("wire/schema/a.go", `"google.golang.org/protobuf/proto"`), nil},
+		{"grpc", imports("internal/api/schema/a.go", `"google.golang.org/protobuf/proto"`), nil},
 
 		{"logger", imports("lock/a.go", `"log/slog"`), []string{`imports "log/slog"`}},
 		{"logger", imports("holdfast.go", `"log"`), []string{`imports "log"`}},

@@ -38,7 +38,7 @@ func styleExamples() []example {
 		{"files", one("internal/run/a.go", "package p"+strings.Repeat("\n", 500)), nil},
 		{"files", one("internal/run/a.go", "package p"+strings.Repeat("\n", 501)), []string{"501 lines, 500 lines are allowed"}},
 		{"files", one("internal/run/a_test.go", "package p"+strings.Repeat("\n", 801)), []string{"801 lines, 800"}},
-		{"files", one("wire/schema/a.pb.go", "package p"+strings.Repeat("\n", 900)), nil},
+		{"files", one("internal/api/schema/a.pb.go", "package p"+strings.Repeat("\n", 900)), nil},
 		{"files", one("ARCHITECTURE.md", strings.Repeat("\n", 131)), []string{"ARCHITECTURE.md:131"}},
 
 		{"docs", one("internal/run/a.go", "// Package run is.\npackage run"), []string{"internal/run/doc.go: no package comment"}},
@@ -88,10 +88,10 @@ func wordExamples() []example {
 		{"unfinished", one("README.md", "FIX"+"ME"), []string{"README.md:1"}},
 		{"unfinished", one(".ci/run", "#!/bin/sh\n# XX"+"X\n"), []string{".ci/run:2"}},
 		{"unfinished", one(".ci/run", "#!/bin/sh\nmktemp -d holdfast.XXXXXX\n"), nil},
-		{"unfinished", one("wire/a.pb.go", "package wire // "+mark), nil},
+		{"unfinished", one("internal/api/a.pb.go", "package wire // "+mark), nil},
 
 		{"subjects", one("docs/a.md", "fine\nNo"+"body knows.\n"), []string{"docs/a.md:2"}},
-		{"subjects", one("wire/schema/a.proto", "// for who"+"ever asks"), []string{"a.proto:1"}},
+		{"subjects", one("internal/api/schema/a.proto", "// for who"+"ever asks"), []string{"a.proto:1"}},
 		{"subjects", one("internal/server/openapi.json", `{"description": "by who`+`m"}`), []string{"openapi.json:1"}},
 		{"subjects", one("tools/start", "#!/bin/sh\n# some"+"body\n"), []string{"tools/start:2"}},
 		{"subjects", one("docs/a.md", "What"+"ever it says.\n"), []string{"docs/a.md:1"}},

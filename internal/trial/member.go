@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // Member is a `holdfast serve`, in one life after the other.
@@ -119,7 +119,7 @@ func (m *Member) Running() bool {
 }
 
 // Status asks it how it and its cluster are.
-func (m *Member) Status(ctx context.Context) (*wire.Status, error) {
+func (m *Member) Status(ctx context.Context) (*api.Status, error) {
 	admin, err := client.DialAdmin(m.Address, m.Options...)
 	if err != nil {
 		return nil, err

@@ -10,8 +10,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/trial"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // led is the flag that gives the default space to protocol bakery: of three founders all lead.
@@ -21,7 +21,7 @@ var led = spaceOf("bakery")
 // who must not.
 func (b *bed) leaders(seenBy *trial.Member, count int, without ...*trial.Member) (all []*trial.Member) {
 	b.Helper()
-	status, err := b.cluster.AwaitStatus(b.ctx, seenBy, fmt.Sprintf("%d lead", count), func(s *wire.Status) bool {
+	status, err := b.cluster.AwaitStatus(b.ctx, seenBy, fmt.Sprintf("%d lead", count), func(s *api.Status) bool {
 		space := s.Spaces[0]
 		return space.State == "ready" && len(space.Authority) == count && !slices.ContainsFunc(without, func(m *trial.Member) bool {
 			return slices.Contains(space.Authority, m.Name)

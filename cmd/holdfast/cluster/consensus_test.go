@@ -14,8 +14,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/trial"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // lasting are the settings of a cluster whose default space has protocol consensus. The lease is that of the sessions,
@@ -41,7 +41,7 @@ func layLasting(t *testing.T, workers int) *bed {
 // leader returns the member that leads the default space, as one sees it that runs.
 func (b *bed) leader(without ...*trial.Member) *trial.Member {
 	b.Helper()
-	status, err := b.cluster.AwaitStatus(b.ctx, b.another(without...), "a member leads that runs", func(s *wire.Status) bool {
+	status, err := b.cluster.AwaitStatus(b.ctx, b.another(without...), "a member leads that runs", func(s *api.Status) bool {
 		space := s.Spaces[0]
 		return space.State == "ready" && len(space.Authority) == 1 &&
 			slices.Contains(b.cluster.Others(without...), b.cluster.Member(space.Authority[0]))
@@ -142,7 +142,7 @@ func (e *errand) finish() {
 
 // awaitShown asks a member until what it shows of a name is as wanted. While no member leads it refuses to show
 // anything.
-func (b *bed) awaitShown(through *trial.Member, name, what string, is func(*wire.Lock) bool) *wire.Lock {
+func (b *bed) awaitShown(through *trial.Member, name, what string, is func(*api.Lock) bool) *api.Lock {
 	b.Helper()
 	admin := b.adminOf(through)
 	look := time.NewTicker(20 * time.Millisecond)
@@ -176,7 +176,7 @@ func (b *bed) set(name string, holds *trial.Member, wait ...*trial.Member) *scen
 	s := &scene{bed: b, holder: b.send(holds, name).acquired()}
 	for _, m := range wait {
 		s.waiting = append(s.waiting, b.send(m, name))
-		b.awaitShown(holds, name, "with a waiter more", func(l *wire.Lock) bool { return len(l.Waiters) == len(s.waiting) })
+		b.awaitShown(holds, name, "with a waiter more", func(l *api.Lock) bool { return len(l.Waiters) == len(s.waiting) })
 	}
 	b.tell("%s is held under token %v through %s, and %d wait", name, s.holder.token, holds.Name, len(wait))
 	return s
@@ -185,7 +185,7 @@ func (b *bed) set(name string, holds *trial.Member, wait ...*trial.Member) *scen
 // stands asserts that a member shows the holder with its token, and all who wait, in their order.
 func (s *scene) stands(through *trial.Member) {
 	s.Helper()
-	shown := s.awaitShown(through, s.holder.name, "held", func(*wire.Lock) bool { return true })
+	shown := s.awaitShown(through, s.holder.name, "held", func(*api.Lock) bool { return true })
 	if len(shown.Holders) != 1 || shown.Holders[0].Token != s.holder.token || len(shown.Waiters) != len(s.waiting) {
 		s.Fatalf("%s shows %s held by %+v, and waited for by %+v; want token %v, and %d who wait",
 			through.Name, s.holder.name, shown.Holders, shown.Waiters, s.holder.token, len(s.waiting))
@@ -321,7 +321,7 @@ func TestLastingOutOfTheView(t *testing.T) {
 	b.check(victim.Stop()) // it looks at the process's state
 	b.check(leaver.Terminate())
 	mark, at := b.fault("member %s was stopped, and %s, the coordinator, leaves", victim.Name, leaver.Name)
-	_, err := b.cluster.AwaitStatus(b.ctx, heir, heir.Name+" is alone in the view", func(s *wire.Status) bool {
+	_, err := b.cluster.AwaitStatus(b.ctx, heir, heir.Name+" is alone in the view", func(s *api.Status) bool {
 		return len(s.View.Members) == 1 && s.View.Coordinator == heir.Name
 	})
 	b.check(err)
@@ -345,7 +345,7 @@ func TestLastingOutOfTheView(t *testing.T) {
 }
 
 // acquire takes a name by a single call, as a script does.
-func (b *bed) acquire(through *trial.Member, name string) *wire.AcquiredAll {
+func (b *bed) acquire(through *trial.Member, name string) *api.AcquiredAll {
 	b.Helper()
 	acquired, err := b.adminOf(through).Acquire(b.ctx, "", client.Acquisition{Names: []string{name}})
 	b.check(err)
@@ -353,7 +353,7 @@ func (b *bed) acquire(through *trial.Member, name string) *wire.AcquiredAll {
 }
 
 // handBack renews what was acquired like that through one member, and releases it through another one.
-func (b *bed) handBack(acquired *wire.AcquiredAll, renew, release *trial.Member) {
+func (b *bed) handBack(acquired *api.AcquiredAll, renew, release *trial.Member) {
 	b.Helper()
 	_, err := b.adminOf(renew).Renew(b.ctx, acquired.Session, 0)
 	b.check(err)
@@ -414,7 +414,7 @@ func TestLastingRetried(t *testing.T) {
 	ctx, turnAway := context.WithCancel(b.ctx)
 	defer turnAway()
 	one := ask(ctx, first)
-	b.awaitShown(third, "waits", "with a waiter", func(l *wire.Lock) bool { return len(l.Waiters) == 1 })
+	b.awaitShown(third, "waits", "with a waiter", func(l *api.Lock) bool { return len(l.Waiters) == 1 })
 	two := ask(b.ctx, second)
 	turnAway()
 	if a := <-one; !errors.Is(a.err, context.Canceled) {
@@ -430,7 +430,7 @@ func TestLastingRetried(t *testing.T) {
 	again(third, "waits", "order 2", waited.token)
 	for name, token := range map[string]holdfast.Token{"granted": granted, "waits": waited.token} {
 		b.check(b.adminOf(third).Release(b.ctx, "", name, token, session))
-		b.awaitShown(second, name, "free", func(l *wire.Lock) bool { return len(l.Holders)+len(l.Waiters) == 0 })
+		b.awaitShown(second, name, "free", func(l *api.Lock) bool { return len(l.Holders)+len(l.Waiters) == 0 })
 	}
 	if token, err := call(b.ctx, second, "granted", "order 1"); !errors.Is(err, holdfast.ErrNotHeld) {
 		t.Errorf("asked for again when it was released: token %v, %v", token, err)

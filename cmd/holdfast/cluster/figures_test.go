@@ -13,8 +13,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/trial"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // drift is by how much longer a member waits that waits for a lease: the members' default.
@@ -101,7 +101,7 @@ func TestReconcile(t *testing.T) {
 	var looking sync.WaitGroup
 	looking.Go(func() {
 		// The senior one of the others is the next authority, and answers while it waits.
-		_, err := b.cluster.AwaitStatus(b.ctx, others[0], "the next authority knows all locks", func(s *wire.Status) bool {
+		_, err := b.cluster.AwaitStatus(b.ctx, others[0], "the next authority knows all locks", func(s *api.Status) bool {
 			return s.View.Coordinator != victim.Name && s.Spaces[0].Locks >= alive(locks)
 		})
 		if err != nil {
@@ -122,7 +122,7 @@ func TestReconcile(t *testing.T) {
 			lost[string(holdfast.Why(context.Cause(lock.Context())))]++
 		}
 	}
-	status, err := b.cluster.AwaitStatus(b.ctx, b.coordinator(), "the new authority serves", func(s *wire.Status) bool {
+	status, err := b.cluster.AwaitStatus(b.ctx, b.coordinator(), "the new authority serves", func(s *api.Status) bool {
 		return s.Spaces[0].State == "ready"
 	})
 	b.check(err)

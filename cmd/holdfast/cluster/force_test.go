@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/trial"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // TestForcedView: two of three are killed under load. The third grants nothing until an
@@ -31,13 +31,13 @@ func forced(t *testing.T, b *bed) {
 	admin, err := client.DialAdmin(survivor.Address)
 	b.check(err)
 	defer admin.Close()
-	var plan *wire.ForcePlan
-	_, err = b.cluster.AwaitStatus(b.ctx, survivor, "a view can be forced", func(*wire.Status) bool {
+	var plan *api.ForcePlan
+	_, err = b.cluster.AwaitStatus(b.ctx, survivor, "a view can be forced", func(*api.Status) bool {
 		plan, err = admin.PlanForce(b.ctx, []string{survivor.Name})
 		return err == nil
 	})
 	b.check(err)
-	forced, err := admin.ForceView(b.ctx, wire.ForceView{Members: plan.Named, Reason: "a test", Confirm: plan.Code})
+	forced, err := admin.ForceView(b.ctx, api.ForceView{Members: plan.Named, Reason: "a test", Confirm: plan.Code})
 	b.check(err)
 	b.fault("view %d was forced in the place of %d", forced.View, forced.Replaced)
 	if _, end := b.goOn(keeper, kept); end.Kind != trial.Lost {

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/trial"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // grantors is the flag that gives the default space to protocol grantor.
@@ -25,7 +25,7 @@ func (b *bed) transfer(through, to *trial.Member) {
 func (b *bed) appoint(m *trial.Member) {
 	b.Helper()
 	b.transfer(m, m)
-	_, err := b.cluster.AwaitStatus(b.ctx, m, m.Name+" grants", func(s *wire.Status) bool {
+	_, err := b.cluster.AwaitStatus(b.ctx, m, m.Name+" grants", func(s *api.Status) bool {
 		return slices.Equal(s.Spaces[0].Authority, []string{m.Name})
 	})
 	b.check(err)

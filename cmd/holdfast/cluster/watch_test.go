@@ -11,22 +11,22 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/trial"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // watching is a `holdfast locks --watch --json` at one member.
 type watching struct {
 	*bed
 	command *exec.Cmd
-	events  chan wire.Event
+	events  chan api.Event
 }
 
 // watch begins to watch at a member. What happens is told from the first event on that
 // is seen, so things are made to happen until one is.
 func (b *bed) watch(at *trial.Member) *watching {
 	b.Helper()
-	w := &watching{bed: b, events: make(chan wire.Event, 1000)}
+	w := &watching{bed: b, events: make(chan api.Event, 1000)}
 	w.command = exec.CommandContext(b.ctx, program, "locks", "--watch", "--json", "--server", at.Address)
 	w.command.Stderr = os.Stderr
 	out, err := w.command.StdoutPipe()
@@ -36,7 +36,7 @@ func (b *bed) watch(at *trial.Member) *watching {
 		defer close(w.events)
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
-			var e wire.Event
+			var e api.Event
 			if json.Unmarshal(lines.Bytes(), &e) != nil {
 				return
 			}
@@ -57,7 +57,7 @@ func (b *bed) watch(at *trial.Member) *watching {
 }
 
 // until returns the first event that is as wanted.
-func (w *watching) until(what string, is func(wire.Event) bool) wire.Event {
+func (w *watching) until(what string, is func(api.Event) bool) api.Event {
 	w.Helper()
 	for {
 		select {
@@ -93,7 +93,7 @@ func (w *watching) sees(through *trial.Member, name string) {
 	w.Helper()
 	for {
 		token, granted := w.use(through, name), false
-		e := w.until("a release", func(e wire.Event) bool {
+		e := w.until("a release", func(e api.Event) bool {
 			mine := e.Member == through.Name && e.Token == token && e.Name == name
 			granted = granted || mine && e.Event == "granted"
 			return mine && e.Event == "released" || e.Member == through.Name && !e.Until.IsZero()
@@ -122,12 +122,12 @@ func TestWatch(t *testing.T) {
 		w.sees(m, "orders/42")
 	}
 	b.check(second.Kill())
-	w.until("a gap", func(e wire.Event) bool {
+	w.until("a gap", func(e api.Event) bool {
 		return e.Event == "space" && e.Member == second.Name && !e.Since.IsZero() && e.Until.IsZero()
 	})
 	w.sees(third, "orders/43")
 	b.check(second.Start())
-	w.until("the end of the gap", func(e wire.Event) bool { return e.Member == second.Name && !e.Until.IsZero() })
+	w.until("the end of the gap", func(e api.Event) bool { return e.Member == second.Name && !e.Until.IsZero() })
 	w.sees(second, "orders/44")
 	b.check(w.command.Process.Signal(syscall.SIGINT))
 	for range w.events { // until it has ended

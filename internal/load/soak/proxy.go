@@ -7,13 +7,13 @@ import (
 	"net"
 	"sync"
 
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // proxy carries connections to a member, and can cut them.
 type proxy struct {
 	listener net.Listener
-	behind   wire.Address
+	behind   api.Address
 	work     sync.WaitGroup
 
 	mu    sync.Mutex
@@ -26,7 +26,7 @@ type pair struct{ front, back net.Conn }
 
 // listen starts a proxy on a free port of the loopback.
 func listen(behind string) (*proxy, error) {
-	targets, err := wire.ParseTarget(behind)
+	targets, err := api.ParseTarget(behind)
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/load/soak"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // metrics reads what processes say of themselves at /metrics. A nil one knows nothing.
@@ -29,7 +29,7 @@ type told struct{ name, url string }
 
 // newMetrics makes one for all members of a view, or none if one of them tells no address
 // that means the same here: the loopback of another machine is another one.
-func newMetrics(status *wire.Status, encryption *tls.Config, here bool) *metrics {
+func newMetrics(status *api.Status, encryption *tls.Config, here bool) *metrics {
 	m := &metrics{client: &http.Client{Transport: &http.Transport{TLSClientConfig: encryption}}}
 	scheme := "http"
 	if encryption != nil {
@@ -46,7 +46,7 @@ func newMetrics(status *wire.Status, encryption *tls.Config, here bool) *metrics
 }
 
 // httpPlace is where a member's HTTP is reached from here.
-func httpPlace(member wire.Member, here bool) (string, bool) {
+func httpPlace(member api.Member, here bool) (string, bool) {
 	host, port, err := net.SplitHostPort(member.HTTP)
 	if err != nil {
 		return "", false

@@ -13,9 +13,9 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/load"
 	"github.com/holdfast-locks/holdfast/internal/load/soak"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // Elsewhere says how a cluster that the bench has not started is reached.
@@ -41,8 +41,8 @@ func Running(e Elsewhere) load.Target {
 
 type running struct {
 	Elsewhere
-	addresses []wire.Address // the authority's first
-	metrics   *metrics       // nil where they cannot be read
+	addresses []api.Address // the authority's first
+	metrics   *metrics      // nil where they cannot be read
 }
 
 func (r *running) Name() string { return "remote" }
@@ -51,7 +51,7 @@ func (r *running) Supports(load.Cell) bool { return true }
 
 // Start asks whether it is there, and who is the authority.
 func (r *running) Start(ctx context.Context) error {
-	given, err := wire.ParseTarget(r.Servers)
+	given, err := api.ParseTarget(r.Servers)
 	if err != nil {
 		return err
 	}
@@ -79,13 +79,13 @@ func (r *running) Start(ctx context.Context) error {
 }
 
 // authority is where the space's authority is, as far as the members say.
-func (r *running) authority(status *wire.Status) (addresses []wire.Address) {
+func (r *running) authority(status *api.Status) (addresses []api.Address) {
 	for _, space := range status.Spaces {
 		for _, m := range status.View.Members {
 			if space.Name != r.Space || !slices.Contains(space.Authority, m.Name) {
 				continue
 			}
-			if told, err := wire.ParseTarget(m.Address); err == nil {
+			if told, err := api.ParseTarget(m.Address); err == nil {
 				addresses = append(addresses, told...)
 			}
 		}
@@ -138,7 +138,7 @@ func (r *running) Sample(ctx context.Context) ([]soak.Process, error) { return r
 
 // Addresses are those that were given.
 func (r *running) Addresses() []string {
-	given, err := wire.ParseTarget(r.Servers)
+	given, err := api.ParseTarget(r.Servers)
 	if err != nil {
 		return []string{r.Servers}
 	}
@@ -159,12 +159,12 @@ func (r *running) Connect(ctx context.Context, _ int) (load.Client, error) {
 // OnThisMachine says whether servers, as a client takes them, are all on this machine, as
 // far as their addresses tell.
 func OnThisMachine(servers string) bool {
-	addresses, err := wire.ParseTarget(servers)
+	addresses, err := api.ParseTarget(servers)
 	return err == nil && onlyHere(addresses)
 }
 
-func onlyHere(addresses []wire.Address) bool {
-	return !slices.ContainsFunc(addresses, func(a wire.Address) bool {
+func onlyHere(addresses []api.Address) bool {
+	return !slices.ContainsFunc(addresses, func(a api.Address) bool {
 		host, _, err := net.SplitHostPort(a.Place)
 		return a.Network != "unix" && (err != nil || !loopback(host))
 	})

@@ -8,15 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/load"
 	"github.com/holdfast-locks/holdfast/internal/load/soak"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // statusOf is what members say of where they are.
-func statusOf(members ...wire.Member) *wire.Status {
-	return &wire.Status{
-		View: wire.View{Members: members}, Spaces: wire.List[wire.Space]{{Name: "default", Authority: wire.List[string]{"b"}}},
+func statusOf(members ...api.Member) *api.Status {
+	return &api.Status{
+		View: api.View{Members: members}, Spaces: api.List[api.Space]{{Name: "default", Authority: api.List[string]{"b"}}},
 	}
 }
 
@@ -44,7 +44,7 @@ func TestMetrics(t *testing.T) {
 	}))
 	defer s.Close()
 	place := strings.TrimPrefix(s.URL, "http://")
-	both := statusOf(wire.Member{Name: "a", Address: "127.0.0.1:1", HTTP: place}, wire.Member{Name: "b", Address: "127.0.0.1:2", HTTP: place})
+	both := statusOf(api.Member{Name: "a", Address: "127.0.0.1:1", HTTP: place}, api.Member{Name: "b", Address: "127.0.0.1:2", HTTP: place})
 	m := newMetrics(both, nil, true)
 	defer m.close()
 	got, err := m.read(t.Context())
@@ -82,12 +82,12 @@ func TestHTTPPlace(t *testing.T) {
 		{"localhost:8080", false, ""},
 		{"", true, ""},
 	} {
-		place, ok := httpPlace(wire.Member{Address: "10.0.0.9:4040", HTTP: tt.http}, tt.here)
+		place, ok := httpPlace(api.Member{Address: "10.0.0.9:4040", HTTP: tt.http}, tt.here)
 		if ok != (tt.place != "") || ok && place != tt.place {
 			t.Errorf("%q, here %v: %q, %v", tt.http, tt.here, place, ok)
 		}
 	}
-	if m := newMetrics(statusOf(wire.Member{HTTP: "10.0.0.1:1"}, wire.Member{HTTP: ""}), nil, true); m != nil {
+	if m := newMetrics(statusOf(api.Member{HTTP: "10.0.0.1:1"}, api.Member{HTTP: ""}), nil, true); m != nil {
 		t.Error("one member tells nothing, and the others are taken for all")
 	}
 }
@@ -111,13 +111,13 @@ func TestConnectPing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := wire.Address{Network: "tcp", Place: l.Addr().String()}
+	address := api.Address{Network: "tcp", Place: l.Addr().String()}
 	r := &running{Elsewhere: Elsewhere{Space: "default"}}
-	authority := r.authority(statusOf(wire.Member{Name: "a", Address: "127.0.0.1:1"}, wire.Member{Name: "b", Address: address.Place}))
+	authority := r.authority(statusOf(api.Member{Name: "a", Address: "127.0.0.1:1"}, api.Member{Name: "b", Address: address.Place}))
 	if len(authority) != 1 || authority[0] != address {
 		t.Errorf("the authority is at %v", authority)
 	}
-	r.addresses = []wire.Address{{Network: "unix", Place: t.TempDir() + "/nobody"}, address}
+	r.addresses = []api.Address{{Network: "unix", Place: t.TempDir() + "/nobody"}, address}
 	if d, err := r.Ping(t.Context(), time.Second); err != nil || d <= 0 {
 		t.Errorf("%v, %v", d, err)
 	}

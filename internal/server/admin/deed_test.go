@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/server/admin"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // TestTransfer: the member is known by its name or its address, and the member that decides then is
@@ -102,7 +102,7 @@ func TestOpenAndClose(t *testing.T) {
 			t.Errorf("%v, want %s", err, c.text)
 		}
 	}
-	if err := o.OpenSpace(t.Context(), "nowhere"); wire.Code(err) != wire.CodeUnknownSpace {
+	if err := o.OpenSpace(t.Context(), "nowhere"); api.Code(err) != api.CodeUnknownSpace {
 		t.Errorf("told %v", err)
 	}
 }

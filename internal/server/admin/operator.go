@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // Config is what an Operator needs. All but the Logger is required.
@@ -93,7 +93,7 @@ func (o *Operator) Transfer(ctx context.Context, space, member string) (authorit
 	case unknown != nil:
 		return nil, unknown
 	case transferred.Err == holdfast.ErrConflict:
-		return nil, wire.Fail(wire.CodeConflict, fmt.Sprintf(
+		return nil, api.Fail(api.CodeConflict, fmt.Sprintf(
 			"member %q cannot be the authority of space %q: it is not in the view, or has the space closed", member, o.name(port)))
 	case transferred.Err == holdfast.ErrUnavailable:
 		return nil, fmt.Errorf("%w: no member decides in space %q now; look at the status",
@@ -125,7 +125,7 @@ func find(view *protocol.View, member string) (protocol.ID, error) {
 	if len(names) == 0 {
 		return 0, fmt.Errorf("%w: there is no view yet, so no member is known", holdfast.ErrUnavailable)
 	}
-	return 0, wire.Fail(wire.CodeConflict, fmt.Sprintf("member %q is not in view %d, whose members are %s; name one of these",
+	return 0, api.Fail(api.CodeConflict, fmt.Sprintf("member %q is not in view %d, whose members are %s; name one of these",
 		member, view.Number, strings.Join(names, ", ")))
 }
 
@@ -158,14 +158,14 @@ func (o *Operator) turn(ctx context.Context, space string, fact any, op string) 
 	case errors.Is(done.Err, holdfast.ErrUnsupported):
 		return o.unsupported(port, "to "+op+" a space")
 	case done.Err == holdfast.ErrConflict:
-		return wire.Fail(wire.CodeConflict, fmt.Sprintf("space %q was asked for the opposite of %s meanwhile", o.name(port), op))
+		return api.Fail(api.CodeConflict, fmt.Sprintf("space %q was asked for the opposite of %s meanwhile", o.name(port), op))
 	}
 	return done.Err
 }
 
 // unsupported is the error of what a space's protocol does not offer.
 func (o *Operator) unsupported(port protocol.Port, what string) error {
-	return wire.Fail(wire.CodeUnsupported, fmt.Sprintf("protocol %s does not offer %s", o.spaces[port-1].Protocol, what))
+	return api.Fail(api.CodeUnsupported, fmt.Sprintf("protocol %s does not offer %s", o.spaces[port-1].Protocol, what))
 }
 
 // port returns where the space of that name is; "" is the default one.
@@ -180,7 +180,7 @@ func (o *Operator) port(space string) (protocol.Port, error) {
 	for i, one := range o.spaces {
 		names[i] = one.Name
 	}
-	return 0, wire.Fail(wire.CodeUnknownSpace, fmt.Sprintf("unknown space %.80q: this member serves %s", space, strings.Join(names, ", ")))
+	return 0, api.Fail(api.CodeUnknownSpace, fmt.Sprintf("unknown space %.80q: this member serves %s", space, strings.Join(names, ", ")))
 }
 
 func (o *Operator) name(port protocol.Port) string { return o.spaces[port-1].Name }

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // Reform changes what a member is in a space whose members vote (protocol consensus), and returns when all its shards have
@@ -43,7 +43,7 @@ func (o *Operator) Reform(ctx context.Context, space, member string, as protocol
 	case unknown != nil:
 		return unknown
 	case errors.Is(reformed.Err, holdfast.ErrConflict):
-		return wire.Fail(wire.CodeConflict, fmt.Sprintf("member %q cannot be made %v in space %q: %v", member, as, o.name(port), reformed.Err))
+		return api.Fail(api.CodeConflict, fmt.Sprintf("member %q cannot be made %v in space %q: %v", member, as, o.name(port), reformed.Err))
 	}
 	return reformed.Err
 }

@@ -4,12 +4,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // Item is one event as all watchers share it.
 type Item struct {
-	wire.Event
+	api.Event
 	once     sync.Once
 	document []byte
 	err      error
@@ -17,7 +17,7 @@ type Item struct {
 
 // Document returns what encode makes of the event, which is called once, for any number of watchers
 // and regardless of what they want.
-func (i *Item) Document(encode func(*wire.Event) ([]byte, error)) ([]byte, error) {
+func (i *Item) Document(encode func(*api.Event) ([]byte, error)) ([]byte, error) {
 	i.once.Do(func() { i.document, i.err = encode(&i.Event) })
 	return i.document, i.err
 }
@@ -80,7 +80,7 @@ func (f Filter) of(items []*Item) []*Item {
 }
 
 // gather keeps an event for those who watch here. It is called with the mutex held.
-func (s *Source) gather(e *wire.Event) {
+func (s *Source) gather(e *api.Event) {
 	if s.watchers == 0 {
 		return
 	}

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // readAll reads a feed until it has had count events, and returns what both kinds of
 // readers make of them, each with encode.
-func readAll(t *testing.T, f *Feed, count int, encode func(*wire.Event) ([]byte, error), join func([]*Item) ([]byte, error)) (documents, text string) {
+func readAll(t *testing.T, f *Feed, count int, encode func(*api.Event) ([]byte, error), join func([]*Item) ([]byte, error)) (documents, text string) {
 	var both [2]strings.Builder
 	for count > 0 {
 		batches, err := f.Next(t.Context())
@@ -49,7 +49,7 @@ func TestAnEventIsEncodedOnce(t *testing.T) {
 		see(b.own, 1, 1, 2)
 		const events, watchers = 1000, 40
 		var encoded, joined atomic.Int64
-		encode := func(e *wire.Event) ([]byte, error) {
+		encode := func(e *api.Event) ([]byte, error) {
 			encoded.Add(1)
 			return []byte(e.Member + e.Name + ";"), nil
 		}
@@ -83,7 +83,7 @@ func TestAnEventIsEncodedOnce(t *testing.T) {
 			})
 		}
 		for i := range events {
-			b.own.tell(uint64(i+1), wire.Event{Event: Granted, Name: fmt.Sprintf("n%d/%d", i%2, i)})
+			b.own.tell(uint64(i+1), api.Event{Event: Granted, Name: fmt.Sprintf("n%d/%d", i%2, i)})
 			if i%100 == 0 {
 				synctest.Wait()
 			}

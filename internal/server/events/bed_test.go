@@ -11,10 +11,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 func TestMain(m *testing.M) {
@@ -178,7 +178,7 @@ func told(f *Feed) (lines []string) {
 	return lines
 }
 
-func line(e *wire.Event) string {
+func line(e *api.Event) string {
 	switch {
 	case !e.Until.IsZero():
 		return fmt.Sprintf("%s missing from %.3f until %.3f", e.Member, stamp(e.Since), stamp(e.Until))
@@ -191,6 +191,6 @@ func line(e *wire.Event) string {
 }
 
 // stamp is a time in seconds since a test has begun, in a bubble.
-func stamp(t wire.Time) float64 {
+func stamp(t api.Time) float64 {
 	return t.Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).Seconds()
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // FeedBound is how many events may wait for one watcher. A watcher that lets more pile
@@ -16,8 +16,8 @@ import (
 const FeedBound = 16384
 
 // ErrSlow ends a feed whose watcher was too slow.
-var ErrSlow error = &wire.Failure{
-	Code:   wire.CodeLimit,
+var ErrSlow error = &api.Failure{
+	Code:   api.CodeLimit,
 	Detail: "the reader was too slow; events were lost, read the state anew",
 	Err:    &holdfast.LimitError{Limit: "unread_events", Value: FeedBound},
 }
@@ -37,7 +37,7 @@ func (f Filter) covers(other Filter) bool {
 	return (f.Space == "" || f.Space == other.Space) && strings.HasPrefix(other.Prefix, f.Prefix)
 }
 
-func (f Filter) wants(e *wire.Event) bool {
+func (f Filter) wants(e *api.Event) bool {
 	return (f.Space == "" || e.Space == "" || f.Space == e.Space) && (e.Name == "" || strings.HasPrefix(e.Name, f.Prefix))
 }
 

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // The names of events.
@@ -89,7 +89,7 @@ func (s *Source) Observe(effects *protocol.Effects) {
 			continue
 		}
 		if before := s.view.Swap(view); before == nil || before.Number != view.Number {
-			s.Publish(wire.Event{Event: View, Why: viewText(view)})
+			s.Publish(api.Event{Event: View, Why: viewText(view)})
 		}
 		select {
 		case s.viewed <- struct{}{}: // what follows from it is told behind it
@@ -110,7 +110,7 @@ func (s *Source) decided(space string, d *lock.Decision) {
 	}
 	count := s.count.Add(1)
 	if s.open.Load() > 0 {
-		s.tell(count, wire.Event{Event: event, Space: space, Name: d.Name, Owner: d.Owner, Token: d.Token, Why: why(event, d)})
+		s.tell(count, api.Event{Event: event, Space: space, Name: d.Name, Owner: d.Owner, Token: d.Token, Why: why(event, d)})
 	}
 }
 
@@ -133,21 +133,21 @@ func (s *Source) account(d *lock.Decision) (waited bool) {
 
 // Publish tells an event that is not about a lock to those who watch at this member,
 // without waiting for anybody.
-func (s *Source) Publish(e wire.Event) {
+func (s *Source) Publish(e api.Event) {
 	if s.open.Load() == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e.Time = wire.At(time.Now())
+	e.Time = api.At(time.Now())
 	s.gather(&e)
 }
 
 // tell tells an event about a lock to everybody, count being its number.
-func (s *Source) tell(count uint64, e wire.Event) {
+func (s *Source) tell(count uint64, e api.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e.Time = wire.At(time.Now())
+	e.Time = api.At(time.Now())
 	s.gather(&e)
 	if len(s.feeds) == s.watchers {
 		return

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // Beat is how often another member is told that nothing has happened.
@@ -105,11 +105,11 @@ func flat(batches []*Batch) (items []*Item) {
 // received is an event as another member has told it. It reports false for one that this
 // version does not know, and for one that could not have happened: watchers, who read
 // what they are told, are not told of it.
-func received(e *schema.MemberEvent, member string) (wire.Event, bool) {
+func received(e *schema.MemberEvent, member string) (api.Event, bool) {
 	possible := e.GetToken() <= math.MaxInt64 && holdfast.CheckName(e.GetName()) == nil && holdfast.CheckSpace(e.GetSpace()) == nil &&
 		holdfast.CheckText("owner", e.GetOwner()) == nil && holdfast.CheckText("why", e.GetWhy()) == nil
-	return wire.Event{
-		Event: e.GetEvent(), Time: wire.AtNanoseconds(e.GetTime()), Space: e.GetSpace(), Name: e.GetName(),
+	return api.Event{
+		Event: e.GetEvent(), Time: api.AtNanoseconds(e.GetTime()), Space: e.GetSpace(), Name: e.GetName(),
 		Owner: e.GetOwner(), Token: holdfast.Token(e.GetToken()), Why: e.GetWhy(), Member: member,
 	}, possible && aboutLocks(e.GetEvent())
 }

@@ -9,9 +9,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // FuzzTold: another member may tell anything. What watchers are told of it can be written,
@@ -61,7 +61,7 @@ func FuzzTold(f *testing.F) {
 			if !want.wants(&events[i].Event) || events[i].Member != "b" {
 				t.Errorf("%+v was not asked for", events[i].Event)
 			}
-			var again wire.Event
+			var again api.Event
 			written, err := json.Marshal(events[i].Event)
 			if err != nil || json.Unmarshal(written, &again) != nil {
 				t.Errorf("%+v cannot be written and read: %v", events[i].Event, err)

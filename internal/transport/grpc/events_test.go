@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/transport"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // telling starts a member that tells others what comes on a channel, until it is closed.

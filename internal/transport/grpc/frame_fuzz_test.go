@@ -5,10 +5,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/internal/transport/codec"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/wire/schema"
 )
 
 // FuzzFrame: bytes of anybody are a frame whose hello is judged and whose messages are

@@ -1,4 +1,4 @@
-// Package wire turns messages into bytes and back.
+// Package api turns messages into bytes and back.
 //
 // This is its client part: what travels between Holdfast and its users. Two APIs
 // carry it, and both get their shapes here, so that they cannot differ:
@@ -26,4 +26,4 @@
 //
 // Nothing that is decoded here is trusted: every decoder returns an error that
 // names the value, and never panics.
-package wire
+package api

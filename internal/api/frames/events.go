@@ -3,7 +3,7 @@ package frames
 import (
 	"fmt"
 
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // Events is a frame of a server as a client receives it. Unlike an [Operations] it

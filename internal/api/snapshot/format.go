@@ -4,7 +4,7 @@ import (
 	"errors"
 	"hash/crc32"
 
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // The first line.
@@ -49,11 +49,11 @@ type Header struct {
 	Protocol string `json:"protocol"`
 	Shards   int    `json:"shards"`
 	// Saved is when, by the wall clock of the member that was asked, before it asked the others.
-	Saved wire.Time `json:"saved"`
+	Saved api.Time `json:"saved"`
 	// TTL is the longest that a client of that member may believe in what it holds after it has asked for the last time.
-	TTL     wire.Duration `json:"ttl"`
-	Member  string        `json:"member"`  // the name of the one that was asked
-	Version string        `json:"version"` // of its program
+	TTL     api.Duration `json:"ttl"`
+	Member  string       `json:"member"`  // the name of the one that was asked
+	Version string       `json:"version"` // of its program
 }
 
 // Shard says what follows of a shard.

@@ -1,10 +1,10 @@
-package wire
+package api
 
 import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // ToMode tells a mode to the other side.

@@ -1,4 +1,4 @@
-package wire_test
+package api_test
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // TestTable is the table of codes to which docs/design/formats.md §1 points, row by row.
@@ -46,16 +46,16 @@ func TestTable(t *testing.T) {
 		{"internal", "", 500, 70, nil},
 		{"of_a_newer_server", "", 500, 70, nil},
 	} {
-		if got := wire.HTTPStatus(row.code); got != row.status {
+		if got := api.HTTPStatus(row.code); got != row.status {
 			t.Errorf("%s: status %d, want %d", row.code, got, row.status)
 		}
-		if got := wire.ExitCode(row.code, row.why); got != row.exit {
+		if got := api.ExitCode(row.code, row.why); got != row.exit {
 			t.Errorf("%s %s: exit code %d, want %d", row.code, row.why, got, row.exit)
 		}
-		if wire.Title(row.code) == "" {
+		if api.Title(row.code) == "" {
 			t.Errorf("%s has no title", row.code)
 		}
-		err := wire.FromProblem("lock", &schema.Problem{Code: row.code, Detail: "the sentence", Why: string(row.why), Name: "x"})
+		err := api.FromProblem("lock", &schema.Problem{Code: row.code, Detail: "the sentence", Why: string(row.why), Name: "x"})
 		if got := err.Error(); got != `lock "x": the sentence` {
 			t.Errorf("%s: reads %q", row.code, got)
 		}
@@ -70,7 +70,7 @@ func TestTable(t *testing.T) {
 				t.Errorf("%s: %v is a %v as well", row.code, err, other)
 			}
 		}
-		if got := wire.Code(err); got != row.code {
+		if got := api.Code(err); got != row.code {
 			t.Errorf("%s: told on as %s", row.code, got)
 		}
 	}
@@ -101,10 +101,10 @@ func told() map[string]error {
 		"conflict":          fmt.Errorf("%w: capacity 5 is asked for", holdfast.ErrConflict),
 		"nested":            &holdfast.Error{Op: "hold limit -1s", Err: holdfast.ErrConflict},
 		"name":              holdfast.CheckName("a\x00b"),
-		"bad request":       wire.Fail(wire.CodeBadRequest, `field "nam" is not known`),
-		"unknown session":   wire.Fail(wire.CodeUnknownSession, "no session 1-2"),
-		"unauthenticated":   wire.Fail(wire.CodeUnauthenticated, "the token is not valid"),
-		"no detail":         wire.Fail(wire.CodeTooLarge, ""),
+		"bad request":       api.Fail(api.CodeBadRequest, `field "nam" is not known`),
+		"unknown session":   api.Fail(api.CodeUnknownSession, "no session 1-2"),
+		"unauthenticated":   api.Fail(api.CodeUnauthenticated, "the token is not valid"),
+		"no detail":         api.Fail(api.CodeTooLarge, ""),
 	}
 	for _, loss := range []holdfast.Loss{
 		holdfast.SessionExpired, holdfast.HoldLimit, holdfast.AuthorityChanged,
@@ -124,7 +124,7 @@ func told() map[string]error {
 func TestSameOnBothSides(t *testing.T) {
 	for name, inner := range told() {
 		err := &holdfast.Error{Op: "lock", Space: "billing", Name: "orders/42", Err: inner}
-		bytes, failure := proto.Marshal(wire.ToProblem(err))
+		bytes, failure := proto.Marshal(api.ToProblem(err))
 		if failure != nil {
 			t.Fatal(failure)
 		}
@@ -133,8 +133,8 @@ func TestSameOnBothSides(t *testing.T) {
 			t.Fatal(failure)
 		}
 		for way, got := range map[string]error{
-			"problem": wire.FromProblem("lock", &problem),
-			"status":  wire.FromStatus("lock", wire.ToStatus(err)),
+			"problem": api.FromProblem("lock", &problem),
+			"status":  api.FromStatus("lock", api.ToStatus(err)),
 		} {
 			if got.Error() != err.Error() {
 				t.Errorf("%s by %s: reads %q, want %q", name, way, got, err)
@@ -144,14 +144,14 @@ func TestSameOnBothSides(t *testing.T) {
 					t.Errorf("%s by %s: being %q is %t on this side", name, way, sentinel, errors.Is(got, sentinel))
 				}
 			}
-			if wire.Code(got) != wire.Code(err) {
-				t.Errorf("%s by %s: code %s became %s", name, way, wire.Code(err), wire.Code(got))
+			if api.Code(got) != api.Code(err) {
+				t.Errorf("%s by %s: code %s became %s", name, way, api.Code(err), api.Code(got))
 			}
 			if holdfast.Why(got) != holdfast.Why(err) {
 				t.Errorf("%s by %s: lost because of %q, want %q", name, way, holdfast.Why(got), holdfast.Why(err))
 			}
 		}
-		if document := wire.NewProblem(err); document.Detail != err.Error() || document.Status != wire.HTTPStatus(wire.Code(err)) {
+		if document := api.NewProblem(err); document.Detail != err.Error() || document.Status != api.HTTPStatus(api.Code(err)) {
 			t.Errorf("%s: document %+v", name, document)
 		}
 	}
@@ -159,44 +159,44 @@ func TestSameOnBothSides(t *testing.T) {
 
 func TestTypedErrorsComeBack(t *testing.T) {
 	since := time.Unix(1_800_000_000, 5)
-	err := wire.FromProblem("lock", wire.ToProblem(&holdfast.HeldError{Owner: "o", Member: "b", Since: since, Others: 3}))
+	err := api.FromProblem("lock", api.ToProblem(&holdfast.HeldError{Owner: "o", Member: "b", Since: since, Others: 3}))
 	var held *holdfast.HeldError
 	if !errors.As(err, &held) || held.Owner != "o" || held.Member != "b" || !held.Since.Equal(since) || held.Others != 3 {
 		t.Errorf("held: %#v", held)
 	}
-	err = wire.FromProblem("lock", wire.ToProblem(&holdfast.LimitError{Limit: "sessions", Value: 7}))
+	err = api.FromProblem("lock", api.ToProblem(&holdfast.LimitError{Limit: "sessions", Value: 7}))
 	var limit *holdfast.LimitError
 	if !errors.As(err, &limit) || limit.Limit != "sessions" || limit.Value != 7 {
 		t.Errorf("limit: %#v", limit)
 	}
-	if wire.FromProblem("lock", nil) != nil || wire.ToProblem(nil) != nil || wire.ToStatus(nil) != nil || wire.FromStatus("lock", nil) != nil || wire.Code(nil) != "" {
+	if api.FromProblem("lock", nil) != nil || api.ToProblem(nil) != nil || api.ToStatus(nil) != nil || api.FromStatus("lock", nil) != nil || api.Code(nil) != "" {
 		t.Error("no error became one")
 	}
 }
 
 // TestTimeOfDay: a sentence of another zone is told in this one.
 func TestTimeOfDay(t *testing.T) {
-	p := wire.ToProblem(&holdfast.HeldError{Owner: "o", Since: time.Unix(1_800_000_000, 0)})
-	want := wire.FromProblem("lock", p).Error()
+	p := api.ToProblem(&holdfast.HeldError{Owner: "o", Since: time.Unix(1_800_000_000, 0)})
+	want := api.FromProblem("lock", p).Error()
 	p.Detail = "held by o since 99:00:00"
-	if got := wire.FromProblem("lock", p).Error(); got != want {
+	if got := api.FromProblem("lock", p).Error(); got != want {
 		t.Errorf("reads %q, want %q", got, want)
 	}
 }
 
 func TestContextErrors(t *testing.T) {
 	for _, err := range []error{context.Canceled, context.DeadlineExceeded} {
-		if got := wire.FromStatus("lock", wire.ToStatus(fmt.Errorf("wait: %w", err))); got != err {
+		if got := api.FromStatus("lock", api.ToStatus(fmt.Errorf("wait: %w", err))); got != err {
 			t.Errorf("by status: %v became %v", err, got)
 		}
-		if got := wire.FromProblem("lock", wire.ToProblem(err)); !errors.Is(got, holdfast.ErrUnavailable) {
+		if got := api.FromProblem("lock", api.ToProblem(err)); !errors.Is(got, holdfast.ErrUnavailable) {
 			t.Errorf("by problem: %v became %v", err, got)
 		}
 	}
-	if got := wire.Code(holdfast.ErrClosed); got != wire.CodeUnavailable {
+	if got := api.Code(holdfast.ErrClosed); got != api.CodeUnavailable {
 		t.Errorf("a server that is closed has code %s", got)
 	}
-	if got := wire.Code(errors.New("disk on fire")); got != wire.CodeInternal {
+	if got := api.Code(errors.New("disk on fire")); got != api.CodeInternal {
 		t.Errorf("an error of nobody's has code %s", got)
 	}
 }
@@ -207,15 +207,15 @@ func TestStatusOfGRPCItself(t *testing.T) {
 		codes.ResourceExhausted: "too_large", codes.Unimplemented: "unsupported", codes.InvalidArgument: "bad_request",
 		codes.Internal: "internal",
 	} {
-		err := wire.FromStatus("list", status.Error(code, "why"))
-		if wire.Code(err) != want || err.Error() != "list: why" {
-			t.Errorf("%v: %v with code %s, want %s", code, err, wire.Code(err), want)
+		err := api.FromStatus("list", status.Error(code, "why"))
+		if api.Code(err) != want || err.Error() != "list: why" {
+			t.Errorf("%v: %v with code %s, want %s", code, err, api.Code(err), want)
 		}
 	}
 }
 
 func TestNotUTF8(t *testing.T) {
-	p := wire.ToProblem(wire.Fail(wire.CodeBadRequest, "body \xff"))
+	p := api.ToProblem(api.Fail(api.CodeBadRequest, "body \xff"))
 	if _, err := proto.Marshal(p); err != nil {
 		t.Errorf("a sentence that is not UTF-8: %v", err)
 	}
@@ -224,7 +224,7 @@ func TestNotUTF8(t *testing.T) {
 // FuzzFromProblem takes what any server may say.
 func FuzzFromProblem(f *testing.F) {
 	for _, err := range told() {
-		if bytes, err := proto.Marshal(wire.ToProblem(err)); err == nil {
+		if bytes, err := proto.Marshal(api.ToProblem(err)); err == nil {
 			f.Add(bytes)
 		}
 	}
@@ -233,15 +233,15 @@ func FuzzFromProblem(f *testing.F) {
 		if proto.Unmarshal(bytes, &p) != nil {
 			return
 		}
-		err := wire.FromProblem("lock", &p)
+		err := api.FromProblem("lock", &p)
 		if err == nil || err.Error() == "" {
 			t.Fatalf("%v became %v", &p, err)
 		}
-		again := wire.ToProblem(err)
+		again := api.ToProblem(err)
 		if again.GetCode() != p.GetCode() {
 			t.Fatalf("code %q became %q", p.GetCode(), again.GetCode())
 		}
-		if _, failure := json.Marshal(wire.NewProblem(err)); failure != nil {
+		if _, failure := json.Marshal(api.NewProblem(err)); failure != nil {
 			t.Fatalf("%v is no document: %v", err, failure)
 		}
 	})

@@ -1,8 +1,8 @@
-package wire
+package api
 
 import (
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // FromAcquired reads what port 4040 says of an acquired lock. The error names the

@@ -1,4 +1,4 @@
-package wire_test
+package api_test
 
 import (
 	"encoding/json"
@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // FuzzValues reads times and lengths of time: what is accepted is written in one way, and
@@ -22,14 +22,14 @@ func FuzzValues(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var at, again wire.Time
+		var at, again api.Time
 		if json.Unmarshal(data, &at) == nil && string(data) != "null" {
 			written, err := json.Marshal(at)
 			if err != nil || json.Unmarshal(written, &again) != nil || !again.Equal(at.Time) {
 				t.Errorf("%s is written %s (%v) and read as %v", data, written, err, again)
 			}
 		}
-		var length, other wire.Duration
+		var length, other api.Duration
 		if json.Unmarshal(data, &length) == nil && string(data) != "null" {
 			written, err := json.Marshal(length)
 			if err != nil || json.Unmarshal(written, &other) != nil || other != length {
@@ -56,7 +56,7 @@ func FuzzAcquired(f *testing.F) {
 		if proto.Unmarshal(data, said) != nil {
 			return
 		}
-		a, err := wire.FromAcquired(said)
+		a, err := api.FromAcquired(said)
 		if err != nil {
 			return
 		}
@@ -64,7 +64,7 @@ func FuzzAcquired(f *testing.F) {
 			t.Errorf("%+v cannot be written: %v", a, err)
 		}
 		said.ProtoReflect().SetUnknown(nil)
-		if told := wire.ToAcquired(a); !proto.Equal(told, said) {
+		if told := api.ToAcquired(a); !proto.Equal(told, said) {
 			t.Errorf("%v is told on as %v", said, told)
 		}
 	})
@@ -74,7 +74,7 @@ func FuzzAcquired(f *testing.F) {
 // with a code of the table.
 func FuzzStatus(f *testing.F) {
 	for _, err := range told() {
-		s, ok := status.FromError(wire.ToStatus(err))
+		s, ok := status.FromError(api.ToStatus(err))
 		if !ok {
 			continue
 		}
@@ -87,7 +87,7 @@ func FuzzStatus(f *testing.F) {
 		if proto.Unmarshal(data, said) != nil {
 			return
 		}
-		err := wire.FromStatus("list", status.FromProto(said).Err())
+		err := api.FromStatus("list", status.FromProto(said).Err())
 		if codes.Code(said.GetCode()) == codes.OK {
 			if err != nil {
 				t.Errorf("success became %v", err)
@@ -97,10 +97,10 @@ func FuzzStatus(f *testing.F) {
 		if err == nil || err.Error() == "" {
 			t.Fatalf("%v became %v", said, err)
 		}
-		if wire.ExitCode(wire.Code(err), "") == 0 {
+		if api.ExitCode(api.Code(err), "") == 0 {
 			t.Errorf("%v would end a command with exit code 0", err)
 		}
-		if _, failure := json.Marshal(wire.NewProblem(err)); failure != nil {
+		if _, failure := json.Marshal(api.NewProblem(err)); failure != nil {
 			t.Errorf("%v is no document: %v", err, failure)
 		}
 	})

@@ -1,4 +1,4 @@
-package wire
+package api
 
 // ForceView asks one member to make a view without the quorum that is lost for good.
 type ForceView struct {

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // keepSlots is how many operations or events of memory are kept for the next frame.

@@ -1,4 +1,4 @@
-package wire_test
+package api_test
 
 import (
 	"testing"

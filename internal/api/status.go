@@ -1,4 +1,4 @@
-package wire
+package api
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // ToStatus makes the error that a gRPC handler returns: a status whose details hold

@@ -7,7 +7,7 @@ import (
 	general "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
 
-	"github.com/holdfast-locks/holdfast/wire/schema"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // Codec is what gRPC asks for bytes: by hand for the frames of a session's stream,

@@ -1,4 +1,4 @@
-package wire_test
+package api_test
 
 import (
 	"bytes"
@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // The same documents without encoders of their own.
 type (
-	bareLock  wire.Lock
-	bareGrant wire.Grant
-	bareWait  wire.Wait
+	bareLock  api.Lock
+	bareGrant api.Grant
+	bareWait  api.Wait
 )
 
 // TestAppended: what is appended is what encoding/json makes of the same fields, whichever of them are
@@ -24,12 +24,12 @@ type (
 func TestAppended(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
-		var lock wire.Lock
+		var lock api.Lock
 		fill(t, random, reflect.ValueOf(&lock).Elem())
 		sameJSON(t, lock, bareLock(lock))
 		sameJSON(t, &lock, bareLock(lock))
 		want := encode(t, []bareLock{bareLock(lock), {}}, true)
-		if got := encode(t, wire.List[wire.Lock]{lock, {}}, false); got != want {
+		if got := encode(t, api.List[api.Lock]{lock, {}}, false); got != want {
 			t.Fatalf("a list is written\n%s\nwant\n%s", got, want)
 		}
 		for _, g := range lock.Holders {
@@ -42,17 +42,17 @@ func TestAppended(t *testing.T) {
 			t.Fatalf("appended %s", text)
 		}
 	}
-	sameJSON(t, wire.List[wire.Lock]{}, []bareLock{})
-	sameJSON(t, wire.List[wire.Lock](nil), []bareLock{})
+	sameJSON(t, api.List[api.Lock]{}, []bareLock{})
+	sameJSON(t, api.List[api.Lock](nil), []bareLock{})
 }
 
 // TestAppendingAllocates: a document that needs no escapes is written where there is room for it, and nowhere else.
 func TestAppendingAllocates(t *testing.T) {
-	now := wire.At(time.Now())
-	grant := wire.Grant{Owner: "o", Session: "a-1", Member: "m1", Client: "c", Token: 9, Since: now, Until: now, Reason: "why", Grace: true}
-	lock := wire.Lock{
-		Space: "s", Name: "n", Mode: holdfast.ModeSlots, Units: 2, Capacity: 3, Token: 9, Holders: wire.List[wire.Grant]{grant, grant},
-		Waiters: wire.List[wire.Wait]{{Owner: "p", Since: now, For: wire.List[string]{"m2"}}},
+	now := api.At(time.Now())
+	grant := api.Grant{Owner: "o", Session: "a-1", Member: "m1", Client: "c", Token: 9, Since: now, Until: now, Reason: "why", Grace: true}
+	lock := api.Lock{
+		Space: "s", Name: "n", Mode: holdfast.ModeSlots, Units: 2, Capacity: 3, Token: 9, Holders: api.List[api.Grant]{grant, grant},
+		Waiters: api.List[api.Wait]{{Owner: "p", Since: now, For: api.List[string]{"m2"}}},
 	}
 	room := make([]byte, 0, 4096)
 	if n := testing.AllocsPerRun(100, func() { lock.AppendJSON(room) }); n != 0 {
@@ -88,9 +88,9 @@ func fill(t *testing.T, random *rand.Rand, v reflect.Value) {
 	}
 	texts := []string{"plain", "", `a "quote" \ and more`, "<a href='&'>", "orders/ü\u2028", "\xff bad \xc3", "\x00\t\n\x7f", "~ !"}
 	switch {
-	case v.Type() == reflect.TypeFor[wire.Time]():
+	case v.Type() == reflect.TypeFor[api.Time]():
 		at := time.Unix(random.Int64N(1<<33), random.Int64N(1e9)).In(time.FixedZone("", 3600))
-		v.Set(reflect.ValueOf(wire.At(at)))
+		v.Set(reflect.ValueOf(api.At(at)))
 	case v.Type() == reflect.TypeFor[holdfast.Mode]():
 		v.SetUint(random.Uint64N(3))
 	case v.Kind() == reflect.String:

@@ -12,7 +12,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
 // small is a file of two shards, and what its parts are.
@@ -21,7 +21,7 @@ func small(t testing.TB) (file []byte, parts []string) {
 	var b bytes.Buffer
 	w, err := NewWriter(&b, &Header{
 		Cluster: "8000000000000001", Space: "jobs", Protocol: "consensus", Shards: 2,
-		Saved: wire.At(time.Date(2026, 11, 24, 1, 2, 3, 4, time.UTC)), TTL: wire.Duration(time.Hour), Member: "a", Version: "v1",
+		Saved: api.At(time.Date(2026, 11, 24, 1, 2, 3, 4, time.UTC)), TTL: api.Duration(time.Hour), Member: "a", Version: "v1",
 	})
 	if err != nil {
 		t.Fatal(err)
