@@ -87,7 +87,7 @@ type Config struct {
 	// member answers at a later start, the guest begins with those. Zero means Data, and that none is kept where that is zero too.
 	State string
 	// Trace is the file to which all that the member's machines take and do is recorded, to
-	// be replayed by `holdfast sim replay`; see package recording for what is in it. It is
+	// be replayed by `holdfast sim replay`; see package trace for what is in it. It is
 	// appended to, and only its owner can read it. Zero means that nothing is recorded.
 	Trace string
 	// TraceSize is how large that file may grow, in bytes: then the recording ends, and the

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast/internal/member"
+	recording "github.com/holdfast-locks/holdfast/internal/trace"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/recording"
 )
 
 // trace is the recording of all that the member's machines take and do.

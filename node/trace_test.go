@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/trace"
 	"github.com/holdfast-locks/holdfast/node"
-	"github.com/holdfast-locks/holdfast/recording"
 	"github.com/holdfast-locks/holdfast/sim/replay"
 )
 
@@ -98,7 +98,7 @@ func TestTraceThatCannotBe(t *testing.T) {
 	if err := os.WriteFile(path, []byte("my thesis\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var wrong *recording.OpenError
+	var wrong *trace.OpenError
 	if _, err := node.Start(ctx, node.Config{Trace: path}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "field Trace: open the recording "+path+": it is there, and is no recording") {
 		t.Error(err)
 	}

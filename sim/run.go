@@ -34,7 +34,7 @@ type Config struct {
 	Bias Bias
 	// Coverage counts what each machine was stepped with.
 	Coverage bool
-	// Recording returns where what a member does is written down, as package recording does
+	// Recording returns where what a member does is written down, as package trace does
 	// it for a real one; nil for a member that is not recorded. It is asked at each start.
 	// Zero means that no member is.
 	Recording func(member string) io.Writer

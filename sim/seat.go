@@ -6,8 +6,8 @@ import (
 
 	seats "github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
+	"github.com/holdfast-locks/holdfast/internal/trace"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/recording"
 )
 
 // plain is the seat as that of a real member.
@@ -115,18 +115,18 @@ func (p *Protocol) space(s *seats.Seat, space *seats.Space, self protocol.ID) (p
 
 // tap stands between a member and its chance where what it does is written down. A member
 // of a later version is not recorded: what makes it one is no part of its seat.
-func (w *world) tap(m *member, s *Seat) *recording.Tap {
+func (w *world) tap(m *member, s *Seat) *trace.Tap {
 	if w.records == nil || w.records(m.name) == nil || s.Newer {
 		return nil
 	}
-	tap := recording.NewTap(s.Rand)
+	tap := trace.NewTap(s.Rand)
 	s.Rand = tap.Chance().Rand
 	return tap
 }
 
 // front makes the desk in front of the machines of a life, and what records it, if that is
 // wanted.
-func (m *member) front(s *Seat, built Built, tap *recording.Tap) (protocol.Machine, error) {
+func (m *member) front(s *Seat, built Built, tap *trace.Tap) (protocol.Machine, error) {
 	plain, err := s.plain()
 	if err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (m *member) front(s *Seat, built Built, tap *recording.Tap) (protocol.Machi
 	if err != nil || tap == nil {
 		return desk, err
 	}
-	return recording.New(recording.Config{
-		Seat: plain, Machine: desk, Cell: cell, Tap: tap, Protocols: Seats(*m.world.protocol), Store: recording.To(m.world.records(m.name)),
+	return trace.New(trace.Config{
+		Seat: plain, Machine: desk, Cell: cell, Tap: tap, Protocols: Seats(*m.world.protocol), Store: trace.To(m.world.records(m.name)),
 	})
 }

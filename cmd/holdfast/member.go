@@ -21,13 +21,13 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/internal/socket"
+	"github.com/holdfast-locks/holdfast/internal/trace"
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	members "github.com/holdfast-locks/holdfast/internal/transport/grpc"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
-	"github.com/holdfast-locks/holdfast/recording"
 	"github.com/holdfast-locks/holdfast/storage/cell"
 	"github.com/holdfast-locks/holdfast/storage/open"
 )
@@ -324,7 +324,7 @@ func (m *member) connect(introduce func() transport.Identity) (transport.Transpo
 // all that is kept.
 func badStart(err error, data bool) error {
 	const unwritable = "give a folder that can be written with --data DIR, or keep locks in memory with --memory, and nothing at all with --state none"
-	var record *recording.OpenError
+	var record *trace.OpenError
 	var disk *fs.PathError
 	var explained *node.StartError
 	switch {

@@ -30,7 +30,7 @@ var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "interna
 var edgeOwn = []string{
 	"", "lock", "storage", "protocol", "internal/member/membership", "internal/member/session", "protocol/authority", "protocol/local", "protocol/...",
 	"internal/run", "internal/api", "internal/api/...", "internal/transport", "internal/transport/...", "internal/server/events", "internal/server/admin", "storage/cell", "storage/journal", "internal/clock",
-	"internal/certificate", "internal/descriptors", "internal/socket", "internal/sparing", "internal/turns", "internal/member", "recording",
+	"internal/certificate", "internal/descriptors", "internal/socket", "internal/sparing", "internal/turns", "internal/member", "internal/trace",
 }
 
 // programs may import everything, and only programs may import them.
@@ -83,11 +83,11 @@ func rows() []row {
 		row{folders: []string{"storage/..."}, own: []string{"storage", "storage/watch", "storage/gather", "storage/location", "internal/descriptors", "internal/sparing"}, outside: anyModule},
 		row{folders: []string{"internal/run"}, own: with("internal/clock"), outside: anyModule},
 		row{folders: []string{"internal/server/admin"}, own: with("internal/run", "internal/api")},
-		row{folders: []string{"recording/literal"}},
-		row{folders: []string{"recording"}, own: with("recording/literal"), outside: []string{"golang.org/x/sys"}},
+		row{folders: []string{"internal/trace/literal"}},
+		row{folders: []string{"internal/trace"}, own: with("internal/trace/literal"), outside: []string{"golang.org/x/sys"}},
 		// Runs of processes that share a store have one in memory.
 		row{folders: []string{"sim/explore/stored"}, own: with("storage/memory", switchFolder), outside: anyModule},
-		row{folders: []string{"sim", "sim/..."}, own: with("sim", "sim/...", "recording", switchFolder), outside: anyModule},
+		row{folders: []string{"sim", "sim/..."}, own: with("sim", "sim/...", "internal/trace", switchFolder), outside: anyModule},
 		// A locker over a store is a member alone.
 		row{folders: []string{"storelock"}, own: append(slices.Clone(edgeOwn), "node"), outside: anyModule},
 		// A guest locks through members that have a part in a space, as any client.

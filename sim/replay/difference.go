@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/holdfast-locks/holdfast/internal/trace"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/recording"
 )
 
 // Difference is the first step in which fresh machines do otherwise than was recorded.
@@ -22,7 +22,7 @@ type Difference struct {
 }
 
 // compare returns how a step differs, or nil.
-func compare(member string, step *recording.Step, got []string, chance string) *Difference {
+func compare(member string, step *trace.Step, got []string, chance string) *Difference {
 	same := chance == "" && len(got) == len(step.Effects)
 	for i := 0; same && i < len(got); i++ {
 		same = got[i] == step.Effects[i]

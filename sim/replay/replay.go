@@ -9,8 +9,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/internal/trace"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/recording"
 	"github.com/holdfast-locks/holdfast/sim"
 )
 
@@ -34,7 +34,7 @@ type Result struct {
 
 // Life is one life of the member, as far as it was replayed.
 type Life struct {
-	Header *recording.Header
+	Header *trace.Header
 	Steps  int
 	Last   protocol.Time // of the last step
 	// Ending says why the recording of this life ended.
@@ -67,11 +67,11 @@ func Run(from io.Reader, c Config) (*Result, error) {
 	if c.Protocols == nil {
 		c.Protocols = sim.Seats(sim.Protocols()...)
 	}
-	codec, err := recording.NewCodec(c.Protocols)
+	codec, err := trace.NewCodec(c.Protocols)
 	if err != nil {
 		return nil, err
 	}
-	reader, result := recording.NewReader(from, codec), &Result{}
+	reader, result := trace.NewReader(from, codec), &Result{}
 	for {
 		header, err := reader.Life()
 		switch {
@@ -80,7 +80,7 @@ func Run(from io.Reader, c Config) (*Result, error) {
 		case err != nil:
 			return result, err
 		}
-		l := life{config: &c, reader: reader, writer: recording.Writer{Codec: codec}}
+		l := life{config: &c, reader: reader, writer: trace.Writer{Codec: codec}}
 		l.Header = header
 		difference, err := l.replay()
 		result.Lives = append(result.Lives, l.Life)
@@ -98,8 +98,8 @@ func Run(from io.Reader, c Config) (*Result, error) {
 type life struct {
 	Life
 	config  *Config
-	reader  *recording.Reader
-	writer  recording.Writer
+	reader  *trace.Reader
+	writer  trace.Writer
 	machine protocol.Machine
 	chance  chance
 	out     protocol.Effects
@@ -152,7 +152,7 @@ func (l *life) build() (*Difference, error) {
 }
 
 // show shows a step, if it is among those that the caller wants to see.
-func (l *life) show(step *recording.Step) error {
+func (l *life) show(step *trace.Step) error {
 	c := l.config
 	if c.Show == nil || step.Number < c.From || c.To != 0 && step.Number > c.To {
 		return nil
@@ -168,7 +168,7 @@ func (l *life) show(step *recording.Step) error {
 }
 
 // step feeds one event, and compares what comes of it.
-func (l *life) step(step *recording.Step) *Difference {
+func (l *life) step(step *trace.Step) *Difference {
 	l.Steps, l.Last = l.Steps+1, step.At
 	l.chance.numbers, l.chance.secrets, l.chance.proofs = step.Drawn, step.Secrets, step.Proofs
 	l.chance.over = false
@@ -187,7 +187,7 @@ func (l *life) step(step *recording.Step) *Difference {
 }
 
 // feed steps the machines, and returns the invariant that they break, or "".
-func (l *life) feed(step *recording.Step) (broken string) {
+func (l *life) feed(step *trace.Step) (broken string) {
 	defer func() {
 		if why := recover(); why != nil {
 			broken = fmt.Sprint(why)
@@ -202,7 +202,7 @@ func (l *life) did(broken string) []string {
 	if broken != "" {
 		return linesOf(l.writer.Panic(nil, broken))
 	}
-	text, err := l.writer.Effects(nil, &l.out, recording.Marks{})
+	text, err := l.writer.Effects(nil, &l.out, trace.Marks{})
 	if err != nil {
 		return []string{err.Error()}
 	}

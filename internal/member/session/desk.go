@@ -23,7 +23,7 @@ type Config struct {
 	// Secret draws the secret of a session in the place of Rand. Zero means that Rand does.
 	Secret func() Secret
 	// Proof gives the hash of a secret, by which lasting spaces know whose a session is. Zero means ProofOf; who records what
-	// a desk does (package recording), and veils the secrets, has to tell it again what the hashes were.
+	// a desk does (package trace), and veils the secrets, has to tell it again what the hashes were.
 	Proof func(Secret) [32]byte
 	// Spaces is how many spaces the stack has. Required.
 	Spaces int

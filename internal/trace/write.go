@@ -1,10 +1,10 @@
-package recording
+package trace
 
 import (
 	"strconv"
 
+	"github.com/holdfast-locks/holdfast/internal/trace/literal"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/recording/literal"
 )
 
 // kindWords are those that stand in a step's line.

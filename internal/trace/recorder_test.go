@@ -1,4 +1,4 @@
-package recording
+package trace
 
 import (
 	"bytes"
@@ -13,9 +13,9 @@ import (
 
 	seat "github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/internal/trace/literal"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
-	"github.com/holdfast-locks/holdfast/recording/literal"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 

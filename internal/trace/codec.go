@@ -1,4 +1,4 @@
-package recording
+package trace
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/internal/trace/literal"
 	"github.com/holdfast-locks/holdfast/lock"
-	"github.com/holdfast-locks/holdfast/recording/literal"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 

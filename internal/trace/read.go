@@ -1,4 +1,4 @@
-package recording
+package trace
 
 import (
 	"bufio"
@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/internal/trace/literal"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/recording/literal"
 )
 
 // Bounds of what is read.

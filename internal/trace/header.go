@@ -1,4 +1,4 @@
-package recording
+package trace
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
+	"github.com/holdfast-locks/holdfast/internal/trace/literal"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/recording/literal"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 

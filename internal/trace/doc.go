@@ -1,4 +1,4 @@
-// Package recording writes down all that a member's machines take and do, and reads it
+// Package trace writes down all that a member's machines take and do, and reads it
 // again.
 //
 // A machine does nothing but take events and say what is to be done about them. So the
@@ -65,4 +65,4 @@
 // where the file has reached its bound, the recording ends, with a line that says why and
 // an error in the log; the member goes on. A step that is missing would make all that
 // follow worthless, so none is left out.
-package recording
+package trace
