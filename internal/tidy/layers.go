@@ -83,8 +83,8 @@ func rows() []row {
 		row{folders: []string{"storage/..."}, own: []string{"storage", "storage/watch", "storage/gather", "storage/location", "internal/descriptors", "internal/sparing"}, outside: anyModule},
 		row{folders: []string{"internal/run"}, own: with("internal/clock"), outside: anyModule},
 		row{folders: []string{"internal/server/admin"}, own: with("internal/run", "internal/api")},
-		row{folders: []string{"internal/trace/literal"}},
-		row{folders: []string{"internal/trace"}, own: with("internal/trace/literal"), outside: []string{"golang.org/x/sys"}},
+		row{folders: []string{"internal/trace/text"}},
+		row{folders: []string{"internal/trace"}, own: with("internal/trace/text"), outside: []string{"golang.org/x/sys"}},
 		// Runs of processes that share a store have one in memory.
 		row{folders: []string{"sim/explore/stored"}, own: with("storage/memory", switchFolder), outside: anyModule},
 		row{folders: []string{"sim", "sim/..."}, own: with("sim", "sim/...", "internal/trace", switchFolder), outside: anyModule},

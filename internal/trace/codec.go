@@ -8,14 +8,14 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
-	"github.com/holdfast-locks/holdfast/internal/trace/literal"
+	"github.com/holdfast-locks/holdfast/internal/trace/text"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
 // sentinels are the errors that a program may test for.
-func sentinels() []literal.Sentinel {
-	return []literal.Sentinel{
+func sentinels() []text.Sentinel {
+	return []text.Sentinel{
 		{Name: "holdfast.ErrHeld", Err: holdfast.ErrHeld}, {Name: "holdfast.ErrLost", Err: holdfast.ErrLost},
 		{Name: "holdfast.ErrNotHeld", Err: holdfast.ErrNotHeld}, {Name: "holdfast.ErrUnavailable", Err: holdfast.ErrUnavailable},
 		{Name: "holdfast.ErrLimit", Err: holdfast.ErrLimit}, {Name: "holdfast.ErrDenied", Err: holdfast.ErrDenied},
@@ -29,12 +29,12 @@ func sentinels() []literal.Sentinel {
 
 // NewCodec returns what writes and reads the values of a recording: those of every member,
 // and those of the protocols given. The error names a type that cannot be written.
-func NewCodec(protocols []member.Protocol) (*literal.Codec, error) {
+func NewCodec(protocols []member.Protocol) (*text.Codec, error) {
 	values := slices.Concat(
 		[]any{about{}, keeping{}, member.Seat{}, session.Secret{}, lock.Decision{}, &lock.HeldBy{}, &lock.Unavailable{}, &holdfast.LimitError{}, holdfast.Loss("")},
 		member.Vocabulary(protocols),
 	)
-	c, err := literal.New(values, sentinels()...)
+	c, err := text.New(values, sentinels()...)
 	if err != nil {
 		return nil, fmt.Errorf("make the codec of recordings: %w", err)
 	}

@@ -45,7 +45,7 @@
 //	wake TIME                   when they want to be woken; the last line of each step
 //	panic "TEXT"                in its place, where an invariant was broken
 //
-// Values are written as package literal says. A step without its last line is one that the
+// Values are written as package text says. A step without its last line is one that the
 // recording does not know the end of: the process was killed.
 //
 // One file has the lives of one member, one behind the other: each start appends.

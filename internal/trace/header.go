@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
-	"github.com/holdfast-locks/holdfast/internal/trace/literal"
+	"github.com/holdfast-locks/holdfast/internal/trace/text"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -71,7 +71,7 @@ func version() string {
 }
 
 // appendTo appends the text of the header, with the empty line that ends it.
-func (h *Header) appendTo(b []byte, codec *literal.Codec) ([]byte, error) {
+func (h *Header) appendTo(b []byte, codec *text.Codec) ([]byte, error) {
 	b = append(append(b, magic...), '\n')
 	b, err := codec.AppendFields(b, &h.about)
 	if err != nil {
@@ -96,10 +96,10 @@ func (h *Header) appendTo(b []byte, codec *literal.Codec) ([]byte, error) {
 }
 
 // parse reads a line of the header.
-func (h *Header) parse(line string, codec *literal.Codec) error {
+func (h *Header) parse(line string, codec *text.Codec) error {
 	if !strings.HasPrefix(line, keptPrefix) {
 		err := codec.ParseField(line, &h.about)
-		if wrong := (*literal.Error)(nil); errors.As(err, &wrong) && wrong.Field == "" {
+		if wrong := (*text.Error)(nil); errors.As(err, &wrong) && wrong.Field == "" {
 			return codec.ParseField(line, &h.Seat) // it has no such field
 		}
 		return err

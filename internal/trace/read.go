@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/internal/member/session"
-	"github.com/holdfast-locks/holdfast/internal/trace/literal"
+	"github.com/holdfast-locks/holdfast/internal/trace/text"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -51,7 +51,7 @@ type Step struct {
 
 // Reader reads a recording: Life, then Step until it returns io.EOF, then the next Life.
 type Reader struct {
-	codec  *literal.Codec
+	codec  *text.Codec
 	lines  *bufio.Reader
 	line   int
 	held   *string // a line that was read, and is not used yet
@@ -61,7 +61,7 @@ type Reader struct {
 }
 
 // NewReader returns a reader of what codec's types were written in.
-func NewReader(r io.Reader, codec *literal.Codec) *Reader {
+func NewReader(r io.Reader, codec *text.Codec) *Reader {
 	return &Reader{codec: codec, lines: bufio.NewReaderSize(r, 64<<10)}
 }
 
@@ -274,7 +274,7 @@ func (r *Reader) event(step *Step) (err error) {
 	if step.Number, err = strconv.ParseUint(number, 10, 64); err != nil {
 		return fmt.Errorf("want the number of a step, and there is %q", number)
 	}
-	if step.At, err = literal.ParseDuration(at); err != nil || step.At < 0 {
+	if step.At, err = text.ParseDuration(at); err != nil || step.At < 0 {
 		return fmt.Errorf("step %d: %q is no time", step.Number, at)
 	}
 	ev := &step.Event

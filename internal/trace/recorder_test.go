@@ -13,7 +13,7 @@ import (
 
 	seat "github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
-	"github.com/holdfast-locks/holdfast/internal/trace/literal"
+	"github.com/holdfast-locks/holdfast/internal/trace/text"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/storage"
@@ -49,7 +49,7 @@ func FuzzEveryValue(f *testing.F) {
 	})
 }
 
-func comesBack(t *testing.T, codec *literal.Codec, value any) {
+func comesBack(t *testing.T, codec *text.Codec, value any) {
 	t.Helper()
 	text, err := codec.Append(nil, value, nil)
 	if err != nil {

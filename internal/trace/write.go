@@ -3,7 +3,7 @@ package trace
 import (
 	"strconv"
 
-	"github.com/holdfast-locks/holdfast/internal/trace/literal"
+	"github.com/holdfast-locks/holdfast/internal/trace/text"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -12,7 +12,7 @@ var kindWords = [...]string{protocol.Start: "start", protocol.Tick: "tick", prot
 
 // Writer makes the text of steps. Veil hides secrets; nil where there are none to hide.
 type Writer struct {
-	Codec *literal.Codec
+	Codec *text.Codec
 	Veil  func([]byte)
 }
 
@@ -20,7 +20,7 @@ type Writer struct {
 func (w *Writer) Event(b []byte, number uint64, now protocol.Time, ev *protocol.Event) (_ []byte, err error) {
 	before := b
 	b = append(strconv.AppendUint(b, number, 10), ' ')
-	b = append(literal.AppendDuration(b, now), ' ')
+	b = append(text.AppendDuration(b, now), ' ')
 	b = append(b, kindWords[ev.Kind]...)
 	switch ev.Kind {
 	case protocol.Receive:
@@ -103,7 +103,7 @@ func (w *Writer) reply(b []byte, r *protocol.Reply) (_ []byte, err error) {
 
 // Wake appends the last line of a step.
 func (w *Writer) Wake(b []byte, at protocol.Time) []byte {
-	return append(literal.AppendDuration(append(b, "  wake "...), at), '\n')
+	return append(text.AppendDuration(append(b, "  wake "...), at), '\n')
 }
 
 // Panic appends the last line of a step in which an invariant was broken.

@@ -1,4 +1,4 @@
-package literal
+package text
 
 import (
 	"encoding/hex"

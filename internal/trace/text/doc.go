@@ -1,4 +1,4 @@
-// Package literal writes plain values as text that a person can read, and reads that text
+// Package text writes plain values as text that a person can read, and reads that text
 // back exactly.
 //
 //	&lock.Request{Session: {Member: 7, Number: 9}, ID: 3, Name: "orders/42", Mode: exclusive, WaitEnd: never}
@@ -32,4 +32,4 @@
 // What is read is not trusted: how deep it goes and how many elements it has in all is
 // bounded, a list grows only with the text that it is made of, and anything that is wrong is
 // an [*Error] with its place, its field and what stands there.
-package literal
+package text
