@@ -11,7 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/load"
 	"github.com/holdfast-locks/holdfast/internal/realstore/recipe"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // Target is a service as the workloads see it. It is a [load.Target], a [load.Bounded]
@@ -71,7 +71,7 @@ func (t *Target) Start(ctx context.Context) error {
 // plans are those of its servers, on free ports.
 func (t *Target) plans() ([]Plan, error) {
 	s := &t.service
-	addresses, err := trial.FreeAddresses(max(1, s.members) * s.recipe.Ports)
+	addresses, err := clustertest.FreeAddresses(max(1, s.members) * s.recipe.Ports)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/demo"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // demoWorker is the hidden command that a worker of the demo is started with.
@@ -75,7 +75,7 @@ func (p *program) demoWorkerCommand() *cli.Command {
 			if n := c.Args().Len(); n != 2 && (n != 3 || c.Args().Get(2) != "pool") {
 				return usageError(c.Name, "it is started by demo, with servers, a register, and what it may take")
 			}
-			return trial.Worker{
+			return clustertest.Worker{
 				Server: c.Args().Get(0), Register: c.Args().Get(1), PoolOnly: c.Args().Len() == 3,
 				Stay: c.Duration("stay"), Orders: p.stdin, Words: p.stdout,
 			}.Run(ctx)

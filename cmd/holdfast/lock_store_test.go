@@ -17,7 +17,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/realstore"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // lockRun is a `holdfast lock` that runs.
@@ -188,7 +188,7 @@ func TestStoreWithAndWithoutMembers(t *testing.T) {
 	t.Parallel()
 	url := realstore.Redis(t)
 	folder := build(t)
-	addresses, err := trial.FreeAddresses(2)
+	addresses, err := clustertest.FreeAddresses(2)
 	must(t, err)
 	var said []*bufio.Reader
 	for _, address := range addresses {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/issuer"
 	"github.com/holdfast-locks/holdfast/internal/parallel"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // block returns the content of the fenced block of a language in the README, the nth
@@ -112,7 +112,7 @@ func TestReadmeShellSession(t *testing.T) {
 func TestReadmeTLS(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
-	addresses, err := trial.FreeAddresses(1)
+	addresses, err := clustertest.FreeAddresses(1)
 	must(t, err)
 	folder := t.TempDir()
 	members, err := issuer.New("members")

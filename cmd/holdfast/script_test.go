@@ -18,7 +18,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // TestMain lets the test program be holdfast, its guardian and its starter.
@@ -35,7 +35,7 @@ var workshop string
 type leakless struct{ *testing.M }
 
 func (l leakless) Run() (code int) {
-	trial.DefaultSignals()
+	clustertest.DefaultSignals()
 	forgetEnvironment()
 	var err error
 	if workshop, err = os.MkdirTemp("", "holdfast-workshop-"); err != nil {
@@ -232,7 +232,7 @@ func scriptAddresses(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	count, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	all, err := trial.FreeAddresses(count)
+	all, err := clustertest.FreeAddresses(count)
 	ts.Check(err)
 	for i, address := range all {
 		ts.Setenv("A"+strconv.Itoa(i+1), address)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // play is the play in its acts.
@@ -51,7 +51,7 @@ func (d *demo) cast(ctx context.Context) error {
 
 // calm lets the workers work for a while.
 func (d *demo) calm(ctx context.Context) error {
-	d.crew.Note(trial.Event{Kind: trial.Calm})
+	d.crew.Note(clustertest.Event{Kind: clustertest.Calm})
 	select {
 	case <-time.After(d.Calm):
 		return nil
@@ -74,17 +74,17 @@ func (d *demo) killCoordinator(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.screen.say("worker %d holds %s through member %s", keeper.Number, trial.RegisterName, kept.Member)
+	d.screen.say("worker %d holds %s through member %s", keeper.Number, clustertest.RegisterName, kept.Member)
 	mark := d.crew.Mark()
 	if err := victim.Kill(); err != nil {
 		return err
 	}
 	d.killed = true
-	d.crew.Note(trial.Event{Kind: trial.Fault, Why: victim.Name + " killed"})
+	d.crew.Note(clustertest.Event{Kind: clustertest.Fault, Why: victim.Name + " killed"})
 	at := d.crew.Now()
 	d.screen.say("member %s, the coordinator, was killed with SIGKILL", victim.Name)
-	next, err := d.crew.Await(ctx, "a grant by another coordinator", mark, func(e trial.Event) bool {
-		return e.Kind == trial.Entered && reign(e.Token) > reign(kept.Token)
+	next, err := d.crew.Await(ctx, "a grant by another coordinator", mark, func(e clustertest.Event) bool {
+		return e.Kind == clustertest.Entered && reign(e.Token) > reign(kept.Token)
 	})
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (d *demo) killCoordinator(ctx context.Context) error {
 }
 
 // letGo lets a worker give back what it has kept across the coordinator's death.
-func (d *demo) letGo(ctx context.Context, keeper *trial.Process, kept trial.Event) error {
+func (d *demo) letGo(ctx context.Context, keeper *clustertest.Process, kept clustertest.Event) error {
 	mark := d.crew.Mark()
 	if err := keeper.Order("go on"); err != nil {
 		return err
@@ -118,11 +118,11 @@ func (d *demo) letGo(ctx context.Context, keeper *trial.Process, kept trial.Even
 	if err != nil {
 		return err
 	}
-	if ended.Kind == trial.Lost {
-		d.screen.say("worker %d has lost %s meanwhile, and knows it: %s", keeper.Number, trial.RegisterName, ended.Why)
+	if ended.Kind == clustertest.Lost {
+		d.screen.say("worker %d has lost %s meanwhile, and knows it: %s", keeper.Number, clustertest.RegisterName, ended.Why)
 		return nil
 	}
-	d.screen.say("worker %d has held %s all the while, and gives it back", keeper.Number, trial.RegisterName)
+	d.screen.say("worker %d has held %s all the while, and gives it back", keeper.Number, clustertest.RegisterName)
 	return nil
 }
 
@@ -143,10 +143,10 @@ func (d *demo) stopMember(ctx context.Context) error {
 	if err := victim.Stop(); err != nil {
 		return err
 	}
-	d.crew.Note(trial.Event{Kind: trial.Fault, Why: victim.Name + " stopped"})
-	d.screen.say("worker %d holds %s through member %s; that member was stopped with SIGSTOP", keeper.Number, trial.RegisterName, victim.Name)
-	next, err := d.crew.Await(ctx, "a write by another worker", mark, func(e trial.Event) bool {
-		return e.Kind == trial.Wrote && e.Token > kept.Token
+	d.crew.Note(clustertest.Event{Kind: clustertest.Fault, Why: victim.Name + " stopped"})
+	d.screen.say("worker %d holds %s through member %s; that member was stopped with SIGSTOP", keeper.Number, clustertest.RegisterName, victim.Name)
+	next, err := d.crew.Await(ctx, "a write by another worker", mark, func(e clustertest.Event) bool {
+		return e.Kind == clustertest.Wrote && e.Token > kept.Token
 	})
 	if err != nil {
 		return err
@@ -156,8 +156,8 @@ func (d *demo) stopMember(ctx context.Context) error {
 	if err := keeper.Order("go on"); err != nil {
 		return err
 	}
-	write, err := d.crew.Await(ctx, "the stale write", mark, func(e trial.Event) bool {
-		return e.Worker == keeper.Number && e.Token == kept.Token && (e.Kind == trial.Refused || e.Kind == trial.Wrote)
+	write, err := d.crew.Await(ctx, "the stale write", mark, func(e clustertest.Event) bool {
+		return e.Worker == keeper.Number && e.Token == kept.Token && (e.Kind == clustertest.Refused || e.Kind == clustertest.Wrote)
 	})
 	if err != nil {
 		return err
@@ -166,15 +166,15 @@ func (d *demo) stopMember(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.lost = ended.Kind == trial.Lost
-	if write.Kind == trial.Refused && d.lost {
+	d.lost = ended.Kind == clustertest.Lost
+	if write.Kind == clustertest.Refused && d.lost {
 		d.screen.say("the register has refused that write, and worker %d has found its lock lost", keeper.Number)
 	}
 	return d.wake(ctx, victim, leader, at)
 }
 
 // wake lets a member go on that has stood still for longer than its lease.
-func (d *demo) wake(ctx context.Context, victim, leader *trial.Member, since time.Duration) error {
+func (d *demo) wake(ctx context.Context, victim, leader *clustertest.Member, since time.Duration) error {
 	select {
 	case <-time.After(lease + lease/10 - (d.crew.Now() - since)):
 	case <-ctx.Done():
@@ -199,13 +199,13 @@ func (d *demo) wake(ctx context.Context, victim, leader *trial.Member, since tim
 
 // keep lets a worker keep the register that goes through another member than the one
 // that coordinates.
-func (d *demo) keep(ctx context.Context, leader *trial.Member) (*trial.Process, trial.Event, error) {
+func (d *demo) keep(ctx context.Context, leader *clustertest.Member) (*clustertest.Process, clustertest.Event, error) {
 	return d.crew.KeepThrough(ctx, d.cluster, func(member string) bool { return member != leader.Name }, d.cluster.Others(leader)[0])
 }
 
 // awaitEnd waits until a worker tells how its stay with a lock has ended.
-func (d *demo) awaitEnd(ctx context.Context, mark int, kept trial.Event) (trial.Event, error) {
-	return d.crew.Await(ctx, "the end of a stay", mark, func(e trial.Event) bool {
-		return e.Worker == kept.Worker && e.Token == kept.Token && (e.Kind == trial.Left || e.Kind == trial.Lost)
+func (d *demo) awaitEnd(ctx context.Context, mark int, kept clustertest.Event) (clustertest.Event, error) {
+	return d.crew.Await(ctx, "the end of a stay", mark, func(e clustertest.Event) bool {
+		return e.Worker == kept.Worker && e.Token == kept.Token && (e.Kind == clustertest.Left || e.Kind == clustertest.Lost)
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // Config says how the demo is run.
@@ -49,8 +49,8 @@ const (
 // demo is one run.
 type demo struct {
 	Config
-	cluster *trial.Cluster
-	crew    *trial.Crew
+	cluster *clustertest.Cluster
+	crew    *clustertest.Crew
 	screen  *screen
 
 	killed  bool          // the coordinator died of SIGKILL
@@ -68,16 +68,16 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	addresses, err := trial.FreeAddresses(members)
+	addresses, err := clustertest.FreeAddresses(members)
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(folder))
 	}
 	d := &demo{
 		Config: c,
-		cluster: trial.NewCluster(trial.Settings{
+		cluster: clustertest.NewCluster(clustertest.Settings{
 			Program: c.Program, Folder: folder, Addresses: addresses, Lease: lease, Patience: patience,
 		}),
-		crew: trial.NewCrew(append([]string{c.Program}, c.WorkerArgs...), filepath.Join(folder, "register")),
+		crew: clustertest.NewCrew(append([]string{c.Program}, c.WorkerArgs...), filepath.Join(folder, "register")),
 	}
 	d.screen = newScreen(c.Out, c.Terminal, d.crew.Now)
 	d.crew.Heard = d.screen.hear
@@ -108,7 +108,7 @@ func (d *demo) conclude() error {
 }
 
 // print prints a verdict: what was violated, what has not happened, and the last line.
-func (d *demo) print(v trial.Verdict) error {
+func (d *demo) print(v clustertest.Verdict) error {
 	wrong := append(slices.Clone(v.Violations), d.missing(v)...)
 	word := "ok"
 	if len(wrong) > 0 {
@@ -130,7 +130,7 @@ func (d *demo) print(v trial.Verdict) error {
 }
 
 // missing lists what should have happened and did not.
-func (d *demo) missing(v trial.Verdict) (missing []string) {
+func (d *demo) missing(v clustertest.Verdict) (missing []string) {
 	for _, needed := range []struct {
 		happened bool
 		text     string

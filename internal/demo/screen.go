@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // screen shows who holds what: on a terminal one line that is drawn anew above
@@ -21,8 +21,8 @@ type screen struct {
 
 	mu       sync.Mutex
 	drawn    time.Duration
-	register trial.Event   // of the worker that has it; the zero Event if none
-	pool     []trial.Event // of the workers that have it
+	register clustertest.Event   // of the worker that has it; the zero Event if none
+	pool     []clustertest.Event // of the workers that have it
 	grants   int
 }
 
@@ -41,7 +41,7 @@ of their own, pass two locks around:
 A member that hears nothing from the others for its lease stops, before anybody else
 takes its place. The lease is %v here, so that you wait less; by default it is 3s.
 
-`, trial.RegisterName, trial.PoolName, trial.PoolUnits, trial.PoolCapacity, lease)
+`, clustertest.RegisterName, clustertest.PoolName, clustertest.PoolUnits, clustertest.PoolCapacity, lease)
 }
 
 // every is how often who holds what is shown.
@@ -53,25 +53,25 @@ func (s *screen) every() time.Duration {
 }
 
 // hear takes an event.
-func (s *screen) hear(e trial.Event) {
+func (s *screen) hear(e clustertest.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch e.Kind {
-	case trial.Entered:
+	case clustertest.Entered:
 		s.grants++
-		if e.Name == trial.RegisterName {
+		if e.Name == clustertest.RegisterName {
 			s.register = e
-		} else if s.pool = append(s.pool, e); len(s.pool) > trial.PoolCapacity/trial.PoolUnits {
+		} else if s.pool = append(s.pool, e); len(s.pool) > clustertest.PoolCapacity/clustertest.PoolUnits {
 			// Words come by several pipes: the first one has left, and that it says so is
 			// still under way. Whether it really has is the judge's to find.
 			s.pool = s.pool[1:]
 		}
-	case trial.Left, trial.Lost:
-		if e.Name == trial.RegisterName && s.register.Worker == e.Worker {
-			s.register = trial.Event{}
+	case clustertest.Left, clustertest.Lost:
+		if e.Name == clustertest.RegisterName && s.register.Worker == e.Worker {
+			s.register = clustertest.Event{}
 		}
-		if e.Name == trial.PoolName {
-			s.pool = slices.DeleteFunc(s.pool, func(had trial.Event) bool { return had.Worker == e.Worker })
+		if e.Name == clustertest.PoolName {
+			s.pool = slices.DeleteFunc(s.pool, func(had clustertest.Event) bool { return had.Worker == e.Worker })
 		}
 	}
 	if now := s.now(); now-s.drawn >= s.every() {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/realstore/recipe"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // required is the variable that makes a missing server a mistake instead of a test that is
@@ -119,7 +119,7 @@ func (s *Server) begin() (err error) {
 		}
 	}
 	s.log = filepath.Join(s.folder, "log")
-	if s.addresses, err = trial.FreeAddresses(s.kind.ports); err != nil {
+	if s.addresses, err = clustertest.FreeAddresses(s.kind.ports); err != nil {
 		return err
 	}
 	var ports []string

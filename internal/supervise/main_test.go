@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // TestMain lets the test program play every process of a conversation: guardian
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 			}
 		}
 	}
-	trial.DefaultSignals()
+	clustertest.DefaultSignals()
 	// A program with the race detector sleeps a second before it exits. The tests
 	// start hundreds.
 	if os.Getenv("GORACE") == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // led is the flag that gives the default space to protocol bakery: of three founders all lead.
@@ -19,11 +19,11 @@ var led = spaceOf("bakery")
 
 // leaders returns who leads, by rank, as a member sees it once that is so many, and none of those
 // who must not.
-func (b *bed) leaders(seenBy *trial.Member, count int, without ...*trial.Member) (all []*trial.Member) {
+func (b *bed) leaders(seenBy *clustertest.Member, count int, without ...*clustertest.Member) (all []*clustertest.Member) {
 	b.Helper()
 	status, err := b.cluster.AwaitStatus(b.ctx, seenBy, fmt.Sprintf("%d lead", count), func(s *api.Status) bool {
 		space := s.Spaces[0]
-		return space.State == "ready" && len(space.Authority) == count && !slices.ContainsFunc(without, func(m *trial.Member) bool {
+		return space.State == "ready" && len(space.Authority) == count && !slices.ContainsFunc(without, func(m *clustertest.Member) bool {
 			return slices.Contains(space.Authority, m.Name)
 		})
 	})
@@ -43,7 +43,7 @@ type queue struct {
 }
 
 // line lets clients of some members hold names, and others of each of them wait for those.
-func (b *bed) line(through []*trial.Member, names int) *queue {
+func (b *bed) line(through []*clustertest.Member, names int) *queue {
 	b.Helper()
 	q := &queue{bed: b, held: b.holdMany(through, names), granted: make(chan *holdfast.Lock, names*len(through))}
 	queued := make(chan struct{}, cap(q.granted))
@@ -107,7 +107,7 @@ func (q *queue) pass() {
 // dead, who comes back with nothing, and does not lead.
 func TestLeaderOfEachRankKilled(t *testing.T) {
 	t.Parallel()
-	b := prepare(t, trial.Settings{Addresses: loopback(t, 4), Lease: steady(), Flags: []string{led}})
+	b := prepare(t, clustertest.Settings{Addresses: loopback(t, 4), Lease: steady(), Flags: []string{led}})
 	b.begin(8)
 	for rank := range 3 {
 		victim := b.leaders(b.cluster.Members[0], 3)[rank]
@@ -127,7 +127,7 @@ func TestLeaderOfEachRankKilled(t *testing.T) {
 // leads again, with what the others know of.
 func TestLeaderComesBack(t *testing.T) {
 	t.Parallel()
-	b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Lease: steady(), Flags: []string{led}})
+	b := prepare(t, clustertest.Settings{Addresses: loopback(t, 3), Lease: steady(), Flags: []string{led}})
 	b.begin(6)
 	for rank := range 3 {
 		victim := b.leaders(b.cluster.Members[0], 3)[rank]
@@ -137,7 +137,7 @@ func TestLeaderComesBack(t *testing.T) {
 		b.leaders(others[0], 2, victim)
 		b.check(victim.Start())
 		all := b.leaders(victim, 3)
-		slices.SortFunc(all, func(x, y *trial.Member) int { return cmp.Compare(x.Name, y.Name) })
+		slices.SortFunc(all, func(x, y *clustertest.Member) int { return cmp.Compare(x.Name, y.Name) })
 		if !slices.Equal(all, b.cluster.Members) {
 			b.Errorf("%v lead, want all three founders", all)
 		}
@@ -152,7 +152,7 @@ func TestLeaderComesBack(t *testing.T) {
 // back.
 func TestLeadersWithoutTheMissing(t *testing.T) {
 	t.Parallel()
-	b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Lease: steady(), Flags: []string{led}})
+	b := prepare(t, clustertest.Settings{Addresses: loopback(t, 3), Lease: steady(), Flags: []string{led}})
 	b.begin(4)
 	all := b.leaders(b.cluster.Members[0], 3)
 	missing, restarted := all[0], all[1]

@@ -18,7 +18,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/parallel"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // The defaults make the whole package take a minute or two.
@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 
 // withProgram builds the program, without what debuggers read, and runs the tests.
 func withProgram(m *testing.M) int {
-	trial.DefaultSignals()
+	clustertest.DefaultSignals()
 	folder, err := os.MkdirTemp("", "holdfast-cluster-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -79,8 +79,8 @@ func steady() time.Duration { return max(*lease, 8*time.Second) }
 type bed struct {
 	*testing.T
 	ctx     context.Context
-	cluster *trial.Cluster
-	crew    *trial.Crew
+	cluster *clustertest.Cluster
+	crew    *clustertest.Crew
 	began   time.Duration
 }
 
@@ -89,7 +89,7 @@ type bed struct {
 func lay(t *testing.T, workers int, flags ...string) *bed {
 	t.Helper()
 	t.Parallel()
-	b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Flags: flags})
+	b := prepare(t, clustertest.Settings{Addresses: loopback(t, 3), Flags: flags})
 	b.begin(workers)
 	return b
 }
@@ -100,7 +100,7 @@ func lay(t *testing.T, workers int, flags ...string) *bed {
 func loopback(t *testing.T, count int) (addresses []string) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		addresses, err := trial.FreeAddresses(count)
+		addresses, err := clustertest.FreeAddresses(count)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func loopback(t *testing.T, count int) (addresses []string) {
 // prepare makes a cluster that has not started, with the lease of the flag unless the
 // settings have another. All processes end with the test, and
 // what the members have said is shown where it has failed.
-func prepare(t *testing.T, settings trial.Settings) *bed {
+func prepare(t *testing.T, settings clustertest.Settings) *bed {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("real clusters take a minute or two; run without -short")
@@ -126,8 +126,8 @@ func prepare(t *testing.T, settings trial.Settings) *bed {
 	settings.Patience = settings.Lease / 10
 	settings.LogLevel = cmp.Or(settings.LogLevel, *level)
 	b := &bed{
-		T: t, ctx: ctx, cluster: trial.NewCluster(settings),
-		crew: trial.NewCrew(worker(*stay), filepath.Join(settings.Folder, "register")),
+		T: t, ctx: ctx, cluster: clustertest.NewCluster(settings),
+		crew: clustertest.NewCrew(worker(*stay), filepath.Join(settings.Folder, "register")),
 	}
 	b.began = b.crew.Now()
 	t.Cleanup(func() {
@@ -173,7 +173,7 @@ func (b *bed) tell(format string, arguments ...any) {
 }
 
 // coordinator returns the member that coordinates, as any that runs sees it.
-func (b *bed) coordinator() *trial.Member {
+func (b *bed) coordinator() *clustertest.Member {
 	b.Helper()
 	m, err := b.cluster.Coordinator(b.ctx, b.cluster.Others()[0])
 	b.check(err)
@@ -181,10 +181,10 @@ func (b *bed) coordinator() *trial.Member {
 }
 
 // index is the place of a member.
-func (b *bed) index(m *trial.Member) int { return slices.Index(b.cluster.Members, m) }
+func (b *bed) index(m *clustertest.Member) int { return slices.Index(b.cluster.Members, m) }
 
 // another returns a member that runs and is none of these.
-func (b *bed) another(than ...*trial.Member) *trial.Member {
+func (b *bed) another(than ...*clustertest.Member) *clustertest.Member {
 	b.Helper()
 	others := b.cluster.Others(than...)
 	if len(others) == 0 {
@@ -194,7 +194,7 @@ func (b *bed) another(than ...*trial.Member) *trial.Member {
 }
 
 // keep lets a worker keep the register that goes through a member.
-func (b *bed) keep(through *trial.Member) (*trial.Process, trial.Event) {
+func (b *bed) keep(through *clustertest.Member) (*clustertest.Process, clustertest.Event) {
 	b.Helper()
 	keeper, kept, err := b.crew.KeepThrough(b.ctx, b.cluster, func(name string) bool { return name == through.Name }, through)
 	b.check(err)
@@ -204,22 +204,22 @@ func (b *bed) keep(through *trial.Member) (*trial.Process, trial.Event) {
 
 // goOn lets a worker go on that keeps the register: it writes, and gives it back. What
 // it was told is returned: whether the register took the write, and how the stay ended.
-func (b *bed) goOn(keeper *trial.Process, kept trial.Event) (write, end trial.Event) {
+func (b *bed) goOn(keeper *clustertest.Process, kept clustertest.Event) (write, end clustertest.Event) {
 	b.Helper()
 	mark := b.crew.Mark()
 	b.check(keeper.Order("go on"))
-	about := func(kinds ...trial.Kind) func(trial.Event) bool {
-		return func(e trial.Event) bool {
+	about := func(kinds ...clustertest.Kind) func(clustertest.Event) bool {
+		return func(e clustertest.Event) bool {
 			return e.Worker == keeper.Number && e.Token == kept.Token && slices.Contains(kinds, e.Kind)
 		}
 	}
-	write = b.await("a write", mark, about(trial.Wrote, trial.Refused))
-	end = b.await("the end of a stay", mark, about(trial.Left, trial.Lost))
+	write = b.await("a write", mark, about(clustertest.Wrote, clustertest.Refused))
+	end = b.await("the end of a stay", mark, about(clustertest.Left, clustertest.Lost))
 	b.tell("worker %d: %s, %s %s", keeper.Number, write.Kind, end.Kind, end.Why)
 	return write, end
 }
 
-func (b *bed) await(what string, mark int, is func(trial.Event) bool) trial.Event {
+func (b *bed) await(what string, mark int, is func(clustertest.Event) bool) clustertest.Event {
 	b.Helper()
 	e, err := b.crew.Await(b.ctx, what, mark, is)
 	b.check(err)
@@ -232,7 +232,7 @@ func (b *bed) fault(format string, arguments ...any) (mark int, at time.Duration
 	text := fmt.Sprintf(format, arguments...)
 	b.tell("%s", text)
 	mark, at = b.crew.Mark(), b.crew.Now()
-	b.crew.Note(trial.Event{Kind: trial.Fault, Why: text})
+	b.crew.Note(clustertest.Event{Kind: clustertest.Fault, Why: text})
 	return mark, at
 }
 
@@ -240,20 +240,20 @@ func (b *bed) fault(format string, arguments ...any) (mark int, at time.Duration
 func reign(t holdfast.Token) uint64 { return uint64(t) >> 32 }
 
 // awaitReign waits for a grant by a later authority than the one that gave a token.
-func (b *bed) awaitReign(mark int, after holdfast.Token) trial.Event {
+func (b *bed) awaitReign(mark int, after holdfast.Token) clustertest.Event {
 	b.Helper()
-	e := b.await("a grant by another authority", mark, func(e trial.Event) bool {
-		return e.Kind == trial.Entered && reign(e.Token) > reign(after)
+	e := b.await("a grant by another authority", mark, func(e clustertest.Event) bool {
+		return e.Kind == clustertest.Entered && reign(e.Token) > reign(after)
 	})
 	b.tell("worker %d was granted %s through %s by the authority of reign %d", e.Worker, e.Name, e.Member, reign(e.Token))
 	return e
 }
 
 // awaitPassed waits until another worker has written under a later token.
-func (b *bed) awaitPassed(mark int, kept trial.Event) {
+func (b *bed) awaitPassed(mark int, kept clustertest.Event) {
 	b.Helper()
-	e := b.await("a write by another worker", mark, func(e trial.Event) bool {
-		return e.Kind == trial.Wrote && e.Token > kept.Token
+	e := b.await("a write by another worker", mark, func(e clustertest.Event) bool {
+		return e.Kind == clustertest.Wrote && e.Token > kept.Token
 	})
 	b.tell("worker %d has written through %s under token %v", e.Worker, e.Member, e.Token)
 }
@@ -267,13 +267,13 @@ func (b *bed) healed() {
 		b.check(b.cluster.AwaitView(b.ctx, m, members...))
 	}
 	b.tell("%d members see one another", len(members))
-	b.crew.Note(trial.Event{Kind: trial.Calm})
+	b.crew.Note(clustertest.Event{Kind: clustertest.Calm})
 	b.check(b.crew.AwaitAll(b.ctx, b.crew.Mark(), b.crew.Now(), b.crew.Workers()...))
 	b.tell("all workers go on")
 }
 
 // judge ends workers and members in good order, and judges.
-func (b *bed) judge() trial.Verdict {
+func (b *bed) judge() clustertest.Verdict {
 	b.Helper()
 	b.check(b.crew.Finish())
 	b.check(b.cluster.End(b.ctx))

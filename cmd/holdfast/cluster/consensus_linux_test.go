@@ -13,7 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // TestLastingMinority: the leader and the other members do not reach each other, while all clients reach everybody. It
@@ -50,7 +50,7 @@ func TestLastingMinority(t *testing.T) {
 		}
 	}
 	for _, e := range b.crew.History(apart) {
-		if e.Kind == trial.Entered && e.Member == victim.Name {
+		if e.Kind == clustertest.Entered && e.Member == victim.Name {
 			b.Errorf("worker %d was granted %s under token %v through %s, which is cut off", e.Worker, e.Name, e.Token, victim.Name)
 		}
 	}
@@ -66,7 +66,7 @@ func TestLastingMinority(t *testing.T) {
 }
 
 // refuses asserts that a member neither grants a name nor shows it.
-func (b *bed) refuses(m *trial.Member, name string) {
+func (b *bed) refuses(m *clustertest.Member, name string) {
 	b.Helper()
 	if shown, err := b.adminOf(m).Show(b.ctx, "", name); !errors.Is(err, holdfast.ErrUnavailable) {
 		b.Errorf("%s, which is cut off, shows %s: %+v, %v", m.Name, name, shown, err)
@@ -86,7 +86,7 @@ func (b *bed) refuses(m *trial.Member, name string) {
 }
 
 // remembers asserts that a member shows what it had, to who does not mind that it is old.
-func (b *bed) remembers(m *trial.Member, e *errand) {
+func (b *bed) remembers(m *clustertest.Member, e *errand) {
 	b.Helper()
 	shown, err := b.adminOf(m).Stale().Show(b.ctx, "", e.name)
 	b.check(err)
@@ -137,16 +137,18 @@ func layDisks(t *testing.T, workers int) *disk {
 		})
 	}
 	b := prepare(t, settings)
-	b.crew.Worker = worker(trial.ShortStay) // the log needs a new block the sooner
+	b.crew.Worker = worker(clustertest.ShortStay) // the log needs a new block the sooner
 	b.begin(workers)
 	return &disk{b, settings.Data}
 }
 
 // ballast is the file that fills the disk of a member.
-func (d *disk) ballast(m *trial.Member) string { return filepath.Join(d.folder(m.Name), "ballast") }
+func (d *disk) ballast(m *clustertest.Member) string {
+	return filepath.Join(d.folder(m.Name), "ballast")
+}
 
 // left is how much can be written there still.
-func (d *disk) left(m *trial.Member) uint64 {
+func (d *disk) left(m *clustertest.Member) uint64 {
 	d.Helper()
 	var s unix.Statfs_t
 	d.check(unix.Statfs(d.folder(m.Name), &s))
@@ -154,7 +156,7 @@ func (d *disk) left(m *trial.Member) uint64 {
 }
 
 // fill fills the disk of a member to its last block.
-func (d *disk) fill(m *trial.Member) {
+func (d *disk) fill(m *clustertest.Member) {
 	d.Helper()
 	if left := d.left(m); left == 0 || left > diskBytes {
 		d.Fatalf("the disk of %s has %d bytes left of %d before it is filled", m.Name, left, diskBytes)

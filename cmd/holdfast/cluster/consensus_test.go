@@ -15,14 +15,14 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // lasting are the settings of a cluster whose default space has protocol consensus. The lease is that of the sessions,
 // too: they outlast the search for a leader, which takes an election timeout (1 s) to two where votes are not split.
-func lasting(t *testing.T) trial.Settings {
+func lasting(t *testing.T) clustertest.Settings {
 	folder := t.TempDir()
-	return trial.Settings{
+	return clustertest.Settings{
 		Lease: steady(), Data: func(name string) string { return filepath.Join(folder, name) },
 	}
 }
@@ -39,7 +39,7 @@ func layLasting(t *testing.T, workers int) *bed {
 }
 
 // leader returns the member that leads the default space, as one sees it that runs.
-func (b *bed) leader(without ...*trial.Member) *trial.Member {
+func (b *bed) leader(without ...*clustertest.Member) *clustertest.Member {
 	b.Helper()
 	status, err := b.cluster.AwaitStatus(b.ctx, b.another(without...), "a member leads that runs", func(s *api.Status) bool {
 		space := s.Spaces[0]
@@ -69,7 +69,7 @@ type said struct {
 }
 
 // send starts an errand that goes to one member first, and to the others when it must. Flags are further ones of its.
-func (b *bed) send(first *trial.Member, name string, flags ...string) *errand {
+func (b *bed) send(first *clustertest.Member, name string, flags ...string) *errand {
 	b.Helper()
 	e := &errand{bed: b, name: name, says: make(chan said, 100)}
 	command := append([]string{"lock", "--server", b.cluster.Servers(b.index(first)), "--status-fd", "1", "--kill-after", "500ms"}, flags...)
@@ -142,7 +142,7 @@ func (e *errand) finish() {
 
 // awaitShown asks a member until what it shows of a name is as wanted. While no member leads it refuses to show
 // anything.
-func (b *bed) awaitShown(through *trial.Member, name, what string, is func(*api.Lock) bool) *api.Lock {
+func (b *bed) awaitShown(through *clustertest.Member, name, what string, is func(*api.Lock) bool) *api.Lock {
 	b.Helper()
 	admin := b.adminOf(through)
 	look := time.NewTicker(20 * time.Millisecond)
@@ -171,7 +171,7 @@ type scene struct {
 }
 
 // set lets an errand through one member hold a name, and others wait for it through some, one after the other.
-func (b *bed) set(name string, holds *trial.Member, wait ...*trial.Member) *scene {
+func (b *bed) set(name string, holds *clustertest.Member, wait ...*clustertest.Member) *scene {
 	b.Helper()
 	s := &scene{bed: b, holder: b.send(holds, name).acquired()}
 	for _, m := range wait {
@@ -183,7 +183,7 @@ func (b *bed) set(name string, holds *trial.Member, wait ...*trial.Member) *scen
 }
 
 // stands asserts that a member shows the holder with its token, and all who wait, in their order.
-func (s *scene) stands(through *trial.Member) {
+func (s *scene) stands(through *clustertest.Member) {
 	s.Helper()
 	shown := s.awaitShown(through, s.holder.name, "held", func(*api.Lock) bool { return true })
 	if len(shown.Holders) != 1 || shown.Holders[0].Token != s.holder.token || len(shown.Waiters) != len(s.waiting) {
@@ -209,9 +209,9 @@ func (s *scene) play() {
 }
 
 // keeps lets a worker go on that keeps the register: it must have it still.
-func (b *bed) keeps(keeper *trial.Process, kept trial.Event) {
+func (b *bed) keeps(keeper *clustertest.Process, kept clustertest.Event) {
 	b.Helper()
-	if write, end := b.goOn(keeper, kept); write.Kind != trial.Wrote || end.Kind != trial.Left {
+	if write, end := b.goOn(keeper, kept); write.Kind != clustertest.Wrote || end.Kind != clustertest.Left {
 		b.Errorf("the holder was told %s and %s %s: what is held outlasts its member", write.Kind, end.Kind, end.Why)
 	}
 }
@@ -262,11 +262,11 @@ func TestLastingAllKilled(t *testing.T) {
 // farewells are the ways in which a member leaves in good order.
 var farewells = []struct {
 	name string
-	bid  func(*bed, *trial.Member) error
+	bid  func(*bed, *clustertest.Member) error
 }{
-	{"TERM", func(_ *bed, m *trial.Member) error { return m.Terminate() }},
-	{"leave", func(b *bed, m *trial.Member) error { return b.adminOf(m).Leave(b.ctx, 0) }},
-	{"drain", func(b *bed, m *trial.Member) error { return b.adminOf(m).Drain(b.ctx, 0) }},
+	{"TERM", func(_ *bed, m *clustertest.Member) error { return m.Terminate() }},
+	{"leave", func(b *bed, m *clustertest.Member) error { return b.adminOf(m).Leave(b.ctx, 0) }},
+	{"drain", func(b *bed, m *clustertest.Member) error { return b.adminOf(m).Drain(b.ctx, 0) }},
 }
 
 // TestLastingLeaves: every member is restarted in turn, under load, by each of the ways in which one leaves in good order,
@@ -345,7 +345,7 @@ func TestLastingOutOfTheView(t *testing.T) {
 }
 
 // acquire takes a name by a single call, as a script does.
-func (b *bed) acquire(through *trial.Member, name string) *api.AcquiredAll {
+func (b *bed) acquire(through *clustertest.Member, name string) *api.AcquiredAll {
 	b.Helper()
 	acquired, err := b.adminOf(through).Acquire(b.ctx, "", client.Acquisition{Names: []string{name}})
 	b.check(err)
@@ -353,7 +353,7 @@ func (b *bed) acquire(through *trial.Member, name string) *api.AcquiredAll {
 }
 
 // handBack renews what was acquired like that through one member, and releases it through another one.
-func (b *bed) handBack(acquired *api.AcquiredAll, renew, release *trial.Member) {
+func (b *bed) handBack(acquired *api.AcquiredAll, renew, release *clustertest.Member) {
 	b.Helper()
 	_, err := b.adminOf(renew).Renew(b.ctx, acquired.Session, 0)
 	b.check(err)
@@ -372,7 +372,7 @@ func TestLastingRetried(t *testing.T) {
 	acquired, err := b.adminOf(first).Acquire(b.ctx, "", client.Acquisition{Names: []string{"script"}, TTL: time.Minute})
 	b.check(err)
 	session := acquired.Session
-	call := func(ctx context.Context, through *trial.Member, name, request string) (holdfast.Token, error) {
+	call := func(ctx context.Context, through *clustertest.Member, name, request string) (holdfast.Token, error) {
 		acquired, err := b.adminOf(through).Acquire(ctx, "", client.Acquisition{
 			Names: []string{name}, Session: session, Request: request, Options: []holdfast.Option{holdfast.Wait(time.Minute)},
 		})
@@ -381,7 +381,7 @@ func TestLastingRetried(t *testing.T) {
 		}
 		return acquired.Locks[0].Token, nil
 	}
-	again := func(through *trial.Member, name, request string, want holdfast.Token) {
+	again := func(through *clustertest.Member, name, request string, want holdfast.Token) {
 		t.Helper()
 		token, err := call(b.ctx, through, name, request)
 		b.check(err)
@@ -403,7 +403,7 @@ func TestLastingRetried(t *testing.T) {
 		token holdfast.Token
 		err   error
 	}
-	ask := func(ctx context.Context, through *trial.Member) chan answer {
+	ask := func(ctx context.Context, through *clustertest.Member) chan answer {
 		answered := make(chan answer, 1)
 		go func() {
 			token, err := call(ctx, through, "waits", "order 2")
@@ -463,7 +463,7 @@ func TestLastingAlone(t *testing.T) {
 }
 
 // wantNoneLost asserts that no client has lost anything.
-func (b *bed) wantNoneLost(v trial.Verdict) {
+func (b *bed) wantNoneLost(v clustertest.Verdict) {
 	b.Helper()
 	if v.Lost+v.Stale > 0 {
 		b.Errorf("%d locks were lost, and %d writes refused: what is held outlasts its member", v.Lost, v.Stale)

@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // byDefault starts members that are told who they are and where their folder is, and nothing else.
 func byDefault(t *testing.T, members int) *bed {
 	t.Helper()
 	t.Parallel()
-	b := prepare(t, trial.Settings{Addresses: loopback(t, members), Lease: 3 * time.Second, Durable: true})
+	b := prepare(t, clustertest.Settings{Addresses: loopback(t, members), Lease: 3 * time.Second, Durable: true})
 	b.check(b.cluster.Start(b.ctx))
 	return b
 }
@@ -31,7 +31,7 @@ func (b *bed) jobs(count int) (jobs []*errand) {
 }
 
 // restart ends a member, with a kill or in good order, and starts it again.
-func (b *bed) restart(m *trial.Member, kill bool) {
+func (b *bed) restart(m *clustertest.Member, kill bool) {
 	b.Helper()
 	if kill {
 		b.check(m.Kill())
@@ -57,7 +57,7 @@ func TestDefaultsKeepJobs(t *testing.T) {
 			b := byDefault(t, 3)
 			jobs := b.jobs(6)
 			first := b.leader()
-			for _, m := range append([]*trial.Member{first}, b.cluster.Others(first)...) {
+			for _, m := range append([]*clustertest.Member{first}, b.cluster.Others(first)...) {
 				b.restart(m, kill)
 			}
 			for _, job := range jobs {

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // drift is by how much longer a member waits that waits for a lease: the members' default.
@@ -40,7 +40,7 @@ func TestGap(t *testing.T) {
 // TestGrantorGap kills the grantor, who is not the elder.
 func TestGrantorGap(t *testing.T) {
 	b := lay(t, 6, grantors)
-	b.gaps("grantor", bound(*lease), func() *trial.Member {
+	b.gaps("grantor", bound(*lease), func() *clustertest.Member {
 		grantor := b.another(b.coordinator())
 		b.appoint(grantor)
 		return grantor
@@ -56,20 +56,20 @@ func TestLastingGap(t *testing.T) {
 	settings.Addresses, settings.Lease = loopback(t, 3), max(*lease, 3*time.Second) // sessions outlast the election
 	b := prepare(t, settings)
 	b.begin(6)
-	b.gaps("leader", 2*time.Second, func() *trial.Member { return b.leader() })
+	b.gaps("leader", 2*time.Second, func() *clustertest.Member { return b.leader() })
 }
 
 // gaps kills a member again and again that has some role, and reports the standstills.
-func (b *bed) gaps(role string, bound time.Duration, choose func() *trial.Member) {
+func (b *bed) gaps(role string, bound time.Duration, choose func() *clustertest.Member) {
 	b.Helper()
 	var gaps []time.Duration
 	for range *crashes {
-		b.crew.Note(trial.Event{Kind: trial.Calm})
+		b.crew.Note(clustertest.Event{Kind: clustertest.Calm})
 		victim, since := choose(), b.crew.Mark()
-		before := b.await("a grant", since, func(e trial.Event) bool { return e.Kind == trial.Entered })
+		before := b.await("a grant", since, func(e clustertest.Event) bool { return e.Kind == clustertest.Entered })
 		mark, _ := b.kill("the "+role, victim)
 		b.awaitReign(mark, before.Token)
-		gaps = append(gaps, trial.LongestGap(b.crew.History(since)))
+		gaps = append(gaps, clustertest.LongestGap(b.crew.History(since)))
 		b.revive()
 	}
 	b.judge()
@@ -83,7 +83,7 @@ func (b *bed) gaps(role string, bound time.Duration, choose func() *trial.Member
 // and it grants. No lock that is held may be granted again.
 func TestReconcile(t *testing.T) {
 	t.Parallel()
-	b := prepare(t, trial.Settings{Addresses: loopback(t, 3)})
+	b := prepare(t, clustertest.Settings{Addresses: loopback(t, 3)})
 	b.check(b.cluster.Start(b.ctx))
 	victim := b.coordinator()
 	others := b.cluster.Others(victim)
@@ -157,7 +157,7 @@ func alive(locks []*holdfast.Lock) (count int) {
 }
 
 // holdMany holds that many names, each by one of eight clients of some members.
-func (b *bed) holdMany(through []*trial.Member, count int) []*holdfast.Lock {
+func (b *bed) holdMany(through []*clustertest.Member, count int) []*holdfast.Lock {
 	b.Helper()
 	const clients, each = 8, 16
 	locks := make([]*holdfast.Lock, count)
@@ -212,7 +212,7 @@ func TestFirstView(t *testing.T) {
 			t.Fatalf("-members %q: %q is no number of members", *sizes, text)
 		}
 		t.Run(text, func(t *testing.T) {
-			b := prepare(t, trial.Settings{Addresses: loopback(t, size)})
+			b := prepare(t, clustertest.Settings{Addresses: loopback(t, size)})
 			b.check(b.cluster.Start(b.ctx))
 			took := b.crew.Now() - b.began
 			for _, m := range b.cluster.Members {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // TestForcedView: two of three are killed under load. The third grants nothing until an
@@ -17,7 +17,7 @@ func TestForcedView(t *testing.T) { forced(t, lay(t, 4)) }
 // have come back.
 func TestForcedViewOfLeaders(t *testing.T) {
 	t.Parallel()
-	b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Lease: steady(), Flags: []string{led}})
+	b := prepare(t, clustertest.Settings{Addresses: loopback(t, 3), Lease: steady(), Flags: []string{led}})
 	b.begin(4)
 	forced(t, b)
 }
@@ -40,7 +40,7 @@ func forced(t *testing.T, b *bed) {
 	forced, err := admin.ForceView(b.ctx, api.ForceView{Members: plan.Named, Reason: "a test", Confirm: plan.Code})
 	b.check(err)
 	b.fault("view %d was forced in the place of %d", forced.View, forced.Replaced)
-	if _, end := b.goOn(keeper, kept); end.Kind != trial.Lost {
+	if _, end := b.goOn(keeper, kept); end.Kind != clustertest.Lost {
 		b.Errorf("who held without a quorum was told %s", end.Kind)
 	}
 	b.awaitReign(mark, kept.Token)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // TestLeaderGap kills the leaders of protocol bakery in turn, by rank, under load, while a hot name is held
@@ -21,7 +21,7 @@ import (
 // view without the victim on, which leaves out how long it takes to detect a failure. Beside it stands the
 // longest such time before each crash: what the machine does by itself.
 func TestLeaderGap(t *testing.T) {
-	b := prepare(t, trial.Settings{Addresses: loopback(t, 3), LogLevel: "info", Flags: []string{led, "--log-format", "json"}})
+	b := prepare(t, clustertest.Settings{Addresses: loopback(t, 3), LogLevel: "info", Flags: []string{led, "--log-format", "json"}})
 	b.begin(6)
 	var all, beyond, usual []time.Duration
 	for i := range *crashes {
@@ -57,7 +57,7 @@ func TestLeaderGap(t *testing.T) {
 }
 
 // hold takes a name through a member, and returns what gives it back.
-func (b *bed) hold(through *trial.Member, name string) (release func()) {
+func (b *bed) hold(through *clustertest.Member, name string) (release func()) {
 	b.Helper()
 	holder, err := client.Dial(b.ctx, through.Address)
 	b.check(err)
@@ -69,7 +69,7 @@ func (b *bed) hold(through *trial.Member, name string) (release func()) {
 
 // waitThrough lets a client of this process wait for a name through a member, and nowhere else. When that was
 // killed it gives up, so that it does not go on when the member is back.
-func (b *bed) waitThrough(m *trial.Member, name string) (giveUp func()) {
+func (b *bed) waitThrough(m *clustertest.Member, name string) (giveUp func()) {
 	b.Helper()
 	waiting, err := client.Dial(b.ctx, m.Address)
 	b.check(err)
@@ -113,7 +113,7 @@ func (th *throng) standstill(from time.Duration) (longest time.Duration) {
 
 // detected waits until the members that are left have a view without one, and returns when the first of
 // them had, by its log.
-func (b *bed) detected(lost *trial.Member, since time.Time) (first time.Time) {
+func (b *bed) detected(lost *clustertest.Member, since time.Time) (first time.Time) {
 	b.Helper()
 	left := b.cluster.Others(lost)
 	for _, m := range left {

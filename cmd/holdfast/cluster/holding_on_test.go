@@ -6,7 +6,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // The names that a member keeps in TestKeeperKilled.
@@ -20,7 +20,7 @@ const (
 // waiters are served, and tokens are above all that the member has given by itself.
 func TestKeeperKilled(t *testing.T) {
 	t.Parallel()
-	b := prepare(t, trial.Settings{
+	b := prepare(t, clustertest.Settings{
 		Addresses: loopback(t, 3), Lease: steady(), Flags: []string{grantors + ",hold_on=1h"},
 	})
 	b.begin(6)
@@ -43,8 +43,8 @@ func TestKeeperKilled(t *testing.T) {
 	b.check(keeper.Kill()) // it looks at the exit status
 	mark, _ := b.fault("%s was killed, which keeps %s, used under tokens up to %v, and lends %s under %v",
 		keeper.Name, keptUnused, unused.Token(), keptUsed, used.Token())
-	b.await("a write through another member", mark, func(e trial.Event) bool {
-		return e.Kind == trial.Wrote && e.Member != keeper.Name
+	b.await("a write through another member", mark, func(e clustertest.Event) bool {
+		return e.Kind == clustertest.Wrote && e.Member != keeper.Name
 	})
 	last := used
 	for _, wait := range waits {
@@ -67,11 +67,11 @@ type keeping struct {
 	*bed
 	grantor *client.Admin
 	locks   *client.Client
-	member  *trial.Member
+	member  *clustertest.Member
 }
 
 // dial begins a client of this process that knows one member.
-func (b *bed) dial(m *trial.Member) *client.Client {
+func (b *bed) dial(m *clustertest.Member) *client.Client {
 	b.Helper()
 	locks, err := client.Dial(b.ctx, m.Address)
 	b.check(err)
@@ -80,7 +80,7 @@ func (b *bed) dial(m *trial.Member) *client.Client {
 }
 
 // adminOf reaches a member as an operator.
-func (b *bed) adminOf(m *trial.Member) *client.Admin {
+func (b *bed) adminOf(m *clustertest.Member) *client.Admin {
 	b.Helper()
 	admin, err := client.DialAdmin(m.Address)
 	b.check(err)
@@ -119,7 +119,7 @@ func (k *keeping) keeps(last *holdfast.Lock) {
 
 // queue lets a client through another member wait for a name, and returns when the grantor
 // has queued it.
-func (k *keeping) queue(through *trial.Member, name string) <-chan *holdfast.Lock {
+func (k *keeping) queue(through *clustertest.Member, name string) <-chan *holdfast.Lock {
 	k.Helper()
 	queued := make(chan int, 1)
 	granted := k.want(through, name, holdfast.OnQueued(func(position int) { queued <- position }))
@@ -135,7 +135,7 @@ func (k *keeping) queue(through *trial.Member, name string) <-chan *holdfast.Loc
 }
 
 // want lets a client through some member lock a name. Nothing comes if it is not granted.
-func (k *keeping) want(through *trial.Member, name string, o ...holdfast.Option) <-chan *holdfast.Lock {
+func (k *keeping) want(through *clustertest.Member, name string, o ...holdfast.Option) <-chan *holdfast.Lock {
 	k.Helper()
 	locks, granted := k.dial(through), make(chan *holdfast.Lock, 1)
 	done := make(chan struct{})

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // What is asked of several protocols, regardless of what their members are called in them:
@@ -24,10 +24,10 @@ func inEach(t *testing.T, test func(t *testing.T, space string), protocols ...st
 }
 
 // kill kills members together, and returns where the history stood.
-func (b *bed) kill(what string, victims ...*trial.Member) (mark int, at time.Duration) {
+func (b *bed) kill(what string, victims ...*clustertest.Member) (mark int, at time.Duration) {
 	b.Helper()
 	var names []string
-	b.check(trial.KillAll(victims...)) // it looks at the exit status
+	b.check(clustertest.KillAll(victims...)) // it looks at the exit status
 	for _, m := range victims {
 		names = append(names, m.Name)
 	}
@@ -47,7 +47,7 @@ func (b *bed) revive() {
 
 // killHolder kills a member while the register is held through it: that passes on when no
 // client can believe in it any more, under a higher token, and its holder is told.
-func (b *bed) killHolder(victim *trial.Member, what string) {
+func (b *bed) killHolder(victim *clustertest.Member, what string) {
 	b.Helper()
 	keeper, kept := b.keep(victim)
 	mark, _ := b.kill(what+" through which the register is held", victim)
@@ -58,7 +58,7 @@ func (b *bed) killHolder(victim *trial.Member, what string) {
 
 // killBeside kills a member while the register is held through another one, and others wait
 // through it: they ask elsewhere, the holder writes and gives back, and all go on.
-func (b *bed) killBeside(victim *trial.Member, what string) (write, end trial.Event) {
+func (b *bed) killBeside(victim *clustertest.Member, what string) (write, end clustertest.Event) {
 	b.Helper()
 	keeper, kept := b.keep(b.another(victim))
 	mark, at := b.kill(what+" through which others wait", victim)
@@ -75,7 +75,7 @@ func (b *bed) killBeside(victim *trial.Member, what string) (write, end trial.Ev
 //
 // Whether the register was held all the while is not asserted: on a starved machine its
 // member's lease may have lapsed. Either way the judge sees it.
-func (b *bed) killAuthority(what string, victims ...*trial.Member) {
+func (b *bed) killAuthority(what string, victims ...*clustertest.Member) {
 	b.Helper()
 	keeper, kept := b.keep(b.another(victims...))
 	mark, _ := b.kill(what, victims...)
@@ -88,7 +88,7 @@ func (b *bed) killAuthority(what string, victims ...*trial.Member) {
 }
 
 // hireBeside starts a cluster, and workers that never go to one of its members.
-func (b *bed) hireBeside(victim func() *trial.Member, workers int) *trial.Member {
+func (b *bed) hireBeside(victim func() *clustertest.Member, workers int) *clustertest.Member {
 	b.Helper()
 	b.check(b.cluster.Start(b.ctx))
 	spared := victim()
@@ -121,10 +121,10 @@ func TestKilledBesideAHolder(t *testing.T) {
 	t.Parallel()
 	inEach(t, func(t *testing.T, space string) {
 		t.Parallel()
-		b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Lease: steady(), Flags: []string{space}})
+		b := prepare(t, clustertest.Settings{Addresses: loopback(t, 3), Lease: steady(), Flags: []string{space}})
 		b.begin(6)
 		for _, victim := range b.cluster.Members {
-			if write, end := b.killBeside(victim, "a member"); write.Kind == trial.Refused || end.Kind == trial.Lost {
+			if write, end := b.killBeside(victim, "a member"); write.Kind == clustertest.Refused || end.Kind == clustertest.Lost {
 				b.Errorf("the holder was told %s and %s: it holds through a member that lives", write.Kind, end.Kind)
 			}
 		}
@@ -138,8 +138,8 @@ func TestIdleMemberKilled(t *testing.T) {
 	t.Parallel()
 	inEach(t, func(t *testing.T, space string) {
 		t.Parallel()
-		b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Flags: []string{space}})
-		victim := b.hireBeside(func() *trial.Member { return b.another(b.coordinator()) }, 4)
+		b := prepare(t, clustertest.Settings{Addresses: loopback(t, 3), Flags: []string{space}})
+		victim := b.hireBeside(func() *clustertest.Member { return b.another(b.coordinator()) }, 4)
 		mark, at := b.kill("which nobody uses", victim)
 		b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
 		b.revive()

@@ -3,11 +3,11 @@ package cluster
 import (
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // leave lets a member leave in good order, and waits for its end.
-func (b *bed) leave(m *trial.Member) {
+func (b *bed) leave(m *clustertest.Member) {
 	b.Helper()
 	b.check(m.Terminate())
 	b.fault("member %s leaves", m.Name)
@@ -32,7 +32,7 @@ func TestLeave(t *testing.T) {
 			}
 			keeper, kept := b.keep(victim)
 			b.leave(victim)
-			if _, end := b.goOn(keeper, kept); end.Kind != trial.Lost {
+			if _, end := b.goOn(keeper, kept); end.Kind != clustertest.Lost {
 				b.Errorf("the holder through the member that left was told %s", end.Kind)
 			}
 			b.healed() // the others see one another alone

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-locks/holdfast/internal/api"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // network is a bridge with members on it, each in a network namespace of its own. The
@@ -32,11 +32,11 @@ type network struct {
 // each member. Where that cannot be done, the test is skipped.
 func layNetwork(t *testing.T, workers int, flags ...string) (*bed, *network) {
 	t.Helper()
-	return layNetworkOf(t, workers, trial.Settings{Flags: flags})
+	return layNetworkOf(t, workers, clustertest.Settings{Flags: flags})
 }
 
 // layNetworkOf does so for a cluster of these settings, whose addresses it gives.
-func layNetworkOf(t *testing.T, workers int, settings trial.Settings) (*bed, *network) {
+func layNetworkOf(t *testing.T, workers int, settings clustertest.Settings) (*bed, *network) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")
@@ -271,8 +271,8 @@ func TestOneWayCuts(t *testing.T) {
 		n.cut(from, to)
 		mark, at := b.fault("nothing passes %s any more", cut.name)
 		late := at + 3*b.cluster.Lease()
-		e := b.await("a grant three leases later", mark, func(e trial.Event) bool {
-			return e.Kind == trial.Entered && e.At > late
+		e := b.await("a grant three leases later", mark, func(e clustertest.Event) bool {
+			return e.Kind == clustertest.Entered && e.At > late
 		})
 		b.tell("worker %d was granted %s through %s by the authority of reign %d", e.Worker, e.Name, e.Member, reign(e.Token))
 		n.mend(from, to)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 	"github.com/holdfast-locks/holdfast/sim/replay"
 )
 
@@ -15,7 +15,7 @@ import (
 // when it has come back with its cell, a pause, and an end in good order.
 func TestRecordingsReplay(t *testing.T) {
 	t.Parallel()
-	b, folder := recorded(t, trial.Settings{})
+	b, folder := recorded(t, clustertest.Settings{})
 	b.replayed(folder, b.coordinator(), "the coordinator")
 }
 
@@ -27,7 +27,7 @@ func TestLastingRecordingsReplay(t *testing.T) {
 }
 
 // recorded starts a cluster whose members record, and where they do.
-func recorded(t *testing.T, s trial.Settings) (b *bed, folder string) {
+func recorded(t *testing.T, s clustertest.Settings) (b *bed, folder string) {
 	t.Helper()
 	folder = t.TempDir()
 	s.Addresses = loopback(t, 3)
@@ -38,7 +38,7 @@ func recorded(t *testing.T, s trial.Settings) (b *bed, folder string) {
 }
 
 // replayed kills a member and has it come back, ends the cluster, and replays what all have recorded.
-func (b *bed) replayed(folder string, victim *trial.Member, what string) {
+func (b *bed) replayed(folder string, victim *clustertest.Member, what string) {
 	b.Helper()
 	b.killAuthority(what, victim)
 	b.judge()

@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // standStill stops a process for three leases at least, until something else has
 // happened, too. It looks before and after whether the process stands still.
-func (b *bed) standStill(p *trial.Process, who string, meanwhile func(mark int)) {
+func (b *bed) standStill(p *clustertest.Process, who string, meanwhile func(mark int)) {
 	b.Helper()
 	b.check(p.Stop()) // it looks at the process's state
 	mark, at := b.fault("%s was stopped", who)
@@ -30,10 +30,10 @@ func (b *bed) standStill(p *trial.Process, who string, meanwhile func(mark int))
 
 // lostAndRefused: a holder whose lock has passed on finds it lost, and its write is
 // refused.
-func (b *bed) lostAndRefused(keeper *trial.Process, kept trial.Event) {
+func (b *bed) lostAndRefused(keeper *clustertest.Process, kept clustertest.Event) {
 	b.Helper()
 	write, end := b.goOn(keeper, kept)
-	if write.Kind != trial.Refused || end.Kind != trial.Lost {
+	if write.Kind != clustertest.Refused || end.Kind != clustertest.Lost {
 		b.Errorf("the holder was told %s and %s: its lock has passed on", write.Kind, end.Kind)
 	}
 }
@@ -76,13 +76,13 @@ func TestHolderStopped(t *testing.T) {
 		b.check(keeper.Order("go on")) // it reads that when it wakes
 	})
 	mark := 0
-	write := b.await("its write", mark, func(e trial.Event) bool {
-		return e.Worker == keeper.Number && e.Token == kept.Token && (e.Kind == trial.Wrote || e.Kind == trial.Refused)
+	write := b.await("its write", mark, func(e clustertest.Event) bool {
+		return e.Worker == keeper.Number && e.Token == kept.Token && (e.Kind == clustertest.Wrote || e.Kind == clustertest.Refused)
 	})
-	end := b.await("its end", mark, func(e trial.Event) bool {
-		return e.Worker == keeper.Number && e.Token == kept.Token && (e.Kind == trial.Left || e.Kind == trial.Lost)
+	end := b.await("its end", mark, func(e clustertest.Event) bool {
+		return e.Worker == keeper.Number && e.Token == kept.Token && (e.Kind == clustertest.Left || e.Kind == clustertest.Lost)
 	})
-	if write.Kind != trial.Refused || end.Kind != trial.Lost {
+	if write.Kind != clustertest.Refused || end.Kind != clustertest.Lost {
 		b.Errorf("the holder was told %s and %s: its lock has passed on", write.Kind, end.Kind)
 	}
 	b.healed()

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/issuer"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 	"github.com/holdfast-locks/holdfast/internal/transport"
-	"github.com/holdfast-locks/holdfast/internal/trial"
 	"github.com/holdfast-locks/holdfast/node"
 )
 
@@ -84,7 +84,7 @@ func prepareTLS(t *testing.T, lease time.Duration) (*bureau, *bed) {
 		b.issue(b.members, name, issuer.Wish{Name: name, Hosts: []string{host}, Member: true})
 	}
 	b.issue(b.clients, "job-7", issuer.Wish{Name: "job-7"})
-	return b, prepare(t, trial.Settings{Addresses: addresses, Lease: lease, FlagsOf: b.flags, Options: []client.Option{b.files("job-7")}})
+	return b, prepare(t, clustertest.Settings{Addresses: addresses, Lease: lease, FlagsOf: b.flags, Options: []client.Option{b.files("job-7")}})
 }
 
 // TestAuthorityIsReplaced: three members under mutual TLS change the clients' authority,
@@ -189,7 +189,7 @@ func TestWrongName(t *testing.T) {
 		},
 	})
 	c.check(err)
-	for _, m := range []*trial.Member{one, two} {
+	for _, m := range []*clustertest.Member{one, two} {
 		c.persist("member "+m.Name+" to refuse it", func(context.Context) bool {
 			return strings.Contains(m.Log(), "c shows a certificate for impostor, which does not carry its name")
 		})

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/load"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // TestTransfersUnderLoad: grantorship goes round in a circle, while workers on all members
@@ -24,11 +24,11 @@ func TestTransfersUnderLoad(t *testing.T) {
 	throng := b.gather(b.cluster.Members, "", 4)
 	admins := b.admins()
 	// The first grantor is made by the first wish. A transfer that crosses it would be told that another one was made meanwhile.
-	b.await("a write", b.crew.Mark(), func(e trial.Event) bool { return e.Kind == trial.Wrote })
+	b.await("a write", b.crew.Mark(), func(e clustertest.Event) bool { return e.Kind == clustertest.Wrote })
 	for i := range 30 {
 		mark := b.crew.Mark()
 		b.move(admins[(i+1)%3], b.cluster.Members[i%3])
-		b.await("a write", mark, func(e trial.Event) bool { return e.Kind == trial.Wrote })
+		b.await("a write", mark, func(e clustertest.Event) bool { return e.Kind == clustertest.Wrote })
 	}
 	b.tell("grantorship has gone round ten times")
 	throng.disperse()
@@ -42,7 +42,7 @@ func TestTransfersUnderLoad(t *testing.T) {
 // in windows of five grants each, before each transfer: what the machine does by
 // itself.
 func TestTransferGap(t *testing.T) {
-	b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Flags: []string{grantors}})
+	b := prepare(t, clustertest.Settings{Addresses: loopback(t, 3), Flags: []string{grantors}})
 	b.check(b.cluster.Start(b.ctx))
 	throng := b.gather(b.cluster.Members, "hot", 1)
 	admins := b.admins()
@@ -76,7 +76,7 @@ func TestTransferGap(t *testing.T) {
 
 // move makes a member the grantor. Where a member's lease has lapsed, on a starved machine,
 // no member can say which one grants: it is asked for again.
-func (b *bed) move(through *client.Admin, to *trial.Member) {
+func (b *bed) move(through *client.Admin, to *clustertest.Member) {
 	b.Helper()
 	for {
 		_, err := through.Transfer(b.ctx, "", to.Name)
@@ -127,7 +127,7 @@ const names = 1000
 
 // gather begins to lock through each of some members: the hot name, unless it is "", by a client of
 // one worker, and others by a client of some.
-func (b *bed) gather(through []*trial.Member, hot string, others int) *throng {
+func (b *bed) gather(through []*clustertest.Member, hot string, others int) *throng {
 	b.Helper()
 	ctx, stop := context.WithCancel(b.ctx)
 	th := &throng{bed: b, stop: stop, changed: make(chan struct{})}

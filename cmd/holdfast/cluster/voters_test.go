@@ -10,13 +10,13 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // guest starts one member more, which is no founder, with a folder of its own and further flags.
-func (b *bed) guest(address string, settings trial.Settings) *trial.Member {
+func (b *bed) guest(address string, settings clustertest.Settings) *clustertest.Member {
 	b.Helper()
-	m := &trial.Member{Name: "guest", Address: address}
+	m := &clustertest.Member{Name: "guest", Address: address}
 	m.Command = append([]string{
 		program, "serve", "--name", m.Name, "--listen", address, "--http", "", "--join", strings.Join(settings.Addresses, ","),
 		"--log-level", *level, "--data", settings.Data(m.Name), "--lease", settings.Lease.String(), "--patience", (settings.Lease / 10).String(),
@@ -27,7 +27,7 @@ func (b *bed) guest(address string, settings trial.Settings) *trial.Member {
 }
 
 // reform has a member be something else, as soon as it can.
-func (b *bed) reform(through, m *trial.Member, as string) {
+func (b *bed) reform(through, m *clustertest.Member, as string) {
 	b.Helper()
 	admin := b.adminOf(through)
 	b.eventually(func() (bool, error) {
@@ -37,7 +37,7 @@ func (b *bed) reform(through, m *trial.Member, as string) {
 }
 
 // awaitShards asks a member who leads and votes until that is as wanted.
-func (b *bed) awaitShards(through *trial.Member, what string, is func([]api.Shard) bool) {
+func (b *bed) awaitShards(through *clustertest.Member, what string, is func([]api.Shard) bool) {
 	b.Helper()
 	admin := b.adminOf(through)
 	b.eventually(func() (bool, error) {
@@ -70,7 +70,7 @@ func (b *bed) eventually(is func() (bool, error), what string, arguments ...any)
 }
 
 // votes reports whether these members, and no others, vote in all shards.
-func votes(shards []api.Shard, members ...*trial.Member) bool {
+func votes(shards []api.Shard, members ...*clustertest.Member) bool {
 	var want []string
 	for _, m := range members {
 		want = append(want, m.Name)
@@ -113,7 +113,7 @@ func TestLastingSpareTakesOver(t *testing.T) {
 	b.keeps(keeper, kept)
 	b.awaitPassed(mark, kept)
 	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...)) // two of three decide, and one of them is the spare
-	for _, m := range []*trial.Member{stays, spare} {
+	for _, m := range []*clustertest.Member{stays, spare} {
 		s.stands(m)
 	}
 	s.play()

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // watching is a `holdfast locks --watch --json` at one member.
@@ -24,7 +24,7 @@ type watching struct {
 
 // watch begins to watch at a member. What happens is told from the first event on that
 // is seen, so things are made to happen until one is.
-func (b *bed) watch(at *trial.Member) *watching {
+func (b *bed) watch(at *clustertest.Member) *watching {
 	b.Helper()
 	w := &watching{bed: b, events: make(chan api.Event, 1000)}
 	w.command = exec.CommandContext(b.ctx, program, "locks", "--watch", "--json", "--server", at.Address)
@@ -76,7 +76,7 @@ func (w *watching) until(what string, is func(api.Event) bool) api.Event {
 }
 
 // use takes a name through a member, and gives it back.
-func (b *bed) use(through *trial.Member, name string) holdfast.Token {
+func (b *bed) use(through *clustertest.Member, name string) holdfast.Token {
 	b.Helper()
 	c, err := client.Dial(b.ctx, through.Address)
 	b.check(err)
@@ -89,7 +89,7 @@ func (b *bed) use(through *trial.Member, name string) holdfast.Token {
 
 // sees takes and gives back a name through a member, and wants both to be shown in order,
 // unless events of the member are shown as missing: then it is tried again.
-func (w *watching) sees(through *trial.Member, name string) {
+func (w *watching) sees(through *clustertest.Member, name string) {
 	w.Helper()
 	for {
 		token, granted := w.use(through, name), false
@@ -112,13 +112,13 @@ func (w *watching) sees(through *trial.Member, name string) {
 // it cannot see when another is killed.
 func TestWatch(t *testing.T) {
 	t.Parallel()
-	b := prepare(t, trial.Settings{Addresses: loopback(t, 3), Lease: steady()})
+	b := prepare(t, clustertest.Settings{Addresses: loopback(t, 3), Lease: steady()})
 	b.check(b.cluster.Start(b.ctx))
 	at := b.coordinator()
 	second := b.another(at)
 	third := b.another(at, second)
 	w := b.watch(at)
-	for _, m := range []*trial.Member{second, third, at} {
+	for _, m := range []*clustertest.Member{second, third, at} {
 		w.sees(m, "orders/42")
 	}
 	b.check(second.Kill())

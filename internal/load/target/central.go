@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/load"
 	"github.com/holdfast-locks/holdfast/internal/load/soak"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // three is a cluster of three, talked to through its authority or another member.
@@ -131,7 +131,7 @@ func (c *cluster) start(ctx context.Context) error {
 }
 
 func (c *cluster) startAll(ctx context.Context) (err error) {
-	if c.addresses, err = trial.FreeAddresses(len(memberNames())); err != nil {
+	if c.addresses, err = clustertest.FreeAddresses(len(memberNames())); err != nil {
 		return err
 	}
 	for i, name := range memberNames() {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/load"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 	"github.com/holdfast-locks/holdfast/node"
 )
 
@@ -48,7 +48,7 @@ func (o *own) Start(ctx context.Context) error {
 
 func (o *own) start(ctx context.Context) error {
 	names := memberNames()
-	addresses, err := trial.FreeAddresses(len(names))
+	addresses, err := clustertest.FreeAddresses(len(names))
 	if err != nil {
 		return err
 	}

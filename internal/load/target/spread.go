@@ -11,7 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/load"
-	"github.com/holdfast-locks/holdfast/internal/trial"
+	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -161,7 +161,7 @@ func (g *gathering) start(ctx context.Context) error {
 }
 
 func (g *gathering) startAll(ctx context.Context) error {
-	addresses, err := trial.FreeAddresses(g.count)
+	addresses, err := clustertest.FreeAddresses(g.count)
 	if err != nil {
 		return err
 	}

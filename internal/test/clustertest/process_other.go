@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package trial
+package clustertest
 
 import (
 	"fmt"

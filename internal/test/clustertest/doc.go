@@ -1,4 +1,4 @@
-// Package trial puts clusters of real processes on trial: it starts members and
+// Package clustertest puts clusters of real processes on trial: it starts members and
 // workers, hurts them, and judges what the workers tell.
 //
 //	member.go    a `holdfast serve` that can be killed, stopped, and started again
@@ -30,4 +30,4 @@
 // By order and by tokens, never by how long something took: no worker's stay with the
 // register overlaps another's, no more than two have the pool at any instant, tokens
 // rise, and the register has taken as many writes as were told.
-package trial
+package clustertest
