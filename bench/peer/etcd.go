@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/holdfast-locks/holdfast/internal/load"
-	"github.com/holdfast-locks/holdfast/internal/realstore/recipe"
+	"github.com/holdfast-locks/holdfast/internal/test/realstore/recipe"
 )
 
 // etcd is one member of etcd, and concurrency.Mutex of its own client.

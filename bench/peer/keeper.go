@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/internal/realstore/recipe"
+	"github.com/holdfast-locks/holdfast/internal/test/realstore/recipe"
 )
 
 // folder stands for the server's own folder in the words of a [Plan].

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/internal/load"
-	"github.com/holdfast-locks/holdfast/internal/realstore/recipe"
+	"github.com/holdfast-locks/holdfast/internal/test/realstore/recipe"
 )
 
 // service is one way to lock something.

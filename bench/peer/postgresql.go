@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 
 	"github.com/holdfast-locks/holdfast/internal/load"
-	"github.com/holdfast-locks/holdfast/internal/realstore/recipe"
+	"github.com/holdfast-locks/holdfast/internal/test/realstore/recipe"
 )
 
 // MaxConnections is how many workers or waiters a measurement of PostgreSQL has at most,

@@ -1,6 +1,6 @@
 package peer
 
-import "github.com/holdfast-locks/holdfast/internal/realstore/recipe"
+import "github.com/holdfast-locks/holdfast/internal/test/realstore/recipe"
 
 // redis is one Redis server as it ships: no log, a snapshot now and then.
 func redis(name string) service { return service{name: name, recipe: recipe.Redis()} }

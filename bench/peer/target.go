@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"github.com/holdfast-locks/holdfast/internal/load"
-	"github.com/holdfast-locks/holdfast/internal/realstore/recipe"
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
+	"github.com/holdfast-locks/holdfast/internal/test/realstore/recipe"
 )
 
 // Target is a service as the workloads see it. It is a [load.Target], a [load.Bounded]

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/load"
-	"github.com/holdfast-locks/holdfast/internal/realstore/recipe"
+	"github.com/holdfast-locks/holdfast/internal/test/realstore/recipe"
 )
 
 // tick is the unit of time in /proc, the same on all machines that Go has.

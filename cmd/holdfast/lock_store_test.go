@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/parallel"
-	"github.com/holdfast-locks/holdfast/internal/realstore"
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
+	"github.com/holdfast-locks/holdfast/internal/test/realstore"
 )
 
 // lockRun is a `holdfast lock` that runs.

@@ -34,7 +34,7 @@ var edgeOwn = []string{
 }
 
 // programs may import everything, and only programs may import them.
-var programs = []string{"cmd/...", "bench", "bench/...", "internal/load/target", "internal/load/soak", "internal/supervise", "internal/config", "internal/demo", "internal/test/clustertest", "internal/realstore", "internal/realstore/...", "tools/..."}
+var programs = []string{"cmd/...", "bench", "bench/...", "internal/load/target", "internal/load/soak", "internal/supervise", "internal/config", "internal/demo", "internal/test/clustertest", "internal/test/realstore", "internal/test/realstore/...", "tools/..."}
 
 var anyModule = []string{"*"}
 

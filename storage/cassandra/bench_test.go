@@ -3,7 +3,7 @@ package cassandra
 import (
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/internal/realstore"
+	"github.com/holdfast-locks/holdfast/internal/test/realstore"
 	"github.com/holdfast-locks/holdfast/storage/storagetest"
 )
 

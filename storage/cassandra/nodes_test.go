@@ -10,7 +10,7 @@ import (
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
-	"github.com/holdfast-locks/holdfast/internal/realstore"
+	"github.com/holdfast-locks/holdfast/internal/test/realstore"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 

@@ -11,7 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"github.com/holdfast-locks/holdfast/internal/realstore"
+	"github.com/holdfast-locks/holdfast/internal/test/realstore"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/etcd"
 )

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/internal/issuer"
-	"github.com/holdfast-locks/holdfast/internal/realstore"
+	"github.com/holdfast-locks/holdfast/internal/test/realstore"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/etcd"
 )

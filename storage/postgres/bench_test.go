@@ -5,7 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/holdfast-locks/holdfast/internal/realstore"
+	"github.com/holdfast-locks/holdfast/internal/test/realstore"
 	"github.com/holdfast-locks/holdfast/storage/postgres"
 	"github.com/holdfast-locks/holdfast/storage/storagetest"
 )

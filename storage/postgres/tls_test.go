@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/issuer"
-	"github.com/holdfast-locks/holdfast/internal/realstore"
+	"github.com/holdfast-locks/holdfast/internal/test/realstore"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/postgres"
 )

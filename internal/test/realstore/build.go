@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/holdfast-locks/holdfast/internal/realstore/recipe"
+	"github.com/holdfast-locks/holdfast/internal/test/realstore/recipe"
 )
 
 // module is where the etcd server is made, in the repository.

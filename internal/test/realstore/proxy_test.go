@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/internal/realstore"
+	"github.com/holdfast-locks/holdfast/internal/test/realstore"
 )
 
 // proxied starts a Redis behind a proxy.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/internal/realstore/recipe"
+	"github.com/holdfast-locks/holdfast/internal/test/realstore/recipe"
 )
 
 // Redis starts a Redis, and returns its URL.

@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/holdfast-locks/holdfast/internal/realstore"
+	"github.com/holdfast-locks/holdfast/internal/test/realstore"
 )
 
 // killed makes the test's program another one that starts a server and waits to be killed.

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/internal/realstore/recipe"
+	"github.com/holdfast-locks/holdfast/internal/test/realstore/recipe"
 )
 
 // Postgres starts a PostgreSQL, and returns its URL.

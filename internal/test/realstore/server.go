@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/parallel"
-	"github.com/holdfast-locks/holdfast/internal/realstore/recipe"
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
+	"github.com/holdfast-locks/holdfast/internal/test/realstore/recipe"
 )
 
 // required is the variable that makes a missing server a mistake instead of a test that is
