@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
-	"github.com/holdfast-locks/holdfast/internal/issuer"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/internal/socket"
+	"github.com/holdfast-locks/holdfast/internal/test/issuer"
 )
 
 // bureau has an authority for members and one for clients, and a folder for what they

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/internal/issuer"
+	"github.com/holdfast-locks/holdfast/internal/test/issuer"
 )
 
 func (b *bed) leaf(wish issuer.Wish) *x509.Certificate {

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/certificate"
-	"github.com/holdfast-locks/holdfast/internal/issuer"
+	"github.com/holdfast-locks/holdfast/internal/test/issuer"
 )
 
 // files are the paths of a certificate and its key.

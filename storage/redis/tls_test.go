@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/internal/issuer"
+	"github.com/holdfast-locks/holdfast/internal/test/issuer"
 	"github.com/holdfast-locks/holdfast/internal/test/realstore"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/redis"

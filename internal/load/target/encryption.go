@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/holdfast-locks/holdfast/internal/issuer"
+	"github.com/holdfast-locks/holdfast/internal/test/issuer"
 )
 
 // material is the certificates of one run, of an authority that ends with it.

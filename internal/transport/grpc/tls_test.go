@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/internal/certificate"
-	"github.com/holdfast-locks/holdfast/internal/issuer"
+	"github.com/holdfast-locks/holdfast/internal/test/issuer"
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
