@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
-	"github.com/holdfast-locks/holdfast/internal/parallel"
+	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 )
 
 // kept is three members of a cluster that keeps locks and sessions, and who asks each for what it shows.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/parallel"
+	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 )
 
 func (a *authority) caps() Caps {

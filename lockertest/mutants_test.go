@@ -1,7 +1,7 @@
 package lockertest
 
 import (
-	"github.com/holdfast-locks/holdfast/internal/parallel"
+	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 	"strings"
 	"testing"
 	"time"

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/internal/parallel"
+	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 )
 

@@ -15,9 +15,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 	"github.com/holdfast-locks/holdfast/internal/test/issuer"
+	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 )
 
 // block returns the content of the fenced block of a language in the README, the nth

@@ -16,9 +16,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
-	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
+	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 )
 
 // TestMain lets the test program be holdfast, its guardian and its starter.

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
-	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/server"
+	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 	"github.com/holdfast-locks/holdfast/node"
 )
 

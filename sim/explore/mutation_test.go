@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/mutation"
-	"github.com/holdfast-locks/holdfast/internal/parallel"
+	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 )
 
 // TestRulesAreMissed switches rules off, and explores until a promise is broken: the

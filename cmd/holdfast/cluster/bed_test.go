@@ -17,8 +17,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/parallel"
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
+	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 )
 
 // The defaults make the whole package take a minute or two.
