@@ -9,10 +9,10 @@ import (
 	"testing/fstest"
 
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
-	"github.com/holdfast-locks/holdfast/internal/tidy"
+	"github.com/holdfast-locks/holdfast/internal/test/tidy"
 )
 
-const root = "../.."
+const root = "../../.."
 
 // TestTree holds the repository to every rule.
 func TestTree(t *testing.T) {
@@ -20,7 +20,7 @@ func TestTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !tree.Has("holdfast.go") || !tree.Has("internal/tidy/tidy_test.go") {
+	if !tree.Has("holdfast.go") || !tree.Has("internal/test/tidy/tidy_test.go") {
 		t.Fatalf("%s is not the repository", root)
 	}
 	for _, rule := range tidy.Rules() {

@@ -69,7 +69,7 @@ func rows() []row {
 	return append(table,
 		row{folders: []string{"internal/clock"}, outside: []string{"golang.org/x/sys"}},
 		row{folders: []string{"internal/descriptors"}, outside: []string{"golang.org/x/sys"}},
-		row{folders: []string{"internal/tidy", "internal/sparing", "internal/turns", "internal/test/parallel", switchFolder}},
+		row{folders: []string{"internal/test/tidy", "internal/sparing", "internal/turns", "internal/test/parallel", switchFolder}},
 		row{folders: []string{"internal/test/issuer", "internal/certificate"}},
 		row{folders: []string{"internal/socket"}, outside: []string{"golang.org/x/sys"}},
 		row{folders: []string{"protocol/protocoltest"}, own: with(), outside: []string{"github.com/cockroachdb/datadriven"}},

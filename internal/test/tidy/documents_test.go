@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/internal/tidy"
+	"github.com/holdfast-locks/holdfast/internal/test/tidy"
 )
 
 // mentioned finds a test as documents name it: `server.TestGarbage`.
@@ -133,7 +133,7 @@ func TestDesignIsThere(t *testing.T) {
 		}
 	}
 	for _, f := range tree.Files {
-		if f.Path == "internal/tidy/documents_test.go" {
+		if f.Path == "internal/test/tidy/documents_test.go" {
 			continue
 		}
 		for _, wrong := range uncited(string(f.Source), pages) {
