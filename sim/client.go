@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 // client is a process of its own that locks through a member: it has its own clock,
@@ -64,7 +64,7 @@ func (c *client) start() {
 		}
 	}
 	w.trace("%s starts", c)
-	w.tell.life(story.Started, c, "")
+	w.tell.life(timeline.Started, c, "")
 	c.arm()
 }
 
@@ -186,7 +186,7 @@ func (c *client) resume() {
 		return
 	}
 	c.world.trace("%s wakes", c)
-	c.world.tell.life(story.Woke, c, "")
+	c.world.tell.life(timeline.Woke, c, "")
 	c.paused = false
 	c.world.tape.begin(c.name, "wakes")
 	c.inbox = c.world.again(c.inbox)
@@ -206,7 +206,7 @@ func (c *client) close() {
 		return
 	}
 	c.world.trace("%s closes", c)
-	c.world.tell.tell(story.Happening{Kind: story.Remark, Who: c.name, Text: c.name + " closes its session"})
+	c.world.tell.tell(timeline.Happening{Kind: timeline.Remark, Who: c.name, Text: c.name + " closes its session"})
 	for _, r := range s.requests { // Client.closeRequest
 		if r.state == held {
 			s.end(r, "")
@@ -226,7 +226,7 @@ func (c *client) crash() {
 		return
 	}
 	w.trace("%s crashes", c)
-	w.tell.life(story.Stopped, c, "crash")
+	w.tell.life(timeline.Stopped, c, "crash")
 	w.tell.unread(c.inbox)
 	if c.crowd != nil {
 		c.crowd.open = 0

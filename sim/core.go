@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/election"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 // Core says what is healed when the faults of a run are over.
@@ -118,7 +118,7 @@ func (w *world) healCore() bool {
 	}
 	text := "only a core is healed: " + c.names(w)
 	w.trace("%s", text)
-	w.tell.tell(story.Happening{Kind: story.Remark, Text: text})
+	w.tell.tell(timeline.Happening{Kind: timeline.Remark, Text: text})
 	w.core, w.healed, w.healedAt, w.weather = c, true, w.now, calm()
 	c.since = w.now
 	w.store.heal()

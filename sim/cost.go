@@ -7,7 +7,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 // Costs: a protocol is published with a formula for how many messages a lock takes, and
@@ -116,7 +116,7 @@ func (w *world) payers(decider *member) (users []*client) {
 		c := &client{world: w, number: int32(len(w.clients)), name: fmt.Sprintf("payer%d", i), ttl: w.settings.lease / 2, places: []*member{m}}
 		c.clock = dial{rate: million}
 		w.clients = append(w.clients, c)
-		w.tell.tell(story.Happening{Kind: story.Lane, Who: c.name, Client: true})
+		w.tell.tell(timeline.Happening{Kind: timeline.Lane, Who: c.name, Client: true})
 		c.start()
 		c.workers = c.workers[:0]
 		users = append(users, c)

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 // In a third of the runs that have operators there is one more client, without users of its own, which takes over the session of
@@ -149,7 +149,7 @@ func (s *stream) onTakenOver() {
 	c := s.client
 	w := c.world
 	w.trace("%s has lost session %v to another client", c, s.session.id)
-	w.tell.tell(story.Happening{Kind: story.Remark, Who: c.name, Text: "the session of " + c.name + " was taken over"})
+	w.tell.tell(timeline.Happening{Kind: timeline.Remark, Who: c.name, Text: "the session of " + c.name + " was taken over"})
 	for _, r := range s.requests {
 		if r.state == held {
 			s.end(r, holdfast.EndedByAnother)

@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/sim"
 	"github.com/holdfast-locks/holdfast/sim/replay"
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/journal"
 )
@@ -406,9 +406,9 @@ func TestWhatAJournalDoesIsTold(t *testing.T) {
 // their logs had kept; and the story of the run has what went wrong with their journals.
 func TestWhoKeepsLogsIsRecorded(t *testing.T) {
 	texts := map[string]*bytes.Buffer{}
-	var told []story.Happening
+	var told []timeline.Happening
 	c := often(newBook())
-	c.Observe = func(h story.Happening) { told = append(told, h) }
+	c.Observe = func(h timeline.Happening) { told = append(told, h) }
 	c.Recording = func(member string) io.Writer {
 		if texts[member] == nil {
 			texts[member] = &bytes.Buffer{}
@@ -429,11 +429,11 @@ func TestWhoKeepsLogsIsRecorded(t *testing.T) {
 	if b.found == 0 || lives <= len(texts) || len(b.wrong) > 0 {
 		t.Errorf("%d logs found in %d lives of %d members; wrong: %q", b.found, lives, len(texts), b.wrong)
 	}
-	if err := story.Check(told); err != nil {
+	if err := timeline.Check(told); err != nil {
 		t.Error(err)
 	}
 	for _, text := range []string{"the journal of ", "there is no room for its journal"} {
-		if !slices.ContainsFunc(told, func(h story.Happening) bool { return h.Kind == story.Fault && strings.Contains(h.Text, text) }) {
+		if !slices.ContainsFunc(told, func(h timeline.Happening) bool { return h.Kind == timeline.Fault && strings.Contains(h.Text, text) }) {
 			t.Errorf("the story says nothing of %q", text)
 		}
 	}

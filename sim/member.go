@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 // member is a machine at an address, on which a member's process runs: at most one at
@@ -140,7 +140,7 @@ func (m *member) start() {
 		m.desk = w.around(m.desk)
 	}
 	w.trace("%s starts as %d, incarnation %d", m, m.id, built.Incarnation)
-	w.tell.life(story.Started, m, "")
+	w.tell.life(timeline.Started, m, "")
 	m.wakeAt, m.keeping, m.deferred = protocol.Never, claim.Holding{}, nil
 	m.step(protocol.Event{Kind: protocol.Start})
 }
@@ -333,7 +333,7 @@ func (m *member) resume() {
 	}
 	w := m.world
 	w.trace("%s wakes", m)
-	w.tell.life(story.Woke, m, "")
+	w.tell.life(timeline.Woke, m, "")
 	m.paused = false
 	m.wakes()
 	w.tape.begin(m.name, "wakes")
@@ -367,7 +367,7 @@ func (m *member) forget() {
 // end stops the process, in a way that has a name: its connections break, its users are gone.
 func (m *member) end(how string) {
 	w := m.world
-	w.tell.life(story.Stopped, m, how)
+	w.tell.life(timeline.Stopped, m, how)
 	w.tell.unread(m.inbox)
 	m.up = false
 	m.wake++

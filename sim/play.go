@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/mutation"
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 // Record simulates one seed, as Run does, and returns it as a script: the settings that
@@ -39,7 +39,7 @@ type Stage struct {
 	// Coverage counts what each machine was stepped with.
 	Coverage bool
 	// Observe, if not nil, is told the story of the run, as that of Config is.
-	Observe func(story.Happening)
+	Observe func(timeline.Happening)
 }
 
 // Played is what became of a script.

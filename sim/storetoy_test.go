@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/sim"
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -341,9 +341,9 @@ func TestANaiveLockerIsCaught(t *testing.T) {
 func TestWhatAStoreDoesIsTold(t *testing.T) {
 	c := sim.Config{Protocol: lockerProtocol(false), Faults: ofStores().With(sim.Loss).With(sim.Crash).With(sim.Pause), Duration: 20 * time.Second, Bias: sim.Bias{Whole: true, Often: 4}}
 	for seed := uint64(2); seed <= 4; seed++ {
-		var told []story.Happening
+		var told []timeline.Happening
 		var drawn, again, recorded, played strings.Builder
-		c.Observe = func(h story.Happening) { told = append(told, h) }
+		c.Observe = func(h timeline.Happening) { told = append(told, h) }
 		if _, err := sim.Run(c, seed, &drawn); err != nil {
 			t.Fatal(err)
 		}
@@ -370,22 +370,22 @@ func TestWhatAStoreDoesIsTold(t *testing.T) {
 		if text := script.String(); !strings.Contains(text, "→store Mutate#") || !strings.Contains(text, "\nstore-slow#1 at ") {
 			t.Errorf("the script of seed %d says nothing of the store", seed)
 		}
-		if err := story.Check(told); err != nil {
+		if err := timeline.Check(told); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}
-		for what, is := range map[string]func(*story.Happening) bool{
-			"a lane":   func(h *story.Happening) bool { return h.Kind == story.Lane && h.Who == "store" && !h.Client },
-			"requests": func(h *story.Happening) bool { return h.Kind == story.Delivered && h.To == "store" },
-			"answers":  func(h *story.Happening) bool { return h.Kind == story.Sent && h.Who == "store" && h.Name != "" },
-			"slowness": func(h *story.Happening) bool {
-				return h.Kind == story.Fault && h.Who == "store" && h.Short == "store-slow"
+		for what, is := range map[string]func(*timeline.Happening) bool{
+			"a lane":   func(h *timeline.Happening) bool { return h.Kind == timeline.Lane && h.Who == "store" && !h.Client },
+			"requests": func(h *timeline.Happening) bool { return h.Kind == timeline.Delivered && h.To == "store" },
+			"answers":  func(h *timeline.Happening) bool { return h.Kind == timeline.Sent && h.Who == "store" && h.Name != "" },
+			"slowness": func(h *timeline.Happening) bool {
+				return h.Kind == timeline.Fault && h.Who == "store" && h.Short == "store-slow"
 			},
-			"failures": func(h *story.Happening) bool {
-				return h.Kind == story.Fault && h.Who == "store" && h.Short == "store-fail"
+			"failures": func(h *timeline.Happening) bool {
+				return h.Kind == timeline.Fault && h.Who == "store" && h.Short == "store-fail"
 			},
-			"lateness": func(h *story.Happening) bool { return h.Kind == story.Delivered && h.To == "store" && h.Late },
+			"lateness": func(h *timeline.Happening) bool { return h.Kind == timeline.Delivered && h.To == "store" && h.Late },
 		} {
-			if !slices.ContainsFunc(told, func(h story.Happening) bool { return is(&h) }) {
+			if !slices.ContainsFunc(told, func(h timeline.Happening) bool { return is(&h) }) {
 				t.Errorf("the story of seed %d has no %s of the store", seed, what)
 			}
 		}

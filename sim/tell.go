@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 // teller tells the observer of a run what happens in it. A nil teller tells nothing, and
 // costs nothing: every method may be called on it.
 type teller struct {
 	world *world
-	hear  func(story.Happening)
+	hear  func(timeline.Happening)
 
 	last   uint32              // number of a message
 	ways   map[uint32]way      // messages that are under way
@@ -38,7 +38,7 @@ type holding struct {
 	grant
 }
 
-func newTeller(w *world, hear func(story.Happening)) *teller {
+func newTeller(w *world, hear func(timeline.Happening)) *teller {
 	if hear == nil {
 		return nil
 	}
@@ -49,7 +49,7 @@ func newTeller(w *world, hear func(story.Happening)) *teller {
 }
 
 // tell passes on what happens now.
-func (t *teller) tell(h story.Happening) {
+func (t *teller) tell(h timeline.Happening) {
 	if t == nil {
 		return
 	}
@@ -63,32 +63,32 @@ func (t *teller) cast() {
 		return
 	}
 	for _, m := range t.world.members {
-		t.tell(story.Happening{Kind: story.Lane, Who: m.name})
+		t.tell(timeline.Happening{Kind: timeline.Lane, Who: m.name})
 	}
 	if t.world.store != nil {
-		t.tell(story.Happening{Kind: story.Lane, Who: theStore})
-		t.tell(story.Happening{Kind: story.Started, Who: theStore, Text: "the store"})
+		t.tell(timeline.Happening{Kind: timeline.Lane, Who: theStore})
+		t.tell(timeline.Happening{Kind: timeline.Started, Who: theStore, Text: "the store"})
 	}
 	for _, c := range t.world.clients {
-		t.tell(story.Happening{Kind: story.Lane, Who: c.name, Client: true})
+		t.tell(timeline.Happening{Kind: timeline.Lane, Who: c.name, Client: true})
 	}
 	for _, s := range t.world.visitors {
-		t.tell(story.Happening{Kind: story.Lane, Who: s.name, Client: true})
-		t.tell(story.Happening{Kind: story.Started, Who: s.name})
+		t.tell(timeline.Happening{Kind: timeline.Lane, Who: s.name, Client: true})
+		t.tell(timeline.Happening{Kind: timeline.Started, Who: s.name})
 	}
 }
 
 // life tells of the beginning, the end, or a stay of a process.
-func (t *teller) life(kind story.Kind, who fmt.Stringer, why string) {
+func (t *teller) life(kind timeline.Kind, who fmt.Stringer, why string) {
 	if t != nil {
-		t.tell(story.Happening{Kind: kind, Who: who.String(), Why: why})
+		t.tell(timeline.Happening{Kind: kind, Who: who.String(), Why: why})
 	}
 }
 
 // paused tells that a process stands still for a while.
 func (t *teller) paused(who fmt.Stringer, length time.Duration) {
 	if t != nil {
-		t.tell(story.Happening{Kind: story.Paused, Who: who.String(), Until: t.world.now + length})
+		t.tell(timeline.Happening{Kind: timeline.Paused, Who: who.String(), Until: t.world.now + length})
 	}
 }
 
@@ -107,7 +107,7 @@ func (t *teller) fault(f Fault, until instant, whom []string, text string) {
 	if t == nil {
 		return
 	}
-	h := story.Happening{Kind: story.Fault, Short: f.String(), Until: until, Lanes: whom, Text: text}
+	h := timeline.Happening{Kind: timeline.Fault, Short: f.String(), Until: until, Lanes: whom, Text: text}
 	if len(whom) == 0 {
 		for _, m := range t.world.members {
 			h.Lanes = append(h.Lanes, m.name)
@@ -145,8 +145,8 @@ func (t *teller) happened(f Fault, until instant, whom, text string) {
 // disconnected tells that the connection of a client breaks.
 func (t *teller) disconnected(l *link) {
 	if t != nil {
-		t.tell(story.Happening{
-			Kind: story.Fault, Who: l.client.name, Lanes: []string{l.client.name}, Short: "disconnected from " + l.member.name,
+		t.tell(timeline.Happening{
+			Kind: timeline.Fault, Who: l.client.name, Lanes: []string{l.client.name}, Short: "disconnected from " + l.member.name,
 			Text: fmt.Sprintf("the connection of %s to %s breaks", l.client, l.member),
 		})
 	}
@@ -186,8 +186,8 @@ func (t *teller) granted(g *grant) {
 			by = user.String()
 		}
 	}
-	t.tell(story.Happening{
-		Kind: story.Granted, Who: lane, By: by, ID: t.grants, Name: g.name, Mode: g.mode.String(), Token: uint64(g.token),
+	t.tell(timeline.Happening{
+		Kind: timeline.Granted, Who: lane, By: by, ID: t.grants, Name: g.name, Mode: g.mode.String(), Token: uint64(g.token),
 		Text: g.String(),
 	})
 }
@@ -225,6 +225,6 @@ func running(b believer) bool {
 // close ends the grant at a place of those that go on.
 func (t *teller) close(i int, at instant, why string) {
 	lane, _ := laneOf(t.open[i].who)
-	t.hear(story.Happening{At: at, Kind: story.Ended, Who: lane, ID: t.open[i].id, Name: t.open[i].name, Why: why})
+	t.hear(timeline.Happening{At: at, Kind: timeline.Ended, Who: lane, ID: t.open[i].id, Name: t.open[i].name, Why: why})
 	t.open = append(t.open[:i], t.open[i+1:]...)
 }

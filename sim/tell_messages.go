@@ -5,7 +5,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 	"strings"
 )
 
@@ -24,8 +24,8 @@ func (t *teller) sent(from *member, to string, port protocol.Port, m protocol.Me
 	text := fmt.Sprint(m)
 	routine := t.world.protocol.Routine
 	id := t.number(to)
-	t.tell(story.Happening{
-		Kind: story.Sent, Who: from.name, To: to, ID: uint64(id), Short: story.Shorten(text), Text: fmt.Sprintf("%T to port %d: %s", m, port, text),
+	t.tell(timeline.Happening{
+		Kind: timeline.Sent, Who: from.name, To: to, ID: uint64(id), Short: timeline.Shorten(text), Text: fmt.Sprintf("%T to port %d: %s", m, port, text),
 		Name: t.about(text), Routine: routine != nil && routine(m),
 	})
 	return id
@@ -47,8 +47,8 @@ func (t *teller) said(from, to fmt.Stringer, short, text, name string, token hol
 		return 0
 	}
 	id := t.number(to.String())
-	t.tell(story.Happening{
-		Kind: story.Sent, Who: from.String(), To: to.String(), ID: uint64(id), Short: short, Text: text, Name: name,
+	t.tell(timeline.Happening{
+		Kind: timeline.Sent, Who: from.String(), To: to.String(), ID: uint64(id), Short: short, Text: text, Name: name,
 		Token: uint64(token), Routine: routine,
 	})
 	return id
@@ -61,7 +61,7 @@ func (t *teller) asks(l *link, op operation) uint32 {
 		short += " " + op.name
 	}
 	if op.token != 0 {
-		short += " " + story.Token(uint64(op.token))
+		short += " " + timeline.Token(uint64(op.token))
 	}
 	fresh := op.kind == opHello && op.session == lock.SessionID{}
 	return t.said(l.client, l.member, short, op.String(), op.name, op.token, op.kind == opBeat || fresh)
@@ -81,7 +81,7 @@ func (t *teller) answers(l *link, events []event) uint32 {
 		}
 		if ev.token != 0 {
 			token = ev.token
-			one += " " + story.Token(uint64(ev.token))
+			one += " " + timeline.Token(uint64(ev.token))
 		}
 		if ev.why != "" {
 			one += ": " + string(ev.why)
@@ -134,7 +134,7 @@ func (t *teller) stored(from, to string, m protocol.Message, name string) uint32
 	id := t.number(to)
 	t.ways[id] = way{to, t.world.now, t.world.settings.weather.store}
 	text := m.String()
-	t.tell(story.Happening{Kind: story.Sent, Who: from, To: to, ID: uint64(id), Short: story.Shorten(text), Text: text, Name: name})
+	t.tell(timeline.Happening{Kind: timeline.Sent, Who: from, To: to, ID: uint64(id), Short: timeline.Shorten(text), Text: text, Name: name})
 	return id
 }
 
@@ -145,7 +145,7 @@ func (t *teller) copied(of uint32) uint32 {
 	}
 	to := t.ways[of].to
 	id := t.number(to)
-	t.tell(story.Happening{Kind: story.Copied, Who: to, ID: uint64(id), Of: uint64(of)})
+	t.tell(timeline.Happening{Kind: timeline.Copied, Who: to, ID: uint64(id), Of: uint64(of)})
 	return id
 }
 
@@ -160,7 +160,7 @@ func (t *teller) delivered(id uint32) {
 	if m, under := t.ways[id]; under {
 		delete(t.ways, id)
 		late := t.world.now-m.sent > tardy*m.usual
-		t.tell(story.Happening{Kind: story.Delivered, Who: m.to, To: m.to, ID: uint64(id), Late: late})
+		t.tell(timeline.Happening{Kind: timeline.Delivered, Who: m.to, To: m.to, ID: uint64(id), Late: late})
 	}
 }
 
@@ -171,6 +171,6 @@ func (t *teller) lost(id uint32, why string) {
 	}
 	if m, under := t.ways[id]; under {
 		delete(t.ways, id)
-		t.tell(story.Happening{Kind: story.Lost, Who: m.to, To: m.to, ID: uint64(id), Why: why})
+		t.tell(timeline.Happening{Kind: timeline.Lost, Who: m.to, To: m.to, ID: uint64(id), Why: why})
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 // What ends by a clock ends without a step of anybody. So the teller looks, before each
@@ -26,8 +26,8 @@ func (t *teller) look() {
 	now := t.world.now
 	var found []change
 	for place, m := range t.world.members {
-		t.turned(&found, &t.leased[place], m.leasedAt, m, story.Leased, story.Lapsed)
-		t.turned(&found, &t.reigns[place], m.powerfulAt, m, story.Reigned, story.Abdicated)
+		t.turned(&found, &t.leased[place], m.leasedAt, m, timeline.Leased, timeline.Lapsed)
+		t.turned(&found, &t.reigns[place], m.powerfulAt, m, timeline.Reigned, timeline.Abdicated)
 	}
 	for i := range t.open {
 		h := &t.open[i]
@@ -44,7 +44,7 @@ func (t *teller) look() {
 }
 
 // turned notes a change of something that a member has or has not.
-func (t *teller) turned(found *[]change, had *bool, has func(instant) bool, m *member, begins, ends story.Kind) {
+func (t *teller) turned(found *[]change, had *bool, has func(instant) bool, m *member, begins, ends timeline.Kind) {
 	if has(t.world.now) == *had {
 		return
 	}
@@ -53,7 +53,7 @@ func (t *teller) turned(found *[]change, had *bool, has func(instant) bool, m *m
 	if *had {
 		kind = begins
 	}
-	tell := func(at instant) { t.hear(story.Happening{At: at, Kind: kind, Who: m.name}) }
+	tell := func(at instant) { t.hear(timeline.Happening{At: at, Kind: kind, Who: m.name}) }
 	*found = append(*found, change{t.turn(has), tell})
 }
 
@@ -114,8 +114,8 @@ func (t *teller) viewed(m *member, v *protocol.View) {
 	if v.Installed {
 		state = "installed"
 	}
-	t.tell(story.Happening{
-		Kind: story.Viewed, Who: m.name, Short: fmt.Sprintf("view %d:%d%s", v.Epoch.Counter, v.Number, letters),
+	t.tell(timeline.Happening{
+		Kind: timeline.Viewed, Who: m.name, Short: fmt.Sprintf("view %d:%d%s", v.Epoch.Counter, v.Number, letters),
 		Text: fmt.Sprintf("view %d of epoch %d, %s: coordinator %s, members%s", v.Number, v.Epoch.Counter, state, t.world.called(v.Coordinator), names),
 		Why:  state,
 	})
@@ -127,7 +127,7 @@ func (t *teller) violated(promise, text string, about []any) {
 	if t == nil {
 		return
 	}
-	h := story.Happening{Kind: story.Violated, Promise: promise, Text: text}
+	h := timeline.Happening{Kind: timeline.Violated, Promise: promise, Text: text}
 	for _, one := range about {
 		switch one := one.(type) {
 		case *grant:
@@ -193,6 +193,6 @@ func (t *teller) finish() {
 			}
 		}
 		lane, by := laneOf(h.who)
-		t.tell(story.Happening{Kind: story.Held, Who: lane, By: by, ID: h.id, Name: h.name, Until: until})
+		t.tell(timeline.Happening{Kind: timeline.Held, Who: lane, By: by, ID: h.id, Name: h.name, Until: until})
 	}
 }

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 // observed runs a seed, and returns its result, its story and the digest of its trace.
-func observed(t *testing.T, c Config, seed uint64) (Result, []story.Happening, [32]byte) {
+func observed(t *testing.T, c Config, seed uint64) (Result, []timeline.Happening, [32]byte) {
 	t.Helper()
-	var told []story.Happening
-	c.Observe = func(h story.Happening) { told = append(told, h) }
+	var told []timeline.Happening
+	c.Observe = func(h timeline.Happening) { told = append(told, h) }
 	trace := sha256.New()
 	result, err := Run(c, seed, trace)
 	if err != nil {
@@ -27,12 +27,12 @@ func observed(t *testing.T, c Config, seed uint64) (Result, []story.Happening, [
 // observer changes nothing of the run.
 func TestEveryRunHasAStory(t *testing.T) {
 	t.Parallel()
-	kinds := map[story.Kind]int{}
+	kinds := map[timeline.Kind]int{}
 	for _, p := range Protocols() {
 		c := Config{Protocol: p, Faults: Within, Duration: 20 * time.Second}
 		for seed := uint64(1); seed <= rounds(4, 1); seed++ {
 			result, told, trace := observed(t, c, seed)
-			if err := story.Check(told); err != nil {
+			if err := timeline.Check(told); err != nil {
 				t.Fatalf("%s seed %d: %v", p.Name, seed, err)
 			}
 			_, again, _ := observed(t, c, seed)
@@ -52,8 +52,8 @@ func TestEveryRunHasAStory(t *testing.T) {
 			}
 		}
 	}
-	for kind := story.Lane; kind < story.Violated; kind++ {
-		if kind != story.Held && kinds[kind] == 0 && !testing.Short() {
+	for kind := timeline.Lane; kind < timeline.Violated; kind++ {
+		if kind != timeline.Held && kinds[kind] == 0 && !testing.Short() {
 			t.Errorf("no run tells of %v", kind)
 		}
 	}
@@ -67,14 +67,14 @@ func TestAScriptTellsTheStoryOfItsSeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var again []story.Happening
-	if _, err := Play(script, Stage{Protocol: c.Protocol, Observe: func(h story.Happening) { again = append(again, h) }}); err != nil {
+	var again []timeline.Happening
+	if _, err := Play(script, Stage{Protocol: c.Protocol, Observe: func(h timeline.Happening) { again = append(again, h) }}); err != nil {
 		t.Fatal(err)
 	}
-	if err := story.Check(again); err != nil {
+	if err := timeline.Check(again); err != nil {
 		t.Fatal(err)
 	}
-	alike := func(a, b story.Happening) bool {
+	alike := func(a, b timeline.Happening) bool {
 		return a.Kind == b.Kind && a.At == b.At && a.Who == b.Who && a.ID == b.ID
 	}
 	if !slices.EqualFunc(told, again, alike) {
@@ -83,7 +83,7 @@ func TestAScriptTellsTheStoryOfItsSeed(t *testing.T) {
 }
 
 // same compares two happenings.
-func same(a, b story.Happening) bool {
+func same(a, b timeline.Happening) bool {
 	sameLanes, sameGrants := slices.Equal(a.Lanes, b.Lanes), slices.Equal(a.Grants, b.Grants)
 	a.Lanes, b.Lanes, a.Grants, b.Grants = nil, nil, nil, nil
 	return sameLanes && sameGrants && a.At == b.At && a.Kind == b.Kind && a.Who == b.Who && a.To == b.To && a.ID == b.ID &&
@@ -99,10 +99,10 @@ func TestAGrantIsToldAsItsHolderBelievesIt(t *testing.T) {
 		granted := 0
 		for _, h := range told {
 			switch h.Kind {
-			case story.Granted:
+			case timeline.Granted:
 				granted++
 				open[h.ID] = h.At
-			case story.Ended:
+			case timeline.Ended:
 				if h.At < open[h.ID] {
 					t.Errorf("seed %d: grant %d ends at %v, and was given at %v", seed, h.ID, h.At, open[h.ID])
 				}
@@ -120,9 +120,9 @@ func TestAGrantIsToldAsItsHolderBelievesIt(t *testing.T) {
 
 // TestAViolationNamesWhomItConcerns: the two holders of one name, by their bars.
 func TestAViolationNamesWhomItConcerns(t *testing.T) {
-	w := newWorld(&Config{Protocol: centralProtocol(), Members: 3, Duration: time.Minute, Observe: func(story.Happening) {}}, 1, nil, newCounts(false))
-	var told []story.Happening
-	w.tell.hear = func(h story.Happening) { told = append(told, h) }
+	w := newWorld(&Config{Protocol: centralProtocol(), Members: 3, Duration: time.Minute, Observe: func(timeline.Happening) {}}, 1, nil, newCounts(false))
+	var told []timeline.Happening
+	w.tell.hear = func(h timeline.Happening) { told = append(told, h) }
 	w.tell.cast()
 	for i := range 2 {
 		c := w.clients[i]
@@ -132,16 +132,16 @@ func TestAViolationNamesWhomItConcerns(t *testing.T) {
 		r := &request{client: c, state: held, session: p, holdEnd: 1 << 62, want: wish{name: "n0"}, token: 4}
 		w.judge.told(grantOf(c, r))
 	}
-	if err := story.Check(told); err != nil {
+	if err := timeline.Check(told); err != nil {
 		t.Fatal(err)
 	}
 	last := told[len(told)-1]
-	if last.Kind != story.Violated || last.Promise != "P1" || last.Name != "n0" ||
+	if last.Kind != timeline.Violated || last.Promise != "P1" || last.Name != "n0" ||
 		!slices.Equal(last.Grants, []uint64{1, 2}) || !slices.Equal(last.Lanes, []string{"client0", "client1"}) {
 		t.Errorf("told %+v", last)
 	}
 	until := told[len(told)-3]
-	if until.Kind != story.Held || until.ID != 1 || until.Until < 4*time.Second || until.Until > 5*time.Second+time.Millisecond {
+	if until.Kind != timeline.Held || until.ID != 1 || until.Until < 4*time.Second || until.Until > 5*time.Second+time.Millisecond {
 		t.Errorf("told %+v of the first holder, whose session lasts 5 s", until)
 	}
 	if !strings.Contains(last.Text, "client1") {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 // world is one run: all processes, what lies between them, and the one source of
@@ -86,7 +86,7 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 }
 
 // observed lets an observer be told what happens in a world that is staged.
-func (w *world) observed(by func(story.Happening)) {
+func (w *world) observed(by func(timeline.Happening)) {
 	w.tell = newTeller(w, by)
 	w.judge.tell = w.tell
 }

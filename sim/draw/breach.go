@@ -2,7 +2,7 @@ package draw
 
 import (
 	"fmt"
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 	"strconv"
 	"strings"
 	"time"
@@ -51,7 +51,7 @@ func (b *breach) words(r *run) string {
 			until = ", and until " + seconds(h.believed) + " if nothing more is said"
 		}
 		// A strings.Builder takes everything.
-		_, _ = fmt.Fprintf(&text, "%s holds %s (token %s) %s%s. ", h.by, h.name, story.Token(h.token), since, until)
+		_, _ = fmt.Fprintf(&text, "%s holds %s (token %s) %s%s. ", h.by, h.name, timeline.Token(h.token), since, until)
 	}
 	if len(b.bars) == 2 {
 		return text.String()
@@ -66,7 +66,7 @@ func readable(text string) string {
 	for i, word := range words {
 		number := strings.TrimRight(word, ",;.:")
 		if token, err := strconv.ParseUint(number, 10, 64); err == nil && len(number) > 11 {
-			words[i] = story.Token(token) + word[len(number):]
+			words[i] = timeline.Token(token) + word[len(number):]
 		}
 	}
 	return strings.Join(words, " ")

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 // choice is what of a run a picture shows.
@@ -202,11 +202,11 @@ func (c *choice) brief() (pairs []string) {
 // tokens are those that the picture shows.
 func (c *choice) tokens() (all []string) {
 	for _, b := range c.bars {
-		all = append(all, story.Token(b.token))
+		all = append(all, timeline.Token(b.token))
 	}
 	for _, m := range c.messages {
 		if m.token != 0 {
-			all = append(all, story.Token(m.token))
+			all = append(all, timeline.Token(m.token))
 		}
 	}
 	return all

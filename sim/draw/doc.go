@@ -1,11 +1,11 @@
 // Package draw makes pictures of runs: sequence diagrams as SVG, for people who want to see
 // how a promise was broken, or how it was kept. How to read one is in docs/simulator.md.
 //
-//	var told []story.Happening
+//	var told []timeline.Happening
 //	… // the program that runs something tells its story
 //	err := draw.Picture{Title: "central, seed 42"}.Write(file, told)
 //
-// It knows no protocol and no engine: a [story.Happening] is all it sees, so that a run, a
+// It knows no protocol and no engine: a [timeline.Happening] is all it sees, so that a run, a
 // counter-example of a search and a replayed script are drawn alike.
 //
 // # From a story to a picture

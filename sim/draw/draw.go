@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 // Events is how many events a picture shows at most where no caller says how many.
@@ -48,12 +48,12 @@ func (p *Picture) Check() error {
 
 // Write writes the picture of a story as an SVG document. The same story and the same
 // picture give the same bytes. The error says what of the picture is not allowed, what is
-// no story (story.Check), or why nothing could be written.
-func (p Picture) Write(out io.Writer, told []story.Happening) error {
+// no story (timeline.Check), or why nothing could be written.
+func (p Picture) Write(out io.Writer, told []timeline.Happening) error {
 	if err := p.Check(); err != nil {
 		return err
 	}
-	if err := story.Check(told); err != nil {
+	if err := timeline.Check(told); err != nil {
 		return fmt.Errorf("draw: this is no story: %w", err)
 	}
 	l := newLayout(choose(read(told), &p), &p)

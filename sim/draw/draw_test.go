@@ -11,20 +11,20 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/sim"
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 // storyOf runs a seed of a protocol and returns what happened.
-func storyOf(t *testing.T, protocol string, members int, faults sim.Faults, seed uint64) []story.Happening {
+func storyOf(t *testing.T, protocol string, members int, faults sim.Faults, seed uint64) []timeline.Happening {
 	t.Helper()
 	p, known := sim.Find(protocol)
 	if !known {
 		t.Fatalf("no protocol %q", protocol)
 	}
-	var told []story.Happening
+	var told []timeline.Happening
 	c := sim.Config{
 		Protocol: p, Members: members, Faults: faults, Duration: 15 * time.Second,
-		Observe: func(h story.Happening) { told = append(told, h) },
+		Observe: func(h timeline.Happening) { told = append(told, h) },
 	}
 	if _, err := sim.Run(c, seed, nil); err != nil {
 		t.Fatal(err)
@@ -33,38 +33,38 @@ func storyOf(t *testing.T, protocol string, members int, faults sim.Faults, seed
 }
 
 // broken is a story of two who hold one name, told by hand.
-func broken(names ...string) []story.Happening {
+func broken(names ...string) []timeline.Happening {
 	a, one, two, name := names[0], names[1], names[2], names[3]
 	at := func(ms int) time.Duration { return time.Duration(ms) * time.Millisecond }
-	return []story.Happening{
-		{Kind: story.Lane, Who: a}, {Kind: story.Lane, Who: one, Client: true}, {Kind: story.Lane, Who: two, Client: true},
-		{Kind: story.Started, Who: a}, {Kind: story.Started, Who: one}, {Kind: story.Started, Who: two},
-		{At: at(1), Kind: story.Leased, Who: a}, {At: at(1), Kind: story.Reigned, Who: a},
-		{At: at(1), Kind: story.Viewed, Who: a, Short: "view 1:1 " + a, Text: "view 1"},
-		{At: at(5), Kind: story.Sent, Who: one, To: a, ID: 1, Short: "acquire " + name, Text: "acquire of " + name, Name: name},
-		{At: at(7), Kind: story.Delivered, Who: a, To: a, ID: 1},
-		{At: at(7), Kind: story.Sent, Who: a, To: one, ID: 2, Short: "granted " + name, Text: "granted " + name, Name: name},
-		{At: at(9), Kind: story.Delivered, Who: one, To: one, ID: 2},
-		{At: at(9), Kind: story.Granted, Who: one, By: one + ".0", ID: 1, Name: name, Mode: "exclusive", Token: 4},
-		{At: at(20), Kind: story.Paused, Who: one, Until: at(9000)},
-		{At: at(30), Kind: story.Fault, Who: a, Short: "disk-slow", Text: "the disk is slow", Lanes: []string{a}},
-		{At: at(900), Kind: story.Fault, Short: "partition", Text: "the network comes apart", Lanes: []string{a, one}, Until: at(1200)},
-		{At: at(1500), Kind: story.Sent, Who: two, To: a, ID: 3, Short: "acquire " + name, Text: "acquire", Name: name},
-		{At: at(1501), Kind: story.Copied, Who: a, ID: 4, Of: 3},
-		{At: at(1502), Kind: story.Delivered, Who: a, To: a, ID: 3},
-		{At: at(1600), Kind: story.Delivered, Who: a, To: a, ID: 4, Late: true},
-		{At: at(1600), Kind: story.Sent, Who: a, To: two, ID: 5, Short: "granted " + name, Text: "granted", Name: name},
-		{At: at(1600), Kind: story.Lost, Who: two, To: two, ID: 5, Why: "lost"},
-		{At: at(1700), Kind: story.Sent, Who: a, To: two, ID: 6, Short: "granted " + name, Text: "granted", Name: name},
-		{At: at(1701), Kind: story.Delivered, Who: two, To: two, ID: 6},
-		{At: at(1701), Kind: story.Granted, Who: two, By: two + ".0", ID: 2, Name: name, Mode: "exclusive", Token: 7},
-		{At: at(1701), Kind: story.Held, Who: one, ID: 1, Name: name, Until: at(2400)},
-		{At: at(1701), Kind: story.Violated, Promise: "P1", Name: name, Text: "both hold " + name, Grants: []uint64{1, 2}, Lanes: []string{one, two}},
+	return []timeline.Happening{
+		{Kind: timeline.Lane, Who: a}, {Kind: timeline.Lane, Who: one, Client: true}, {Kind: timeline.Lane, Who: two, Client: true},
+		{Kind: timeline.Started, Who: a}, {Kind: timeline.Started, Who: one}, {Kind: timeline.Started, Who: two},
+		{At: at(1), Kind: timeline.Leased, Who: a}, {At: at(1), Kind: timeline.Reigned, Who: a},
+		{At: at(1), Kind: timeline.Viewed, Who: a, Short: "view 1:1 " + a, Text: "view 1"},
+		{At: at(5), Kind: timeline.Sent, Who: one, To: a, ID: 1, Short: "acquire " + name, Text: "acquire of " + name, Name: name},
+		{At: at(7), Kind: timeline.Delivered, Who: a, To: a, ID: 1},
+		{At: at(7), Kind: timeline.Sent, Who: a, To: one, ID: 2, Short: "granted " + name, Text: "granted " + name, Name: name},
+		{At: at(9), Kind: timeline.Delivered, Who: one, To: one, ID: 2},
+		{At: at(9), Kind: timeline.Granted, Who: one, By: one + ".0", ID: 1, Name: name, Mode: "exclusive", Token: 4},
+		{At: at(20), Kind: timeline.Paused, Who: one, Until: at(9000)},
+		{At: at(30), Kind: timeline.Fault, Who: a, Short: "disk-slow", Text: "the disk is slow", Lanes: []string{a}},
+		{At: at(900), Kind: timeline.Fault, Short: "partition", Text: "the network comes apart", Lanes: []string{a, one}, Until: at(1200)},
+		{At: at(1500), Kind: timeline.Sent, Who: two, To: a, ID: 3, Short: "acquire " + name, Text: "acquire", Name: name},
+		{At: at(1501), Kind: timeline.Copied, Who: a, ID: 4, Of: 3},
+		{At: at(1502), Kind: timeline.Delivered, Who: a, To: a, ID: 3},
+		{At: at(1600), Kind: timeline.Delivered, Who: a, To: a, ID: 4, Late: true},
+		{At: at(1600), Kind: timeline.Sent, Who: a, To: two, ID: 5, Short: "granted " + name, Text: "granted", Name: name},
+		{At: at(1600), Kind: timeline.Lost, Who: two, To: two, ID: 5, Why: "lost"},
+		{At: at(1700), Kind: timeline.Sent, Who: a, To: two, ID: 6, Short: "granted " + name, Text: "granted", Name: name},
+		{At: at(1701), Kind: timeline.Delivered, Who: two, To: two, ID: 6},
+		{At: at(1701), Kind: timeline.Granted, Who: two, By: two + ".0", ID: 2, Name: name, Mode: "exclusive", Token: 7},
+		{At: at(1701), Kind: timeline.Held, Who: one, ID: 1, Name: name, Until: at(2400)},
+		{At: at(1701), Kind: timeline.Violated, Promise: "P1", Name: name, Text: "both hold " + name, Grants: []uint64{1, 2}, Lanes: []string{one, two}},
 	}
 }
 
 // drawn returns the document, and the layout that it was made of.
-func drawn(t *testing.T, p Picture, told []story.Happening) (string, *layout) {
+func drawn(t *testing.T, p Picture, told []timeline.Happening) (string, *layout) {
 	t.Helper()
 	var b strings.Builder
 	if err := p.Write(&b, told); err != nil {
@@ -97,11 +97,11 @@ func texts(t *testing.T, document string) (all []string) {
 // cases are runs of all sizes.
 func cases(t *testing.T) map[string]struct {
 	Picture
-	told []story.Happening
+	told []timeline.Happening
 } {
 	type pictured = struct {
 		Picture
-		told []story.Happening
+		told []timeline.Happening
 	}
 	all := map[string]pictured{
 		"nothing":     {Picture{Title: "nothing"}, nil},
@@ -280,7 +280,7 @@ func TestWhatIsRefused(t *testing.T) {
 			t.Errorf("%+v: %v, want %q in it", p, err, want)
 		}
 	}
-	err := Picture{}.Write(io.Discard, []story.Happening{{Kind: story.Woke, Who: "a"}})
+	err := Picture{}.Write(io.Discard, []timeline.Happening{{Kind: timeline.Woke, Who: "a"}})
 	if err == nil || !strings.Contains(err.Error(), "no story") {
 		t.Errorf("what is no story: %v", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/sim"
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 // golden is a picture that is kept, of a run of central with three members.
@@ -56,10 +56,10 @@ func TestPicturesOfTheDocumentation(t *testing.T) {
 // draw draws what `holdfast sim` would.
 func (g *golden) draw(t *testing.T) []byte {
 	protocol, _ := sim.Find("central")
-	var told []story.Happening
+	var told []timeline.Happening
 	c := sim.Config{
 		Protocol: protocol, Members: 3, Faults: g.faults, Duration: g.duration,
-		Observe: func(h story.Happening) { told = append(told, h) },
+		Observe: func(h timeline.Happening) { told = append(told, h) },
 	}
 	result, err := sim.Run(c, g.seed, nil)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 // The measures of a picture, in pixels.
@@ -246,7 +246,7 @@ func (l *layout) caption(m *message) string {
 
 // holding is what stands beside the beginning of a bar.
 func (l *layout) holding(b *bar) string {
-	text := fit(clean(b.name), 16) + " #" + l.brief.Replace(story.Token(b.token))
+	text := fit(clean(b.name), 16) + " #" + l.brief.Replace(timeline.Token(b.token))
 	if b.mode != "" && b.mode != "exclusive" {
 		text += " " + b.mode
 	}
@@ -267,21 +267,21 @@ func (l *layout) ending(b *bar) string {
 // marked is what stands beside a sign.
 func (l *layout) marked(m *mark) string {
 	switch m.kind {
-	case story.Started:
+	case timeline.Started:
 		return strings.TrimSpace("starts " + m.short)
-	case story.Stopped:
+	case timeline.Stopped:
 		return m.short
-	case story.Paused:
+	case timeline.Paused:
 		return "paused"
-	case story.Woke:
+	case timeline.Woke:
 		return "wakes"
-	case story.Lapsed:
+	case timeline.Lapsed:
 		return "lease over"
-	case story.Reigned:
+	case timeline.Reigned:
 		return "may grant"
-	case story.Viewed:
+	case timeline.Viewed:
 		return clean(m.short)
-	case story.Fault:
+	case timeline.Fault:
 		if m.short != "" {
 			return clean(m.short)
 		}

@@ -3,7 +3,7 @@ package draw
 import (
 	"slices"
 
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 // entry explains one thing that a picture has.
@@ -85,11 +85,11 @@ func (l *layout) entries() (all []entry) {
 		return len(l.up) == 0 || len(l.up) > 1 || l.up[0].to != forever || l.up[0].from > 0
 	}), "not running", func(s *sheet, x, y float64) { s.line(x+12, y-8, x+12, y+8, "down") })
 	for _, sort := range []struct {
-		kind story.Kind
+		kind timeline.Kind
 		text string
 	}{
-		{story.Started, "starts, wakes"}, {story.Stopped, "ends"}, {story.Paused, "paused"}, {story.Viewed, "view epoch:number"},
-		{story.Lapsed, "lease over"}, {story.Fault, "fault"},
+		{timeline.Started, "starts, wakes"}, {timeline.Stopped, "ends"}, {timeline.Paused, "paused"}, {timeline.Viewed, "view epoch:number"},
+		{timeline.Lapsed, "lease over"}, {timeline.Fault, "fault"},
 	} {
 		used := slices.ContainsFunc(l.signs, func(m sign) bool { return m.kind == sort.kind })
 		add(used, sort.text, func(s *sheet, x, y float64) { signShape(s, sort.kind, x+12, y) })

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 // forever is the end of what the story leaves open.
@@ -66,7 +66,7 @@ type bar struct {
 
 // mark is something else that happened, to some.
 type mark struct {
-	kind  story.Kind
+	kind  timeline.Kind
 	at    time.Duration
 	lanes []int
 	short string
@@ -106,16 +106,16 @@ type reader struct {
 	grants map[uint64]*bar
 }
 
-// read makes a run of a story that story.Check has found well.
-func read(told []story.Happening) *run {
+// read makes a run of a story that timeline.Check has found well.
+func read(told []timeline.Happening) *run {
 	r := &reader{index: map[string]int{}, sent: map[uint64]*message{}, grants: map[uint64]*bar{}}
 	for i := range told { // members stand before clients
-		if told[i].Kind == story.Lane && !told[i].Client {
+		if told[i].Kind == timeline.Lane && !told[i].Client {
 			r.enter(&told[i])
 		}
 	}
 	for i := range told {
-		if told[i].Kind == story.Lane && told[i].Client {
+		if told[i].Kind == timeline.Lane && told[i].Client {
 			r.enter(&told[i])
 		}
 	}
@@ -126,37 +126,37 @@ func read(told []story.Happening) *run {
 	return &r.run
 }
 
-func (r *reader) enter(h *story.Happening) {
+func (r *reader) enter(h *timeline.Happening) {
 	r.index[h.Who] = len(r.lanes)
 	r.lanes = append(r.lanes, lane{name: h.Who, client: h.Client})
 }
 
 // take reads one happening, which has a place in the story.
-func (r *reader) take(place int, h *story.Happening) {
+func (r *reader) take(place int, h *timeline.Happening) {
 	r.end = h.At
 	switch h.Kind {
-	case story.Started, story.Stopped, story.Paused, story.Woke, story.Viewed, story.Leased, story.Lapsed, story.Reigned, story.Abdicated:
+	case timeline.Started, timeline.Stopped, timeline.Paused, timeline.Woke, timeline.Viewed, timeline.Leased, timeline.Lapsed, timeline.Reigned, timeline.Abdicated:
 		r.standing(place, h)
-	case story.Fault, story.Remark:
+	case timeline.Fault, timeline.Remark:
 		r.begins(h)
 		r.mark(place, h, r.all(h))
-	case story.Sent:
+	case timeline.Sent:
 		r.add(h.ID, &message{
 			from: r.index[h.Who], to: r.index[h.To], sent: h.At, end: forever, routine: h.Routine, short: h.Short, text: h.Text, name: h.Name, token: h.Token, said: place,
 		})
-	case story.Copied:
+	case timeline.Copied:
 		again := *r.sent[h.Of]
 		again.copy, again.fate, again.end, again.late, again.why = true, underWay, forever, false, ""
 		r.add(h.ID, &again)
-	case story.Delivered, story.Lost:
+	case timeline.Delivered, timeline.Lost:
 		m := r.sent[h.ID]
 		m.end, m.done, m.late, m.why, m.fate = h.At, place, h.Late, h.Why, delivered
-		if h.Kind == story.Lost {
+		if h.Kind == timeline.Lost {
 			m.fate = lost
 		}
-	case story.Granted, story.Ended, story.Held:
+	case timeline.Granted, timeline.Ended, timeline.Held:
 		r.hold(place, h)
-	case story.Violated:
+	case timeline.Violated:
 		r.violated(place, h)
 	}
 }
@@ -167,7 +167,7 @@ func (r *reader) add(id uint64, m *message) {
 }
 
 // all are the lanes that something happens to.
-func (r *reader) all(h *story.Happening) (lanes []int) {
+func (r *reader) all(h *timeline.Happening) (lanes []int) {
 	for _, name := range h.Lanes {
 		lanes = append(lanes, r.index[name])
 	}
@@ -177,47 +177,47 @@ func (r *reader) all(h *story.Happening) (lanes []int) {
 	return lanes
 }
 
-func (r *reader) mark(place int, h *story.Happening, lanes []int) {
+func (r *reader) mark(place int, h *timeline.Happening, lanes []int) {
 	short := h.Short
-	if h.Kind == story.Stopped || h.Kind == story.Fault && short == "" {
+	if h.Kind == timeline.Stopped || h.Kind == timeline.Fault && short == "" {
 		short = h.Why
 	}
 	r.marks = append(r.marks, &mark{kind: h.Kind, at: h.At, lanes: lanes, short: short, text: h.Text, until: h.Until, place: place})
-	if h.Kind == story.Fault && h.Until > h.At && len(lanes) > 1 {
+	if h.Kind == timeline.Fault && h.Until > h.At && len(lanes) > 1 {
 		r.marks = append(r.marks, &mark{kind: h.Kind, at: h.Until, lanes: lanes, short: h.Short, text: h.Short + " is over", place: math.MaxInt, over: true})
 	}
 }
 
 // begins takes back that a fault of many will be over, where another of its kind takes its
 // place in that instant, or all end before.
-func (r *reader) begins(h *story.Happening) {
+func (r *reader) begins(h *timeline.Happening) {
 	r.marks = slices.DeleteFunc(r.marks, func(m *mark) bool {
 		return m.over && (m.at > h.At && h.Why == "healed" || m.at == h.At && m.short == h.Short)
 	})
 }
 
 // standing reads what a process is from here on.
-func (r *reader) standing(place int, h *story.Happening) {
+func (r *reader) standing(place int, h *timeline.Happening) {
 	who := r.index[h.Who]
 	l := &r.lanes[who]
 	switch h.Kind {
-	case story.Started:
+	case timeline.Started:
 		open(&l.up, h.At)
-	case story.Stopped:
+	case timeline.Stopped:
 		shut(&l.up, h.At)
 		shut(&l.paused, h.At)
-	case story.Paused:
+	case timeline.Paused:
 		open(&l.paused, h.At)
-	case story.Woke:
+	case timeline.Woke:
 		shut(&l.paused, h.At)
-	case story.Leased:
+	case timeline.Leased:
 		open(&l.leased, h.At)
 		return
-	case story.Lapsed:
+	case timeline.Lapsed:
 		shut(&l.leased, h.At)
-	case story.Reigned:
+	case timeline.Reigned:
 		open(&l.reigns, h.At)
-	case story.Abdicated:
+	case timeline.Abdicated:
 		shut(&l.reigns, h.At)
 		return
 	}
@@ -236,8 +236,8 @@ func shut(spans *[]span, at time.Duration) {
 
 // hold reads what becomes of a grant. Several holds of one token by one process are one
 // bar: its owner has entered it again.
-func (r *reader) hold(place int, h *story.Happening) {
-	if h.Kind == story.Granted {
+func (r *reader) hold(place int, h *timeline.Happening) {
+	if h.Kind == timeline.Granted {
 		who := r.index[h.Who]
 		for _, b := range r.bars {
 			if b.open > 0 && b.lane == who && b.name == h.Name && b.token == h.Token {
@@ -254,7 +254,7 @@ func (r *reader) hold(place int, h *story.Happening) {
 		return
 	}
 	b := r.grants[h.ID]
-	if h.Kind == story.Held {
+	if h.Kind == timeline.Held {
 		b.believed = max(b.believed, h.Until)
 		return
 	}
@@ -263,7 +263,7 @@ func (r *reader) hold(place int, h *story.Happening) {
 	}
 }
 
-func (r *reader) violated(place int, h *story.Happening) {
+func (r *reader) violated(place int, h *timeline.Happening) {
 	if r.breach != nil {
 		return // the first counts
 	}

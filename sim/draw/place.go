@@ -3,7 +3,7 @@ package draw
 import (
 	"fmt"
 
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 // head makes room for the title, and for the names of the lanes.
@@ -141,7 +141,7 @@ func (l *layout) begin(b *bar) {
 
 // told is all that is known of a bar.
 func (l *layout) told(b *bar) string {
-	text := fmt.Sprintf("%s holds %q, %s, token %s, from %s", b.by, b.name, b.mode, story.Token(b.token), seconds(b.from))
+	text := fmt.Sprintf("%s holds %q, %s, token %s, from %s", b.by, b.name, b.mode, timeline.Token(b.token), seconds(b.from))
 	switch {
 	case b.to != forever:
 		text += fmt.Sprintf(" to %s: %s", seconds(b.to), b.why)
@@ -195,7 +195,7 @@ func (l *layout) sign(m *mark) {
 	text := l.marked(m)
 	x := l.xs[l.column[m.lanes[0]]]
 	class := "mark"
-	if m.kind == story.Fault || m.kind == story.Stopped || m.kind == story.Paused {
+	if m.kind == timeline.Fault || m.kind == timeline.Stopped || m.kind == timeline.Paused {
 		class = "fault"
 	}
 	l.put(m.lanes[0], true, text, l.retold(m), class, -5)
@@ -228,7 +228,7 @@ func (l *layout) across(m *mark) {
 		text += " for " + short(m.until-m.at)
 	}
 	class := "cut"
-	if m.kind == story.Remark {
+	if m.kind == timeline.Remark {
 		class = "remark"
 	}
 	y := l.bottom() + 3

@@ -2,7 +2,7 @@ package draw
 
 import (
 	"cmp"
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,7 +84,7 @@ func (c *choice) once() (kept []*mark) {
 		if len(m.lanes) == 1 && m.at >= c.from {
 			before := last[m.lanes[0]]
 			last[m.lanes[0]] = m
-			if m.kind == story.Fault && before != nil && before.kind == m.kind && before.short == m.short && m.at-before.at < time.Second {
+			if m.kind == timeline.Fault && before != nil && before.kind == m.kind && before.short == m.short && m.at-before.at < time.Second {
 				continue
 			}
 		}
@@ -135,7 +135,7 @@ func (c *choice) ofMark(m *mark) rank {
 	switch {
 	case one && !c.concerned(m.lanes[0]):
 		return foreign
-	case m.kind == story.Fault && one:
+	case m.kind == timeline.Fault && one:
 		return general
 	}
 	return near

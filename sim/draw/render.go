@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 // render writes the document: what lies behind first, labels last.
@@ -237,21 +237,21 @@ func (a *arrow) renderHead(s *sheet) {
 // render writes the sign of a mark: each kind has a shape.
 func (m *sign) render(s *sheet) { signShape(s, m.kind, m.x, m.y) }
 
-func signShape(s *sheet, kind story.Kind, x, y float64) {
+func signShape(s *sheet, kind timeline.Kind, x, y float64) {
 	switch kind {
-	case story.Started, story.Woke:
+	case timeline.Started, timeline.Woke:
 		s.shape("sign", "", "M%s %sl6 0l-6 -10l-6 10z", x, y+5)
-	case story.Stopped:
+	case timeline.Stopped:
 		s.shape("sign fault", "", "M%s %sl10 10m0 -10l-10 10", x-5, y-5)
-	case story.Paused:
+	case timeline.Paused:
 		s.shape("sign fault", "", "M%s %sl0 10m5 0l0 -10", x-2.5, y-5)
-	case story.Viewed:
+	case timeline.Viewed:
 		s.shape("sign", "", "M%s %sl6 6l-6 6l-6 -6z", x, y-6)
-	case story.Reigned:
+	case timeline.Reigned:
 		s.shape("sign", "", "M%s %sl0 -9l3.5 4l2.5 -5l2.5 5l3.5 -4l0 9z", x-6, y+4)
-	case story.Lapsed, story.Abdicated:
+	case timeline.Lapsed, timeline.Abdicated:
 		s.shape("sign", "", "M%s %sl10 0m-10 10l10 0m-10 -10l10 10m0 -10l-10 10", x-5, y-5)
-	case story.Fault:
+	case timeline.Fault:
 		s.shape("sign fault", "", "M%s %sl-5 7l4 0l-3 6l7 -8l-4 0l3 -5z", x+1, y-6)
 	default:
 		s.rect(box{x - 4, y - 4, x + 4, y + 4}, "sign", "")

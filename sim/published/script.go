@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim"
 	"github.com/holdfast-locks/holdfast/sim/draw"
 	"github.com/holdfast-locks/holdfast/sim/shrink"
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 // Scripted reports whether a script and a picture of the row are kept: of each that seeds
@@ -42,7 +42,7 @@ func (r *Row) Script() (script *sim.Script, told string, err error) {
 }
 
 // Picture plays the row's script, and lets by be told its story.
-func (r *Row) Picture(by func(story.Happening)) error {
+func (r *Row) Picture(by func(timeline.Happening)) error {
 	script, _, err := r.Script()
 	if err != nil {
 		return err

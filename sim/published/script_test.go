@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 	"github.com/holdfast-locks/holdfast/sim"
 	"github.com/holdfast-locks/holdfast/sim/shrink"
-	"github.com/holdfast-locks/holdfast/sim/story"
+	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
 var (
@@ -118,8 +118,8 @@ func TestPictures(t *testing.T) {
 		}
 		t.Run(row.Slug(), func(t *testing.T) {
 			path := filepath.Join("../../docs", row.PictureFile())
-			var happenings []story.Happening
-			if err := row.Picture(func(h story.Happening) { happenings = append(happenings, h) }); err != nil {
+			var happenings []timeline.Happening
+			if err := row.Picture(func(h timeline.Happening) { happenings = append(happenings, h) }); err != nil {
 				t.Fatal(err)
 			}
 			var now bytes.Buffer

@@ -1,4 +1,4 @@
-// Package story says what happened in a run, as values: who lived, what was sent and what
+// Package timeline says what happened in a run, as values: who lived, what was sent and what
 // became of it, who held what and for how long, what was broken, and which promise was not
 // kept. A trace has the same as lines for people; a story is for programs that show a run
 // or compare two.
@@ -9,8 +9,8 @@
 // tells that of its counter-example, and a replay that of its script. The teller calls
 // a function with one [Happening] after the other:
 //
-//	var told []story.Happening
-//	config.Observe = func(h story.Happening) { told = append(told, h) }
+//	var told []timeline.Happening
+//	config.Observe = func(h timeline.Happening) { told = append(told, h) }
 //
 // # Who listens
 //
@@ -27,4 +27,4 @@
 //     Lost, which happens at most once; what never is, was under way when the story ended;
 //   - so it is with grants: Granted, then Ended, at most once; and a hold that the story
 //     leaves open has, as a rule, a Held that says until when its holder believes in it.
-package story
+package timeline
