@@ -45,7 +45,7 @@ type Node struct {
 	rumours   *gossip.Gossip      // nil where nothing carries them
 	folder    *cell.Cell          // nil where no cell is kept
 	data      *data               // nil where nothing but the cell is kept
-	trace     *trace              // nil where nothing is recorded
+	trace     *traceFile          // nil where nothing is recorded
 	local     *localSession
 	operator  *admin.Operator
 	logger    *slog.Logger

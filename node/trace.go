@@ -4,15 +4,15 @@ import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast/internal/member"
-	recording "github.com/holdfast-locks/holdfast/internal/trace"
+	"github.com/holdfast-locks/holdfast/internal/trace"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// trace is the recording of all that the member's machines take and do.
-type trace struct {
-	tap      *recording.Tap
-	file     *recording.File
-	recorder *recording.Recorder
+// traceFile has the trace of all that the member's machines take and do.
+type traceFile struct {
+	tap      *trace.Tap
+	file     *trace.File
+	recorder *trace.Recorder
 }
 
 // openTrace opens the file of the recording, if there is to be one, before anything is
@@ -21,8 +21,8 @@ func (n *Node) openTrace() (err error) {
 	if n.config.Trace == "" {
 		return nil
 	}
-	n.trace = &trace{}
-	if n.trace.file, err = recording.Open(n.config.Trace, n.config.TraceSize, n.logger); err != nil {
+	n.trace = &traceFile{}
+	if n.trace.file, err = trace.Open(n.config.Trace, n.config.TraceSize, n.logger); err != nil {
 		return fmt.Errorf("field Trace: %w", err)
 	}
 	return nil
@@ -33,7 +33,7 @@ func (n *Node) chance() member.Chance {
 	if n.trace == nil {
 		return member.Chance{Rand: secretRand()}
 	}
-	n.trace.tap = recording.NewTap(secretRand())
+	n.trace.tap = trace.NewTap(secretRand())
 	return n.trace.tap.Chance()
 }
 
@@ -42,7 +42,7 @@ func (n *Node) recorded(from *member.Seat, built *member.Machines) (protocol.Mac
 	if n.trace == nil {
 		return built.Desk, nil
 	}
-	recorder, err := recording.New(recording.Config{
+	recorder, err := trace.New(trace.Config{
 		Seat: from, Machine: built.Desk, Cell: n.cell, Tap: n.trace.tap, Protocols: member.Protocols(), Store: n.trace.file,
 	})
 	if err != nil {

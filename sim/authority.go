@@ -10,7 +10,7 @@ import (
 // (docs/design/membership.md); a lock held twice is what follows when they are broken.
 
 // powerful reports whether a member may grant in this instant, by its own clock.
-func (m *member) powerful() bool {
+func (m *process) powerful() bool {
 	v := m.view
 	if !m.up || v == nil || v.Coordinator != m.id || !v.Installed || v.Lease == nil {
 		return false
@@ -21,13 +21,13 @@ func (m *member) powerful() bool {
 
 // leased reports whether what a member's users hold goes on in this instant, by its
 // own clock.
-func (m *member) leased() bool {
+func (m *process) leased() bool {
 	return m.up && m.view != nil && m.view.Lease != nil && m.now() < m.view.Lease.Member
 }
 
 // viewed takes note of a member's view. With the first, its own users begin, as in
 // node.Start.
-func (w *world) viewed(m *member, v *protocol.View) {
+func (w *world) viewed(m *process, v *protocol.View) {
 	if w.judge.sides != nil {
 		w.judge.sides.viewed(m, v)
 	}
@@ -49,11 +49,11 @@ func (w *world) viewed(m *member, v *protocol.View) {
 }
 
 // gone takes note of the end of a member's process.
-func (w *world) gone(m *member) { m.view, m.decides = nil, false }
+func (w *world) gone(m *process) { m.view, m.decides = nil, false }
 
 // decides takes note of a member that begins to decide. It answers releases from then on, before it
 // serves, and while a member that was dropped by the view may still refuse.
-func (w *world) decides(m *member) {
+func (w *world) decides(m *process) {
 	if w.protocol.Decides == nil {
 		return
 	}
@@ -65,7 +65,7 @@ func (w *world) decides(m *member) {
 }
 
 // preempted takes note of a coordinator that has taken the place of one that is well.
-func (w *world) preempted(m *member, v *protocol.View) {
+func (w *world) preempted(m *process, v *protocol.View) {
 	if v.Coordinator != m.id || m.view == nil || m.view.Coordinator == m.id {
 		return
 	}
@@ -83,7 +83,7 @@ func (w *world) preempted(m *member, v *protocol.View) {
 // checkAuthority looks at all members when one of them may grant. A member that is configured
 // otherwise than the others must have no part. Sides of a partition that go on alone have
 // an authority each, and wait for no member.
-func (w *world) checkAuthority(m *member) {
+func (w *world) checkAuthority(m *process) {
 	if m.wrong != fits && m.leased() {
 		w.judge.violate("P10", "%s takes part in view %d of epoch %d, and is %v", m, m.view.Number, m.view.Epoch.Counter, m.wrong)
 	}
@@ -115,7 +115,7 @@ func (w *world) checkAuthority(m *member) {
 // holds under, or waits until that has ended. A member that follows a later view of the same
 // coordinator has its place from there; and a tenure that this coordinator has never
 // had, of a member that has promised itself to a later epoch, takes nothing from it.
-func (m *member) knows(other *member) bool {
+func (m *process) knows(other *process) bool {
 	tenure := other.view.Lease.Tenure
 	if at, listed := m.view.Of(other.id); listed && at.Tenure == tenure {
 		return true
@@ -131,8 +131,8 @@ func (m *member) knows(other *member) bool {
 }
 
 // coordinator returns the member that coordinates the newest view, or nil.
-func (w *world) coordinator() *member {
-	var found *member
+func (w *world) coordinator() *process {
+	var found *process
 	for _, m := range w.members {
 		if m.up && m.view != nil && m.view.Coordinator == m.id && (found == nil || m.view.Epoch.Counter > found.view.Epoch.Counter) {
 			found = m
@@ -143,7 +143,7 @@ func (w *world) coordinator() *member {
 
 // reigns reports whether a member decides in the space that users lock in, and in which
 // reign it counts tokens.
-func (m *member) reigns() (reign uint64, decides bool) {
+func (m *process) reigns() (reign uint64, decides bool) {
 	if !m.up || m.view == nil || len(m.spaces) == 0 {
 		return 0, false
 	}
@@ -156,11 +156,11 @@ func (m *member) reigns() (reign uint64, decides bool) {
 
 // decider returns the member that decides, or nil: the coordinator, or who has that role in a
 // protocol where it moves. Of several the one of the highest reign is it.
-func (w *world) decider() *member {
+func (w *world) decider() *process {
 	if w.protocol.Decides == nil {
 		return w.coordinator()
 	}
-	var found *member
+	var found *process
 	highest := uint64(0)
 	for _, m := range w.members {
 		if reign, decides := m.reigns(); decides && reign > highest {
@@ -172,7 +172,7 @@ func (w *world) decider() *member {
 
 // lent reports whether a member that does not decide grants a request in the very step in
 // which it was asked: it has kept the name.
-func (w *world) lent(m *member, d *lock.Decision) bool {
+func (w *world) lent(m *process, d *lock.Decision) bool {
 	if w.settings.holdOn == 0 || d.Kind != lock.Granted || m.asking == nil || m.asking.Session != d.Session || m.asking.ID != d.Request {
 		return false
 	}
@@ -182,7 +182,7 @@ func (w *world) lent(m *member, d *lock.Decision) bool {
 
 // reaches reports whether what is told to a sink about a request may be heard. A client that has gone to another member does not
 // hear it, and one whose hello is not answered yet takes nothing for what it has settled: the member may be behind what others know.
-func (m *member) reaches(sink, request uint64) bool {
+func (m *process) reaches(sink, request uint64) bool {
 	e, stream := m.sinks[sink].(*edge)
 	if !stream {
 		return m.sinks[sink] != nil
@@ -198,7 +198,7 @@ func (m *member) reaches(sink, request uint64) bool {
 }
 
 // decided takes note of what a member says of a request.
-func (w *world) decided(m *member, reply *protocol.Reply) {
+func (w *world) decided(m *process, reply *protocol.Reply) {
 	d := &reply.Decision
 	if reply.Port != userSpace || w.protocol.Logs && !m.reaches(reply.To.Sink, d.Request) {
 		return // the client does not hear it, and another member tells it what it waits for

@@ -17,37 +17,37 @@ import (
 // TestTheJudgeSeesTwoAuthorities, and an authority that does not know who holds.
 func TestTheJudgeSeesTwoAuthorities(t *testing.T) {
 	// forged is a member's view that others can be told nothing of.
-	forged := func(m *member, change func(*protocol.View, *protocol.Lease)) {
+	forged := func(m *process, change func(*protocol.View, *protocol.Lease)) {
 		v, lease := *m.view, *m.view.Lease
 		v.Lease = &lease
 		change(&v, &lease)
 		m.view = &v
 	}
 	for name, tt := range map[string]struct {
-		change  func(leader, other *member)
+		change  func(leader, other *process)
 		promise string
 	}{
-		"one authority that knows everybody": {func(_, _ *member) {}, ""},
-		"two may grant": {func(_, other *member) {
+		"one authority that knows everybody": {func(_, _ *process) {}, ""},
+		"two may grant": {func(_, other *process) {
 			forged(other, func(v *protocol.View, lease *protocol.Lease) {
 				v.Coordinator, v.GrantFrom, lease.Role = other.id, 0, time.Hour
 			})
 		}, "P1"},
-		"the other's role has ended": {func(_, other *member) {
+		"the other's role has ended": {func(_, other *process) {
 			forged(other, func(v *protocol.View, lease *protocol.Lease) {
 				v.Coordinator, v.GrantFrom, lease.Role = other.id, 0, 0
 			})
 		}, ""},
-		"it does not know who holds": {func(leader, other *member) {
+		"it does not know who holds": {func(leader, other *process) {
 			forged(leader, func(v *protocol.View, _ *protocol.Lease) {
 				v.Members = v.Members[:0:0]
 			})
 			forged(other, func(*protocol.View, *protocol.Lease) {})
 		}, "P1"},
-		"it knows another tenure": {func(_, other *member) {
+		"it knows another tenure": {func(_, other *process) {
 			forged(other, func(_ *protocol.View, lease *protocol.Lease) { lease.Tenure.Lapses++ })
 		}, "P1"},
-		"who it does not know waits for a lease": {func(leader, other *member) {
+		"who it does not know waits for a lease": {func(leader, other *process) {
 			forged(leader, func(v *protocol.View, _ *protocol.Lease) { v.Members = v.Members[:0:0] })
 			for _, m := range leader.world.members {
 				if m != leader {
@@ -55,7 +55,7 @@ func TestTheJudgeSeesTwoAuthorities(t *testing.T) {
 				}
 			}
 		}, ""},
-		"it waits for another tenure": {func(leader, other *member) {
+		"it waits for another tenure": {func(leader, other *process) {
 			was := other.view.Lease.Tenure
 			was.Lapses++
 			forged(other, func(_ *protocol.View, lease *protocol.Lease) { lease.Tenure = was })
@@ -63,7 +63,7 @@ func TestTheJudgeSeesTwoAuthorities(t *testing.T) {
 				v.Dropped = []protocol.Dropped{{ID: other.id, Tenure: was, Free: time.Hour}}
 			})
 		}, ""},
-		"it has waited for another tenure, not long enough": {func(leader, other *member) {
+		"it has waited for another tenure, not long enough": {func(leader, other *process) {
 			was := other.view.Lease.Tenure
 			was.Lapses++
 			forged(other, func(_ *protocol.View, lease *protocol.Lease) { lease.Tenure = was })
@@ -126,15 +126,15 @@ func TestTheJudgeSeesWhatIsTornApart(t *testing.T) {
 
 // TestWhatIsUnsettledIsNamed: after all faults, each thing that is not as it should be.
 func TestWhatIsUnsettledIsNamed(t *testing.T) {
-	for want, change := range map[string]func(w *world, m *member){
-		"":                       func(*world, *member) {},
-		"is not up":              func(_ *world, m *member) { m.crash(m.life) },
-		"no member coordinates":  func(w *world, _ *member) { c := w.coordinator(); c.crash(c.life) },
-		"may not grant":          func(w *world, _ *member) { w.coordinator().view.GrantFrom = protocol.Never },
-		"has not installed view": func(_ *world, m *member) { v := *m.view; v.Number--; m.view = &v },
-		"has no lease":           func(_ *world, m *member) { v, l := *m.view, *m.view.Lease; l.Member, v.Lease = 0, &l; m.view = &v },
-		"is not in view":         func(w *world, m *member) { m.id++ },
-		"has not taken the place of": func(w *world, m *member) {
+	for want, change := range map[string]func(w *world, m *process){
+		"":                       func(*world, *process) {},
+		"is not up":              func(_ *world, m *process) { m.crash(m.life) },
+		"no member coordinates":  func(w *world, _ *process) { c := w.coordinator(); c.crash(c.life) },
+		"may not grant":          func(w *world, _ *process) { w.coordinator().view.GrantFrom = protocol.Never },
+		"has not installed view": func(_ *world, m *process) { v := *m.view; v.Number--; m.view = &v },
+		"has no lease":           func(_ *world, m *process) { v, l := *m.view, *m.view.Lease; l.Member, v.Lease = 0, &l; m.view = &v },
+		"is not in view":         func(w *world, m *process) { m.id++ },
+		"has not taken the place of": func(w *world, m *process) {
 			w.settings.faults |= 1 << Preempt
 			c := w.coordinator()
 			v := *c.view
@@ -143,8 +143,8 @@ func TestWhatIsUnsettledIsNamed(t *testing.T) {
 			m.id = math.MaxUint64
 			v.Members[at].ID, c.view = m.id, &v
 		},
-		"has not had every name": func(w *world, m *member) { c := user(t, w, m); c.workers = append(c.workers, newWorker(c, 0)) },
-		"names are held or wanted": func(w *world, m *member) {
+		"has not had every name": func(w *world, m *process) { c := user(t, w, m); c.workers = append(c.workers, newWorker(c, 0)) },
+		"names are held or wanted": func(w *world, m *process) {
 			c := user(t, w, m)
 			c.stream.ask(wish{name: "n"}, &keeper{})
 			c.arm()
@@ -167,20 +167,20 @@ func TestWhatIsUnsettledIsNamed(t *testing.T) {
 func TestMembersOfTheViewSayHowTheSpaceIs(t *testing.T) {
 	w := still(t, 4, 0)
 	c := w.coordinator()
-	var others []*member
+	var others []*process
 	for _, m := range w.members {
 		if m != c {
 			others = append(others, m)
 		}
 	}
-	if got := w.knowing(); !slices.Equal(got, append([]*member{c}, others...)) {
+	if got := w.knowing(); !slices.Equal(got, append([]*process{c}, others...)) {
 		t.Errorf("in a whole view %v are asked", got)
 	}
 	v := *c.view
 	v.Members = slices.DeleteFunc(slices.Clone(v.Members), func(at protocol.Member) bool { return at.ID == others[0].id })
 	c.view = &v
 	others[1].pause(time.Minute)
-	if got := w.knowing(); !slices.Equal(got, []*member{c, others[2]}) {
+	if got := w.knowing(); !slices.Equal(got, []*process{c, others[2]}) {
 		t.Errorf("%v are asked, where %v is left out and %v is paused", got, others[0], others[1])
 	}
 }

@@ -33,7 +33,7 @@ type came struct {
 }
 
 // pauses notes when the sessions end that a member serves.
-func (m *member) pauses() {
+func (m *process) pauses() {
 	w := m.world
 	m.busy = busy{ends: map[lock.SessionID]protocol.Time{}}
 	if !w.settings.busy {
@@ -49,14 +49,14 @@ func (m *member) pauses() {
 }
 
 // comes notes that an operation was sent to a paused member.
-func (m *member) comes(t *task) {
+func (m *process) comes(t *task) {
 	if m.world.settings.busy && t.kind == taskOperation {
 		m.busy.came = append(m.busy.came, came{t.link, m.now()})
 	}
 }
 
 // wakes has a member hear what has come before its machine judges time.
-func (m *member) wakes() {
+func (m *process) wakes() {
 	w := m.world
 	if !w.settings.busy {
 		return
@@ -78,7 +78,7 @@ func (m *member) wakes() {
 }
 
 // waits reports whether a tick comes too early, and has it come later.
-func (m *member) waits(t *task) bool {
+func (m *process) waits(t *task) bool {
 	w := m.world
 	if w.now < m.busy.unless {
 		w.at(m.busy.unless, *t)
@@ -97,7 +97,7 @@ func (b *busy) hears(id lock.SessionID) {
 
 // expired checks that no heartbeat of a session has waited when that was taken for expired. Where sessions outlast their
 // member the space judges, by what its log has of heartbeats, and may have judged before the member heard this one.
-func (m *member) expired(id lock.SessionID, why error) {
+func (m *process) expired(id lock.SessionID, why error) {
 	if why == nil && !m.world.protocol.Logs && m.busy.beats[id] > 0 {
 		m.world.judge.violate("P5", "%s takes session %v for expired, a heartbeat of which came before its end and was not heard yet", m, id)
 	}

@@ -2,7 +2,7 @@ package sim
 
 import (
 	"github.com/holdfast-locks/holdfast"
-	seats "github.com/holdfast-locks/holdfast/internal/member"
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/election"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/lock"
@@ -24,7 +24,7 @@ func centralProtocol() Protocol {
 			if err != nil {
 				return built, err
 			}
-			space, err := seats.Protocols()[0].New(plain, &plain.Spaces[0], built.ID)
+			space, err := member.Protocols()[0].New(plain, &plain.Spaces[0], built.ID)
 			built.Spaces = []protocol.Machine{space}
 			return built, err
 		},
@@ -118,7 +118,7 @@ func Membership(s Seat) (Built, error) {
 	if err != nil {
 		return Built{}, err
 	}
-	m, err := plain.Membership(seats.Chance{Rand: s.Rand})
+	m, err := plain.Membership(member.Chance{Rand: s.Rand})
 	if err != nil {
 		return Built{}, err
 	}

@@ -138,9 +138,9 @@ func TestEveryCheckIsListed(t *testing.T) {
 
 // TestWhatIsUnsettledIsStuck two minutes after what is well was healed, and not before.
 func TestWhatIsUnsettledIsStuck(t *testing.T) {
-	for name, change := range map[string]func(*world, *member){
-		"all is healed": func(_ *world, m *member) { m.stuck = true },
-		"a core is":     func(w *world, m *member) { w.core = among(w, "abc"); m.stuck = true },
+	for name, change := range map[string]func(*world, *process){
+		"all is healed": func(_ *world, m *process) { m.stuck = true },
+		"a core is":     func(w *world, m *process) { w.core = among(w, "abc"); m.stuck = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := still(t, 3, 0)

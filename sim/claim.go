@@ -36,7 +36,7 @@ func claimProtocol() Protocol {
 }
 
 // assured is until when all that users within the process hold is safe, as far as the space knows.
-func (m *member) assured() protocol.Time {
+func (m *process) assured() protocol.Time {
 	if space, is := m.space().(interface{ Assured() protocol.Time }); is {
 		return space.Assured()
 	}
@@ -71,7 +71,7 @@ const (
 var keptNames = [keptCount]string{"granted again without a write", "written anew while it is free", "given back to others who have waited", "crash of who keeps something"}
 
 // countKept counts what a process has done with what was released, in a step.
-func (m *member) countKept() {
+func (m *process) countKept() {
 	if m.world.settings.claim.HoldOn == 0 {
 		return
 	}
@@ -84,7 +84,7 @@ func (m *member) countKept() {
 }
 
 // countCrash counts the crash of a process that keeps something.
-func (m *member) countCrash() {
+func (m *process) countCrash() {
 	if m.keeping.Kept > 0 {
 		m.world.count.kept[keptCrashed]++
 	}

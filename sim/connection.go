@@ -37,12 +37,12 @@ func noAttempt() attempt { return attempt{silence: protocol.Never} }
 
 // search goes from place to place (Client.run, round).
 type search struct {
-	places []*member     // of this round, that remain
+	places []*process  // of this round, that remain
 	began  *presence     // the session, when the round began
 	next   time.Duration // when to go to the next; Never while an attempt or the stream decides
 	pause  time.Duration // before the next round
 	hurry  bool          // instead of the next pause (Client.hurry)
-	last   *member       // that has welcomed last
+	last   *process    // that has welcomed last
 }
 
 // answering is Client.answering.
@@ -81,12 +81,12 @@ func (s *stream) attend(now time.Duration) {
 }
 
 // places lists where to go: first where the session is (Client.places).
-func (s *stream) places() []*member {
+func (s *stream) places() []*process {
 	first := s.search.last
 	if s.session != nil && s.session.at != nil {
 		first = s.session.at
 	}
-	var all []*member
+	var all []*process
 	if first != nil {
 		all = append(all, first)
 	}
@@ -261,7 +261,7 @@ func (s *stream) onFirst(ev *event) {
 		return
 	}
 	if p.unknown == nil {
-		p.unknown = map[*member]bool{}
+		p.unknown = map[*process]bool{}
 	}
 	p.unknown[at] = true
 	if at == p.at || len(p.unknown) >= len(s.client.places) {

@@ -2,7 +2,7 @@ package sim
 
 import (
 	"github.com/holdfast-locks/holdfast"
-	seats "github.com/holdfast-locks/holdfast/internal/member"
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
@@ -24,7 +24,7 @@ func consensusProtocol() Protocol {
 			space, err := consensus.New(consensus.Config{
 				Self: built.ID, Life: built.Incarnation, Founders: len(s.Join), Founder: s.Founder, Space: options.Name, Shards: s.Shards,
 				Autopilot: options.Autopilot, Election: options.Election, Every: options.Every, Keep: options.Keep, Part: options.Part,
-				Log: seats.LogOf(options.Name), Logs: s.Logs, Table: s.Table, Sessions: s.Sessions, Random: uint64(s.Random), Above: membership.Second(s.Wall),
+				Log: member.LogOf(options.Name), Logs: s.Logs, Table: s.Table, Sessions: s.Sessions, Random: uint64(s.Random), Above: membership.Second(s.Wall),
 			})
 			built.Spaces = []protocol.Machine{space}
 			return built, err

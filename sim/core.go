@@ -160,13 +160,13 @@ func (w *world) drawCore() *core {
 // goesOn reports whether a founder is in a view, and stays: in partition mode any that is
 // all it needs. A view is not remembered there, and a founder that knows none waits for every
 // founder, as at the first start.
-func (m *member) goesOn() bool {
+func (m *process) goesOn() bool {
 	return m.founder && m.up && m.view != nil && !m.leaving && m.wrong == fits
 }
 
 // hears reports whether a member of the rest still tells the core what it knows: a member that
 // looks for a coordinator starts from the newest view that it hears of.
-func (c *core) hears(m *member) bool {
+func (c *core) hears(m *process) bool {
 	return m.up && !c.in[m.place] && (c.as[m.place] == restDeaf || c.as[m.place] == restFull)
 }
 
@@ -184,7 +184,7 @@ func (w *world) fits(v *election.View) bool {
 
 // remains is how a member stays broken: as it is, or as is chosen where nothing is wrong
 // with it.
-func (w *world) remains(m *member) rest {
+func (w *world) remains(m *process) rest {
 	unheard, deaf := false, false
 	for i, in := range w.core.in {
 		unheard = unheard || in && w.network.cut[m.place][i] > w.now
@@ -211,7 +211,7 @@ func (w *world) remains(m *member) rest {
 }
 
 // breaks chooses how a member with which nothing is wrong is broken.
-func (w *world) breaks(m *member) rest {
+func (w *world) breaks(m *process) rest {
 	drawn := func() int {
 		all := w.breakable()
 		return int(all[w.rand.IntN(len(all))])
@@ -224,7 +224,7 @@ func (w *world) breaks(m *member) rest {
 }
 
 // strand leaves a member broken for good.
-func (w *world) strand(m *member) {
+func (w *world) strand(m *process) {
 	as := w.core.as[m.place]
 	switch as {
 	case restDown:
@@ -244,14 +244,14 @@ func (w *world) strand(m *member) {
 }
 
 // link lets a member of the rest and the core's at a place hear each other, or not.
-func (w *world) link(m *member, i int) {
+func (w *world) link(m *process, i int) {
 	as, until := w.core.as[m.place], map[bool]instant{true: protocol.Never}
 	w.network.cut[m.place][i] = until[as == restApart || as == restUnheard]
 	w.network.cut[i][m.place] = until[as == restApart || as == restDeaf]
 }
 
 // join heals a member that is of the core.
-func (w *world) join(m *member) {
+func (w *world) join(m *process) {
 	for i := range w.members {
 		if w.core.in[i] {
 			w.network.cut[m.place][i], w.network.cut[i][m.place] = 0, 0
@@ -342,10 +342,10 @@ func (c *core) others(w *world) string {
 }
 
 // demanded reports whether a member must be well.
-func (w *world) demanded(m *member) bool { return w.core == nil || w.core.in[m.place] }
+func (w *world) demanded(m *process) bool { return w.core == nil || w.core.in[m.place] }
 
 // leading returns who must serve: the coordinator, or that of the core's members.
-func (w *world) leading() *member {
+func (w *world) leading() *process {
 	if w.core == nil {
 		return w.coordinator()
 	}

@@ -120,7 +120,7 @@ func among(w *world, names string) *core {
 // that are named; "" for one that is known to be installed.
 func knows(w *world, who, view, base string) {
 	v := &election.View{Number: 99, Epoch: protocol.Epoch{Counter: 1 << 30}, Installed: base == ""}
-	of := func(names string) (all []*member) {
+	of := func(names string) (all []*process) {
 		for _, r := range names {
 			all = append(all, w.members[r-'a'])
 		}
@@ -180,7 +180,7 @@ func TestACoreIsAQuorum(t *testing.T) {
 
 // TestTheRestStaysBroken until all is healed, while the core is served.
 func TestTheRestStaysBroken(t *testing.T) {
-	hears := func(w *world, from, to *member) bool { return w.network.cut[from.place][to.place] <= w.now }
+	hears := func(w *world, from, to *process) bool { return w.network.cut[from.place][to.place] <= w.now }
 	for as, want := range []struct{ up, paused, heard, hears, writes bool }{
 		restDown:    {heard: true, hears: true, writes: true},
 		restPaused:  {up: true, paused: true, heard: true, hears: true, writes: true},
@@ -234,17 +234,17 @@ func TestACoreGrows(t *testing.T) {
 
 // TestWhoIsMissingIsNotWaitedFor: of the core everything is demanded, of the rest nothing.
 func TestWhoIsMissingIsNotWaitedFor(t *testing.T) {
-	for want, change := range map[string]func(w *world, of, out *member){
-		"":                       func(_ *world, _, out *member) { out.crash(out.life) },
-		"is not up":              func(_ *world, of, _ *member) { of.crash(of.life) },
-		"may not grant":          func(w *world, _, _ *member) { w.leading().view.GrantFrom = protocol.Never },
-		"no member coordinates":  func(w *world, _, _ *member) { m := w.leading(); m.pause(time.Hour) },
-		"has not had every name": func(w *world, of, _ *member) { c := user(t, w, of); c.workers = append(c.workers, newWorker(c, 0)) },
+	for want, change := range map[string]func(w *world, of, out *process){
+		"":                       func(_ *world, _, out *process) { out.crash(out.life) },
+		"is not up":              func(_ *world, of, _ *process) { of.crash(of.life) },
+		"may not grant":          func(w *world, _, _ *process) { w.leading().view.GrantFrom = protocol.Never },
+		"no member coordinates":  func(w *world, _, _ *process) { m := w.leading(); m.pause(time.Hour) },
+		"has not had every name": func(w *world, of, _ *process) { c := user(t, w, of); c.workers = append(c.workers, newWorker(c, 0)) },
 	} {
 		t.Run(want, func(t *testing.T) {
 			w := still(t, 3, 0)
 			of := follower(w)
-			var out *member
+			var out *process
 			w.core = among(w, "")
 			for _, m := range w.members {
 				if w.core.in[m.place] = m == of || m == w.coordinator(); !w.core.in[m.place] {

@@ -70,7 +70,7 @@ const deedsInARow = 5
 type meter struct{ seen []string }
 
 // saw takes note of a message.
-func (m *meter) saw(from *member, to string, message protocol.Message) {
+func (m *meter) saw(from *process, to string, message protocol.Message) {
 	m.seen = append(m.seen, fmt.Sprintf("%s→%s %T", from.name, to, message))
 }
 
@@ -102,8 +102,8 @@ func (w *world) checkCosts() {
 
 // payers makes the users whose deeds are counted: one at the member that decides and, where
 // there are as many members, one at each of two others.
-func (w *world) payers(decider *member) (users []*client) {
-	at := []*member{decider}
+func (w *world) payers(decider *process) (users []*client) {
+	at := []*process{decider}
 	for _, m := range w.members {
 		if m != decider {
 			at = append(at, m)
@@ -113,7 +113,7 @@ func (w *world) payers(decider *member) (users []*client) {
 		at = at[:1]
 	}
 	for i, m := range at[:min(len(at), 3)] {
-		c := &client{world: w, number: int32(len(w.clients)), name: fmt.Sprintf("payer%d", i), ttl: w.settings.lease / 2, places: []*member{m}}
+		c := &client{world: w, number: int32(len(w.clients)), name: fmt.Sprintf("payer%d", i), ttl: w.settings.lease / 2, places: []*process{m}}
 		c.clock = dial{rate: million}
 		w.clients = append(w.clients, c)
 		w.tell.tell(timeline.Happening{Kind: timeline.Lane, Who: c.name, Client: true})
@@ -199,7 +199,7 @@ func (d *doing) begin() {
 // one that is not.
 func (d *doing) moves() {
 	w := d.users[0].world
-	var to *member
+	var to *process
 	for i, left := 0, 2; i < len(w.members) && left > 0; i++ {
 		if m := w.members[i]; m != w.coordinator() {
 			left--

@@ -72,7 +72,7 @@ func (n *nemesis) cross() {
 }
 
 // breakOnce asks a member to break a lock, under a reason that no other break has.
-func (m *member) breakOnce(name string, then func(error)) {
+func (m *process) breakOnce(name string, then func(error)) {
 	w := m.world
 	w.broken.asked++
 	reason := fmt.Sprintf("%s%d", crossingReason, w.broken.asked)
@@ -105,7 +105,7 @@ type breaks struct {
 }
 
 // did takes note that a break was executed. None is twice.
-func (w *world) did(m *member, note protocol.Broke) {
+func (w *world) did(m *process, note protocol.Broke) {
 	var number int
 	if n, err := fmt.Sscanf(note.Reason, crossingReason+"%d", &number); n != 1 || err != nil {
 		return
@@ -160,7 +160,7 @@ func (w *world) checkCrossing() {
 }
 
 // other is the first member that serves, and is not one.
-func (w *world) other(one *member) *member {
+func (w *world) other(one *process) *process {
 	for _, m := range w.members {
 		if m != one && m.leased() && !m.paused {
 			return m

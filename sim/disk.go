@@ -14,7 +14,7 @@ import (
 // synced, and put in its place: the bytes after a crash are the old ones or the new
 // ones, and which of them is unknown until the write was answered.
 type disk struct {
-	member *member
+	member *process
 	synced []byte // nil if nothing was ever written
 	queue  []write
 	full   instant // until when nothing can be written

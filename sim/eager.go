@@ -70,7 +70,7 @@ func (n *nemesis) rush() {
 
 // interrupt is called when a message of a transfer is sent. Its sender or its receiver may
 // crash while it is on its way.
-func (n *nemesis) interrupt(step TransferStep, from, to *member) {
+func (n *nemesis) interrupt(step TransferStep, from, to *process) {
 	often := 16
 	switch {
 	case step >= StepTable: // there are few
@@ -82,7 +82,7 @@ func (n *nemesis) interrupt(step TransferStep, from, to *member) {
 }
 
 // strikeEither lets one of two members crash in a moment, once in so many times.
-func (n *nemesis) strikeEither(often int, from, to *member) {
+func (n *nemesis) strikeEither(often int, from, to *process) {
 	w := n.world
 	if w.healed || !w.settings.strikes && !w.told() || !w.oneIn("struck", often) {
 		return
@@ -101,7 +101,7 @@ func (n *nemesis) snatchAgain() {
 }
 
 // kept is called when a member may keep something.
-func (n *nemesis) kept(m *member) {
+func (n *nemesis) kept(m *process) {
 	w := n.world
 	if !n.snatches || w.healed || m.unused() == 0 {
 		return
@@ -122,7 +122,7 @@ func (n *nemesis) snatch() {
 }
 
 // keepers are the members that keep something.
-func (n *nemesis) keepers() (all []*member) {
+func (n *nemesis) keepers() (all []*process) {
 	for _, m := range n.world.members {
 		if m.unused() > 0 {
 			all = append(all, m)
@@ -132,7 +132,7 @@ func (n *nemesis) keepers() (all []*member) {
 }
 
 // strike lets a member crash in a moment.
-func (n *nemesis) strike(victim *member, after time.Duration) {
+func (n *nemesis) strike(victim *process, after time.Duration) {
 	w := n.world
 	life := victim.life
 	w.do(w.now+after, func() {

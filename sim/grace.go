@@ -15,7 +15,7 @@ import (
 
 // grace is a name that is kept for its last holder: it believes as long as the name is promised to be.
 type grace struct {
-	member  *member
+	member  *process
 	life    uint32
 	place   protocol.Member // of the stay through which it was held
 	until   protocol.Time   // by the member's clock
@@ -34,7 +34,7 @@ func (g *grace) believesAt(at instant) bool {
 }
 
 // gracious is called with everything that a member decides, and begins a grace.
-func (w *world) gracious(m *member, d *lock.Decision) {
+func (w *world) gracious(m *process, d *lock.Decision) {
 	if w.settings.grace == 0 || d.Kind != lock.Lost || d.Loss != holdfast.HoldLimit || !m.leased() {
 		return
 	}

@@ -20,16 +20,16 @@ func TestTheJudgeKeepsAGrace(t *testing.T) {
 	release := func(session uint64, token holdfast.Token, request uint64) *protocol.Release {
 		return &protocol.Release{Name: "n", Session: hold(session, 1).session, Token: token, Request: request}
 	}
-	later := func(d time.Duration) func(*world, *member) {
-		return func(w *world, _ *member) { w.run(w.now + d) }
+	later := func(d time.Duration) func(*world, *process) {
+		return func(w *world, _ *process) { w.run(w.now + d) }
 	}
-	says := func(r *protocol.Release) func(*world, *member) {
-		return func(w *world, _ *member) { w.stops(r) }
+	says := func(r *protocol.Release) func(*world, *process) {
+		return func(w *world, _ *process) { w.stops(r) }
 	}
 	for name, tt := range map[string]struct {
 		promise string
 		loss    holdfast.Loss
-		happens func(*world, *member)
+		happens func(*world, *process)
 		next    uint64
 	}{
 		"granted at once":                      {"P3", holdfast.HoldLimit, later(0), 2},
@@ -41,7 +41,7 @@ func TestTheJudgeKeepsAGrace(t *testing.T) {
 		"its holder has cancelled its request": {"", holdfast.HoldLimit, says(release(1, 0, 1)), 2},
 		"another hold was given back":          {"P3", holdfast.HoldLimit, says(release(1, 0, 7)), 2},
 		"another session gives back":           {"P3", holdfast.HoldLimit, says(release(2, 1, 0)), 2},
-		"its member starts again":              {"", holdfast.HoldLimit, func(w *world, m *member) { m.crash(m.life); m.start() }, 2},
+		"its member starts again":              {"", holdfast.HoldLimit, func(w *world, m *process) { m.crash(m.life); m.start() }, 2},
 	} {
 		for said, grants := range map[string]func(*judge, grant){"a member": (*judge).granting, "its client": (*judge).told} {
 			t.Run(name+", as "+said+" says", func(t *testing.T) {

@@ -32,7 +32,7 @@ type hearers struct {
 const mostPleas = 256
 
 // wish returns which request of a client a member asks the others for by a number.
-func (m *member) wish(number uint64) (key requestKey, asks bool) {
+func (m *process) wish(number uint64) (key requestKey, asks bool) {
 	if m.space() == nil || m.view == nil {
 		return requestKey{}, false
 	}
@@ -42,7 +42,7 @@ func (m *member) wish(number uint64) (key requestKey, asks bool) {
 
 // heardBy notes that another member has heard of a request. When all have that are in its member's
 // view, no request that is made later comes before it.
-func (m *member) heardBy(other *member, plea *Plea) {
+func (m *process) heardBy(other *process, plea *Plea) {
 	if _, asks := m.wish(plea.Number); !asks {
 		return
 	}
@@ -60,7 +60,7 @@ func (m *member) heardBy(other *member, plea *Plea) {
 }
 
 // stand lets a request stand, if everybody has heard of it.
-func (m *member) stand(number uint64) {
+func (m *process) stand(number uint64) {
 	key, asks := m.wish(number)
 	if !asks || !m.heardByAll(number) {
 		return
@@ -71,7 +71,7 @@ func (m *member) stand(number uint64) {
 }
 
 // opened lets those requests stand of which only members have not heard that can grant nothing any more.
-func (m *member) opened() {
+func (m *process) opened() {
 	for _, number := range slices.Sorted(maps.Keys(m.heard)) {
 		m.stand(number)
 	}
@@ -79,7 +79,7 @@ func (m *member) opened() {
 
 // heardByAll reports whether all others of the member's view have heard of a request, in the life
 // in which they are, and no member that the view has left out can grant anything.
-func (m *member) heardByAll(number uint64) bool {
+func (m *process) heardByAll(number uint64) bool {
 	w := m.world
 	if slices.ContainsFunc(w.members, m.leftOut) {
 		return false
@@ -98,7 +98,7 @@ func (m *member) heardByAll(number uint64) bool {
 }
 
 // leftOut reports whether another member has a lease, and no place in this one's view.
-func (m *member) leftOut(other *member) bool {
+func (m *process) leftOut(other *process) bool {
 	if other == m || !other.leased() {
 		return false
 	}
@@ -107,7 +107,7 @@ func (m *member) leftOut(other *member) bool {
 }
 
 // forgetPleas drops what asks no more, where there is much.
-func (m *member) forgetPleas() {
+func (m *process) forgetPleas() {
 	if len(m.heard) < mostPleas {
 		return
 	}

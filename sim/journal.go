@@ -20,7 +20,7 @@ import (
 //
 // Anything that a log cannot take is a mistake of the machine that asks, and the journal panics.
 type journal struct {
-	member *member
+	member *process
 	logs   []*ledger // in the order of their numbers
 	queue  []errand  // wait for the next group
 	group  []errand  // are being done

@@ -17,7 +17,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
-	seat "github.com/holdfast-locks/holdfast/internal/member"
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/sim"
@@ -109,15 +109,15 @@ type scribe struct {
 	told   chan struct{} // where it is not nil, of each answer
 }
 
-func newScribe(self protocol.ID, member string, chance uint32, shards int, kept []storage.Kept, b *book) *scribe {
+func newScribe(self protocol.ID, name string, chance uint32, shards int, kept []storage.Kept, b *book) *scribe {
 	m := &scribe{Front: sim.Front{Self: self}, rand: rand.New(rand.NewPCG(uint64(chance), uint64(self))), book: b, fetch: map[uint64]storage.Fetch{}}
 	for i := range max(1, shards) {
-		log := seat.LogOf(holdfast.DefaultSpace) + uint64(i)
+		log := member.LogOf(holdfast.DefaultSpace) + uint64(i)
 		var found *storage.Kept
 		if at := slices.IndexFunc(kept, func(k storage.Kept) bool { return k.Log == log }); at >= 0 {
 			found = &kept[at]
 		}
-		m.pages = append(m.pages, b.open(member, log, found))
+		m.pages = append(m.pages, b.open(name, log, found))
 		m.pages[i].Log = log
 	}
 	return m
@@ -451,7 +451,7 @@ func TestScribesOnARealJournal(t *testing.T) {
 		}
 		var kept []storage.Kept
 		for i := range uint64(2) {
-			k, known, err := j.Kept(seat.LogOf(holdfast.DefaultSpace) + i)
+			k, known, err := j.Kept(member.LogOf(holdfast.DefaultSpace) + i)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -47,13 +47,13 @@ func still(t *testing.T, members int, faults Faults) *world {
 
 // user connects a client, of which there are at least two, to a member, and to others
 // when that sends it away.
-func user(t *testing.T, w *world, m *member) *client {
+func user(t *testing.T, w *world, m *process) *client {
 	t.Helper()
 	for _, c := range w.clients {
 		if c.up {
 			continue
 		}
-		c.places = []*member{m}
+		c.places = []*process{m}
 		for _, other := range w.members {
 			if other != m {
 				c.places = append(c.places, other)
@@ -71,7 +71,7 @@ func user(t *testing.T, w *world, m *member) *client {
 }
 
 // follower is a member that does not coordinate.
-func follower(w *world) *member {
+func follower(w *world) *process {
 	for _, m := range w.members {
 		if m != w.coordinator() {
 			return m

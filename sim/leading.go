@@ -159,7 +159,7 @@ type led struct {
 }
 
 // bereavesTickets is called when a member is about to crash.
-func (w *world) bereavesTickets(m *member) {
+func (w *world) bereavesTickets(m *process) {
 	if m.space() == nil {
 		return
 	}
@@ -207,7 +207,7 @@ func (w *world) exercises(what int, is bool) {
 
 // returns is called when a member has a view that lists it: one that had served before it crashed knows
 // nothing any more.
-func (w *world) returns(m *member) {
+func (w *world) returns(m *process) {
 	if !m.led.served {
 		return
 	}
@@ -221,7 +221,7 @@ func (w *world) returns(m *member) {
 }
 
 // tells is called when a member sends something to another one.
-func (w *world) tells(from, to *member, m protocol.Message) {
+func (w *world) tells(from, to *process, m protocol.Message) {
 	if said := w.protocol.Leading.Said(m); said != nil {
 		w.count.said(said)
 	}
@@ -234,14 +234,14 @@ func (w *world) tells(from, to *member, m protocol.Message) {
 }
 
 // misses is called when what a member was told is lost.
-func (w *world) misses(m *member, message protocol.Message) {
+func (w *world) misses(m *process, message protocol.Message) {
 	if w.protocol.Leading != nil && w.protocol.Leading.Tells(nil, message) == TellsWhoLeads {
 		m.led.missed = true
 	}
 }
 
 // finds is called before a message reaches a member, and returns what to call when it has.
-func (w *world) finds(m *member, from protocol.ID, message any) (after func()) {
+func (w *world) finds(m *process, from protocol.ID, message any) (after func()) {
 	space := m.space()
 	if space == nil || m.view == nil {
 		return nil
@@ -272,7 +272,7 @@ func (w *world) finds(m *member, from protocol.ID, message any) (after func()) {
 }
 
 // places tells the judge that a ticket has its place: a request that is made from now on comes after it (P5).
-func (w *world) places(master *member, message any) {
+func (w *world) places(master *process, message any) {
 	ticket, placed := w.protocol.Leading.Placed(master.space(), message)
 	place, known := w.network.id[ticket.Owner]
 	if !placed || !known {
@@ -292,7 +292,7 @@ func (w *world) places(master *member, message any) {
 }
 
 // graced is called after each step of a member.
-func (w *world) graced(m *member) {
+func (w *world) graced(m *process) {
 	before := m.led.graces
 	if m.led.graces = 0; m.space() != nil {
 		m.led.graces = w.protocol.Leading.Graces(m.space())

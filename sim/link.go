@@ -25,7 +25,7 @@ const (
 type link struct {
 	world            *world
 	client           *client
-	member           *member
+	member           *process
 	life             uint32           // of the member's process
 	edge             edge             // the member's end
 	broken           bool             // one end has gone, or what lies between
@@ -175,7 +175,7 @@ func (e *event) String() string {
 }
 
 // connect makes the link; both ends know each other one latency later.
-func (w *world) connect(c *client, m *member) *link {
+func (w *world) connect(c *client, m *process) *link {
 	l := &link{world: w, client: c, member: m, life: m.life, up: w.now, down: w.now}
 	l.edge.link = l
 	switch {

@@ -12,7 +12,7 @@ import (
 // local is the users within a member's process: package node. Their session has no
 // ttl; what they hold ends with the member's lease, by the member's own clock.
 type ownClient struct {
-	member  *member
+	member  *process
 	life    uint32
 	sink    uint64
 	session lock.SessionID
@@ -36,7 +36,7 @@ type taking struct {
 	holdEnd protocol.Time
 }
 
-func newLocal(m *member) *ownClient { return &ownClient{member: m, life: m.life} }
+func newLocal(m *process) *ownClient { return &ownClient{member: m, life: m.life} }
 
 func (l *ownClient) String() string { return "user within " + l.member.name }
 

@@ -83,7 +83,7 @@ func (s *stream) held() *request {
 }
 
 // callFor makes a call about a session as package server does: its secret is checked first, unless the call proves it itself.
-func (m *member) callFor(p *presence, port protocol.Port, fact any) {
+func (m *process) callFor(p *presence, port protocol.Port, fact any) {
 	w, life, sink := m.world, m.life, uint64(0)
 	step := func() {
 		m.step(protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: sink, Op: 1}, Fact: fact})

@@ -18,7 +18,7 @@ import (
 // member is a machine at an address, on which a member's process runs: at most one at
 // a time, as the listening socket sees to. The real code begins at desk; what is
 // around it stands for package run, the disk, the journal and the operating system.
-type member struct {
+type process struct {
 	world   *world
 	place   int32
 	name    string
@@ -80,13 +80,13 @@ type member struct {
 // sink hears what is told to one CallID.Sink.
 type sink interface{ hear(*protocol.Reply) }
 
-func (m *member) String() string { return m.name }
+func (m *process) String() string { return m.name }
 
 // now is the machine's time.
-func (m *member) now() protocol.Time { return m.clock.read(m.world.now) - m.began }
+func (m *process) now() protocol.Time { return m.clock.read(m.world.now) - m.began }
 
 // start begins a life of the process.
-func (m *member) start() {
+func (m *process) start() {
 	w := m.world
 	if m.up || m.gone || m.stuck || !m.journal.opens() {
 		return
@@ -147,7 +147,7 @@ func (m *member) start() {
 
 // step is what package run does: one event, then all its effects, then the wish to be
 // woken.
-func (m *member) step(ev protocol.Event) {
+func (m *process) step(ev protocol.Event) {
 	w := m.world
 	w.steps++
 	w.count.step(theDesk, &ev)
@@ -167,7 +167,7 @@ func (m *member) step(ev protocol.Event) {
 
 // drain hands out the effects. A sink that hears a reply acts on it later, so that no
 // step happens within another.
-func (m *member) drain() {
+func (m *process) drain() {
 	w := m.world
 	for i := range m.out.Sends {
 		w.network.send(m, &m.out.Sends[i])
@@ -192,7 +192,7 @@ func (m *member) drain() {
 	w.checkAuthority(m)
 }
 
-func (m *member) raised(fact any) {
+func (m *process) raised(fact any) {
 	w := m.world
 	switch fact := fact.(type) {
 	case *protocol.View:
@@ -221,7 +221,7 @@ func (m *member) raised(fact any) {
 	}
 }
 
-func (m *member) noted(note protocol.Note) {
+func (m *process) noted(note protocol.Note) {
 	m.world.trace("%s notes %v", m, note)
 	if _, is := note.(grantor.Placing); is {
 		m.world.count.placed++
@@ -238,7 +238,7 @@ func (m *member) noted(note protocol.Note) {
 }
 
 // arm asks to be woken when the machine wants to be.
-func (m *member) arm() {
+func (m *process) arm() {
 	at := protocol.Never
 	if wake := m.desk.Wake(); wake != protocol.Never {
 		at = m.clock.when(wake + m.began)
@@ -254,7 +254,7 @@ func (m *member) arm() {
 }
 
 // tick wakes the machine.
-func (m *member) tick(t *task) {
+func (m *process) tick(t *task) {
 	if !m.up || t.life != m.wake {
 		return
 	}
@@ -272,14 +272,14 @@ func (m *member) tick(t *task) {
 }
 
 // attach gives a number to a sink, which hears what is told to that.
-func (m *member) attach(s sink) uint64 {
+func (m *process) attach(s sink) uint64 {
 	m.last++
 	m.sinks[m.last] = s
 	return m.last
 }
 
 // detach tells the machine that a sink is gone.
-func (m *member) detach(number uint64) {
+func (m *process) detach(number uint64) {
 	if m.sinks[number] == nil {
 		return
 	}
@@ -293,7 +293,7 @@ type question struct{ answer any }
 func (q *question) hear(reply *protocol.Reply) { q.answer = reply.Result }
 
 // ask asks the machine what it answers within the step.
-func (m *member) ask(port protocol.Port, fact any) any {
+func (m *process) ask(port protocol.Port, fact any) any {
 	q := &question{}
 	number := m.attach(q)
 	m.step(protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: number, Op: 1}, Fact: fact})
@@ -302,13 +302,13 @@ func (m *member) ask(port protocol.Port, fact any) any {
 }
 
 // keep holds back what reaches a paused process: its sockets and timers wait.
-func (m *member) keep(t task) {
+func (m *process) keep(t task) {
 	m.comes(&t)
 	m.inbox = append(m.inbox, t)
 }
 
 // pause stops the process; its clock runs on.
-func (m *member) pause(length time.Duration) {
+func (m *process) pause(length time.Duration) {
 	w := m.world
 	if !m.up || m.paused {
 		return
@@ -327,7 +327,7 @@ func (m *member) pause(length time.Duration) {
 
 // resume lets the process go on: it finds what has come in any order that its
 // operating system chooses.
-func (m *member) resume() {
+func (m *process) resume() {
 	if !m.paused || m.stuck {
 		return
 	}
@@ -344,7 +344,7 @@ func (m *member) resume() {
 }
 
 // crash ends the process of a life, regardless of what it is doing.
-func (m *member) crash(life uint32) {
+func (m *process) crash(life uint32) {
 	w := m.world
 	if !m.up || m.life != life {
 		return
@@ -358,14 +358,14 @@ func (m *member) crash(life uint32) {
 }
 
 // forget loses the folder of a member that is down: its cell, and its journal.
-func (m *member) forget() {
+func (m *process) forget() {
 	m.forgot = true
 	m.disk.forget()
 	m.journal.forget()
 }
 
 // end stops the process, in a way that has a name: its connections break, its users are gone.
-func (m *member) end(how string) {
+func (m *process) end(how string) {
 	w := m.world
 	w.tell.life(timeline.Stopped, m, how)
 	w.tell.unread(m.inbox)
@@ -387,7 +387,7 @@ func (m *member) end(how string) {
 
 // leave lets the member leave in good order, as `holdfast leave` does: the process
 // ends when the last word is spoken, or after 5 s without it.
-func (m *member) leave() {
+func (m *process) leave() {
 	w := m.world
 	if !m.up || m.leaving {
 		return
@@ -407,7 +407,7 @@ func (m *member) leave() {
 }
 
 // depart ends the process of a life that has left.
-func (m *member) depart(life uint32) {
+func (m *process) depart(life uint32) {
 	if m.up && m.life == life {
 		m.end("left")
 		m.left = true

@@ -64,7 +64,7 @@ var misfits = [...]string{"space", "lease", "drift", "version"}
 func (n *nemesis) misconfigure() {
 	w := n.world
 	m := n.member("member")
-	wrong := func(o *member) bool { return o != m && o.founder && (o.misfit != fits || o.wrong != fits) }
+	wrong := func(o *process) bool { return o != m && o.founder && (o.misfit != fits || o.wrong != fits) }
 	if w.settings.founders < 3 && m.founder {
 		return // no member is there to say that it is wrong
 	}
@@ -81,7 +81,7 @@ func (n *nemesis) misconfigure() {
 // refused takes note of a member that cannot take part: a member that is configured otherwise
 // must be told both values, and no other member may be refused because of it. Of two
 // founders that disagree no member knows which is wrong.
-func (w *world) refused(m *member, err error) {
+func (w *world) refused(m *process, err error) {
 	text := err.Error()
 	disagrees := strings.Contains(text, "must agree") || strings.Contains(text, "refuses this member")
 	switch {

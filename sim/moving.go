@@ -99,9 +99,9 @@ func (hit *moves) add(o *moves) {
 
 // mover is what a world follows of that.
 type mover struct {
-	becoming int       // members that are to become the authority
-	turks    [][]uint8 // through how many the table went that one place has sent to another
-	taking   *member   // who is just taking the last part of a table
+	becoming int        // members that are to become the authority
+	turks    [][]uint8  // through how many the table went that one place has sent to another
+	taking   *process // who is just taking the last part of a table
 }
 
 func newMover(places int) mover {
@@ -113,7 +113,7 @@ func newMover(places int) mover {
 }
 
 // space is the one that users lock in, or nil.
-func (m *member) space() protocol.Machine {
+func (m *process) space() protocol.Machine {
 	if !m.up || len(m.spaces) == 0 {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (m *member) space() protocol.Machine {
 }
 
 // moved is called after each step of a member.
-func (w *world) moved(m *member) {
+func (w *world) moved(m *process) {
 	if w.protocol.Leading != nil {
 		w.graced(m)
 	}
@@ -150,7 +150,7 @@ func (w *world) moved(m *member) {
 }
 
 // sends is called when a member sends something to the member at a place.
-func (w *world) sends(from *member, to int32, m protocol.Message) {
+func (w *world) sends(from *process, to int32, m protocol.Message) {
 	if w.protocol.Leading != nil {
 		w.tells(from, w.members[to], m)
 	}
@@ -167,7 +167,7 @@ func (w *world) sends(from *member, to int32, m protocol.Message) {
 }
 
 // takes is called before a message reaches a member, and returns what to call when it has.
-func (w *world) takes(m *member, from protocol.ID, message any) (after func()) {
+func (w *world) takes(m *process, from protocol.ID, message any) (after func()) {
 	switch {
 	case w.protocol.Peering != nil:
 		return w.meets(m, from, message)
@@ -204,7 +204,7 @@ func (w *world) takes(m *member, from protocol.ID, message any) (after func()) {
 }
 
 // asks looks whether a member that is asked to give way does so.
-func (w *world) asks(m *member, message any) (after func()) {
+func (w *world) asks(m *process, message any) (after func()) {
 	asked := func() Keeping {
 		if space := m.space(); space != nil {
 			return w.protocol.Moving.Asked(space, message)
@@ -227,7 +227,7 @@ func (w *world) asks(m *member, message any) (after func()) {
 }
 
 // unused is how many grants a member keeps that no client uses.
-func (m *member) unused() int {
+func (m *process) unused() int {
 	if m.world.settings.holdOn == 0 || m.world.protocol.Moving == nil || m.space() == nil {
 		return 0
 	}
@@ -236,7 +236,7 @@ func (m *member) unused() int {
 
 // woken counts what a member has given back because its time was over: what it keeps less of
 // than before it was woken, with its lease.
-func (w *world) woken(m *member, before int) {
+func (w *world) woken(m *process, before int) {
 	if before > 0 && m.leased() {
 		w.count.moves.held[heldTooLong] += max(0, before-m.unused())
 	}
@@ -244,7 +244,7 @@ func (w *world) woken(m *member, before int) {
 
 // strikes is called when a member is about to crash: it may interrupt a transfer, or take
 // with it what it keeps.
-func (w *world) strikes(m *member) {
+func (w *world) strikes(m *process) {
 	moving := w.protocol.Moving
 	if w.protocol.Peering != nil {
 		w.bereaves(m)
@@ -282,7 +282,7 @@ func (w *world) strikes(m *member) {
 }
 
 // ends is called when the process of a member has ended.
-func (w *world) ends(m *member) {
+func (w *world) ends(m *process) {
 	if m.becoming {
 		w.mover.becoming--
 	}

@@ -12,7 +12,7 @@ type nemesis struct {
 	cutOff  map[int]instant // client·members + member: until when they cannot reach each other
 	forgot  int             // how many cells were lost
 	stalled bool            // the next latency is the longest
-	lost    []*member       // those who are lost for good, until others have their addresses
+	lost    []*process    // those who are lost for good, until others have their addresses
 	silent  protocol.Epoch  // the latest of whose beginning no member may have heard (restless.go)
 	strands dice            // what a bias draws from (bias.go)
 
@@ -212,7 +212,7 @@ func (n *nemesis) deed(f Fault) func() {
 }
 
 // member chooses a member.
-func (n *nemesis) member(site string) *member { return pick(n.world, site, n.world.members) }
+func (n *nemesis) member(site string) *process { return pick(n.world, site, n.world.members) }
 
 // The words for the processes that a fault hits, each as often as it is drawn.
 var (
@@ -253,7 +253,7 @@ func (n *nemesis) crash() {
 
 // pounce kills a member that was waited for just after it has remembered something, and
 // perhaps has said so: a promise, an acceptance, a horizon. It is back at once.
-func (n *nemesis) pounce(m *member) {
+func (n *nemesis) pounce(m *process) {
 	w := n.world
 	if !m.ambush || w.healed {
 		return
@@ -271,7 +271,7 @@ func (n *nemesis) pounce(m *member) {
 
 // kill ends the process of a member and starts it again: at once, or when its absence
 // was noticed long ago; with its cell or, where the run has that, without.
-func (n *nemesis) kill(m *member) {
+func (n *nemesis) kill(m *process) {
 	w := n.world
 	if !m.up {
 		return
@@ -288,7 +288,7 @@ func (n *nemesis) kill(m *member) {
 }
 
 // fell ends the process of a member, and perhaps its memory.
-func (n *nemesis) fell(m *member) {
+func (n *nemesis) fell(m *process) {
 	w := n.world
 	w.within(m.name, "death", int(m.life))
 	forgets := n.forgets(m)
@@ -302,7 +302,7 @@ func (n *nemesis) fell(m *member) {
 }
 
 // forgets draws whether a member loses its cell now.
-func (n *nemesis) forgets(m *member) bool {
+func (n *nemesis) forgets(m *process) bool {
 	w := n.world
 	switch {
 	case !w.settings.faults.Has(Amnesia):
@@ -321,7 +321,7 @@ func (n *nemesis) forgets(m *member) bool {
 // remembersWithout reports whether the cells of the others are quorums of every view
 // that anybody has: what a quorum of cells outlives is promised to be remembered, and
 // in a view that has shrunk a single cell can be all of it (docs/design/promises.md §5.5).
-func (w *world) remembersWithout(m *member) bool {
+func (w *world) remembersWithout(m *process) bool {
 	if m.view == nil || len(m.disk.queue) > 0 {
 		return false
 	}

@@ -160,7 +160,7 @@ func (n *nemesis) part(side []int, until instant) {
 }
 
 // severed reports whether a client cannot reach a member now.
-func (w *world) severed(c *client, m *member) bool {
+func (w *world) severed(c *client, m *process) bool {
 	return w.nemesis.cutOff[int(c.number)*len(w.members)+int(m.place)] > w.now
 }
 

@@ -45,7 +45,7 @@ func (n *nemesis) shutdown() {
 }
 
 // leaver picks a member that can be told something, now and then the coordinator.
-func (n *nemesis) leaver() *member {
+func (n *nemesis) leaver() *process {
 	w := n.world
 	m := n.member("member")
 	if w.oneIn("coordinator", 3) {
@@ -68,7 +68,7 @@ const (
 // quit ends a process in good order: who holds something is told to stop and waited for,
 // for a while; clients are sent elsewhere; and the others hear of it (cmd/holdfast:
 // member.stop; node: Leave, Close).
-func (m *member) quit(life uint32, ends func()) {
+func (m *process) quit(life uint32, ends func()) {
 	w := m.world
 	m.demand(life, &membership.Leave{}, leaveLimit, func(result any) {
 		limit := leaveLimit
@@ -86,7 +86,7 @@ func (m *member) quit(life uint32, ends func()) {
 
 // sendAway ends the streams of all clients when they have heard what was told, and the
 // session of the users within the process (server.Shutdown, node.closeSessions).
-func (m *member) sendAway() {
+func (m *process) sendAway() {
 	for _, l := range m.world.links {
 		if l.member == m && l.life == m.life && !l.broken {
 			l.edge.finish()
@@ -101,7 +101,7 @@ func (m *member) sendAway() {
 // demand asks the machine of a life for something, and goes on with the answer or, when
 // it has not come within a limit, with nil. A process that is paused does so when it
 // wakes.
-func (m *member) demand(life uint32, fact any, limit time.Duration, then func(any)) {
+func (m *process) demand(life uint32, fact any, limit time.Duration, then func(any)) {
 	w := m.world
 	over := false
 	var next func(any)
@@ -166,7 +166,7 @@ func (n *nemesis) promised() (counter uint64) {
 
 // forced reports whether there is a view of a later epoch: without a quorum it was forced.
 func (n *nemesis) forced(before uint64) bool {
-	return slices.ContainsFunc(n.world.members, func(m *member) bool {
+	return slices.ContainsFunc(n.world.members, func(m *process) bool {
 		return m.up && m.view != nil && m.view.Installed && m.view.Epoch.Counter > before
 	})
 }
@@ -212,7 +212,7 @@ func (n *nemesis) force(before uint64, tries int) {
 
 // left names those of m's view that are not lost. It names none where a founder that is
 // left out could still be part of a quorum: then a forced view is not safe.
-func (n *nemesis) left(m *member) (names []string) {
+func (n *nemesis) left(m *process) (names []string) {
 	self, ok := m.ask(protocol.Below, &membership.Who{}).(*membership.Self)
 	if !ok || self.Cell.Accepted == nil {
 		return nil

@@ -15,7 +15,7 @@ func (n *nemesis) handOver() {
 	w := n.world
 	s := w.scope()
 	step := w.settings.weather.latency + time.Millisecond
-	turks := make([]*member, 1+w.number("turks", mostTurks))
+	turks := make([]*process, 1+w.number("turks", mostTurks))
 	for i := range turks {
 		w.goOn(s)
 		turks[i] = n.member("to")
@@ -38,7 +38,7 @@ func (n *nemesis) handOver() {
 var victims = [...]string{"elder", "turk", "member"}
 
 // victim is one who takes part in a transfer, or does not.
-func (n *nemesis) victim(turks []*member) *member {
+func (n *nemesis) victim(turks []*process) *process {
 	w := n.world
 	switch victims[w.among("victim", len(victims)-1, victims[:])] {
 	case "elder":
@@ -52,7 +52,7 @@ func (n *nemesis) victim(turks []*member) *member {
 }
 
 // transfer lets an operator ask a member to make another one the authority.
-func (m *member) transfer(to *member) {
+func (m *process) transfer(to *process) {
 	if !m.up || m.paused {
 		return
 	}
@@ -69,7 +69,7 @@ func (m *member) transfer(to *member) {
 }
 
 // closeSpace lets an operator close the space at a member, and open it again later.
-func (n *nemesis) closeSpace(m *member) {
+func (n *nemesis) closeSpace(m *process) {
 	w := n.world
 	w.hit(Operator)
 	w.befall(Operator, 0, []string{m.name}, "an operator closes the space on %s", m)
@@ -85,7 +85,7 @@ func (n *nemesis) closeSpace(m *member) {
 
 // instance asks a member to close or to open the space. One that is paused hears of it
 // when it wakes.
-func (m *member) instance(fact any) {
+func (m *process) instance(fact any) {
 	if !m.up {
 		return
 	}

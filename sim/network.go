@@ -31,7 +31,7 @@ func newNetwork(w *world, places int) network {
 }
 
 // send takes one message off a member.
-func (n *network) send(from *member, e *protocol.Envelope) {
+func (n *network) send(from *process, e *protocol.Envelope) {
 	w := n.world
 	if e.To == protocol.Storage {
 		w.keep(from, e)
@@ -85,7 +85,7 @@ func (n *network) send(from *member, e *protocol.Envelope) {
 
 // follow tells the judge of a request's way into the queue. What is asked for in the
 // very step in which a client asked is that client's request.
-func (n *network) follow(from *member, m protocol.Message) {
+func (n *network) follow(from *process, m protocol.Message) {
 	w := n.world
 	if r := from.asking; r != nil {
 		if at, ok := w.protocol.Wish(m); ok && at.Session == r.Session && at.Name == r.Name {

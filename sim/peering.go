@@ -61,7 +61,7 @@ var peerNames = [peerCount]string{
 }
 
 // dealings reads off a member what it has to do with its peers.
-func (m *member) dealings() Dealings {
+func (m *process) dealings() Dealings {
 	if m.space() == nil {
 		return Dealings{}
 	}
@@ -69,7 +69,7 @@ func (m *member) dealings() Dealings {
 }
 
 // othersAsk reports whether a member but this one asks for something.
-func (m *member) othersAsk() bool {
+func (m *process) othersAsk() bool {
 	for _, other := range m.world.members {
 		if other != m && other.dealings().Asks > 0 {
 			return true
@@ -79,7 +79,7 @@ func (m *member) othersAsk() bool {
 }
 
 // bereaves is called when a member is about to crash.
-func (w *world) bereaves(m *member) {
+func (w *world) bereaves(m *process) {
 	if m.space() == nil || m.view == nil {
 		return
 	}
@@ -101,7 +101,7 @@ func (w *world) bereaves(m *member) {
 
 // joins is called when a member has a view. A member that was not in the one before, or was there
 // otherwise, asks anew for what it waits for.
-func (w *world) joins(m *member, v *protocol.View) {
+func (w *world) joins(m *process, v *protocol.View) {
 	now, listed := v.Of(m.id)
 	before := protocol.Member{}
 	if m.view != nil {
@@ -121,7 +121,7 @@ func (w *world) joins(m *member, v *protocol.View) {
 }
 
 // meets is called before a message reaches a member, and returns what to call when it has.
-func (w *world) meets(m *member, from protocol.ID, message any) (after func()) {
+func (w *world) meets(m *process, from protocol.ID, message any) (after func()) {
 	space := m.space()
 	if space == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	seats "github.com/holdfast-locks/holdfast/internal/member"
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
@@ -166,8 +166,8 @@ type Seat struct {
 }
 
 // space is the member's one space.
-func (s *Seat) space() seats.Space {
-	space := seats.Space{Name: holdfast.DefaultSpace, Protocol: s.Protocol, Placement: s.Placement, HoldOn: s.HoldOn, Defer: s.Defer, Retain: s.Retain, Capacity: s.Capacity, Published: s.Published, Grace: s.Grace, Random: s.Random, Claim: s.Claim, Store: s.Store, Shards: s.Shards, Logs: s.Logs}
+func (s *Seat) space() member.Space {
+	space := member.Space{Name: holdfast.DefaultSpace, Protocol: s.Protocol, Placement: s.Placement, HoldOn: s.HoldOn, Defer: s.Defer, Retain: s.Retain, Capacity: s.Capacity, Published: s.Published, Grace: s.Grace, Random: s.Random, Claim: s.Claim, Store: s.Store, Shards: s.Shards, Logs: s.Logs}
 	if s.Protocol == "consensus" {
 		space.Autopilot, space.Election = cmp.Or(s.Autopilot, consensus.NoAutopilot), s.Lease/3
 		space.Every = 10 + uint64(s.Random)%100 // so snapshots are made in every run

@@ -102,7 +102,7 @@ func (n *nemesis) reform() {
 }
 
 // reform lets an operator ask a member to make another one, or this, something else.
-func (m *member) reform(about *member, as protocol.Role) {
+func (m *process) reform(about *process, as protocol.Role) {
 	w := m.world
 	if !m.up || m.paused {
 		return
@@ -141,7 +141,7 @@ func (n *nemesis) reinstate() {
 
 // unelected finds a member that does not vote everywhere as far as one knows that takes part itself, and
 // what it is to be made next.
-func (w *world) unelected() (through, about *member, as protocol.Role) {
+func (w *world) unelected() (through, about *process, as protocol.Role) {
 	for _, m := range w.members {
 		for _, s := range m.shards() {
 			if s.Leader == 0 {
@@ -176,7 +176,7 @@ func (w *world) allVote() bool {
 }
 
 // shards is who votes as far as a member knows; nothing where it does not run.
-func (m *member) shards() []protocol.Shard {
+func (m *process) shards() []protocol.Shard {
 	if !m.up || m.paused {
 		return nil
 	}

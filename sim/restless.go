@@ -87,7 +87,7 @@ func (c *client) crave(ttl time.Duration) {
 // silence is called before a message is sent. A member that has just won an election may not be
 // heard until others have been elected; its clients want more of it meanwhile,
 // and it may crash, and stay away.
-func (n *nemesis) silence(winner *member, message protocol.Message) {
+func (n *nemesis) silence(winner *process, message protocol.Message) {
 	w := n.world
 	first, is := message.(membership.NewView)
 	if !is || w.healed || first.View.Installed || first.View.Epoch == n.silent {
@@ -124,7 +124,7 @@ func (n *nemesis) silence(winner *member, message protocol.Message) {
 
 // tempt lets the clients of a member ask for so much that they believe for longer than
 // others need to elect and to wait for a lease, where enough is remembered for that.
-func (n *nemesis) tempt(m *member) {
+func (n *nemesis) tempt(m *process) {
 	w := n.world
 	for _, c := range w.clients {
 		if l := c.stream.link; c.up && l != nil && l.member == m && w.settings.memory.trusted() {
@@ -150,7 +150,7 @@ type tenancy struct {
 // clients of that tenure are promised must be waited for, because any of them may hold. So while a
 // member may grant, such a tenure must be in its view or be waited for, for as long as a
 // client believes in a session of it. Which sessions count is in bystander.go.
-func (w *world) checkBacking(m *member) {
+func (w *world) checkBacking(m *process) {
 	for _, other := range w.members {
 		if at, listed := m.view.Of(other.id); listed && other.leased() && other.view.Lease.Tenure == at.Tenure {
 			w.seated[tenancy{at.ID, at.Tenure}] = true

@@ -259,7 +259,7 @@ func (w *world) heal() {
 }
 
 // heal ends what is wrong with the member's process and its disk.
-func (m *member) heal() {
+func (m *process) heal() {
 	w := m.world
 	m.disk.full, m.disk.slow = 0, 0
 	m.gone, m.misfit, m.stuck = false, fits, false
@@ -407,7 +407,7 @@ func (w *world) leftovers() (found []string) {
 }
 
 // leftover says what is left of what a member says.
-func leftover(m *member, condition *protocol.Condition) (found []string) {
+func leftover(m *process, condition *protocol.Condition) (found []string) {
 	switch {
 	case condition.State != protocol.Ready:
 		found = append(found, fmt.Sprintf("the space is %v on %s: %s", condition.State, m, condition.Why))
@@ -418,7 +418,7 @@ func leftover(m *member, condition *protocol.Condition) (found []string) {
 }
 
 // condition is how the space is, as a member says that need not ask another one.
-func (w *world) condition() (*member, *protocol.Condition) {
+func (w *world) condition() (*process, *protocol.Condition) {
 	for _, m := range w.knowing() {
 		said, ok := m.ask(userSpace, &protocol.Inspect{}).(*protocol.Condition)
 		if ok && (m == w.leading() || said.State != protocol.Unavailable) {
@@ -430,9 +430,9 @@ func (w *world) condition() (*member, *protocol.Condition) {
 
 // knowing are the members that may know how the space is: the coordinator, and then those of its view, because one of
 // them may decide in its place. A member that is left out of the view may go on saying how the space was.
-func (w *world) knowing() []*member {
+func (w *world) knowing() []*process {
 	leading := w.leading()
-	known := []*member{leading}
+	known := []*process{leading}
 	for _, m := range w.members {
 		if _, listed := leading.view.Of(m.id); listed && m != leading && m.up && !m.paused {
 			known = append(known, m)

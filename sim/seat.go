@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	seats "github.com/holdfast-locks/holdfast/internal/member"
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/trace"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // plain is the seat as that of a real member.
-func (s *Seat) plain() (*seats.Seat, error) {
+func (s *Seat) plain() (*member.Seat, error) {
 	var cell membership.Cell
 	if s.Cell != nil {
 		var err error
@@ -22,9 +22,9 @@ func (s *Seat) plain() (*seats.Seat, error) {
 	if s.Newer {
 		cell.Accepted = versionAs(cell.Accepted, -1)
 	}
-	return &seats.Seat{
+	return &member.Seat{
 		Name: s.Name, Address: s.Address, Founders: s.Join, Founder: s.Founder, Kept: s.Kept, Cell: cell, Serves: true,
-		Spaces: []seats.Space{s.space()}, Definitions: []string{s.definition()},
+		Spaces: []member.Space{s.space()}, Definitions: []string{s.definition()},
 		Lease: s.Lease, Drift: s.Drift, Wall: s.Wall, Available: s.Any, Preempt: s.Preempt, Table: s.Table, Sessions: s.Sessions,
 	}, nil
 }
@@ -70,8 +70,8 @@ func (s *Seat) definition() string {
 
 // Seats says how the spaces are made of members that run these protocols, for a caller that makes
 // one from a recording.
-func Seats(protocols ...Protocol) []seats.Protocol {
-	all := seats.Protocols()
+func Seats(protocols ...Protocol) []member.Protocol {
+	all := member.Protocols()
 	known := map[string]bool{}
 	for _, p := range all {
 		known[p.Name] = true
@@ -85,8 +85,8 @@ func Seats(protocols ...Protocol) []seats.Protocol {
 }
 
 // seat is the protocol as that of a member's space.
-func (p *Protocol) seat() seats.Protocol {
-	made := seats.Protocol{Name: p.Name, New: p.space}
+func (p *Protocol) seat() member.Protocol {
+	made := member.Protocol{Name: p.Name, New: p.space}
 	for _, message := range p.Universe.Above {
 		made.Vocabulary = append(made.Vocabulary, message)
 	}
@@ -95,7 +95,7 @@ func (p *Protocol) seat() seats.Protocol {
 
 // space makes one space of the member with that id: the one above a membership that is
 // built beside it, remembers that id, and is thrown away.
-func (p *Protocol) space(s *seats.Seat, space *seats.Space, self protocol.ID) (protocol.Machine, error) {
+func (p *Protocol) space(s *member.Seat, space *member.Space, self protocol.ID) (protocol.Machine, error) {
 	cell := membership.Cell{ID: self}
 	built, err := p.Build(Seat{
 		Protocol: p.Name, Name: s.Name, Address: s.Address, Founder: s.Founder, Join: s.Founders, Kept: true, Cell: cell.Encode(),
@@ -115,7 +115,7 @@ func (p *Protocol) space(s *seats.Seat, space *seats.Space, self protocol.ID) (p
 
 // tap stands between a member and its chance where what it does is written down. A member
 // of a later version is not recorded: what makes it one is no part of its seat.
-func (w *world) tap(m *member, s *Seat) *trace.Tap {
+func (w *world) tap(m *process, s *Seat) *trace.Tap {
 	if w.records == nil || w.records(m.name) == nil || s.Newer {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (w *world) tap(m *member, s *Seat) *trace.Tap {
 
 // front makes the desk in front of the machines of a life, and what records it, if that is
 // wanted.
-func (m *member) front(s *Seat, built Built, tap *trace.Tap) (protocol.Machine, error) {
+func (m *process) front(s *Seat, built Built, tap *trace.Tap) (protocol.Machine, error) {
 	plain, err := s.plain()
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (m *member) front(s *Seat, built Built, tap *trace.Tap) (protocol.Machine, 
 		space.Protocol = m.world.protocol.Name // regardless of what it says to the others
 		plain.Spaces = append(plain.Spaces, space)
 	}
-	chance, cell := seats.Chance{Rand: s.Rand}, membership.Cell{ID: built.ID, Incarnation: built.Incarnation}
+	chance, cell := member.Chance{Rand: s.Rand}, membership.Cell{ID: built.ID, Incarnation: built.Incarnation}
 	if tap != nil {
 		chance = tap.Chance()
 	}

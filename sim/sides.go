@@ -45,7 +45,7 @@ func newSides(w *world) *sides {
 }
 
 // viewed takes note of a view that a member raises.
-func (s *sides) viewed(m *member, v *protocol.View) {
+func (s *sides) viewed(m *process, v *protocol.View) {
 	if v.Coordinator != m.id || s.first[v.Epoch] != nil {
 		return
 	}
@@ -88,7 +88,7 @@ func (s *sides) origin(session lock.SessionID, reign uint64) (o origin) {
 }
 
 // of is the member of a session if it is up and follows a view.
-func (s *sides) of(session lock.SessionID) *member {
+func (s *sides) of(session lock.SessionID) *process {
 	at, known := s.world.network.id[protocol.ID(session.Member)]
 	if !known {
 		return nil
@@ -100,7 +100,7 @@ func (s *sides) of(session lock.SessionID) *member {
 }
 
 // authority is who leads a reign now, or nil.
-func (s *sides) authority(reign protocol.Epoch) *member {
+func (s *sides) authority(reign protocol.Epoch) *process {
 	at, known := s.world.network.id[reign.Candidate]
 	if !known {
 		return nil

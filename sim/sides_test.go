@@ -23,7 +23,7 @@ func newSplit() *split {
 	s.world.network.id = map[protocol.ID]int32{}
 	s.world.settings.names = []lockName{{name: "n"}}
 	for i := range 4 {
-		m := &member{world: s.world, place: int32(i), name: string(rune('a' + i)), id: protocol.ID(i + 1), up: true}
+		m := &process{world: s.world, place: int32(i), name: string(rune('a' + i)), id: protocol.ID(i + 1), up: true}
 		s.world.members = append(s.world.members, m)
 		s.world.network.id[m.id] = m.place
 	}

@@ -27,14 +27,14 @@ type store struct {
 // watch is a member's wish to be told of a row.
 type watch struct {
 	key  string
-	by   *member
+	by   *process
 	life uint32
 	port protocol.Port
 }
 
 // inquiry is a request on its way to the store, and what becomes of it there.
 type inquiry struct {
-	by      *member
+	by      *process
 	life    uint32
 	port    protocol.Port
 	request protocol.Message
@@ -69,7 +69,7 @@ func newStore(w *world) *store {
 const theStore = "store"
 
 // keep takes what a member sends to its storage.
-func (w *world) keep(from *member, e *protocol.Envelope) {
+func (w *world) keep(from *process, e *protocol.Envelope) {
 	save, isSave := e.Message.(storage.Save)
 	switch {
 	case isSave:
@@ -86,7 +86,7 @@ func (w *world) keep(from *member, e *protocol.Envelope) {
 }
 
 // ask takes a request off a member.
-func (s *store) ask(m *member, port protocol.Port, request protocol.Message) {
+func (s *store) ask(m *process, port protocol.Port, request protocol.Message) {
 	w := s.world
 	if s.answersAtOnce(m, port, request) {
 		return
@@ -113,7 +113,7 @@ func (s *store) ask(m *member, port protocol.Port, request protocol.Message) {
 }
 
 // toStore is whose act a request is, as that of a message is its link's.
-func (m *member) toStore() string { return m.name + "→" + theStore }
+func (m *process) toStore() string { return m.name + "→" + theStore }
 
 // named is what the act of a request is called, and inquired that of which it is the answer.
 func named(request protocol.Message) string {
@@ -307,7 +307,7 @@ func (s *store) mutate(m *storage.Mutate) {
 
 // answersAtOnce does what takes no time: a look at the wall clock of one's own machine, and what
 // is never answered.
-func (s *store) answersAtOnce(m *member, port protocol.Port, request protocol.Message) bool {
+func (s *store) answersAtOnce(m *process, port protocol.Port, request protocol.Message) bool {
 	w := s.world
 	switch request := request.(type) {
 	case storage.Clock:

@@ -10,7 +10,7 @@ import (
 
 // suffices reports whether the members of a core can do without all others.
 func (w *world) suffices(c *core) bool {
-	if w.settings.faults.Has(Any) && slices.ContainsFunc(w.members, func(m *member) bool { return c.in[m.place] && m.goesOn() }) {
+	if w.settings.faults.Has(Any) && slices.ContainsFunc(w.members, func(m *process) bool { return c.in[m.place] && m.goesOn() }) {
 		return true
 	}
 	there, guests := map[protocol.ID]bool{}, map[protocol.ID][]*election.View{}
@@ -90,7 +90,7 @@ func quorate(voters []protocol.ID, there map[protocol.ID]bool) bool {
 
 // remembers returns the id with which a member will go on, and which views it has accepted: those
 // that are synced and, while it runs, what it is about to sync.
-func (m *member) remembers() (id protocol.ID, accepted []*election.View) {
+func (m *process) remembers() (id protocol.ID, accepted []*election.View) {
 	if m.kept && m.disk.synced != nil {
 		if cell, err := membership.DecodeCell(m.disk.synced); err == nil {
 			id = cell.ID

@@ -129,7 +129,7 @@ func (w *world) checkBounds(shown *lock.Lock) {
 var looks = [...]string{"at-a-name", "at-names", "at-the-space"}
 
 // look lets an operator look at things, which changes nothing and must not be wrong.
-func (n *nemesis) look(m *member) {
+func (n *nemesis) look(m *process) {
 	w := n.world
 	name := pick(w, "shown", w.settings.names).name
 	var fact any

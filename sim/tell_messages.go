@@ -17,7 +17,7 @@ func (t *teller) number(to string) uint32 {
 }
 
 // sent tells of a message between members, and returns its number.
-func (t *teller) sent(from *member, to string, port protocol.Port, m protocol.Message) uint32 {
+func (t *teller) sent(from *process, to string, port protocol.Port, m protocol.Message) uint32 {
 	if t == nil {
 		return 0
 	}
@@ -114,7 +114,7 @@ func (t *teller) returned(v *visit, what string) uint32 {
 }
 
 // requested tells of what a member asks of the store.
-func (t *teller) requested(by *member, request protocol.Message) uint32 {
+func (t *teller) requested(by *process, request protocol.Message) uint32 {
 	if t == nil {
 		return 0
 	}

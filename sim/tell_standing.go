@@ -44,7 +44,7 @@ func (t *teller) look() {
 }
 
 // turned notes a change of something that a member has or has not.
-func (t *teller) turned(found *[]change, had *bool, has func(instant) bool, m *member, begins, ends timeline.Kind) {
+func (t *teller) turned(found *[]change, had *bool, has func(instant) bool, m *process, begins, ends timeline.Kind) {
 	if has(t.world.now) == *had {
 		return
 	}
@@ -82,11 +82,11 @@ func (t *teller) expired(id uint64, at instant) {
 
 // leasedAt and powerfulAt are leased and powerful at another instant than now, if nothing
 // happens till then.
-func (m *member) leasedAt(at instant) bool {
+func (m *process) leasedAt(at instant) bool {
 	return m.up && m.view != nil && m.view.Lease != nil && m.clock.read(at)-m.began < m.view.Lease.Member
 }
 
-func (m *member) powerfulAt(at instant) bool {
+func (m *process) powerfulAt(at instant) bool {
 	v := m.view
 	if !m.leasedAt(at) || v.Coordinator != m.id || !v.Installed {
 		return false
@@ -96,7 +96,7 @@ func (m *member) powerfulAt(at instant) bool {
 }
 
 // viewed tells that a member follows another view.
-func (t *teller) viewed(m *member, v *protocol.View) {
+func (t *teller) viewed(m *process, v *protocol.View) {
 	if t == nil || m.view != nil && m.view.Epoch == v.Epoch && m.view.Number == v.Number && m.view.Installed == v.Installed {
 		return
 	}
@@ -139,7 +139,7 @@ func (t *teller) violated(promise, text string, about []any) {
 			}
 		case lock.SessionID:
 			h.Lanes = append(h.Lanes, t.parties(one)...)
-		case *member:
+		case *process:
 			h.Lanes = append(h.Lanes, one.name)
 		case *client:
 			h.Lanes = append(h.Lanes, one.name)

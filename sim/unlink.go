@@ -15,9 +15,9 @@ import (
 
 // linkless is a user within a member that does not hear who decides.
 type linkless struct {
-	member      *member
-	decider     *member
-	coordinator *member
+	member      *process
+	decider     *process
+	coordinator *process
 	since       instant
 	session     lock.SessionID
 	sink        uint64
@@ -50,7 +50,7 @@ func (w *world) checkUnlinked() {
 	if decider == nil || coordinator == nil || decider == coordinator {
 		return
 	}
-	var others []*member
+	var others []*process
 	for _, m := range w.members {
 		if m.view == nil || !m.up || m == decider {
 			continue

@@ -18,7 +18,7 @@ type visitor struct {
 	world *world
 	name  string
 	clock dial
-	place *member
+	place *process
 	ttl   time.Duration
 
 	act     int // the call, in the names of choices
@@ -57,7 +57,7 @@ type visit struct {
 	visitor *visitor
 	round   int
 	about   visitor // as it was when this was sent
-	member  *member
+	member  *process
 	life    uint32
 	sent    time.Duration // on the visitor's clock
 	arrived protocol.Time // on the member's

@@ -22,7 +22,7 @@ type world struct {
 	tape     *tape // nil where what is chosen is neither recorded nor told
 	weather  weather
 
-	members  []*member
+	members  []*process
 	clients  []*client
 	visitors []*visitor
 	crowd    *crowd // nil where no client asks for many names at the same time
@@ -110,7 +110,7 @@ func (w *world) stage() {
 	w.mover = newMover(s.members)
 	w.seated = map[tenancy]bool{}
 	for i := range s.members {
-		m := &member{
+		m := &process{
 			world: w, place: int32(i), name: string(rune('a' + i)), address: fmt.Sprintf("host-%c:4040", 'a'+i),
 			founder: i < s.founders,
 		}
@@ -345,7 +345,7 @@ func (w *world) founders() []string {
 }
 
 // wallOf is what the wall clock of a member's machine shows.
-func (w *world) wallOf(m *member) time.Duration {
+func (w *world) wallOf(m *process) time.Duration {
 	return w.trueWall() + m.wall
 }
 

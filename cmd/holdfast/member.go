@@ -23,7 +23,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/socket"
 	"github.com/holdfast-locks/holdfast/internal/trace"
 	"github.com/holdfast-locks/holdfast/internal/transport"
-	members "github.com/holdfast-locks/holdfast/internal/transport/grpc"
+	"github.com/holdfast-locks/holdfast/internal/transport/grpc"
 	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
@@ -45,7 +45,7 @@ type member struct {
 	web        net.Listener       // nil where HTTP is off
 	identities *certificate.Store // nil without TLS
 	observer   *server.Observer
-	peers      *members.Transport
+	peers      *grpc.Transport
 	stores     stores // that spaces of protocol claim write to
 	node       *node.Node
 	server     *server.Server
@@ -237,7 +237,7 @@ func (m *member) config(environ []string) (node.Config, error) {
 		Trace: s.Trace, TraceSize: int64(s.TraceSize), Logger: m.log,
 	}
 	if s.Adopts() {
-		c.Terms = (&members.Newcomer{Name: name, Certificates: m.identities}).Terms
+		c.Terms = (&grpc.Newcomer{Name: name, Certificates: m.identities}).Terms
 		if !s.Given("lease") {
 			c.Lease = 0
 		}

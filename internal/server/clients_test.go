@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	wire "github.com/holdfast-locks/holdfast/internal/api"
-	api "github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -16,9 +16,9 @@ import (
 // rated is a member whose clients may make ten requests a second, five at once.
 func rated(c *Config) { c.Limits.Rate, c.Limits.Burst = 10, 5 }
 
-func overRate(t *testing.T, problem *api.Problem) {
+func overRate(t *testing.T, problem *schema.Problem) {
 	t.Helper()
-	if problem.GetCode() != wire.CodeLimit || problem.GetLimit() != rateLimit || problem.GetValue() != 10 {
+	if problem.GetCode() != api.CodeLimit || problem.GetLimit() != rateLimit || problem.GetValue() != 10 {
 		t.Fatalf("want it refused by the rate, heard %v", problem)
 	}
 }
@@ -29,16 +29,16 @@ func TestRateOfStreams(t *testing.T) {
 	b := newBed(t, rated, nil)
 	c, other := b.open(), b.open() // two of five
 	c.say(opAcquire(1, "a"), opAcquire(2, "b"), opAcquire(3, "c"), opAcquire(4, "d"))
-	overRate(t, c.refused(4, wire.CodeLimit)) // it never came to the step of the others
+	overRate(t, c.refused(4, api.CodeLimit)) // it never came to the step of the others
 	for id := range uint64(3) {
 		c.granted(id + 1)
 	}
 	other.say(opTry(1, "e"), opExtend(2, "e", 1, time.Second))
-	overRate(t, other.refused(1, wire.CodeLimit))
-	overRate(t, other.refused(2, wire.CodeLimit))
+	overRate(t, other.refused(1, api.CodeLimit))
+	overRate(t, other.refused(2, api.CodeLimit))
 	another := b.call(b.conn)
-	another.say(&api.Operation{Kind: &api.Operation_Hello{Hello: &api.Hello{}}})
-	overRate(t, another.refused(0, wire.CodeLimit))
+	another.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{}}})
+	overRate(t, another.refused(0, api.CodeLimit))
 	must(t, another.end())
 	again := b.resume(c) // one of five that keep
 	again.say(opBeat(9, 0), opRelease(1, "a", 0), opCancel(2, "b"))
@@ -48,7 +48,7 @@ func TestRateOfStreams(t *testing.T) {
 	again.released(1)
 	again.released(2)
 	again.say(opRelease(3, "c", 0), opBeat(10, 0), opRelease(8, "x", 0)) // one is left
-	overRate(t, again.refused(10, wire.CodeLimit))
+	overRate(t, again.refused(10, api.CodeLimit))
 	if event := again.hear(); event.GetId() != 8 || event.GetReleased() == nil {
 		t.Fatalf("a release that is refused is answered as a release: %v", event)
 	} else {
@@ -57,18 +57,18 @@ func TestRateOfStreams(t *testing.T) {
 	again.released(3)
 	b.clock.Advance(100 * time.Millisecond) // one token, and it fills what is kept for returns first
 	other.say(opTry(3, "e"))
-	overRate(t, other.refused(3, wire.CodeLimit))
+	overRate(t, other.refused(3, api.CodeLimit))
 	b.clock.Advance(500 * time.Millisecond)
 	other.say(opTry(4, "e"), opTry(5, "f"))
-	overRate(t, other.refused(5, wire.CodeLimit))
+	overRate(t, other.refused(5, api.CodeLimit))
 	other.granted(4)
 	b.clock.Advance(2 * time.Second)
-	var many []*api.Operation
+	var many []*schema.Operation
 	for id := range uint64(6) {
 		many = append(many, opTry(10+id, fmt.Sprint(id)))
 	}
 	other.say(many...)
-	overRate(t, other.refused(15, wire.CodeLimit))
+	overRate(t, other.refused(15, api.CodeLimit))
 	for id := range uint64(5) {
 		other.granted(10 + id)
 	}
@@ -77,23 +77,23 @@ func TestRateOfStreams(t *testing.T) {
 // TestRateOfCalls: a call costs one, an acquire as many as it has names.
 func TestRateOfCalls(t *testing.T) {
 	b := newBed(t, rated, nil)
-	locks, ctx := api.NewLocksClient(b.conn), context.Background()
-	acquired, err := locks.Acquire(ctx, &api.AcquireRequest{Names: []string{"a", "b", "c"}})
+	locks, ctx := schema.NewLocksClient(b.conn), context.Background()
+	acquired, err := locks.Acquire(ctx, &schema.AcquireRequest{Names: []string{"a", "b", "c"}})
 	must(t, err)
-	_, err = locks.Acquire(ctx, &api.AcquireRequest{Names: []string{"d", "e", "f"}})
-	overRate(t, wire.ToProblem(wire.FromStatus("", err)))
+	_, err = locks.Acquire(ctx, &schema.AcquireRequest{Names: []string{"d", "e", "f"}})
+	overRate(t, api.ToProblem(api.FromStatus("", err)))
 	for range 2 {
-		_, err = locks.Show(ctx, &api.ShowRequest{Name: "a"})
+		_, err = locks.Show(ctx, &schema.ShowRequest{Name: "a"})
 		must(t, err)
 	}
-	_, err = locks.Status(ctx, &api.StatusRequest{})
-	overRate(t, wire.ToProblem(wire.FromStatus("", err)))
+	_, err = locks.Status(ctx, &schema.StatusRequest{})
+	overRate(t, api.ToProblem(api.FromStatus("", err)))
 	for _, lock := range acquired.GetLocks() {
-		_, err = locks.Release(ctx, &api.ReleaseRequest{Name: lock.GetName(), Token: lock.GetToken(), Session: acquired.GetSession()})
+		_, err = locks.Release(ctx, &schema.ReleaseRequest{Name: lock.GetName(), Token: lock.GetToken(), Session: acquired.GetSession()})
 		must(t, err)
 	}
 	b.clock.Advance(800 * time.Millisecond)
-	_, err = locks.Status(ctx, &api.StatusRequest{})
+	_, err = locks.Status(ctx, &schema.StatusRequest{})
 	must(t, err)
 }
 
@@ -190,7 +190,7 @@ func TestClientName(t *testing.T) {
 
 // TestLimitNamesOfOthers: what another member calls a limit is no label.
 func TestLimitNamesOfOthers(t *testing.T) {
-	if got := limitOf(&holdfast.LimitError{Limit: "orders/42"}); got != wire.CodeLimit {
+	if got := limitOf(&holdfast.LimitError{Limit: "orders/42"}); got != api.CodeLimit {
 		t.Errorf("a label %q", got)
 	}
 	if got := limitOf(fmt.Errorf("wrapped: %w", &holdfast.LimitError{Limit: "names"})); got != "names" {

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
-	wire "github.com/holdfast-locks/holdfast/internal/api"
-	api "github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/election"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -60,11 +60,11 @@ func TestBeatThatCannotRenew(t *testing.T) {
 		t.Errorf("a beat that renews nothing is answered with %v", event)
 	}
 	fresh := b.call(b.conn)
-	fresh.say(&api.Operation{Kind: &api.Operation_Hello{Hello: &api.Hello{}}})
-	fresh.refused(0, wire.CodeUnavailable)
+	fresh.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{}}})
+	fresh.refused(0, api.CodeUnavailable)
 	back := b.call(b.conn)
 	back.id, back.secret = c.id, c.secret
-	if ttl := back.welcome(&api.Hello{Session: c.id, Secret: c.secret}).GetTtl(); ttl <= 0 || ttl >= int64(8600*time.Millisecond) {
+	if ttl := back.welcome(&schema.Hello{Session: c.id, Secret: c.secret}).GetTtl(); ttl <= 0 || ttl >= int64(8600*time.Millisecond) {
 		t.Errorf("who returns is told %v, which is more than what is left", time.Duration(ttl))
 	}
 }
@@ -79,12 +79,12 @@ func TestLapse(t *testing.T) {
 	if event := c.hear(); event.GetId() != 1 || event.GetLost().GetWhy() != string(holdfast.MemberLost) {
 		t.Errorf("heard %v", event)
 	}
-	if code := wire.Code(wire.FromStatus("open", c.end())); code != wire.CodeUnknownSession {
+	if code := api.Code(api.FromStatus("open", c.end())); code != api.CodeUnknownSession {
 		t.Errorf("the stream ends with %s", code)
 	}
 	late := b.call(b.conn)
-	late.say(&api.Operation{Kind: &api.Operation_Hello{Hello: &api.Hello{Session: c.id, Secret: c.secret}}})
-	late.refused(0, wire.CodeUnknownSession)
+	late.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Session: c.id, Secret: c.secret}}})
+	late.refused(0, api.CodeUnknownSession)
 }
 
 // TestRenewWithoutALease is unavailable, and the session goes on.
@@ -93,7 +93,7 @@ func TestRenewWithoutALease(t *testing.T) {
 	held := b.acquire(object{"name": "x"})
 	b.clock.Advance(3 * time.Second)
 	renewed := b.post(503, "/v1/sessions/renew", object{"session": held.text("session")})
-	if renewed.text("code") != wire.CodeUnavailable || renewed.header.Get("Retry-After") == "" {
+	if renewed.text("code") != api.CodeUnavailable || renewed.header.Get("Retry-After") == "" {
 		t.Errorf("renewed: %s", renewed.raw)
 	}
 	b.post(503, acquirePath, object{"name": "y"})
@@ -245,7 +245,7 @@ func TestStatusOfACluster(t *testing.T) {
 func TestClientsLearnWhereToGo(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Who = others }, nil)
 	c := b.call(b.conn)
-	welcome := c.welcome(&api.Hello{})
+	welcome := c.welcome(&schema.Hello{})
 	if got := strings.Join(welcome.GetMembers(), " "); got != "b.example:4040 a.example:4040" || welcome.GetAuthority() != "a.example:4040" {
 		t.Errorf("welcome tells of %s, authority %s", got, welcome.GetAuthority())
 	}
@@ -270,24 +270,24 @@ func TestAdminLeaves(t *testing.T) {
 		}
 	}
 	b := newBed(t, func(c *Config) { c.Leave, c.Drain = act(nil), act(errors.New("no quorum")) }, nil)
-	admin := api.NewAdminClient(b.conn)
-	if _, err := admin.Leave(t.Context(), &api.LeaveRequest{}); err != nil {
+	admin := schema.NewAdminClient(b.conn)
+	if _, err := admin.Leave(t.Context(), &schema.LeaveRequest{}); err != nil {
 		t.Error(err)
 	}
 	if limit := <-limits; limit <= 0 || limit > time.Minute {
 		t.Errorf("a leave may take %v", limit)
 	}
-	if _, err := admin.Drain(t.Context(), &api.DrainRequest{}); err == nil || !strings.Contains(err.Error(), "no quorum") {
+	if _, err := admin.Drain(t.Context(), &schema.DrainRequest{}); err == nil || !strings.Contains(err.Error(), "no quorum") {
 		t.Errorf("drain: %v", err)
 	}
 	if limit := <-limits; limit != 0 {
 		t.Errorf("a drain may take %v", limit)
 	}
-	if _, err := admin.Drain(t.Context(), &api.DrainRequest{Limit: -1}); status.Code(err) != codes.InvalidArgument {
+	if _, err := admin.Drain(t.Context(), &schema.DrainRequest{Limit: -1}); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("a negative limit: %v", err)
 	}
 	embedded := newBed(t, nil, nil)
-	if _, err := api.NewAdminClient(embedded.conn).Leave(t.Context(), &api.LeaveRequest{}); !errors.Is(wire.FromStatus("leave", err), holdfast.ErrUnsupported) {
+	if _, err := schema.NewAdminClient(embedded.conn).Leave(t.Context(), &schema.LeaveRequest{}); !errors.Is(api.FromStatus("leave", err), holdfast.ErrUnsupported) {
 		t.Errorf("an embedded member: %v", err)
 	}
 }
@@ -304,7 +304,7 @@ func TestDrainEndsWithTheServer(t *testing.T) {
 		}
 	}, nil)
 	go func() {
-		_, err := api.NewAdminClient(b.conn).Drain(context.Background(), &api.DrainRequest{})
+		_, err := schema.NewAdminClient(b.conn).Drain(context.Background(), &schema.DrainRequest{})
 		if err == nil {
 			t.Error("a drain that was cut short is told as done")
 		}
@@ -323,7 +323,7 @@ func TestReadyzSaysWhyThereIsNoView(t *testing.T) {
 	if !strings.Contains(ready.raw, "default: unavailable: ") || !strings.Contains(ready.raw, "this member is recovering: the view is not installed") {
 		t.Errorf("readyz: %s", ready.raw)
 	}
-	if r := b.request(http.MethodPost, acquirePath, `{"name":"x"}`); b.wants(503, r).text("code") != wire.CodeUnavailable {
+	if r := b.request(http.MethodPost, acquirePath, `{"name":"x"}`); b.wants(503, r).text("code") != api.CodeUnavailable {
 		t.Error("a member that is in no view takes requests")
 	}
 }

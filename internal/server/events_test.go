@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	wire "github.com/holdfast-locks/holdfast/internal/api"
-	api "github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 )
 
@@ -68,7 +68,7 @@ func TestToldAgainIsNoEvent(t *testing.T) {
 }
 
 // happened returns events that a feed has.
-func happened(t testing.TB, f *events.Feed) (all []wire.Event) {
+func happened(t testing.TB, f *events.Feed) (all []api.Event) {
 	t.Helper()
 	batches, err := f.Next(t.Context())
 	must(t, err)
@@ -84,7 +84,7 @@ func happened(t testing.TB, f *events.Feed) (all []wire.Event) {
 // that something was too large.
 func TestSlowWatchIsALimit(t *testing.T) {
 	b := newBed(t, nil, nil)
-	watch, err := api.NewLocksClient(b.conn).Watch(t.Context(), &api.WatchRequest{})
+	watch, err := schema.NewLocksClient(b.conn).Watch(t.Context(), &schema.WatchRequest{})
 	must(t, err)
 	_, err = watch.Header()
 	must(t, err)
@@ -92,9 +92,9 @@ func TestSlowWatchIsALimit(t *testing.T) {
 	for err == nil {
 		_, err = watch.Recv()
 	}
-	err = wire.FromStatus("watch", err)
+	err = api.FromStatus("watch", err)
 	var limit *holdfast.LimitError
-	if wire.Code(err) != wire.CodeLimit || !errors.As(err, &limit) || limit.Value != events.FeedBound {
+	if api.Code(err) != api.CodeLimit || !errors.As(err, &limit) || limit.Value != events.FeedBound {
 		t.Errorf("too slow: %v", err)
 	}
 }
@@ -105,6 +105,6 @@ func (b *bed) flood(count int) { floodFrom(b.service, count) }
 func floodFrom(s *service, count int) {
 	text := strings.Repeat("x", 4<<10) // so that the network does not hold it all
 	for range count {
-		s.observer.source.Publish(wire.Event{Event: events.Space, Why: text})
+		s.observer.source.Publish(api.Event{Event: events.Space, Why: text})
 	}
 }

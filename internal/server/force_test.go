@@ -10,31 +10,31 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	wire "github.com/holdfast-locks/holdfast/internal/api"
-	api "github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // survivor forces what it is asked to, unless it has an error to tell.
 type survivor struct {
 	err    error
-	orders []wire.ForceView
-	forced *wire.ForcedView
+	orders []api.ForceView
+	forced *api.ForcedView
 }
 
-func (s *survivor) PlanForce(_ context.Context, members []string) (*wire.ForcePlan, error) {
-	return &wire.ForcePlan{Member: "a", View: 7, Named: members, Rivals: []string{"b", "c"}, Code: "0123abcd"}, s.err
+func (s *survivor) PlanForce(_ context.Context, members []string) (*api.ForcePlan, error) {
+	return &api.ForcePlan{Member: "a", View: 7, Named: members, Rivals: []string{"b", "c"}, Code: "0123abcd"}, s.err
 }
 
-func (s *survivor) Force(_ context.Context, order wire.ForceView) (*wire.ForcedView, error) {
+func (s *survivor) Force(_ context.Context, order api.ForceView) (*api.ForcedView, error) {
 	s.orders = append(s.orders, order)
 	if s.err != nil {
 		return nil, s.err
 	}
-	s.forced = &wire.ForcedView{View: 8, Replaced: 7, Members: order.Members, Reason: order.Reason, By: order.By, Time: wire.At(time.Unix(1, 0))}
+	s.forced = &api.ForcedView{View: 8, Replaced: 7, Members: order.Members, Reason: order.Reason, By: order.By, Time: api.At(time.Unix(1, 0))}
 	return s.forced, nil
 }
 
-func (s *survivor) Forced() *wire.ForcedView { return s.forced }
+func (s *survivor) Forced() *api.ForcedView { return s.forced }
 
 // TestForceView: the plan, the view, the event, and the status afterwards.
 func TestForceView(t *testing.T) {
@@ -44,8 +44,8 @@ func TestForceView(t *testing.T) {
 		c.Forcer, c.Who = one, others
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	}, nil)
-	admin := api.NewAdminClient(b.conn)
-	plan, err := admin.PlanForce(t.Context(), &api.PlanForceRequest{Members: []string{"a"}})
+	admin := schema.NewAdminClient(b.conn)
+	plan, err := admin.PlanForce(t.Context(), &schema.PlanForceRequest{Members: []string{"a"}})
 	if err != nil || !strings.Contains(string(plan.GetDocument()), `"rivals":["b","c"],"wait":"0s","spaces":[],"code":"0123abcd"`) {
 		t.Errorf("plan %s, %v", plan.GetDocument(), err)
 	}
@@ -57,7 +57,7 @@ func TestForceView(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer feed.Close()
-	forced, err := admin.ForceView(t.Context(), &api.ForceViewRequest{Members: []string{"a"}, Reason: "fire", By: "ops", Confirm: "0123abcd"})
+	forced, err := admin.ForceView(t.Context(), &schema.ForceViewRequest{Members: []string{"a"}, Reason: "fire", By: "ops", Confirm: "0123abcd"})
 	if err != nil || !strings.Contains(string(forced.GetDocument()), `{"view":"8","replaced":"7","members":["a"],"reason":"fire","by":"ops"`) {
 		t.Errorf("forced %s, %v", forced.GetDocument(), err)
 	}
@@ -76,11 +76,11 @@ func TestForceView(t *testing.T) {
 
 // TestForceViewRefused says what is wrong, and what is allowed.
 func TestForceViewRefused(t *testing.T) {
-	one := &survivor{err: wire.Fail(wire.CodeConflict, "nothing need be forced")}
+	one := &survivor{err: api.Fail(api.CodeConflict, "nothing need be forced")}
 	b := newBed(t, func(c *Config) { c.Forcer = one }, nil)
-	admin := api.NewAdminClient(b.conn)
+	admin := schema.NewAdminClient(b.conn)
 	asked := 0
-	for text, order := range map[string]*api.ForceViewRequest{
+	for text, order := range map[string]*schema.ForceViewRequest{
 		"members: 0 are named":   {Reason: "fire", Confirm: "1"},
 		"reason: it is missing":  {Members: []string{"a"}, Reason: " ", Confirm: "1"},
 		"confirm: it is missing": {Members: []string{"a"}, Reason: "fire"},
@@ -88,7 +88,7 @@ func TestForceViewRefused(t *testing.T) {
 		"members":                {Members: []string{"a\n"}, Reason: "fire", Confirm: "1"},
 	} {
 		_, err := admin.ForceView(t.Context(), order)
-		if code := wire.Code(wire.FromStatus("force-view", err)); err == nil || !strings.Contains(err.Error(), text) || code != wire.CodeBadRequest && code != wire.CodeName {
+		if code := api.Code(api.FromStatus("force-view", err)); err == nil || !strings.Contains(err.Error(), text) || code != api.CodeBadRequest && code != api.CodeName {
 			t.Errorf("%v: %v (%s), want %q", order, err, code, text)
 		}
 		asked++
@@ -96,15 +96,15 @@ func TestForceViewRefused(t *testing.T) {
 	if len(one.orders) != 0 || asked != 5 {
 		t.Errorf("ordered %+v", one.orders)
 	}
-	_, err := admin.ForceView(t.Context(), &api.ForceViewRequest{Members: []string{"a"}, Reason: "fire", Confirm: "1"})
-	if told := wire.FromStatus("force-view", err); !errors.Is(told, holdfast.ErrConflict) || told.Error() != "force-view: nothing need be forced" {
+	_, err := admin.ForceView(t.Context(), &schema.ForceViewRequest{Members: []string{"a"}, Reason: "fire", Confirm: "1"})
+	if told := api.FromStatus("force-view", err); !errors.Is(told, holdfast.ErrConflict) || told.Error() != "force-view: nothing need be forced" {
 		t.Errorf("told %v", told)
 	}
-	if _, err := admin.PlanForce(t.Context(), &api.PlanForceRequest{Members: []string{"a"}}); !errors.Is(wire.FromStatus("force-view", err), holdfast.ErrConflict) {
+	if _, err := admin.PlanForce(t.Context(), &schema.PlanForceRequest{Members: []string{"a"}}); !errors.Is(api.FromStatus("force-view", err), holdfast.ErrConflict) {
 		t.Errorf("told %v", err)
 	}
 	embedded := newBed(t, nil, nil)
-	if _, err := api.NewAdminClient(embedded.conn).PlanForce(t.Context(), &api.PlanForceRequest{Members: []string{"a"}}); !errors.Is(wire.FromStatus("force-view", err), holdfast.ErrUnsupported) {
+	if _, err := schema.NewAdminClient(embedded.conn).PlanForce(t.Context(), &schema.PlanForceRequest{Members: []string{"a"}}); !errors.Is(api.FromStatus("force-view", err), holdfast.ErrUnsupported) {
 		t.Errorf("an embedded member: %v", err)
 	}
 }

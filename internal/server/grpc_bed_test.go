@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/holdfast-locks/holdfast"
-	wire "github.com/holdfast-locks/holdfast/internal/api"
-	api "github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/run"
@@ -98,7 +98,7 @@ func newBedOf(t testing.TB, below protocol.Machine, wrap func(protocol.Machine) 
 	config := Config{
 		Driver: b.driver, Observer: observer,
 		Identity: func() Identity {
-			return Identity{Member: wire.Member{Name: "a", ID: bedMember, Address: "a.example:4040"}}
+			return Identity{Member: api.Member{Name: "a", ID: bedMember, Address: "a.example:4040"}}
 		},
 		Spaces: []Space{
 			{Name: "default", Port: 1, Protocol: "central", Class: holdfast.Fenced, Partition: "primary"},
@@ -162,10 +162,10 @@ func (w testWriter) Write(p []byte) (int, error) {
 // talk is a raw client of one stream.
 type talk struct {
 	t      testing.TB
-	stream grpc.BidiStreamingClient[api.ClientFrame, api.ServerFrame]
+	stream grpc.BidiStreamingClient[schema.ClientFrame, schema.ServerFrame]
 	cancel context.CancelFunc
 	frames int
-	heard  []*api.Event
+	heard  []*schema.Event
 	id     string
 	secret string
 }
@@ -175,7 +175,7 @@ func (b *bed) call(conn *grpc.ClientConn) *talk {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	b.t.Cleanup(cancel)
-	stream, err := api.NewSessionsClient(conn).Open(ctx)
+	stream, err := schema.NewSessionsClient(conn).Open(ctx)
 	must(b.t, err)
 	return &talk{t: b.t, stream: stream, cancel: cancel}
 }
@@ -184,7 +184,7 @@ func (b *bed) call(conn *grpc.ClientConn) *talk {
 func (b *bed) open() *talk {
 	b.t.Helper()
 	c := b.call(b.conn)
-	c.welcome(&api.Hello{Client: "test"})
+	c.welcome(&schema.Hello{Client: "test"})
 	return c
 }
 
@@ -193,13 +193,13 @@ func (b *bed) resume(earlier *talk) *talk {
 	b.t.Helper()
 	c := b.call(b.conn)
 	c.id, c.secret = earlier.id, earlier.secret
-	c.welcome(&api.Hello{Session: earlier.id, Secret: earlier.secret})
+	c.welcome(&schema.Hello{Session: earlier.id, Secret: earlier.secret})
 	return c
 }
 
-func (c *talk) welcome(hello *api.Hello) *api.Welcome {
+func (c *talk) welcome(hello *schema.Hello) *schema.Welcome {
 	c.t.Helper()
-	c.say(&api.Operation{Kind: &api.Operation_Hello{Hello: hello}})
+	c.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: hello}})
 	event := c.hear()
 	welcome := event.GetWelcome()
 	if welcome == nil {
@@ -211,13 +211,13 @@ func (c *talk) welcome(hello *api.Hello) *api.Welcome {
 	return welcome
 }
 
-func (c *talk) say(operations ...*api.Operation) {
+func (c *talk) say(operations ...*schema.Operation) {
 	c.t.Helper()
-	must(c.t, c.stream.Send(&api.ClientFrame{Operations: operations}))
+	must(c.t, c.stream.Send(&schema.ClientFrame{Operations: operations}))
 }
 
 // hear returns the next event.
-func (c *talk) hear() *api.Event {
+func (c *talk) hear() *schema.Event {
 	c.t.Helper()
 	for len(c.heard) == 0 {
 		frame, err := c.stream.Recv()
@@ -246,7 +246,7 @@ func (c *talk) end() error {
 }
 
 // granted hears the grant of request id.
-func (c *talk) granted(id uint64) *api.Granted {
+func (c *talk) granted(id uint64) *schema.Granted {
 	c.t.Helper()
 	event := c.hear()
 	if event.GetId() != id || event.GetGranted().GetToken() == 0 {
@@ -274,7 +274,7 @@ func (c *talk) queued(id uint64, position int32) {
 }
 
 // refused hears that operation id was refused with a code.
-func (c *talk) refused(id uint64, code string) *api.Problem {
+func (c *talk) refused(id uint64, code string) *schema.Problem {
 	c.t.Helper()
 	event := c.hear()
 	problem := event.GetRefused().GetProblem()
@@ -284,31 +284,33 @@ func (c *talk) refused(id uint64, code string) *api.Problem {
 	return problem
 }
 
-func opAcquire(id uint64, name string) *api.Operation {
-	return &api.Operation{Id: id, Kind: &api.Operation_Acquire{Acquire: &api.Acquire{Name: name}}}
+func opAcquire(id uint64, name string) *schema.Operation {
+	return &schema.Operation{Id: id, Kind: &schema.Operation_Acquire{Acquire: &schema.Acquire{Name: name}}}
 }
 
-func opTry(id uint64, name string) *api.Operation {
-	return &api.Operation{Id: id, Kind: &api.Operation_Acquire{Acquire: &api.Acquire{Name: name, Try: true}}}
+func opTry(id uint64, name string) *schema.Operation {
+	return &schema.Operation{Id: id, Kind: &schema.Operation_Acquire{Acquire: &schema.Acquire{Name: name, Try: true}}}
 }
 
-func opRelease(id uint64, name string, token uint64) *api.Operation {
-	return &api.Operation{Id: id, Kind: &api.Operation_Release{Release: &api.Release{Name: name, Token: token}}}
+func opRelease(id uint64, name string, token uint64) *schema.Operation {
+	return &schema.Operation{Id: id, Kind: &schema.Operation_Release{Release: &schema.Release{Name: name, Token: token}}}
 }
 
-func opCancel(id uint64, name string) *api.Operation {
-	return &api.Operation{Id: id, Kind: &api.Operation_Cancel{Cancel: &api.Cancel{Name: name}}}
+func opCancel(id uint64, name string) *schema.Operation {
+	return &schema.Operation{Id: id, Kind: &schema.Operation_Cancel{Cancel: &schema.Cancel{Name: name}}}
 }
 
-func opExtend(id uint64, name string, token uint64, hold time.Duration) *api.Operation {
-	return &api.Operation{Id: id, Kind: &api.Operation_Extend{Extend: &api.Extend{Name: name, Token: token, Hold: int64(hold)}}}
+func opExtend(id uint64, name string, token uint64, hold time.Duration) *schema.Operation {
+	return &schema.Operation{Id: id, Kind: &schema.Operation_Extend{Extend: &schema.Extend{Name: name, Token: token, Hold: int64(hold)}}}
 }
 
-func opBeat(id uint64, ttl time.Duration) *api.Operation {
-	return &api.Operation{Id: id, Kind: &api.Operation_Beat{Beat: &api.Beat{Ttl: int64(ttl)}}}
+func opBeat(id uint64, ttl time.Duration) *schema.Operation {
+	return &schema.Operation{Id: id, Kind: &schema.Operation_Beat{Beat: &schema.Beat{Ttl: int64(ttl)}}}
 }
 
-func opEnd() *api.Operation { return &api.Operation{Kind: &api.Operation_End{End: &api.End{}}} }
+func opEnd() *schema.Operation {
+	return &schema.Operation{Kind: &schema.Operation_End{End: &schema.End{}}}
+}
 
 // streams returns the open streams of the server.
 func (b *bed) streams() (all []*stream) {

@@ -23,8 +23,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
-	wire "github.com/holdfast-locks/holdfast/internal/api"
-	api "github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // raw opens a TCP connection to the port.
@@ -55,7 +55,7 @@ func TestHalfOpenConnections(t *testing.T) {
 	}
 	before.serves(1)
 	after := b.call(b.dial())
-	after.welcome(&api.Hello{})
+	after.welcome(&schema.Hello{})
 	after.serves(1)
 }
 
@@ -202,7 +202,7 @@ func openHeaders(t *testing.T) []byte {
 	var block headerBlock
 	encoder := hpack.NewEncoder(&block)
 	for _, field := range [][2]string{
-		{":method", "POST"}, {":scheme", "http"}, {":path", api.Sessions_Open_FullMethodName}, {":authority", "x"},
+		{":method", "POST"}, {":scheme", "http"}, {":path", schema.Sessions_Open_FullMethodName}, {":authority", "x"},
 		{"content-type", "application/grpc"}, {"te", "trailers"},
 	} {
 		must(t, encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}))
@@ -220,19 +220,19 @@ func (h *headerBlock) Write(p []byte) (int, error) {
 func TestUnaryCalls(t *testing.T) {
 	b := newBed(t, nil, nil)
 	ctx := context.Background()
-	locks := api.NewLocksClient(b.conn)
-	acquired, err := locks.Acquire(ctx, &api.AcquireRequest{Names: []string{"b", "a"}, Owner: "job", Client: "script"})
+	locks := schema.NewLocksClient(b.conn)
+	acquired, err := locks.Acquire(ctx, &schema.AcquireRequest{Names: []string{"b", "a"}, Owner: "job", Client: "script"})
 	must(t, err)
 	if len(acquired.GetLocks()) != 2 || acquired.GetLocks()[0].GetName() != "b" || acquired.GetLocks()[0].GetToken() == 0 || acquired.GetSession() == "" {
 		t.Fatalf("acquired %v", acquired)
 	}
-	_, err = locks.Acquire(ctx, &api.AcquireRequest{Names: []string{"a"}})
-	problem := wire.FromStatus("acquire", err)
+	_, err = locks.Acquire(ctx, &schema.AcquireRequest{Names: []string{"a"}})
+	problem := api.FromStatus("acquire", err)
 	var held *holdfast.HeldError
 	if status.Code(err) != codes.Aborted || !errors.As(problem, &held) || held.Owner != "job" {
 		t.Errorf("a held name: %v", err)
 	}
-	renewed, err := locks.Renew(ctx, &api.RenewRequest{Session: acquired.GetSession(), Ttl: int64(20 * time.Second)})
+	renewed, err := locks.Renew(ctx, &schema.RenewRequest{Session: acquired.GetSession(), Ttl: int64(20 * time.Second)})
 	must(t, err)
 	if got := time.Duration(renewed.GetTtl()); got != 20*time.Second {
 		t.Errorf("renewed for %v", got)
@@ -244,34 +244,34 @@ func TestUnaryCalls(t *testing.T) {
 	if len(first) != 1 || first[0].Name != "a" || len(first[0].Holders) != 1 || first[0].Holders[0].Client != "script" {
 		t.Errorf("listed %+v", first)
 	}
-	_, err = locks.Release(ctx, &api.ReleaseRequest{Name: "b", Token: acquired.GetLocks()[0].GetToken(), Session: acquired.GetSession()})
+	_, err = locks.Release(ctx, &schema.ReleaseRequest{Name: "b", Token: acquired.GetLocks()[0].GetToken(), Session: acquired.GetSession()})
 	must(t, err)
-	shown, err := locks.Show(ctx, &api.ShowRequest{Name: "b"})
+	shown, err := locks.Show(ctx, &schema.ShowRequest{Name: "b"})
 	must(t, err)
-	var b2 wire.Lock
+	var b2 api.Lock
 	must(t, json.Unmarshal(shown.GetDocument(), &b2))
 	if len(b2.Holders) != 0 || len(b2.History) != 1 {
 		t.Errorf("shown %+v", b2)
 	}
-	broken, err := locks.Break(ctx, &api.BreakRequest{Name: "a", Reason: "test", By: "operator"})
+	broken, err := locks.Break(ctx, &schema.BreakRequest{Name: "a", Reason: "test", By: "operator"})
 	must(t, err)
-	var grants wire.Broken
+	var grants api.Broken
 	must(t, json.Unmarshal(broken.GetDocument(), &grants))
 	if len(grants.Broken) != 1 || grants.Broken[0].Owner != "job" {
 		t.Errorf("broken %+v", grants)
 	}
-	told, err := locks.Status(ctx, &api.StatusRequest{})
+	told, err := locks.Status(ctx, &schema.StatusRequest{})
 	must(t, err)
-	var state wire.Status
+	var state api.Status
 	must(t, json.Unmarshal(told.GetDocument(), &state))
 	if len(state.Spaces) != 2 || state.Spaces[0].State != "ready" {
 		t.Errorf("status %+v", state)
 	}
-	ended, err := locks.Acquire(ctx, &api.AcquireRequest{Names: []string{"c"}})
+	ended, err := locks.Acquire(ctx, &schema.AcquireRequest{Names: []string{"c"}})
 	must(t, err)
-	released, err := locks.EndSession(ctx, &api.EndSessionRequest{Session: ended.GetSession()})
+	released, err := locks.EndSession(ctx, &schema.EndSessionRequest{Session: ended.GetSession()})
 	must(t, err)
-	var all wire.SessionReleased
+	var all api.SessionReleased
 	must(t, json.Unmarshal(released.GetReleased().GetDocument(), &all))
 	if len(all.Released) != 1 || all.Released[0].Name != "c" {
 		t.Errorf("released %+v", all)
@@ -279,12 +279,12 @@ func TestUnaryCalls(t *testing.T) {
 }
 
 // listed is a page of the names that begin with prefix.
-func listed(t *testing.T, locks api.LocksClient, prefix string) (all []wire.Lock) {
+func listed(t *testing.T, locks schema.LocksClient, prefix string) (all []api.Lock) {
 	t.Helper()
-	page, err := locks.List(t.Context(), &api.ListRequest{Prefix: prefix})
+	page, err := locks.List(t.Context(), &schema.ListRequest{Prefix: prefix})
 	must(t, err)
 	for _, document := range page.GetLocks() {
-		var lock wire.Lock
+		var lock api.Lock
 		must(t, json.Unmarshal(document.GetDocument(), &lock))
 		all = append(all, lock)
 	}
@@ -294,45 +294,45 @@ func listed(t *testing.T, locks api.LocksClient, prefix string) (all []wire.Lock
 func TestUnaryProblems(t *testing.T) {
 	b := newBed(t, nil, nil)
 	ctx := context.Background()
-	locks := api.NewLocksClient(b.conn)
+	locks := schema.NewLocksClient(b.conn)
 	long := strings.Repeat("x", holdfast.MaxText+1)
 	for _, call := range []func() error{
 		func() error {
-			_, err := locks.Acquire(ctx, &api.AcquireRequest{Names: []string{"x"}, Client: long})
+			_, err := locks.Acquire(ctx, &schema.AcquireRequest{Names: []string{"x"}, Client: long})
 			return err
 		},
 		func() error {
-			_, err := locks.Break(ctx, &api.BreakRequest{Name: "x", Reason: "test", By: long})
+			_, err := locks.Break(ctx, &schema.BreakRequest{Name: "x", Reason: "test", By: long})
 			return err
 		},
 	} {
-		if got := wire.Code(wire.FromStatus("call", call())); got != wire.CodeName {
+		if got := api.Code(api.FromStatus("call", call())); got != api.CodeName {
 			t.Errorf("a text too long: got %s", got)
 		}
 	}
 	for what, call := range map[string]func() error{
-		wire.CodeUnknownSpace: func() error {
-			_, err := locks.Show(ctx, &api.ShowRequest{Space: "nowhere", Name: "x"})
+		api.CodeUnknownSpace: func() error {
+			_, err := locks.Show(ctx, &schema.ShowRequest{Space: "nowhere", Name: "x"})
 			return err
 		},
-		wire.CodeName: func() error {
-			_, err := locks.Release(ctx, &api.ReleaseRequest{Name: "", Token: 1})
+		api.CodeName: func() error {
+			_, err := locks.Release(ctx, &schema.ReleaseRequest{Name: "", Token: 1})
 			return err
 		},
-		wire.CodeBadRequest: func() error {
-			_, err := locks.Acquire(ctx, &api.AcquireRequest{Names: []string{"x"}, Mode: 8})
+		api.CodeBadRequest: func() error {
+			_, err := locks.Acquire(ctx, &schema.AcquireRequest{Names: []string{"x"}, Mode: 8})
 			return err
 		},
-		wire.CodeNotHeld: func() error {
-			_, err := locks.Break(ctx, &api.BreakRequest{Name: "x", Reason: "test"})
+		api.CodeNotHeld: func() error {
+			_, err := locks.Break(ctx, &schema.BreakRequest{Name: "x", Reason: "test"})
 			return err
 		},
-		wire.CodeUnknownSession: func() error {
-			_, err := locks.Renew(ctx, &api.RenewRequest{Session: "7-1.00000000000000000000000000000000"})
+		api.CodeUnknownSession: func() error {
+			_, err := locks.Renew(ctx, &schema.RenewRequest{Session: "7-1.00000000000000000000000000000000"})
 			return err
 		},
 	} {
-		if got := wire.Code(wire.FromStatus("call", call())); got != what {
+		if got := api.Code(api.FromStatus("call", call())); got != what {
 			t.Errorf("want %s, got %s", what, got)
 		}
 	}
@@ -344,13 +344,13 @@ func TestAcquireEndsWithItsCall(t *testing.T) {
 	c := b.open()
 	c.say(opAcquire(1, "x"))
 	c.granted(1)
-	watch, err := api.NewLocksClient(b.conn).Watch(t.Context(), &api.WatchRequest{Prefix: "x"})
+	watch, err := schema.NewLocksClient(b.conn).Watch(t.Context(), &schema.WatchRequest{Prefix: "x"})
 	must(t, err)
 	heard := func(want string) {
 		t.Helper()
 		document, err := watch.Recv()
 		must(t, err)
-		var event wire.Event
+		var event api.Event
 		must(t, json.Unmarshal(document.GetDocument(), &event))
 		if event.Event != want || event.Name != "x" {
 			t.Errorf("want %s, heard %+v", want, event)
@@ -361,7 +361,7 @@ func TestAcquireEndsWithItsCall(t *testing.T) {
 	ctx, hangUp := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := api.NewLocksClient(b.conn).Acquire(ctx, &api.AcquireRequest{Names: []string{"x"}, Wait: int64(time.Hour)})
+		_, err := schema.NewLocksClient(b.conn).Acquire(ctx, &schema.AcquireRequest{Names: []string{"x"}, Wait: int64(time.Hour)})
 		ended <- err
 	}()
 	heard(eventWaiting)
@@ -434,7 +434,7 @@ func TestStop(t *testing.T) {
 	c := b.open()
 	c.say(opAcquire(1, "x"))
 	c.granted(1)
-	watch, err := api.NewLocksClient(b.conn).Watch(t.Context(), &api.WatchRequest{})
+	watch, err := schema.NewLocksClient(b.conn).Watch(t.Context(), &schema.WatchRequest{})
 	must(t, err)
 	_, err = watch.Header()
 	must(t, err)
@@ -470,13 +470,13 @@ func TestPanics(t *testing.T) {
 // mistaken is a Forcer that panics.
 type mistaken struct{ Forcer }
 
-func (mistaken) PlanForce(context.Context, []string) (*wire.ForcePlan, error) { panic("a mistake") }
+func (mistaken) PlanForce(context.Context, []string) (*api.ForcePlan, error) { panic("a mistake") }
 
 // TestPanicsOfCalls: the same over a socket, of a call that gRPC calls no interceptors for.
 func TestPanicsOfCalls(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Forcer, c.Logger = mistaken{}, nil }, nil)
 	c := b.open()
-	if _, err := api.NewAdminClient(b.conn).PlanForce(t.Context(), &api.PlanForceRequest{Members: []string{"a"}}); status.Code(err) != codes.Internal {
+	if _, err := schema.NewAdminClient(b.conn).PlanForce(t.Context(), &schema.PlanForceRequest{Members: []string{"a"}}); status.Code(err) != codes.Internal {
 		t.Errorf("a call that panics is answered with %v", err)
 	}
 	c.serves(1)
@@ -493,7 +493,7 @@ func TestManyClients(t *testing.T) {
 		for range 5 {
 			c := b.call(conn)
 			clients.Go(func() {
-				c.welcome(&api.Hello{})
+				c.welcome(&schema.Hello{})
 				for id := uint64(1); id <= 20; id++ {
 					c.say(opAcquire(id, "hot"))
 					event := c.hear()

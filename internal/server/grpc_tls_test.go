@@ -16,7 +16,7 @@ import (
 	transport "google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
-	api "github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // TestTLS serves clients that speak TLS, and no others.
@@ -29,9 +29,9 @@ func TestTLS(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { must(t, conn.Close()) })
 	c := b.call(conn)
-	c.welcome(&api.Hello{})
+	c.welcome(&schema.Hello{})
 	c.serves(1)
-	_, err = api.NewLocksClient(b.conn).Status(t.Context(), &api.StatusRequest{})
+	_, err = schema.NewLocksClient(b.conn).Status(t.Context(), &schema.StatusRequest{})
 	if status.Code(err) != codes.Unavailable {
 		t.Errorf("a client without TLS was answered with %v", err)
 	}

@@ -210,7 +210,7 @@ func (b *webBed) validate(r *http.Request, sent []byte, answer *reply, kind stri
 			b.t.Errorf("%s %s answers %d and is not in the document", r.Method, r.URL, answer.status)
 			return
 		}
-		if err := b.contract.check(&schema{Ref: "#/components/schemas/Problem"}, answer.json, "problem"); err != nil {
+		if err := b.contract.check(&jsonSchema{Ref: "#/components/schemas/Problem"}, answer.json, "problem"); err != nil {
 			b.t.Error(err)
 		}
 		return

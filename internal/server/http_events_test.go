@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	wire "github.com/holdfast-locks/holdfast/internal/api"
-	api "github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -64,7 +64,7 @@ func (s *sse) next() (string, map[string]any) {
 	}
 	var event map[string]any
 	must(s.t, json.Unmarshal([]byte(data), &event))
-	if err := readContract(s.t).check(&schema{Ref: "#/components/schemas/Event"}, event, "event"); err != nil {
+	if err := readContract(s.t).check(&jsonSchema{Ref: "#/components/schemas/Event"}, event, "event"); err != nil {
 		s.t.Error(err)
 	}
 	return kind, event
@@ -150,10 +150,10 @@ func (p pair) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) 
 // peers answers for the other member.
 type peers struct {
 	asked  chan string
-	events chan *api.MemberEvents
+	events chan *schema.MemberEvents
 }
 
-func (p *peers) Follow(ctx context.Context, _ protocol.ID, address string, interest *api.MemberInterest, take func(*api.MemberEvents)) error {
+func (p *peers) Follow(ctx context.Context, _ protocol.ID, address string, interest *schema.MemberInterest, take func(*schema.MemberEvents)) error {
 	p.asked <- address + " " + interest.GetSpace() + " " + interest.GetPrefix()
 	for {
 		select {
@@ -168,12 +168,12 @@ func (p *peers) Follow(ctx context.Context, _ protocol.ID, address string, inter
 // TestEventsOfOtherMembers come with their name, as soon as that member tells; until then
 // no watcher is told that nothing is missed, and the end of the server is not waited for.
 func TestEventsOfOtherMembers(t *testing.T) {
-	other := &peers{make(chan string, 1), make(chan *api.MemberEvents, 2)}
+	other := &peers{make(chan string, 1), make(chan *schema.MemberEvents, 2)}
 	b := newWebBedOver(t, pair{}, func(c *Config) { c.Others = other })
-	other.events <- &api.MemberEvents{Welcome: &api.MemberHello{Process: 1}, At: 1}
+	other.events <- &schema.MemberEvents{Welcome: &schema.MemberHello{Process: 1}, At: 1}
 	events := b.readEvents("?space=default&prefix=a/")
 	// What another member tells before the watcher listens need not be told.
-	other.events <- &api.MemberEvents{At: 2, Count: 2, Events: []*api.MemberEvent{
+	other.events <- &schema.MemberEvents{At: 2, Count: 2, Events: []*schema.MemberEvent{
 		{Event: "unheard of", Name: "a/1"}, {Event: eventLost, Time: 2, Space: "default", Name: "a/1", Owner: "o", Token: 7, Why: "member_lost"},
 	}}
 	if asked := <-other.asked; asked != "b.example:4040 default a/" {
@@ -182,7 +182,7 @@ func TestEventsOfOtherMembers(t *testing.T) {
 	if kind, event := events.next(); kind != eventLost || event["member"] != "b" || event["token"] != "7" || event["why"] != "member_lost" {
 		t.Errorf("%s %v", kind, event)
 	}
-	b.server.service.observer.source.Publish(wire.Event{Event: "space", Space: "default"})
+	b.server.service.observer.source.Publish(api.Event{Event: "space", Space: "default"})
 	if kind, event := events.next(); kind != "space" || event["member"] != "a" {
 		t.Errorf("%s %v", kind, event)
 	}
@@ -198,7 +198,7 @@ func TestEventsOfOtherMembers(t *testing.T) {
 	}()
 	<-other.asked // and nothing is told
 	must(t, b.server.Shutdown(t.Context()))
-	if answer := <-answered; answer != nil && (answer.status != 503 || answer.text("code") != wire.CodeUnavailable) {
+	if answer := <-answered; answer != nil && (answer.status != 503 || answer.text("code") != api.CodeUnavailable) {
 		t.Errorf("told %d %s", answer.status, answer.raw)
 	}
 }

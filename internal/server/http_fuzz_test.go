@@ -23,7 +23,7 @@ func (b *webBed) answered(t *testing.T, r *http.Request, problems bool) *httptes
 	}
 	var problem map[string]any
 	must(t, json.Unmarshal(w.Body.Bytes(), &problem))
-	if err := b.contract.check(&schema{Ref: "#/components/schemas/Problem"}, problem, "problem"); err != nil {
+	if err := b.contract.check(&jsonSchema{Ref: "#/components/schemas/Problem"}, problem, "problem"); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -49,7 +49,7 @@ func FuzzAcquireBody(f *testing.F) {
 		var sent, got any
 		must(t, json.Unmarshal([]byte(body), &sent))
 		must(t, json.Unmarshal(w.Body.Bytes(), &got))
-		granted := &schema{OneOf: []*schema{{Ref: "#/components/schemas/Acquired"}, {Ref: "#/components/schemas/AcquiredAll"}}}
+		granted := &jsonSchema{OneOf: []*jsonSchema{{Ref: "#/components/schemas/Acquired"}, {Ref: "#/components/schemas/AcquiredAll"}}}
 		if err := b.contract.check(granted, got, "granted"); err != nil {
 			t.Fatal(err)
 		}

@@ -12,20 +12,20 @@ import (
 )
 
 // contract is the OpenAPI document, as far as the tests look into it. Its schemas
-// use the words of JSON Schema that schema has, and no others.
+// use the words of JSON Schema that jsonSchema has, and no others.
 type contract struct {
 	Paths      map[string]map[string]operation `json:"paths"`
 	Components struct {
-		Schemas   map[string]*schema  `json:"schemas"`
-		Responses map[string]response `json:"responses"`
+		Schemas   map[string]*jsonSchema `json:"schemas"`
+		Responses map[string]response    `json:"responses"`
 	} `json:"components"`
 }
 
 type operation struct {
 	Parameters []struct {
-		Name   string  `json:"name"`
-		In     string  `json:"in"`
-		Schema *schema `json:"schema"`
+		Name   string      `json:"name"`
+		In     string      `json:"in"`
+		Schema *jsonSchema `json:"schema"`
 	} `json:"parameters"`
 	RequestBody *struct {
 		Content map[string]media `json:"content"`
@@ -39,27 +39,27 @@ type response struct {
 }
 
 type media struct {
-	Schema *schema `json:"schema"`
+	Schema *jsonSchema `json:"schema"`
 }
 
-type schema struct {
-	Ref         string             `json:"$ref"`
-	Type        string             `json:"type"`
-	Description string             `json:"description"`
-	Format      string             `json:"format"`
-	Default     any                `json:"default"`
-	Properties  map[string]*schema `json:"properties"`
-	Required    []string           `json:"required"`
-	Additional  *bool              `json:"additionalProperties"`
-	Items       *schema            `json:"items"`
-	MinItems    int                `json:"minItems"`
-	Enum        []any              `json:"enum"`
-	Pattern     string             `json:"pattern"`
-	MinLength   int                `json:"minLength"`
-	MaxLength   *int               `json:"maxLength"`
-	Minimum     *float64           `json:"minimum"`
-	Maximum     *float64           `json:"maximum"`
-	OneOf       []*schema          `json:"oneOf"`
+type jsonSchema struct {
+	Ref         string                 `json:"$ref"`
+	Type        string                 `json:"type"`
+	Description string                 `json:"description"`
+	Format      string                 `json:"format"`
+	Default     any                    `json:"default"`
+	Properties  map[string]*jsonSchema `json:"properties"`
+	Required    []string               `json:"required"`
+	Additional  *bool                  `json:"additionalProperties"`
+	Items       *jsonSchema            `json:"items"`
+	MinItems    int                    `json:"minItems"`
+	Enum        []any                  `json:"enum"`
+	Pattern     string                 `json:"pattern"`
+	MinLength   int                    `json:"minLength"`
+	MaxLength   *int                   `json:"maxLength"`
+	Minimum     *float64               `json:"minimum"`
+	Maximum     *float64               `json:"maximum"`
+	OneOf       []*jsonSchema          `json:"oneOf"`
 }
 
 func readContract(t testing.TB) *contract {
@@ -74,7 +74,7 @@ func readContract(t testing.TB) *contract {
 	for name, raw := range all.Components.Schemas {
 		decoder := json.NewDecoder(strings.NewReader(string(raw)))
 		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(&schema{}); err != nil {
+		if err := decoder.Decode(&jsonSchema{}); err != nil {
 			t.Fatalf("schema %s: %v", name, err)
 		}
 	}
@@ -109,7 +109,7 @@ func (c *contract) response(op *operation, status int) (response, bool) {
 }
 
 // check says where value does not fit s.
-func (c *contract) check(s *schema, value any, at string) error {
+func (c *contract) check(s *jsonSchema, value any, at string) error {
 	if name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/"); ok {
 		target := c.Components.Schemas[name]
 		if target == nil {
@@ -155,7 +155,7 @@ func (c *contract) check(s *schema, value any, at string) error {
 	return nil
 }
 
-func (c *contract) checkOneOf(s *schema, value any, at string) error {
+func (c *contract) checkOneOf(s *jsonSchema, value any, at string) error {
 	fits := 0
 	var last error
 	for _, one := range s.OneOf {
@@ -171,7 +171,7 @@ func (c *contract) checkOneOf(s *schema, value any, at string) error {
 	return nil
 }
 
-func (c *contract) checkRequired(s *schema, value any, at string) error {
+func (c *contract) checkRequired(s *jsonSchema, value any, at string) error {
 	object, _ := value.(map[string]any)
 	for _, name := range s.Required {
 		if _, ok := object[name]; !ok {
@@ -181,7 +181,7 @@ func (c *contract) checkRequired(s *schema, value any, at string) error {
 	return nil
 }
 
-func (c *contract) checkObject(s *schema, value any, at string) error {
+func (c *contract) checkObject(s *jsonSchema, value any, at string) error {
 	object, ok := value.(map[string]any)
 	if !ok {
 		return fmt.Errorf("%s: %v: want an object", at, value)
@@ -204,7 +204,7 @@ func (c *contract) checkObject(s *schema, value any, at string) error {
 	return nil
 }
 
-func checkString(s *schema, value any, at string) error {
+func checkString(s *jsonSchema, value any, at string) error {
 	text, ok := value.(string)
 	if !ok {
 		return fmt.Errorf("%s: %v: want a string", at, value)

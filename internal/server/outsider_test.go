@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	api "github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // TestSilenceAtAGuest: a stream that says nothing is not passed on, and not waited for longer than at other members.
@@ -17,12 +17,12 @@ func TestSilenceAtAGuest(t *testing.T) {
 		c.Insiders = func() []string { return []string{"127.0.0.1:1"} }
 		c.Limits.Header = 300 * time.Millisecond
 	}, nil)
-	silent, err := api.NewSessionsClient(b.conn).Open(t.Context())
+	silent, err := schema.NewSessionsClient(b.conn).Open(t.Context())
 	must(t, err)
 	if _, err := silent.Recv(); status.Code(err) != codes.DeadlineExceeded || !strings.Contains(err.Error(), "no hello within 300ms") {
 		t.Errorf("silence is answered with %v", err)
 	}
-	ended, err := api.NewSessionsClient(b.conn).Open(t.Context())
+	ended, err := schema.NewSessionsClient(b.conn).Open(t.Context())
 	must(t, err)
 	must(t, ended.CloseSend())
 	if _, err := ended.Recv(); !strings.Contains(err.Error(), "the first operation of a stream must be hello") {

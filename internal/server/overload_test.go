@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	wire "github.com/holdfast-locks/holdfast/internal/api"
-	api "github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // TestOverload: a member that is behind refuses new sessions and new requests with a limit, says so in its
@@ -32,12 +32,12 @@ func TestOverload(t *testing.T) {
 
 	over.Store(true)
 	fresh := b.call(b.conn)
-	fresh.say(&api.Operation{Kind: &api.Operation_Hello{Hello: &api.Hello{Client: "new"}}})
-	tooMuch(t, fresh.refused(0, wire.CodeLimit))
+	fresh.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Client: "new"}}})
+	tooMuch(t, fresh.refused(0, api.CodeLimit))
 	holder.say(opAcquire(3, "z"))
-	tooMuch(t, holder.refused(3, wire.CodeLimit))
+	tooMuch(t, holder.refused(3, api.CodeLimit))
 	_, err := b.service.acquire(t.Context(), acquireInput{Names: []string{"z"}})
-	tooMuch(t, wire.ToProblem(err))
+	tooMuch(t, api.ToProblem(err))
 
 	holder.say(opBeat(4, 0))
 	if beat := holder.hear(); beat.GetBeat().GetTtl() == 0 {
@@ -45,9 +45,9 @@ func TestOverload(t *testing.T) {
 	}
 	again := b.call(b.conn)
 	again.id, again.secret = waiter.id, waiter.secret
-	again.welcome(&api.Hello{Session: waiter.id, Secret: waiter.secret, Requests: []uint64{1}, Last: 1})
+	again.welcome(&schema.Hello{Session: waiter.id, Secret: waiter.secret, Requests: []uint64{1}, Last: 1})
 	again.say(opAcquire(1, "x"), opAcquire(2, "z")) // the first stands in the queue already
-	tooMuch(t, again.refused(2, wire.CodeLimit))
+	tooMuch(t, again.refused(2, api.CodeLimit))
 	again.queued(1, 0)
 	holder.say(opRelease(2, "y", token))
 	holder.released(2)
@@ -88,11 +88,11 @@ func gauge(t *testing.T, b *bed, name string) float64 {
 }
 
 // tooMuch wants the refusal of an overloaded member.
-func tooMuch(t *testing.T, problem *api.Problem) {
+func tooMuch(t *testing.T, problem *schema.Problem) {
 	t.Helper()
-	err := wire.FromProblem("", problem)
+	err := api.FromProblem("", problem)
 	var limit *holdfast.LimitError
-	if !errors.As(err, &limit) || limit.Limit != "overload" || limit.Value != 1000 || problem.GetCode() != wire.CodeLimit {
+	if !errors.As(err, &limit) || limit.Limit != "overload" || limit.Value != 1000 || problem.GetCode() != api.CodeLimit {
 		t.Errorf("refused with %v", problem)
 	}
 	const want = "member a is overloaded: what arrives waits 1.5s until it is heard, and 1s is allowed; try again in 1s"

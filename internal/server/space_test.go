@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
-	wire "github.com/holdfast-locks/holdfast/internal/api"
-	api "github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -63,7 +63,7 @@ func (m *movable) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 
 // two is the view of a member a with another, b.
 func two() protocol.View {
-	view := alone(wire.Member{ID: bedMember, Name: "a", Address: "a.example:4040"})()
+	view := alone(api.Member{ID: bedMember, Name: "a", Address: "a.example:4040"})()
 	view.Members = append(view.Members, protocol.Member{ID: 8, Name: "b", Address: "b.example:4040"})
 	return view
 }
@@ -343,17 +343,17 @@ func TestDeedsOverGRPC(t *testing.T) {
 	b := newBedOf(t, calm{}, m.wrap, func(c *Config) {
 		c.View, c.Logger = two, slog.New(slog.NewTextHandler(&log, nil))
 	}, nil)
-	admin := api.NewAdminClient(b.conn)
-	document := func(answer *api.JSON, err error) string {
+	admin := schema.NewAdminClient(b.conn)
+	document := func(answer *schema.JSON, err error) string {
 		if err != nil {
 			return err.Error()
 		}
 		return string(answer.GetDocument())
 	}
 	for want, got := range map[string]string{
-		`{"space":"any","authority":["b"]}`: document(admin.Transfer(t.Context(), &api.TransferRequest{Space: "any", Member: "b", By: "ops"})),
-		`{"space":"any","open":false}`:      document(admin.CloseSpace(t.Context(), &api.CloseSpaceRequest{Space: "any", By: "ops"})),
-		`{"space":"any","open":true}`:       document(admin.OpenSpace(t.Context(), &api.OpenSpaceRequest{Space: "any", By: "ops"})),
+		`{"space":"any","authority":["b"]}`: document(admin.Transfer(t.Context(), &schema.TransferRequest{Space: "any", Member: "b", By: "ops"})),
+		`{"space":"any","open":false}`:      document(admin.CloseSpace(t.Context(), &schema.CloseSpaceRequest{Space: "any", By: "ops"})),
+		`{"space":"any","open":true}`:       document(admin.OpenSpace(t.Context(), &schema.OpenSpaceRequest{Space: "any", By: "ops"})),
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -367,22 +367,22 @@ func TestDeedsOverGRPC(t *testing.T) {
 			t.Errorf("the log has no %s:\n%s", want, &log)
 		}
 	}
-	_, err := admin.Transfer(t.Context(), &api.TransferRequest{Member: "b"})
-	if told := wire.FromStatus("transfer", err); !errors.Is(told, holdfast.ErrUnsupported) || told.Error() != "transfer: protocol central does not offer transfer" {
+	_, err := admin.Transfer(t.Context(), &schema.TransferRequest{Member: "b"})
+	if told := api.FromStatus("transfer", err); !errors.Is(told, holdfast.ErrUnsupported) || told.Error() != "transfer: protocol central does not offer transfer" {
 		t.Errorf("told %v", told)
 	}
-	_, err = admin.Suspend(t.Context(), &api.SuspendRequest{Reason: "x\x00"})
-	if told := wire.FromStatus("suspend", err); wire.Code(told) != wire.CodeName {
+	_, err = admin.Suspend(t.Context(), &schema.SuspendRequest{Reason: "x\x00"})
+	if told := api.FromStatus("suspend", err); api.Code(told) != api.CodeName {
 		t.Errorf("told %v", told)
 	}
 	less := int64(-1)
-	_, err = admin.Suspend(t.Context(), &api.SuspendRequest{Wait: &less})
-	if told := wire.FromStatus("suspend", err); wire.Code(told) != wire.CodeBadRequest {
+	_, err = admin.Suspend(t.Context(), &schema.SuspendRequest{Wait: &less})
+	if told := api.FromStatus("suspend", err); api.Code(told) != api.CodeBadRequest {
 		t.Errorf("told %v", told)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	m.says(func(any) any { cancel(); return nil })
-	if _, err := admin.CloseSpace(ctx, &api.CloseSpaceRequest{Space: "any"}); status.Code(err) != codes.Canceled {
+	if _, err := admin.CloseSpace(ctx, &schema.CloseSpaceRequest{Space: "any"}); status.Code(err) != codes.Canceled {
 		t.Errorf("a call that was given up ends with %v", err)
 	}
 }

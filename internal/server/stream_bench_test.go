@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	api "github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // BenchmarkRoundTrip locks and unlocks one name over loopback, one operation a
@@ -28,7 +28,7 @@ func BenchmarkBatch(b *testing.B) {
 	const n = 100
 	c := newBed(b, nil, nil).open()
 	id := uint64(0)
-	acquire, release := make([]*api.Operation, n), make([]*api.Operation, n)
+	acquire, release := make([]*schema.Operation, n), make([]*schema.Operation, n)
 	b.ReportAllocs()
 	for b.Loop() {
 		for i := range n {

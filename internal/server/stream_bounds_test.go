@@ -11,46 +11,46 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
-	wire "github.com/holdfast-locks/holdfast/internal/api"
-	api "github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // TestBadOperations: each mistake is refused by itself, and what stands beside it
 // in the frame is done.
 func TestBadOperations(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.NameBytes = 20 }, nil)
-	acquire := func(a *api.Acquire) *api.Operation {
-		return &api.Operation{Id: 7, Kind: &api.Operation_Acquire{Acquire: a}}
+	acquire := func(a *schema.Acquire) *schema.Operation {
+		return &schema.Operation{Id: 7, Kind: &schema.Operation_Acquire{Acquire: a}}
 	}
 	for what, test := range map[string]struct {
-		operation *api.Operation
+		operation *schema.Operation
 		code      string
 	}{
-		"unknown space":    {acquire(&api.Acquire{Space: "nowhere", Name: "x"}), wire.CodeUnknownSpace},
-		"no name":          {acquire(&api.Acquire{}), wire.CodeName},
-		"control":          {acquire(&api.Acquire{Name: "a\x00b"}), wire.CodeName},
-		"long name":        {acquire(&api.Acquire{Name: strings.Repeat("n", 21)}), wire.CodeName},
-		"very long name":   {acquire(&api.Acquire{Name: strings.Repeat("ü", 5000)}), wire.CodeName},
-		"mode":             {acquire(&api.Acquire{Name: "x", Mode: 9}), wire.CodeBadRequest},
-		"class number":     {acquire(&api.Acquire{Name: "x", Require: -1}), wire.CodeBadRequest},
-		"class":            {acquire(&api.Acquire{Space: "any", Name: "x", Require: api.Class_CLASS_FENCED}), wire.CodeClass},
-		"units":            {acquire(&api.Acquire{Name: "x", Mode: api.Mode_MODE_SLOTS, Units: 3, Capacity: 2}), wire.CodeConflict},
-		"negative wait":    {acquire(&api.Acquire{Name: "x", Wait: -1}), wire.CodeConflict},
-		"zero id":          {opAcquire(0, "x"), wire.CodeBadRequest},
-		"large id":         {opAcquire(1<<63, "x"), wire.CodeBadRequest},
-		"no kind":          {&api.Operation{Id: 7}, wire.CodeBadRequest},
-		"empty acquire":    {&api.Operation{Id: 7, Kind: &api.Operation_Acquire{}}, wire.CodeName},
-		"second hello":     {&api.Operation{Id: 7, Kind: &api.Operation_Hello{Hello: &api.Hello{}}}, wire.CodeBadRequest},
-		"extend unknown":   {opExtend(7, "nobody's", 5, time.Second), wire.CodeNotHeld},
-		"release unknown":  {opRelease(7, "nobody's", 5), wire.CodeNotHeld},
-		"release bad name": {opRelease(7, "", 5), wire.CodeName},
-		"cancel bad name":  {opCancel(7, ""), wire.CodeName},
+		"unknown space":    {acquire(&schema.Acquire{Space: "nowhere", Name: "x"}), api.CodeUnknownSpace},
+		"no name":          {acquire(&schema.Acquire{}), api.CodeName},
+		"control":          {acquire(&schema.Acquire{Name: "a\x00b"}), api.CodeName},
+		"long name":        {acquire(&schema.Acquire{Name: strings.Repeat("n", 21)}), api.CodeName},
+		"very long name":   {acquire(&schema.Acquire{Name: strings.Repeat("ü", 5000)}), api.CodeName},
+		"mode":             {acquire(&schema.Acquire{Name: "x", Mode: 9}), api.CodeBadRequest},
+		"class number":     {acquire(&schema.Acquire{Name: "x", Require: -1}), api.CodeBadRequest},
+		"class":            {acquire(&schema.Acquire{Space: "any", Name: "x", Require: schema.Class_CLASS_FENCED}), api.CodeClass},
+		"units":            {acquire(&schema.Acquire{Name: "x", Mode: schema.Mode_MODE_SLOTS, Units: 3, Capacity: 2}), api.CodeConflict},
+		"negative wait":    {acquire(&schema.Acquire{Name: "x", Wait: -1}), api.CodeConflict},
+		"zero id":          {opAcquire(0, "x"), api.CodeBadRequest},
+		"large id":         {opAcquire(1<<63, "x"), api.CodeBadRequest},
+		"no kind":          {&schema.Operation{Id: 7}, api.CodeBadRequest},
+		"empty acquire":    {&schema.Operation{Id: 7, Kind: &schema.Operation_Acquire{}}, api.CodeName},
+		"second hello":     {&schema.Operation{Id: 7, Kind: &schema.Operation_Hello{Hello: &schema.Hello{}}}, api.CodeBadRequest},
+		"extend unknown":   {opExtend(7, "nobody's", 5, time.Second), api.CodeNotHeld},
+		"release unknown":  {opRelease(7, "nobody's", 5), api.CodeNotHeld},
+		"release bad name": {opRelease(7, "", 5), api.CodeName},
+		"cancel bad name":  {opCancel(7, ""), api.CodeName},
 	} {
 		t.Run(what, func(t *testing.T) {
 			c := b.open()
 			c.say(opAcquire(1, "first of "+what[:3]), test.operation, opAcquire(2, "second of "+what[:3]))
 			var granted int
-			var told *api.Event
+			var told *schema.Event
 			for range 3 {
 				if event := c.hear(); event.GetGranted() != nil {
 					granted++
@@ -81,18 +81,18 @@ func TestReusedID(t *testing.T) {
 	c.say(opAcquire(1, "x"))
 	token := c.granted(1).GetToken()
 	c.say(opRelease(1, "y", token), opCancel(1, "y"))
-	if event := c.hear(); event.GetReleased().GetProblem().GetCode() != wire.CodeNotHeld {
+	if event := c.hear(); event.GetReleased().GetProblem().GetCode() != api.CodeNotHeld {
 		t.Errorf("a release of another name: %v", event)
 	}
 	c.released(1) // what was never asked for is not waited for
 	other.say(opTry(1, "x"))
-	other.refused(1, wire.CodeHeld)
+	other.refused(1, api.CodeHeld)
 }
 
 func TestOperationsPerFrame(t *testing.T) {
 	b := newBed(t, nil, nil)
 	c := b.open()
-	operations := make([]*api.Operation, maxOperations+3)
+	operations := make([]*schema.Operation, maxOperations+3)
 	for i := range operations {
 		operations[i] = opBeat(uint64(i+1), 0)
 	}
@@ -103,7 +103,7 @@ func TestOperationsPerFrame(t *testing.T) {
 		}
 	}
 	for i := range uint64(3) {
-		problem := c.refused(maxOperations+i+1, wire.CodeLimit)
+		problem := c.refused(maxOperations+i+1, api.CodeLimit)
 		if problem.GetLimit() != "operations_per_frame" || problem.GetValue() != maxOperations {
 			t.Errorf("the limit is told as %v", problem)
 		}
@@ -126,12 +126,12 @@ func TestSlowReader(t *testing.T) {
 	}
 	asked := make(chan error, 1)
 	go func() {
-		operations := make([]*api.Operation, 1000)
+		operations := make([]*schema.Operation, 1000)
 		for i := range operations {
 			operations[i] = opBeat(uint64(i+1), 0)
 		}
 		for {
-			if err := c.stream.Send(&api.ClientFrame{Operations: operations}); err != nil {
+			if err := c.stream.Send(&schema.ClientFrame{Operations: operations}); err != nil {
 				asked <- err
 				return
 			}
@@ -144,7 +144,7 @@ func TestSlowReader(t *testing.T) {
 	}
 	slow.box.mu.Unlock()
 	other.say(opTry(1, "x"))
-	other.refused(1, wire.CodeHeld) // the session lives until its TTL is over
+	other.refused(1, api.CodeHeld) // the session lives until its TTL is over
 	if got := status.Code(c.end()); got != codes.ResourceExhausted {
 		t.Errorf("the stream of a slow reader ended with %v", got)
 	}
@@ -270,7 +270,7 @@ func TestOversizedFrame(t *testing.T) {
 	again.say(opAcquire(1, "x"))
 	again.granted(1)
 	other.say(opTry(1, "x"))
-	other.refused(1, wire.CodeHeld)
+	other.refused(1, api.CodeHeld)
 }
 
 // TestSilence: a stream that never says hello is not kept.
@@ -278,7 +278,7 @@ func TestSilence(t *testing.T) {
 	b := newBed(t, nil, func(g *grpcServer) { g.patience = 10 * time.Millisecond })
 	c := b.call(b.conn)
 	// An empty frame is no hello. It may come too late, where the stream has ended before.
-	if err := c.stream.Send(&api.ClientFrame{}); err != nil && !errors.Is(err, io.EOF) {
+	if err := c.stream.Send(&schema.ClientFrame{}); err != nil && !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
 	if got := status.Code(c.end()); got != codes.DeadlineExceeded {

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-locks/holdfast"
-	api "github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 )
 
@@ -16,19 +16,19 @@ import (
 // of the server, none gives anybody a lock that excludes another's, nor one that the end
 // of the session does not give back.
 func FuzzOperations(f *testing.F) {
-	for _, operations := range [][]*api.Operation{
+	for _, operations := range [][]*schema.Operation{
 		{opAcquire(1, "x"), opRelease(1, "x", 0)},
 		{opTry(1, "x"), opExtend(1, "x", 1, 5), opCancel(1, "x"), opBeat(2, 7)},
 		{opEnd(), opAcquire(2, "y")},
-		{{Id: 1<<64 - 1, Kind: &api.Operation_Acquire{Acquire: &api.Acquire{
-			Name: "x", Mode: api.Mode_MODE_SLOTS, Units: 1, Capacity: 1<<31 - 1, Wait: 1<<63 - 1, Hold: 1<<63 - 1, Owner: "o",
+		{{Id: 1<<64 - 1, Kind: &schema.Operation_Acquire{Acquire: &schema.Acquire{
+			Name: "x", Mode: schema.Mode_MODE_SLOTS, Units: 1, Capacity: 1<<31 - 1, Wait: 1<<63 - 1, Hold: 1<<63 - 1, Owner: "o",
 		}}}},
-		{{Id: 3, Kind: &api.Operation_Acquire{Acquire: &api.Acquire{Name: "x", Mode: api.Mode_MODE_SHARED}}}, opAcquire(4, "x"), opAcquire(4, "y"), opCancel(3, "x")},
-		{{Kind: &api.Operation_Hello{}}, {Kind: &api.Operation_Acquire{}}, {Kind: &api.Operation_Release{}}, {}},
+		{{Id: 3, Kind: &schema.Operation_Acquire{Acquire: &schema.Acquire{Name: "x", Mode: schema.Mode_MODE_SHARED}}}, opAcquire(4, "x"), opAcquire(4, "y"), opCancel(3, "x")},
+		{{Kind: &schema.Operation_Hello{}}, {Kind: &schema.Operation_Acquire{}}, {Kind: &schema.Operation_Release{}}, {}},
 	} {
-		frame, err := proto.Marshal(&api.ClientFrame{Operations: operations})
+		frame, err := proto.Marshal(&schema.ClientFrame{Operations: operations})
 		must(f, err)
-		other, err := proto.Marshal(&api.ClientFrame{Operations: []*api.Operation{opAcquire(1, "x"), opTry(2, "y")}})
+		other, err := proto.Marshal(&schema.ClientFrame{Operations: []*schema.Operation{opAcquire(1, "x"), opTry(2, "y")}})
 		must(f, err)
 		f.Add(frame, other, frame)
 		f.Add(other, frame, other)
@@ -37,7 +37,7 @@ func FuzzOperations(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first, second, third []byte) {
 		one, two := b.openRaw(t), b.openRaw(t)
 		for i, data := range [][]byte{first, second, third} {
-			frame := &api.ClientFrame{}
+			frame := &schema.ClientFrame{}
 			if s := []*stream{one, two}[i%2]; proto.Unmarshal(data, frame) == nil && !s.over.Load() {
 				s.perform(frame.GetOperations(), b.service.now())
 				b.compatible(t)
@@ -73,7 +73,7 @@ func (b *bed) closeRaw(t *testing.T, s *stream) {
 	if s.over.Load() && status.Code(s.result) != codes.ResourceExhausted {
 		t.Errorf("the stream ended with %v", s.result)
 	}
-	s.perform([]*api.Operation{opEnd()}, b.service.now())
+	s.perform([]*schema.Operation{opEnd()}, b.service.now())
 	if batch := s.box.take(nil); !s.over.Load() && len(batch) > 0 {
 		out := newFrame()
 		if n := out.fill(batch, b.service); n == 0 {

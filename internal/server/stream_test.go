@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	wire "github.com/holdfast-locks/holdfast/internal/api"
-	api "github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -17,7 +17,7 @@ import (
 func TestHelloIsWelcomed(t *testing.T) {
 	b := newBed(t, nil, nil)
 	c := b.call(b.conn)
-	w := c.welcome(&api.Hello{Client: "test", Ttl: int64(20 * time.Second)})
+	w := c.welcome(&schema.Hello{Client: "test", Ttl: int64(20 * time.Second)})
 	if w.GetSession() == "" || len(w.GetSecret()) != 32 {
 		t.Errorf("session %q, secret of %d characters", w.GetSession(), len(w.GetSecret()))
 	}
@@ -36,7 +36,7 @@ func TestHelloIsWelcomed(t *testing.T) {
 // TestWelcomeNamesDurableSpaces: those in which a client asks for many names at the same time.
 func TestWelcomeNamesDurableSpaces(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Spaces[1].Protocol = "consensus" }, nil)
-	w := b.call(b.conn).welcome(&api.Hello{Client: "test"})
+	w := b.call(b.conn).welcome(&schema.Hello{Client: "test"})
 	if got := w.GetDurable(); len(got) != 1 || got[0] != "any" {
 		t.Errorf("durable are %q, want the space of protocol consensus", got)
 	}
@@ -44,23 +44,23 @@ func TestWelcomeNamesDurableSpaces(t *testing.T) {
 
 func TestFirstOperationMustBeHello(t *testing.T) {
 	b := newBed(t, nil, nil)
-	for what, first := range map[string]*api.Operation{
+	for what, first := range map[string]*schema.Operation{
 		"acquire":      opAcquire(1, "x"),
 		"no kind":      {},
-		"negative ttl": {Kind: &api.Operation_Hello{Hello: &api.Hello{Ttl: -1}}},
-		"half secret":  {Kind: &api.Operation_Hello{Hello: &api.Hello{Session: "1-1", Secret: "00"}}},
-		"large id":     {Id: 1 << 63, Kind: &api.Operation_Hello{Hello: &api.Hello{}}},
+		"negative ttl": {Kind: &schema.Operation_Hello{Hello: &schema.Hello{Ttl: -1}}},
+		"half secret":  {Kind: &schema.Operation_Hello{Hello: &schema.Hello{Session: "1-1", Secret: "00"}}},
+		"large id":     {Id: 1 << 63, Kind: &schema.Operation_Hello{Hello: &schema.Hello{}}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			c := b.call(b.conn)
 			c.say(first, opAcquire(2, "y"))
-			c.refused(0, wire.CodeBadRequest)
+			c.refused(0, api.CodeBadRequest)
 			must(t, c.end())
 		})
 	}
 	c := b.call(b.conn)
-	c.say(&api.Operation{Kind: &api.Operation_Hello{Hello: &api.Hello{Client: "two\nlines"}}})
-	c.refused(0, wire.CodeName)
+	c.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Client: "two\nlines"}}})
+	c.refused(0, api.CodeName)
 	must(t, c.end())
 	if shown, err := b.service.show("", "y", false); err != nil || len(shown.Holders) != 0 {
 		t.Errorf("what stood behind a refused hello was done: %v, %v", shown, err)
@@ -70,14 +70,14 @@ func TestFirstOperationMustBeHello(t *testing.T) {
 func TestUnknownSessionIsRefused(t *testing.T) {
 	b := newBed(t, nil, nil)
 	c := b.open()
-	for what, hello := range map[string]*api.Hello{
+	for what, hello := range map[string]*schema.Hello{
 		"wrong secret":  {Session: c.id, Secret: "00000000000000000000000000000000"},
 		"other session": {Session: "7-zzz", Secret: c.secret},
 	} {
 		t.Run(what, func(t *testing.T) {
 			other := b.call(b.conn)
-			other.say(&api.Operation{Kind: &api.Operation_Hello{Hello: hello}})
-			other.refused(0, wire.CodeUnknownSession)
+			other.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: hello}})
+			other.refused(0, api.CodeUnknownSession)
 			must(t, other.end())
 		})
 	}
@@ -92,7 +92,7 @@ func TestBatch(t *testing.T) {
 	b := newBed(t, nil, nil)
 	c := b.call(b.conn)
 	const n = 10_000
-	operations := []*api.Operation{{Kind: &api.Operation_Hello{Hello: &api.Hello{}}}}
+	operations := []*schema.Operation{{Kind: &schema.Operation_Hello{Hello: &schema.Hello{}}}}
 	for i := range uint64(n) {
 		operations = append(operations, opAcquire(i+1, fmt.Sprint("name/", i)))
 	}
@@ -125,7 +125,7 @@ func TestQueueAndGrant(t *testing.T) {
 	two.say(opAcquire(4, "x"), opAcquire(5, "x"), opTry(6, "x"))
 	two.queued(4, 0)
 	two.queued(5, 1)
-	held := two.refused(6, wire.CodeHeld)
+	held := two.refused(6, api.CodeHeld)
 	if held.GetOwner() != "test" || held.GetMember() != "a" || held.GetSince() == 0 || held.GetName() != "x" || held.GetSpace() != "default" {
 		t.Errorf("who holds it is not told: %v", held)
 	}
@@ -136,7 +136,7 @@ func TestQueueAndGrant(t *testing.T) {
 		t.Errorf("token %d after %d", next, token)
 	}
 	two.say(opRelease(4, "x", token)) // another's token
-	if event := two.hear(); event.GetId() != 4 || event.GetReleased().GetProblem().GetCode() != wire.CodeNotHeld {
+	if event := two.hear(); event.GetId() != 4 || event.GetReleased().GetProblem().GetCode() != api.CodeNotHeld {
 		t.Errorf("a release under a foreign token: %v", event)
 	}
 	two.say(opRelease(4, "x", next))
@@ -149,10 +149,10 @@ func TestWaitLimit(t *testing.T) {
 	one, two := b.open(), b.open()
 	one.say(opAcquire(1, "x"))
 	one.granted(1)
-	two.say(&api.Operation{Id: 2, Kind: &api.Operation_Acquire{Acquire: &api.Acquire{Name: "x", Wait: int64(time.Second)}}})
+	two.say(&schema.Operation{Id: 2, Kind: &schema.Operation_Acquire{Acquire: &schema.Acquire{Name: "x", Wait: int64(time.Second)}}})
 	two.queued(2, 0)
 	b.clock.Advance(2 * time.Second)
-	two.refused(2, wire.CodeHeld)
+	two.refused(2, api.CodeHeld)
 }
 
 // TestCancelCrossesGrant: whichever comes first, nothing stays held.
@@ -184,7 +184,7 @@ func TestCancelCrossesGrant(t *testing.T) {
 func TestExtend(t *testing.T) {
 	b := newBed(t, nil, nil)
 	c := b.open()
-	c.say(&api.Operation{Id: 1, Kind: &api.Operation_Acquire{Acquire: &api.Acquire{Name: "x", Hold: int64(time.Second)}}})
+	c.say(&schema.Operation{Id: 1, Kind: &schema.Operation_Acquire{Acquire: &schema.Acquire{Name: "x", Hold: int64(time.Second)}}})
 	g := c.granted(1)
 	if g.GetHold() != int64(time.Second) || g.GetSince() == 0 {
 		t.Errorf("granted %v", g)
@@ -197,7 +197,7 @@ func TestExtend(t *testing.T) {
 	c.say(opExtend(1, "x", g.GetToken()+1, time.Second), opExtend(1, "x", g.GetToken(), -1))
 	first, second := c.hear(), c.hear() // what is refused at the edge is told first
 	codes := []string{first.GetRefused().GetProblem().GetCode(), second.GetRefused().GetProblem().GetCode()}
-	if codes[0] != wire.CodeBadRequest || codes[1] != wire.CodeNotHeld {
+	if codes[0] != api.CodeBadRequest || codes[1] != api.CodeNotHeld {
 		t.Errorf("a wrong hold and a wrong token: %v", codes)
 	}
 	b.clock.Advance(2 * time.Second)
@@ -231,7 +231,7 @@ func TestResumeActsOnce(t *testing.T) {
 	again.queued(2, 0)
 	again.released(3)
 	again.say(opRelease(3, "y", yToken))
-	if event := again.hear(); event.GetReleased().GetProblem().GetCode() != wire.CodeNotHeld {
+	if event := again.hear(); event.GetReleased().GetProblem().GetCode() != api.CodeNotHeld {
 		t.Errorf("the second release: %v", event)
 	}
 	other.say(opRelease(1, "taken", 0))
@@ -256,11 +256,11 @@ func TestResumeEndsWhatIsSettled(t *testing.T) {
 	other.queued(1, 0)
 	again := b.call(b.conn)
 	again.id, again.secret = c.id, c.secret
-	again.welcome(&api.Hello{Session: c.id, Secret: c.secret, Requests: []uint64{1}, Last: 2})
+	again.welcome(&schema.Hello{Session: c.id, Secret: c.secret, Requests: []uint64{1}, Last: 2})
 	other.granted(1)
 	other.say(opTry(2, "kept"), opTry(3, "newer"))
-	other.refused(2, wire.CodeHeld)
-	other.refused(3, wire.CodeHeld)
+	other.refused(2, api.CodeHeld)
+	other.refused(3, api.CodeHeld)
 }
 
 func TestLaterStreamSupersedes(t *testing.T) {
@@ -289,7 +289,7 @@ func TestManyResumeAtOnce(t *testing.T) {
 	var all []*talk
 	for range 20 {
 		c := b.call(b.conn)
-		c.say(&api.Operation{Kind: &api.Operation_Hello{Hello: &api.Hello{Session: first.id, Secret: first.secret}}})
+		c.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Session: first.id, Secret: first.secret}}})
 		all = append(all, c)
 	}
 	if got := status.Code(first.end()); got != codes.Aborted {
@@ -336,8 +336,8 @@ func TestExpiry(t *testing.T) {
 	}
 	other.granted(1)
 	again := b.call(b.conn)
-	again.say(&api.Operation{Kind: &api.Operation_Hello{Hello: &api.Hello{Session: c.id, Secret: c.secret}}})
-	again.refused(0, wire.CodeUnknownSession)
+	again.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Session: c.id, Secret: c.secret}}})
+	again.refused(0, api.CodeUnknownSession)
 	must(t, again.end())
 }
 
@@ -451,8 +451,8 @@ func TestBeatCountsFromArrival(t *testing.T) {
 	}
 	b.clock.Advance(29 * time.Second)
 	c.say(opBeat(5, -1), opBeat(1<<63, 0))
-	c.refused(5, wire.CodeBadRequest)
-	c.refused(1<<63, wire.CodeBadRequest)
+	c.refused(5, api.CodeBadRequest)
+	c.refused(1<<63, api.CodeBadRequest)
 }
 
 func TestCallNumbers(t *testing.T) {
@@ -484,7 +484,7 @@ func TestLargeIDs(t *testing.T) {
 			t.Errorf("heard %v", event)
 		}
 	}
-	c.say(&api.Operation{Id: maxID, Kind: &api.Operation_End{End: &api.End{}}})
+	c.say(&schema.Operation{Id: maxID, Kind: &schema.Operation_End{End: &schema.End{}}})
 	c.released(maxID)
 	must(t, c.end())
 }
@@ -506,7 +506,7 @@ func TestForeignRequests(t *testing.T) {
 }
 
 func TestWaitEnds(t *testing.T) {
-	for want, a := range map[protocol.Time]*api.Acquire{
+	for want, a := range map[protocol.Time]*schema.Acquire{
 		protocol.Never:          {Wait: 1<<63 - 1},
 		time.Hour + time.Second: {Wait: int64(time.Second)},
 		time.Hour + time.Minute: {Wait: int64(time.Minute), Try: true},
@@ -516,7 +516,7 @@ func TestWaitEnds(t *testing.T) {
 			t.Errorf("%v waits until %v, want %v", a, waitEnd(time.Hour, a), want)
 		}
 	}
-	if got := waitEnd(time.Hour, &api.Acquire{}); got != protocol.Never {
+	if got := waitEnd(time.Hour, &schema.Acquire{}); got != protocol.Never {
 		t.Errorf("without a limit it waits until %v", got)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/holdfast-locks/holdfast"
-	wire "github.com/holdfast-locks/holdfast/internal/api"
-	api "github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // TestSuspendRow: nothing is granted until it is resumed, who did it and why stands in the
@@ -73,7 +73,7 @@ func TestSuspendRow(t *testing.T) {
 
 // deed waits for the event of an operator's deed on a space. The space's state is told as
 // well, once the state has been looked at.
-func (w *watcher) deed(begins string) wire.Event {
+func (w *watcher) deed(begins string) api.Event {
 	w.t.Helper()
 	for {
 		if e := w.until("space", ""); strings.HasPrefix(e.Why, begins) {
@@ -181,31 +181,31 @@ func TestSuspendWithoutAnAuthority(t *testing.T) {
 func TestSuspendOverGRPC(t *testing.T) {
 	var log bytes.Buffer
 	b := newBed(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) }, nil)
-	admin := api.NewAdminClient(b.conn)
+	admin := schema.NewAdminClient(b.conn)
 	c := b.open()
 	c.say(opAcquire(1, "x"))
 	token := c.granted(1).GetToken()
 	none := int64(0)
-	_, err := admin.Suspend(t.Context(), &api.SuspendRequest{Wait: &none, By: "ops"})
-	if told := wire.FromStatus("suspend", err); !errors.Is(told, holdfast.ErrHeld) {
+	_, err := admin.Suspend(t.Context(), &schema.SuspendRequest{Wait: &none, By: "ops"})
+	if told := api.FromStatus("suspend", err); !errors.Is(told, holdfast.ErrHeld) {
 		t.Errorf("told %v", told)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := admin.Suspend(ctx, &api.SuspendRequest{By: "ops"}); status.Code(err) != codes.DeadlineExceeded {
+	if _, err := admin.Suspend(ctx, &schema.SuspendRequest{By: "ops"}); status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("a call that has ended: %v", err)
 	}
 	c.say(opRelease(1, "x", token))
 	c.released(1)
-	suspended, err := admin.Suspend(t.Context(), &api.SuspendRequest{Reason: "restore", By: "ops"})
+	suspended, err := admin.Suspend(t.Context(), &schema.SuspendRequest{Reason: "restore", By: "ops"})
 	if err != nil || !strings.HasPrefix(string(suspended.GetDocument()), `{"space":"default","suspended":true,"changed":true,"suspension":{"owner":"operator",`) {
 		t.Fatalf("suspended %s, %v", suspended.GetDocument(), err)
 	}
 	c.say(opTry(2, "x"))
-	if told := c.refused(2, wire.CodeHeld); told.GetOwner() != "operator" || told.GetMember() != "a" {
+	if told := c.refused(2, api.CodeHeld); told.GetOwner() != "operator" || told.GetMember() != "a" {
 		t.Errorf("told %v", told)
 	}
-	resumed, err := admin.Resume(t.Context(), &api.ResumeRequest{Reason: "done", By: "ops"})
+	resumed, err := admin.Resume(t.Context(), &schema.ResumeRequest{Reason: "done", By: "ops"})
 	if err != nil || !strings.HasPrefix(string(resumed.GetDocument()), `{"space":"default","suspended":false,"changed":true,`) {
 		t.Errorf("resumed %s, %v", resumed.GetDocument(), err)
 	}

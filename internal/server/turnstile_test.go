@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	api "github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // at is a connection of a port with a turnstile: the client's side, and the reads of the server's.
@@ -187,7 +187,7 @@ func TestCallsEndTheGreeting(t *testing.T) {
 		under, _ := b.server.stile.State()
 		return under == 1
 	})
-	_, err := api.NewLocksClient(conn).List(t.Context(), &api.ListRequest{})
+	_, err := schema.NewLocksClient(conn).List(t.Context(), &schema.ListRequest{})
 	must(t, err)
 	free("a call")
 }

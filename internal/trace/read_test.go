@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	seat "github.com/holdfast-locks/holdfast/internal/member"
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -18,7 +18,7 @@ const head = magic + "\nID: 7\nIncarnation: 2\nName: \"a\"\nFounders: [\"x:1\"]\
 // newTestReader returns a reader in whose text what a member does is known.
 func newTestReader(t testing.TB, text string) *Reader {
 	t.Helper()
-	codec, err := NewCodec(seat.Protocols())
+	codec, err := NewCodec(member.Protocols())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,11 +182,11 @@ func FuzzReader(f *testing.F) {
 // TestLogsAreInTheHeader: what the logs of each space have kept is read as it was written, nothing
 // and no bytes apart; a log of a space that is not there is refused.
 func TestLogsAreInTheHeader(t *testing.T) {
-	codec, err := NewCodec(seat.Protocols())
+	codec, err := NewCodec(member.Protocols())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Header{Seat: seat.Seat{Name: "a", Kept: true, Spaces: []seat.Space{
+	want := Header{Seat: member.Seat{Name: "a", Kept: true, Spaces: []member.Space{
 		{Name: "default", Protocol: "consensus", Shards: 2, Logs: []storage.Kept{
 			{Log: 65536, First: 1, Records: [][]byte{{1, 2}, {}, {3}}, State: []byte{}},
 			{Log: 65537, First: 9, State: []byte("s"), Snapshot: 4, Meta: []byte("m"), Chunks: [][]byte{{7}, {8, 9}}},

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	seat "github.com/holdfast-locks/holdfast/internal/member"
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/trace/text"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -22,12 +22,12 @@ import (
 // TestEveryValueComesBack: of each type that goes into machines or comes out of them, many
 // values are written, read and written again.
 func TestEveryValueComesBack(t *testing.T) {
-	codec, err := NewCodec(seat.Protocols())
+	codec, err := NewCodec(member.Protocols())
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, value := range append(seat.Vocabulary(seat.Protocols()), &seat.Seat{}, session.Secret{}) {
+	for _, value := range append(member.Vocabulary(member.Protocols()), &member.Seat{}, session.Secret{}) {
 		of := reflect.TypeOf(value)
 		for range 50 {
 			comesBack(t, codec, drawn(r, of, 4).Interface())
@@ -37,11 +37,11 @@ func TestEveryValueComesBack(t *testing.T) {
 
 // FuzzEveryValue is TestEveryValueComesBack for values of a fuzzer's.
 func FuzzEveryValue(f *testing.F) {
-	codec, err := NewCodec(seat.Protocols())
+	codec, err := NewCodec(member.Protocols())
 	if err != nil {
 		f.Fatal(err)
 	}
-	all := seat.Vocabulary(seat.Protocols())
+	all := member.Vocabulary(member.Protocols())
 	f.Add(uint64(1), uint64(2))
 	f.Fuzz(func(t *testing.T, seed, which uint64) {
 		r := rand.New(rand.NewPCG(seed, which))
@@ -130,24 +130,24 @@ func sayings() (all []bakery.Body) {
 	return all
 }
 
-// member is a member alone whose steps are recorded.
-type member struct {
+// recordedMember is a member alone whose steps are recorded.
+type recordedMember struct {
 	recorder *Recorder
 	text     bytes.Buffer
 	now      protocol.Time
 	out      protocol.Effects
 }
 
-func newMember(t *testing.T) *member {
+func newMember(t *testing.T) *recordedMember {
 	t.Helper()
-	m := &member{}
+	m := &recordedMember{}
 	tap := NewTap(rand.New(rand.NewPCG(3, 4)))
-	from := &seat.Seat{Name: "a", Serves: true, Spaces: []seat.Space{{Name: "default", Protocol: "central"}}, Wall: 1e18 + 9e17}
-	built, err := seat.Build(from, tap.Chance(), seat.Protocols())
+	from := &member.Seat{Name: "a", Serves: true, Spaces: []member.Space{{Name: "default", Protocol: "central"}}, Wall: 1e18 + 9e17}
+	built, err := member.Build(from, tap.Chance(), member.Protocols())
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.recorder, err = New(Config{Seat: from, Machine: built.Desk, Cell: built.Member.Cell(), Tap: tap, Protocols: seat.Protocols(), Store: To(&m.text)})
+	m.recorder, err = New(Config{Seat: from, Machine: built.Desk, Cell: built.Member.Cell(), Tap: tap, Protocols: member.Protocols(), Store: To(&m.text)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func newMember(t *testing.T) *member {
 }
 
 // step steps the member, and saves what it wants saved.
-func (m *member) step(events ...protocol.Event) (replies []protocol.Reply) {
+func (m *recordedMember) step(events ...protocol.Event) (replies []protocol.Reply) {
 	for _, ev := range events {
 		m.now += time.Millisecond
 		m.recorder.Step(m.now, ev, &m.out)
@@ -241,7 +241,7 @@ func (r *record) Flush() { r.flushed++ }
 func TestPanicIsRecorded(t *testing.T) {
 	var text bytes.Buffer
 	store := &record{Store: To(&text)}
-	r, err := New(Config{Seat: &seat.Seat{Name: "a"}, Machine: liar{}, Tap: NewTap(rand.New(rand.NewPCG(1, 1))), Store: store})
+	r, err := New(Config{Seat: &member.Seat{Name: "a"}, Machine: liar{}, Tap: NewTap(rand.New(rand.NewPCG(1, 1))), Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestMemberOutlivesItsRecording(t *testing.T) {
 		{9, struct{}{}, "1 1s start\n  raise &protocol.Lapsed{}\n  wake never\nend \"step 2 and what follows: literal: type struct {} is not listed\"\n"},
 	} {
 		var text bytes.Buffer
-		r, err := New(Config{Seat: &seat.Seat{}, Machine: liar{}, Tap: NewTap(rand.New(rand.NewPCG(1, 1))), Store: &full{To(&text), tt.left}})
+		r, err := New(Config{Seat: &member.Seat{}, Machine: liar{}, Tap: NewTap(rand.New(rand.NewPCG(1, 1))), Store: &full{To(&text), tt.left}})
 		if err != nil {
 			t.Fatal(err)
 		}
