@@ -3881,7 +3881,7 @@ const file_holdfast_proto_rawDesc = "" +
 	"\tOpenSpace\x12\x1d.holdfast.v1.OpenSpaceRequest\x1a\x11.holdfast.v1.JSON\x12?\n" +
 	"\n" +
 	"CloseSpace\x12\x1e.holdfast.v1.CloseSpaceRequest\x1a\x11.holdfast.v1.JSON\x12F\n" +
-	"\bSnapshot\x12\x1c.holdfast.v1.SnapshotRequest\x1a\x1a.holdfast.v1.SnapshotPiece0\x01B-Z+github.com/holdfast-locks/holdfast/wire/apib\x06proto3"
+	"\bSnapshot\x12\x1c.holdfast.v1.SnapshotRequest\x1a\x1a.holdfast.v1.SnapshotPiece0\x01B8Z6github.com/holdfast-locks/holdfast/internal/api/schemab\x06proto3"
 
 var (
 	file_holdfast_proto_rawDescOnce sync.Once

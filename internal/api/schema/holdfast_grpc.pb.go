@@ -609,7 +609,7 @@ type AdminClient interface {
 	// member's is left in it. The end of the call ends the waiting alone.
 	CloseSpace(ctx context.Context, in *CloseSpaceRequest, opts ...grpc.CallOption) (*JSON, error)
 	// Snapshot copies a space of protocol consensus: the pieces of the answer, one behind the
-	// other, are a file as package api/snapshot describes it. It is as new as the call.
+	// other, are a file as package internal/api/snapshot describes it. It is as new as the call.
 	// Whichever member may be asked.
 	Snapshot(ctx context.Context, in *SnapshotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SnapshotPiece], error)
 }
@@ -790,7 +790,7 @@ type AdminServer interface {
 	// member's is left in it. The end of the call ends the waiting alone.
 	CloseSpace(context.Context, *CloseSpaceRequest) (*JSON, error)
 	// Snapshot copies a space of protocol consensus: the pieces of the answer, one behind the
-	// other, are a file as package api/snapshot describes it. It is as new as the call.
+	// other, are a file as package internal/api/snapshot describes it. It is as new as the call.
 	// Whichever member may be asked.
 	Snapshot(*SnapshotRequest, grpc.ServerStreamingServer[SnapshotPiece]) error
 	mustEmbedUnimplementedAdminServer()

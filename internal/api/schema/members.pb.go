@@ -252,7 +252,7 @@ func (x *MemberHello) GetDeadline() int64 {
 type MemberFrame struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Hello         *MemberHello           `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`
-	Messages      []byte                 `protobuf:"bytes,2,opt,name=messages,proto3" json:"messages,omitempty"` // package api/member: one message after the other
+	Messages      []byte                 `protobuf:"bytes,2,opt,name=messages,proto3" json:"messages,omitempty"` // package internal/api/member: one message after the other
 	Packets       [][]byte               `protobuf:"bytes,3,rep,name=packets,proto3" json:"packets,omitempty"`   // of the gossip
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -703,7 +703,7 @@ const file_members_proto_rawDesc = "" +
 	"\x04Link\x12\x18.holdfast.v1.MemberFrame\x1a\x1a.holdfast.v1.MemberReceipt(\x010\x01\x12@\n" +
 	"\x06Gossip\x12\x18.holdfast.v1.MemberChunk\x1a\x18.holdfast.v1.MemberChunk(\x010\x01\x12B\n" +
 	"\x06Events\x12\x1b.holdfast.v1.MemberInterest\x1a\x19.holdfast.v1.MemberEvents0\x01\x12>\n" +
-	"\x05Terms\x12\x1b.holdfast.v1.MemberNewcomer\x1a\x18.holdfast.v1.MemberTermsB-Z+github.com/holdfast-locks/holdfast/wire/apib\x06proto3"
+	"\x05Terms\x12\x1b.holdfast.v1.MemberNewcomer\x1a\x18.holdfast.v1.MemberTermsB8Z6github.com/holdfast-locks/holdfast/internal/api/schemab\x06proto3"
 
 var (
 	file_members_proto_rawDescOnce sync.Once
