@@ -91,7 +91,7 @@ func openLocal(driver *run.Driver, ends []*atomic.Int64, called func(protocol.ID
 	}
 	s.sink = driver.Attach(s)
 	call := protocol.CallID{Sink: s.sink, Op: s.number()}
-	reply, answered, err := driver.Call(protocol.Event{Kind: protocol.Call, Call: call, Fact: &session.Open{Sort: session.Local}})
+	reply, answered, err := driver.Call(protocol.Event{Kind: protocol.Call, Call: call, Fact: &session.Open{Kind: session.Local}})
 	if err != nil {
 		return nil, err
 	}

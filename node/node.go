@@ -153,7 +153,7 @@ func (n *Node) begin(ctx context.Context) error {
 	return nil
 }
 
-// build makes the machines: membership, spaces, and the desk before them; and what records
+// build makes the machines: membership, spaces, and the session machine before them; and what records
 // them, if anything does.
 func (n *Node) build() (protocol.Machine, error) {
 	kept, remembered, err := n.openCell()

@@ -39,7 +39,7 @@ func shut(t *testing.T, n *node.Node) {
 // openClient opens a session of a client outside the process.
 func openClient(t *testing.T, n *node.Node, ttl time.Duration) *session.Opened {
 	t.Helper()
-	reply, err := n.Driver().Ask(context.Background(), protocol.Below, &session.Open{Sort: session.Stream, TTL: ttl, Client: "test"})
+	reply, err := n.Driver().Ask(context.Background(), protocol.Below, &session.Open{Kind: session.Stream, TTL: ttl, Client: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

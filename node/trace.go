@@ -37,13 +37,13 @@ func (n *Node) chance() member.Chance {
 	return n.trace.tap.Chance()
 }
 
-// recorded returns the machine that the driver steps: the desk, or what records it.
+// recorded returns the machine that the driver steps: the session machine, or what records it.
 func (n *Node) recorded(from *member.Seat, built *member.Machines) (protocol.Machine, error) {
 	if n.trace == nil {
-		return built.Desk, nil
+		return built.Session, nil
 	}
 	recorder, err := trace.New(trace.Config{
-		Seat: from, Machine: built.Desk, Cell: n.cell, Tap: n.trace.tap, Protocols: member.Protocols(), Store: n.trace.file,
+		Seat: from, Machine: built.Session, Cell: n.cell, Tap: n.trace.tap, Protocols: member.Protocols(), Store: n.trace.file,
 	})
 	if err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func (c *counts) listAgain(config *Config, row func(sort, name string, n int)) {
 
 // open is what goes before: the visitor has a session then.
 func (v *visit) open() {
-	v.call(protocol.Below, &session.Open{Sort: session.OneShot, TTL: v.about.ttl}, func(reply *protocol.Reply) {
+	v.call(protocol.Below, &session.Open{Kind: session.OneShot, TTL: v.about.ttl}, func(reply *protocol.Reply) {
 		v.close()
 		if opened, ok := reply.Result.(*session.Opened); ok && opened.Err == nil {
 			v.back("opened", func() {

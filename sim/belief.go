@@ -28,13 +28,13 @@ type presence struct {
 	client   *client
 	id       lock.SessionID
 	secret   session.Secret
-	at       *process    // where it was opened or resumed last
+	at       *process      // where it was opened or resumed last
 	ttl      time.Duration // in the latest answer
 	anchor   time.Duration // when what that answered was sent
 	deadline time.Duration // when it ends; 0 before the first answer
 	over     bool
 	unknown  map[*process]bool // who says that they do not know it
-	tenure   protocol.Tenure     // of its member, when it was opened
+	tenure   protocol.Tenure   // of its member, when it was opened
 
 	taken      bool       // it was taken over from another client
 	heirlooms  []*request // of that, to be given up

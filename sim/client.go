@@ -15,7 +15,7 @@ type client struct {
 	name   string
 	clock  dial
 	origin time.Duration // what the clock showed when the run began
-	places []*process  // where it may go, in its own order
+	places []*process    // where it may go, in its own order
 	ttl    time.Duration
 
 	up      bool

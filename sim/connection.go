@@ -37,12 +37,12 @@ func noAttempt() attempt { return attempt{silence: protocol.Never} }
 
 // search goes from place to place (Client.run, round).
 type search struct {
-	places []*process  // of this round, that remain
+	places []*process    // of this round, that remain
 	began  *presence     // the session, when the round began
 	next   time.Duration // when to go to the next; Never while an attempt or the stream decides
 	pause  time.Duration // before the next round
 	hurry  bool          // instead of the next pause (Client.hurry)
-	last   *process    // that has welcomed last
+	last   *process      // that has welcomed last
 }
 
 // answering is Client.answering.

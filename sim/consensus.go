@@ -32,7 +32,7 @@ func consensusProtocol() Protocol {
 		Decides: func(space protocol.Machine) (reign uint64, decides bool) { return space.(*consensus.Machine).Decides() },
 		Routine: routineOfConsensus,
 		// All members are founders and keep their folders, so none is unwelcome, and no view is forced. A change of leader
-		// takes nothing from any client, and the desk asks the rest of no session that holds something for good.
+		// takes nothing from any client, and the session machine asks the rest of no session that holds something for good.
 		Unreached: []any{
 			holdfast.AuthorityChanged, holdfast.MemberLost, membership.Unwelcome{}, &membership.Force{}, &membership.Who{},
 			&protocol.CountHolds{}, &protocol.Revoke{},

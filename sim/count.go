@@ -64,13 +64,13 @@ var phaseNames = [phaseCount]string{"faults", "core healed", "core settled", "he
 
 // The machines of a member.
 const (
-	theDesk = iota
+	theSessions = iota
 	theMembership
 	theSpace
 	machineCount
 )
 
-var machineNames = [machineCount]string{"desk", "membership", "space"}
+var machineNames = [machineCount]string{"sessions", "membership", "space"}
 
 // tally counts the steps of a machine with one kind of event and fact. There are a few
 // dozen of them, the most frequent in front: so that to count costs next to nothing.

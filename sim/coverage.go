@@ -31,9 +31,9 @@ var reached = []struct {
 	kind    protocol.Kind
 	facts   []any
 }{
-	{"desk", protocol.Start, []any{nil}},
-	{"desk", protocol.Tick, []any{nil}},
-	{"desk", protocol.Call, []any{
+	{"sessions", protocol.Start, []any{nil}},
+	{"sessions", protocol.Tick, []any{nil}},
+	{"sessions", protocol.Call, []any{
 		&session.Open{}, &session.Resume{}, &session.Detach{}, &session.Renew{}, &session.Check{}, &session.End{},
 		&session.Drain{}, &session.Hurry{}, &membership.Leave{},
 	}},
@@ -99,7 +99,7 @@ func (p *Protocol) handlers() (all []handler) {
 	}
 	if p.Logs {
 		add("space", protocol.Receive, storage.Appended{}, storage.Chunked{}, storage.Installed{}, storage.Fetched{})
-		add("desk", protocol.Call, &session.Number{})
+		add("sessions", protocol.Call, &session.Number{})
 		add("space", protocol.Call, &protocol.Reform{}, &protocol.ListShards{})
 	}
 	if p.Locks {

@@ -62,7 +62,7 @@ func TestCoverageNamesWhatWasNeverHit(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := out.String()
-	for _, want := range []string{"fault    delay ", "message  membership.Poll ", "handler  space raised *protocol.View ", "handler  desk tick "} {
+	for _, want := range []string{"fault    delay ", "message  membership.Poll ", "handler  space raised *protocol.View ", "handler  sessions tick "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("coverage does not list %q:\n%s", want, text)
 		}

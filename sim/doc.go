@@ -1,7 +1,7 @@
 // Package sim breaks the protocols in simulated time: many members, clients, networks,
 // clocks, disks and stores in one thread, and one seed that draws everything.
 //
-// The members are the very machines that ship: a [session.Desk] in front of a stack of
+// The members are the very machines that ship: a [session.Machine] in front of a stack of
 // membership and spaces. What is around them is made here: the part of package run
 // (member.go), of storage/cell (disk.go), of storage/journal (journal.go, ledger.go), of transport (network.go), of server (edge.go,
 // link.go), of client (belief.go, asking.go, stream.go, connection.go), of node (local.go)

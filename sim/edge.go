@@ -95,7 +95,7 @@ func (e *edge) greet(op *operation) {
 	e.sink = m.attach(e)
 	call := protocol.CallID{Sink: e.sink, Op: helloCall}
 	if op.session == (lock.SessionID{}) {
-		m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &session.Open{Sort: session.Stream, TTL: op.ttl, Number: op.number}})
+		m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &session.Open{Kind: session.Stream, TTL: op.ttl, Number: op.number}})
 		return
 	}
 	e.session = op.session

@@ -43,14 +43,14 @@ func (p *pen) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) 
 	p.answers, p.at = append(p.answers, fmt.Sprint(ev.Fact)), append(p.at, now)
 }
 
-// desk is a world of one member with a journal, of which a script says these lines, and the
+// session machine is a world of one member with a journal, of which a script says these lines, and the
 // machines of its lives.
-type desk struct {
+type sessions struct {
 	*world
 	pens []*pen
 }
 
-func newDesk(t *testing.T, lines ...string) *desk {
+func newSessions(t *testing.T, lines ...string) *sessions {
 	t.Helper()
 	var choices []Choice
 	for _, line := range lines {
@@ -60,7 +60,7 @@ func newDesk(t *testing.T, lines ...string) *desk {
 		}
 		choices = append(choices, c)
 	}
-	d := &desk{}
+	d := &sessions{}
 	c := Config{Members: 1, Protocol: Protocol{Name: "pens", Logs: true, Build: func(s Seat) (Built, error) {
 		built, err := Membership(s)
 		d.pens = append(d.pens, &pen{found: s.Logs})
@@ -79,22 +79,22 @@ func newDesk(t *testing.T, lines ...string) *desk {
 }
 
 // ask lets the machine ask its journal, at once.
-func (d *desk) ask(requests ...protocol.Message) {
+func (d *sessions) ask(requests ...protocol.Message) {
 	d.members[0].step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: protocol.CallID{Sink: 99, Op: 1}, Fact: requests})
 }
 
 // pass lets time pass.
-func (d *desk) pass(t time.Duration) { d.run(d.now + t) }
+func (d *sessions) pass(t time.Duration) { d.run(d.now + t) }
 
 // again lets the member crash, and returns what its next life finds.
-func (d *desk) again() []storage.Kept {
+func (d *sessions) again() []storage.Kept {
 	d.members[0].crash(d.members[0].life)
 	d.members[0].start()
 	d.pass(time.Second)
 	return d.last().found
 }
 
-func (d *desk) last() *pen { return d.pens[len(d.pens)-1] }
+func (d *sessions) last() *pen { return d.pens[len(d.pens)-1] }
 
 // line appends one record, which is its number.
 func line(id, log uint64) storage.Append {
@@ -118,7 +118,7 @@ func text(all []storage.Kept) string {
 
 // TestWhatWaitsForASyncGoesTogether, of all logs, behind the one that is under way.
 func TestWhatWaitsForASyncGoesTogether(t *testing.T) {
-	d := newDesk(t, "a sync#1 takes 7ms", "a sync#2 takes 3ms")
+	d := newSessions(t, "a sync#1 takes 7ms", "a sync#2 takes 3ms")
 	began := d.members[0].now()
 	d.ask(line(1, 5))
 	d.ask(line(2, 5), storage.Append{ID: 3, Log: 4, First: 1, Records: [][]byte{[]byte("1")}})
@@ -143,7 +143,7 @@ func TestWhatWaitsForASyncGoesTogether(t *testing.T) {
 // TestACrashLeavesTheFirst of the requests that were not answered.
 func TestACrashLeavesTheFirst(t *testing.T) {
 	for lost, want := range []string{"[1 2 3 4]", "[1 2 3]", "[1 2]", "[1]"} {
-		d := newDesk(t, fmt.Sprintf("a death#1 lost %d", lost))
+		d := newSessions(t, fmt.Sprintf("a death#1 lost %d", lost))
 		d.ask(line(1, 5))
 		d.pass(time.Second)
 		d.ask(line(2, 5))
@@ -158,7 +158,7 @@ func TestACrashLeavesTheFirst(t *testing.T) {
 			t.Errorf("%d are lost: counted %v, and %d times the fault", lost, d.count.logs, d.count.faults[DiskLost])
 		}
 	}
-	d := newDesk(t, "a death#1 lost 1", "a death#1 torn-log yes")
+	d := newSessions(t, "a death#1 lost 1", "a death#1 torn-log yes")
 	d.ask(line(1, 5))
 	if got := text(d.again()); got != "" || d.count.faults[DiskTorn] != 1 {
 		t.Errorf("found %q of what was torn %d times", got, d.count.faults[DiskTorn])
@@ -167,7 +167,7 @@ func TestACrashLeavesTheFirst(t *testing.T) {
 
 // TestSnapshotsOfALog are there when they are installed, whole, and not before.
 func TestSnapshotsOfALog(t *testing.T) {
-	d := newDesk(t)
+	d := newSessions(t)
 	chunk := func(id, snapshot, number uint64) storage.Chunk {
 		return storage.Chunk{ID: id, Log: 5, Snapshot: snapshot, Number: number, Data: fmt.Appendf(nil, "%d.%d", snapshot, number)}
 	}
@@ -210,7 +210,7 @@ func TestADiskThatFails(t *testing.T) {
 		{[]string{"a sync#2 fails yes", "a sync#2 lost 1"}, false, "[1]"},
 		{nil, true, "[1 2]"},
 	} {
-		d := newDesk(t, append(c.lines, "a broken#1 ends 40ms")...)
+		d := newSessions(t, append(c.lines, "a broken#1 ends 40ms")...)
 		m := d.members[0]
 		d.ask(line(1, 5))
 		d.pass(time.Second)
@@ -254,7 +254,7 @@ func TestADiskThatFails(t *testing.T) {
 
 // TestAFetchThatFails ends the journal as well.
 func TestAFetchThatFails(t *testing.T) {
-	d := newDesk(t, "a fetch#1 fails yes")
+	d := newSessions(t, "a fetch#1 fails yes")
 	d.ask(storage.Install{ID: 1, Log: 5, Snapshot: 1})
 	d.pass(time.Second)
 	d.ask(storage.Fetch{ID: 2, Log: 5, Snapshot: 1}, line(1, 5))
@@ -266,7 +266,7 @@ func TestAFetchThatFails(t *testing.T) {
 
 // TestWhoEndsInGoodOrder waits for what was asked, and a paused member hears later.
 func TestWhoEndsInGoodOrder(t *testing.T) {
-	d := newDesk(t, "a sync#1 takes 10ms", "a sync#2 takes 10s")
+	d := newSessions(t, "a sync#1 takes 10ms", "a sync#2 takes 10s")
 	m := d.members[0]
 	d.ask(line(1, 5))
 	m.pause(5 * time.Second)
@@ -288,7 +288,7 @@ func TestWhoEndsInGoodOrder(t *testing.T) {
 
 // TestASlowDiskIsSlowForJournals.
 func TestASlowDiskIsSlowForJournals(t *testing.T) {
-	d := newDesk(t, "a sync#1 slow 2s")
+	d := newSessions(t, "a sync#1 slow 2s")
 	d.members[0].disk.slow = d.now + 1
 	d.ask(line(1, 5))
 	d.pass(time.Second)
@@ -301,7 +301,7 @@ func TestASlowDiskIsSlowForJournals(t *testing.T) {
 
 // TestWhoHasNoFolder keeps no logs, and is told so.
 func TestWhoHasNoFolder(t *testing.T) {
-	d := newDesk(t)
+	d := newSessions(t)
 	d.members[0].kept = false
 	d.again()
 	d.ask(line(1, 5), storage.Fetch{ID: 2, Log: 5, Snapshot: 1})
@@ -327,7 +327,7 @@ func TestWhatNoLogTakes(t *testing.T) {
 		{[]protocol.Message{storage.Install{ID: 1, Log: 5, Snapshot: 1}, storage.Install{ID: 2, Log: 5, Snapshot: 1}}, "a higher number is allowed"},
 		{[]protocol.Message{storage.Install{ID: 1, Log: 5, Snapshot: 1}, storage.Fetch{ID: 2, Log: 5, Snapshot: 1}}, "which has 0, from 0 on"},
 	} {
-		d := newDesk(t, "a sync#1 takes 500us")
+		d := newSessions(t, "a sync#1 takes 500us")
 		if says := panics(func() {
 			d.ask(c.requests...)
 			d.pass(time.Second)

@@ -78,7 +78,7 @@ func (l *ownClient) open() {
 	}
 	l.sink = m.attach(l)
 	m.step(protocol.Event{
-		Kind: protocol.Call, Call: protocol.CallID{Sink: l.sink, Op: callBit}, Fact: &session.Open{Sort: session.Local},
+		Kind: protocol.Call, Call: protocol.CallID{Sink: l.sink, Op: callBit}, Fact: &session.Open{Kind: session.Local},
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // member is a machine at an address, on which a member's process runs: at most one at
-// a time, as the listening socket sees to. The real code begins at desk; what is
+// a time, as the listening socket sees to. The real code begins at session machine; what is
 // around it stands for package run, the disk, the journal and the operating system.
 type process struct {
 	world   *world
@@ -33,33 +33,33 @@ type process struct {
 	wall    time.Duration
 
 	// The present life of the process.
-	up      bool
-	life    uint32
-	id      protocol.ID
-	desk    protocol.Machine // a session.Desk, and what records it
-	below   protocol.Machine
-	cell    func() membership.Cell // as it shall be; nil where the machine below has none
-	spaces  []protocol.Machine
-	began   time.Duration // what the clock showed at its start
-	out     protocol.Effects
-	wake    uint32 // the latest wish to be woken
-	wakeAt  instant
-	paused  bool
-	inbox   []task // what has come since it was paused
-	sinks   map[uint64]sink
-	last    uint64 // sink
-	view    *protocol.View
-	decides bool          // it keeps the table: where the protocol says who does
-	misfit  misfit        // how its next life is configured otherwise than the others
-	wrong   misfit        // how this one is
-	stuck   bool          // it stays down or paused, until it is healed
-	gone    bool          // it is lost for good, until its address is given to another
-	back    time.Duration // after which it is started again when it has left; 0 means that the nemesis does it
-	ambush  bool          // it crashes as soon as it has remembered something
-	leaving bool
-	left    bool // it has left in good order, and stays away until it is started
-	local   *ownClient
-	asking  *lock.Request // what the present step asks for
+	up       bool
+	life     uint32
+	id       protocol.ID
+	sessions protocol.Machine // a session.Machine, and what records it
+	below    protocol.Machine
+	cell     func() membership.Cell // as it shall be; nil where the machine below has none
+	spaces   []protocol.Machine
+	began    time.Duration // what the clock showed at its start
+	out      protocol.Effects
+	wake     uint32 // the latest wish to be woken
+	wakeAt   instant
+	paused   bool
+	inbox    []task // what has come since it was paused
+	sinks    map[uint64]sink
+	last     uint64 // sink
+	view     *protocol.View
+	decides  bool          // it keeps the table: where the protocol says who does
+	misfit   misfit        // how its next life is configured otherwise than the others
+	wrong    misfit        // how this one is
+	stuck    bool          // it stays down or paused, until it is healed
+	gone     bool          // it is lost for good, until its address is given to another
+	back     time.Duration // after which it is started again when it has left; 0 means that the nemesis does it
+	ambush   bool          // it crashes as soon as it has remembered something
+	leaving  bool
+	left     bool // it has left in good order, and stays away until it is started
+	local    *ownClient
+	asking   *lock.Request // what the present step asks for
 
 	releasing *protocol.Release  // what it gives back
 	deferred  []protocol.Release // of this life: what it may give back later, because a heir has inherited it; where names have a grace
@@ -133,11 +133,11 @@ func (m *process) start() {
 	if keeper, is := built.Below.(interface{ Cell() membership.Cell }); is {
 		m.cell = keeper.Cell
 	}
-	if m.desk, err = m.front(&seat, built, tap); err != nil {
-		panic(fmt.Sprintf("sim: %s has no desk: %v", m.name, err))
+	if m.sessions, err = m.front(&seat, built, tap); err != nil {
+		panic(fmt.Sprintf("sim: %s has no session machine: %v", m.name, err))
 	}
 	if w.around != nil {
-		m.desk = w.around(m.desk)
+		m.sessions = w.around(m.sessions)
 	}
 	w.trace("%s starts as %d, incarnation %d", m, m.id, built.Incarnation)
 	w.tell.life(timeline.Started, m, "")
@@ -150,7 +150,7 @@ func (m *process) start() {
 func (m *process) step(ev protocol.Event) {
 	w := m.world
 	w.steps++
-	w.count.step(theDesk, &ev)
+	w.count.step(theSessions, &ev)
 	m.asking, _ = ev.Fact.(*lock.Request)
 	if m.releasing, _ = ev.Fact.(*protocol.Release); m.releasing != nil {
 		w.stops(m.releasing)
@@ -158,7 +158,7 @@ func (m *process) step(ev protocol.Event) {
 			m.deferred = append(m.deferred, *m.releasing)
 		}
 	}
-	m.desk.Step(m.now(), ev, &m.out)
+	m.sessions.Step(m.now(), ev, &m.out)
 	m.drain()
 	w.moved(m)
 	m.countKept()
@@ -240,7 +240,7 @@ func (m *process) noted(note protocol.Note) {
 // arm asks to be woken when the machine wants to be.
 func (m *process) arm() {
 	at := protocol.Never
-	if wake := m.desk.Wake(); wake != protocol.Never {
+	if wake := m.sessions.Wake(); wake != protocol.Never {
 		at = m.clock.when(wake + m.began)
 	}
 	if at == m.wakeAt && at != protocol.Never {

@@ -99,9 +99,9 @@ func (hit *moves) add(o *moves) {
 
 // mover is what a world follows of that.
 type mover struct {
-	becoming int        // members that are to become the authority
-	turks    [][]uint8  // through how many the table went that one place has sent to another
-	taking   *process // who is just taking the last part of a table
+	becoming int       // members that are to become the authority
+	turks    [][]uint8 // through how many the table went that one place has sent to another
+	taking   *process  // who is just taking the last part of a table
 }
 
 func newMover(places int) mover {

@@ -12,7 +12,7 @@ type nemesis struct {
 	cutOff  map[int]instant // client·members + member: until when they cannot reach each other
 	forgot  int             // how many cells were lost
 	stalled bool            // the next latency is the longest
-	lost    []*process    // those who are lost for good, until others have their addresses
+	lost    []*process      // those who are lost for good, until others have their addresses
 	silent  protocol.Epoch  // the latest of whose beginning no member may have heard (restless.go)
 	strands dice            // what a bias draws from (bias.go)
 

@@ -69,8 +69,8 @@ func TestTheProfileFails(t *testing.T) {
 			delete(s.counts.messages, message{true, reflect.TypeOf(membership.Poll{})})
 		}, true, []string{"message membership.Poll"}},
 		"a handler": {1000, func(_ *Config, s *Summary) {
-			delete(s.counts.handlers, handler{"desk", protocol.Tick, nil})
-		}, true, []string{"handler desk tick"}},
+			delete(s.counts.handlers, handler{"sessions", protocol.Tick, nil})
+		}, true, []string{"handler sessions tick"}},
 		"a loss":               {1000, func(_ *Config, s *Summary) { delete(s.counts.losses, "broken") }, true, []string{"loss broken"}},
 		"a phase":              {1000, func(_ *Config, s *Summary) { s.counts.phases[phaseSettled] = 0 }, true, []string{"phase settled"}},
 		"a way to stay broken": {1000, func(_ *Config, s *Summary) { s.counts.rests[restDeaf] = 0 }, true, []string{"rest deaf"}},

@@ -124,7 +124,7 @@ func (w *world) tap(m *process, s *Seat) *trace.Tap {
 	return tap
 }
 
-// front makes the desk in front of the machines of a life, and what records it, if that is
+// front makes the session machine in front of the machines of a life, and what records it, if that is
 // wanted.
 func (m *process) front(s *Seat, built Built, tap *trace.Tap) (protocol.Machine, error) {
 	plain, err := s.plain()
@@ -141,11 +141,11 @@ func (m *process) front(s *Seat, built Built, tap *trace.Tap) (protocol.Machine,
 	if tap != nil {
 		chance = tap.Chance()
 	}
-	desk, err := plain.NewDesk(chance, cell, Seats(*m.world.protocol), protocol.Stack(m.below, m.spaces...))
+	sessions, err := plain.NewSession(chance, cell, Seats(*m.world.protocol), protocol.Stack(m.below, m.spaces...))
 	if err != nil || tap == nil {
-		return desk, err
+		return sessions, err
 	}
 	return trace.New(trace.Config{
-		Seat: plain, Machine: desk, Cell: cell, Tap: tap, Protocols: Seats(*m.world.protocol), Store: trace.To(m.world.records(m.name)),
+		Seat: plain, Machine: sessions, Cell: cell, Tap: tap, Protocols: Seats(*m.world.protocol), Store: trace.To(m.world.records(m.name)),
 	})
 }

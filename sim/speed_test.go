@@ -8,7 +8,7 @@ import (
 
 // BenchmarkSteps runs seeds of central with 5 members, all faults and all checks but the
 // comparison with a model, on one core. It reports how many events members were given in a
-// second, and how many steps of machines that were: an event goes through the desk, the
+// second, and how many steps of machines that were: an event goes through the session machine, the
 // membership and the space, as far as it concerns them. The steps are counted in a second
 // run of each seed, as counting costs time.
 //

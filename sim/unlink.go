@@ -82,7 +82,7 @@ func (w *world) checkUnlinked() {
 // open opens the session.
 func (l *linkless) open() {
 	l.sink = l.member.attach(sinkFunc(l.hear))
-	l.member.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: l.sink, Op: callBit}, Fact: &session.Open{Sort: session.Local}})
+	l.member.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: l.sink, Op: callBit}, Fact: &session.Open{Kind: session.Local}})
 }
 
 func (l *linkless) hear(reply *protocol.Reply) {

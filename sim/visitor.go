@@ -179,7 +179,7 @@ func (v *visit) hear(reply *protocol.Reply) {
 // acquire is POST acquire: a session, then the lock, then the ttl that both have.
 func (v *visit) acquire() {
 	s := &v.about
-	v.call(protocol.Below, &session.Open{Sort: session.OneShot, TTL: s.ttl}, func(reply *protocol.Reply) {
+	v.call(protocol.Below, &session.Open{Kind: session.OneShot, TTL: s.ttl}, func(reply *protocol.Reply) {
 		opened, ok := reply.Result.(*session.Opened)
 		if !ok || opened.Err != nil {
 			v.close()

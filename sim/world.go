@@ -278,7 +278,7 @@ func (w *world) concerns(t *task) string {
 	switch t.kind {
 	case taskMessage, taskSaved, taskTick, taskStored, taskSynced, taskFetched:
 		m := w.members[t.to]
-		text := fmt.Sprintf("%s, task %d, at %v of its clock; its sessions want to wake at %v, its membership at %v", m, t.kind, m.now(), protocol.ShowTime(m.desk.Wake()), protocol.ShowTime(m.below.Wake()))
+		text := fmt.Sprintf("%s, task %d, at %v of its clock; its sessions want to wake at %v, its membership at %v", m, t.kind, m.now(), protocol.ShowTime(m.sessions.Wake()), protocol.ShowTime(m.below.Wake()))
 		for _, space := range m.spaces {
 			text += fmt.Sprintf(", its space at %v", protocol.ShowTime(space.Wake()))
 		}

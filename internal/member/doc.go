@@ -4,7 +4,7 @@
 // it is configured with and what it remembers. Together with a [Chance], which draws what
 // cannot be known before, it makes the machines of one life of the member:
 //
-//	session.Desk
+//	session.Machine
 //	   protocol.Stack(membership, space, space, …)
 //
 // Everything that the machines ever take from outside is in these two and in the events

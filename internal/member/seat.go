@@ -104,9 +104,9 @@ type Protocol struct {
 
 // Machines are those of one life of a member.
 type Machines struct {
-	Member *membership.Machine
-	Spaces []protocol.Machine
-	Desk   *session.Desk // in front of them all
+	Member  *membership.Machine
+	Spaces  []protocol.Machine
+	Session *session.Machine // in front of them all
 }
 
 // Build makes the machines of a life. The error names the field that is wrong, or the
@@ -131,7 +131,7 @@ func Build(s *Seat, chance Chance, protocols []Protocol) (*Machines, error) {
 		}
 		built.Spaces = append(built.Spaces, machine)
 	}
-	built.Desk, err = s.NewDesk(chance, cell, protocols, protocol.Stack(member, built.Spaces...))
+	built.Session, err = s.NewSession(chance, cell, protocols, protocol.Stack(member, built.Spaces...))
 	return built, err
 }
 
@@ -145,16 +145,16 @@ func (s *Seat) Membership(chance Chance) (*membership.Machine, error) {
 	})
 }
 
-// NewDesk makes the desk in front of a stack of machines, from what the member knows of
+// New makes the session machine in front of a stack of machines, from what the member knows of
 // itself in this life. The protocols say which of its spaces outlast their members.
-func (s *Seat) NewDesk(chance Chance, cell membership.Cell, protocols []Protocol, stack protocol.Machine) (*session.Desk, error) {
+func (s *Seat) NewSession(chance Chance, cell membership.Cell, protocols []Protocol, stack protocol.Machine) (*session.Machine, error) {
 	var lasting []protocol.Port
 	for at := range s.Spaces {
 		if slices.ContainsFunc(protocols, func(p Protocol) bool { return p.Lasting && p.Name == s.Spaces[at].Protocol }) {
 			lasting = append(lasting, protocol.Port(at+1))
 		}
 	}
-	return session.NewDesk(session.Config{
+	return session.New(session.Config{
 		Member: cell.ID, Incarnation: cell.Incarnation, Rand: chance.Rand, Secret: chance.Secret, Proof: chance.Proof, Spaces: len(s.Spaces), Lasting: lasting,
 		TakesOver: len(lasting) == len(s.Spaces), // clients that come from elsewhere know nothing of Renewed.Taken
 		Drift:     s.Drift, Lease: s.Lease, TTL: s.TTL, MaxTTL: s.MaxTTL, Sessions: s.Sessions,

@@ -32,8 +32,8 @@ func TestBuild(t *testing.T) {
 		}
 		ids = append(ids, built.Member.Cell().ID)
 		var out protocol.Effects
-		built.Desk.Step(0, protocol.Event{Kind: protocol.Start}, &out)
-		built.Desk.Step(0, protocol.Event{Kind: protocol.Call, Port: 2, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: &protocol.Inspect{}}, &out)
+		built.Session.Step(0, protocol.Event{Kind: protocol.Start}, &out)
+		built.Session.Step(0, protocol.Event{Kind: protocol.Call, Port: 2, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: &protocol.Inspect{}}, &out)
 		if n := len(out.Replies); n != 1 || out.Replies[0].Port != 2 {
 			t.Errorf("the space at port 2 answers %+v", out.Replies)
 		}
@@ -43,7 +43,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestLastingSpaces: a desk knows by their protocols which spaces outlast their members, and takes sessions over where all do.
+// TestLastingSpaces: a session machine knows by their protocols which spaces outlast their members, and takes sessions over where all do.
 func TestLastingSpaces(t *testing.T) {
 	protocols := member.Protocols()
 	for i := range protocols {
@@ -62,14 +62,14 @@ func TestLastingSpaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out protocol.Effects
-		built.Desk.Step(0, protocol.Event{Kind: protocol.Start}, &out)
+		built.Session.Step(0, protocol.Event{Kind: protocol.Start}, &out)
 		out.Reset()
 		check := &session.Check{ID: lock.SessionID{Member: 9, Number: 9}}
-		built.Desk.Step(0, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: check}, &out)
+		built.Session.Step(0, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: check}, &out)
 		// A session of another member is unknown, unless the spaces may have it: then they are asked, which are
 		// of no such protocol in truth and say nothing.
 		if answered := len(out.Replies) == 1; answered == tt.takes {
-			t.Errorf("spaces %v; the desk answers %+v", tt.of, out.Replies)
+			t.Errorf("spaces %v; the session machine answers %+v", tt.of, out.Replies)
 		}
 	}
 }
@@ -87,8 +87,8 @@ func TestSecretsAreDrawnApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out protocol.Effects
-	built.Desk.Step(0, protocol.Event{Kind: protocol.Start}, &out)
-	built.Desk.Step(0, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: &session.Open{Sort: session.Local}}, &out)
+	built.Session.Step(0, protocol.Event{Kind: protocol.Start}, &out)
+	built.Session.Step(0, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: &session.Open{Kind: session.Local}}, &out)
 	opened, is := out.Replies[0].Result.(*session.Opened)
 	if !is || opened.Secret != (session.Secret{1}) || drawn != 1 {
 		t.Errorf("opened %+v, %d secrets drawn", out.Replies[0].Result, drawn)

@@ -22,7 +22,7 @@ import (
 
 // Config is what a Server needs. Driver, Spaces, Identity and Observer are required.
 type Config struct {
-	// Driver drives the member's machines: a session.Desk over a protocol.Stack.
+	// Driver drives the member's machines: a session.Machine over a protocol.Stack.
 	Driver *run.Driver
 	// Spaces are the lockspaces, each with its port in the stack. Their order is that
 	// of every listing.

@@ -65,12 +65,12 @@ func newWebBedOf(t testing.TB, membership protocol.Machine, wrap func(protocol.M
 	if wrap != nil {
 		spaces[1] = wrap(spaces[1])
 	}
-	desk, err := session.NewDesk(session.Config{
+	sessions, err := session.New(session.Config{
 		Member: bedMember, Incarnation: 1, Rand: rand.New(rand.NewPCG(1, 2)), Spaces: len(spaces), Sessions: 50, MaxTTL: time.Hour,
 	}, protocol.Stack(membership, spaces...))
 	must(t, err)
 	observer := NewObserver([]string{"default", "any"})
-	b.driver, err = run.New(run.Config{Machine: desk, Clock: b.clock, Observe: observer.Observe})
+	b.driver, err = run.New(run.Config{Machine: sessions, Clock: b.clock, Observe: observer.Observe})
 	must(t, err)
 	t.Cleanup(func() { must(t, b.driver.Close()) })
 	b.clock.Advance(time.Minute) // this member has run for a while

@@ -13,7 +13,7 @@ import (
 // mostLosses is how many losses are remembered, of all sessions together.
 const mostLosses = 16_384
 
-// losses remembers what one-shot sessions have lost. The desk tells it with every
+// losses remembers what one-shot sessions have lost. The session machine tells it with every
 // renewal, whichever lock that is about, and as long as the session lives; a client is
 // told once, and when it asks for that lock, so what was told is kept here. Past
 // its bound the oldest is forgotten, and who asks for that is told not_held.

@@ -136,7 +136,7 @@ func (s *service) enter(o *order, t *taken) error {
 		_, err := s.touch(o.given, o.TTL, o.Arrived)
 		return failed("acquire", o.space.Name, o.single(), err)
 	}
-	opened, err := ask[*session.Opened](s, protocol.Below, &session.Open{Sort: session.OneShot, TTL: o.TTL, Client: o.Client, Identity: o.Visitor.identity})
+	opened, err := ask[*session.Opened](s, protocol.Below, &session.Open{Kind: session.OneShot, TTL: o.TTL, Client: o.Client, Identity: o.Visitor.identity})
 	if err = cmp.Or(err, s.whyUnavailable(openedError(opened))); err != nil {
 		return failed("acquire", o.space.Name, o.single(), err)
 	}

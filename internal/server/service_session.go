@@ -90,7 +90,7 @@ func (s *service) mayResume(check *session.Check) (takes bool, err error) {
 	return err == nil && checked.Takes, err
 }
 
-// notYours is the answer of a member where its desk has refused a client's session.
+// notYours is the answer of a member where its session machine has refused a client's session.
 func notYours(id lock.SessionID, why error) error {
 	switch {
 	case errors.Is(why, session.ErrForeign), errors.Is(why, holdfast.ErrUnavailable):

@@ -90,7 +90,7 @@ func (s *stream) openSession(h *schema.Hello, welcome *told) error {
 		return err
 	}
 	answer, err := s.ask(&session.Open{
-		Sort: session.Stream, TTL: time.Duration(h.GetTtl()), Client: s.client, Identity: s.visitor.identity, Number: h.GetNumber(),
+		Kind: session.Stream, TTL: time.Duration(h.GetTtl()), Client: s.client, Identity: s.visitor.identity, Number: h.GetNumber(),
 	})
 	if err != nil {
 		return err

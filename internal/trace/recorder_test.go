@@ -147,7 +147,7 @@ func newMember(t *testing.T) *recordedMember {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.recorder, err = New(Config{Seat: from, Machine: built.Desk, Cell: built.Member.Cell(), Tap: tap, Protocols: member.Protocols(), Store: To(&m.text)})
+	m.recorder, err = New(Config{Seat: from, Machine: built.Session, Cell: built.Member.Cell(), Tap: tap, Protocols: member.Protocols(), Store: To(&m.text)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestSecretsAreNotRecorded(t *testing.T) {
 		m.now = 10 * time.Minute // all that was promised before is over
 		m.step(protocol.Event{Kind: protocol.Tick})
 		var opened *session.Opened
-		for _, reply := range m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &session.Open{Sort: session.OneShot}}) {
+		for _, reply := range m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &session.Open{Kind: session.OneShot}}) {
 			if o, is := reply.Result.(*session.Opened); is {
 				opened = o
 			}

@@ -31,7 +31,7 @@ func (t *Tap) Uint64() uint64 {
 	return n
 }
 
-// secret draws a secret as a desk without a tap does. Its numbers are not noted.
+// secret draws a secret as a session machine without a tap does. Its numbers are not noted.
 func (t *Tap) secret() session.Secret {
 	s := session.DrawSecret(t.source)
 	t.secrets = append(t.secrets, s)

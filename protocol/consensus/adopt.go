@@ -81,7 +81,7 @@ func (m *Machine) adopted(q *inquiry, out *protocol.Effects) {
 		for _, presence := range c.presences {
 			was, ended := presence.part.shard.Replica().Ended(c.id, number)
 			if ended && (was.Kind == lock.Lost || was.Kind == 0) {
-				out.Decide(protocol.CallID{}, &lock.Decision{Kind: lock.Lost, Session: c.desk, Request: number, Token: was.Token, Loss: lossOf(&was)})
+				out.Decide(protocol.CallID{}, &lock.Decision{Kind: lock.Lost, Session: c.local, Request: number, Token: was.Token, Loss: lossOf(&was)})
 				break
 			}
 		}

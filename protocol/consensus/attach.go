@@ -13,8 +13,8 @@ import (
 )
 
 // Which client uses a session every shard keeps that has it, and so all members know (lock.Attachments). A client that takes it
-// over comes to one of them, whose desk says so by the client's first beat. That is written down in all those shards before it is
-// answered. Where it is applied, at other members as well, the desk is told, and what the client before has waited for ends.
+// over comes to one of them, whose session machine says so by the client's first beat. That is written down in all those shards before it is
+// answered. Where it is applied, at other members as well, the session machine is told, and what the client before has waited for ends.
 
 // isFormer refuses the beat of a client that another one has taken the session over from, as far as this copy knows, and
 // reports that.
@@ -96,7 +96,7 @@ func (r *request) isInherited() bool {
 	return r.token <= s.Inherited
 }
 
-// noteAttached tells the desk when a shard knows of a later client of a session than this member does. What was asked for here,
+// noteAttached tells the session machine when a shard knows of a later client of a session than this member does. What was asked for here,
 // and was not granted as far as its client has been told, no call waits for any more. The client before may have been told
 // through another member, and believe in it: so it is given up for what was asked for here alone.
 func (m *Machine) noteAttached(c *client, p *part, out *protocol.Effects) {
@@ -106,7 +106,7 @@ func (m *Machine) noteAttached(c *client, p *part, out *protocol.Effects) {
 	} else if c.enrolled.Attached = before.Join(s.Attached); before.Client == 0 {
 		return
 	}
-	out.Reply(protocol.CallID{}, &protocol.Attached{Session: c.desk, Now: c.enrolled.Attached})
+	out.Reply(protocol.CallID{}, &protocol.Attached{Session: c.local, Now: c.enrolled.Attached})
 	why := &withdrawal{givenUp: !protocol.Mutated("a takeover ends no grant of another member")}
 	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
 		if r := c.requests[number]; r.here && number < lock.SingleCall && (r.state != granted || r.untold != nil) {

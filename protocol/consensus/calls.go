@@ -304,7 +304,7 @@ func (m *Machine) onHeld(w *work, out *protocol.Effects) {
 func (m *Machine) submitHeld(p *part, w *work, out *protocol.Effects) {
 	if err := m.submit(p, w.op, w); err != nil {
 		if p.shard.Failed() == nil {
-			m.answerHeld(w, w.client.desk, err, out)
+			m.answerHeld(w, w.client.local, err, out)
 		}
 		return
 	}

@@ -99,7 +99,7 @@ type Machine struct {
 	failed   error   // what a journal has failed with
 
 	clients    map[lock.SessionID]*client // that are served, by what the space calls them
-	owns       map[lock.SessionID]*client // of them those of this process, by what the desk calls them
+	owns       map[lock.SessionID]*client // of them those of this process, by what the session machine calls them
 	aliases    uint64                     // how many names those were given
 	inquiries  map[uint64]*inquiry        // reads that are not answered
 	asked      uint64                     // the latest number of one, of a beat or of a transfer

@@ -171,21 +171,21 @@ func (m *Machine) show(q *inquiry, out *protocol.Effects) {
 	out.Reply(q.call, &shown)
 }
 
-// shown makes the times of a copy this member's, and of the sessions of its process what the desk calls them.
+// shown makes the times of a copy this member's, and of the sessions of its process what the session machine calls them.
 func (m *Machine) shown(p *part, l lock.Lock) lock.Lock {
 	l = l.After(p.shift())
 	for i := range l.Holders {
-		l.Holders[i].Session = m.deskOf(l.Holders[i].Session)
+		l.Holders[i].Session = m.localOf(l.Holders[i].Session)
 	}
 	for i := range l.Waiters {
-		l.Waiters[i].Session = m.deskOf(l.Waiters[i].Session)
+		l.Waiters[i].Session = m.localOf(l.Waiters[i].Session)
 	}
 	return l
 }
 
-func (m *Machine) deskOf(id lock.SessionID) lock.SessionID {
+func (m *Machine) localOf(id lock.SessionID) lock.SessionID {
 	if c := m.clients[id]; c != nil {
-		return c.desk
+		return c.local
 	}
 	return id
 }
@@ -234,7 +234,7 @@ func errRepeated() error {
 func (m *Machine) shownGrants(p *part, grants []lock.Grant) []lock.Grant {
 	for i := range grants {
 		grants[i] = grants[i].After(p.shift())
-		grants[i].Session = m.deskOf(grants[i].Session)
+		grants[i].Session = m.localOf(grants[i].Session)
 	}
 	return grants
 }

@@ -13,7 +13,7 @@ import (
 
 // client is a session that is served here.
 type client struct {
-	desk      lock.SessionID // what the desk calls it
+	local     lock.SessionID // what the session machine calls it
 	id        lock.SessionID // what the space calls it: the same, but for a session of this process
 	enrolled  protocol.Enroll
 	presences []*presence
@@ -80,7 +80,7 @@ func (m *Machine) counts(h *hearing) bool {
 	return m.serves(h.client) && slices.Contains(h.client.presences, h.presence)
 }
 
-// clientOf returns a session that is served here, by what the desk calls it; nil if it is not.
+// clientOf returns a session that is served here, by what the session machine calls it; nil if it is not.
 func (m *Machine) clientOf(id lock.SessionID) *client {
 	if c := m.owns[id]; c != nil {
 		return c
@@ -97,7 +97,7 @@ func (m *Machine) inOrder() []*client {
 }
 
 func newClient(id lock.SessionID) *client {
-	return &client{desk: id, id: id, requests: map[uint64]*request{}, untold: map[uint64]bool{}}
+	return &client{local: id, id: id, requests: map[uint64]*request{}, untold: map[uint64]bool{}}
 }
 
 // enroll begins to serve a session.
@@ -109,7 +109,7 @@ func (m *Machine) enroll(e *protocol.Enroll) {
 	c.enrolled = *e
 	if e.Own {
 		m.rename(c)
-		m.owns[c.desk] = c
+		m.owns[c.local] = c
 	}
 	m.clients[c.id] = c
 }
@@ -177,8 +177,8 @@ func (m *Machine) opened(w *work, err error, out *protocol.Effects) {
 		m.hear(h, out)
 	}
 	if c.enrolled.Own {
-		m.reminders.Push(m.now+c.enrolled.TTL/3, due{what: dueOwn, session: c.desk})
-		m.reminders.Push(presence.heard+c.enrolled.TTL, due{what: dueLoss, session: c.desk})
+		m.reminders.Push(m.now+c.enrolled.TTL/3, due{what: dueOwn, session: c.local})
+		m.reminders.Push(presence.heard+c.enrolled.TTL, due{what: dueLoss, session: c.local})
 	}
 }
 
@@ -332,5 +332,5 @@ func (r *request) leave() {
 
 func (m *Machine) forget(c *client) {
 	delete(m.clients, c.id)
-	delete(m.owns, c.desk)
+	delete(m.owns, c.local)
 }

@@ -95,7 +95,7 @@ func (m *Machine) suspensionsOf(p *part) lock.Lock {
 func (m *Machine) suspendsAll(g *lock.Grant) (revoked, all bool) {
 	for _, p := range m.parts {
 		of, is := p.shard.Replica().Table().Suspension()
-		if !is || m.deskOf(of.Session) != g.Session || of.Owner != g.Owner {
+		if !is || m.localOf(of.Session) != g.Session || of.Owner != g.Owner {
 			return false, false
 		}
 		revoked = revoked || of.Revoked

@@ -26,7 +26,7 @@ func (m *Machine) decided(p *part, decision *lock.Decision, out *protocol.Effect
 		return // it has been told its end
 	}
 	d := *decision
-	d.Session, d.Since = c.desk, p.here(d.Since)
+	d.Session, d.Since = c.local, p.here(d.Since)
 	r := c.requests[d.Request]
 	if r == nil && (d.Kind == lock.Granted || d.Kind == lock.Queued) && d.Request <= c.settled && !c.open[d.Request] {
 		// Its client has settled it, and another member's word has come late.
@@ -247,7 +247,7 @@ func (m *Machine) drop(r *request, out *protocol.Effects) {
 	delete(r.client.untold, r.number)
 	m.waits--
 	for _, w := range r.giving {
-		m.answerHeld(w, r.client.desk, holdfast.ErrNotHeld, out)
+		m.answerHeld(w, r.client.local, holdfast.ErrNotHeld, out)
 	}
 	m.reminders.Sweep(m.waits+len(m.owns)+len(m.inquiries)+len(m.transfers)+len(m.parts), m.wanted)
 	m.concludeClosing(out)
@@ -255,7 +255,7 @@ func (m *Machine) drop(r *request, out *protocol.Effects) {
 
 // tell tells a client what has become of a request, and forgets it where that is its end.
 func (m *Machine) tell(r *request, d lock.Decision, out *protocol.Effects) {
-	d.Session, d.Request, d.Name, d.Owner = r.client.desk, r.number, r.name, r.op.Owner
+	d.Session, d.Request, d.Name, d.Owner = r.client.local, r.number, r.name, r.op.Owner
 	d.Mode, d.Units, d.Capacity = r.op.Mode, r.op.Units, r.op.Capacity
 	out.Decide(protocol.CallID{}, &d)
 	if d.Kind != lock.Revoked {
@@ -344,7 +344,7 @@ func (m *Machine) doneHeld(p *part, w *work, result *shard.Result, out *protocol
 	if isNotHeld(err) {
 		err = holdfast.ErrNotHeld
 	}
-	m.answerHeld(w, w.client.desk, err, out)
+	m.answerHeld(w, w.client.local, err, out)
 }
 
 // recalled answers a Recall that nothing was done for, or after which nothing is left to be told: the rest is told as the
@@ -359,7 +359,7 @@ func (m *Machine) recalled(p *part, w *work, result *shard.Result, out *protocol
 	case err == nil && w.op.Token == 0:
 		err = holdfast.EndedByAnother
 	}
-	m.answerHeld(w, w.client.desk, err, out)
+	m.answerHeld(w, w.client.local, err, out)
 }
 
 // isOpen reports whether what a Recall is about holds or waits still.

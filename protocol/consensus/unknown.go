@@ -74,7 +74,7 @@ func (m *Machine) unpostponed(p *part, w *work, err error, out *protocol.Effects
 		m.uncancelled(p, w, err, out)
 		return
 	}
-	m.answerHeld(w, w.client.desk, err, out)
+	m.answerHeld(w, w.client.local, err, out)
 }
 
 // uncancelled notes that a shard cannot be told that a request has ended.

@@ -173,7 +173,7 @@ func (m *Machine) endWhole(r *request, why *lock.Decision, out *protocol.Effects
 func (m *Machine) releaseWhole(w *work, out *protocol.Effects) {
 	r := w.client.suspension(w.op.Request, w.op.Token)
 	if r == nil || r.state != granted {
-		m.answerHeld(w, w.client.desk, holdfast.ErrNotHeld, out)
+		m.answerHeld(w, w.client.local, holdfast.ErrNotHeld, out)
 		return
 	}
 	if r.giving = append(r.giving, w); len(r.giving) > 1 {
@@ -183,7 +183,7 @@ func (m *Machine) releaseWhole(w *work, out *protocol.Effects) {
 		if err := m.releasePiece(piece); err != nil {
 			w.answered = true
 			r.giving = nil
-			m.answerHeld(w, w.client.desk, err, out)
+			m.answerHeld(w, w.client.local, err, out)
 			return
 		}
 	}
@@ -224,7 +224,7 @@ func (m *Machine) given(r *request, out *protocol.Effects) {
 	r.giving = nil
 	for _, w := range giving {
 		w.op.Request, w.op.Token = r.number, r.token
-		m.answerHeld(w, r.client.desk, nil, out)
+		m.answerHeld(w, r.client.local, nil, out)
 	}
 	m.drop(r, out)
 }
@@ -277,6 +277,6 @@ func (m *Machine) comparePiece(piece *request, lives bool, out *protocol.Effects
 	default:
 		is = lock.Decision{Kind: lock.Lost, Loss: lossOf(&was)}
 	}
-	is.Session, is.Request, is.Name = c.desk, piece.number, piece.name
+	is.Session, is.Request, is.Name = c.local, piece.number, piece.name
 	m.decidedWhole(c, p, &is, out)
 }

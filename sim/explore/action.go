@@ -76,7 +76,7 @@ func (e *engine) upcoming(w *world) next {
 		if !m.up || m.paused {
 			continue
 		}
-		due := m.due(m.soul.Desk.Wake(), e.config.Quantum)
+		due := m.due(m.soul.Session.Wake(), e.config.Quantum)
 		if due <= w.now {
 			return next{what: tickNext, focus: m.place}
 		}
@@ -356,7 +356,7 @@ func (e *engine) earliest(w *world) time.Duration {
 	at := protocol.Never
 	for _, m := range w.members {
 		if m.up && !m.paused {
-			at = min(at, m.due(m.soul.Desk.Wake(), e.config.Quantum))
+			at = min(at, m.due(m.soul.Session.Wake(), e.config.Quantum))
 		}
 	}
 	return at

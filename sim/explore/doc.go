@@ -1,7 +1,7 @@
 // Package explore visits every state that a small cluster can get into, where package sim
 // visits some states of large ones.
 //
-// The members are the machines that ship, as package sim builds them: a session.Desk in
+// The members are the machines that ship, as package sim builds them: a session.Machine in
 // front of a stack of membership and spaces, made by the Build of a sim.Protocol. A new
 // protocol needs nothing here. What is around them is as small as can be: a disk that
 // writes when asked, a network, users within the members' processes (package node), who

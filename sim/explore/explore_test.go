@@ -245,7 +245,7 @@ func stepAlike(t *testing.T, e *engine, w *world, m *member) {
 			t.Fatal(err)
 		}
 		var out protocol.Effects
-		fresh.Desk.Step(m.clock(w.now)+time.Second, protocol.Event{Kind: protocol.Tick}, &out)
+		fresh.Session.Step(m.clock(w.now)+time.Second, protocol.Event{Kind: protocol.Tick}, &out)
 		if forms[i], err = e.copier.Form(fresh, uint64(m.place)); err != nil {
 			t.Fatal(err)
 		}

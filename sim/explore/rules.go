@@ -193,7 +193,7 @@ func timeRules() []snapshot.Rule {
 		{In: machine, Path: "reign.tracks", Field: "answered", Class: lent},
 		{In: reflect.TypeFor[protocol.View](), Field: "GrantFrom", Class: deadlines},
 		{In: reflect.TypeFor[protocol.Dropped](), Field: "Free", Class: freed},
-		{In: reflect.TypeFor[session.Desk](), Field: "wake", Class: deadlines},
+		{In: reflect.TypeFor[session.Machine](), Field: "wake", Class: deadlines},
 		{In: reflect.TypeOf(protocol.Stack(inert{})).Elem(), Field: "wakes", Class: deadlines},
 	}
 }
@@ -309,7 +309,7 @@ func (w *world) lapses(m *member) bool {
 	if m.clock(w.now) < m.soul.View.Lease.Member {
 		return false
 	}
-	stack := reflect.ValueOf(m.soul.Desk).Elem().FieldByName("inner").Elem().Elem()
+	stack := reflect.ValueOf(m.soul.Session).Elem().FieldByName("inner").Elem().Elem()
 	return stack.FieldByName("below").Elem().Elem().FieldByName("standing").FieldByName("leased").Bool()
 }
 

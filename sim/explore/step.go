@@ -49,7 +49,7 @@ const userSpace protocol.Port = 1
 
 // step lets a member, which may be changed, take one event, and does what it wants done.
 func (e *engine) step(w *world, m *member, ev protocol.Event) error {
-	m.soul.Desk.Step(m.clock(w.now), ev, &e.out)
+	m.soul.Session.Step(m.clock(w.now), ev, &e.out)
 	out := e.out
 	e.out = protocol.Effects{}
 	for i := range out.Sends {

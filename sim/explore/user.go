@@ -77,7 +77,7 @@ func (e *engine) opens(w *world, i int) error {
 	if e.tell != nil {
 		e.tell("%s opens a session", w.who(i))
 	}
-	return e.act(w, w.Users[i].Member, call(i, opOther, protocol.Below, &session.Open{Sort: session.Local}))
+	return e.act(w, w.Users[i].Member, call(i, opOther, protocol.Below, &session.Open{Kind: session.Local}))
 }
 
 // begins lets a user ask for a name.

@@ -56,8 +56,8 @@ type member struct {
 
 // soul is what is copied: the machines of a life, and the view that they have raised.
 type soul struct {
-	Desk *session.Desk
-	View *protocol.View
+	Session *session.Machine
+	View    *protocol.View
 }
 
 // packet is a message under way; storage's are from the member to itself.
@@ -163,13 +163,13 @@ func (e *engine) start(w *world, m *member) error {
 		return fmt.Errorf("start %s: %w", m.name, err)
 	}
 	m.id = built.ID
-	desk, err := session.NewDesk(session.Config{
+	sessions, err := session.New(session.Config{
 		Member: built.ID, Incarnation: built.Incarnation, Rand: seat.Rand, Spaces: len(built.Spaces), Drift: seat.Drift, Lease: seat.Lease,
 	}, protocol.Stack(built.Below, built.Spaces...))
 	if err != nil {
 		return fmt.Errorf("start %s: %w", m.name, err)
 	}
-	m.soul = &soul{Desk: desk}
+	m.soul = &soul{Session: sessions}
 	m.formed = false
 	return e.step(w, m, protocol.Event{Kind: protocol.Start})
 }

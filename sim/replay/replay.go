@@ -139,7 +139,7 @@ func (l *life) build() (*Difference, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the machines of %q: %w", h.Seat.Name, err)
 	}
-	l.machine = built.Desk
+	l.machine = built.Session
 	cell := built.Member.Cell()
 	got := fmt.Sprintf("member %d, incarnation %d", cell.ID, cell.Incarnation)
 	if want := fmt.Sprintf("member %d, incarnation %d", h.ID, h.Incarnation); got != want {

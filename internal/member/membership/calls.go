@@ -13,7 +13,7 @@ type (
 	// Leave asks to leave the view in good order, and for the last word before the
 	// process ends: the answer, *Left, comes when no view has this member any more and
 	// the cell says what is promised to clients now. With nothing promised, no member
-	// waits for it, and its next start need not wait; so the desk ends the sessions that
+	// waits for it, and its next start need not wait; so the session machine ends the sessions that
 	// hold nothing first. A member that leaves grants and takes nothing more. Without a
 	// quorum the answer does not come: the caller must have a limit of its own.
 	Leave struct {

@@ -222,7 +222,7 @@ func (w *storm) serve() {
 	}
 }
 
-// believedAt reports whether a client of the process believes: only then does the desk
+// believedAt reports whether a client of the process believes: only then does the session machine
 // need what it asked for.
 func (w *storm) believedAt(p *process) bool {
 	return slices.ContainsFunc(w.clients, func(c belief) bool {

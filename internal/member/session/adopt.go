@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// adoptions are the questions under way whether lasting spaces have a session that this desk does not.
+// adoptions are the questions under way whether lasting spaces have a session that this session machine does not.
 type adoptions struct {
 	of    map[lock.SessionID]*adoption
 	asked map[uint64]*adoption // by the number of the question
@@ -70,7 +70,7 @@ func (a *adoptions) detach(sink uint64) {
 // has brought it, or has asked for something elsewhere meanwhile. Then they say what the stream may not have heard, and
 // what was asked for there: what of that its client has settled, and this member's copies did not know yet, would be
 // granted to no client.
-func (m *Desk) takesOver(now protocol.Time, ev *protocol.Event, out *protocol.Effects) bool {
+func (m *Machine) takesOver(now protocol.Time, ev *protocol.Event, out *protocol.Effects) bool {
 	id := namedBy(ev.Fact)
 	if id == (lock.SessionID{}) {
 		return false
@@ -117,7 +117,7 @@ func namedBy(fact any) lock.SessionID {
 	return lock.SessionID{}
 }
 
-// keepCall returns a copy of a call that names a session: its pointer is the desk's until Step returns.
+// keepCall returns a copy of a call that names a session: its pointer is the session machine's until Step returns.
 func keepCall(fact any) any {
 	switch fact := fact.(type) {
 	case *Resume:
@@ -136,7 +136,7 @@ func keepCall(fact any) any {
 }
 
 // adopt asks the lasting spaces about a session, once for all calls that name it.
-func (m *Desk) adopt(now protocol.Time, id lock.SessionID, waiting parkedCall, out *protocol.Effects) {
+func (m *Machine) adopt(now protocol.Time, id lock.SessionID, waiting parkedCall, out *protocol.Effects) {
 	a := m.adoptions.of[id]
 	if err := m.whyNotAdopt(now, id, a); err != nil {
 		refuseCall(waiting, err, out)
@@ -155,7 +155,7 @@ func (m *Desk) adopt(now protocol.Time, id lock.SessionID, waiting parkedCall, o
 }
 
 // askWhere asks all lasting spaces for a session. What they have said before counts no more.
-func (m *Desk) askWhere(now protocol.Time, a *adoption, out *protocol.Effects) {
+func (m *Machine) askWhere(now protocol.Time, a *adoption, out *protocol.Effects) {
 	m.questions++
 	a.number, a.ports, a.found, a.unsure, a.crossed = m.questions, slices.Clone(m.config.Lasting), nil, nil, false
 	m.adoptions.asked[a.number] = a
@@ -172,7 +172,7 @@ func (a *adoptions) cross(id lock.SessionID) {
 }
 
 // whyNotAdopt says why a session cannot be taken over, or why one call more cannot wait for that; nil if it can.
-func (m *Desk) whyNotAdopt(now protocol.Time, id lock.SessionID, a *adoption) error {
+func (m *Machine) whyNotAdopt(now protocol.Time, id lock.SessionID, a *adoption) error {
 	if err := m.closing.refusal(); err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func refuseCall(waiting parkedCall, err error, out *protocol.Effects) {
 }
 
 // onAdopted takes what a lasting space says about a session.
-func (m *Desk) onAdopted(now protocol.Time, from answer, adopted *protocol.Adopted, out *protocol.Effects) {
+func (m *Machine) onAdopted(now protocol.Time, from answer, adopted *protocol.Adopted, out *protocol.Effects) {
 	a := m.adoptions.asked[from.number]
 	if a == nil {
 		return
@@ -227,7 +227,7 @@ func (m *Desk) onAdopted(now protocol.Time, from answer, adopted *protocol.Adopt
 // concludeAdoption goes on with the calls that have waited, when all spaces have answered. While one cannot say, no
 // client is told that there is no such session; nor is it served by the others alone, because what is promised to its
 // client would be believed of that one's locks, too.
-func (m *Desk) concludeAdoption(now protocol.Time, a *adoption, out *protocol.Effects) {
+func (m *Machine) concludeAdoption(now protocol.Time, a *adoption, out *protocol.Effects) {
 	slices.SortFunc(a.found, func(x, y finding) int { return int(x.port) - int(y.port) })
 	p, err := m.find(a.id), m.closing.refusal()
 	if err == nil && a.unsure != nil {
@@ -271,7 +271,7 @@ func (m *Desk) concludeAdoption(now protocol.Time, a *adoption, out *protocol.Ef
 // goOn does what a call wishes that has waited for its session. A stream that names other requests than the spaces were
 // asked about has them asked again: of what it names more they have to say what they have, and what it names no more its client has
 // settled, so that a grant which comes of it later is given back.
-func (m *Desk) goOn(now protocol.Time, a *adoption, waiting parkedCall, out *protocol.Effects) {
+func (m *Machine) goOn(now protocol.Time, a *adoption, waiting parkedCall, out *protocol.Effects) {
 	switch fact := waiting.fact.(type) {
 	case Resume:
 		p := m.find(a.id)
@@ -318,9 +318,9 @@ func join(now protocol.Time, p *presence, found []finding) {
 	p.ttl = min(p.ttl, l.ttl)
 }
 
-// makePresence makes a session that lasting spaces have one of this desk, if the caller is its client. The error says
+// makePresence makes a session that lasting spaces have one of this session machine, if the caller is its client. The error says
 // that it is not.
-func (m *Desk) makePresence(now protocol.Time, a *adoption, fact any, out *protocol.Effects) error {
+func (m *Machine) makePresence(now protocol.Time, a *adoption, fact any, out *protocol.Effects) error {
 	secret, identity, stream := credentialsOf(fact)
 	proof := m.prove(secret)
 	for _, found := range a.found {
@@ -330,7 +330,7 @@ func (m *Desk) makePresence(now protocol.Time, a *adoption, fact any, out *proto
 	}
 	who := a.found[0].who
 	p := &presence{
-		id: a.id, secret: secret, sort: OneShot, client: who.Client, owner: who.Identity, ttl: who.TTL,
+		id: a.id, secret: secret, kind: OneShot, client: who.Client, owner: who.Identity, ttl: who.TTL,
 		lasting: &lasting{taken: !stream}, adopted: true,
 	}
 	join(now, p, a.found)
@@ -346,27 +346,27 @@ func (m *Desk) makePresence(now protocol.Time, a *adoption, fact any, out *proto
 	m.remote++
 	m.remind(p)
 	if stream || m.hasStream(now, p, out) {
-		p.sort = Stream
+		p.kind = Stream
 	}
 	for i := range a.told {
 		reply := a.told[i]
 		m.routeRevoked(now, p, &reply)
 		switch {
-		case p.sort == OneShot:
+		case p.kind == OneShot:
 			p.lose(loss{Lost: Lost{reply.Port, reply.Decision}})
 		case reply.Decision.Kind == lock.Lost:
 			m.keepLoss(now, p, &reply)
 		}
 	}
 	a.told = nil
-	if p.sort == OneShot {
+	if p.kind == OneShot {
 		m.recount(now, p, out)
 	}
 	return nil
 }
 
 // hasStream reports whether a stream has asked for what a session has.
-func (m *Desk) hasStream(now protocol.Time, p *presence, out *protocol.Effects) bool {
+func (m *Machine) hasStream(now protocol.Time, p *presence, out *protocol.Effects) bool {
 	for _, port := range p.lasting.ports {
 		for _, r := range m.requestsOf(now, p, port, out) {
 			if r.ID < SingleCall {
@@ -406,10 +406,10 @@ func isClientOf(who *protocol.Enroll, proof [32]byte, identity string) error {
 // becomeStream makes a session that another call has brought here that of its stream.
 func (p *presence) becomeStream() {
 	p.lasting.taken = false
-	if p.sort == Stream {
+	if p.kind == Stream {
 		return
 	}
-	p.sort, p.live = Stream, nil
+	p.kind, p.live = Stream, nil
 	p.lost = slices.DeleteFunc(p.lost, func(l loss) bool { return l.Decision.Kind != lock.Lost })
 	for i := range p.lost {
 		p.lost[i].due = p.expires

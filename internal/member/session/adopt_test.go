@@ -16,8 +16,8 @@ import (
 // secretOf is that of the session that another member has opened.
 var secretOf = session.Secret{1, 2, 3}
 
-// elsewhere is a session that another member has opened, and enrolled in the first vault of a desk.
-func (d *desk) elsewhere() lock.SessionID {
+// elsewhere is a session that another member has opened, and enrolled in the first vault of a session machine.
+func (d *machine) elsewhere() lock.SessionID {
 	id := lock.SessionID{Member: 8, Number: 1<<32 + 5}
 	d.vault.enrolled[id] = protocol.Enroll{
 		Session: id, TTL: 1500 * time.Millisecond, Proof: sha256.Sum256(secretOf[:]), Client: "far", Identity: "i",
@@ -26,7 +26,7 @@ func (d *desk) elsewhere() lock.SessionID {
 }
 
 // grant has a session hold a name in the first vault, without a word.
-func (d *desk) grant(id lock.SessionID, request uint64, name string) lock.Decision {
+func (d *machine) grant(id lock.SessionID, request uint64, name string) lock.Decision {
 	d.vault.table.Acquire(d.now, &lock.Request{Session: id, ID: request, Name: name, WaitEnd: lock.Never}, &d.vault.out)
 	granted := d.vault.out[len(d.vault.out)-1]
 	d.vault.out = d.vault.out[:0]
@@ -34,7 +34,7 @@ func (d *desk) grant(id lock.SessionID, request uint64, name string) lock.Decisi
 }
 
 // loses has the vault tell what its sessions have lost, and must stop using, behind their adoption.
-func (d *desk) loses(told ...lock.Decision) { d.vault.tell = told }
+func (d *machine) loses(told ...lock.Decision) { d.vault.tell = told }
 
 func resumeOf(id lock.SessionID, requests ...uint64) *session.Resume {
 	return &session.Resume{ID: id, Secret: secretOf, Identity: "i", Requests: requests}
@@ -92,24 +92,24 @@ func TestResumeElsewhere(t *testing.T) {
 // the client that has it. A session that no space has is unknown; a session about which a space cannot say is not.
 func TestNobodyElseTakesASessionOver(t *testing.T) {
 	for name, tt := range map[string]struct {
-		spoil func(d *desk, id lock.SessionID, r *session.Resume)
+		spoil func(d *machine, id lock.SessionID, r *session.Resume)
 		want  error
 		said  string
 	}{
-		"wrong secret": {func(_ *desk, _ lock.SessionID, r *session.Resume) { r.Secret[0]++ }, session.ErrUnknown, "adopt[] dismiss"},
-		"foreign":      {func(_ *desk, _ lock.SessionID, r *session.Resume) { r.Identity = "j" }, session.ErrForeign, "adopt[] dismiss"},
-		"of a process": {func(d *desk, id lock.SessionID, _ *session.Resume) {
+		"wrong secret": {func(_ *machine, _ lock.SessionID, r *session.Resume) { r.Secret[0]++ }, session.ErrUnknown, "adopt[] dismiss"},
+		"foreign":      {func(_ *machine, _ lock.SessionID, r *session.Resume) { r.Identity = "j" }, session.ErrForeign, "adopt[] dismiss"},
+		"of a process": {func(d *machine, id lock.SessionID, _ *session.Resume) {
 			who := d.vault.enrolled[id]
 			who.Own = true
 			d.vault.enrolled[id] = who
 		}, session.ErrUnknown, "adopt[] dismiss"},
-		"ended":        {func(d *desk, id lock.SessionID, _ *session.Resume) { delete(d.vault.enrolled, id) }, session.ErrUnknown, "adopt[]"},
-		"nobody knows": {func(d *desk, _ lock.SessionID, _ *session.Resume) { d.vault.err = holdfast.ErrUnavailable }, holdfast.ErrUnavailable, "adopt[]"},
-		"one does not": {func(d *desk, _ lock.SessionID, _ *session.Resume) { d.second.err = holdfast.ErrUnavailable }, holdfast.ErrUnavailable, "adopt[] dismiss"},
-		"draining": {func(d *desk, _ lock.SessionID, _ *session.Resume) {
+		"ended":        {func(d *machine, id lock.SessionID, _ *session.Resume) { delete(d.vault.enrolled, id) }, session.ErrUnknown, "adopt[]"},
+		"nobody knows": {func(d *machine, _ lock.SessionID, _ *session.Resume) { d.vault.err = holdfast.ErrUnavailable }, holdfast.ErrUnavailable, "adopt[]"},
+		"one does not": {func(d *machine, _ lock.SessionID, _ *session.Resume) { d.second.err = holdfast.ErrUnavailable }, holdfast.ErrUnavailable, "adopt[] dismiss"},
+		"draining": {func(d *machine, _ lock.SessionID, _ *session.Resume) {
 			d.ask(5, protocol.Below, &session.Drain{})
 		}, holdfast.ErrUnavailable, ""},
-		"no lease": {func(d *desk, _ lock.SessionID, _ *session.Resume) { d.order(order{word: "lapse"}) }, holdfast.ErrUnavailable, ""},
+		"no lease": {func(d *machine, _ lock.SessionID, _ *session.Resume) { d.order(order{word: "lapse"}) }, holdfast.ErrUnavailable, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newLasting(t, 7)
@@ -414,7 +414,7 @@ func TestLimitOfTakenOverSessions(t *testing.T) {
 		}
 	}
 	var limit *holdfast.LimitError
-	if opened := answered[*session.Opened](d, d.ask(2, protocol.Below, &session.Open{Sort: session.Stream})); opened == nil || !errors.As(opened.Err, &limit) {
+	if opened := answered[*session.Opened](d, d.ask(2, protocol.Below, &session.Open{Kind: session.Stream})); opened == nil || !errors.As(opened.Err, &limit) {
 		t.Errorf("a new session is answered %+v", opened)
 	}
 	d.release(vaultPort, 1)

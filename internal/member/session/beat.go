@@ -27,7 +27,7 @@ type beat struct {
 // mostBeats is how many beats of one session may be under way. One that is not answered for so long is given up.
 const mostBeats = 8
 
-// answer is what a lasting space says to the desk's own question. It is taken up when all that was decided
+// answer is what a lasting space says to the session machine's own question. It is taken up when all that was decided
 // in the same step has been routed.
 type answer struct {
 	number uint64
@@ -36,7 +36,7 @@ type answer struct {
 }
 
 // attend takes up what the lasting spaces have answered.
-func (m *Desk) attend(now protocol.Time, out *protocol.Effects) {
+func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 	for len(m.heard) > 0 {
 		heard := m.heard
 		m.heard = nil
@@ -55,8 +55,8 @@ func (m *Desk) attend(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// hear takes the answers to the desk's own questions out of the replies from first on.
-func (m *Desk) hear(first int, out *protocol.Effects) {
+// hear takes the answers to the session machine's own questions out of the replies from first on.
+func (m *Machine) hear(first int, out *protocol.Effects) {
 	others := out.Replies[:first]
 	for _, reply := range out.Replies[first:] {
 		if isOwn(&reply) {
@@ -71,9 +71,9 @@ func (m *Desk) hear(first int, out *protocol.Effects) {
 
 // awaitBeat has a renewal wait until every lasting space keeps the session from now on, and reports that it does, or
 // was refused. What renews nothing does not wait.
-func (m *Desk) awaitBeat(now protocol.Time, call protocol.CallID, p *presence, renew Renew, out *protocol.Effects) bool {
+func (m *Machine) awaitBeat(now protocol.Time, call protocol.CallID, p *presence, renew Renew, out *protocol.Effects) bool {
 	switch {
-	case p.lasting == nil, p.sort == Local, renew.beaten, m.unableFor(now, p) != nil, p.hasOnlyLosses():
+	case p.lasting == nil, p.kind == Local, renew.beaten, m.unableFor(now, p) != nil, p.hasOnlyLosses():
 		return false
 	case m.renewals >= m.config.Sessions:
 		out.Reply(call, &Renewed{Err: errBeats})
@@ -90,7 +90,7 @@ func (m *Desk) awaitBeat(now protocol.Time, call protocol.CallID, p *presence, r
 
 // beat says in all lasting spaces that the client of a session was heard now. The answers are
 // taken up later, even those that come at once.
-func (m *Desk) beat(now protocol.Time, b *beat, out *protocol.Effects) {
+func (m *Machine) beat(now protocol.Time, b *beat, out *protocol.Effects) {
 	l := b.p.lasting
 	if len(l.beats) >= mostBeats {
 		m.forgo(l.beats[0], errBeats, out)
@@ -103,14 +103,14 @@ func (m *Desk) beat(now protocol.Time, b *beat, out *protocol.Effects) {
 }
 
 // question asks all lasting spaces for what they may answer later.
-func (m *Desk) question(now protocol.Time, number uint64, fact func() any, out *protocol.Effects) {
+func (m *Machine) question(now protocol.Time, number uint64, fact func() any, out *protocol.Effects) {
 	for _, port := range m.config.Lasting {
 		m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Op: number}, Fact: fact()}, out)
 	}
 }
 
 // forgo gives a beat up, and refuses the renewal that waits for it.
-func (m *Desk) forgo(b *beat, why error, out *protocol.Effects) {
+func (m *Machine) forgo(b *beat, why error, out *protocol.Effects) {
 	delete(m.beats, b.number)
 	l := b.p.lasting
 	l.beats = slices.DeleteFunc(l.beats, func(other *beat) bool { return other == b })
@@ -121,7 +121,7 @@ func (m *Desk) forgo(b *beat, why error, out *protocol.Effects) {
 }
 
 // forgoAll gives up all beats of a session that is not served any more.
-func (m *Desk) forgoAll(p *presence, why error, out *protocol.Effects) {
+func (m *Machine) forgoAll(p *presence, why error, out *protocol.Effects) {
 	for p.lasting != nil && len(p.lasting.beats) > 0 {
 		m.forgo(p.lasting.beats[0], why, out)
 	}
@@ -129,7 +129,7 @@ func (m *Desk) forgoAll(p *presence, why error, out *protocol.Effects) {
 
 // onBeaten takes the answer of a lasting space to a beat, which is one to all earlier ones, too. When all spaces have
 // answered the renewal goes on.
-func (m *Desk) onBeaten(now protocol.Time, a answer, beaten *protocol.Beaten, out *protocol.Effects) {
+func (m *Machine) onBeaten(now protocol.Time, a answer, beaten *protocol.Beaten, out *protocol.Effects) {
 	b, err := m.beats[a.number], beaten.Err
 	if b == nil {
 		return // given up, or its session is not served any more
@@ -169,7 +169,7 @@ func (m *Desk) onBeaten(now protocol.Time, a answer, beaten *protocol.Beaten, ou
 }
 
 // beatWhilePresent beats for a one-shot session from when a connection waits for it until none does.
-func (m *Desk) beatWhilePresent(now protocol.Time, p *presence) {
+func (m *Machine) beatWhilePresent(now protocol.Time, p *presence) {
 	l := p.lasting
 	if l == nil || l.reminded || !p.present() {
 		return
@@ -182,7 +182,7 @@ func (m *Desk) beatWhilePresent(now protocol.Time, p *presence) {
 func (l *lasting) interval() protocol.Time { return max(l.ttl/3, leastTTL) }
 
 // beatPresent beats for the one-shot sessions that a connection waits for.
-func (m *Desk) beatPresent(now protocol.Time, out *protocol.Effects) {
+func (m *Machine) beatPresent(now protocol.Time, out *protocol.Effects) {
 	for m.beatDue.First() <= now {
 		key := m.beatDue.Pop().Key
 		p := m.sessions[lock.SessionID(key)]
@@ -198,7 +198,7 @@ func (m *Desk) beatPresent(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// isOwn reports whether a reply is for the desk itself, as the answer to a question of its own: no sink has the number zero.
+// isOwn reports whether a reply is for the session machine itself, as the answer to a question of its own: no sink has the number zero.
 func isOwn(r *protocol.Reply) bool {
 	if _, is := r.Result.(*protocol.Attached); is {
 		return true

@@ -15,7 +15,7 @@ import (
 
 // TestBeliefsInMemoryAreWaitedFor: for any ttls a client asks for, in whichever spaces it locks and whenever the horizon is
 // confirmed, others wait for the member for as long as the client may believe in a name in memory: for the lease and what the member
-// has pledged beyond it, which sinks only as the desk asks.
+// has pledged beyond it, which sinks only as the session machine asks.
 func TestBeliefsInMemoryAreWaitedFor(t *testing.T) {
 	var seen memoryClient
 	for range 20 { // each has 100 runs, and a fifth of them with -short
@@ -62,7 +62,7 @@ func TestLesserPromises(t *testing.T) {
 	for _, step := range []struct{ at, ttl time.Duration }{{21 * time.Second, 12 * time.Second}, {23 * time.Second, 4 * time.Second}} {
 		c.at(step.at)
 		c.order(order{word: "lease", span: 3 * time.Second})
-		r := answered[*session.Renewed](c.desk, c.renew(c.opened, step.ttl))
+		r := answered[*session.Renewed](c.machine, c.renew(c.opened, step.ttl))
 		if r == nil || r.TTL != step.ttl {
 			t.Fatalf("at %v it is renewed with %+v", step.at, r)
 		}
@@ -84,7 +84,7 @@ func TestLesserPromises(t *testing.T) {
 
 // memoryClient is the client of a session in spaces of both sorts.
 type memoryClient struct {
-	*desk
+	*machine
 	opened                   *session.Opened
 	until                    protocol.Time            // when its belief ends, by the member's clock
 	frozen                   protocol.Time            // until when it may believe in what it has lost and has not heard of
@@ -96,7 +96,7 @@ type memoryClient struct {
 }
 
 func newMemoryClient(t *testing.T) *memoryClient {
-	c := &memoryClient{desk: newLasting(t, 7), holds: map[uint64]string{}, asked: map[uint64]protocol.Time{}}
+	c := &memoryClient{machine: newLasting(t, 7), holds: map[uint64]string{}, asked: map[uint64]protocol.Time{}}
 	c.order(order{word: "lease", span: 3 * time.Second})
 	return c
 }
@@ -112,8 +112,8 @@ func (c *memoryClient) play(rt *rapid.T) {
 	ms := func(most int) time.Duration {
 		return time.Duration(rapid.IntRange(1, most).Draw(rt, "ms")) * time.Millisecond
 	}
-	opening := c.ask(1, protocol.Below, &session.Open{Sort: session.Stream, TTL: ttl.Draw(rt, "open"), Identity: "i"})
-	c.opened = answered[*session.Opened](c.desk, opening)
+	opening := c.ask(1, protocol.Below, &session.Open{Kind: session.Stream, TTL: ttl.Draw(rt, "open"), Identity: "i"})
+	c.opened = answered[*session.Opened](c.machine, opening)
 	if c.opened == nil {
 		rt.Skip("what the lease does not cover waits for the horizon")
 	}
@@ -195,7 +195,7 @@ func (c *memoryClient) believe(sent protocol.Time, ttl time.Duration) {
 	}
 }
 
-// hear takes what the desk says, in its order.
+// hear takes what the session machine says, in its order.
 func (c *memoryClient) hear() {
 	told := c.told
 	c.told = nil

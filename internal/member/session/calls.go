@@ -11,26 +11,26 @@ import (
 type Secret [16]byte
 
 // Sort says how a session lives.
-type Sort uint8
+type Kind uint8
 
 // The sorts of sessions.
 const (
-	Local   Sort = iota + 1 // inside the member's process; no TTL
+	Local   Kind = iota + 1 // inside the member's process; no TTL
 	Stream                  // attached to a sink, kept by beats
 	OneShot                 // kept by requests; ends with the release of its last lock
 )
 
-// What a client's edge asks of the Desk: an Event of kind Call at Port
+// What a client's edge asks of the Machine: an Event of kind Call at Port
 // [protocol.Below] has a pointer to one of these as its Fact. The answer goes to
 // Event.Call. Wishes about locks (*lock.Request, *protocol.Release, …) go to the
-// port of their space; the Desk checks that their session is alive and passes them
+// port of their space; the Machine checks that their session is alive and passes them
 // on. It does not check their secret: an edge that does not hold the session by a
 // stream asks for a Renew or Check first.
 type (
 	// Open opens a session. A Stream or Local session is attached to the sink of
 	// Event.Call. The answer is an *Opened.
 	Open struct {
-		Sort   Sort
+		Kind   Kind
 		TTL    time.Duration // wanted; 0 means the default
 		Client string        // who this is, for people
 		// Identity is the client's identity, as the edge has found out and not as the client
@@ -226,7 +226,7 @@ type Lost struct {
 	Decision lock.Decision
 }
 
-// Vocabulary lists one value of each type that a desk is asked and answers. A package that writes such
+// Vocabulary lists one value of each type that a session machine is asked and answers. A package that writes such
 // values down, or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// startCluster puts a desk before a membership that a conversation scripts, and two
+// startCluster puts a session machine before a membership that a conversation scripts, and two
 // spaces that are tables and no more:
 //
 //	view         the member accepts its first view
@@ -42,7 +42,7 @@ func (c *conversation) startCluster(t *testing.T, args []string) {
 		spaces = append(spaces, &shelf{table: table})
 	}
 	var err error
-	c.desk, err = session.NewDesk(session.Config{
+	c.machine, err = session.New(session.Config{
 		Member: 7, Incarnation: 1, Rand: rand.New(rand.NewPCG(3, 4)), Spaces: 2, TTL: 3 * time.Second, Sessions: 3, Lease: lease,
 	}, protocol.Stack(&scripted{}, spaces...))
 	if err != nil {

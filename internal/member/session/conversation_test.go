@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// TestConversations plays each testdata/*.txt against a desk before a member alone
+// TestConversations plays each testdata/*.txt against a session machine before a member alone
 // with two spaces of protocol central, at ports 1 and 2. "k1" says at which sink
 // something is asked or told; sessions are s1, s2, … in the order of their opening.
 //
@@ -49,14 +49,14 @@ func TestConversations(t *testing.T) {
 }
 
 type conversation struct {
-	desk   *session.Desk
-	now    protocol.Time
-	ids    []lock.SessionID
-	secret []session.Secret
-	writes []storage.Save
-	tokens map[string]lock.Decision
-	out    protocol.Effects
-	calls  uint64
+	machine *session.Machine
+	now     protocol.Time
+	ids     []lock.SessionID
+	secret  []session.Secret
+	writes  []storage.Save
+	tokens  map[string]lock.Decision
+	out     protocol.Effects
+	calls   uint64
 }
 
 func (c *conversation) start(t *testing.T, args []string) {
@@ -90,7 +90,7 @@ func (c *conversation) start(t *testing.T, args []string) {
 		}
 		spaces = append(spaces, m)
 	}
-	c.desk, err = session.NewDesk(session.Config{
+	c.machine, err = session.New(session.Config{
 		Member: self, Incarnation: lone.Cell().Incarnation, Rand: rand.New(rand.NewPCG(3, 4)), Spaces: 2, Sessions: 3,
 	}, protocol.Stack(lone, spaces...))
 	if err != nil {
@@ -107,11 +107,11 @@ func (c *conversation) say(t *testing.T, line string) {
 		c.start(t, words[1:])
 	case "at":
 		to := duration(t, words[1])
-		for wake := c.desk.Wake(); wake <= to; wake = c.desk.Wake() {
+		for wake := c.machine.Wake(); wake <= to; wake = c.machine.Wake() {
 			c.now = max(c.now, wake)
 			c.step(protocol.Event{Kind: protocol.Tick})
-			if c.desk.Wake() == wake {
-				t.Fatalf("%s: the desk still wants to be woken at %v, which it was", line, wake)
+			if c.machine.Wake() == wake {
+				t.Fatalf("%s: the session machine still wants to be woken at %v, which it was", line, wake)
 			}
 		}
 		c.now = to
@@ -162,8 +162,8 @@ func (c *conversation) call(t *testing.T, sink uint64, word string, args []strin
 	}
 	switch word {
 	case "open":
-		sort := map[string]session.Sort{"local": session.Local, "stream": session.Stream, "oneshot": session.OneShot}[plain[0]]
-		ev.Fact = &session.Open{Sort: sort, TTL: ttl, Client: plain[0], Number: optional(t, options["number"])}
+		kind := map[string]session.Kind{"local": session.Local, "stream": session.Stream, "oneshot": session.OneShot}[plain[0]]
+		ev.Fact = &session.Open{Kind: kind, TTL: ttl, Client: plain[0], Number: optional(t, options["number"])}
 	case "resume":
 		resume := &session.Resume{ID: id, Secret: secret, TTL: ttl, Number: optional(t, options["number"]), Generation: optional(t, options["gen"])}
 		if v, ok := options["last"]; ok {
@@ -241,7 +241,7 @@ func (c *conversation) aboutLock(t *testing.T, ev *protocol.Event, word string, 
 	}
 }
 
-func (c *conversation) step(ev protocol.Event) { c.desk.Step(c.now, ev, &c.out) }
+func (c *conversation) step(ev protocol.Event) { c.machine.Step(c.now, ev, &c.out) }
 
 func (c *conversation) write(said *strings.Builder) {
 	for _, send := range c.out.Sends {

@@ -29,7 +29,7 @@ func LongestTTL(allLast bool, lease time.Duration) time.Duration {
 }
 
 // whyCut says what has cut the ttl that a client asked for; 0 asks for none.
-func (m *Desk) whyCut(p *presence, asked time.Duration) Cut {
+func (m *Machine) whyCut(p *presence, asked time.Duration) Cut {
 	wanted := min(asked, m.config.MaxTTL)
 	switch {
 	case asked <= 0:

@@ -15,12 +15,12 @@ import (
 
 // goesOn reports whether a session lives on where this member serves it no longer. Its client's belief in spaces that do
 // not last is not asked about here: the code that dismisses it has seen to that.
-func (m *Desk) goesOn(p *presence) bool {
-	return m.config.TakesOver && p.sort != Local && p.lasting != nil
+func (m *Machine) goesOn(p *presence) bool {
+	return m.config.TakesOver && p.kind != Local && p.lasting != nil
 }
 
 // tellEnd tells the sink of a session that it has ended, or goes on elsewhere. Who wished the end is answered.
-func (m *Desk) tellEnd(p *presence, why holdfast.Loss, out *protocol.Effects) {
+func (m *Machine) tellEnd(p *presence, why holdfast.Loss, out *protocol.Effects) {
 	switch to := (protocol.CallID{Sink: p.sink}); {
 	case p.dismissed:
 		out.Reply(to, &Dismissed{ID: p.id, Err: p.away})
@@ -35,7 +35,7 @@ func (m *Desk) tellEnd(p *presence, why holdfast.Loss, out *protocol.Effects) {
 // withdraw refuses the calls that wait in lasting spaces and did not come over the session's stream, and takes back what
 // they ask for: a client that asks again, through another member, does so by another request, and the two would stand in
 // each other's way. A request of a stream that waits keeps its place, because its client asks for it again under its number.
-func (m *Desk) withdraw(now protocol.Time, p *presence, out *protocol.Effects) {
+func (m *Machine) withdraw(now protocol.Time, p *presence, out *protocol.Effects) {
 	waiting := maps.Clone(p.waiting)
 	m.hangUp(p, holdfast.MemberLost, out)
 	for _, request := range sortedKeys(waiting) {
@@ -65,9 +65,9 @@ type parting struct {
 const takeBack = 100 * time.Millisecond
 
 // partLater has a session wait until it is dismissed. What its client asks for meanwhile, it asks for again then.
-func (m *Desk) partLater(now protocol.Time, p *presence, out *protocol.Effects) {
+func (m *Machine) partLater(now protocol.Time, p *presence, out *protocol.Effects) {
 	e := parting{p.id, now}
-	if p.sort == OneShot || len(p.waiting) > 0 {
+	if p.kind == OneShot || len(p.waiting) > 0 {
 		e.from = now + takeBack
 	}
 	p.parting, p.away = true, m.closing.refusal()
@@ -76,7 +76,7 @@ func (m *Desk) partLater(now protocol.Time, p *presence, out *protocol.Effects) 
 }
 
 // dismissParting dismisses those whose time has come.
-func (m *Desk) dismissParting(now protocol.Time, out *protocol.Effects) {
+func (m *Machine) dismissParting(now protocol.Time, out *protocol.Effects) {
 	w := &m.closing.parting
 	if len(w.waiting) == 0 {
 		return

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// beside returns the desk of another member, whose lasting spaces are the same.
-func (d *desk) beside(member protocol.ID) *desk {
+// beside returns the session machine of another member, whose lasting spaces are the same.
+func (d *machine) beside(member protocol.ID) *machine {
 	other := newLasting(d.t, member)
 	other.now = d.now
 	other.vault.table, other.vault.enrolled = d.vault.table, d.vault.enrolled

@@ -1,7 +1,7 @@
 // Package session is the clients' presence: who may hold through this member, and
 // until when they may believe it.
 //
-// A [Desk] wraps a member's stack of machines. Every wish of a client comes through
+// A [Machine] wraps a member's stack of machines. Every wish of a client comes through
 // it and every decision leaves through it, so that no protocol needs to know what a
 // heartbeat, a secret or a broken stream is.
 //
@@ -98,7 +98,7 @@
 // for all earlier beats. While no member is in charge of a space there is none, and the renewal waits, until the deadline that
 // the session has here; there are bounds to how many wait, and at them it is unavailable. What one session has under way is one
 // heartbeat: a space that cannot confirm it holds up the session's other spaces, too. The connection of a one-shot session that
-// waits is its beat: the desk repeats it every third of the ttl.
+// waits is its beat: the session machine repeats it every third of the ttl.
 //
 // Where a space says that the session has ended, it ends, and its client is told. What it holds in spaces that end with this
 // member stays its own until the deadline that its client may believe in.
@@ -156,7 +156,7 @@
 //
 // # What is told
 //
-// Decisions of the spaces are addressed to sessions. The desk sends them to the
+// Decisions of the spaces are addressed to sessions. The session machine sends them to the
 // call that waits for them, or to the sink that the session is attached to. A
 // session that is attached to nothing is told at its next renewal.
 //

@@ -64,7 +64,7 @@ func TestDrainKeepsHolders(t *testing.T) {
 			if ended || waiter.granted {
 				t.Fatalf("while it is held the drain has ended: %v, and who waits is granted: %v", ended, waiter.granted)
 			}
-			w.ask(drained, &session.Open{Sort: session.Stream}, func(result any) {
+			w.ask(drained, &session.Open{Kind: session.Stream}, func(result any) {
 				if err := result.(*session.Opened).Err; !errors.Is(err, holdfast.ErrUnavailable) {
 					t.Errorf("a new session: %v", err)
 				}
@@ -103,7 +103,7 @@ type due struct {
 type resident struct {
 	id      protocol.ID
 	address string
-	desk    *session.Desk
+	machine *session.Machine
 	view    *protocol.View
 	dead    bool
 	born    protocol.Time // when its clock began
@@ -177,7 +177,7 @@ func (w *town) begin(m *resident) {
 		vault.confirms = true
 		spaces = append(spaces, vault)
 	}
-	m.desk, err = session.NewDesk(c, protocol.Stack(below, spaces...))
+	m.machine, err = session.New(c, protocol.Stack(below, spaces...))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func (w *town) run(d time.Duration) {
 	for end := w.now + d; ; {
 		at, do := end, func() {}
 		for _, m := range w.members {
-			if wake := m.desk.Wake(); !m.dead && wake < at-m.born {
+			if wake := m.machine.Wake(); !m.dead && wake < at-m.born {
 				at, do = max(m.born+wake, w.now), func() { w.step(m, protocol.Event{Kind: protocol.Tick}) }
 			}
 		}
@@ -229,8 +229,8 @@ func (w *town) step(m *resident, ev protocol.Event) {
 		return
 	}
 	var out protocol.Effects
-	life := m.desk
-	m.desk.Step(w.now-m.born, ev, &out)
+	life := m.machine
+	m.machine.Step(w.now-m.born, ev, &out)
 	for _, raised := range out.Raises {
 		if view, is := raised.(*protocol.View); is {
 			m.view = view
@@ -239,7 +239,7 @@ func (w *town) step(m *resident, ev protocol.Event) {
 	for _, envelope := range out.Sends {
 		if save, is := envelope.Message.(storage.Save); is {
 			w.after(writeTime, func() {
-				if m.dead || m.desk != life {
+				if m.dead || m.machine != life {
 					return // it has crashed before that
 				}
 				m.written = save.Data
@@ -330,7 +330,7 @@ func (w *town) open(m *resident, ttl, trip time.Duration) *patron {
 	w.serial++
 	c := &patron{town: w, member: m, sink: w.serial, ttl: ttl, trip: trip, newest: w.now}
 	m.clients[c.sink] = c
-	w.askAt(m, c.sink, &session.Open{Sort: session.Stream, TTL: ttl}, func(result any) {
+	w.askAt(m, c.sink, &session.Open{Kind: session.Stream, TTL: ttl}, func(result any) {
 		opened := result.(*session.Opened)
 		if opened.Err != nil {
 			w.t.Fatal(opened.Err)

@@ -18,7 +18,7 @@ type entry struct {
 	ev      protocol.Event // its Fact is request
 	request lock.Request
 	since   protocol.Time
-	answers uint64 // Desk.answers when the horizon was asked for
+	answers uint64 // Machine.answers when the horizon was asked for
 }
 
 const (
@@ -31,7 +31,7 @@ const (
 // isBound reports whether a promise of ttl to a session ends with this member's lease and horizon: whether its client has
 // something that others may be granted when this member is lost. A ttl that the lease has room for is bound as long as the
 // session has used no lasting space: that costs nothing, and what it asks for in memory need not wait.
-func (m *Desk) isBound(p *presence, ttl time.Duration) bool {
+func (m *Machine) isBound(p *presence, ttl time.Duration) bool {
 	switch {
 	case m.config.allLast():
 		return false
@@ -43,8 +43,8 @@ func (m *Desk) isBound(p *presence, ttl time.Duration) bool {
 
 // enters has a request wait that is a session's first one in a space that ends with this member, and reports that it does, or was
 // refused. Its client may have been promised more than others wait for.
-func (m *Desk) enters(now protocol.Time, p *presence, ev *protocol.Event, r *lock.Request, out *protocol.Effects) bool {
-	if len(m.config.Lasting) == 0 || p.sort == Local || p.entered || m.config.lasts(ev.Port) {
+func (m *Machine) enters(now protocol.Time, p *presence, ev *protocol.Event, r *lock.Request, out *protocol.Effects) bool {
+	if len(m.config.Lasting) == 0 || p.kind == Local || p.entered || m.config.lasts(ev.Port) {
 		return false
 	}
 	if len(p.entries) == 0 && (m.covers(now, p) || protocol.Mutated("what is held in memory is within what others wait for")) {
@@ -66,12 +66,12 @@ func (m *Desk) enters(now protocol.Time, p *presence, ev *protocol.Event, r *loc
 }
 
 // beyondLease is how long the client of a session may believe when this member's lease has ended.
-func (m *Desk) beyondLease(now protocol.Time, p *presence) time.Duration {
+func (m *Machine) beyondLease(now protocol.Time, p *presence) time.Duration {
 	return p.expires - now - m.leaseLeft(now)
 }
 
 // leaseLeft is how long what this member holds is its own.
-func (m *Desk) leaseLeft(now protocol.Time) time.Duration {
+func (m *Machine) leaseLeft(now protocol.Time) time.Duration {
 	if m.lease == nil {
 		return 0
 	}
@@ -80,7 +80,7 @@ func (m *Desk) leaseLeft(now protocol.Time) time.Duration {
 
 // covers reports whether all that a session's client was promised is within the lease and the confirmed horizon, and counts it
 // where it is.
-func (m *Desk) covers(now protocol.Time, p *presence) bool {
+func (m *Machine) covers(now protocol.Time, p *presence) bool {
 	beyond := m.beyondLease(now, p)
 	if !m.horizon.Clients || m.unable(now) != nil || beyond > m.horizon.Confirmed {
 		return false
@@ -91,7 +91,7 @@ func (m *Desk) covers(now protocol.Time, p *presence) bool {
 }
 
 // wantedByEntries is the horizon with which all requests that wait go on, and their sessions keep their ttl.
-func (m *Desk) wantedByEntries(now protocol.Time) time.Duration {
+func (m *Machine) wantedByEntries(now protocol.Time) time.Duration {
 	var reach protocol.Reach
 	for _, p := range m.entering {
 		if len(p.entries) > 0 {
@@ -102,7 +102,7 @@ func (m *Desk) wantedByEntries(now protocol.Time) time.Duration {
 }
 
 // admit goes on with the requests that have waited, where their sessions are covered now, and refuses those that wait no longer.
-func (m *Desk) admit(now protocol.Time, out *protocol.Effects) {
+func (m *Machine) admit(now protocol.Time, out *protocol.Effects) {
 	entering := m.entering
 	m.entering, m.entryDue = nil, protocol.Never
 	for _, p := range entering {
@@ -136,7 +136,7 @@ func (m *Desk) admit(now protocol.Time, out *protocol.Effects) {
 
 // givesUp is until when a request waits for its session to be covered. What does not want to wait is refused when the horizon is
 // known to be too short.
-func (m *Desk) givesUp(now protocol.Time, e *entry) protocol.Time {
+func (m *Machine) givesUp(now protocol.Time, e *entry) protocol.Time {
 	if m.answers != e.answers {
 		return max(e.request.WaitEnd, now)
 	}
@@ -144,7 +144,7 @@ func (m *Desk) givesUp(now protocol.Time, e *entry) protocol.Time {
 }
 
 // whyNotEntered says why a session is not covered.
-func (m *Desk) whyNotEntered(now protocol.Time, p *presence) error {
+func (m *Machine) whyNotEntered(now protocol.Time, p *presence) error {
 	if err := m.unable(now); err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ const whyUncovered = "the ttl of this session is longer than the members can rec
 	"wait until what was promised before has run out, or open a session with a shorter ttl"
 
 // dropEntry takes back a request that waits to be passed on, and reports whether there is one.
-func (m *Desk) dropEntry(now protocol.Time, p *presence, ev *protocol.Event, request uint64, name string, out *protocol.Effects) bool {
+func (m *Machine) dropEntry(now protocol.Time, p *presence, ev *protocol.Event, request uint64, name string, out *protocol.Effects) bool {
 	at := slices.IndexFunc(p.entries, func(e *entry) bool {
 		return e.ev.Port == ev.Port && e.request.ID == request && e.request.Name == name
 	})
@@ -174,11 +174,11 @@ func (m *Desk) dropEntry(now protocol.Time, p *presence, ev *protocol.Event, req
 }
 
 // endEntries answers what a session waits with, because it ends. A client that goes on elsewhere asks there again.
-func (m *Desk) endEntries(p *presence, why holdfast.Loss, out *protocol.Effects) {
+func (m *Machine) endEntries(p *presence, why holdfast.Loss, out *protocol.Effects) {
 	entries := p.entries
 	p.entries = nil
 	for _, e := range entries {
-		if p.away != nil && p.sort == Stream && e.ev.Call.Sink == p.sink {
+		if p.away != nil && p.kind == Stream && e.ev.Call.Sink == p.sink {
 			continue
 		}
 		d := lock.Decision{Kind: lock.Refused, Session: p.id, Request: e.request.ID, Name: e.request.Name, Err: p.gone()}
@@ -191,7 +191,7 @@ func (m *Desk) endEntries(p *presence, why holdfast.Loss, out *protocol.Effects)
 }
 
 // detachEntries forgets what was asked for at a sink that is gone: a client that comes back asks again.
-func (m *Desk) detachEntries(sink uint64) {
+func (m *Machine) detachEntries(sink uint64) {
 	for _, p := range m.entering {
 		p.entries = slices.DeleteFunc(p.entries, func(e *entry) bool { return e.ev.Call.Sink == sink })
 	}
@@ -199,7 +199,7 @@ func (m *Desk) detachEntries(sink uint64) {
 
 // leaveMemory notes that a session has nothing in spaces that end with this member any more, before it is promised more. What it was
 // promised until now stays counted.
-func (m *Desk) leaveMemory(now protocol.Time, p *presence, out *protocol.Effects) {
+func (m *Machine) leaveMemory(now protocol.Time, p *presence, out *protocol.Effects) {
 	if !p.entered || len(m.config.Lasting) == 0 || m.holds(now, p, out) {
 		return
 	}

@@ -128,17 +128,17 @@ func TestLimitOfUnrecordedRequests(t *testing.T) {
 func TestMemoryIsNotWaitedForInVain(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		end  func(d *desk, s *session.Opened)
+		end  func(d *machine, s *session.Opened)
 		told []lock.Kind // of request 1
 	}{
-		{"the client ends its session", func(d *desk, s *session.Opened) {
+		{"the client ends its session", func(d *machine, s *session.Opened) {
 			d.ask(1, protocol.Below, &session.End{ID: s.ID, Secret: s.Secret, Identity: "i"})
 		}, []lock.Kind{lock.Released}},
-		{"the session expires", func(d *desk, s *session.Opened) { d.at(d.now + stretched(longTTL)) }, []lock.Kind{lock.Refused}},
-		{"the lease ends", func(d *desk, _ *session.Opened) { d.order(order{word: "lapse"}) }, nil},
-		{"the member is drained", func(d *desk, _ *session.Opened) { d.ask(9, protocol.Below, &session.Drain{}) }, nil},
-		{"the stream is gone", func(d *desk, _ *session.Opened) { d.ask(1, protocol.Below, &session.Detach{}) }, nil},
-		{"it comes back over another stream, and has settled it", func(d *desk, s *session.Opened) {
+		{"the session expires", func(d *machine, s *session.Opened) { d.at(d.now + stretched(longTTL)) }, []lock.Kind{lock.Refused}},
+		{"the lease ends", func(d *machine, _ *session.Opened) { d.order(order{word: "lapse"}) }, nil},
+		{"the member is drained", func(d *machine, _ *session.Opened) { d.ask(9, protocol.Below, &session.Drain{}) }, nil},
+		{"the stream is gone", func(d *machine, _ *session.Opened) { d.ask(1, protocol.Below, &session.Detach{}) }, nil},
+		{"it comes back over another stream, and has settled it", func(d *machine, s *session.Opened) {
 			d.ask(2, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Last: 1})
 		}, nil},
 	} {

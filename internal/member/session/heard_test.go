@@ -22,12 +22,12 @@ func TestWhatIsHeardBeforeTheEndIsJudgedCounts(t *testing.T) {
 		"check":     func(o *session.Opened) any { return &session.Check{ID: o.ID, Secret: o.Secret} },
 	} {
 		t.Run(what, func(t *testing.T) {
-			desk := newDesk(t, session.Config{Member: 1, Incarnation: 1, Rand: seeded(), Spaces: 1})
+			machine := newMachine(t, session.Config{Member: 1, Incarnation: 1, Rand: seeded(), Spaces: 1})
 			ask := func(now protocol.Time, port protocol.Port, fact any) protocol.Reply {
 				t.Helper()
 				var out protocol.Effects
 				call := protocol.CallID{Sink: 1, Op: 2}
-				desk.Step(now, protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: fact}, &out)
+				machine.Step(now, protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: fact}, &out)
 				for _, reply := range out.Replies {
 					if reply.To == call {
 						return reply
@@ -36,8 +36,8 @@ func TestWhatIsHeardBeforeTheEndIsJudgedCounts(t *testing.T) {
 				t.Fatalf("%T is answered by %+v", fact, out.Replies)
 				return protocol.Reply{}
 			}
-			opened := open(t, desk, session.Open{Sort: session.Stream, TTL: 10 * time.Second})
-			other := open(t, desk, session.Open{Sort: session.Stream, TTL: 10 * time.Second})
+			opened := open(t, machine, session.Open{Kind: session.Stream, TTL: 10 * time.Second})
+			other := open(t, machine, session.Open{Kind: session.Stream, TTL: 10 * time.Second})
 			if refused := ask(late, 1, &lock.Request{Session: opened.ID, ID: 1, Name: "x"}).Decision; !errors.Is(refused.Err, holdfast.SessionExpired) {
 				t.Errorf("a request of a session whose time has passed: %+v", refused)
 			}
@@ -45,7 +45,7 @@ func TestWhatIsHeardBeforeTheEndIsJudgedCounts(t *testing.T) {
 			if renewed.Err != nil || what != "check" && renewed.TTL != 10*time.Second {
 				t.Fatalf("before the tick: %+v", renewed)
 			}
-			desk.Step(late, protocol.Event{Kind: protocol.Tick}, &protocol.Effects{})
+			machine.Step(late, protocol.Event{Kind: protocol.Tick}, &protocol.Effects{})
 			again := ask(late, protocol.Below, sign(opened)).Result.(*session.Renewed)
 			if lives := what != "check"; (again.Err == nil) != lives {
 				t.Errorf("behind the tick: %+v, want the session to live: %v", again, lives)

@@ -24,7 +24,7 @@ type giving struct {
 const mostGiven = 16_384
 
 // inherit notes that a session's holds are those of a client before the one that uses it from now on.
-func (m *Desk) inherit(now protocol.Time, p *presence, out *protocol.Effects) {
+func (m *Machine) inherit(now protocol.Time, p *presence, out *protocol.Effects) {
 	if now >= p.former {
 		p.inherited = nil
 	}
@@ -46,7 +46,7 @@ func (m *Desk) inherit(now protocol.Time, p *presence, out *protocol.Effects) {
 }
 
 // isInherited reports whether a hold was granted to a client before.
-func (m *Desk) isInherited(p *presence, port protocol.Port, of *protocol.RequestOf) bool {
+func (m *Machine) isInherited(p *presence, port protocol.Port, of *protocol.RequestOf) bool {
 	switch {
 	case of.Token == 0, of.ID >= SingleCall:
 		return false
@@ -66,7 +66,7 @@ func (p *presence) believedUntil() protocol.Time {
 }
 
 // isBelieved reports whether a client that a session was taken over from may believe still in something that it holds.
-func (m *Desk) isBelieved(now protocol.Time, p *presence, out *protocol.Effects) bool {
+func (m *Machine) isBelieved(now protocol.Time, p *presence, out *protocol.Effects) bool {
 	if now >= p.believedUntil() {
 		return false
 	}
@@ -82,7 +82,7 @@ func (m *Desk) isBelieved(now protocol.Time, p *presence, out *protocol.Effects)
 
 // inherits reports whether a call is about a hold that a client before may believe in. A lasting space may have one that this
 // member does not know of yet: then nothing says that it is the later client's own.
-func (m *Desk) inherits(now protocol.Time, p *presence, call protocol.CallID, key recallKey, out *protocol.Effects) bool {
+func (m *Machine) inherits(now protocol.Time, p *presence, call protocol.CallID, key recallKey, out *protocol.Effects) bool {
 	if now >= p.believedUntil() || protocol.Mutated("an inherited name is kept for the client before") {
 		return false
 	}
@@ -96,7 +96,7 @@ func (m *Desk) inherits(now protocol.Time, p *presence, call protocol.CallID, ke
 
 // keepsOne has a Release or a Cancel wait until the clients before the one that wishes it believe no longer, and reports that it
 // does, or was refused.
-func (m *Desk) keepsOne(now protocol.Time, p *presence, ev *protocol.Event, out *protocol.Effects) bool {
+func (m *Machine) keepsOne(now protocol.Time, p *presence, ev *protocol.Event, out *protocol.Effects) bool {
 	g := giving{call: ev.Call}
 	switch fact := ev.Fact.(type) {
 	case *protocol.Release:
@@ -123,8 +123,8 @@ func (m *Desk) keepsOne(now protocol.Time, p *presence, ev *protocol.Event, out 
 	return true
 }
 
-// remindGiven has the desk look at what a client has given up when the clients before believe no longer.
-func (m *Desk) remindGiven(p *presence) {
+// remindGiven has the session machine look at what a client has given up when the clients before believe no longer.
+func (m *Machine) remindGiven(p *presence) {
 	if len(p.given) == 0 && (p.taking == nil || !p.taking.own) {
 		return
 	}
@@ -134,7 +134,7 @@ func (m *Desk) remindGiven(p *presence) {
 }
 
 // giveUp does what a client has given up of what it has inherited, if the clients before believe no longer.
-func (m *Desk) giveUp(now protocol.Time, p *presence, out *protocol.Effects) {
+func (m *Machine) giveUp(now protocol.Time, p *presence, out *protocol.Effects) {
 	if now < p.believedUntil() {
 		m.remindGiven(p)
 		return
@@ -147,7 +147,7 @@ func (m *Desk) giveUp(now protocol.Time, p *presence, out *protocol.Effects) {
 }
 
 // onRelease passes on the release of a hold, unless the client that uses it has to stop first.
-func (m *Desk) onRelease(now protocol.Time, ev *protocol.Event, r *protocol.Release, out *protocol.Effects) {
+func (m *Machine) onRelease(now protocol.Time, ev *protocol.Event, r *protocol.Release, out *protocol.Effects) {
 	p := m.alive(now, r.Session)
 	if p != nil && !m.isSuperseded(ev.Call.Sink) && (m.dropEntry(now, p, ev, r.Request, r.Name, out) || m.recallOne(now, p, ev, r, out) || m.keepsOne(now, p, ev, out)) {
 		return
@@ -156,7 +156,7 @@ func (m *Desk) onRelease(now protocol.Time, ev *protocol.Event, r *protocol.Rele
 }
 
 // onCancel passes on the end of a request, unless it holds what a client before may believe in.
-func (m *Desk) onCancel(now protocol.Time, ev *protocol.Event, c *protocol.Cancel, out *protocol.Effects) {
+func (m *Machine) onCancel(now protocol.Time, ev *protocol.Event, c *protocol.Cancel, out *protocol.Effects) {
 	if p := m.alive(now, c.Session); p == nil || m.isSuperseded(ev.Call.Sink) ||
 		!m.dropEntry(now, p, ev, c.Request, c.Name, out) && !m.keepsOne(now, p, ev, out) {
 		m.onHeld(now, ev, c.Session, c.Request, c.Name, out)
@@ -164,7 +164,7 @@ func (m *Desk) onCancel(now protocol.Time, ev *protocol.Event, c *protocol.Cance
 }
 
 // onExtend passes on another hold limit. One of what a client before may believe in ends no sooner than that client believes.
-func (m *Desk) onExtend(now protocol.Time, ev *protocol.Event, e *protocol.Extend, out *protocol.Effects) {
+func (m *Machine) onExtend(now protocol.Time, ev *protocol.Event, e *protocol.Extend, out *protocol.Effects) {
 	p := m.alive(now, e.Session)
 	if p != nil && e.Hold > 0 && m.inherits(now, p, ev.Call, recallKey{ev.Port, e.Request, e.Name, e.Token}, out) {
 		longer := *e
@@ -176,7 +176,7 @@ func (m *Desk) onExtend(now protocol.Time, ev *protocol.Event, e *protocol.Exten
 
 // endLater ends a session for the client at its stream while one before may believe in what it holds: its own holds end now,
 // and the session with those that it has inherited when they are believed in no longer. It is renewed no more.
-func (m *Desk) endLater(now protocol.Time, call protocol.CallID, p *presence, out *protocol.Effects) {
+func (m *Machine) endLater(now protocol.Time, call protocol.CallID, p *presence, out *protocol.Effects) {
 	if p.taking == nil {
 		p.taking = &taking{}
 		m.takings = append(m.takings, p)

@@ -13,9 +13,9 @@ import (
 // would keep a client that believes in locks of which that one knows nothing (docs/design/membership.md §9, V20). Their
 // spaces have reported their locks as lost, but for those that last: a client that has something there goes on elsewhere. The
 // sessions of this process go on without what they held: they end with the process.
-func (m *Desk) endTenure(now protocol.Time, out *protocol.Effects) {
+func (m *Machine) endTenure(now protocol.Time, out *protocol.Effects) {
 	for _, id := range slices.SortedFunc(maps.Keys(m.sessions), compareIDs) {
-		if p := m.sessions[id]; p != nil && p.sort != Local && !protocol.Mutated("session outlives its tenure") {
+		if p := m.sessions[id]; p != nil && p.kind != Local && !protocol.Mutated("session outlives its tenure") {
 			m.outlive(p)
 			m.endAway(now, p, errNoLease, out)
 		}
@@ -27,7 +27,7 @@ func (m *Desk) endTenure(now protocol.Time, out *protocol.Effects) {
 
 // endAway ends a session whose client shall go on at another member: with it, where that can be. A client that may not have heard
 // of what it has lost is waited for until it believes no longer.
-func (m *Desk) endAway(now protocol.Time, p *presence, why error, out *protocol.Effects) {
+func (m *Machine) endAway(now protocol.Time, p *presence, why error, out *protocol.Effects) {
 	if p.mayBelieve(now) && !protocol.Mutated("a leaver counts what is lost as stopped") {
 		m.outlive(p)
 	}
@@ -50,7 +50,7 @@ type belief struct {
 
 // outlive keeps the promise that p has beyond its end, where a member has to wait for it. Of a session that was here before,
 // and has come back since, both count as one.
-func (m *Desk) outlive(p *presence) {
+func (m *Machine) outlive(p *presence) {
 	if !p.counted || m.config.allLast() {
 		return
 	}
@@ -73,7 +73,7 @@ func (p *presence) mayBelieve(now protocol.Time) bool {
 }
 
 // endBeliefs forgets the promises that no client believes in any more.
-func (m *Desk) endBeliefs(now protocol.Time, out *protocol.Effects) {
+func (m *Machine) endBeliefs(now protocol.Time, out *protocol.Effects) {
 	ended := false
 	for m.beliefs.due.First() <= now {
 		id := lock.SessionID(m.beliefs.due.Pop().Key)
@@ -92,7 +92,7 @@ func (m *Desk) endBeliefs(now protocol.Time, out *protocol.Effects) {
 
 // endExcess ends sessions that have lost more than is kept for telling them. Their
 // clients find that out when they return; none goes on with such a session anywhere.
-func (m *Desk) endExcess(now protocol.Time, out *protocol.Effects) {
+func (m *Machine) endExcess(now protocol.Time, out *protocol.Effects) {
 	excess := m.excess
 	m.excess = nil
 	for _, p := range excess {

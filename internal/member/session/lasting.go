@@ -49,25 +49,25 @@ func (p *presence) enrolled(port protocol.Port) bool {
 // introduce has a lasting space know which session asks, before it is asked. A call that does not come
 // over the stream of its session waits for an answer from now on: the space may have to find a member
 // in charge before it says so.
-func (m *Desk) introduce(now protocol.Time, p *presence, ev *protocol.Event, r *lock.Request, out *protocol.Effects) {
+func (m *Machine) introduce(now protocol.Time, p *presence, ev *protocol.Event, r *lock.Request, out *protocol.Effects) {
 	if !p.enrolled(ev.Port) {
 		m.enroll(now, p, ev.Port, out)
 	}
 	if r.ID < SingleCall {
 		p.lasting.asked = max(p.lasting.asked, r.ID)
 	}
-	if p.sort == OneShot || p.sort == Stream && ev.Call.Sink != p.sink {
+	if p.kind == OneShot || p.kind == Stream && ev.Call.Sink != p.sink {
 		p.await(r.ID, wait{ev.Call, ev.Port, r.Name})
 		m.beatWhilePresent(now, p)
 	}
 }
 
 // enroll tells a lasting space who a session is.
-func (m *Desk) enroll(now protocol.Time, p *presence, port protocol.Port, out *protocol.Effects) {
+func (m *Machine) enroll(now protocol.Time, p *presence, port protocol.Port, out *protocol.Effects) {
 	if p.lasting == nil {
 		// What was promised before, and may be longer than what is wanted now, is promised still.
 		ttl := max(p.ttl, m.remaining(p, now), leastTTL)
-		if p.sort == Local {
+		if p.kind == Local {
 			ttl = m.config.TTL
 		}
 		p.lasting = &lasting{ttl: ttl, heard: now, attached: p.attached.Attachment}
@@ -76,7 +76,7 @@ func (m *Desk) enroll(now protocol.Time, p *presence, port protocol.Port, out *p
 	l.ports = append(l.ports, port)
 	slices.Sort(l.ports)
 	enroll := &protocol.Enroll{
-		Session: p.id, TTL: l.ttl, Proof: m.prove(p.secret), Client: p.client, Identity: p.owner, Own: p.sort == Local,
+		Session: p.id, TTL: l.ttl, Proof: m.prove(p.secret), Client: p.client, Identity: p.owner, Own: p.kind == Local,
 		Attached: p.attached,
 	}
 	m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Fact: enroll}, out)
@@ -84,7 +84,7 @@ func (m *Desk) enroll(now protocol.Time, p *presence, port protocol.Port, out *p
 
 // atMost bounds the ttl of an answer by what the lasting spaces keep: they count from the beat, and the
 // ttl from waited before it. The client may have counted less of that than this member has.
-func (l *lasting) atMost(m *Desk, waited time.Duration) time.Duration {
+func (l *lasting) atMost(m *Machine, waited time.Duration) time.Duration {
 	return m.shrink(waited) + l.ttl
 }
 
@@ -106,7 +106,7 @@ func (p *presence) await(request uint64, w wait) {
 // part ends what a session is in a lasting space, as far as this member is concerned. Only what its client wishes ends
 // there what it holds. Elsewhere than where its last lock was released this member cannot say that a one-shot session
 // has nothing: another member may have served it, too; and there the space itself finds out whether it has.
-func (m *Desk) part(now protocol.Time, p *presence, port protocol.Port, why holdfast.Loss, out *protocol.Effects) {
+func (m *Machine) part(now protocol.Time, p *presence, port protocol.Port, why holdfast.Loss, out *protocol.Effects) {
 	if !p.enrolled(port) {
 		return
 	}
@@ -120,7 +120,7 @@ func (m *Desk) part(now protocol.Time, p *presence, port protocol.Port, why hold
 
 // hangUp answers the calls that wait for lasting spaces on behalf of a session that is not served any more:
 // nothing else would.
-func (m *Desk) hangUp(p *presence, why holdfast.Loss, out *protocol.Effects) {
+func (m *Machine) hangUp(p *presence, why holdfast.Loss, out *protocol.Effects) {
 	err := p.gone()
 	for _, request := range sortedKeys(p.waiting) {
 		w := p.waiting[request]
@@ -147,7 +147,7 @@ func (p *presence) gone() error {
 
 // endedThere ends a session that a lasting space has ended. In other spaces its client may believe until the deadline
 // that it has, though it is told now: what it holds there is kept for so long.
-func (m *Desk) endedThere(now protocol.Time, p *presence, out *protocol.Effects) {
+func (m *Machine) endedThere(now protocol.Time, p *presence, out *protocol.Effects) {
 	if p.expires <= now || !m.holds(now, p, out) {
 		m.end(now, p, holdfast.SessionExpired, out)
 		return
@@ -176,7 +176,7 @@ func (m *Desk) endedThere(now protocol.Time, p *presence, out *protocol.Effects)
 
 // endReleased ends a one-shot session with the release of its last lock in a space, unless it has others
 // that came through other members.
-func (m *Desk) endReleased(now protocol.Time, p *presence, port protocol.Port, out *protocol.Effects) {
+func (m *Machine) endReleased(now protocol.Time, p *presence, port protocol.Port, out *protocol.Effects) {
 	if p.lasting != nil {
 		if m.recount(now, p, out); len(p.live) > 0 {
 			return
@@ -189,7 +189,7 @@ func (m *Desk) endReleased(now protocol.Time, p *presence, port protocol.Port, o
 }
 
 // recount asks the lasting spaces what a one-shot session lives for there.
-func (m *Desk) recount(now protocol.Time, p *presence, out *protocol.Effects) {
+func (m *Machine) recount(now protocol.Time, p *presence, out *protocol.Effects) {
 	for _, port := range p.lasting.ports {
 		for _, r := range m.requestsOf(now, p, port, out) {
 			if _, revoked := p.revoked.byRequest[revokedKey{port, r.ID}]; revoked {

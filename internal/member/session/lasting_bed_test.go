@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// The ports of a desk whose spaces are of both sorts.
+// The ports of a session machine whose spaces are of both sorts.
 const (
 	shelfPort  protocol.Port = 1 // ends with its member
 	vaultPort  protocol.Port = 2 // outlasts it
@@ -33,7 +33,7 @@ type vault struct {
 	err      error // the answer to beats and adoptions, where they fail
 	expired  error // the answer to beats alone, if it is set
 	enrolled map[lock.SessionID]protocol.Enroll
-	asked    []string // what the desk has said
+	asked    []string // what the session machine has said
 	tell     []lock.Decision
 	stepped  map[uint64]protocol.Time // when a beat was asked for, by its number
 	kept     protocol.Time            // the latest enrolment, or beat that was answered
@@ -129,16 +129,16 @@ func (v *vault) answer(ev *protocol.Event, out *protocol.Effects) {
 	}
 }
 
-// said returns what the desk has said since it was asked for last.
+// said returns what the session machine has said since it was asked for last.
 func (v *vault) said() string {
 	said := strings.Join(v.asked, " ")
 	v.asked = nil
 	return said
 }
 
-// desk is a desk with a shelf and two vaults, below it a membership with a long lease.
-type desk struct {
-	*session.Desk
+// session machine is a session machine with a shelf and two vaults, below it a membership with a long lease.
+type machine struct {
+	*session.Machine
 	t             *testing.T
 	now           protocol.Time
 	below         *scripted
@@ -162,12 +162,12 @@ func newVault(t *testing.T) *vault {
 	return &vault{shelf: newShelf(t), enrolled: map[lock.SessionID]protocol.Enroll{}, stepped: map[uint64]protocol.Time{}}
 }
 
-func newLasting(t *testing.T, member protocol.ID) *desk { return newLastingOf(t, member, 0) }
+func newLasting(t *testing.T, member protocol.ID) *machine { return newLastingOf(t, member, 0) }
 
-func newLastingOf(t *testing.T, member protocol.ID, sessions int) *desk {
+func newLastingOf(t *testing.T, member protocol.ID, sessions int) *machine {
 	t.Helper()
 	front := newShelf(t)
-	d := &desk{
+	d := &machine{
 		t: t, shelf: &front, now: time.Second,
 		vault:  newVault(t),
 		second: newVault(t),
@@ -176,13 +176,13 @@ func newLastingOf(t *testing.T, member protocol.ID, sessions int) *desk {
 	return d
 }
 
-// onlyPort is that of the vault of a desk that has nothing else.
+// onlyPort is that of the vault of a session machine that has nothing else.
 const onlyPort protocol.Port = 1
 
-// newAllLasting is a desk whose only space outlasts it.
-func newAllLasting(t *testing.T, member protocol.ID) *desk {
+// newAllLasting is a session machine whose only space outlasts it.
+func newAllLasting(t *testing.T, member protocol.ID) *machine {
 	t.Helper()
-	d := &desk{
+	d := &machine{
 		t: t, now: time.Second,
 		vault: newVault(t),
 	}
@@ -190,14 +190,14 @@ func newAllLasting(t *testing.T, member protocol.ID) *desk {
 	return d
 }
 
-// begin makes the desk in front of its spaces, and starts it.
-func (d *desk) begin(c session.Config, spaces ...protocol.Machine) {
+// begin makes the session machine in front of its spaces, and starts it.
+func (d *machine) begin(c session.Config, spaces ...protocol.Machine) {
 	d.t.Helper()
 	c.Incarnation, c.Rand, c.Spaces = 1, rand.New(rand.NewPCG(uint64(c.Member), 4)), len(spaces)
 	c.TakesOver, c.TTL = true, 2*time.Second
 	d.below = &scripted{}
 	var err error
-	if d.Desk, err = session.NewDesk(c, protocol.Stack(d.below, spaces...)); err != nil {
+	if d.Machine, err = session.New(c, protocol.Stack(d.below, spaces...)); err != nil {
 		d.t.Fatal(err)
 	}
 	d.step(protocol.Event{Kind: protocol.Start})
@@ -207,14 +207,14 @@ func (d *desk) begin(c session.Config, spaces ...protocol.Machine) {
 }
 
 // order tells the membership what to do.
-func (d *desk) order(o order) { d.step(protocol.Event{Kind: protocol.Receive, From: 9, Fact: o}) }
+func (d *machine) order(o order) { d.step(protocol.Event{Kind: protocol.Receive, From: 9, Fact: o}) }
 
-func (d *desk) step(ev protocol.Event) {
+func (d *machine) step(ev protocol.Event) {
 	var out protocol.Effects
 	d.Step(d.now, ev, &out)
 	for _, reply := range out.Replies {
 		if reply.To.Sink == 0 && reply.To.Op != 0 {
-			d.t.Fatalf("an answer to the desk itself comes out: %+v", reply)
+			d.t.Fatalf("an answer to the session machine itself comes out: %+v", reply)
 		}
 		d.told = append(d.told, reply)
 	}
@@ -224,20 +224,20 @@ func (d *desk) step(ev protocol.Event) {
 }
 
 // at lets time pass.
-func (d *desk) at(to protocol.Time) {
+func (d *machine) at(to protocol.Time) {
 	d.t.Helper()
 	for wake := d.Wake(); wake <= to; wake = d.Wake() {
 		d.now = max(d.now, wake)
 		d.step(protocol.Event{Kind: protocol.Tick})
 		if d.Wake() == wake && wake < d.now {
-			d.t.Fatalf("the desk still wants to be woken at %v", wake)
+			d.t.Fatalf("the session machine still wants to be woken at %v", wake)
 		}
 	}
 	d.now = to
 }
 
 // ask asks something at a sink.
-func (d *desk) ask(sink uint64, port protocol.Port, fact any) protocol.CallID {
+func (d *machine) ask(sink uint64, port protocol.Port, fact any) protocol.CallID {
 	d.calls++
 	call := protocol.CallID{Sink: sink, Op: 1000 + d.calls}
 	if r, is := fact.(*lock.Request); is {
@@ -248,12 +248,12 @@ func (d *desk) ask(sink uint64, port protocol.Port, fact any) protocol.CallID {
 }
 
 // in has a vault do something.
-func (d *desk) in(port protocol.Port, do func(*vault, *protocol.Effects)) {
+func (d *machine) in(port protocol.Port, do func(*vault, *protocol.Effects)) {
 	d.step(protocol.Event{Kind: protocol.Receive, From: 9, Port: port, Fact: do})
 }
 
 // release has a mute vault answer what waits, the first n of it.
-func (d *desk) release(port protocol.Port, n int) {
+func (d *machine) release(port protocol.Port, n int) {
 	d.in(port, func(v *vault, out *protocol.Effects) {
 		for i := range v.waiting[:n] {
 			v.answer(&v.waiting[i], out)
@@ -263,7 +263,7 @@ func (d *desk) release(port protocol.Port, n int) {
 }
 
 // answered returns the latest answer to a call, or nil, and forgets it.
-func answered[T any](d *desk, call protocol.CallID) (result T) {
+func answered[T any](d *machine, call protocol.CallID) (result T) {
 	for i := len(d.told) - 1; i >= 0; i-- {
 		if answer, is := d.told[i].Result.(T); is && d.told[i].To == call {
 			d.told = slices.Delete(d.told, i, i+1)
@@ -274,7 +274,7 @@ func answered[T any](d *desk, call protocol.CallID) (result T) {
 }
 
 // decided returns the kinds of the decisions told to a sink about a request, and forgets nothing.
-func (d *desk) decided(sink, request uint64) (kinds []lock.Kind) {
+func (d *machine) decided(sink, request uint64) (kinds []lock.Kind) {
 	for _, reply := range d.told {
 		if reply.To.Sink == sink && reply.Decision.Kind != 0 && reply.Decision.Request == request {
 			kinds = append(kinds, reply.Decision.Kind)
@@ -284,29 +284,29 @@ func (d *desk) decided(sink, request uint64) (kinds []lock.Kind) {
 }
 
 // expired returns what a sink was told of the end of its session, or nil.
-func (d *desk) expired(sink uint64) *session.Expired {
+func (d *machine) expired(sink uint64) *session.Expired {
 	return answered[*session.Expired](d, protocol.CallID{Sink: sink})
 }
 
 // dismissed returns what a sink was told when its session went on elsewhere, or nil.
-func (d *desk) dismissed(sink uint64) *session.Dismissed {
+func (d *machine) dismissed(sink uint64) *session.Dismissed {
 	return answered[*session.Dismissed](d, protocol.CallID{Sink: sink})
 }
 
-func (d *desk) open(sink uint64, sort session.Sort, ttl time.Duration) *session.Opened {
+func (d *machine) open(sink uint64, kind session.Kind, ttl time.Duration) *session.Opened {
 	d.t.Helper()
-	opened := answered[*session.Opened](d, d.ask(sink, protocol.Below, &session.Open{Sort: sort, TTL: ttl, Client: "c", Identity: "i"}))
+	opened := answered[*session.Opened](d, d.ask(sink, protocol.Below, &session.Open{Kind: kind, TTL: ttl, Client: "c", Identity: "i"}))
 	if opened == nil || opened.Err != nil {
 		d.t.Fatalf("opening is answered by %+v", opened)
 	}
 	return opened
 }
 
-func (d *desk) lock(sink uint64, port protocol.Port, id lock.SessionID, request uint64, name string) protocol.CallID {
+func (d *machine) lock(sink uint64, port protocol.Port, id lock.SessionID, request uint64, name string) protocol.CallID {
 	return d.ask(sink, port, &lock.Request{Session: id, ID: request, Name: name, WaitEnd: lock.Never, Arrived: d.now})
 }
 
-func (d *desk) renew(opened *session.Opened, ttl time.Duration) protocol.CallID {
+func (d *machine) renew(opened *session.Opened, ttl time.Duration) protocol.CallID {
 	return d.ask(9, protocol.Below, &session.Renew{ID: opened.ID, Secret: opened.Secret, Identity: "i", TTL: ttl})
 }
 

@@ -20,7 +20,7 @@ func stretched(d time.Duration) time.Duration { return d + d/20 + 1 }
 
 func TestLastingSpacesAreInOrder(t *testing.T) {
 	for _, wrong := range [][]protocol.Port{{0}, {4}, {2, 2}, {3, 1}} {
-		_, err := session.NewDesk(session.Config{Member: 1, Rand: seeded(), Spaces: 3, Lasting: wrong}, promising{})
+		_, err := session.New(session.Config{Member: 1, Rand: seeded(), Spaces: 3, Lasting: wrong}, promising{})
 		if err == nil || !strings.Contains(err.Error(), "Lasting is") || !strings.Contains(err.Error(), "from 1 to 3") {
 			t.Errorf("%v: %v", wrong, err)
 		}
@@ -415,7 +415,7 @@ func TestLeavingLeavesWhatLasts(t *testing.T) {
 }
 
 // gone reports whether who wishes a member to leave or drain was answered.
-func gone(d *desk, call protocol.CallID) bool {
+func gone(d *machine, call protocol.CallID) bool {
 	return slices.ContainsFunc(d.told, func(r protocol.Reply) bool { return r.To == call })
 }
 

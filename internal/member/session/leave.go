@@ -60,11 +60,11 @@ func (c *closing) stir(id lock.SessionID) {
 // that came over its session's own stream is not answered when the session is about to
 // end: its client asks again elsewhere. A copy of what the session has already is not too
 // late: its client could take the refusal for the answer to what it has said since.
-func (m *Desk) tooLate(now protocol.Time, p *presence, ev *protocol.Event, r *lock.Request, out *protocol.Effects) bool {
+func (m *Machine) tooLate(now protocol.Time, p *presence, ev *protocol.Event, r *lock.Request, out *protocol.Effects) bool {
 	if m.closing.stage == serving {
 		return false
 	}
-	if (m.closing.stage == leaving || p.parting) && p.sort == Stream && ev.Call.Sink == p.sink {
+	if (m.closing.stage == leaving || p.parting) && p.kind == Stream && ev.Call.Sink == p.sink {
 		return true
 	}
 	if slices.ContainsFunc(m.requestsOf(now, p, ev.Port, out), func(of protocol.RequestOf) bool { return of.ID == r.ID && of.Name == r.Name }) {
@@ -75,7 +75,7 @@ func (m *Desk) tooLate(now protocol.Time, p *presence, ev *protocol.Event, r *lo
 }
 
 // onDrain takes nothing new, and ends what holds nothing. What is held stays.
-func (m *Desk) onDrain(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
+func (m *Machine) onDrain(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
 	m.closing.drained = append(m.closing.drained, call)
 	m.close(now, draining, out)
 }
@@ -83,21 +83,21 @@ func (m *Desk) onDrain(now protocol.Time, call protocol.CallID, out *protocol.Ef
 // onLeave tells everybody to stop. The membership is told to leave when all have, or
 // when they cannot believe any more that they hold anything; and when others have taken
 // over what this member was the authority of.
-func (m *Desk) onLeave(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
+func (m *Machine) onLeave(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
 	m.closing.leavers = append(m.closing.leavers, call)
 	m.close(now, leaving, out)
 }
 
 // onHurry leaves regardless of what is held. A caller that leaves with it need not wait
 // any longer either.
-func (m *Desk) onHurry(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
+func (m *Machine) onHurry(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
 	m.onLeave(now, call, out)
 	m.closing.hurried = true
 	m.concludeClosing(now, out)
 }
 
 // close goes on to a stage, if it was not reached before.
-func (m *Desk) close(now protocol.Time, next stage, out *protocol.Effects) {
+func (m *Machine) close(now protocol.Time, next stage, out *protocol.Effects) {
 	if m.closing.stage >= next {
 		return
 	}
@@ -124,7 +124,7 @@ func (m *Desk) close(now protocol.Time, next stage, out *protocol.Effects) {
 
 // stepDown has every space hand over what it is the authority of, and reports whether that
 // is done everywhere.
-func (m *Desk) stepDown(now protocol.Time, out *protocol.Effects) (done bool) {
+func (m *Machine) stepDown(now protocol.Time, out *protocol.Effects) (done bool) {
 	done = true
 	for port := 1; port <= m.config.Spaces; port++ {
 		answer, is := m.inquire(now, protocol.Port(port), &protocol.StepDown{}, out).(*protocol.SteppedDown)
@@ -151,9 +151,9 @@ func (c *closing) wake() protocol.Time {
 
 // sendAway ends a session that holds nothing, and lets one that goes on elsewhere wait until it is dismissed. One of this
 // process stays, because it cannot go elsewhere; but what it waits for ends.
-func (m *Desk) sendAway(now protocol.Time, p *presence, out *protocol.Effects) {
+func (m *Machine) sendAway(now protocol.Time, p *presence, out *protocol.Effects) {
 	switch {
-	case p.sort == Local:
+	case p.kind == Local:
 		m.revokeAll(now, p, out)
 	case m.goesOn(p):
 		m.partLater(now, p, out)
@@ -164,7 +164,7 @@ func (m *Desk) sendAway(now protocol.Time, p *presence, out *protocol.Effects) {
 
 // revokeAll tells a session to stop using all that it holds, and cancels what it waits
 // for.
-func (m *Desk) revokeAll(now protocol.Time, p *presence, out *protocol.Effects) {
+func (m *Machine) revokeAll(now protocol.Time, p *presence, out *protocol.Effects) {
 	p.away = m.closing.refusal()
 	for port := 1; port <= m.config.Spaces; port++ {
 		if m.config.lasts(protocol.Port(port)) {
@@ -177,7 +177,7 @@ func (m *Desk) revokeAll(now protocol.Time, p *presence, out *protocol.Effects) 
 
 // concludeClosing sends those away that hold nothing any more, and answers the callers that wait
 // for the last of them. None is answered before those that go on elsewhere were told to.
-func (m *Desk) concludeClosing(now protocol.Time, out *protocol.Effects) {
+func (m *Machine) concludeClosing(now protocol.Time, out *protocol.Effects) {
 	c := &m.closing
 	for len(c.stirred) > 0 {
 		stirred := c.stirred
@@ -210,7 +210,7 @@ func (m *Desk) concludeClosing(now protocol.Time, out *protocol.Effects) {
 }
 
 // passLeave tells the membership to leave. Empty says that nothing is held.
-func (m *Desk) passLeave(now protocol.Time, empty bool, out *protocol.Effects) {
+func (m *Machine) passLeave(now protocol.Time, empty bool, out *protocol.Effects) {
 	leavers := m.closing.leavers
 	m.closing.leavers, m.closing.passed = nil, true
 	for _, call := range leavers {
@@ -220,7 +220,7 @@ func (m *Desk) passLeave(now protocol.Time, empty bool, out *protocol.Effects) {
 
 // holds reports whether a session holds anything that ends with this member's service: in a lasting space
 // nothing does.
-func (m *Desk) holds(now protocol.Time, p *presence, out *protocol.Effects) (anything bool) {
+func (m *Machine) holds(now protocol.Time, p *presence, out *protocol.Effects) (anything bool) {
 	for port := 1; port <= m.config.Spaces; port++ {
 		if m.config.lasts(protocol.Port(port)) {
 			continue
@@ -237,7 +237,7 @@ func (m *Desk) holds(now protocol.Time, p *presence, out *protocol.Effects) (any
 func (p *presence) divert(reply *protocol.Reply, why error) {
 	switch {
 	case reply.Decision.Kind != lock.Refused:
-	case p.sort == Stream && reply.To.Sink == p.sink:
+	case p.kind == Stream && reply.To.Sink == p.sink:
 		reply.To = protocol.CallID{}
 	default:
 		reply.Decision.Err = why

@@ -10,8 +10,8 @@ import (
 
 // onOpen opens a session, as soon as what it wants may be promised. Again says that
 // it was parked and must be answered now.
-func (m *Desk) onOpen(now protocol.Time, call protocol.CallID, open Open, again bool, out *protocol.Effects) {
-	if !again && m.tooMany(open.Sort) {
+func (m *Machine) onOpen(now protocol.Time, call protocol.CallID, open Open, again bool, out *protocol.Effects) {
+	if !again && m.tooMany(open.Kind) {
 		out.Reply(call, &Opened{Err: &holdfast.LimitError{Limit: "sessions", Value: int64(m.config.Sessions)}})
 		return
 	}
@@ -20,8 +20,8 @@ func (m *Desk) onOpen(now protocol.Time, call protocol.CallID, open Open, again 
 		return
 	}
 	ttl := m.wanted(open.TTL, m.config.TTL)
-	p := &presence{sort: open.Sort, client: open.Client, owner: open.Identity, ttl: ttl, expires: protocol.Never}
-	if open.Sort != Local {
+	p := &presence{kind: open.Kind, client: open.Client, owner: open.Identity, ttl: ttl, expires: protocol.Never}
+	if open.Kind != Local {
 		if err := m.unable(now); err != nil {
 			out.Reply(call, &Opened{Err: err})
 			return
@@ -36,7 +36,7 @@ func (m *Desk) onOpen(now protocol.Time, call protocol.CallID, open Open, again 
 		p.attached = lock.Attachments{Attachment: lock.Attachment{Client: open.Number, Generation: 1}}
 		opened.Generation = 1
 	}
-	if p.sort != Local {
+	if p.kind != Local {
 		if opened.TTL = m.promise(p, now, now, now); opened.TTL == 0 {
 			out.Reply(call, &Opened{Err: m.whyNothing()})
 			return
@@ -47,10 +47,10 @@ func (m *Desk) onOpen(now protocol.Time, call protocol.CallID, open Open, again 
 	p.id = lock.SessionID{Member: uint64(m.config.Member), Number: m.lastNumber}
 	p.secret = m.drawSecret()
 	m.sessions[p.id] = p
-	if p.sort != OneShot {
+	if p.kind != OneShot {
 		m.attach(p, call.Sink)
 	}
-	if p.sort != Local {
+	if p.kind != Local {
 		m.remote++
 		m.remind(p)
 	}
@@ -60,14 +60,14 @@ func (m *Desk) onOpen(now protocol.Time, call protocol.CallID, open Open, again 
 
 // tooMany reports whether another session would exceed the limit. Those of the
 // member's own process do not take room from its clients', nor theirs from it.
-func (m *Desk) tooMany(sort Sort) bool {
-	if sort == Local {
+func (m *Machine) tooMany(kind Kind) bool {
+	if kind == Local {
 		return len(m.sessions)-m.remote >= m.config.Sessions
 	}
 	return m.remote+len(m.parked)+len(m.adoptions.of) >= m.config.Sessions
 }
 
-func (m *Desk) wanted(ttl, otherwise time.Duration) time.Duration {
+func (m *Machine) wanted(ttl, otherwise time.Duration) time.Duration {
 	if ttl <= 0 {
 		ttl = otherwise
 	}
@@ -76,7 +76,7 @@ func (m *Desk) wanted(ttl, otherwise time.Duration) time.Duration {
 
 // promisable reports whether ttl may be promised to p now. If not it asks for what that
 // needs; when the answer has come, again, what may be promised has to suffice.
-func (m *Desk) promisable(now protocol.Time, p *presence, ttl time.Duration, again bool, out *protocol.Effects) bool {
+func (m *Machine) promisable(now protocol.Time, p *presence, ttl time.Duration, again bool, out *protocol.Effects) bool {
 	reach := m.reachOf(p, ttl)
 	if m.horizon.Clients && (m.horizon.Confirmed >= reach.Span() || protocol.Mutated("session outlives the lease")) {
 		return true
@@ -91,7 +91,7 @@ func (m *Desk) promisable(now protocol.Time, p *presence, ttl time.Duration, aga
 
 // ask wishes for a horizon; its answer may come within the call. It is never less than what was promised and is believed still,
 // also where the membership can promise less now: others wait for no more than was asked for last.
-func (m *Desk) ask(now protocol.Time, need protocol.NeedHorizon, out *protocol.Effects) {
+func (m *Machine) ask(now protocol.Time, need protocol.NeedHorizon, out *protocol.Effects) {
 	need.Want = max(need.Want, m.counted().Span(), m.wantedByEntries(now))
 	if m.asked != nil && *m.asked == need {
 		return // under way
@@ -101,7 +101,7 @@ func (m *Desk) ask(now protocol.Time, need protocol.NeedHorizon, out *protocol.E
 }
 
 // stretch returns how long this member waits for what a client counts as d.
-func (m *Desk) stretch(d time.Duration) time.Duration {
+func (m *Machine) stretch(d time.Duration) time.Duration {
 	return d + time.Duration(float64(d)*m.config.Drift) + 1
 }
 
@@ -109,7 +109,7 @@ func (m *Desk) stretch(d time.Duration) time.Duration {
 const leastTTL = time.Millisecond
 
 // unable says why nothing can be promised to any client now; nil if something can.
-func (m *Desk) unable(now protocol.Time) error {
+func (m *Machine) unable(now protocol.Time) error {
 	if m.closing.stage == leaving {
 		return errLeaving
 	}
@@ -123,7 +123,7 @@ func (m *Desk) unable(now protocol.Time) error {
 }
 
 // whyNothing says why promise had nothing to give.
-func (m *Desk) whyNothing() error {
+func (m *Machine) whyNothing() error {
 	if !m.horizon.Clients {
 		return errForgetful
 	}
@@ -135,7 +135,7 @@ func (m *Desk) whyNothing() error {
 // the member or space that keeps the session does. Where all spaces last, those keep it
 // regardless of what becomes of this member and its lease, and nothing is taken off for that.
 // It is 0, and p is as before, where there is nothing to promise.
-func (m *Desk) promise(p *presence, now, arrived, heard protocol.Time) time.Duration {
+func (m *Machine) promise(p *presence, now, arrived, heard protocol.Time) time.Duration {
 	if !m.horizon.Clients {
 		return 0
 	}
@@ -166,7 +166,7 @@ func (m *Desk) promise(p *presence, now, arrived, heard protocol.Time) time.Dura
 
 // remaining is what is left of the promise that p has, for an answer that renews
 // nothing.
-func (m *Desk) remaining(p *presence, now protocol.Time) time.Duration {
+func (m *Machine) remaining(p *presence, now protocol.Time) time.Duration {
 	left := m.shrink(p.expires - now)
 	if p.lasting != nil {
 		left = min(left, p.lasting.heard+p.lasting.ttl-now)
@@ -176,13 +176,13 @@ func (m *Desk) remaining(p *presence, now protocol.Time) time.Duration {
 
 // shrink returns how long a client may count so that this member, whose clock may be
 // the faster one, has not counted more than d.
-func (m *Desk) shrink(d time.Duration) time.Duration {
+func (m *Machine) shrink(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / (1 + m.config.Drift))
 }
 
 // remind queues the session's expiry, once: the code that finds the reminder looks
 // whether the session was renewed since.
-func (m *Desk) remind(p *presence) {
+func (m *Machine) remind(p *presence) {
 	if !p.reminded {
 		p.reminded = true
 		m.expiry.Push(p.expires, sessionKey(p.id))
@@ -191,7 +191,7 @@ func (m *Desk) remind(p *presence) {
 
 // reminds reports whether a reminder is of a session that there is. A client that
 // opens and ends sessions of an hour must not leave an hour's reminders behind.
-func (m *Desk) reminds(r protocol.Reminder[sessionKey]) bool {
+func (m *Machine) reminds(r protocol.Reminder[sessionKey]) bool {
 	return m.sessions[lock.SessionID(r.Key)] != nil
 }
 
@@ -205,7 +205,7 @@ func (p *presence) expiresIfSet() protocol.Time {
 }
 
 // onRenew renews a session, as soon as what it wants may be promised.
-func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, again bool, out *protocol.Effects) {
+func (m *Machine) onRenew(now protocol.Time, call protocol.CallID, renew Renew, again bool, out *protocol.Effects) {
 	p := m.here(renew.ID)
 	if p == nil && m.isSuperseded(call.Sink) {
 		return // it was dismissed, and goes on elsewhere
@@ -228,7 +228,7 @@ func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, aga
 	if m.awaitBeat(now, call, p, renew, out) {
 		return
 	}
-	if p.sort == OneShot || renew.resumed {
+	if p.kind == OneShot || renew.resumed {
 		renewed.Lost = m.told(now, p)
 	}
 	if p.hasOnlyLosses() {
@@ -238,7 +238,7 @@ func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, aga
 		out.Reply(call, renewed)
 		return
 	}
-	if p.sort == Local {
+	if p.kind == Local {
 		p.ttl = m.wanted(renew.TTL, p.ttl)
 		out.Reply(call, renewed)
 		return
@@ -278,11 +278,11 @@ func (m *Desk) onRenew(now protocol.Time, call protocol.CallID, renew Renew, aga
 
 // hasOnlyLosses reports whether nothing is left of a one-shot session but what it has to be told.
 func (p *presence) hasOnlyLosses() bool {
-	return p.sort == OneShot && len(p.lost) > 0 && len(p.live) == 0 && len(p.waiting) == 0
+	return p.kind == OneShot && len(p.lost) > 0 && len(p.live) == 0 && len(p.waiting) == 0
 }
 
 // answerParked answers what waited for the horizon.
-func (m *Desk) answerParked(now protocol.Time, out *protocol.Effects) {
+func (m *Machine) answerParked(now protocol.Time, out *protocol.Effects) {
 	parked := m.parked
 	m.parked = nil
 	for _, waiting := range parked {
@@ -316,7 +316,7 @@ func (p *presence) proves(s Secret) bool {
 	return differ == 0
 }
 
-func (m *Desk) attach(p *presence, sink uint64) {
+func (m *Machine) attach(p *presence, sink uint64) {
 	if p.sink == sink {
 		return
 	}
@@ -324,7 +324,7 @@ func (m *Desk) attach(p *presence, sink uint64) {
 	m.attached[sink] = append(m.attached[sink], p)
 }
 
-func (m *Desk) unattach(p *presence) {
+func (m *Machine) unattach(p *presence) {
 	rest := m.attached[p.sink]
 	for i := range rest {
 		if rest[i] == p {
@@ -343,7 +343,7 @@ func (m *Desk) unattach(p *presence) {
 }
 
 // onDetach leaves the sessions of a sink that is gone to their TTL.
-func (m *Desk) onDetach(now protocol.Time, sink uint64, out *protocol.Effects) {
+func (m *Machine) onDetach(now protocol.Time, sink uint64, out *protocol.Effects) {
 	delete(m.superseded, sink)
 	delete(m.ousted, sink)
 	m.adoptions.detach(sink)
@@ -351,14 +351,14 @@ func (m *Desk) onDetach(now protocol.Time, sink uint64, out *protocol.Effects) {
 	for len(m.attached[sink]) > 0 {
 		p := m.attached[sink][0]
 		m.unattach(p)
-		if p.sort == Local {
+		if p.kind == Local {
 			m.end(now, p, "", out)
 		}
 	}
 }
 
 // onNumber gives ids to requests that come one by one, each over a connection of its own.
-func (m *Desk) onNumber(now protocol.Time, call protocol.CallID, number *Number, out *protocol.Effects) {
+func (m *Machine) onNumber(now protocol.Time, call protocol.CallID, number *Number, out *protocol.Effects) {
 	numbered := &Numbered{}
 	if p := m.alive(now, number.ID); p != nil {
 		count := uint64(min(max(number.Count, 1), MostNumbered))
@@ -372,7 +372,7 @@ func (m *Desk) onNumber(now protocol.Time, call protocol.CallID, number *Number,
 	out.Reply(call, numbered)
 }
 
-func (m *Desk) onWho(call protocol.CallID, who *Who, out *protocol.Effects) {
+func (m *Machine) onWho(call protocol.CallID, who *Who, out *protocol.Effects) {
 	known := &Known{}
 	if p := m.sessions[who.ID]; p != nil {
 		known.Client, known.Until = p.client, p.expires
@@ -382,7 +382,7 @@ func (m *Desk) onWho(call protocol.CallID, who *Who, out *protocol.Effects) {
 
 // end ends a session in every space and forgets it. Why is "" where its client
 // wished it.
-func (m *Desk) end(now protocol.Time, p *presence, why holdfast.Loss, out *protocol.Effects) {
+func (m *Machine) end(now protocol.Time, p *presence, why holdfast.Loss, out *protocol.Effects) {
 	if m.sessions[p.id] != p {
 		return // ended already, by what it was told
 	}
@@ -414,7 +414,7 @@ func (m *Desk) end(now protocol.Time, p *presence, why holdfast.Loss, out *proto
 		m.tellEnd(p, why, out)
 		m.unattach(p)
 	}
-	if p.sort == Local {
+	if p.kind == Local {
 		return
 	}
 	m.remote--
@@ -423,7 +423,7 @@ func (m *Desk) end(now protocol.Time, p *presence, why holdfast.Loss, out *proto
 }
 
 // expire ends the sessions whose time has come.
-func (m *Desk) expire(now protocol.Time, out *protocol.Effects) {
+func (m *Machine) expire(now protocol.Time, out *protocol.Effects) {
 	for m.expiry.First() <= now {
 		p := m.sessions[lock.SessionID(m.expiry.Pop().Key)]
 		if p == nil {

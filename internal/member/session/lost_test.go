@@ -33,17 +33,17 @@ func (fickle) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 // TestLossesAreBounded: of what a session could not be told it remembers the latest, and
 // what was handed out already does not change under its reader.
 func TestLossesAreBounded(t *testing.T) {
-	desk, err := NewDesk(Config{Member: 1, Incarnation: 1, Rand: rand.New(rand.NewPCG(1, 2)), Spaces: 1}, fickle{})
+	machine, err := New(Config{Member: 1, Incarnation: 1, Rand: rand.New(rand.NewPCG(1, 2)), Spaces: 1}, fickle{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	desk.Step(0, protocol.Event{Kind: protocol.Start}, &protocol.Effects{})
+	machine.Step(0, protocol.Event{Kind: protocol.Start}, &protocol.Effects{})
 	ask := func(port protocol.Port, fact any) any {
 		var out protocol.Effects
-		desk.Step(1, protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: fact}, &out)
+		machine.Step(1, protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: fact}, &out)
 		return out.Replies[0].Result
 	}
-	opened := ask(protocol.Below, &Open{Sort: OneShot}).(*Opened)
+	opened := ask(protocol.Below, &Open{Kind: OneShot}).(*Opened)
 	renew := func() []Lost {
 		return ask(protocol.Below, &Renew{ID: opened.ID, Secret: opened.Secret}).(*Renewed).Lost
 	}

@@ -18,7 +18,7 @@ func TestPromisesEndBeforeTheSpacesDo(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		// How fast the clocks of leader and client go, by that of the member.
 		rates := rapid.SampledFrom([][2]float64{{1.05, 1}, {1, 1 / 1.05}, {1.024, 1 / 1.025}}).Draw(rt, "rates")
-		b := &believer{desk: newLasting(t, 7), leader: rates[0], client: rates[1], kept: map[protocol.Port]protocol.Time{}}
+		b := &believer{machine: newLasting(t, 7), leader: rates[0], client: rates[1], kept: map[protocol.Port]protocol.Time{}}
 		ttl := rapid.Custom(func(rt *rapid.T) time.Duration {
 			return time.Duration(rapid.IntRange(0, 25).Draw(rt, "ttl")) * 100 * time.Millisecond
 		})
@@ -82,7 +82,7 @@ func TestPromisesEndBeforeTheSpacesDo(t *testing.T) {
 
 // believer is the client of a session, and what its spaces are sure to keep.
 type believer struct {
-	*desk
+	*machine
 	opened         *session.Opened
 	leader, client float64
 	until          protocol.Time                   // when its belief ends
@@ -119,7 +119,7 @@ func (b *believer) hear() {
 		}
 	}
 	for _, asked := range b.asked {
-		if r := answered[*session.Renewed](b.desk, asked.call); r != nil && r.Err == nil {
+		if r := answered[*session.Renewed](b.machine, asked.call); r != nil && r.Err == nil {
 			if len(b.kept) > 0 {
 				b.confirmed++
 			}

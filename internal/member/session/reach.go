@@ -8,7 +8,7 @@ import (
 
 // reachOf returns how far beyond the lease others wait for a client that is promised ttl: not at all where it has nothing that
 // ends with this member.
-func (m *Desk) reachOf(p *presence, ttl time.Duration) protocol.Reach {
+func (m *Machine) reachOf(p *presence, ttl time.Duration) protocol.Reach {
 	if !m.isBound(p, ttl) {
 		return 0
 	}
@@ -19,7 +19,7 @@ func (m *Desk) reachOf(p *presence, ttl time.Duration) protocol.Reach {
 // not: what the lease alone allows is a little less then, and costs nothing. Of a
 // longer one two thirds of the lease are counted on, which are left of it when all is well:
 // then a heartbeat is answered with all that was wanted.
-func (m *Desk) reachOfBound(ttl time.Duration) protocol.Reach {
+func (m *Machine) reachOfBound(ttl time.Duration) protocol.Reach {
 	if ttl <= m.config.Lease {
 		return 0
 	}
@@ -28,7 +28,7 @@ func (m *Desk) reachOfBound(ttl time.Duration) protocol.Reach {
 
 // count notes how far a session's client may believe beyond the lease: as far as it was ever
 // told, until that has passed. What it was told since, and is less, counts from then on.
-func (m *Desk) count(p *presence, reach protocol.Reach, now, until protocol.Time) {
+func (m *Machine) count(p *presence, reach protocol.Reach, now, until protocol.Time) {
 	far, farUntil, next, nextUntil := p.far, p.farUntil, p.next, p.nextUntil
 	if now >= farUntil {
 		far, farUntil, next, nextUntil = next, nextUntil, 0, 0
@@ -47,7 +47,7 @@ func (m *Desk) count(p *presence, reach protocol.Reach, now, until protocol.Time
 }
 
 // uncount: p's promise is over, or it is counted as another.
-func (m *Desk) uncount(p *presence) {
+func (m *Machine) uncount(p *presence) {
 	if p.counted {
 		m.reaches[p.far]--
 	}
@@ -55,7 +55,7 @@ func (m *Desk) uncount(p *presence) {
 }
 
 // counted is the longest reach that some client may believe in.
-func (m *Desk) counted() protocol.Reach {
+func (m *Machine) counted() protocol.Reach {
 	reach := protocol.MaxReach
 	for reach > 0 && m.reaches[reach] == 0 {
 		reach--
@@ -64,7 +64,7 @@ func (m *Desk) counted() protocol.Reach {
 }
 
 // sink lowers the horizon when the longest promise has passed.
-func (m *Desk) sink(now protocol.Time, out *protocol.Effects) {
+func (m *Machine) sink(now protocol.Time, out *protocol.Effects) {
 	if len(m.parked) > 0 || len(m.entering) > 0 || m.lapsed {
 		return // someone waits for more, or more sessions are about to end
 	}

@@ -49,13 +49,13 @@ var (
 
 // isAnother reports whether a call is not of the client that uses a session over a stream.
 func isAnother(p *presence, call protocol.CallID) bool {
-	return p.sort == Stream && call.Sink != p.sink && !protocol.Mutated("release by another client goes unreported")
+	return p.kind == Stream && call.Sink != p.sink && !protocol.Mutated("release by another client goes unreported")
 }
 
 // isTakenOver reports whether a session was taken over for a call: its client may use it over a stream at another member, and
 // ask there for something that is not known here yet.
 func (p *presence) isTakenOver() bool {
-	return p.sort == OneShot && p.lasting != nil && p.lasting.taken
+	return p.kind == OneShot && p.lasting != nil && p.lasting.taken
 }
 
 // mayBeAnother reports whether a call may be of another client than the one that uses a session over a stream, here or elsewhere.
@@ -64,7 +64,7 @@ func mayBeAnother(p *presence, call protocol.CallID) bool {
 }
 
 // onEnd ends a session because its client says so.
-func (m *Desk) onEnd(now protocol.Time, call protocol.CallID, end *End, out *protocol.Effects) {
+func (m *Machine) onEnd(now protocol.Time, call protocol.CallID, end *End, out *protocol.Effects) {
 	p := m.alive(now, end.ID)
 	if p == nil && m.isSuperseded(call.Sink) {
 		return // it was dismissed: its client ends it elsewhere
@@ -91,7 +91,7 @@ func (m *Desk) onEnd(now protocol.Time, call protocol.CallID, end *End, out *pro
 }
 
 // unableFor says why a session cannot be renewed now; nil if it can.
-func (m *Desk) unableFor(now protocol.Time, p *presence) error {
+func (m *Machine) unableFor(now protocol.Time, p *presence) error {
 	if p.taking != nil {
 		return errTaken
 	}
@@ -99,7 +99,7 @@ func (m *Desk) unableFor(now protocol.Time, p *presence) error {
 }
 
 // recallOne takes the release of a hold by another client, and reports whether the one that uses it has to stop first.
-func (m *Desk) recallOne(now protocol.Time, p *presence, ev *protocol.Event, r *protocol.Release, out *protocol.Effects) bool {
+func (m *Machine) recallOne(now protocol.Time, p *presence, ev *protocol.Event, r *protocol.Release, out *protocol.Effects) bool {
 	if !mayBeAnother(p, ev.Call) {
 		return false
 	}
@@ -122,7 +122,7 @@ func (m *Desk) recallOne(now protocol.Time, p *presence, ev *protocol.Event, r *
 }
 
 // recall has the client at the stream stop using a hold. The call is answered when that has ended; the zero call has no caller.
-func (m *Desk) recall(now protocol.Time, p *presence, port protocol.Port, of protocol.RequestOf, call protocol.CallID, out *protocol.Effects) {
+func (m *Machine) recall(now protocol.Time, p *presence, port protocol.Port, of protocol.RequestOf, call protocol.CallID, out *protocol.Effects) {
 	key := recallKey{port: port, request: of.ID, name: of.Name}
 	if of.ID == 0 {
 		key.token = of.Token
@@ -160,7 +160,7 @@ func (m *Desk) recall(now protocol.Time, p *presence, port protocol.Port, of pro
 // hearRecalled tells the calls that wait for the end of a request that it has come, or that the space could not be asked for
 // it. It reports whether the decision was about that alone. A request that waited ends by being refused, because another
 // client has ended it; the client at the stream is told that as well.
-func (m *Desk) hearRecalled(p *presence, port protocol.Port, d lock.Decision, called protocol.CallID, out *protocol.Effects) (own bool) {
+func (m *Machine) hearRecalled(p *presence, port protocol.Port, d lock.Decision, called protocol.CallID, out *protocol.Effects) (own bool) {
 	switch d.Kind {
 	case lock.Released, lock.Lost:
 		if p.taking != nil && d.Token != 0 {
@@ -201,7 +201,7 @@ func released(d lock.Decision) lock.Decision {
 }
 
 // take ends a session for another client than the one at its stream, as soon as that has stopped.
-func (m *Desk) take(now protocol.Time, call protocol.CallID, p *presence, out *protocol.Effects) {
+func (m *Machine) take(now protocol.Time, call protocol.CallID, p *presence, out *protocol.Effects) {
 	if p.taking == nil {
 		p.taking = &taking{}
 		m.takings = append(m.takings, p)
@@ -217,7 +217,7 @@ func (m *Desk) take(now protocol.Time, call protocol.CallID, p *presence, out *p
 
 // recallAll has the client at the stream stop using all that it holds, and reports whether it holds something still. In
 // lasting spaces what it waits for ends as well: it could be granted just now, and another member tell the client.
-func (m *Desk) recallAll(now protocol.Time, p *presence, out *protocol.Effects) bool {
+func (m *Machine) recallAll(now protocol.Time, p *presence, out *protocol.Effects) bool {
 	for port := protocol.Port(1); int(port) <= m.config.Spaces; port++ {
 		for _, of := range m.requestsOf(now, p, port, out) {
 			if of.ID < SingleCall && (of.Token != 0 || m.config.lasts(port)) {
@@ -229,7 +229,7 @@ func (m *Desk) recallAll(now protocol.Time, p *presence, out *protocol.Effects) 
 }
 
 // concludeTakings ends the sessions whose clients have stopped.
-func (m *Desk) concludeTakings(now protocol.Time, out *protocol.Effects) {
+func (m *Machine) concludeTakings(now protocol.Time, out *protocol.Effects) {
 	takings := m.takings
 	m.takings = nil
 	for _, p := range takings {
@@ -250,7 +250,7 @@ func (m *Desk) concludeTakings(now protocol.Time, out *protocol.Effects) {
 
 // takeBack has lasting spaces end what single calls have asked for. They end the session itself if it has nothing then: its
 // client may have gone to another member meanwhile, and believe in what it was granted there.
-func (m *Desk) takeBack(now protocol.Time, p *presence, out *protocol.Effects) {
+func (m *Machine) takeBack(now protocol.Time, p *presence, out *protocol.Effects) {
 	if p.lasting == nil {
 		return
 	}
@@ -263,7 +263,7 @@ func (m *Desk) takeBack(now protocol.Time, p *presence, out *protocol.Effects) {
 }
 
 // giveUpTaking leaves a session as it is, because a space could not be asked. What its stream has said meanwhile it says again.
-func (m *Desk) giveUpTaking(p *presence, why error, out *protocol.Effects) {
+func (m *Machine) giveUpTaking(p *presence, why error, out *protocol.Effects) {
 	if why == holdfast.ErrNotHeld {
 		return // it has ended otherwise
 	}
@@ -280,7 +280,7 @@ func (m *Desk) giveUpTaking(p *presence, why error, out *protocol.Effects) {
 }
 
 // answerRecalls answers all who wait for a session that has ended now.
-func (m *Desk) answerRecalls(p *presence, out *protocol.Effects) {
+func (m *Machine) answerRecalls(p *presence, out *protocol.Effects) {
 	for _, key := range slices.SortedFunc(maps.Keys(p.recalled), compareRecalls) {
 		for _, call := range p.recalled[key] {
 			m.refuse(call, p.id, key.request, key.name, p.gone(), out)
@@ -308,7 +308,7 @@ func (m *Desk) answerRecalls(p *presence, out *protocol.Effects) {
 
 // tooLateForTaken refuses what is asked for in a session that is being ended, and reports that. Its own stream asks again, in
 // another session, when this one has ended.
-func (m *Desk) tooLateForTaken(p *presence, ev *protocol.Event, r *lock.Request, out *protocol.Effects) bool {
+func (m *Machine) tooLateForTaken(p *presence, ev *protocol.Event, r *lock.Request, out *protocol.Effects) bool {
 	if p.taking == nil {
 		return false
 	}

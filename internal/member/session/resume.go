@@ -47,13 +47,13 @@ func (b *comeback) crossed(sink, request uint64) bool {
 }
 
 // onResume attaches a session to another sink.
-func (m *Desk) onResume(now protocol.Time, call protocol.CallID, resume *Resume, out *protocol.Effects) {
+func (m *Machine) onResume(now protocol.Time, call protocol.CallID, resume *Resume, out *protocol.Effects) {
 	p := m.here(resume.ID)
 	err := p.refusal(resume.Secret, resume.Identity)
 	if err == nil && p.lasting != nil && p.lasting.taken {
 		p.becomeStream()
 	}
-	if err == nil && p.sort != Stream {
+	if err == nil && p.kind != Stream {
 		err = ErrUnknown
 	}
 	if err == nil {
@@ -86,7 +86,7 @@ func (m *Desk) onResume(now protocol.Time, call protocol.CallID, resume *Resume,
 }
 
 // endSettled ends what a session has under ids up to last and its client has settled.
-func (m *Desk) endSettled(now protocol.Time, p *presence, open []uint64, last uint64, out *protocol.Effects) {
+func (m *Machine) endSettled(now protocol.Time, p *presence, open []uint64, last uint64, out *protocol.Effects) {
 	for port := 1; port <= m.config.Spaces; port++ {
 		for _, r := range m.requestsOf(now, p, protocol.Port(port), out) {
 			if _, is := slices.BinarySearch(open, r.ID); is || r.ID > last {
@@ -101,7 +101,7 @@ func (m *Desk) endSettled(now protocol.Time, p *presence, open []uint64, last ui
 }
 
 // requestsOf asks a space what a session holds and waits for there.
-func (m *Desk) requestsOf(now protocol.Time, p *presence, port protocol.Port, out *protocol.Effects) []protocol.RequestOf {
+func (m *Machine) requestsOf(now protocol.Time, p *presence, port protocol.Port, out *protocol.Effects) []protocol.RequestOf {
 	requests, is := m.inquire(now, port, &protocol.ListRequests{Session: p.id}, out).(*protocol.Requests)
 	if !is {
 		return nil

@@ -22,7 +22,7 @@ type revocation struct {
 type revocations struct {
 	byRequest map[revokedKey]revocation
 	count     int
-	reminded  protocol.Time // the latest time for which the desk was asked to look
+	reminded  protocol.Time // the latest time for which the session machine was asked to look
 }
 
 type revokedKey struct {
@@ -37,7 +37,7 @@ func (r *revocations) inOrder() []revocation {
 
 // routeRevoked keeps what the session must stop using, and forgets what it has given
 // up. Told again, a grant is due when it was.
-func (m *Desk) routeRevoked(now protocol.Time, p *presence, reply *protocol.Reply) {
+func (m *Machine) routeRevoked(now protocol.Time, p *presence, reply *protocol.Reply) {
 	d, key := &reply.Decision, revokedKey{reply.Port, reply.Decision.Request}
 	switch d.Kind {
 	case lock.Released, lock.Lost:
@@ -62,7 +62,7 @@ func (m *Desk) routeRevoked(now protocol.Time, p *presence, reply *protocol.Repl
 // dueOf is until when the client of a session may believe in a grant that it was told now to stop using, and has not heard. In a
 // lasting space it may have been renewed by another member than this one, and for as long as the space keeps it. A beat that any
 // member hears from now on is answered there behind what that member has told: so nothing is promised longer than that from now on.
-func (m *Desk) dueOf(now protocol.Time, p *presence, port protocol.Port) protocol.Time {
+func (m *Machine) dueOf(now protocol.Time, p *presence, port protocol.Port) protocol.Time {
 	if p.expires == protocol.Never || p.lasting == nil || !m.config.lasts(port) || protocol.Mutated("another member may have renewed a holder") {
 		return p.expires
 	}
@@ -70,7 +70,7 @@ func (m *Desk) dueOf(now protocol.Time, p *presence, port protocol.Port) protoco
 }
 
 // remindRevoked looks again at what a session was told to stop using, now that its client has been heard.
-func (m *Desk) remindRevoked(p *presence, now protocol.Time) {
+func (m *Machine) remindRevoked(p *presence, now protocol.Time) {
 	if p.lasting == nil {
 		return
 	}
@@ -85,7 +85,7 @@ func (m *Desk) remindRevoked(p *presence, now protocol.Time) {
 
 // endRevoked releases revoked grants whose holders have stopped believing, though
 // they have not said so.
-func (m *Desk) endRevoked(now protocol.Time, out *protocol.Effects) {
+func (m *Machine) endRevoked(now protocol.Time, out *protocol.Effects) {
 	for m.revokedDue.First() <= now {
 		p := m.sessions[lock.SessionID(m.revokedDue.Pop().Key)]
 		if p == nil {

@@ -11,7 +11,7 @@ import (
 
 // route addresses the decision of reply i, and keeps account of what it means for
 // its session.
-func (m *Desk) route(now protocol.Time, i int, out *protocol.Effects) {
+func (m *Machine) route(now protocol.Time, i int, out *protocol.Effects) {
 	reply := &out.Replies[i]
 	p := m.find(reply.Decision.Session)
 	if p == nil {
@@ -39,12 +39,12 @@ func (m *Desk) route(now protocol.Time, i int, out *protocol.Effects) {
 	if reply.Decision.Kind == lock.Revoked || len(p.revoked.byRequest) > 0 {
 		m.routeRevoked(now, p, reply)
 	}
-	if p.sort != OneShot {
+	if p.kind != OneShot {
 		if p.back != nil {
 			p.back.note(&reply.Decision)
 		}
 		p.keepCall(called, reply)
-		if reply.Decision.Kind == lock.Lost && p.sort == Stream {
+		if reply.Decision.Kind == lock.Lost && p.kind == Stream {
 			m.keepLoss(now, p, reply)
 		}
 		return
@@ -54,8 +54,8 @@ func (m *Desk) route(now protocol.Time, i int, out *protocol.Effects) {
 
 // goingAway returns why a session is about to end, though its client goes on
 // elsewhere; nil if it is not.
-func (m *Desk) goingAway(p *presence) error {
-	if m.lapsed && p.sort != Local {
+func (m *Machine) goingAway(p *presence) error {
+	if m.lapsed && p.kind != Local {
 		return errNoLease
 	}
 	return p.away
@@ -64,7 +64,7 @@ func (m *Desk) goingAway(p *presence) error {
 // keepLoss keeps what a stream is told, because the stream may break before it has
 // heard. A client that is alive when the session's present deadline has passed has
 // been renewed by an answer that came later, and so has heard.
-func (m *Desk) keepLoss(now protocol.Time, p *presence, reply *protocol.Reply) {
+func (m *Machine) keepLoss(now protocol.Time, p *presence, reply *protocol.Reply) {
 	if why := reply.Decision.Loss; why == holdfast.HoldLimit || p.expires == 0 {
 		return // the client's own clock has told it, or the session ends
 	}
@@ -85,7 +85,7 @@ func (m *Desk) keepLoss(now protocol.Time, p *presence, reply *protocol.Reply) {
 
 // routeOneShot tells a session that can be reached only while it asks, and keeps
 // account of what it lives for.
-func (m *Desk) routeOneShot(now protocol.Time, p *presence, called protocol.CallID, reply *protocol.Reply, out *protocol.Effects) {
+func (m *Machine) routeOneShot(now protocol.Time, p *presence, called protocol.CallID, reply *protocol.Reply, out *protocol.Effects) {
 	port, d := reply.Port, reply.Decision // as it was decided, and not as it is told
 	if why := p.whyLost(port, d); why != "" {
 		reply.Decision.Kind, reply.Decision.Err = lock.Refused, why
@@ -148,8 +148,8 @@ func (p *presence) lose(lost loss) {
 }
 
 // told returns what was lost, to be told.
-func (m *Desk) told(now protocol.Time, p *presence) []Lost {
-	if p.sort == Stream {
+func (m *Machine) told(now protocol.Time, p *presence) []Lost {
+	if p.kind == Stream {
 		p.lost = slices.DeleteFunc(p.lost, func(l loss) bool { return l.due <= now })
 	}
 	var lost []Lost
@@ -174,7 +174,7 @@ func (p *presence) whyLost(port protocol.Port, d lock.Decision) holdfast.Loss {
 
 // account keeps what a one-shot session lives for: the requests that hold and those
 // that wait. With the release of the last of them it ends.
-func (m *Desk) account(now protocol.Time, p *presence, called protocol.CallID, port protocol.Port, d lock.Decision, out *protocol.Effects) {
+func (m *Machine) account(now protocol.Time, p *presence, called protocol.CallID, port protocol.Port, d lock.Decision, out *protocol.Effects) {
 	_, waited := p.waiting[d.Request]
 	_, lived := p.live[d.Request]
 	switch d.Kind {

@@ -13,7 +13,7 @@ import (
 
 // claim attaches a session to the client that resumes it, and takes it over from the client before. The error says that a
 // later client has it.
-func (m *Desk) claim(now protocol.Time, p *presence, resume *Resume, out *protocol.Effects) error {
+func (m *Machine) claim(now protocol.Time, p *presence, resume *Resume, out *protocol.Effects) error {
 	next, may := p.attached.Claim(resume.Number, resume.Generation)
 	if !may && !protocol.Mutated("an earlier client is refused") {
 		return ErrTakenOver
@@ -27,7 +27,7 @@ func (m *Desk) claim(now protocol.Time, p *presence, resume *Resume, out *protoc
 }
 
 // onCheck says whether a session is alive and that of who asks, and whether a Resume takes it over.
-func (m *Desk) onCheck(call protocol.CallID, check *Check, out *protocol.Effects) {
+func (m *Machine) onCheck(call protocol.CallID, check *Check, out *protocol.Effects) {
 	p := m.here(check.ID)
 	checked := &Renewed{Err: p.refusal(check.Secret, check.Identity)}
 	if checked.Err == nil {
@@ -37,7 +37,7 @@ func (m *Desk) onCheck(call protocol.CallID, check *Check, out *protocol.Effects
 }
 
 // mayNotRenew says why a session is not renewed by a call: it is not that of who asks, or it was taken over from its client.
-func (m *Desk) mayNotRenew(p *presence, call protocol.CallID, renew *Renew) error {
+func (m *Machine) mayNotRenew(p *presence, call protocol.CallID, renew *Renew) error {
 	if m.ousted[call.Sink] {
 		return ErrTakenOver
 	}
@@ -66,7 +66,7 @@ func (p *presence) takes(number, generation uint64) (takes bool, err error) {
 
 // takenElsewhere notes that a client has taken a session over through another member. Lasting spaces end themselves what the
 // client here has waited for: what the later client waits for there is listed among it.
-func (m *Desk) takenElsewhere(now protocol.Time, p *presence, next lock.Attachments, out *protocol.Effects) {
+func (m *Machine) takenElsewhere(now protocol.Time, p *presence, next lock.Attachments, out *protocol.Effects) {
 	before := p.attached.Attachment
 	m.takeOver(now, p, next, out)
 	if before.Client == 0 || p.attached.Attachment == before {
@@ -81,7 +81,7 @@ func (m *Desk) takenElsewhere(now protocol.Time, p *presence, next lock.Attachme
 
 // takeOver attaches a session to a later client, if next is one. The client before, which was heard here last, is told. It is
 // not given the time to stop, because what it holds is granted to no other session.
-func (m *Desk) takeOver(now protocol.Time, p *presence, next lock.Attachments, out *protocol.Effects) {
+func (m *Machine) takeOver(now protocol.Time, p *presence, next lock.Attachments, out *protocol.Effects) {
 	before := p.attached
 	p.attached = before.Join(next)
 	if before.Client == 0 || p.attached.Attachment == before.Attachment {
@@ -99,7 +99,7 @@ func (m *Desk) takeOver(now protocol.Time, p *presence, next lock.Attachments, o
 
 // confirm notes that all lasting spaces of a session know a client that uses it. The one before may have been renewed until now,
 // through another member.
-func (m *Desk) confirm(now protocol.Time, p *presence, a lock.Attachment) {
+func (m *Machine) confirm(now protocol.Time, p *presence, a lock.Attachment) {
 	if l := p.lasting; l.attached.Before(a) {
 		l.attached, p.former = a, max(p.former, now+m.stretch(l.ttl))
 		m.remindGiven(p)
@@ -113,7 +113,7 @@ func (p *presence) isUnconfirmed() bool {
 }
 
 // forgoOf gives up the beats of a session whose renewals came from a sink.
-func (m *Desk) forgoOf(p *presence, sink uint64, out *protocol.Effects) {
+func (m *Machine) forgoOf(p *presence, sink uint64, out *protocol.Effects) {
 	if p.lasting == nil {
 		return
 	}
@@ -126,13 +126,13 @@ func (m *Desk) forgoOf(p *presence, sink uint64, out *protocol.Effects) {
 
 // endWaits ends what a session waits for that the client before has asked for over its stream: its calls have their end with it.
 // Requests are those that the later client has made itself, on a stream before.
-func (m *Desk) endWaits(now protocol.Time, p *presence, requests []uint64, out *protocol.Effects) {
+func (m *Machine) endWaits(now protocol.Time, p *presence, requests []uint64, out *protocol.Effects) {
 	for port := protocol.Port(1); int(port) <= m.config.Spaces; port++ {
 		m.endWaitsAt(now, p, port, requests, out)
 	}
 }
 
-func (m *Desk) endWaitsAt(now protocol.Time, p *presence, port protocol.Port, requests []uint64, out *protocol.Effects) {
+func (m *Machine) endWaitsAt(now protocol.Time, p *presence, port protocol.Port, requests []uint64, out *protocol.Effects) {
 	for _, of := range m.requestsOf(now, p, port, out) {
 		if of.Token != 0 || of.ID >= SingleCall || slices.Contains(requests, of.ID) {
 			continue
@@ -151,7 +151,7 @@ func (p *presence) ender() lock.Attachment {
 	switch {
 	case p.taking != nil && p.taking.own:
 		return p.taking.by
-	case p.sort != Stream || p.taking != nil:
+	case p.kind != Stream || p.taking != nil:
 		return lock.Attachment{}
 	}
 	return p.attached.Attachment

@@ -21,9 +21,9 @@ func uses(number, generation uint64, former ...uint64) (a lock.Attachments) {
 }
 
 // openAs opens a session for a client with a number, which holds a name in the vault and one on the shelf, and waits for one in each.
-func (d *desk) openAs(sink, number uint64) *session.Opened {
+func (d *machine) openAs(sink, number uint64) *session.Opened {
 	d.t.Helper()
-	opened := answered[*session.Opened](d, d.ask(sink, protocol.Below, &session.Open{Sort: session.Stream, Client: "c", Identity: "i", Number: number}))
+	opened := answered[*session.Opened](d, d.ask(sink, protocol.Below, &session.Open{Kind: session.Stream, Client: "c", Identity: "i", Number: number}))
 	if opened == nil || opened.Err != nil || opened.Generation != 1 {
 		d.t.Fatalf("opening is answered by %+v", opened)
 	}
@@ -32,12 +32,12 @@ func (d *desk) openAs(sink, number uint64) *session.Opened {
 	return opened
 }
 
-func (d *desk) resumeAs(sink uint64, opened *session.Opened, number, generation uint64) protocol.CallID {
+func (d *machine) resumeAs(sink uint64, opened *session.Opened, number, generation uint64) protocol.CallID {
 	return d.ask(sink, protocol.Below, &session.Resume{ID: opened.ID, Secret: opened.Secret, Identity: "i", Number: number, Generation: generation})
 }
 
 // takenOver returns what a sink was told when its session was taken over, or nil.
-func (d *desk) takenOver(sink uint64) *session.TakenOver {
+func (d *machine) takenOver(sink uint64) *session.TakenOver {
 	return answered[*session.TakenOver](d, protocol.CallID{Sink: sink})
 }
 
@@ -150,7 +150,7 @@ func TestTakerIsUnconfirmed(t *testing.T) {
 // one before believes no longer.
 func TestReleaseWaitsForConfirmation(t *testing.T) {
 	d := newAllLasting(t, 1)
-	opened := answered[*session.Opened](d, d.ask(1, protocol.Below, &session.Open{Sort: session.Stream, Identity: "i", Number: 7}))
+	opened := answered[*session.Opened](d, d.ask(1, protocol.Below, &session.Open{Kind: session.Stream, Identity: "i", Number: 7}))
 	d.lock(1, onlyPort, opened.ID, 1, "a")
 	d.vault.mute = true
 	resumed := d.resumeAs(2, opened, 5, 0)
@@ -177,7 +177,7 @@ func TestReleaseWaitsForConfirmation(t *testing.T) {
 // TestLimitOfGivenUp: so many releases wait until the client before believes no longer, and one more is refused.
 func TestLimitOfGivenUp(t *testing.T) {
 	d := newAllLasting(t, 1)
-	opened := answered[*session.Opened](d, d.ask(1, protocol.Below, &session.Open{Sort: session.Stream, Identity: "i", Number: 7}))
+	opened := answered[*session.Opened](d, d.ask(1, protocol.Below, &session.Open{Kind: session.Stream, Identity: "i", Number: 7}))
 	d.lock(1, onlyPort, opened.ID, 1, "a")
 	d.resumeAs(2, opened, 5, 0)
 	const most = 16_384
@@ -198,7 +198,7 @@ func TestEndOfATakenSession(t *testing.T) {
 		want lock.Attachment
 	}{"its stream": {1, lock.Attachment{Client: 7, Generation: 1}}, "another call": {9, lock.Attachment{}}} {
 		d := newAllLasting(t, 1)
-		opened := answered[*session.Opened](d, d.ask(1, protocol.Below, &session.Open{Sort: session.Stream, Identity: "i", Number: 7}))
+		opened := answered[*session.Opened](d, d.ask(1, protocol.Below, &session.Open{Kind: session.Stream, Identity: "i", Number: 7}))
 		d.lock(1, onlyPort, opened.ID, 1, "a")
 		if end.sink == 1 {
 			d.ask(1, protocol.Below, &session.End{ID: opened.ID, Proven: true})

@@ -98,9 +98,9 @@ func (b *bed) drive(c session.Config, first, second protocol.Machine, journal ru
 	b.t.Helper()
 	b.space = &space{Machine: second, answer: func(any) any { return nil }}
 	c.Member, c.Incarnation, c.Rand, c.Spaces = me, 1, rand.New(rand.NewPCG(1, 2)), 2
-	desk, err := session.NewDesk(c, protocol.Stack(below{}, first, b.space))
+	sessions, err := session.New(c, protocol.Stack(below{}, first, b.space))
 	must(b.t, err)
-	b.driver, err = run.New(run.Config{Machine: desk, Clock: b.clock, Journal: journal})
+	b.driver, err = run.New(run.Config{Machine: sessions, Clock: b.clock, Journal: journal})
 	must(b.t, err)
 	b.t.Cleanup(func() { must(b.t, b.driver.Close()) })
 	b.clock.Advance(time.Minute)
@@ -194,7 +194,7 @@ func (b *bed) program() *program {
 	p := &program{bed: b, decided: make(chan lock.Decision, 100)}
 	p.sink = b.driver.Attach(p)
 	reply, answered, err := b.driver.Call(protocol.Event{
-		Kind: protocol.Call, Call: protocol.CallID{Sink: p.sink, Op: 1 << 50}, Fact: &session.Open{Sort: session.Local, Client: "program"},
+		Kind: protocol.Call, Call: protocol.CallID{Sink: p.sink, Op: 1 << 50}, Fact: &session.Open{Kind: session.Local, Client: "program"},
 	})
 	must(b.t, err)
 	if !answered {

@@ -16,7 +16,7 @@ import (
 
 // Config is what an Operator needs. All but the Logger is required.
 type Config struct {
-	// Driver drives the member's machines: a session.Desk over a protocol.Stack.
+	// Driver drives the member's machines: a session.Machine over a protocol.Stack.
 	Driver *run.Driver
 	// View returns the newest view; the zero View before the first.
 	View func() protocol.View

@@ -85,7 +85,7 @@ func (p *presence) open() error {
 	p.sink = p.driver.Attach(p)
 	reply, answered, err := p.driver.Call(protocol.Event{
 		Kind: protocol.Call, Call: protocol.CallID{Sink: p.sink, Op: p.number()},
-		Fact: &session.Open{Sort: session.Local, Client: Owner},
+		Fact: &session.Open{Kind: session.Local, Client: Owner},
 	})
 	if err != nil {
 		return holdfast.ErrClosed

@@ -39,7 +39,7 @@ type stepBed struct {
 // place is one member. Its id is its number, counted from 1.
 type place struct {
 	id       protocol.ID
-	desk     *session.Desk
+	machine  *session.Machine
 	out      protocol.Effects
 	sessions []lock.SessionID
 	op       uint64
@@ -120,7 +120,7 @@ func newStepBed(t testing.TB, mode stepMode) *stepBed {
 	for _, p := range b.places {
 		for range 2 {
 			p.op++
-			b.call(p, protocol.Below, &session.Open{Sort: session.Stream, TTL: time.Minute, Client: "client"})
+			b.call(p, protocol.Below, &session.Open{Kind: session.Stream, TTL: time.Minute, Client: "client"})
 		}
 	}
 	b.pass(time.Second)
@@ -155,13 +155,13 @@ func (b *stepBed) found(id protocol.ID, mode stepMode) *place {
 		}
 		spaces = append(spaces, space)
 	}
-	desk, err := session.NewDesk(session.Config{
+	machine, err := session.New(session.Config{
 		Member: id, Incarnation: below.Cell().Incarnation, Rand: random, Spaces: len(spaces), Sessions: 8,
 	}, protocol.Stack(below, spaces...))
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return &place{id: id, desk: desk, journal: journal{t: b.t, logs: map[uint64]*keptLog{}}}
+	return &place{id: id, machine: machine, journal: journal{t: b.t, logs: map[uint64]*keptLog{}}}
 }
 
 func newSpace(id protocol.ID, log uint64, mode stepMode) (protocol.Machine, error) {
@@ -190,7 +190,7 @@ const mostSends = 512
 
 // step is one step of a member, and hands on what it wants done.
 func (b *stepBed) step(p *place, ev protocol.Event) {
-	p.desk.Step(b.now, ev, &p.out)
+	p.machine.Step(b.now, ev, &p.out)
 	out := p.out
 	p.out = protocol.Effects{}
 	if p == b.victim && len(out.Sends) > mostSends {
@@ -286,8 +286,8 @@ func (b *stepBed) pass(d time.Duration) {
 	b.deliver()
 	end := b.now + d
 	for still := 0; ; still++ {
-		next := slices.MinFunc(b.places[:], func(p, q *place) int { return int(min(max(p.desk.Wake()-q.desk.Wake(), -1), 1)) })
-		at := next.desk.Wake()
+		next := slices.MinFunc(b.places[:], func(p, q *place) int { return int(min(max(p.machine.Wake()-q.machine.Wake(), -1), 1)) })
+		at := next.machine.Wake()
 		if at > end {
 			b.now = end
 			return

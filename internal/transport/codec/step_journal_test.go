@@ -26,7 +26,7 @@ func newConsensus(id protocol.ID, number uint64, mode stepMode, c consensus.Conf
 	return consensus.New(c)
 }
 
-// enroll tells the spaces which sessions their member serves, as no desk does yet.
+// enroll tells the spaces which sessions their member serves, as no session machine does yet.
 func (b *stepBed) enroll() {
 	for _, p := range b.places {
 		for _, s := range p.sessions {

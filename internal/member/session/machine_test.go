@@ -30,14 +30,14 @@ func (promising) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects)
 
 func seeded() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
-func newDesk(t *testing.T, c session.Config) *session.Desk {
+func newMachine(t *testing.T, c session.Config) *session.Machine {
 	t.Helper()
-	desk, err := session.NewDesk(c, promising{})
+	machine, err := session.New(c, promising{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	desk.Step(0, protocol.Event{Kind: protocol.Start}, &protocol.Effects{})
-	return desk
+	machine.Step(0, protocol.Event{Kind: protocol.Start}, &protocol.Effects{})
+	return machine
 }
 
 // leased is a stack with a lease for ever, whose members remember no promise beyond it.
@@ -66,12 +66,12 @@ func TestCutTTL(t *testing.T) {
 		{leased{}, time.Hour, session.CutByHorizon},
 		{leased{}, 0, session.Uncut},
 	} {
-		desk, err := session.NewDesk(session.Config{Member: 1, Incarnation: 1, Rand: seeded(), Spaces: 1}, tt.stack)
+		machine, err := session.New(session.Config{Member: 1, Incarnation: 1, Rand: seeded(), Spaces: 1}, tt.stack)
 		if err != nil {
 			t.Fatal(err)
 		}
-		desk.Step(0, protocol.Event{Kind: protocol.Start}, &protocol.Effects{})
-		opened := open(t, desk, session.Open{Sort: session.Stream, TTL: tt.ttl})
+		machine.Step(0, protocol.Event{Kind: protocol.Start}, &protocol.Effects{})
+		opened := open(t, machine, session.Open{Kind: session.Stream, TTL: tt.ttl})
 		if opened.Err != nil || opened.Cut != tt.want {
 			t.Errorf("%T, %v is asked for: %+v, want cut %d", tt.stack, tt.ttl, opened, tt.want)
 		}
@@ -90,20 +90,20 @@ func TestCutByEnrolment(t *testing.T) {
 }
 
 // open opens a session and returns the answer.
-func open(t *testing.T, desk *session.Desk, fact session.Open) *session.Opened {
+func open(t *testing.T, machine *session.Machine, fact session.Open) *session.Opened {
 	t.Helper()
 	var out protocol.Effects
 	call := protocol.CallID{Sink: 1, Op: 1}
-	desk.Step(time.Second, protocol.Event{Kind: protocol.Call, Call: call, Fact: &fact}, &out)
+	machine.Step(time.Second, protocol.Event{Kind: protocol.Call, Call: call, Fact: &fact}, &out)
 	if len(out.Replies) != 1 || out.Replies[0].To != call {
 		t.Fatalf("opening is answered by %+v", out.Replies)
 	}
 	return out.Replies[0].Result.(*session.Opened)
 }
 
-func TestNewDeskNamesTheWrongField(t *testing.T) {
+func TestNewNamesTheWrongField(t *testing.T) {
 	good := session.Config{Member: 1, Incarnation: 1, Rand: seeded(), Spaces: 1}
-	newDesk(t, good)
+	newMachine(t, good)
 	for field, spoil := range map[string]func(*session.Config){
 		"Member is 0":   func(c *session.Config) { c.Member = 0 },
 		"Rand is nil":   func(c *session.Config) { c.Rand = nil },
@@ -119,7 +119,7 @@ func TestNewDeskNamesTheWrongField(t *testing.T) {
 	} {
 		wrong := good
 		spoil(&wrong)
-		if _, err := session.NewDesk(wrong, promising{}); err == nil || !strings.Contains(err.Error(), field) {
+		if _, err := session.New(wrong, promising{}); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("want an error that says %q: %v", field, err)
 		}
 	}
@@ -136,10 +136,10 @@ func TestSecretsDiffer(t *testing.T) {
 		{Member: 1, Incarnation: 1}, {Member: 1, Incarnation: 2}, {Member: 1, Incarnation: 3}, {Member: 2, Incarnation: 1},
 	} {
 		life.Rand, life.Spaces = random, 1
-		desk := newDesk(t, life)
+		machine := newMachine(t, life)
 		for i := range 500 {
-			sort := []session.Sort{session.Local, session.Stream, session.OneShot}[i%3]
-			opened := open(t, desk, session.Open{Sort: sort})
+			kind := []session.Kind{session.Local, session.Stream, session.OneShot}[i%3]
+			opened := open(t, machine, session.Open{Kind: kind})
 			if opened.Err != nil || opened.ID.Member != uint64(life.Member) {
 				t.Fatalf("%+v", opened)
 			}
@@ -147,7 +147,7 @@ func TestSecretsDiffer(t *testing.T) {
 			n++
 			if i%2 == 0 { // an id that was given back is not given out again
 				var out protocol.Effects
-				desk.Step(time.Second, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 2}, Fact: &session.End{ID: opened.ID, Secret: opened.Secret}}, &out)
+				machine.Step(time.Second, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 2}, Fact: &session.End{ID: opened.ID, Secret: opened.Secret}}, &out)
 				if ended := out.Replies[len(out.Replies)-1].Result.(*session.Ended); ended.Err != nil {
 					t.Fatal(ended.Err)
 				}
@@ -161,24 +161,24 @@ func TestSecretsDiffer(t *testing.T) {
 
 // TestLimits: a session too many is refused by name, one TTL too long is cut.
 func TestLimits(t *testing.T) {
-	desk := newDesk(t, session.Config{Member: 1, Incarnation: 1, Rand: seeded(), Spaces: 1, Sessions: 2, MaxTTL: time.Minute})
-	first := open(t, desk, session.Open{Sort: session.Stream, TTL: time.Hour})
+	machine := newMachine(t, session.Config{Member: 1, Incarnation: 1, Rand: seeded(), Spaces: 1, Sessions: 2, MaxTTL: time.Minute})
+	first := open(t, machine, session.Open{Kind: session.Stream, TTL: time.Hour})
 	if first.Err != nil || first.TTL > time.Minute || first.TTL < 50*time.Second {
 		t.Errorf("an hour was wanted, a minute is the limit: %+v", first)
 	}
 	if first.Cut != session.CutByLimit {
 		t.Errorf("an hour is cut: %v, want the limit", first.Cut)
 	}
-	if second := open(t, desk, session.Open{Sort: session.OneShot}); second.Err != nil || second.TTL > 10*time.Second || second.TTL < 9*time.Second {
+	if second := open(t, machine, session.Open{Kind: session.OneShot}); second.Err != nil || second.TTL > 10*time.Second || second.TTL < 9*time.Second {
 		t.Errorf("without a wish: %+v", second)
 	}
 	for range 2 { // sessions of the process itself take no room from its clients'
-		if local := open(t, desk, session.Open{Sort: session.Local}); local.Err != nil {
+		if local := open(t, machine, session.Open{Kind: session.Local}); local.Err != nil {
 			t.Errorf("a session of the process: %v", local.Err)
 		}
 	}
-	for _, sort := range []session.Sort{session.Local, session.Stream, session.OneShot} {
-		third := open(t, desk, session.Open{Sort: sort})
+	for _, kind := range []session.Kind{session.Local, session.Stream, session.OneShot} {
+		third := open(t, machine, session.Open{Kind: kind})
 		var limit *holdfast.LimitError
 		if !errors.As(third.Err, &limit) || limit.Limit != "sessions" || limit.Value != 2 || third.ID != (lock.SessionID{}) {
 			t.Errorf("a session too many: %+v", third)
@@ -189,15 +189,15 @@ func TestLimits(t *testing.T) {
 // TestEndedSessionsLeaveNothing: a flood of sessions with the longest TTL, each ended at
 // once, keeps no memory until those times have come.
 func TestEndedSessionsLeaveNothing(t *testing.T) {
-	desk := newDesk(t, session.Config{Member: 1, Incarnation: 1, Rand: seeded(), Spaces: 1, Sessions: 2})
+	machine := newMachine(t, session.Config{Member: 1, Incarnation: 1, Rand: seeded(), Spaces: 1, Sessions: 2})
 	churn := func(n int) {
 		for range n {
-			opened := open(t, desk, session.Open{Sort: session.OneShot, TTL: time.Hour})
+			opened := open(t, machine, session.Open{Kind: session.OneShot, TTL: time.Hour})
 			if opened.Err != nil {
 				t.Fatal(opened.Err)
 			}
 			end := &session.End{ID: opened.ID, Secret: opened.Secret}
-			desk.Step(time.Second, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 2}, Fact: end}, &protocol.Effects{})
+			machine.Step(time.Second, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 2}, Fact: end}, &protocol.Effects{})
 		}
 	}
 	churn(1000)

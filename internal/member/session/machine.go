@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Config is what a Desk needs to know.
+// Config is what the machine needs to know.
 type Config struct {
 	// Member and Incarnation make session ids that are never used again. Required;
 	// a member without a stable cell draws a new Member at each start.
@@ -23,14 +23,14 @@ type Config struct {
 	// Secret draws the secret of a session in the place of Rand. Zero means that Rand does.
 	Secret func() Secret
 	// Proof gives the hash of a secret, by which lasting spaces know whose a session is. Zero means ProofOf; who records what
-	// a desk does (package trace), and veils the secrets, has to tell it again what the hashes were.
+	// a session machine does (package trace), and veils the secrets, has to tell it again what the hashes were.
 	Proof func(Secret) [32]byte
 	// Spaces is how many spaces the stack has. Required.
 	Spaces int
 	// Lasting has the spaces whose locks and sessions outlast the member that they came through, in ascending
 	// order. See protocol.Enroll.
 	Lasting []protocol.Port
-	// TakesOver says that this desk may take sessions over from other members. The holds of those sessions in spaces
+	// TakesOver says that this session machine may take sessions over from other members. The holds of those sessions in spaces
 	// that do not last have ended with their members, and a client that is renewed so has to be told (Renewed.Taken): an
 	// edge that cannot tell may have sessions taken over only where all spaces last.
 	TakesOver bool
@@ -101,8 +101,8 @@ func (c *Config) lastingIsInOrder() bool {
 }
 
 // drawSecret draws the secret of a session. The configuration is asked each time, and keeps
-// no function of its own: a desk is copied by who explores it (package sim/explore/snapshot).
-func (m *Desk) drawSecret() Secret {
+// no function of its own: a session machine is copied by who explores it (package sim/explore/snapshot).
+func (m *Machine) drawSecret() Secret {
 	if m.config.Secret != nil {
 		return m.config.Secret()
 	}
@@ -110,7 +110,7 @@ func (m *Desk) drawSecret() Secret {
 }
 
 // prove returns the hash of a secret.
-func (m *Desk) prove(s Secret) [32]byte {
+func (m *Machine) prove(s Secret) [32]byte {
 	if m.config.Proof != nil {
 		return m.config.Proof(s)
 	}
@@ -128,9 +128,9 @@ func DrawSecret(from *rand.Rand) (s Secret) {
 	return s
 }
 
-// Desk is the machine between a member's clients and its stack. See the package's
+// Machine is the machine between a member's clients and its stack. See the package's
 // comment.
-type Desk struct {
+type Machine struct {
 	config Config
 	inner  protocol.Machine
 	wake   protocol.Time
@@ -153,7 +153,7 @@ type Desk struct {
 	entryDue protocol.Time                   // when one of those may go on, or gives up
 	beliefs  beliefs                         // of clients whose sessions have ended before their deadlines
 
-	questions uint64 // how many the desk itself has asked of lasting spaces
+	questions uint64 // how many the session machine itself has asked of lasting spaces
 	heard     []answer
 	beats     map[uint64]*beat // that may be answered, by number
 	beatDue   expiryQueue      // of one-shot sessions that a connection waits for
@@ -177,7 +177,7 @@ type Desk struct {
 type presence struct {
 	id        lock.SessionID
 	secret    Secret
-	sort      Sort
+	kind      Kind
 	client    string
 	owner     string         // the identity that has opened it; "" where there is none
 	ttl       time.Duration  // wanted
@@ -229,13 +229,13 @@ type parkedCall struct {
 	fact any
 }
 
-// NewDesk puts a desk in front of inner, a protocol.Stack. The error names the
+// New puts a session machine in front of inner, a protocol.Stack. The error names the
 // field of c that is wrong.
-func NewDesk(c Config, inner protocol.Machine) (*Desk, error) {
+func New(c Config, inner protocol.Machine) (*Machine, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	return &Desk{
+	return &Machine{
 		config:     c,
 		inner:      inner,
 		wake:       protocol.Never,
@@ -252,13 +252,13 @@ func NewDesk(c Config, inner protocol.Machine) (*Desk, error) {
 
 // Wake returns the earliest of the stack's times and of those at which something of a
 // session ends.
-func (m *Desk) Wake() protocol.Time { return m.wake }
+func (m *Machine) Wake() protocol.Time { return m.wake }
 
 // Step answers what is about sessions, passes on what is about locks, and routes
 // what the spaces decide. What time has ended is ended before anything else is
 // done: a Tick may come late. Sessions alone are ended by a Tick and by nothing else, because
 // a sign of life that comes before it counts: it may have arrived in time, and waited.
-func (m *Desk) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if ev.Kind == protocol.Tick || m.wake <= now {
 		m.tick(now, ev.Kind == protocol.Tick, out)
 		m.conclude(now, out)
@@ -276,7 +276,7 @@ func (m *Desk) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects)
 
 // conclude takes up what was answered, and ends what must end because of what was decided, after that was
 // told.
-func (m *Desk) conclude(now protocol.Time, out *protocol.Effects) {
+func (m *Machine) conclude(now protocol.Time, out *protocol.Effects) {
 	m.attend(now, out)
 	if m.lapsed {
 		m.endTenure(now, out)
@@ -298,12 +298,12 @@ func (m *Desk) conclude(now protocol.Time, out *protocol.Effects) {
 
 // settle notes when to be woken, once a step: the driver asks after it, and the next
 // step before it does anything.
-func (m *Desk) settle() {
+func (m *Machine) settle() {
 	m.wake = min(m.inner.Wake(), m.expiry.First(), m.revokedDue.First(), m.beliefs.due.First(), m.beatDue.First(), m.entryDue, m.closing.wake())
 }
 
 // tick does what time has decided, and where it may judges which sessions have ended.
-func (m *Desk) tick(now protocol.Time, judges bool, out *protocol.Effects) {
+func (m *Machine) tick(now protocol.Time, judges bool, out *protocol.Effects) {
 	if m.inner.Wake() <= now {
 		m.pass(now, &protocol.Event{Kind: protocol.Tick}, out)
 	}
@@ -316,7 +316,7 @@ func (m *Desk) tick(now protocol.Time, judges bool, out *protocol.Effects) {
 }
 
 // onCall takes a wish of a client.
-func (m *Desk) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
+func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
 	if m.config.TakesOver && len(m.config.Lasting) > 0 && m.takesOver(now, ev, out) {
 		return
 	}
@@ -359,7 +359,7 @@ func (m *Desk) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effec
 }
 
 // onRequest passes on a request of a session that is alive.
-func (m *Desk) onRequest(now protocol.Time, ev *protocol.Event, r *lock.Request, out *protocol.Effects) {
+func (m *Machine) onRequest(now protocol.Time, ev *protocol.Event, r *lock.Request, out *protocol.Effects) {
 	p := m.alive(now, r.Session)
 	if p == nil {
 		m.refuseUnknown(ev.Call, r.Session, r.ID, r.Name, out)
@@ -377,7 +377,7 @@ func (m *Desk) onRequest(now protocol.Time, ev *protocol.Event, r *lock.Request,
 	if m.enters(now, p, ev, r, out) {
 		return
 	}
-	if p.sort != Local {
+	if p.kind != Local {
 		r.Belief = m.stretch(p.ttl)
 	}
 	if w, waits := p.waiting[r.ID]; waits {
@@ -391,7 +391,7 @@ func (m *Desk) onRequest(now protocol.Time, ev *protocol.Event, r *lock.Request,
 }
 
 // onHeld passes on a wish about a request of a session that is alive.
-func (m *Desk) onHeld(now protocol.Time, ev *protocol.Event, s lock.SessionID, request uint64, name string, out *protocol.Effects) {
+func (m *Machine) onHeld(now protocol.Time, ev *protocol.Event, s lock.SessionID, request uint64, name string, out *protocol.Effects) {
 	if m.alive(now, s) == nil {
 		m.refuseUnknown(ev.Call, s, request, name, out)
 		return
@@ -404,13 +404,13 @@ func (m *Desk) onHeld(now protocol.Time, ev *protocol.Event, s lock.SessionID, r
 
 // isSuperseded reports whether what is read at a sink was said before another sink
 // resumed its session, or it was dismissed.
-func (m *Desk) isSuperseded(sink uint64) bool {
+func (m *Machine) isSuperseded(sink uint64) bool {
 	return len(m.superseded) > 0 && m.superseded[sink]
 }
 
 // alive returns the session if it has not expired. Step has ended those whose time
 // has passed; that none serves beyond its time does not hang on that alone.
-func (m *Desk) alive(now protocol.Time, id lock.SessionID) *presence {
+func (m *Machine) alive(now protocol.Time, id lock.SessionID) *presence {
 	p := m.find(id)
 	if p == nil || p.over || m.hasExpired(p, now) {
 		return nil
@@ -420,7 +420,7 @@ func (m *Desk) alive(now protocol.Time, id lock.SessionID) *presence {
 
 // here returns the session until it has been ended, for what is a sign of its life: one that is heard
 // before that counts, though the session's time has passed meanwhile.
-func (m *Desk) here(id lock.SessionID) *presence {
+func (m *Machine) here(id lock.SessionID) *presence {
 	if p := m.find(id); p != nil && !p.over {
 		return p
 	}
@@ -428,7 +428,7 @@ func (m *Desk) here(id lock.SessionID) *presence {
 }
 
 // find returns the session, or nil. Who asks once mostly asks again.
-func (m *Desk) find(id lock.SessionID) *presence {
+func (m *Machine) find(id lock.SessionID) *presence {
 	if m.recent != nil && m.recent.id == id {
 		return m.recent
 	}
@@ -440,16 +440,16 @@ func (m *Desk) find(id lock.SessionID) *presence {
 	return p
 }
 
-func (m *Desk) hasExpired(p *presence, now protocol.Time) bool {
+func (m *Machine) hasExpired(p *presence, now protocol.Time) bool {
 	return now >= p.expires && !p.present()
 }
 
 // present reports whether a connection waits for the session, which is as good as a
 // beat. A Stream has beats.
-func (p *presence) present() bool { return p.sort == OneShot && len(p.waiting) > 0 }
+func (p *presence) present() bool { return p.kind == OneShot && len(p.waiting) > 0 }
 
-// inquire asks a space for what it answers at once, and keeps the answer for the desk.
-func (m *Desk) inquire(now protocol.Time, port protocol.Port, question any, out *protocol.Effects) (answer any) {
+// inquire asks a space for what it answers at once, and keeps the answer for the session machine.
+func (m *Machine) inquire(now protocol.Time, port protocol.Port, question any, out *protocol.Effects) (answer any) {
 	before := len(out.Replies)
 	m.pass(now, &protocol.Event{Kind: protocol.Call, Port: port, Fact: question}, out)
 	others := out.Replies[:before]
@@ -465,7 +465,7 @@ func (m *Desk) inquire(now protocol.Time, port protocol.Port, question any, out 
 }
 
 // pass steps the stack and handles what it raised and decided.
-func (m *Desk) pass(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
+func (m *Machine) pass(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
 	replies, raises := len(out.Replies), len(out.Raises)
 	m.inner.Step(now, *ev, out)
 	for i := raises; i < len(out.Raises); i++ {
