@@ -65,7 +65,7 @@ func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
 		return
 	}
 	passes := t.gate == nil && r.Name != Whole || t.permits(s, r)
-	free := passes && t.serving() && (e == 0 || t.entries.at(e).queue == 0 && t.fits(t.entries.at(e), r.Mode, int32(r.Units)))
+	free := passes && t.serving() && (e == 0 || t.names.at(e).queue == 0 && t.fits(t.names.at(e), r.Mode, int32(r.Units)))
 	atOnce := free && !t.limits.Permitted
 	if !free && (r.WaitEnd <= now || r.Try && t.serving()) {
 		t.turnAway(now, e, passes, r, out)
@@ -113,7 +113,7 @@ func malformed(r *Request) error {
 	return nil
 }
 
-// refuse refuses a request that has no seat.
+// refuse refuses a request that has no entry.
 func (t *Table) refuse(now Time, r *Request, err error, out *[]Decision) {
 	*out = append(*out, Decision{
 		Kind: Refused, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner,
@@ -122,9 +122,9 @@ func (t *Table) refuse(now Time, r *Request, err error, out *[]Decision) {
 	})
 }
 
-// repeat tells again what became of the request at seat i (P6).
+// repeat tells again what became of the request at entry i (P6).
 func (t *Table) repeat(now Time, i int32, r *Request, out *[]Decision) {
-	s := t.seats.at(i)
+	s := t.entries.at(i)
 	if s.token == 0 {
 		*out = append(*out, t.queued(i))
 		return
@@ -135,9 +135,9 @@ func (t *Table) repeat(now Time, i int32, r *Request, out *[]Decision) {
 	}
 }
 
-// reenter gives the request a hold of its own in the grant of seat held.
+// reenter gives the request a hold of its own in the grant of entry held.
 func (t *Table) reenter(now Time, held int32, r *Request, out *[]Decision) {
-	s := t.seats.at(held)
+	s := t.entries.at(held)
 	if err := t.otherShape(s, r.Mode, r.Units, r.Capacity); err != nil {
 		t.refuse(now, r, err, out)
 		return
@@ -146,15 +146,15 @@ func (t *Table) reenter(now Time, held int32, r *Request, out *[]Decision) {
 		t.refuse(now, r, err, out)
 		return
 	}
-	i := t.sit(s.entry, r)
+	i := t.sit(s.live, r)
 	t.share(held, i)
 	t.granted(now, i, r.Arrived, out)
 }
 
-// share makes seat i, which is in no ring of its entry and has no detail, one more
-// hold in the grant of seat held.
+// share makes entry i, which is in no ring of its live name and has no detail, one more
+// hold in the grant of entry held.
 func (t *Table) share(held, i int32) {
-	h, s := t.seats.at(held), t.seats.at(i)
+	h, s := t.entries.at(held), t.entries.at(i)
 	d := t.details.at(h.detail)
 	s.token, s.since, s.detail, s.revoked, s.why = h.token, h.since, h.detail, h.revoked, h.why
 	t.follow(ofEntry, d.last, i)
@@ -165,7 +165,7 @@ func (t *Table) share(held, i int32) {
 
 // otherShape is the conflict of an owner that wants what it holds in another mode
 // or for other units: it would wait for itself.
-func (t *Table) otherShape(s *seat, mode holdfast.Mode, units, capacity int) error {
+func (t *Table) otherShape(s *entry, mode holdfast.Mode, units, capacity int) error {
 	if s.mode == mode && int(t.units(s)) == units && int(t.capacity(s)) == capacity {
 		return nil
 	}
@@ -182,10 +182,10 @@ func shape(mode holdfast.Mode, units, capacity int) string {
 
 // otherCapacity is the conflict of slots with those that the live name has.
 func (t *Table) otherCapacity(e int32, mode holdfast.Mode, capacity int) error {
-	if e == 0 || mode != holdfast.ModeSlots || t.entries.at(e).crowd == 0 {
+	if e == 0 || mode != holdfast.ModeSlots || t.names.at(e).crowd == 0 {
 		return nil
 	}
-	c := t.crowds.at(t.entries.at(e).crowd)
+	c := t.crowds.at(t.names.at(e).crowd)
 	if c.slots == 0 || int(c.capacity) == capacity {
 		return nil
 	}
@@ -203,7 +203,7 @@ func (t *Table) permits(s int32, r *Request) bool {
 	return t.passes(s, r.Owner)
 }
 
-// turnAway refuses a new request for entry e, which would have to wait and does not want to.
+// turnAway refuses a new request for live name e, which would have to wait and does not want to.
 func (t *Table) turnAway(now Time, e int32, passes bool, r *Request, out *[]Decision) {
 	if passes && r.Name != Whole {
 		t.refuse(now, r, t.held(now, e), out)
@@ -228,28 +228,28 @@ func (t *Table) overLimit(e, s int32, r *Request, waits bool) error {
 }
 
 func (t *Table) overSession(s int32) error {
-	if s == 0 || t.sessions.at(s).seats() < t.limits.LocksPerSession {
+	if s == 0 || t.sessions.at(s).entries() < t.limits.LocksPerSession {
 		return nil
 	}
 	return &holdfast.LimitError{Limit: "locks_per_session", Value: int64(t.limits.LocksPerSession)}
 }
 
-// held says why a request for entry e is not granted: that no authority decides now,
+// held says why a request for live name e is not granted: that no authority decides now,
 // or which owner holds it. None does where others wait and are about to be granted.
 func (t *Table) held(now Time, e int32) error {
 	if !t.serving() {
 		return holdfast.ErrUnavailable
 	}
-	x := t.entries.at(e)
+	x := t.names.at(e)
 	if x.holders == 0 {
 		return &HeldBy{}
 	}
 	return t.heldBy(now, x)
 }
 
-// heldBy is held for an entry that has holders.
-func (t *Table) heldBy(now Time, x *entry) error {
-	err := t.keptBy(now, t.seats.at(x.holders))
+// heldBy is held for a live name that has holders.
+func (t *Table) heldBy(now Time, x *liveName) error {
+	err := t.keptBy(now, t.entries.at(x.holders))
 	if x.crowd != 0 {
 		err.Others = int(t.crowds.at(x.crowd).grants) - 1
 	}

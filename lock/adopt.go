@@ -30,7 +30,7 @@ import (
 // the name, or where c is a hold of a grant that is there and revoked differently; then
 // nothing has changed. Any other error says that c cannot be: its token is above all that
 // this reign follows on, its request is there already, it is malformed.
-func (t *Table) Adopt(now Time, c *Seat, end Time) error {
+func (t *Table) Adopt(now Time, c *Entry, end Time) error {
 	r := Request{
 		Session: c.Session, ID: c.Request, Name: c.Name, Owner: c.Owner, Reason: c.Reason, Client: c.Client,
 		Mode: c.Mode, Units: c.Units, Capacity: c.Capacity, Arrived: now - c.Age,
@@ -39,19 +39,19 @@ func (t *Table) Adopt(now Time, c *Seat, end Time) error {
 	if err != nil {
 		return err
 	}
-	e := t.entryOf(c.Name)
+	e := t.liveOf(c.Name)
 	if e == 0 {
 		e = t.enter(c.Name, t.byName[c.Name])
 	}
 	i := t.sit(e, &r)
 	if mate != 0 {
 		t.share(mate, i)
-		if at := t.seats.at(mate); end > t.end(at) {
+		if at := t.entries.at(mate); end > t.end(at) {
 			t.setDeadline(at.detail, end)
 		}
 		return nil
 	}
-	s := t.seats.at(i)
+	s := t.entries.at(i)
 	s.token, s.revoked = c.Token, c.Revoked
 	t.describe(i, &r, end)
 	t.admitFrom(i, excess)
@@ -63,21 +63,21 @@ func (t *Table) Adopt(now Time, c *Seat, end Time) error {
 
 // AdoptRevoked is Adopt for a hold that fits no more: it is to end because of why, and is
 // Revoked.
-func (t *Table) AdoptRevoked(now Time, c *Seat, end Time, why holdfast.Loss, out *[]Decision) error {
+func (t *Table) AdoptRevoked(now Time, c *Entry, end Time, why holdfast.Loss, out *[]Decision) error {
 	loser := *c
 	loser.Revoked = true
 	if err := t.Adopt(now, &loser, end); err != nil {
 		return err
 	}
-	i := t.findRequest(t.entryOf(c.Name), t.sessionOf(c.Session), c.Request)
-	t.seats.at(i).why = uint8(max(0, slices.Index(losses[:], why)))
+	i := t.findRequest(t.liveOf(c.Name), t.sessionOf(c.Session), c.Request)
+	t.entries.at(i).why = uint8(max(0, slices.Index(losses[:], why)))
 	*out = append(*out, t.revocation(i, why))
 	return nil
 }
 
-// checkAdoption says why c cannot be adopted, or which seat's grant it shares; and whether
+// checkAdoption says why c cannot be adopted, or which entry's grant it shares; and whether
 // the name has an excess with it.
-func (t *Table) checkAdoption(c *Seat, r *Request) (mate int32, excess bool, err error) {
+func (t *Table) checkAdoption(c *Entry, r *Request) (mate int32, excess bool, err error) {
 	if err := malformed(r); err != nil {
 		// Not an ErrConflict: it does not conflict with a holder.
 		return 0, false, fmt.Errorf("adopt %q: %v", c.Name, err)
@@ -85,7 +85,7 @@ func (t *Table) checkAdoption(c *Seat, r *Request) (mate int32, excess bool, err
 	if c.Token == 0 || c.Token > t.last {
 		return 0, false, fmt.Errorf("adopt %q: token %d, where the highest so far is %d", c.Name, c.Token, t.last)
 	}
-	e, session := t.entryOf(c.Name), t.sessionOf(c.Session)
+	e, session := t.liveOf(c.Name), t.sessionOf(c.Session)
 	if e == 0 {
 		return 0, false, t.contradicts(c)
 	}
@@ -94,7 +94,7 @@ func (t *Table) checkAdoption(c *Seat, r *Request) (mate int32, excess bool, err
 			return 0, false, errors.New("adopt: it is there already")
 		}
 		if mate := t.findToken(e, session, c.Token); mate != 0 {
-			s := t.seats.at(mate)
+			s := t.entries.at(mate)
 			if c.Owner == "" || t.owner(s) != c.Owner || s.revoked != c.Revoked {
 				return 0, false, fmt.Errorf("%w: token %d belongs to another owner", holdfast.ErrConflict, c.Token)
 			}
@@ -108,11 +108,11 @@ func (t *Table) checkAdoption(c *Seat, r *Request) (mate int32, excess bool, err
 	return 0, excess, err
 }
 
-// checkPlace says why a grant that is new to this table cannot have a place at entry e,
+// checkPlace says why a grant that is new to this table cannot have a place at live name e,
 // which has an excess with it or not.
-func (t *Table) checkPlace(e, session int32, c *Seat) (excess bool, err error) {
+func (t *Table) checkPlace(e, session int32, c *Entry) (excess bool, err error) {
 	other := t.otherCapacity(e, c.Mode, c.Capacity)
-	fits := other == nil && t.fits(t.entries.at(e), c.Mode, int32(c.Units))
+	fits := other == nil && t.fits(t.names.at(e), c.Mode, int32(c.Units))
 	switch {
 	case c.Revoked:
 		return !fits, nil
@@ -130,27 +130,27 @@ func (t *Table) checkPlace(e, session int32, c *Seat) (excess bool, err error) {
 	return !fits, nil
 }
 
-// admitFrom puts seat i, whose token another table has given, among the holders of its
-// entry, which has an excess with it or not.
+// admitFrom puts entry i, whose token another table has given, among the holders of its
+// live name, which has an excess with it or not.
 func (t *Table) admitFrom(i int32, excess bool) {
-	s := t.seats.at(i)
-	x := t.entries.at(s.entry)
+	s := t.entries.at(i)
+	x := t.names.at(s.live)
 	if excess {
 		t.crowds.at(x.crowd).excess = true
 	}
 	t.admit(i, s, x)
 	t.moveUp(x, i)
-	t.recountMarked(s.entry)
+	t.recountMarked(s.live)
 }
 
-// moveUp moves seat i, the last of its entry's holders, before those whose tokens are
+// moveUp moves entry i, the last of its live name's holders, before those whose tokens are
 // higher.
-func (t *Table) moveUp(x *entry, i int32) {
-	token := t.seats.at(i).token
+func (t *Table) moveUp(x *liveName, i int32) {
+	token := t.entries.at(i).token
 	at := i
 	for at != x.holders {
-		before := t.seats.at(at).links[ofEntry].prev
-		if t.seats.at(before).token <= token {
+		before := t.entries.at(at).links[ofEntry].prev
+		if t.entries.at(before).token <= token {
 			break
 		}
 		at = before
@@ -159,8 +159,8 @@ func (t *Table) moveUp(x *entry, i int32) {
 		return
 	}
 	first := at == x.holders
-	t.part(ofEntry, &x.holders, i, t.seats.at(i))
-	t.follow(ofEntry, t.seats.at(at).links[ofEntry].prev, i)
+	t.part(ofEntry, &x.holders, i, t.entries.at(i))
+	t.follow(ofEntry, t.entries.at(at).links[ofEntry].prev, i)
 	if first {
 		x.holders = i
 	}
@@ -171,21 +171,21 @@ func (t *Table) moveUp(x *entry, i int32) {
 // sessions, and of one session like those that EndSession ends. Token is 0 for a wait.
 func (t *Table) EndWhere(now Time, why holdfast.Loss, match func(name string, s SessionID, request uint64, token holdfast.Token) bool, out *[]Decision) {
 	var ended []int32
-	for i := int32(1); i <= t.seats.top; i++ {
-		s := t.seats.at(i)
-		if s.session != 0 && match(t.entries.at(s.entry).name, t.sessions.at(s.session).id, s.request, s.token) {
+	for i := int32(1); i <= t.entries.top; i++ {
+		s := t.entries.at(i)
+		if s.session != 0 && match(t.names.at(s.live).name, t.sessions.at(s.session).id, s.request, s.token) {
 			ended = append(ended, i)
 		}
 	}
 	slices.SortFunc(ended, func(a, b int32) int {
-		x, y := t.seats.at(a), t.seats.at(b)
+		x, y := t.entries.at(a), t.entries.at(b)
 		p, q := t.sessions.at(x.session).id, t.sessions.at(y.session).id
 		return cmp.Or(
 			cmp.Compare(p.Member, q.Member),
 			cmp.Compare(p.Number, q.Number),
 			cmp.Compare(min(x.token, 1), min(y.token, 1)),
 			cmp.Compare(x.request, y.request),
-			cmp.Compare(t.entries.at(x.entry).name, t.entries.at(y.entry).name),
+			cmp.Compare(t.names.at(x.live).name, t.names.at(y.live).name),
 		)
 	})
 	for _, i := range ended {
@@ -195,8 +195,8 @@ func (t *Table) EndWhere(now Time, why holdfast.Loss, match func(name string, s 
 			d = t.refusal(now, i, why)
 		}
 		*out = append(*out, d)
-		t.touch(t.seats.at(i).entry)
-		t.endSeat(now, i)
+		t.touch(t.entries.at(i).live)
+		t.endEntry(now, i)
 	}
 	t.settleTouched(now, out)
 }
@@ -207,7 +207,7 @@ func (t *Table) EndWhere(now Time, why holdfast.Loss, match func(name string, s 
 func (t *Table) Prolong(now Time, s SessionID, name string, token holdfast.Token, request uint64, hold time.Duration) error {
 	i := t.findHold(s, name, token, request)
 	if i != 0 && hold > 0 {
-		if end := t.end(t.seats.at(i)); end > now && end >= after(now, t.drift.stretch(hold)) && !t.seats.at(i).revoked {
+		if end := t.end(t.entries.at(i)); end > now && end >= after(now, t.drift.stretch(hold)) && !t.entries.at(i).revoked {
 			return nil
 		}
 	}

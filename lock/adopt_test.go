@@ -24,8 +24,8 @@ func successor(t interface{ Fatal(...any) }) *lock.Table {
 	return table
 }
 
-func holdOf(name string, session, request uint64, count uint32, mode holdfast.Mode) *lock.Seat {
-	return &lock.Seat{Name: name, Session: lock.SessionID{Member: 1, Number: session}, Request: request, Token: lock.Token(4, count), Mode: mode}
+func holdOf(name string, session, request uint64, count uint32, mode holdfast.Mode) *lock.Entry {
+	return &lock.Entry{Name: name, Session: lock.SessionID{Member: 1, Number: session}, Request: request, Token: lock.Token(4, count), Mode: mode}
 }
 
 // TestAdoptInAnyOrder: what holders report, in any order, is what the table then has,
@@ -33,12 +33,12 @@ func holdOf(name string, session, request uint64, count uint32, mode holdfast.Mo
 func TestAdoptInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table := successor(t)
-		var seats []*lock.Seat
+		var entries []*lock.Entry
 		for i := range rapid.IntRange(1, 40).Draw(t, "holds") {
 			name := fmt.Sprintf("n%d", rapid.IntRange(0, 2).Draw(t, "name"))
-			seats = append(seats, holdOf(name, uint64(i+1), 1, uint32(i+1), holdfast.ModeShared))
+			entries = append(entries, holdOf(name, uint64(i+1), 1, uint32(i+1), holdfast.ModeShared))
 		}
-		for _, s := range rapid.Permutation(seats).Draw(t, "order") {
+		for _, s := range rapid.Permutation(entries).Draw(t, "order") {
 			if err := table.Adopt(0, s, lock.Never); err != nil {
 				t.Fatal(err)
 			}
@@ -50,7 +50,7 @@ func TestAdoptInAnyOrder(t *testing.T) {
 			}
 		}
 		var out []lock.Decision
-		for _, s := range rapid.Permutation(seats).Draw(t, "releases") {
+		for _, s := range rapid.Permutation(entries).Draw(t, "releases") {
 			if err := table.Release(0, s.Session, s.Name, s.Token, s.Request, &out); err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +73,7 @@ func TestAdoptRefuses(t *testing.T) {
 	waits.Token = 0
 	for _, refused := range []struct {
 		what     string
-		seat     *lock.Seat
+		entry    *lock.Entry
 		conflict bool
 	}{
 		{"another holder", holdOf("X", 2, 1, 8, holdfast.ModeExclusive), true},
@@ -85,7 +85,7 @@ func TestAdoptRefuses(t *testing.T) {
 		{"a suspension beside a holder", holdOf(lock.Whole, 1, 2, 3, holdfast.ModeExclusive), true},
 		{"a shared suspension", holdOf(lock.Whole, 1, 2, 3, holdfast.ModeShared), false},
 	} {
-		err := table.Adopt(0, refused.seat, lock.Never)
+		err := table.Adopt(0, refused.entry, lock.Never)
 		if err == nil || errors.Is(err, holdfast.ErrConflict) != refused.conflict {
 			t.Errorf("%s: %v; want an error, a conflict: %v", refused.what, err, refused.conflict)
 		}
@@ -103,9 +103,9 @@ func TestAdoptRefuses(t *testing.T) {
 func TestAdoptReentry(t *testing.T) {
 	table := successor(t)
 	for request := uint64(3); request > 0; request-- {
-		seat := holdOf("X", 1, request, 7, holdfast.ModeExclusive)
-		seat.Owner = "o"
-		if err := table.Adopt(0, seat, lock.Never); err != nil {
+		entry := holdOf("X", 1, request, 7, holdfast.ModeExclusive)
+		entry.Owner = "o"
+		if err := table.Adopt(0, entry, lock.Never); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -120,9 +120,9 @@ func TestAdoptReentryEnds(t *testing.T) {
 	for _, ends := range [][]lock.Time{{time.Second, 2 * time.Second}, {2 * time.Second, time.Second}, {time.Second, lock.Never}, {lock.Never, time.Second}} {
 		table := successor(t)
 		for i, end := range ends {
-			seat := holdOf("X", 1, uint64(i+1), 7, holdfast.ModeExclusive)
-			seat.Owner = "o"
-			if err := table.Adopt(0, seat, end); err != nil {
+			entry := holdOf("X", 1, uint64(i+1), 7, holdfast.ModeExclusive)
+			entry.Owner = "o"
+			if err := table.Adopt(0, entry, end); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -168,12 +168,12 @@ func TestEndWhere(t *testing.T) {
 // TestProlongNeverShortens: an extension that comes late changes nothing.
 func TestProlongNeverShortens(t *testing.T) {
 	table := successor(t)
-	seat := holdOf("X", 1, 1, 7, holdfast.ModeExclusive)
-	if err := table.Adopt(0, seat, 10*time.Second); err != nil {
+	entry := holdOf("X", 1, 1, 7, holdfast.ModeExclusive)
+	if err := table.Adopt(0, entry, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	prolong := func(now lock.Time, hold time.Duration) error {
-		return table.Prolong(now, seat.Session, "X", seat.Token, 1, hold)
+		return table.Prolong(now, entry.Session, "X", entry.Token, 1, hold)
 	}
 	for _, hold := range []time.Duration{20 * time.Second, time.Second} {
 		if err := prolong(time.Second, hold); err != nil {
@@ -189,7 +189,7 @@ func TestProlongNeverShortens(t *testing.T) {
 	if err := prolong(time.Second, time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if err := table.Prolong(0, seat.Session, "X", seat.Token, 2, 0); !errors.Is(err, holdfast.ErrNotHeld) {
+	if err := table.Prolong(0, entry.Session, "X", entry.Token, 2, 0); !errors.Is(err, holdfast.ErrNotHeld) {
 		t.Errorf("prolonging another request's hold: %v", err)
 	}
 }

@@ -78,7 +78,7 @@ func TestHeldMemory(t *testing.T) {
 
 // slabSizes returns how many records of each kind a table has ever had at once.
 func slabSizes(t *Table) [5]int32 {
-	return [5]int32{t.entries.top, t.seats.top, t.details.top, t.crowds.top, t.sessions.top}
+	return [5]int32{t.names.top, t.entries.top, t.details.top, t.crowds.top, t.sessions.top}
 }
 
 // TestMemoryIsUsedAgain: locking and unlocking for ever takes no more memory than
@@ -116,7 +116,7 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	for table.vacancies.count > 0 {
 		table.forgetVacant()
 	}
-	used := [...]int{table.entries.used, table.seats.used, table.details.used, table.crowds.used, table.sessions.used}
+	used := [...]int{table.names.used, table.entries.used, table.details.used, table.crowds.used, table.sessions.used}
 	if used != [5]int{} {
 		t.Errorf("records in use after all is released: %v", used)
 	}

@@ -15,30 +15,30 @@ type failer interface {
 // disagree.
 func checkTable(tb failer, t *Table) {
 	tb.Helper()
-	entries, live, vacant, seats, waiting, tries := 0, 0, 0, 0, 0, 0
+	named, live, vacant, entries, waiting, tries := 0, 0, 0, 0, 0, 0
 	sessions := map[int32][2]int32{}
 	details := map[int32]int32{}
-	for e := int32(1); e <= t.entries.top; e++ {
-		x := t.entries.at(e)
+	for e := int32(1); e <= t.names.top; e++ {
+		x := t.names.at(e)
 		if x.name == "" && t.byName[Whole] != e {
 			continue
 		}
 		if x.vacant() {
-			if x.crowd != 0 || t.byName[x.name] != e || t.entryOf(x.name) != 0 {
+			if x.crowd != 0 || t.byName[x.name] != e || t.liveOf(x.name) != 0 {
 				tb.Fatalf("%q is kept as vacant and is not: %+v", x.name, *x)
 			}
 			vacant++
 			continue
 		}
-		entries++
+		named++
 		if x.name != Whole {
 			live++
 		}
 		if t.byName[x.name] != e {
-			tb.Fatalf("%q is entry %d and is found as %d", x.name, e, t.byName[x.name])
+			tb.Fatalf("%q is live name %d and is found as %d", x.name, e, t.byName[x.name])
 		}
 		own := checkEntry(tb, t, e, sessions, details)
-		seats += own
+		entries += own
 		waiting += t.waiting(e)
 		tries += checkTries(tb, t, e)
 	}
@@ -47,13 +47,13 @@ func checkTable(tb failer, t *Table) {
 		tb.Fatalf("%d wait for an authority, %d are counted", tries, t.tries)
 	}
 	if v := &t.vacancies; vacant != v.count || vacant > maxVacant || vacant != chained(t) {
-		tb.Fatalf("%d entries are vacant, %d are counted, %d are chained", vacant, v.count, chained(t))
+		tb.Fatalf("%d live names are vacant, %d are counted, %d are chained", vacant, v.count, chained(t))
 	}
-	if live != t.Names() || entries != len(t.byName)-vacant || seats != t.seats.used || waiting != t.waiters {
-		tb.Fatalf("%d names, %d seats, %d waiters; %d, %d, %d are counted", live, seats, waiting, t.Names(), t.seats.used, t.waiters)
+	if live != t.Names() || named != len(t.byName)-vacant || entries != t.entries.used || waiting != t.waiters {
+		tb.Fatalf("%d names, %d entries, %d waiters; %d, %d, %d are counted", live, entries, waiting, t.Names(), t.entries.used, t.waiters)
 	}
 	if t.idle != 0 {
-		if s := t.sessions.at(t.idle); s.seats() != 0 || s.first != 0 || t.bySession[s.id] != t.idle {
+		if s := t.sessions.at(t.idle); s.entries() != 0 || s.first != 0 || t.bySession[s.id] != t.idle {
 			tb.Fatalf("the idle session %v is not idle", s.id)
 		}
 		sessions[t.idle] = [2]int32{}
@@ -70,7 +70,7 @@ func checkTable(tb failer, t *Table) {
 		for i := s.first; i != 0; i = t.next(ofSession, s.first, i) {
 			ring++
 		}
-		if counts != [2]int32{s.holds, s.waits} || ring != s.seats() || t.bySession[s.id] != n {
+		if counts != [2]int32{s.holds, s.waits} || ring != s.entries() || t.bySession[s.id] != n {
 			tb.Fatalf("session %v has %v, counts %d and %d, its ring %d", s.id, counts, s.holds, s.waits, ring)
 		}
 	}
@@ -81,12 +81,12 @@ func checkTable(tb failer, t *Table) {
 	}
 }
 
-// chained counts the vacant entries that are in the order of their vacation, from
+// chained counts the vacant live names that are in the order of their vacation, from
 // either end.
 func chained(t *Table) int {
 	n, newest := 0, int32(0)
-	for e := t.vacancies.oldest; e != 0; e = t.entries.at(e).holders {
-		if x := t.entries.at(e); !x.vacant() || x.queue != newest || n > t.entries.used {
+	for e := t.vacancies.oldest; e != 0; e = t.names.at(e).holders {
+		if x := t.names.at(e); !x.vacant() || x.queue != newest || n > t.names.used {
 			return -1
 		}
 		n, newest = n+1, e
@@ -97,16 +97,16 @@ func chained(t *Table) int {
 	return n
 }
 
-// checkEntry checks one name and returns how many seats it has.
+// checkEntry checks one name and returns how many entries it has.
 func checkEntry(tb failer, t *Table, e int32, sessions map[int32][2]int32, details map[int32]int32) int {
 	tb.Helper()
-	x := t.entries.at(e)
+	x := t.names.at(e)
 	var grants, holds, waits, units, slots, detail int32
 	var token holdfast.Token
 	lane, parked := t.lane(e)
 	for _, first := range [...]int32{x.holders, x.queue, lane} {
 		for i := first; i != 0; i = t.next(ofEntry, first, i) {
-			s := t.seats.at(i)
+			s := t.entries.at(i)
 			counts := sessions[s.session]
 			if s.token == 0 {
 				waits++
@@ -130,8 +130,8 @@ func checkEntry(tb failer, t *Table, e int32, sessions map[int32][2]int32, detai
 			if s.detail != 0 {
 				details[s.detail]++
 			}
-			if s.entry != e || t.findRequest(e, s.session, s.request) != i {
-				tb.Fatalf("request %d at %q is seat %d and is found as %d", s.request, x.name, i, t.findRequest(e, s.session, s.request))
+			if s.live != e || t.findRequest(e, s.session, s.request) != i {
+				tb.Fatalf("request %d at %q is entry %d and is found as %d", s.request, x.name, i, t.findRequest(e, s.session, s.request))
 			}
 			checkFound(tb, t, e, i, int(waits)-1)
 		}
@@ -141,8 +141,8 @@ func checkEntry(tb failer, t *Table, e int32, sessions map[int32][2]int32, detai
 	}
 	if x.crowd != 0 {
 		c := t.crowds.at(x.crowd)
-		if c.seats != holds+waits || c.grants != grants || c.units != units || c.slots != slots {
-			tb.Fatalf("%q has %d seats, %d grants, %d units, %d slots; its crowd is %+v", x.name, holds+waits, grants, units, slots, *c)
+		if c.entries != holds+waits || c.grants != grants || c.units != units || c.slots != slots {
+			tb.Fatalf("%q has %d entries, %d grants, %d units, %d slots; its crowd is %+v", x.name, holds+waits, grants, units, slots, *c)
 		}
 		checkIndex(tb, t, x, c, grants)
 		checkExcess(tb, t, e)
@@ -154,7 +154,7 @@ func checkEntry(tb failer, t *Table, e int32, sessions map[int32][2]int32, detai
 // that those that are to stay do.
 func checkExcess(tb failer, t *Table, e int32) {
 	tb.Helper()
-	x := t.entries.at(e)
+	x := t.names.at(e)
 	c := t.crowds.at(x.crowd)
 	if want := t.exceeds(x, c); c.excess != want {
 		tb.Fatalf("%q is marked as having an excess: %v, want %v", x.name, c.excess, want)
@@ -163,7 +163,7 @@ func checkExcess(tb failer, t *Table, e int32) {
 		tb.Fatalf("%q has capacity %d, want %d", x.name, c.capacity, t.capacityOf(e, x))
 	}
 	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
-		if s := t.seats.at(i); s.mode == holdfast.ModeSlots && t.capacity(s) != c.capacity {
+		if s := t.entries.at(i); s.mode == holdfast.ModeSlots && t.capacity(s) != c.capacity {
 			tb.Fatalf("a waiter for %q counts on capacity %d, and it has %d", x.name, t.capacity(s), c.capacity)
 		}
 	}
@@ -173,16 +173,16 @@ func checkExcess(tb failer, t *Table, e int32) {
 // holder does.
 func checkTries(tb failer, t *Table, e int32) (tries int) {
 	tb.Helper()
-	x := t.entries.at(e)
+	x := t.names.at(e)
 	lane, _ := t.lane(e)
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
-		if t.seats.at(i).try {
-			tb.Fatalf("request %d holds %q and waits for an authority", t.seats.at(i).request, x.name)
+		if t.entries.at(i).try {
+			tb.Fatalf("request %d holds %q and waits for an authority", t.entries.at(i).request, x.name)
 		}
 	}
 	for _, first := range [...]int32{x.queue, lane} {
 		for i := first; i != 0; i = t.next(ofEntry, first, i) {
-			if t.seats.at(i).try {
+			if t.entries.at(i).try {
 				tries++
 			}
 		}
@@ -190,10 +190,10 @@ func checkTries(tb failer, t *Table, e int32) (tries int) {
 	return tries
 }
 
-// checkFound checks that seat i is found by all that it can be looked for by.
+// checkFound checks that entry i is found by all that it can be looked for by.
 func checkFound(tb failer, t *Table, e, i int32, position int) {
 	tb.Helper()
-	s := t.seats.at(i)
+	s := t.entries.at(i)
 	if s.token == 0 {
 		if got := t.position(i); got != position {
 			tb.Fatalf("request %d has position %d, is told %d", s.request, position, got)
@@ -201,38 +201,38 @@ func checkFound(tb failer, t *Table, e, i int32, position int) {
 		return
 	}
 	found := t.findToken(e, s.session, s.token)
-	if found == 0 || t.seats.at(found).token != s.token {
-		tb.Fatalf("token %d is found as seat %d", s.token, found)
+	if found == 0 || t.entries.at(found).token != s.token {
+		tb.Fatalf("token %d is found as entry %d", s.token, found)
 	}
 	if owner := t.owner(s); owner != "" && !s.revoked {
 		found := t.findOwner(e, s.session, owner)
-		if found == 0 || t.seats.at(found).token != s.token {
-			tb.Fatalf("owner %q of token %d is found as seat %d", owner, s.token, found)
+		if found == 0 || t.entries.at(found).token != s.token {
+			tb.Fatalf("owner %q of token %d is found as entry %d", owner, s.token, found)
 		}
 	}
 }
 
-func checkIndex(tb failer, t *Table, x *entry, c *crowd, grants int32) {
+func checkIndex(tb failer, t *Table, x *liveName, c *crowd, grants int32) {
 	tb.Helper()
 	if c.index == nil {
-		if c.seats > indexAbove {
-			tb.Fatalf("%q has %d seats and no index", x.name, c.seats)
+		if c.entries > indexAbove {
+			tb.Fatalf("%q has %d entries and no index", x.name, c.entries)
 		}
 		return
 	}
-	if c.seats < indexBelow {
-		tb.Fatalf("%q has %d seats and an index", x.name, c.seats)
+	if c.entries < indexBelow {
+		tb.Fatalf("%q has %d entries and an index", x.name, c.entries)
 	}
 	owners, detail := int32(0), int32(0)
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
-		if s := t.seats.at(i); detail == 0 || s.detail != detail {
+		if s := t.entries.at(i); detail == 0 || s.detail != detail {
 			detail = s.detail
 			if t.owner(s) != "" && !s.revoked {
 				owners++
 			}
 		}
 	}
-	if want := int(c.seats + grants + owners); len(c.index.places) != want {
+	if want := int(c.entries + grants + owners); len(c.index.places) != want {
 		tb.Fatalf("the index of %q has %d places, want %d", x.name, len(c.index.places), want)
 	}
 }
@@ -243,8 +243,8 @@ func checkDeadlines(tb failer, t *Table, details map[int32]int32) {
 	limits := 0
 	for i, holds := range details {
 		d := t.details.at(i)
-		if d.holds != holds || t.seats.at(d.last).detail != i {
-			tb.Fatalf("detail %d has %d seats, counts %d, the latest is %d", i, holds, d.holds, d.last)
+		if d.holds != holds || t.entries.at(d.last).detail != i {
+			tb.Fatalf("detail %d has %d entries, counts %d, the latest is %d", i, holds, d.holds, d.last)
 		}
 		if (d.end == Never) != (d.heap == 0) {
 			tb.Fatalf("detail %d ends at %v and has place %d", i, d.end, d.heap)

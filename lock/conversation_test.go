@@ -140,16 +140,16 @@ func (c *conversation) permit(cmd string, words words) {
 
 // succeed plays what only an authority asks that succeeds another.
 func (c *conversation) succeed(t *testing.T, d *datadriven.TestData, words words) {
-	seat, end := words.seat(t), Never
+	entry, end := words.entry(t), Never
 	if words.values["until"] != "" {
 		end = words.duration(t, "until")
 	}
 	var err error
 	switch d.Cmd {
 	case "adopt":
-		err = c.table.Adopt(c.now, &seat, end)
+		err = c.table.Adopt(c.now, &entry, end)
 	case "adopt-revoked":
-		err = c.table.AdoptRevoked(c.now, &seat, end, holdfast.Duplicate, &c.out)
+		err = c.table.AdoptRevoked(c.now, &entry, end, holdfast.Duplicate, &c.out)
 	case "displace":
 		var below []Grant
 		for text := range strings.SplitSeq(words.values["below"], "+") {
@@ -159,7 +159,7 @@ func (c *conversation) succeed(t *testing.T, d *datadriven.TestData, words words
 				}
 			}
 		}
-		c.say("fits: %v", c.table.Displace(&seat, below, holdfast.Duplicate, &c.out))
+		c.say("fits: %v", c.table.Displace(&entry, below, holdfast.Duplicate, &c.out))
 	case "revoke":
 		c.say("held: %v", c.table.Revoke(words.session, words.name, words.token, holdfast.Duplicate, &c.out))
 	default:
@@ -197,7 +197,7 @@ func (c *conversation) restore(t *testing.T, words words) {
 		if err := copied.Restore(then, chunk); err != nil {
 			t.Fatal(err)
 		}
-		c.say("%d seats", len(chunk.Seats))
+		c.say("%d entries", len(chunk.Entries))
 		cursor = chunk.Next
 	}
 	c.table, c.now = copied, then
@@ -365,10 +365,10 @@ func (w words) config(t *testing.T) Config {
 	return c
 }
 
-// seat is a hold that another table has granted.
-func (w words) seat(t *testing.T) Seat {
+// entry is a hold that another table has granted.
+func (w words) entry(t *testing.T) Entry {
 	r := w.request(t, 0)
-	return Seat{
+	return Entry{
 		Name: r.Name, Session: r.Session, Request: r.ID, Owner: r.Owner, Mode: r.Mode, Units: r.Units, Capacity: r.Capacity,
 		Token: w.token, Left: Never, Revoked: w.flags["revoked"],
 	}

@@ -12,57 +12,57 @@ import (
 // kept for later.
 type Copy struct {
 	// What it began with.
-	Reign  uint64
-	Count  uint32
-	Paused bool
-	Seats  int // how many holds and waits it has
+	Reign   uint64
+	Count   uint32
+	Paused  bool
+	Entries int // how many holds and waits it has
 
 	table  *Table
 	now    Time
-	write  func([]byte, *Seat) []byte
-	at     int32           // the entry that comes next
-	within int             // how many seats of that were given
-	top    int32           // the last entry that there was
-	left   int             // how many seats are still to be given
-	kept   map[int32]*kept // by entries that have changed since, and come later
+	write  func([]byte, *Entry) []byte
+	at     int32           // the live name that comes next
+	within int             // how many entries of that were given
+	top    int32           // the last live name that there was
+	left   int             // how many entries are still to be given
+	kept   map[int32]*kept // by live names that have changed since, and come later
 }
 
-// kept is what was written of an entry before it changed.
+// kept is what was written of a live name before it changed.
 type kept struct {
 	b    []byte
-	ends []int // of the seats, in b
+	ends []int // of the entries, in b
 }
 
-// Copy begins a copy at a time, which write writes down, a seat behind the other; those of a name follow one another as in
-// [Table.Snapshot]. write is called before the seat changes, and may not change the table.
-func (t *Table) Copy(now Time, write func(b []byte, s *Seat) []byte) *Copy {
+// Copy begins a copy at a time, which write writes down, an entry behind the other; those of a name follow one another as in
+// [Table.Snapshot]. write is called before the entry changes, and may not change the table.
+func (t *Table) Copy(now Time, write func(b []byte, s *Entry) []byte) *Copy {
 	c := &Copy{
-		Reign: t.reign, Count: t.count, Paused: t.paused, Seats: t.seats.used,
-		table: t, now: now, write: write, at: 1, top: t.entries.top, left: t.seats.used, kept: map[int32]*kept{},
+		Reign: t.reign, Count: t.count, Paused: t.paused, Entries: t.entries.used,
+		table: t, now: now, write: write, at: 1, top: t.names.top, left: t.entries.used, kept: map[int32]*kept{},
 	}
 	t.copies = append(t.copies, c)
 	return c
 }
 
-// Next appends what is written of the seats that come next, until that is room bytes or somewhat more. It reports
+// Next appends what is written of the entries that come next, until that is room bytes or somewhat more. It reports
 // whether more follow.
 func (c *Copy) Next(b []byte, room int) (_ []byte, more bool) {
 	from := len(b)
 	full := func() bool { return len(b)-from >= room }
 	for c.left > 0 && !full() {
 		if c.at > c.top {
-			panic(fmt.Sprintf("lock: a copy lacks %d seats of %d", c.left, c.Seats))
+			panic(fmt.Sprintf("lock: a copy lacks %d entries of %d", c.left, c.Entries))
 		}
 		if was := c.kept[c.at]; was != nil {
 			for ; c.within < len(was.ends) && !full(); c.within++ {
-				b = append(b, was.seat(c.within)...)
+				b = append(b, was.entry(c.within)...)
 				c.left--
 			}
 			if c.within < len(was.ends) {
 				break
 			}
 			delete(c.kept, c.at)
-		} else if !c.visit(func(s *Seat) bool {
+		} else if !c.visit(func(s *Entry) bool {
 			if full() {
 				return false
 			}
@@ -81,7 +81,7 @@ func (c *Copy) Next(b []byte, room int) (_ []byte, more bool) {
 	return b, c.left > 0
 }
 
-func (k *kept) seat(n int) []byte {
+func (k *kept) entry(n int) []byte {
 	if n == 0 {
 		return k.b[:k.ends[0]]
 	}
@@ -94,15 +94,15 @@ func (c *Copy) Stop() {
 	c.kept = nil
 }
 
-// visit visits the seats of the next entry that were not given, until it is told to stop, and reports whether it was not.
-func (c *Copy) visit(visit func(s *Seat) bool) bool {
-	return c.table.visitSeats(c.at, c.within, func(i int32) bool {
-		s := c.table.copySeat(c.now, i)
+// visit visits the entries of the next live name that were not given, until it is told to stop, and reports whether it was not.
+func (c *Copy) visit(visit func(s *Entry) bool) bool {
+	return c.table.visitEntries(c.at, c.within, func(i int32) bool {
+		s := c.table.copyEntry(c.now, i)
 		return visit(&s)
 	})
 }
 
-// keep writes an entry that is about to change, if its turn is still to come.
+// keep writes a live name that is about to change, if its turn is still to come.
 func (c *Copy) keep(e int32) {
 	if e < c.at || e > c.top || c.kept[e] != nil {
 		return
@@ -114,21 +114,21 @@ func (c *Copy) keep(e int32) {
 			k.ends = append(k.ends, 0) // they were given
 		}
 	}
-	c.table.visitSeats(e, len(k.ends), func(i int32) bool {
-		s := c.table.copySeat(c.now, i)
+	c.table.visitEntries(e, len(k.ends), func(i int32) bool {
+		s := c.table.copyEntry(c.now, i)
 		k.b = c.write(k.b, &s)
 		k.ends = append(k.ends, len(k.b))
 		return true
 	})
 }
 
-// visitSeats visits the seats of an entry in their order, but for so many of the first, until it is told to stop, and reports
+// visitSeats visits the entries of a live name in their order, but for so many of the first, until it is told to stop, and reports
 // whether it was not.
-func (t *Table) visitSeats(e int32, skip int, visit func(i int32) bool) bool {
+func (t *Table) visitEntries(e int32, skip int, visit func(i int32) bool) bool {
 	if !t.live(e) {
 		return true
 	}
-	x := t.entries.at(e)
+	x := t.names.at(e)
 	lane, _ := t.lane(e)
 	n := 0
 	for _, first := range [...]int32{x.holders, x.queue, lane} {
@@ -141,7 +141,7 @@ func (t *Table) visitSeats(e int32, skip int, visit func(i int32) bool) bool {
 	return true
 }
 
-// alter is called before anything changes at entry e that a copy tells.
+// alter is called before anything changes at live name e that a copy tells.
 func (t *Table) alter(e int32) {
 	for _, c := range t.copies {
 		c.keep(e)
@@ -154,7 +154,7 @@ func (t *Table) Alter(name string) {
 	if len(t.copies) == 0 {
 		return
 	}
-	if e := t.entryOf(name); e != 0 {
+	if e := t.liveOf(name); e != 0 {
 		t.alter(e)
 	}
 }

@@ -8,18 +8,18 @@ import (
 
 // TestCopyIsOfItsBeginning, at each place where it may be when everything ends: within a name, between two, or not begun.
 func TestCopyIsOfItsBeginning(t *testing.T) {
-	all := populated(t).Snapshot(time.Second, 0, 100).Seats
+	all := populated(t).Snapshot(time.Second, 0, 100).Entries
 	for before := range len(all) + 1 {
 		table := populated(t)
-		var seats []Seat
-		write := func(b []byte, s *Seat) []byte {
-			seats = append(seats, *s)
-			return append(b, byte(len(seats)-1))
+		var entries []Entry
+		write := func(b []byte, s *Entry) []byte {
+			entries = append(entries, *s)
+			return append(b, byte(len(entries)-1))
 		}
 		c, stopped := table.Copy(time.Second, write), table.Copy(time.Second, write)
 		var order []byte
 		for range before {
-			order, _ = c.Next(order, 1) // a seat
+			order, _ = c.Next(order, 1) // an entry
 		}
 		stopped.Stop()
 		var out []Decision
@@ -28,18 +28,18 @@ func TestCopyIsOfItsBeginning(t *testing.T) {
 			table.EndSession(2*time.Second, s, "", &out)
 		}
 		table.Acquire(2*time.Second, &Request{Session: SessionID{9, 9}, ID: 1, Name: "db", WaitEnd: Never}, &out)
-		for more := c.Seats > before; more; {
+		for more := c.Entries > before; more; {
 			order, more = c.Next(order, 2)
 		}
-		var got []Seat
+		var got []Entry
 		for _, i := range order {
-			got = append(got, seats[i])
+			got = append(got, entries[i])
 		}
 		if !reflect.DeepEqual(got, all) {
-			t.Errorf("after %d seats: it has %+v, want %+v", before, got, all)
+			t.Errorf("after %d entries: it has %+v, want %+v", before, got, all)
 		}
-		if c.Reign != 2 || !c.Paused || c.Seats != len(all) || len(table.copies) != 0 {
-			t.Errorf("reign %d, paused %t, %d seats, and %d copies are under way at the end", c.Reign, c.Paused, c.Seats, len(table.copies))
+		if c.Reign != 2 || !c.Paused || c.Entries != len(all) || len(table.copies) != 0 {
+			t.Errorf("reign %d, paused %t, %d entries, and %d copies are under way at the end", c.Reign, c.Paused, c.Entries, len(table.copies))
 		}
 	}
 }

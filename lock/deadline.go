@@ -16,8 +16,8 @@ func (t *Table) Tick(now Time, out *[]Decision) {
 		if d.end > now {
 			break
 		}
-		t.touch(t.seats.at(d.last).entry)
-		if t.seats.at(d.last).token == 0 {
+		t.touch(t.entries.at(d.last).live)
+		if t.entries.at(d.last).token == 0 {
 			t.giveUp(now, d.last, out)
 			continue
 		}
@@ -30,14 +30,14 @@ func (t *Table) Tick(now Time, out *[]Decision) {
 func (t *Table) endGrant(now Time, d *detail, out *[]Decision) {
 	i := d.last
 	for range d.holds - 1 {
-		i = t.seats.at(i).links[ofEntry].prev
+		i = t.entries.at(i).links[ofEntry].prev
 	}
 	for left := d.holds; left > 0; left-- {
-		following := t.seats.at(i).links[ofEntry].next
+		following := t.entries.at(i).links[ofEntry].next
 		lost := t.decision(Lost, i)
 		lost.Loss = holdfast.HoldLimit
 		*out = append(*out, lost)
-		t.endSeat(now, i)
+		t.endEntry(now, i)
 		i = following
 	}
 }
@@ -128,7 +128,7 @@ func (t *Table) earlier(a, b int32) bool {
 	if x.end != y.end {
 		return x.end < y.end
 	}
-	s, u := t.seats.at(x.last), t.seats.at(y.last)
+	s, u := t.entries.at(x.last), t.entries.at(y.last)
 	if s.token != u.token {
 		return s.token < u.token
 	}
@@ -141,6 +141,6 @@ func (t *Table) earlier(a, b int32) bool {
 		cmp.Compare(p.Member, q.Member),
 		cmp.Compare(p.Number, q.Number),
 		request,
-		cmp.Compare(t.entries.at(s.entry).name, t.entries.at(u.entry).name),
+		cmp.Compare(t.names.at(s.live).name, t.names.at(u.live).name),
 	) < 0
 }

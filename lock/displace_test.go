@@ -10,8 +10,8 @@ import (
 )
 
 // drawnSeat is a grant of one of two names by another table, in any mode.
-func drawnSeat(rt *rapid.T, session uint64) *Seat {
-	s := &Seat{
+func drawnEntry(rt *rapid.T, session uint64) *Entry {
+	s := &Entry{
 		Name: "a", Session: SessionID{session%3 + 1, session}, Request: 1, Left: Never,
 		Token: Token(rapid.Uint64Range(1, 3).Draw(rt, "reign"), rapid.Uint32Range(1, 3).Draw(rt, "count")),
 		Mode:  rapid.SampledFrom([]holdfast.Mode{holdfast.ModeExclusive, holdfast.ModeShared, holdfast.ModeSlots, holdfast.ModeSlots}).Draw(rt, "mode"),
@@ -24,7 +24,7 @@ func drawnSeat(rt *rapid.T, session uint64) *Seat {
 }
 
 // compatibleWith reports whether c fits beside those holders that are not revoked.
-func compatibleWith(c *Seat, l Lock, spared func(Grant) bool) bool {
+func compatibleWith(c *Entry, l Lock, spared func(Grant) bool) bool {
 	requests := []Request{{Mode: c.Mode, Units: c.Units, Capacity: c.Capacity}}
 	for _, g := range l.Holders {
 		if !g.Revoked || spared(g) {
@@ -44,7 +44,7 @@ func TestDisplace(t *testing.T) {
 		var out []Decision
 		n := rapid.Uint64Range(1, 25).Draw(rt, "grants")
 		for session := uint64(1); session <= n; session++ {
-			c := drawnSeat(rt, session)
+			c := drawnEntry(rt, session)
 			if table.Adopt(0, c, Never) == nil {
 				continue
 			}
@@ -63,7 +63,7 @@ func TestDisplace(t *testing.T) {
 	})
 }
 
-func checkDisplaced(rt *rapid.T, table *Table, c *Seat, below []Grant, fits bool, out []Decision) {
+func checkDisplaced(rt *rapid.T, table *Table, c *Entry, below []Grant, fits bool, out []Decision) {
 	after := table.Show("a")
 	if !fits {
 		if len(out) != 0 {

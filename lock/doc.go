@@ -17,7 +17,7 @@
 //     requests, and a large wish for slots is not starved by small ones. A release
 //     grants every request at the head that fits, in the same step (P4, P5).
 //   - Owners: (session, owner id). A named owner that asks again for what it holds
-//     enters it again, at once, under the same token; each entry is a hold of its
+//     enters it again, at once, under the same token; each live name is a hold of its
 //     own, named by the id of its request, and the name is free when the last hold
 //     is released. Without a name every request is an owner of its own. Asking for
 //     the same name in another mode or for other units is a conflict, because
@@ -73,7 +73,7 @@
 //     have passed. So a suspension waits for an end that comes: no owner needs, to give back
 //     what it has, a name that it cannot ask for.
 //   - Suspensions that wait and parked requests have one order, that of their arrival. The
-//     first suspension is granted as soon as nothing but seats of its own owner has passed
+//     first suspension is granted as soon as nothing but entries of its own owner has passed
 //     (Geode's never comes while its owner holds a name) and none is held. When a suspension
 //     ends and a parked request is next, all that stand before the next suspension pass, each
 //     with what else its owner has parked, and compete at their names in that order.
@@ -96,13 +96,13 @@
 //
 // # How it is kept
 //
-// A request that holds or waits is a seat (entry.go). Seats, live names, sessions and what only some of them need are
-// records in slabs, which never move, name one another by number and are used again when freed. The seats of a name and
-// those of a session are in rings; a name with many seats has an index (index.go), and numbers its waiters so that it can
+// A request that holds or waits is an entry (entry.go). Entries, live names, sessions and what only some of them need are
+// records in slabs, which never move, name one another by number and are used again when freed. The entries of a name and
+// those of a session are in rings; a name with many entries has an index (index.go), and numbers its waiters so that it can
 // tell positions (tickets.go). Limits in time are in one heap (deadline.go). Names that stay are kept sorted, for listings
-// (order.go). The entries of the names that were freed last are kept for requests that take these names again (vacancy.go).
+// (order.go). The live names of the names that were freed last are kept for requests that take these names again (vacancy.go).
 // A name with an excess is marked, and only there its holders are walked when one of them ends (excess.go). What the gate
-// needs is there while it is closed, and no longer (gate.go); which owners have passed it goes by the seats that there are
+// needs is there while it is closed, and no longer (gate.go); which owners have passed it goes by the entries that there are
 // and the set of those that are parked, so that nothing can be counted down twice (permission.go). A caller that suspends
 // several tables lets owners in (letin.go).
 //

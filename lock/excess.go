@@ -17,8 +17,8 @@ import (
 // whether c, not revoked, fits beside those that stay; if not, nothing has changed. No room
 // can be made for what a suspension of another owner excludes, or for a suspension that
 // excludes what another owner holds.
-func (t *Table) Displace(c *Seat, below []Grant, why holdfast.Loss, out *[]Decision) bool {
-	e := t.entryOf(c.Name)
+func (t *Table) Displace(c *Entry, below []Grant, why holdfast.Loss, out *[]Decision) bool {
+	e := t.liveOf(c.Name)
 	if t.contradicts(c) != nil {
 		return false
 	}
@@ -29,14 +29,14 @@ func (t *Table) Displace(c *Seat, below []Grant, why holdfast.Loss, out *[]Decis
 		return false
 	}
 	staying := t.staying(e)
-	var losers []int32 // a seat of each grant
+	var losers []int32 // an entry of each grant
 	for _, g := range below {
 		if staying.leaves(c.Mode, c.Units, c.Capacity) {
 			break
 		}
-		if i := t.findHold(g.Session, c.Name, g.Token, 0); i != 0 && !t.seats.at(i).revoked {
+		if i := t.findHold(g.Session, c.Name, g.Token, 0); i != 0 && !t.entries.at(i).revoked {
 			losers = append(losers, i)
-			staying.subtract(t.units(t.seats.at(i)))
+			staying.subtract(t.units(t.entries.at(i)))
 		}
 	}
 	if !staying.leaves(c.Mode, c.Units, c.Capacity) {
@@ -45,7 +45,7 @@ func (t *Table) Displace(c *Seat, below []Grant, why holdfast.Loss, out *[]Decis
 	// What was revoked before something larger may not have been needed.
 	for n := len(losers) - 1; n >= 0; n-- {
 		with := staying
-		with.add(t.units(t.seats.at(losers[n])))
+		with.add(t.units(t.entries.at(losers[n])))
 		if with.leaves(c.Mode, c.Units, c.Capacity) {
 			staying, losers = with, slices.Delete(losers, n, n+1)
 		}
@@ -73,30 +73,30 @@ func (t *Table) Revoke(s SessionID, name string, token holdfast.Token, why holdf
 // has such a hold.
 func (t *Table) Recall(s SessionID, name string, token holdfast.Token, request uint64, why holdfast.Loss, out *[]Decision) bool {
 	i := t.findHold(s, name, token, request)
-	if i == 0 || t.seats.at(i).request >= SingleCall {
+	if i == 0 || t.entries.at(i).request >= SingleCall {
 		return false
 	}
-	if d := t.seats.at(i).detail; d == 0 || t.details.at(d).holds == 1 {
+	if d := t.entries.at(i).detail; d == 0 || t.details.at(d).holds == 1 {
 		t.revoke(i, why)
 	}
 	*out = append(*out, t.revocation(i, why))
 	return true
 }
 
-// revokeGrant revokes all holds of the grant that seat i is in, the latest hold of which
+// revokeGrant revokes all holds of the grant that entry i is in, the latest hold of which
 // it is, or its only one.
 func (t *Table) revokeGrant(i int32, why holdfast.Loss, out *[]Decision) {
 	holds := int32(1)
-	if d := t.seats.at(i).detail; d != 0 {
+	if d := t.entries.at(i).detail; d != 0 {
 		i, holds = t.details.at(d).last, t.details.at(d).holds
 	}
 	for range holds - 1 {
-		i = t.seats.at(i).links[ofEntry].prev
+		i = t.entries.at(i).links[ofEntry].prev
 	}
 	for range holds {
 		t.revoke(i, why)
 		*out = append(*out, t.revocation(i, why))
-		i = t.seats.at(i).links[ofEntry].next
+		i = t.entries.at(i).links[ofEntry].next
 	}
 }
 
@@ -107,16 +107,16 @@ var losses = [...]holdfast.Loss{
 	holdfast.EndedByAnother, holdfast.SpaceClosed,
 }
 
-// revoke makes the hold at seat i one that is to end because of why, if it is not yet.
+// revoke makes the hold at entry i one that is to end because of why, if it is not yet.
 func (t *Table) revoke(i int32, why holdfast.Loss) {
-	s := t.seats.at(i)
+	s := t.entries.at(i)
 	if s.revoked {
 		return
 	}
-	t.alter(s.entry)
+	t.alter(s.live)
 	s.revoked, s.why = true, uint8(max(0, slices.Index(losses[:], why)))
 	t.unindexOwner(i)
-	t.recountMarked(s.entry)
+	t.recountMarked(s.live)
 }
 
 // taken is what the holders of a name take that are not revoked.
@@ -126,12 +126,12 @@ type taken struct {
 	mode   holdfast.Mode // that of all of them
 }
 
-// staying walks the holders of entry e and counts those that are not revoked.
+// staying walks the holders of live name e and counts those that are not revoked.
 func (t *Table) staying(e int32) (taken taken) {
-	x := t.entries.at(e)
+	x := t.names.at(e)
 	detail := int32(0) // of the hold before
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
-		s := t.seats.at(i)
+		s := t.entries.at(i)
 		if !s.revoked && (detail == 0 || s.detail != detail) {
 			taken.add(t.units(s))
 			taken.mode = s.mode
@@ -155,19 +155,19 @@ func (k *taken) leaves(mode holdfast.Mode, units, capacity int) bool {
 	return mode == holdfast.ModeShared || k.units+int64(units) <= int64(capacity)
 }
 
-// fixed reports whether the capacity of entry e is that of anybody but revoked holders,
+// fixed reports whether the capacity of live name e is that of anybody but revoked holders,
 // who will not count on it.
 func (t *Table) fixed(e int32) bool {
-	x := t.entries.at(e)
+	x := t.names.at(e)
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
-		if s := t.seats.at(i); s.mode == holdfast.ModeSlots && !s.revoked {
+		if s := t.entries.at(i); s.mode == holdfast.ModeSlots && !s.revoked {
 			return true
 		}
 	}
 	lane, _ := t.lane(e)
 	for _, first := range [...]int32{x.queue, lane} {
 		for i := first; i != 0; i = t.next(ofEntry, first, i) {
-			if t.seats.at(i).mode == holdfast.ModeSlots {
+			if t.entries.at(i).mode == holdfast.ModeSlots {
 				return true
 			}
 		}
@@ -175,19 +175,19 @@ func (t *Table) fixed(e int32) bool {
 	return false
 }
 
-// recountMarked is recount for an entry that may not be marked: then there is nothing to
+// recountMarked is recount for a live name that may not be marked: then there is nothing to
 // find out.
 func (t *Table) recountMarked(e int32) {
-	if c := t.entries.at(e).crowd; c != 0 && t.crowds.at(c).excess {
+	if c := t.names.at(e).crowd; c != 0 && t.crowds.at(c).excess {
 		t.recount(e)
 	}
 }
 
-// recount finds anew, by walking the seats of an entry that was marked, whether it still
+// recount finds anew, by walking the entries of a live name that was marked, whether it still
 // has an excess, and what its capacity is. Both go by who is there and not by how that
 // came about, so that a restored copy of the table agrees.
 func (t *Table) recount(e int32) {
-	x := t.entries.at(e)
+	x := t.names.at(e)
 	c := t.crowds.at(x.crowd)
 	if c.slots > 0 {
 		c.capacity = t.capacityOf(e, x)
@@ -197,10 +197,10 @@ func (t *Table) recount(e int32) {
 
 // capacityOf returns the capacity of a name with slots: that of its first holder that
 // stays, else that of its first waiter, else that of its first revoked holder.
-func (t *Table) capacityOf(e int32, x *entry) int32 {
+func (t *Table) capacityOf(e int32, x *liveName) int32 {
 	revoked := int32(0)
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
-		s := t.seats.at(i)
+		s := t.entries.at(i)
 		if s.mode == holdfast.ModeSlots && !s.revoked {
 			return t.capacity(s)
 		}
@@ -211,7 +211,7 @@ func (t *Table) capacityOf(e int32, x *entry) int32 {
 	lane, _ := t.lane(e)
 	for _, first := range [...]int32{x.queue, lane} {
 		for i := first; i != 0; i = t.next(ofEntry, first, i) {
-			if s := t.seats.at(i); s.mode == holdfast.ModeSlots {
+			if s := t.entries.at(i); s.mode == holdfast.ModeSlots {
 				return t.capacity(s)
 			}
 		}
@@ -220,17 +220,17 @@ func (t *Table) capacityOf(e int32, x *entry) int32 {
 }
 
 // exceeds reports whether the holders of x do not all fit beside each other.
-func (t *Table) exceeds(x *entry, c *crowd) bool {
+func (t *Table) exceeds(x *liveName, c *crowd) bool {
 	if x.holders == 0 {
 		return false
 	}
-	mode := t.seats.at(x.holders).mode
+	mode := t.entries.at(x.holders).mode
 	if mode == holdfast.ModeExclusive {
 		return c.grants > 1
 	}
 	units, detail := int64(0), int32(0)
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
-		s := t.seats.at(i)
+		s := t.entries.at(i)
 		if s.mode != mode {
 			return true
 		}
@@ -245,9 +245,9 @@ func (t *Table) exceeds(x *entry, c *crowd) bool {
 	return false
 }
 
-// firstOf returns the seat that says what a name is held or wanted for: its first holder
+// firstOf returns the entry that says what a name is held or wanted for: its first holder
 // that stays; without one, its first revoked one, or its first waiter.
-func (t *Table) firstOf(e int32, x *entry) int32 {
+func (t *Table) firstOf(e int32, x *liveName) int32 {
 	switch {
 	case x.holders != 0:
 	case x.queue != 0:
@@ -258,7 +258,7 @@ func (t *Table) firstOf(e int32, x *entry) int32 {
 	}
 	if x.crowd != 0 && t.crowds.at(x.crowd).excess {
 		for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
-			if !t.seats.at(i).revoked {
+			if !t.entries.at(i).revoked {
 				return i
 			}
 		}

@@ -8,23 +8,23 @@ import (
 
 // gate is what a table keeps while it is suspended or a suspension waits, and only then.
 //
-// A seat that holds or waits at a name has passed the gate, unless it is parked. Those
+// An entry that holds or waits at a name has passed the gate, unless it is parked. Those
 // that wait in the gate, suspensions and parked requests, have one order, that of their
 // arrival. A suspension that waits stands in the queue of Whole, too. A parked request
 // stands in a lane of its name, behind those that wait in the name's queue.
 type gate struct {
-	whole  int32           // the entry of Whole; 0 while it is not live
-	first  int32           // the seat that has waited longest in the gate, or 0
+	whole  int32           // the live name of Whole; 0 while it is not live
+	first  int32           // the entry that has waited longest in the gate, or 0
 	last   int32           // the one that came last, or 0
-	turns  map[int32]*turn // of the seats that wait in the gate
-	lanes  map[int32]*lane // of the entries at which a request is parked
+	turns  map[int32]*turn // of the entries that wait in the gate
+	lanes  map[int32]*lane // of the live names at which a request is parked
 	owners owners
 }
 
-// turn is the place of a seat in the order of the gate.
+// turn is the place of an entry in the order of the gate.
 type turn struct {
 	number        uint64 // the lower, the earlier; never 0
-	before, after int32  // seats
+	before, after int32  // entries
 	ticket        int32  // among those parked at the same name, where these are many
 }
 
@@ -33,7 +33,7 @@ const maxTurn = 1 << 62
 
 // lane is where the requests are that are parked at one name, in the order of the gate.
 type lane struct {
-	first   int32 // ring of seats, in place of the queue of their entry
+	first   int32 // ring of entries, in place of the queue of their live name
 	waiting int32
 	tickets tickets // unused until there are many
 }
@@ -58,7 +58,7 @@ func (t *Table) openGate() {
 		return
 	}
 	if g.whole != 0 {
-		if x := t.entries.at(g.whole); x.holders != 0 || x.queue != 0 {
+		if x := t.names.at(g.whole); x.holders != 0 || x.queue != 0 {
 			return
 		}
 		t.vacate(g.whole)
@@ -69,16 +69,16 @@ func (t *Table) openGate() {
 	t.gate = nil
 }
 
-// gated reports whether entry e is that of Whole.
+// gated reports whether live name e is that of Whole.
 func (t *Table) gated(e int32) bool { return t.gate != nil && t.gate.whole == e && e != 0 }
 
-// parked reports whether seat i, which is s, waits in the gate for leave to queue at its
+// parked reports whether entry i, which is s, waits in the gate for leave to queue at its
 // name.
-func (t *Table) parked(i int32, s *seat) bool {
-	return t.gate != nil && s.token == 0 && s.entry != t.gate.whole && t.gate.turns[i] != nil
+func (t *Table) parked(i int32, s *entry) bool {
+	return t.gate != nil && s.token == 0 && s.live != t.gate.whole && t.gate.turns[i] != nil
 }
 
-// lane returns the first seat that is parked at entry e, or 0, and how many are.
+// lane returns the first entry that is parked at live name e, or 0, and how many are.
 func (t *Table) lane(e int32) (first, waiting int32) {
 	if t.gate == nil {
 		return 0, 0
@@ -89,64 +89,64 @@ func (t *Table) lane(e int32) (first, waiting int32) {
 	return 0, 0
 }
 
-// waiting returns how many wait at entry e, those that are parked among them.
+// waiting returns how many wait at live name e, those that are parked among them.
 func (t *Table) waiting(e int32) int {
 	_, parked := t.lane(e)
-	return int(t.entries.at(e).waiting) + int(parked)
+	return int(t.names.at(e).waiting) + int(parked)
 }
 
-// empty reports whether no request holds, waits or is parked at entry e, which is x.
-func (t *Table) empty(e int32, x *entry) bool {
+// empty reports whether no request holds, waits or is parked at live name e, which is x.
+func (t *Table) empty(e int32, x *liveName) bool {
 	return x.holders == 0 && x.queue == 0 && (t.gate == nil || t.gate.lanes[e] == nil)
 }
 
-// park puts seat i, which is in no ring of its entry, at the end of the gate. With try it
+// park puts entry i, which is in no ring of its live name, at the end of the gate. With try it
 // waits for an authority only.
 func (t *Table) park(i int32, try bool) {
-	t.alter(t.seats.at(i).entry)
+	t.alter(t.entries.at(i).live)
 	t.joinLane(i)
 	t.arrive(i)
-	s := t.seats.at(i)
+	s := t.entries.at(i)
 	t.expect(s, try)
 	t.gate.owners.park(t.partyOf(s), i)
 }
 
-// unpark takes seat i out of the gate.
+// unpark takes entry i out of the gate.
 func (t *Table) unpark(i int32) {
-	s := t.seats.at(i)
-	t.alter(s.entry)
+	s := t.entries.at(i)
+	t.alter(s.live)
 	t.leaveLane(i, s)
 	t.depart(i)
 	t.unexpect(s)
 	t.gate.owners.pass(t.partyOf(s), i)
 }
 
-// joinLane puts seat i at the end of the lane of its name.
+// joinLane puts entry i at the end of the lane of its name.
 func (t *Table) joinLane(i int32) {
-	s := t.seats.at(i)
-	l := t.gate.lanes[s.entry]
+	s := t.entries.at(i)
+	l := t.gate.lanes[s.live]
 	if l == nil {
 		l = &lane{}
-		t.gate.lanes[s.entry] = l
+		t.gate.lanes[s.live] = l
 	}
 	t.join(ofEntry, &l.first, i, s)
 	l.waiting++
 }
 
-// leaveLane takes seat i, which is s, out of the lane of its name.
-func (t *Table) leaveLane(i int32, s *seat) {
-	l := t.gate.lanes[s.entry]
+// leaveLane takes entry i, which is s, out of the lane of its name.
+func (t *Table) leaveLane(i int32, s *entry) {
+	l := t.gate.lanes[s.live]
 	t.part(ofEntry, &l.first, i, s)
 	l.waiting--
 	if ticket := t.gate.turns[i].ticket; ticket != 0 {
 		l.tickets.add(ticket, -1)
 	}
 	if l.waiting == 0 {
-		delete(t.gate.lanes, s.entry)
+		delete(t.gate.lanes, s.live)
 	}
 }
 
-// arrive puts seat i at the end of the gate's order. A parked one is in its lane already.
+// arrive puts entry i at the end of the gate's order. A parked one is in its lane already.
 func (t *Table) arrive(i int32) {
 	g := t.gate
 	x := &turn{number: 1, before: g.last}
@@ -158,12 +158,12 @@ func (t *Table) arrive(i int32) {
 		g.first = i
 	}
 	g.turns[i], g.last = x, i
-	if l := g.lanes[t.seats.at(i).entry]; l != nil {
+	if l := g.lanes[t.entries.at(i).live]; l != nil {
 		t.drawTurn(l, x)
 	}
 }
 
-// depart takes seat i out of the gate's order.
+// depart takes entry i out of the gate's order.
 func (t *Table) depart(i int32) {
 	g := t.gate
 	x := g.turns[i]
@@ -199,9 +199,9 @@ func (t *Table) renumberLane(l *lane) {
 	}
 }
 
-// rank returns how many are parked before seat i at its name.
+// rank returns how many are parked before entry i at its name.
 func (t *Table) rank(i int32) int {
-	l := t.gate.lanes[t.seats.at(i).entry]
+	l := t.gate.lanes[t.entries.at(i).live]
 	if l.tickets.tree != nil {
 		return l.tickets.before(t.gate.turns[i].ticket)
 	}
@@ -212,7 +212,7 @@ func (t *Table) rank(i int32) int {
 	return n
 }
 
-// inTurn returns the seats that wait in the gate, in order, where the links between them
+// inTurn returns the entries that wait in the gate, in order, where the links between them
 // may be missing.
 func (g *gate) inTurn() []int32 {
 	return slices.SortedFunc(maps.Keys(g.turns), func(a, b int32) int {
@@ -220,10 +220,10 @@ func (g *gate) inTurn() []int32 {
 	})
 }
 
-// line puts seats, which are all that wait in the gate, into this order.
-func (g *gate) line(seats []int32) {
+// line puts entries, which are all that wait in the gate, into this order.
+func (g *gate) line(entries []int32) {
 	g.first, g.last = 0, 0
-	for _, i := range seats {
+	for _, i := range entries {
 		x := g.turns[i]
 		x.before, x.after = g.last, 0
 		if g.last != 0 {

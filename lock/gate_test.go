@@ -3,11 +3,11 @@ package lock
 import "slices"
 
 // checkGate checks what the table keeps while it is suspended or a suspension waits: that
-// the order of the gate, the lanes and the queue of Whole have the same seats, that what is
-// known of owners is what a walk of all seats says, and that no seat is where it may not be.
+// the order of the gate, the lanes and the queue of Whole have the same entries, that what is
+// known of owners is what a walk of all entries says, and that no entry is where it may not be.
 func checkGate(tb failer, t *Table) {
 	tb.Helper()
-	e := t.entryOf(Whole)
+	e := t.liveOf(Whole)
 	if g := t.gate; (g != nil) != (e != 0) || g != nil && g.whole != e {
 		tb.Fatalf("the gate is %+v, and Whole is entry %d", g, e)
 	}
@@ -16,30 +16,30 @@ func checkGate(tb failer, t *Table) {
 	}
 	checkTurns(tb, t)
 	checkOwners(tb, t)
-	g, x := t.gate, t.entries.at(e)
-	if x.holders == 0 && t.seats.at(g.first).entry != e {
-		tb.Fatalf("request %d is parked, and nothing is before it", t.seats.at(g.first).request)
+	g, x := t.gate, t.names.at(e)
+	if x.holders == 0 && t.entries.at(g.first).live != e {
+		tb.Fatalf("request %d is parked, and nothing is before it", t.entries.at(g.first).request)
 	}
-	for i := int32(1); i <= t.seats.top && x.holders != 0; i++ {
-		s := t.seats.at(i)
-		if s.session != 0 && s.token == 0 && s.entry != e && !t.parked(i, s) && !t.suspends(t.partyOf(s)) {
-			tb.Fatalf("request %d waits at %q of a suspended table", s.request, t.entries.at(s.entry).name)
+	for i := int32(1); i <= t.entries.top && x.holders != 0; i++ {
+		s := t.entries.at(i)
+		if s.session != 0 && s.token == 0 && s.live != e && !t.parked(i, s) && !t.suspends(t.partyOf(s)) {
+			tb.Fatalf("request %d waits at %q of a suspended table", s.request, t.names.at(s.live).name)
 		}
 	}
 }
 
 // checkWakeUp checks that a table which has just granted what it can has not left a
-// suspension waiting for nothing (P4). It goes by the seats, and not by what is kept
+// suspension waiting for nothing (P4). It goes by the entries, and not by what is kept
 // of their owners.
 func checkWakeUp(tb failer, t *Table) {
 	tb.Helper()
-	if t.gate == nil || !t.serving() || t.entries.at(t.gate.whole).holders != 0 {
+	if t.gate == nil || !t.serving() || t.names.at(t.gate.whole).holders != 0 {
 		return
 	}
-	first := t.seats.at(t.gate.first)
-	for i := int32(1); i <= t.seats.top; i++ {
-		s := t.seats.at(i)
-		if s.session != 0 && s.entry != t.gate.whole && !t.parked(i, s) && (t.owner(s) == "" || t.partyOf(s) != t.partyOf(first)) {
+	first := t.entries.at(t.gate.first)
+	for i := int32(1); i <= t.entries.top; i++ {
+		s := t.entries.at(i)
+		if s.session != 0 && s.live != t.gate.whole && !t.parked(i, s) && (t.owner(s) == "" || t.partyOf(s) != t.partyOf(first)) {
 			return
 		}
 	}
@@ -54,7 +54,7 @@ func checkTurns(tb failer, t *Table) {
 	before := int32(0)
 	for i := g.first; i != 0 && len(order) <= len(g.turns); i = g.turns[i].after {
 		if g.turns[i].before != before || g.turns[i].number == 0 {
-			tb.Fatalf("turn %+v of seat %d follows seat %d", *g.turns[i], i, before)
+			tb.Fatalf("turn %+v of entry %d follows entry %d", *g.turns[i], i, before)
 		}
 		order, before = append(order, i), i
 	}
@@ -63,14 +63,14 @@ func checkTurns(tb failer, t *Table) {
 	}
 	var waits, parked []int32
 	for _, i := range order {
-		if s := t.seats.at(i); s.entry == g.whole {
+		if s := t.entries.at(i); s.live == g.whole {
 			waits = append(waits, i)
 		} else {
 			parked = append(parked, i)
 		}
 	}
 	var queue []int32
-	x := t.entries.at(g.whole)
+	x := t.names.at(g.whole)
 	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
 		queue = append(queue, i)
 	}
@@ -79,7 +79,7 @@ func checkTurns(tb failer, t *Table) {
 	}
 	lanes := map[int32][]int32{}
 	for _, i := range parked {
-		e := t.seats.at(i).entry
+		e := t.entries.at(i).live
 		lanes[e] = append(lanes[e], i)
 	}
 	if len(lanes) != len(g.lanes) {
@@ -92,26 +92,26 @@ func checkTurns(tb failer, t *Table) {
 			lane = append(lane, i)
 		}
 		if !slices.Equal(lane, want) || int(waiting) != len(want) {
-			tb.Fatalf("%v are parked at %q, %d are counted, want %v", lane, t.entries.at(e).name, waiting, want)
+			tb.Fatalf("%v are parked at %q, %d are counted, want %v", lane, t.names.at(e).name, waiting, want)
 		}
 	}
 }
 
-// checkOwners checks what is kept of owners against their seats.
+// checkOwners checks what is kept of owners against their entries.
 func checkOwners(tb failer, t *Table) {
 	tb.Helper()
 	g := t.gate
 	want := map[party]*standing{}
-	for i := int32(1); i <= t.seats.top; i++ {
-		s := t.seats.at(i)
-		if s.session == 0 || s.entry == g.whole || t.owner(s) == "" || !g.owners.counted[s.session] {
+	for i := int32(1); i <= t.entries.top; i++ {
+		s := t.entries.at(i)
+		if s.session == 0 || s.live == g.whole || t.owner(s) == "" || !g.owners.counted[s.session] {
 			continue
 		}
 		p := t.partyOf(s)
 		if want[p] == nil {
 			want[p] = &standing{parked: map[int32]bool{}}
 		}
-		want[p].seats++
+		want[p].entries++
 		if t.parked(i, s) {
 			want[p].parked[i] = true
 		}
@@ -121,7 +121,7 @@ func checkOwners(tb failer, t *Table) {
 	}
 	for p, standing := range want {
 		got := g.owners.standings[p]
-		if got == nil || got.seats != standing.seats || !equalSets(got.parked, standing.parked) {
+		if got == nil || got.entries != standing.entries || !equalSets(got.parked, standing.parked) {
 			tb.Fatalf("owner %+v has %+v, want %+v", p, got, standing)
 		}
 	}

@@ -2,7 +2,7 @@ package lock
 
 import "github.com/holdfast-locks/holdfast"
 
-// A name with more seats than indexAbove gets an index, so that finding one of ten
+// A name with more entries than indexAbove gets an index, so that finding one of ten
 // thousand costs what finding one of ten does; it loses it with fewer than
 // indexBelow. Between the two nothing changes, so that a name at the edge is not
 // indexed again and again.
@@ -11,13 +11,13 @@ const (
 	indexBelow = 8
 )
 
-// index finds the seats of one name.
+// index finds the entries of one name.
 type index struct {
 	places  map[key]place
 	tickets tickets
 }
 
-// key is what a seat is looked for by. Each kind uses the fields that it needs.
+// key is what an entry is looked for by. Each kind uses the fields that it needs.
 type key struct {
 	kind    keyKind
 	session int32
@@ -28,15 +28,15 @@ type key struct {
 type keyKind uint8
 
 const (
-	byRequest keyKind = iota + 1 // every seat
-	byToken                      // a seat of every grant
-	byOwner                      // a seat of every grant of a named owner that can be entered again
+	byRequest keyKind = iota + 1 // every entry
+	byToken                      // an entry of every grant
+	byOwner                      // an entry of every grant of a named owner that can be entered again
 )
 
-// place is where a seat is: ticket is its number in the queue while it waits.
-type place struct{ seat, ticket int32 }
+// place is where an entry is: ticket is its number in the queue while it waits.
+type place struct{ entry, ticket int32 }
 
-func requestKey(s *seat) key {
+func requestKey(s *entry) key {
 	return key{kind: byRequest, session: s.session, number: s.request}
 }
 
@@ -48,83 +48,83 @@ func ownerKey(session int32, owner string) key {
 	return key{kind: byOwner, session: session, owner: owner}
 }
 
-// indexOf returns the index of entry e, or nil.
+// indexOf returns the index of live name e, or nil.
 func (t *Table) indexOf(e int32) *index {
-	if c := t.entries.at(e).crowd; c != 0 {
+	if c := t.names.at(e).crowd; c != 0 {
 		return t.crowds.at(c).index
 	}
 	return nil
 }
 
-// register makes seat i, which is new, known to its entry's index, and makes that
-// index where there are enough seats to want one.
+// register makes entry i, which is new, known to its live name's index, and makes that
+// index where there are enough entries to want one.
 func (t *Table) register(i int32) {
-	s := t.seats.at(i)
-	x := t.entries.at(s.entry)
+	s := t.entries.at(i)
+	x := t.names.at(s.live)
 	if x.crowd == 0 {
 		return
 	}
 	c := t.crowds.at(x.crowd)
 	if c.index == nil {
-		if c.seats <= indexAbove {
+		if c.entries <= indexAbove {
 			return
 		}
-		t.buildIndex(s.entry, x, c)
+		t.buildIndex(s.live, x, c)
 	}
-	c.index.places[requestKey(s)] = place{seat: i}
+	c.index.places[requestKey(s)] = place{entry: i}
 }
 
-// unregister forgets seat i.
+// unregister forgets entry i.
 func (t *Table) unregister(i int32) {
-	s := t.seats.at(i)
-	if x := t.indexOf(s.entry); x != nil {
+	s := t.entries.at(i)
+	if x := t.indexOf(s.live); x != nil {
 		delete(x.places, requestKey(s))
 	}
 }
 
-func (t *Table) buildIndex(e int32, x *entry, c *crowd) {
+func (t *Table) buildIndex(e int32, x *liveName, c *crowd) {
 	c.index = &index{places: make(map[key]place, 2*indexAbove)}
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
-		c.index.places[requestKey(t.seats.at(i))] = place{seat: i}
+		c.index.places[requestKey(t.entries.at(i))] = place{entry: i}
 		t.indexGrant(c.index, i)
 	}
 	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
-		c.index.places[requestKey(t.seats.at(i))] = place{seat: i}
+		c.index.places[requestKey(t.entries.at(i))] = place{entry: i}
 	}
 	lane, _ := t.lane(e)
 	for i := lane; i != 0; i = t.next(ofEntry, lane, i) {
-		c.index.places[requestKey(t.seats.at(i))] = place{seat: i}
+		c.index.places[requestKey(t.entries.at(i))] = place{entry: i}
 	}
 	t.renumber(x, c.index)
 }
 
 // thinOut drops the index of a name that has become quiet.
 func (t *Table) thinOut(c *crowd) {
-	if c.seats < indexBelow {
+	if c.entries < indexBelow {
 		c.index = nil
 	}
 }
 
-// indexGrant makes the grant of seat i known by its token and its owner.
+// indexGrant makes the grant of entry i known by its token and its owner.
 func (t *Table) indexGrant(x *index, i int32) {
-	s := t.seats.at(i)
-	x.places[tokenKey(s.session, s.token)] = place{seat: i}
+	s := t.entries.at(i)
+	x.places[tokenKey(s.session, s.token)] = place{entry: i}
 	if owner := t.owner(s); owner != "" && !s.revoked {
-		x.places[ownerKey(s.session, owner)] = place{seat: i}
+		x.places[ownerKey(s.session, owner)] = place{entry: i}
 	}
 }
 
-// reindexGrant makes the grant of seat i, which leaves it, known by another seat.
+// reindexGrant makes the grant of entry i, which leaves it, known by another entry.
 func (t *Table) reindexGrant(i, other int32) {
-	if x := t.indexOf(t.seats.at(i).entry); x != nil {
+	if x := t.indexOf(t.entries.at(i).live); x != nil {
 		t.indexGrant(x, other)
 	}
 }
 
-// unindexGrant forgets the grant of seat i.
+// unindexGrant forgets the grant of entry i.
 func (t *Table) unindexGrant(i int32) {
-	s := t.seats.at(i)
-	x := t.indexOf(s.entry)
+	s := t.entries.at(i)
+	x := t.indexOf(s.live)
 	if x == nil {
 		return
 	}
@@ -134,30 +134,30 @@ func (t *Table) unindexGrant(i int32) {
 	}
 }
 
-// unindexOwner keeps the grant of seat i from being entered again.
+// unindexOwner keeps the grant of entry i from being entered again.
 func (t *Table) unindexOwner(i int32) {
-	s := t.seats.at(i)
+	s := t.entries.at(i)
 	owner := t.owner(s)
-	if x := t.indexOf(s.entry); x != nil && owner != "" {
+	if x := t.indexOf(s.live); x != nil && owner != "" {
 		delete(x.places, ownerKey(s.session, owner))
 	}
 }
 
-// findRequest returns the seat of a request at entry e, or 0.
+// findRequest returns the entry of a request at live name e, or 0.
 func (t *Table) findRequest(e, session int32, request uint64) int32 {
-	x := t.entries.at(e)
+	x := t.names.at(e)
 	if i := x.holders; i != 0 { // mostly it is the only one
-		if s := t.seats.at(i); s.request == request && s.session == session {
+		if s := t.entries.at(i); s.request == request && s.session == session {
 			return i
 		}
 	}
 	if index := t.indexOf(e); index != nil {
-		return index.places[key{kind: byRequest, session: session, number: request}].seat
+		return index.places[key{kind: byRequest, session: session, number: request}].entry
 	}
 	lane, _ := t.lane(e)
 	for _, first := range [...]int32{x.holders, x.queue, lane} {
 		for i := first; i != 0; i = t.next(ofEntry, first, i) {
-			if s := t.seats.at(i); s.request == request && s.session == session {
+			if s := t.entries.at(i); s.request == request && s.session == session {
 				return i
 			}
 		}
@@ -165,29 +165,29 @@ func (t *Table) findRequest(e, session int32, request uint64) int32 {
 	return 0
 }
 
-// findToken returns a seat of the grant with token that a session has at entry e, or 0.
+// findToken returns an entry of the grant with token that a session has at live name e, or 0.
 func (t *Table) findToken(e, session int32, token holdfast.Token) int32 {
 	if x := t.indexOf(e); x != nil {
-		return x.places[tokenKey(session, token)].seat
+		return x.places[tokenKey(session, token)].entry
 	}
-	first := t.entries.at(e).holders
+	first := t.names.at(e).holders
 	for i := first; i != 0; i = t.next(ofEntry, first, i) {
-		if s := t.seats.at(i); s.token == token && s.session == session {
+		if s := t.entries.at(i); s.token == token && s.session == session {
 			return i
 		}
 	}
 	return 0
 }
 
-// findOwner returns a seat of the grant at entry e that a named owner can enter
+// findOwner returns an entry of the grant at live name e that a named owner can enter
 // again, or 0.
 func (t *Table) findOwner(e, session int32, owner string) int32 {
 	if x := t.indexOf(e); x != nil {
-		return x.places[ownerKey(session, owner)].seat
+		return x.places[ownerKey(session, owner)].entry
 	}
-	first := t.entries.at(e).holders
+	first := t.names.at(e).holders
 	for i := first; i != 0; i = t.next(ofEntry, first, i) {
-		if s := t.seats.at(i); s.session == session && !s.revoked && t.owner(s) == owner {
+		if s := t.entries.at(i); s.session == session && !s.revoked && t.owner(s) == owner {
 			return i
 		}
 	}
@@ -195,10 +195,10 @@ func (t *Table) findOwner(e, session int32, owner string) int32 {
 }
 
 // findOwnerOf is findOwner for the owner of a waiter, or 0 if it named none.
-func (t *Table) findOwnerOf(s *seat) int32 {
+func (t *Table) findOwnerOf(s *entry) int32 {
 	owner := t.owner(s)
 	if owner == "" {
 		return 0
 	}
-	return t.findOwner(s.entry, s.session, owner)
+	return t.findOwner(s.live, s.session, owner)
 }

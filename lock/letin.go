@@ -25,7 +25,7 @@ func (t *Table) OwnerAtGate(s SessionID, owner string) (at OwnerAtGate) {
 	}
 	first := t.sessions.at(session).first
 	for i := first; i != 0 && !at.Passed; i = t.next(ofSession, first, i) {
-		at.Passed = t.owner(t.seats.at(i)) == owner
+		at.Passed = t.owner(t.entries.at(i)) == owner
 	}
 	return at
 }
@@ -37,7 +37,7 @@ func (t *Table) Parked(visit func(s SessionID, owner string)) {
 		return
 	}
 	for i := t.gate.first; i != 0; i = t.gate.turns[i].after {
-		if s := t.seats.at(i); s.entry != t.gate.whole && t.owner(s) != "" {
+		if s := t.entries.at(i); s.live != t.gate.whole && t.owner(s) != "" {
 			visit(t.sessions.at(s.session).id, t.owner(s))
 		}
 	}
@@ -50,16 +50,16 @@ func (t *Table) Parked(visit func(s SessionID, owner string)) {
 // limit, which is r's alone. LetIn reports whether the owner was let in. It is not where it has nothing parked, where r
 // neither waits nor suspends the table, or another owner does, and where it is to end.
 func (t *Table) LetIn(now Time, r *Request, s SessionID, owner string, out *[]Decision) bool {
-	e, suspender, p := t.entryOf(Whole), t.sessionOf(r.Session), party{t.sessionOf(s), owner}
+	e, suspender, p := t.liveOf(Whole), t.sessionOf(r.Session), party{t.sessionOf(s), owner}
 	if e == 0 || suspender == 0 || !t.OwnerAtGate(s, owner).Parked {
 		return false
 	}
 	i := t.findRequest(e, suspender, r.ID)
-	if i == 0 || t.partyOf(t.seats.at(i)) == p {
+	if i == 0 || t.partyOf(t.entries.at(i)) == p {
 		return false
 	}
-	if x := t.entries.at(e); x.holders != 0 {
-		at := t.seats.at(i)
+	if x := t.names.at(e); x.holders != 0 {
+		at := t.entries.at(i)
 		if at.token == 0 || at.revoked || x.crowd != 0 && t.crowds.at(x.crowd).grants > 1 {
 			return false
 		}
@@ -70,8 +70,8 @@ func (t *Table) LetIn(now Time, r *Request, s SessionID, owner string, out *[]De
 	return true
 }
 
-// recede makes the holds of Whole, entry x, which are one grant, the first that wait for it.
-func (t *Table) recede(x *entry, r *Request, out *[]Decision) {
+// recede makes the holds of Whole, live name x, which are one grant, the first that wait for it.
+func (t *Table) recede(x *liveName, r *Request, out *[]Decision) {
 	t.alter(t.gate.whole)
 	var holds []int32
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
@@ -79,7 +79,7 @@ func (t *Table) recede(x *entry, r *Request, out *[]Decision) {
 	}
 	order := append(slices.Clone(holds), t.gate.inTurn()...)
 	for _, i := range holds {
-		s := t.seats.at(i)
+		s := t.entries.at(i)
 		again := Request{Owner: t.owner(s), Client: t.client(s), Hold: r.Hold}
 		if s.detail != 0 {
 			again.Reason = t.details.at(s.detail).reason

@@ -161,7 +161,7 @@ func (w *world) adopt(rt *rapid.T) {
 	}
 	token := Token(rapid.Uint64Range(1, max(1, w.model.reign)).Draw(rt, "reign"), rapid.Uint32Range(1, 4).Draw(rt, "count"))
 	if rapid.IntRange(0, 3).Draw(rt, "mate") == 0 {
-		other, held := w.drawSeat(rt)
+		other, held := w.drawEntry(rt)
 		r.Session, r.Name, r.Owner = other.Session, other.Name, other.Owner
 		if r.Name == Whole {
 			r.Mode, r.Units, r.Capacity = holdfast.ModeExclusive, 0, 0
@@ -170,7 +170,7 @@ func (w *world) adopt(rt *rapid.T) {
 			token = held
 		}
 	}
-	seat := Seat{
+	entry := Entry{
 		Name: r.Name, Session: r.Session, Request: r.ID, Owner: r.Owner, Reason: r.Reason, Client: r.Client,
 		Mode: r.Mode, Units: r.Units, Capacity: r.Capacity, Token: token, Age: w.now - r.Arrived,
 		Revoked: rapid.Bool().Draw(rt, "revoked"),
@@ -179,10 +179,10 @@ func (w *world) adopt(rt *rapid.T) {
 	if rapid.Bool().Draw(rt, "ends") {
 		end = w.now + 21*Time(rapid.IntRange(1, 5).Draw(rt, "end"))
 	}
-	err := w.table.Adopt(w.now, &seat, end)
-	want := w.model.adopt(r, token, seat.Revoked, end)
+	err := w.table.Adopt(w.now, &entry, end)
+	want := w.model.adopt(r, token, entry.Revoked, end)
 	if (err == nil) != (want == nil) || errors.Is(err, holdfast.ErrConflict) != errors.Is(want, holdfast.ErrConflict) {
-		rt.Fatalf("adopt %+v: %v, want %v", seat, err, want)
+		rt.Fatalf("adopt %+v: %v, want %v", entry, err, want)
 	}
 	w.model.sweep()
 	if err == nil {
@@ -195,7 +195,7 @@ func (w *world) adopt(rt *rapid.T) {
 }
 
 func (w *world) revoke(rt *rapid.T) {
-	r, token := w.drawSeat(rt)
+	r, token := w.drawEntry(rt)
 	known := w.table.Revoke(r.Session, r.Name, token, holdfast.Duplicate, &w.out)
 	want := w.model.revoke(r.Session, r.Name, token, holdfast.Duplicate)
 	if token == 0 {

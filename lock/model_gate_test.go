@@ -329,7 +329,7 @@ func (w *world) checkSuspension(rt *rapid.T) {
 	var parked []uint64
 	if g := w.table.gate; g != nil {
 		for i := g.first; i != 0; i = g.turns[i].after {
-			parked = append(parked, w.table.seats.at(i).request)
+			parked = append(parked, w.table.entries.at(i).request)
 		}
 	}
 	if !slices.EqualFunc(parked, w.model.gate, func(id uint64, w *modelWait) bool { return id == w.request.ID }) {

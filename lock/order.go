@@ -1,7 +1,7 @@
 package lock
 
 // order finds names in the order of their bytes, for listings. It is a list of sorted
-// blocks of entries: what a name costs is four bytes, and what a listing costs is what it
+// blocks of live names: what a name costs is four bytes, and what a listing costs is what it
 // visits.
 //
 // A name gets its place late: maxFresh names, the newest, are kept aside unsorted. A name
@@ -9,12 +9,12 @@ package lock
 // A listing sorts in those that are aside first.
 type order struct {
 	blocks [][]int32 // none is empty
-	ranks  []rank    // by entry
+	ranks  []rank    // by live name
 	fresh  []int32   // a ring once it is full
 	oldest int       // where it begins
 }
 
-// rank says where an entry stands in the order.
+// rank says where a live name stands in the order.
 type rank uint8
 
 const (
@@ -28,13 +28,13 @@ const (
 	blockSize = 512
 )
 
-// enlist takes note that the name of entry e is live.
+// enlist takes note that the name of live name e is live.
 func (t *Table) enlist(e int32) {
 	o := &t.order
 	for len(o.ranks) <= int(e) {
 		o.ranks = append(o.ranks, unranked)
 	}
-	if o.ranks[e] != unranked || t.entries.at(e).name == Whole {
+	if o.ranks[e] != unranked || t.names.at(e).name == Whole {
 		return
 	}
 	o.ranks[e] = freshly
@@ -48,7 +48,7 @@ func (t *Table) enlist(e int32) {
 	t.sortIn(before)
 }
 
-// sortIn gives a fresh entry its place, if its name is still live.
+// sortIn gives a fresh live name its place, if its name is still live.
 func (t *Table) sortIn(e int32) {
 	o := &t.order
 	o.ranks[e] = unranked
@@ -56,7 +56,7 @@ func (t *Table) sortIn(e int32) {
 		return
 	}
 	o.ranks[e] = sorted
-	name := t.entries.at(e).name
+	name := t.names.at(e).name
 	b := t.blockOf(name)
 	if b < 0 {
 		b = 0
@@ -74,7 +74,7 @@ func (t *Table) sortIn(e int32) {
 	o.blocks[b] = block
 }
 
-// split makes room in a full block for an entry at a place in it, and returns where that is then. Where names come in
+// split makes room in a full block for a live name at a place in it, and returns where that is then. Where names come in
 // their order the blocks stay full.
 func (o *order) split(b, at int) (int, int) {
 	cut := blockSize / 2
@@ -92,7 +92,7 @@ func (o *order) split(b, at int) (int, int) {
 	return b, at
 }
 
-// unlist takes entry e, which is about to lose its name, out of the order. One that is
+// unlist takes live name e, which is about to lose its name, out of the order. One that is
 // fresh stays among those: whichever name it has when its turn comes is looked at then.
 func (t *Table) unlist(e int32) {
 	o := &t.order
@@ -100,7 +100,7 @@ func (t *Table) unlist(e int32) {
 		return
 	}
 	o.ranks[e] = unranked
-	name := t.entries.at(e).name
+	name := t.names.at(e).name
 	b := t.blockOf(name)
 	block := o.blocks[b]
 	at := t.within(block, name)
@@ -143,7 +143,7 @@ func (t *Table) blockOf(name string) int {
 	low, high := 0, len(t.order.blocks)
 	for low < high {
 		middle := int(uint(low+high) / 2)
-		if t.entries.at(t.order.blocks[middle][0]).name <= name {
+		if t.names.at(t.order.blocks[middle][0]).name <= name {
 			low = middle + 1
 		} else {
 			high = middle
@@ -157,7 +157,7 @@ func (t *Table) within(block []int32, name string) int {
 	low, high := 0, len(block)
 	for low < high {
 		middle := int(uint(low+high) / 2)
-		if t.entries.at(block[middle]).name < name {
+		if t.names.at(block[middle]).name < name {
 			low = middle + 1
 		} else {
 			high = middle

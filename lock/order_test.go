@@ -26,7 +26,7 @@ func checkOrder(tb failer, t *Table) {
 			tb.Fatalf("a block has %d names and room for %d", len(block), cap(block))
 		}
 		for _, e := range block {
-			name := t.entries.at(e).name
+			name := t.names.at(e).name
 			if name <= before || t.order.ranks[e] != sorted || t.byName[name] != e || found[e] {
 				tb.Fatalf("%q follows %q, with rank %d", name, before, t.order.ranks[e])
 			}
@@ -159,7 +159,7 @@ func TestShortLocksHaveNoPlace(t *testing.T) {
 	}
 	for _, block := range table.order.blocks {
 		for _, e := range block {
-			if name := table.entries.at(e).name; strings.HasPrefix(name, "short/") {
+			if name := table.names.at(e).name; strings.HasPrefix(name, "short/") {
 				t.Fatalf("%q has a place", name)
 			}
 		}

@@ -19,15 +19,15 @@ func (t *Table) Outrun(last holdfast.Token) {
 // Wanted reports whether anybody waits at a name, or for the table to be suspended or
 // resumed.
 func (t *Table) Wanted(name string) bool {
-	e := t.entryOf(name)
-	return t.gate != nil || e != 0 && t.entries.at(e).waiting > 0
+	e := t.liveOf(name)
+	return t.gate != nil || e != 0 && t.names.at(e).waiting > 0
 }
 
 // Waiting is how many requests wait at a name, but for those that are parked because of a suspension.
 func (t *Table) Waiting(name string) int {
-	e := t.entryOf(name)
+	e := t.liveOf(name)
 	if e == 0 {
 		return 0
 	}
-	return int(t.entries.at(e).waiting)
+	return int(t.names.at(e).waiting)
 }

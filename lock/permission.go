@@ -6,10 +6,10 @@ import (
 )
 
 // Who may queue at a name while the gate is closed goes by what its owner has: so it must
-// be known of an owner, without a walk, which seats of its have passed. That is found out
+// be known of an owner, without a walk, which entries of its have passed. That is found out
 // of a session when one of its named owners first asks, by a walk of what the session has,
 // and kept from then on until the gate is opened: nothing is kept while it is open. Who
-// is parked is a set of seats, so that nothing can be taken back twice.
+// is parked is a set of entries, so that nothing can be taken back twice.
 
 // party is a named owner.
 type party struct {
@@ -25,17 +25,17 @@ type owners struct {
 
 // standing is what an owner has in a table; never nothing.
 type standing struct {
-	seats  int            // at names and in the gate: one more when a seat is made, one less when it is freed
-	parked map[int32]bool // those that wait in the gate
+	entries int            // at names and in the gate: one more when an entry is made, one less when it is freed
+	parked  map[int32]bool // those that wait in the gate
 }
 
-// passed returns how many seats of an owner hold or wait at a name.
-func (x *standing) passed() int { return x.seats - len(x.parked) }
+// passed returns how many entries of an owner hold or wait at a name.
+func (x *standing) passed() int { return x.entries - len(x.parked) }
 
-// partyOf returns the owner of seat s.
-func (t *Table) partyOf(s *seat) party { return party{s.session, t.owner(s)} }
+// partyOf returns the owner of entry s.
+func (t *Table) partyOf(s *entry) party { return party{s.session, t.owner(s)} }
 
-// sit notes that an owner has one more seat.
+// sit notes that an owner has one more entry.
 func (o *owners) sit(p party) {
 	if p.owner == "" || !o.counted[p.session] {
 		return
@@ -45,27 +45,27 @@ func (o *owners) sit(p party) {
 		x = &standing{parked: make(map[int32]bool)}
 		o.standings[p] = x
 	}
-	x.seats++
+	x.entries++
 }
 
-// leave notes that seat i of an owner is freed.
+// leave notes that entry i of an owner is freed.
 func (o *owners) leave(p party, i int32) {
 	if x := o.standings[p]; x != nil {
 		delete(x.parked, i)
-		if x.seats--; x.seats == 0 {
+		if x.entries--; x.entries == 0 {
 			delete(o.standings, p)
 		}
 	}
 }
 
-// park notes that seat i of an owner waits in the gate.
+// park notes that entry i of an owner waits in the gate.
 func (o *owners) park(p party, i int32) {
 	if x := o.standings[p]; x != nil {
 		x.parked[i] = true
 	}
 }
 
-// pass notes that seat i of an owner does not wait in the gate.
+// pass notes that entry i of an owner does not wait in the gate.
 func (o *owners) pass(p party, i int32) {
 	if x := o.standings[p]; x != nil {
 		delete(x.parked, i)
@@ -80,8 +80,8 @@ func (t *Table) standing(p party) *standing {
 		g.owners.counted[p.session] = true
 		first := t.sessions.at(p.session).first
 		for i := first; i != 0; i = t.next(ofSession, first, i) {
-			s := t.seats.at(i)
-			if s.entry == g.whole {
+			s := t.entries.at(i)
+			if s.live == g.whole {
 				continue
 			}
 			g.owners.sit(t.partyOf(s))
@@ -102,7 +102,7 @@ func (t *Table) passes(session int32, owner string) bool {
 		return true
 	case owner == "" || session == 0:
 		return false
-	case t.entries.at(g.whole).holders != 0:
+	case t.names.at(g.whole).holders != 0:
 		return t.suspends(party{session, owner})
 	}
 	x := t.standing(party{session, owner})
@@ -112,27 +112,27 @@ func (t *Table) passes(session int32, owner string) bool {
 // suspends reports whether the table is suspended by this named owner alone: where sides
 // of a partition have each suspended it, no owner passes until all but one have stopped.
 func (t *Table) suspends(p party) bool {
-	x := t.entries.at(t.gate.whole)
+	x := t.names.at(t.gate.whole)
 	if x.holders == 0 || p.owner == "" || x.crowd != 0 && t.crowds.at(x.crowd).grants > 1 {
 		return false
 	}
-	return t.partyOf(t.seats.at(x.holders)) == p
+	return t.partyOf(t.entries.at(x.holders)) == p
 }
 
-// excluded reports whether the table is suspended, and not by the owner of seat s, which
+// excluded reports whether the table is suspended, and not by the owner of entry s, which
 // is at a name: then it may not be granted.
-func (t *Table) excluded(s *seat) bool {
+func (t *Table) excluded(s *entry) bool {
 	e := t.gate.whole
-	return e != 0 && s.entry != e && t.entries.at(e).holders != 0 && !t.suspends(t.partyOf(s))
+	return e != 0 && s.live != e && t.names.at(e).holders != 0 && !t.suspends(t.partyOf(s))
 }
 
 // alone reports whether all that hold or wait at a name, and are not parked, are of this owner:
 // then a suspension of its excludes no other owner. It is asked for while there is a gate.
 func (t *Table) alone(p party) bool {
 	g := t.gate
-	passed := t.seats.used - len(g.turns)
+	passed := t.entries.used - len(g.turns)
 	if g.whole != 0 {
-		passed -= t.holdsOf(t.entries.at(g.whole))
+		passed -= t.holdsOf(t.names.at(g.whole))
 	}
 	if passed == 0 || p.owner == "" || p.session == 0 {
 		return passed == 0
@@ -141,11 +141,11 @@ func (t *Table) alone(p party) bool {
 	return x != nil && x.passed() == passed
 }
 
-// holdsOf returns how many holds entry x has.
-func (t *Table) holdsOf(x *entry) int {
+// holdsOf returns how many holds live name x has.
+func (t *Table) holdsOf(x *liveName) int {
 	switch {
 	case x.crowd != 0:
-		return int(t.crowds.at(x.crowd).seats - x.waiting)
+		return int(t.crowds.at(x.crowd).entries - x.waiting)
 	case x.holders != 0:
 		return 1
 	}
@@ -157,26 +157,26 @@ func (t *Table) holdsOf(x *entry) int {
 // keep it from what it needs at another.
 func (t *Table) letOwner(p party) {
 	x := t.standing(p)
-	seats := make([]int32, 0, len(x.parked))
+	entries := make([]int32, 0, len(x.parked))
 	//tidy:unordered they are sorted below
 	for i := range x.parked {
-		seats = append(seats, i)
+		entries = append(entries, i)
 	}
-	slices.SortFunc(seats, func(a, b int32) int {
+	slices.SortFunc(entries, func(a, b int32) int {
 		return cmp.Compare(t.gate.turns[a].number, t.gate.turns[b].number)
 	})
-	for _, i := range seats {
+	for _, i := range entries {
 		t.let(i)
 	}
 }
 
-// let lets seat i, which is parked, queue at its name, which is then to be settled.
+// let lets entry i, which is parked, queue at its name, which is then to be settled.
 func (t *Table) let(i int32) {
-	s := t.seats.at(i)
+	s := t.entries.at(i)
 	try := s.try
 	t.unpark(i)
 	t.enqueue(i, try)
-	t.touch(s.entry)
+	t.touch(s.live)
 }
 
 // bar parks all who wait at names and may not: those who came there before a suspension
@@ -188,23 +188,23 @@ func (t *Table) bar() {
 		return
 	}
 	var barred []int32
-	for e := int32(1); e <= t.entries.top; e++ {
-		x := t.entries.at(e)
+	for e := int32(1); e <= t.names.top; e++ {
+		x := t.names.at(e)
 		if e == g.whole || !t.live(e) {
 			continue
 		}
 		for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
-			if s := t.seats.at(i); !t.passes(s.session, t.owner(s)) {
+			if s := t.entries.at(i); !t.passes(s.session, t.owner(s)) {
 				barred = append(barred, i)
 			}
 		}
 	}
 	slices.SortStableFunc(barred, func(a, b int32) int {
-		return cmp.Compare(t.entries.at(t.seats.at(a).entry).name, t.entries.at(t.seats.at(b).entry).name)
+		return cmp.Compare(t.names.at(t.entries.at(a).live).name, t.names.at(t.entries.at(b).live).name)
 	})
 	order := append(barred, g.inTurn()...)
 	for _, i := range barred {
-		try := t.seats.at(i).try
+		try := t.entries.at(i).try
 		t.dequeue(i)
 		t.park(i, try)
 	}
@@ -215,19 +215,19 @@ func (t *Table) bar() {
 func (t *Table) lineUp(order []int32) {
 	g := t.gate
 	for _, i := range order {
-		t.alter(t.seats.at(i).entry)
+		t.alter(t.entries.at(i).live)
 	}
 	g.line(order)
 	for n, i := range order {
 		g.turns[i].number = uint64(n) + 1
-		if s := t.seats.at(i); s.entry != g.whole {
-			l := g.lanes[s.entry]
+		if s := t.entries.at(i); s.live != g.whole {
+			l := g.lanes[s.live]
 			t.part(ofEntry, &l.first, i, s)
 			t.join(ofEntry, &l.first, i, s)
 		}
 	}
 	for _, i := range order {
-		if l := g.lanes[t.seats.at(i).entry]; l != nil && l.first == i && l.tickets.tree != nil {
+		if l := g.lanes[t.entries.at(i).live]; l != nil && l.first == i && l.tickets.tree != nil {
 			t.renumberLane(l)
 		}
 	}

@@ -19,17 +19,17 @@ func (t *Table) Permit(now Time, s SessionID, name string, request uint64, token
 	if i == 0 {
 		return false
 	}
-	at := t.seats.at(i)
-	x := t.entries.at(at.entry)
+	at := t.entries.at(i)
+	x := t.names.at(at.live)
 	if !t.limits.Permitted || !t.fits(x, at.mode, t.units(at)) {
 		panic(fmt.Sprintf("lock: %q is permitted %v to request %d of %v, which does not fit", name, at.mode, request, s))
 	}
 	if x.holders != 0 {
-		if last := t.seats.at(t.seats.at(x.holders).links[ofEntry].prev); last.token >= token {
+		if last := t.entries.at(t.entries.at(x.holders).links[ofEntry].prev); last.token >= token {
 			panic(fmt.Sprintf("lock: %q is permitted under token %d after token %d", name, token, last.token))
 		}
 	}
-	e := at.entry
+	e := at.live
 	t.dequeue(i)
 	t.grantUnder(now, token, i, at, x, out)
 	t.gatherOwner(now, i, out)
@@ -37,23 +37,23 @@ func (t *Table) Permit(now Time, s SessionID, name string, request uint64, token
 	return true
 }
 
-// gatherOwner lets all that its owner has asked for besides into the grant of seat held,
+// gatherOwner lets all that its owner has asked for besides into the grant of entry held,
 // regardless of where it waits, or refuses it where it wants another shape. Were it left there,
 // it could be permitted too, and one owner would have two grants.
 func (t *Table) gatherOwner(now Time, held int32, out *[]Decision) {
-	s := t.seats.at(held)
-	head := t.entries.at(s.entry).queue
+	s := t.entries.at(held)
+	head := t.names.at(s.live).queue
 	if head == 0 || t.owner(s) == "" {
 		return
 	}
 	var same []int32
 	for i := head; i != 0; i = t.next(ofEntry, head, i) {
-		if at := t.seats.at(i); at.session == s.session && t.owner(at) == t.owner(s) {
+		if at := t.entries.at(i); at.session == s.session && t.owner(at) == t.owner(s) {
 			same = append(same, i)
 		}
 	}
 	for _, i := range same {
-		if t.end(t.seats.at(i)) <= now {
+		if t.end(t.entries.at(i)) <= now {
 			t.giveUp(now, i, out)
 			continue
 		}
@@ -68,7 +68,7 @@ func (t *Table) Deny(now Time, s SessionID, name string, request uint64, err err
 		return false
 	}
 	d := t.refusal(now, i, err)
-	e := t.seats.at(i).entry
+	e := t.entries.at(i).live
 	t.drop(i)
 	*out = append(*out, d)
 	t.settle(now, e, out)
@@ -85,14 +85,14 @@ func (t *Table) Queued(s SessionID, name string, request uint64) (d Decision, wa
 	return t.queued(i), true
 }
 
-// findWaiter returns the seat of a request that waits, or 0.
+// findWaiter returns the entry of a request that waits, or 0.
 func (t *Table) findWaiter(s SessionID, name string, request uint64) int32 {
-	e, known := t.entryOf(name), t.sessionOf(s)
+	e, known := t.liveOf(name), t.sessionOf(s)
 	if e == 0 || known == 0 {
 		return 0
 	}
 	i := t.findRequest(e, known, request)
-	if i == 0 || t.seats.at(i).token != 0 {
+	if i == 0 || t.entries.at(i).token != 0 {
 		return 0
 	}
 	return i
@@ -100,13 +100,13 @@ func (t *Table) findWaiter(s SessionID, name string, request uint64) int32 {
 
 // Grants reports whether anybody holds name under token.
 func (t *Table) Grants(name string, token holdfast.Token) bool {
-	e := t.entryOf(name)
+	e := t.liveOf(name)
 	if e == 0 {
 		return false
 	}
-	first := t.entries.at(e).holders
+	first := t.names.at(e).holders
 	for i := first; i != 0; i = t.next(ofEntry, first, i) {
-		if t.seats.at(i).token == token {
+		if t.entries.at(i).token == token {
 			return true
 		}
 	}

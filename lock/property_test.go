@@ -101,20 +101,20 @@ func (w *world) burst(rt *rapid.T) {
 }
 
 // drawSeat picks one of the requests that are there or, at times, one that is not.
-func (w *world) drawSeat(rt *rapid.T) (r Request, token holdfast.Token) {
+func (w *world) drawEntry(rt *rapid.T) (r Request, token holdfast.Token) {
 	holds, waits := w.model.all()
 	all := append(holds, waits...)
 	if len(all) == 0 || rapid.IntRange(0, 9).Draw(rt, "foreign") == 0 {
 		return Request{Session: drawSession(rt), Name: rapid.SampledFrom(worldNames).Draw(rt, "name"), ID: w.ids/2 + 1}, Token(1, 3)
 	}
-	e := rapid.SampledFrom(all).Draw(rt, "seat")
+	e := rapid.SampledFrom(all).Draw(rt, "entry")
 	r = e.request
 	r.ID = e.decision.Request
 	return r, e.decision.Token
 }
 
 func (w *world) release(rt *rapid.T) {
-	r, token := w.drawSeat(rt)
+	r, token := w.drawEntry(rt)
 	if rapid.IntRange(0, 3).Draw(rt, "latest") == 0 {
 		r.ID = 0
 	} else if rapid.IntRange(0, 3).Draw(rt, "anyToken") == 0 {
@@ -129,7 +129,7 @@ func (w *world) release(rt *rapid.T) {
 }
 
 func (w *world) cancel(rt *rapid.T) {
-	r, _ := w.drawSeat(rt)
+	r, _ := w.drawEntry(rt)
 	known := w.table.Cancel(w.now, r.Session, r.Name, r.ID, &w.out)
 	want := w.model.cancel(w.now, r.Session, r.Name, r.ID)
 	if known != (want != nil) {
@@ -146,7 +146,7 @@ func (w *world) endSession(rt *rapid.T) {
 }
 
 func (w *world) breakGrants(rt *rapid.T) {
-	r, token := w.drawSeat(rt)
+	r, token := w.drawEntry(rt)
 	if rapid.Bool().Draw(rt, "all") {
 		token = 0
 	}
@@ -165,7 +165,7 @@ func (w *world) breakGrants(rt *rapid.T) {
 
 // recall tells one hold to end; the other holds of its grant stay.
 func (w *world) recall(rt *rapid.T) {
-	r, token := w.drawSeat(rt)
+	r, token := w.drawEntry(rt)
 	if rapid.IntRange(0, 3).Draw(rt, "latest") == 0 {
 		r.ID = 0
 	} else if rapid.IntRange(0, 3).Draw(rt, "anyToken") == 0 {
@@ -180,7 +180,7 @@ func (w *world) recall(rt *rapid.T) {
 }
 
 func (w *world) extend(rt *rapid.T) {
-	r, token := w.drawSeat(rt)
+	r, token := w.drawEntry(rt)
 	hold := 20 * time.Duration(rapid.IntRange(0, 4).Draw(rt, "hold"))
 	got := w.table.Extend(w.now, r.Session, r.Name, token, hold)
 	if want := w.model.extend(w.now, r.Session, r.Name, token, hold); got != want {
@@ -248,8 +248,8 @@ func (w *world) restore(rt *rapid.T) {
 	copied := newTable(rt, w.table.limits)
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
 		c := w.table.Snapshot(w.now, cursor, limit)
-		if len(c.Seats) > limit {
-			rt.Fatalf("%d seats in a chunk of at most %d", len(c.Seats), limit)
+		if len(c.Entries) > limit {
+			rt.Fatalf("%d entries in a chunk of at most %d", len(c.Entries), limit)
 		}
 		if err := copied.Restore(w.now+shift, c); err != nil {
 			rt.Fatal(err)

@@ -8,23 +8,23 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// enqueue puts seat i at the end of its entry's queue. With try it waits for an
-// authority only: the entry is not settled under one without granting or refusing it.
+// enqueue puts entry i at the end of its live name's queue. With try it waits for an
+// authority only: the live name is not settled under one without granting or refusing it.
 func (t *Table) enqueue(i int32, try bool) {
-	s := t.seats.at(i)
-	t.alter(s.entry)
-	x := t.entries.at(s.entry)
+	s := t.entries.at(i)
+	t.alter(s.live)
+	x := t.names.at(s.live)
 	t.join(ofEntry, &x.queue, i, s)
 	x.waiting++
 	t.expect(s, try)
 	t.number(i)
-	if t.gated(s.entry) {
+	if t.gated(s.live) {
 		t.arrive(i)
 	}
 }
 
-// expect counts a seat that begins to wait.
-func (t *Table) expect(s *seat, try bool) {
+// expect counts an entry that begins to wait.
+func (t *Table) expect(s *entry, try bool) {
 	t.waiters++
 	t.sessions.at(s.session).waits++
 	if try {
@@ -33,8 +33,8 @@ func (t *Table) expect(s *seat, try bool) {
 	}
 }
 
-// unexpect counts a seat that waits no longer.
-func (t *Table) unexpect(s *seat) {
+// unexpect counts an entry that waits no longer.
+func (t *Table) unexpect(s *entry) {
 	t.waiters--
 	t.sessions.at(s.session).waits--
 	if s.try {
@@ -43,29 +43,29 @@ func (t *Table) unexpect(s *seat) {
 	}
 }
 
-// dequeue takes seat i out of its entry's queue.
+// dequeue takes entry i out of its live name's queue.
 func (t *Table) dequeue(i int32) {
-	s := t.seats.at(i)
-	t.alter(s.entry)
-	x := t.entries.at(s.entry)
+	s := t.entries.at(i)
+	t.alter(s.live)
+	x := t.names.at(s.live)
 	t.part(ofEntry, &x.queue, i, s)
 	x.waiting--
 	t.unexpect(s)
 	t.unnumber(i)
-	if t.gated(s.entry) {
+	if t.gated(s.live) {
 		t.depart(i)
 	}
 }
 
-// fits reports whether a grant would fit beside the holders of entry x, those that are
+// fits reports whether a grant would fit beside the holders of live name x, those that are
 // revoked among them.
-func (t *Table) fits(x *entry, mode holdfast.Mode, units int32) bool {
+func (t *Table) fits(x *liveName, mode holdfast.Mode, units int32) bool {
 	return x.holders == 0 || t.fitsBeside(x, mode, units)
 }
 
-// fitsBeside is fits for an entry that has holders.
-func (t *Table) fitsBeside(x *entry, mode holdfast.Mode, units int32) bool {
-	if mode == holdfast.ModeExclusive || mode != t.seats.at(x.holders).mode {
+// fitsBeside is fits for a live name that has holders.
+func (t *Table) fitsBeside(x *liveName, mode holdfast.Mode, units int32) bool {
+	if mode == holdfast.ModeExclusive || mode != t.entries.at(x.holders).mode {
 		return false
 	}
 	if x.crowd == 0 {
@@ -75,10 +75,10 @@ func (t *Table) fitsBeside(x *entry, mode holdfast.Mode, units int32) bool {
 	return !c.excess && (mode == holdfast.ModeShared || units <= c.capacity-c.units)
 }
 
-// grant makes seat i, which is in no ring of its entry, a holder with a new token.
+// grant makes entry i, which is in no ring of its live name, a holder with a new token.
 func (t *Table) grant(now Time, i int32, out *[]Decision) {
-	s := t.seats.at(i)
-	x := t.entries.at(s.entry)
+	s := t.entries.at(i)
+	x := t.names.at(s.live)
 	if !t.serving() || !t.fits(x, s.mode, t.units(s)) || t.gate != nil && t.excluded(s) {
 		panic(fmt.Sprintf("lock: %q is granted %v to request %d of %v, which does not fit", x.name, s.mode, s.request, t.sessions.at(s.session).id))
 	}
@@ -92,9 +92,9 @@ func (t *Table) grant(now Time, i int32, out *[]Decision) {
 }
 
 // grantUnder is grant under a token that is the highest of its name.
-func (t *Table) grantUnder(now Time, token holdfast.Token, i int32, s *seat, x *entry, out *[]Decision) {
-	t.given[token%givenSeats] = i
-	t.alter(s.entry)
+func (t *Table) grantUnder(now Time, token holdfast.Token, i int32, s *entry, x *liveName, out *[]Decision) {
+	t.given[token%givenEntries] = i
+	t.alter(s.live)
 
 	arrived := s.since
 	s.token, s.since = token, now
@@ -111,9 +111,9 @@ func (t *Table) grantUnder(now Time, token holdfast.Token, i int32, s *seat, x *
 	t.granted(now, i, arrived, out)
 }
 
-// admit puts seat i, which is s and whose token is set and the highest of its name,
-// among the holders of its entry x.
-func (t *Table) admit(i int32, s *seat, x *entry) {
+// admit puts entry i, which is s and whose token is set and the highest of its name,
+// among the holders of its live name x.
+func (t *Table) admit(i int32, s *entry, x *liveName) {
 	t.join(ofEntry, &x.holders, i, s)
 	t.sessions.at(s.session).holds++
 	if x.crowd == 0 {
@@ -130,7 +130,7 @@ func (t *Table) admit(i int32, s *seat, x *entry) {
 	}
 }
 
-// settle grants what can be granted because something has ended at entry e, there and, if
+// settle grants what can be granted because something has ended at live name e, there and, if
 // it was the last that kept a suspension waiting, everywhere. Every operation that may have made room ends with it, so
 // that no wake-up is lost (P4). Who waits for an authority alone has found it here:
 // unless the reign's tokens are used up on the way, none of them is left in the queue.
@@ -143,13 +143,13 @@ func (t *Table) settle(now Time, e int32, out *[]Decision) {
 	t.settleTouched(now, out)
 }
 
-// settleQueue grants the head of entry e's queue as long as it fits, and forgets the entry
+// settleQueue grants the head of live name e's queue as long as it fits, and forgets the live name
 // if no request is left.
 func (t *Table) settleQueue(now Time, e int32, out *[]Decision) {
-	x := t.entries.at(e)
+	x := t.names.at(e)
 	for x.queue != 0 && t.serving() {
 		i := x.queue
-		s := t.seats.at(i)
+		s := t.entries.at(i)
 		if t.end(s) <= now {
 			t.giveUp(now, i, out)
 			continue
@@ -173,23 +173,23 @@ func (t *Table) settleQueue(now Time, e int32, out *[]Decision) {
 		// The one behind it may fit.
 		t.giveUp(now, i, out)
 	}
-	// The entry of Whole is left to openGate.
+	// The live name of Whole is left to openGate.
 	if x.queue == 0 && x.holders == 0 && (t.gate == nil || t.empty(e, x) && !t.gated(e)) {
 		t.vacate(e)
 	}
 }
 
 // refuseTries refuses those who wait for an authority alone and stand behind the head
-// of entry e's queue, which goes on waiting for holders. There are such seats only
+// of live name e's queue, which goes on waiting for holders. There are such entries only
 // after a time without an authority, so mostly there is no queue to walk.
 func (t *Table) refuseTries(now Time, e int32, out *[]Decision) {
 	if t.tries == 0 {
 		return
 	}
-	head := t.entries.at(e).queue
+	head := t.names.at(e).queue
 	for i := t.next(ofEntry, head, head); i != 0; {
 		behind := t.next(ofEntry, head, i)
-		if t.seats.at(i).try {
+		if t.entries.at(i).try {
 			t.giveUp(now, i, out)
 		}
 		i = behind
@@ -199,7 +199,7 @@ func (t *Table) refuseTries(now Time, e int32, out *[]Decision) {
 // giveUp refuses a waiter that waits no longer: its wait limit has passed, or it
 // waited for an authority alone and now finds the name taken.
 func (t *Table) giveUp(now Time, i int32, out *[]Decision) {
-	d := t.refusal(now, i, t.obstacle(now, i, t.seats.at(i)))
+	d := t.refusal(now, i, t.obstacle(now, i, t.entries.at(i)))
 	t.drop(i)
 	*out = append(*out, d)
 }
@@ -207,8 +207,8 @@ func (t *Table) giveUp(now Time, i int32, out *[]Decision) {
 // reenterQueued lets a waiter into the grant that its owner was given while it waited, or
 // refuses it where it wants another shape.
 func (t *Table) reenterQueued(now Time, held, i int32, out *[]Decision) {
-	s := t.seats.at(i)
-	h := t.seats.at(held)
+	s := t.entries.at(i)
+	h := t.entries.at(held)
 	if err := t.otherShape(h, s.mode, int(t.units(s)), int(t.capacity(s))); err != nil {
 		d := t.refusal(now, i, err)
 		t.drop(i)
@@ -222,10 +222,10 @@ func (t *Table) reenterQueued(now Time, held, i int32, out *[]Decision) {
 	t.granted(now, i, arrived, out)
 }
 
-// touch remembers that entry e is to be settled.
+// touch remembers that live name e is to be settled.
 func (t *Table) touch(e int32) { t.touched = append(t.touched, e) }
 
-// settleTouched settles the entries that were touched, in the order of touching, and then
+// settleTouched settles the live names that were touched, in the order of touching, and then
 // the gate.
 func (t *Table) settleTouched(now Time, out *[]Decision) {
 	t.settleNames(now, out)
@@ -235,7 +235,7 @@ func (t *Table) settleTouched(now Time, out *[]Decision) {
 // settleNames is settleTouched without the gate.
 func (t *Table) settleNames(now Time, out *[]Decision) {
 	for _, e := range t.touched {
-		// An entry that was touched twice may have been vacated the first time.
+		// An live name that was touched twice may have been vacated the first time.
 		if t.live(e) && !t.gated(e) {
 			t.settleQueue(now, e, out)
 		}
@@ -243,16 +243,16 @@ func (t *Table) settleNames(now Time, out *[]Decision) {
 	t.touched = emptied(t.touched)
 }
 
-// settleAll settles every entry that a request waits for. Its order is that of the
+// settleAll settles every live name that a request waits for. Its order is that of the
 // names, because that of the records differs between a table and its restored copy.
 func (t *Table) settleAll(now Time, out *[]Decision) {
-	for e := int32(1); e <= t.entries.top; e++ {
-		if x := t.entries.at(e); x.queue != 0 && !x.vacant() {
+	for e := int32(1); e <= t.names.top; e++ {
+		if x := t.names.at(e); x.queue != 0 && !x.vacant() {
 			t.touch(e)
 		}
 	}
 	slices.SortFunc(t.touched, func(a, b int32) int {
-		return cmp.Compare(t.entries.at(a).name, t.entries.at(b).name)
+		return cmp.Compare(t.names.at(a).name, t.names.at(b).name)
 	})
 	t.settleTouched(now, out)
 }

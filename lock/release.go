@@ -25,7 +25,7 @@ func (t *Table) Release(now Time, s SessionID, name string, token holdfast.Token
 // that hold is released (P6). Released is appended either way, then the Granted of
 // those next. It reports whether the request was known; if not, nothing changes.
 func (t *Table) Cancel(now Time, s SessionID, name string, request uint64, out *[]Decision) bool {
-	e, known := t.entryOf(name), t.sessionOf(s)
+	e, known := t.liveOf(name), t.sessionOf(s)
 	if e == 0 || known == 0 {
 		return false
 	}
@@ -38,37 +38,37 @@ func (t *Table) Cancel(now Time, s SessionID, name string, request uint64, out *
 }
 
 func (t *Table) release(now Time, i int32, out *[]Decision) {
-	s := t.seats.at(i)
-	e := s.entry
+	s := t.entries.at(i)
+	e := s.live
 	t.decide(room(out), Released, s)
-	t.endSeat(now, i)
+	t.endEntry(now, i)
 	t.settle(now, e, out)
 }
 
 // givenSeats is how many of the latest grants are found by their tokens: what is held
 // for a short time is released without looking for its name.
-const givenSeats = 256
+const givenEntries = 256
 
-// findGiven returns the seat of a hold of session s if it was granted a short while ago,
+// findGiven returns the entry of a hold of session s if it was granted a short while ago,
 // or 0.
 func (t *Table) findGiven(s SessionID, name string, token holdfast.Token, request uint64) int32 {
-	i := t.given[token%givenSeats]
+	i := t.given[token%givenEntries]
 	if i == 0 || token == 0 || request == 0 {
 		return 0
 	}
-	at := t.seats.at(i)
-	if at.token != token || at.request != request || t.sessions.at(at.session).id != s || t.entries.at(at.entry).name != name {
+	at := t.entries.at(i)
+	if at.token != token || at.request != request || t.sessions.at(at.session).id != s || t.names.at(at.live).name != name {
 		return 0
 	}
 	return i
 }
 
-// findHold returns the seat of a hold of session s, or 0.
+// findHold returns the entry of a hold of session s, or 0.
 func (t *Table) findHold(s SessionID, name string, token holdfast.Token, request uint64) int32 {
 	if i := t.findGiven(s, name, token, request); i != 0 {
 		return i
 	}
-	e, known := t.entryOf(name), t.sessionOf(s)
+	e, known := t.liveOf(name), t.sessionOf(s)
 	if e == 0 || known == 0 {
 		return 0
 	}
@@ -82,7 +82,7 @@ func (t *Table) findHold(s SessionID, name string, token holdfast.Token, request
 	if i == 0 {
 		return 0
 	}
-	at := t.seats.at(i)
+	at := t.entries.at(i)
 	if at.session != known || at.token == 0 || token != 0 && at.token != token {
 		return 0
 	}
@@ -98,15 +98,15 @@ func (t *Table) findHold(s SessionID, name string, token holdfast.Token, request
 // again tells again. It returns the grants that it revoked; the error is ErrNotHeld
 // if there is none.
 func (t *Table) Break(now Time, name string, token holdfast.Token, out *[]Decision) ([]Grant, error) {
-	e := t.entryOf(name)
+	e := t.liveOf(name)
 	if e == 0 {
 		return nil, holdfast.ErrNotHeld
 	}
 	var broken []Grant
 	detail := int32(0) // of the hold before
-	first := t.entries.at(e).holders
+	first := t.names.at(e).holders
 	for i := first; i != 0; i = t.next(ofEntry, first, i) {
-		s := t.seats.at(i)
+		s := t.entries.at(i)
 		if token != 0 && s.token != token {
 			continue
 		}
@@ -131,7 +131,7 @@ func (t *Table) Extend(now Time, s SessionID, name string, token holdfast.Token,
 	return t.extend(now, t.findHold(s, name, token, 0), hold)
 }
 
-// extend is Extend for the hold at seat i.
+// extend is Extend for the hold at entry i.
 func (t *Table) extend(now Time, i int32, hold time.Duration) error {
 	if hold < 0 {
 		return holdfast.ErrConflict
@@ -139,7 +139,7 @@ func (t *Table) extend(now Time, i int32, hold time.Duration) error {
 	if i == 0 {
 		return holdfast.ErrNotHeld
 	}
-	at := t.seats.at(i)
+	at := t.entries.at(i)
 	switch {
 	case at.revoked:
 		return losses[at.why]
@@ -152,28 +152,28 @@ func (t *Table) extend(now Time, i int32, hold time.Duration) error {
 	if hold != 0 {
 		end = after(now, t.drift.stretch(hold))
 	}
-	t.alter(at.entry)
+	t.alter(at.live)
 	t.detailOf(i)
 	t.setDeadline(at.detail, end)
 	return nil
 }
 
-// endSeat drops seat i; if it was the last hold of its grant, that has ended now.
-func (t *Table) endSeat(now Time, i int32) {
-	s := t.seats.at(i)
+// endSeat drops entry i; if it was the last hold of its grant, that has ended now.
+func (t *Table) endEntry(now Time, i int32) {
+	s := t.entries.at(i)
 	if s.token != 0 && (s.detail == 0 || t.details.at(s.detail).holds == 1) {
-		ended := t.history.add(t.entries.at(s.entry).name)
+		ended := t.history.add(t.names.at(s.live).name)
 		t.copyGrant(ended, s)
 		ended.Until = now
 	}
 	t.drop(i)
 }
 
-// drop takes seat i out of everything and frees it. Its entry stays, to be settled.
+// drop takes entry i out of everything and frees it. Its live name stays, to be settled.
 func (t *Table) drop(i int32) {
-	s := t.seats.at(i)
-	t.alter(s.entry)
-	x := t.entries.at(s.entry)
+	s := t.entries.at(i)
+	t.alter(s.live)
+	x := t.names.at(s.live)
 	switch {
 	case s.token != 0:
 		t.leaveGrant(i, s, x)
@@ -182,31 +182,31 @@ func (t *Table) drop(i int32) {
 	default:
 		t.dequeue(i)
 	}
-	if t.gate != nil && !t.gated(s.entry) {
+	if t.gate != nil && !t.gated(s.live) {
 		t.gate.owners.leave(t.partyOf(s), i)
 	}
 	if x.crowd != 0 {
 		t.unregister(i)
 		c := t.crowds.at(x.crowd)
-		c.seats--
+		c.entries--
 		if s.mode == holdfast.ModeSlots {
 			c.slots--
 		}
 		t.thinOut(c)
 		if c.excess {
-			t.recount(s.entry)
+			t.recount(s.live)
 		}
 	}
 	if s.detail != 0 {
 		t.forgetDetail(i)
 	}
 	t.leave(i, s)
-	t.seats.give(i)
+	t.entries.give(i)
 }
 
-// leaveGrant takes the hold at seat i, which is s, out of its grant, and the grant out
-// of its entry x if that was its last hold.
-func (t *Table) leaveGrant(i int32, s *seat, x *entry) {
+// leaveGrant takes the hold at entry i, which is s, out of its grant, and the grant out
+// of its live name x if that was its last hold.
+func (t *Table) leaveGrant(i int32, s *entry, x *liveName) {
 	before := s.links[ofEntry].prev
 	t.part(ofEntry, &x.holders, i, s)
 	t.sessions.at(s.session).holds--
@@ -228,9 +228,9 @@ func (t *Table) leaveGrant(i int32, s *seat, x *entry) {
 	}
 }
 
-// forgetDetail takes seat i out of its detail, which ends with its last seat.
+// forgetDetail takes entry i out of its detail, which ends with its last entry.
 func (t *Table) forgetDetail(i int32) {
-	s := t.seats.at(i)
+	s := t.entries.at(i)
 	if s.detail == 0 {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 // then to be thrown away. Bounds of Config are not applied to what is restored.
 // Until the last chunk is in, the table is incomplete and may not be used.
 func (t *Table) Restore(now Time, c Chunk) error {
-	if c.From == 0 && (t.reign != 0 || t.seats.used != 0 || t.paused) {
+	if c.From == 0 && (t.reign != 0 || t.entries.used != 0 || t.paused) {
 		return errors.New("restore lock table: it is not a new one")
 	}
 	if c.From != t.restored {
@@ -20,9 +20,9 @@ func (t *Table) Restore(now Time, c Chunk) error {
 		return fmt.Errorf("restore lock table: reign %d with count %d, after reign %d with count %d", c.Reign, c.Count, t.reign, t.count)
 	}
 	t.reign, t.count, t.last, t.paused = c.Reign, c.Count, Token(c.Reign, c.Count), c.Paused
-	for n := range c.Seats {
-		if err := t.restoreSeat(now, &c.Seats[n]); err != nil {
-			return fmt.Errorf("restore lock table: request %d of session %v at %q: %w", c.Seats[n].Request, c.Seats[n].Session, c.Seats[n].Name, err)
+	for n := range c.Entries {
+		if err := t.restoreEntry(now, &c.Entries[n]); err != nil {
+			return fmt.Errorf("restore lock table: request %d of session %v at %q: %w", c.Entries[n].Request, c.Entries[n].Session, c.Entries[n].Name, err)
 		}
 	}
 	t.restored = c.Next
@@ -34,17 +34,17 @@ func (t *Table) Restore(now Time, c Chunk) error {
 	return nil
 }
 
-// restoreSeat takes one seat, which follows those of the same name that were taken.
-func (t *Table) restoreSeat(now Time, c *Seat) error {
+// restoreSeat takes one entry, which follows those of the same name that were taken.
+func (t *Table) restoreEntry(now Time, c *Entry) error {
 	r := Request{
 		Session: c.Session, ID: c.Request, Name: c.Name, Owner: c.Owner, Reason: c.Reason, Client: c.Client,
 		Mode: c.Mode, Units: c.Units, Capacity: c.Capacity, Arrived: now - c.Age, Hold: c.Hold,
 	}
-	held, excess, err := t.checkSeat(c, &r)
+	held, excess, err := t.checkEntry(c, &r)
 	if err != nil {
 		return err
 	}
-	e := t.entryOf(c.Name)
+	e := t.liveOf(c.Name)
 	if e == 0 {
 		e = t.enter(c.Name, t.byName[c.Name])
 	}
@@ -61,12 +61,12 @@ func (t *Table) restoreSeat(now Time, c *Seat) error {
 		t.describe(i, &r, end)
 		t.restoreWait(i, c)
 		if excess {
-			t.crowds.at(t.entries.at(e).crowd).excess = true
+			t.crowds.at(t.names.at(e).crowd).excess = true
 		}
 		t.recountMarked(e)
 		return nil
 	}
-	s := t.seats.at(i)
+	s := t.entries.at(i)
 	s.token, s.revoked = c.Token, c.Revoked
 	// The deadline goes by the token, so the detail comes after it.
 	t.describe(i, &r, end)
@@ -74,13 +74,13 @@ func (t *Table) restoreSeat(now Time, c *Seat) error {
 	return nil
 }
 
-// checkSeat says why a seat cannot be restored, or which seat's grant it shares: 0 if it
+// checkSeat says why an entry cannot be restored, or which entry's grant it shares: 0 if it
 // is a grant or a wait of its own; and whether the name has an excess with it.
-func (t *Table) checkSeat(c *Seat, r *Request) (mate int32, excess bool, err error) {
+func (t *Table) checkEntry(c *Entry, r *Request) (mate int32, excess bool, err error) {
 	if err := malformed(r); err != nil {
 		return 0, false, err
 	}
-	e, s := t.entryOf(c.Name), t.sessionOf(c.Session)
+	e, s := t.liveOf(c.Name), t.sessionOf(c.Session)
 	if e != 0 && s != 0 && t.findRequest(e, s, c.Request) != 0 {
 		return 0, false, errors.New("it is there already")
 	}
@@ -109,14 +109,14 @@ func (t *Table) checkSeat(c *Seat, r *Request) (mate int32, excess bool, err err
 	return t.checkHold(e, s, c)
 }
 
-// checkHold is checkSeat for a hold of a name that has seats already.
-func (t *Table) checkHold(e, session int32, c *Seat) (mate int32, excess bool, err error) {
-	x := t.entries.at(e)
+// checkHold is checkSeat for a hold of a name that has entries already.
+func (t *Table) checkHold(e, session int32, c *Entry) (mate int32, excess bool, err error) {
+	x := t.names.at(e)
 	if lane, _ := t.lane(e); x.queue != 0 || lane != 0 || x.holders == 0 {
 		return 0, false, errors.New("it is held and follows a waiter")
 	}
-	latest := t.seats.at(x.holders).links[ofEntry].prev
-	l := t.seats.at(latest)
+	latest := t.entries.at(x.holders).links[ofEntry].prev
+	l := t.entries.at(latest)
 	if c.Token < l.token {
 		return 0, false, fmt.Errorf("token %d follows token %d", c.Token, l.token)
 	}

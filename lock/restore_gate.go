@@ -10,14 +10,14 @@ import (
 // contradicts says why c, a hold that another table has granted and that is to stay, cannot
 // be beside what is held by others in another way than by its name: it is a suspension, or
 // the table is suspended. It is nil where c is revoked, and beside what is revoked.
-func (t *Table) contradicts(c *Seat) error {
+func (t *Table) contradicts(c *Entry) error {
 	if c.Revoked {
 		return nil
 	}
 	session := t.sessionOf(c.Session)
 	if c.Name != Whole {
-		e := t.entryOf(Whole)
-		if i := t.stays(e); i != 0 && !t.owns(session, c.Owner, t.seats.at(i)) {
+		e := t.liveOf(Whole)
+		if i := t.stays(e); i != 0 && !t.owns(session, c.Owner, t.entries.at(i)) {
 			return fmt.Errorf("%w: another owner suspends the table", holdfast.ErrConflict)
 		}
 		return nil
@@ -25,36 +25,36 @@ func (t *Table) contradicts(c *Seat) error {
 	if t.Holds() == 0 {
 		return nil
 	}
-	for i := int32(1); i <= t.seats.top; i++ {
-		s := t.seats.at(i)
-		if s.session != 0 && s.token != 0 && !s.revoked && t.entries.at(s.entry).name != Whole && !t.owns(session, c.Owner, s) {
-			return fmt.Errorf("%w: it suspends a table in which another owner holds %q", holdfast.ErrConflict, t.entries.at(s.entry).name)
+	for i := int32(1); i <= t.entries.top; i++ {
+		s := t.entries.at(i)
+		if s.session != 0 && s.token != 0 && !s.revoked && t.names.at(s.live).name != Whole && !t.owns(session, c.Owner, s) {
+			return fmt.Errorf("%w: it suspends a table in which another owner holds %q", holdfast.ErrConflict, t.names.at(s.live).name)
 		}
 	}
 	return nil
 }
 
-// stays returns the first hold of entry e that is not revoked, or 0. Entry 0 has none.
+// stays returns the first hold of live name e that is not revoked, or 0. Entry 0 has none.
 func (t *Table) stays(e int32) int32 {
 	if e == 0 {
 		return 0
 	}
-	x := t.entries.at(e)
+	x := t.names.at(e)
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
-		if !t.seats.at(i).revoked {
+		if !t.entries.at(i).revoked {
 			return i
 		}
 	}
 	return 0
 }
 
-// owns reports whether seat s is of a named owner of a session.
-func (t *Table) owns(session int32, owner string, s *seat) bool {
+// owns reports whether entry s is of a named owner of a session.
+func (t *Table) owns(session int32, owner string, s *entry) bool {
 	return owner != "" && s.session == session && t.owner(s) == owner
 }
 
-// checkTurn says why a seat cannot have its place in the gate, or cannot be without one.
-func checkTurn(c *Seat) error {
+// checkTurn says why an entry cannot have its place in the gate, or cannot be without one.
+func checkTurn(c *Entry) error {
 	switch {
 	case c.Turn != 0 && c.Token != 0:
 		return errors.New("it is held and waits in the gate")
@@ -66,9 +66,9 @@ func checkTurn(c *Seat) error {
 	return nil
 }
 
-// restoreWait makes seat i one that waits, where c says. Its turn has no neighbours before
+// restoreWait makes entry i one that waits, where c says. Its turn has no neighbours before
 // restoreGate.
-func (t *Table) restoreWait(i int32, c *Seat) {
+func (t *Table) restoreWait(i int32, c *Entry) {
 	if c.Turn == 0 {
 		t.enqueue(i, c.Try)
 		return
@@ -82,7 +82,7 @@ func (t *Table) restoreWait(i int32, c *Seat) {
 	t.gate.turns[i].number = c.Turn
 }
 
-// restoreGate puts those that wait in the gate in order, when all seats are there, and says
+// restoreGate puts those that wait in the gate in order, when all entries are there, and says
 // why they cannot stand there as they do.
 func (t *Table) restoreGate() error {
 	g := t.gate
@@ -97,20 +97,20 @@ func (t *Table) restoreGate() error {
 	}
 	g.line(order)
 	for _, i := range order {
-		s := t.seats.at(i)
+		s := t.entries.at(i)
 		if behind := t.next(ofEntry, t.firstInLine(s), i); behind != 0 && g.turns[behind].number < g.turns[i].number {
-			return fmt.Errorf("turn %d at %q follows turn %d", g.turns[behind].number, t.entries.at(s.entry).name, g.turns[i].number)
+			return fmt.Errorf("turn %d at %q follows turn %d", g.turns[behind].number, t.names.at(s.live).name, g.turns[i].number)
 		}
 	}
 	return t.checkGate()
 }
 
-// firstInLine returns the first of those that wait in the gate for what seat s wants.
-func (t *Table) firstInLine(s *seat) int32 {
-	if t.gated(s.entry) {
-		return t.entries.at(s.entry).queue
+// firstInLine returns the first of those that wait in the gate for what entry s wants.
+func (t *Table) firstInLine(s *entry) int32 {
+	if t.gated(s.live) {
+		return t.names.at(s.live).queue
 	}
-	first, _ := t.lane(s.entry)
+	first, _ := t.lane(s.live)
 	return first
 }
 
@@ -118,24 +118,24 @@ func (t *Table) firstInLine(s *seat) int32 {
 // parked and may not be.
 func (t *Table) checkGate() error {
 	g := t.gate
-	suspended := t.entries.at(g.whole).holders != 0
-	if !suspended && t.seats.at(g.first).entry != g.whole {
-		return fmt.Errorf("request %d is parked, and no suspension is before it", t.seats.at(g.first).request)
+	suspended := t.names.at(g.whole).holders != 0
+	if !suspended && t.entries.at(g.first).live != g.whole {
+		return fmt.Errorf("request %d is parked, and no suspension is before it", t.entries.at(g.first).request)
 	}
 	if !suspended {
 		return nil
 	}
 	stays := t.stays(g.whole)
-	for i := int32(1); i <= t.seats.top; i++ {
-		s := t.seats.at(i)
-		if s.session == 0 || s.entry == g.whole || t.parked(i, s) {
+	for i := int32(1); i <= t.entries.top; i++ {
+		s := t.entries.at(i)
+		if s.session == 0 || s.live == g.whole || t.parked(i, s) {
 			continue
 		}
-		name := t.entries.at(s.entry).name
+		name := t.names.at(s.live).name
 		if s.token == 0 && !t.suspends(t.partyOf(s)) {
 			return fmt.Errorf("request %d waits at %q, and another owner suspends the table", s.request, name)
 		}
-		if h := stays; s.token != 0 && !s.revoked && h != 0 && !t.owns(t.seats.at(h).session, t.owner(t.seats.at(h)), s) {
+		if h := stays; s.token != 0 && !s.revoked && h != 0 && !t.owns(t.entries.at(h).session, t.owner(t.entries.at(h)), s) {
 			return fmt.Errorf("request %d holds %q, and another owner suspends the table", s.request, name)
 		}
 	}

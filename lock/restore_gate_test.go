@@ -62,14 +62,14 @@ func awaited(tb failer) *Table {
 }
 
 func TestRestoreRefusesAGateThatCannotBe(t *testing.T) {
-	at := func(c *Chunk, session, request uint64) *Seat {
-		i := slices.IndexFunc(c.Seats, func(s Seat) bool {
+	at := func(c *Chunk, session, request uint64) *Entry {
+		i := slices.IndexFunc(c.Entries, func(s Entry) bool {
 			return s.Session == SessionID{1, session} && s.Request == request
 		})
-		return &c.Seats[i]
+		return &c.Entries[i]
 	}
 	without := func(c *Chunk, name string) {
-		c.Seats = slices.DeleteFunc(c.Seats, func(s Seat) bool { return s.Name == name })
+		c.Entries = slices.DeleteFunc(c.Entries, func(s Entry) bool { return s.Name == name })
 	}
 	for _, c := range []struct {
 		name  string
@@ -81,8 +81,8 @@ func TestRestoreRefusesAGateThatCannotBe(t *testing.T) {
 		{"a turn twice", func(c *Chunk) { at(c, 2, 1).Turn = at(c, 2, 3).Turn }, "two requests have turn"},
 		{"a turn too high", func(c *Chunk) { at(c, 2, 2).Turn = maxTurn + 1 }, "at most 4611686018427387904 is possible"},
 		{"a suspension without a turn", func(c *Chunk) {
-			i := slices.IndexFunc(c.Seats, func(s Seat) bool { return s.Name == Whole && s.Token == 0 })
-			c.Seats[i].Turn = 0
+			i := slices.IndexFunc(c.Entries, func(s Entry) bool { return s.Name == Whole && s.Token == 0 })
+			c.Entries[i].Turn = 0
 		}, "no turn in the gate"},
 		{"turns out of order", func(c *Chunk) {
 			a, b := at(c, 2, 1), at(c, 2, 2)
@@ -94,7 +94,7 @@ func TestRestoreRefusesAGateThatCannotBe(t *testing.T) {
 			s.Turn, s.Token = 0, Token(2, 1)
 		}, "holds \"printers\", and another owner suspends"},
 		{"one who is parked because of nobody", func(c *Chunk) {
-			c.Seats = slices.DeleteFunc(c.Seats, func(s Seat) bool { return s.Name == Whole && s.Token != 0 })
+			c.Entries = slices.DeleteFunc(c.Entries, func(s Entry) bool { return s.Name == Whole && s.Token != 0 })
 		}, "no suspension is before it"},
 		{"a hold behind one who is parked", func(c *Chunk) {
 			held, parked := at(c, 1, 3), at(c, 2, 1)

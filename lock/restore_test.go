@@ -42,9 +42,9 @@ func populated(tb failer) *Table {
 	return t
 }
 
-// seatAt returns the first seat of name in c.
-func seatAt(c *Chunk, name string) int {
-	return slices.IndexFunc(c.Seats, func(s Seat) bool { return s.Name == name })
+// seatAt returns the first entry of name in c.
+func entryAt(c *Chunk, name string) int {
+	return slices.IndexFunc(c.Entries, func(s Entry) bool { return s.Name == name })
 }
 
 func TestRestoreRefusesWhatCannotBe(t *testing.T) {
@@ -57,34 +57,34 @@ func TestRestoreRefusesWhatCannotBe(t *testing.T) {
 		{"too high a reign", func(c *Chunk) { c.Reign = MaxReign + 1 }, "reign 2147483648"},
 		{"too high a count", func(c *Chunk) { c.Count = MaxCount + 1 }, "count 2147483649"},
 		{"a token that was not given", func(c *Chunk) { c.Count = 11 }, "whose last token is"},
-		{"a shared suspension", func(c *Chunk) { c.Seats[0].Name, c.Seats[0].Mode = Whole, holdfast.ModeShared }, "suspended in mode exclusive only"},
-		{"a suspension beside others", func(c *Chunk) { c.Seats[0].Name = Whole }, "another owner suspends the table"},
-		{"no session", func(c *Chunk) { c.Seats[0].Session = SessionID{} }, "neither may be zero"},
-		{"no request", func(c *Chunk) { c.Seats[0].Request = 0 }, "neither may be zero"},
-		{"the same twice", func(c *Chunk) { c.Seats = append(c.Seats, c.Seats[0]) }, "it is there already"},
-		{"a hold after a wait", func(c *Chunk) { c.Seats[seatAt(c, "db")].Token = 0 }, "follows a waiter"},
-		{"a hold that waits for a limit", func(c *Chunk) { c.Seats[0].Hold = time.Second }, "wanted hold limit"},
-		{"a hold that waits for an authority", func(c *Chunk) { c.Seats[0].Try = true }, "it is held and waits for an authority"},
-		{"a wait that is revoked", func(c *Chunk) { c.Seats[2].Revoked = true }, "it waits and is revoked"},
-		{"another owner's token", func(c *Chunk) { c.Seats[1].Owner = "y" }, "belongs to another owner"},
-		{"nobody's reentry", func(c *Chunk) { c.Seats[0].Owner, c.Seats[1].Owner = "", "" }, "belongs to another owner"},
-		{"half a revocation", func(c *Chunk) { c.Seats[1].Revoked = true }, "belongs to another owner"},
-		{"a reentry of another shape", func(c *Chunk) { c.Seats[1].Mode = holdfast.ModeShared }, "release it first"},
+		{"a shared suspension", func(c *Chunk) { c.Entries[0].Name, c.Entries[0].Mode = Whole, holdfast.ModeShared }, "suspended in mode exclusive only"},
+		{"a suspension beside others", func(c *Chunk) { c.Entries[0].Name = Whole }, "another owner suspends the table"},
+		{"no session", func(c *Chunk) { c.Entries[0].Session = SessionID{} }, "neither may be zero"},
+		{"no request", func(c *Chunk) { c.Entries[0].Request = 0 }, "neither may be zero"},
+		{"the same twice", func(c *Chunk) { c.Entries = append(c.Entries, c.Entries[0]) }, "it is there already"},
+		{"a hold after a wait", func(c *Chunk) { c.Entries[entryAt(c, "db")].Token = 0 }, "follows a waiter"},
+		{"a hold that waits for a limit", func(c *Chunk) { c.Entries[0].Hold = time.Second }, "wanted hold limit"},
+		{"a hold that waits for an authority", func(c *Chunk) { c.Entries[0].Try = true }, "it is held and waits for an authority"},
+		{"a wait that is revoked", func(c *Chunk) { c.Entries[2].Revoked = true }, "it waits and is revoked"},
+		{"another owner's token", func(c *Chunk) { c.Entries[1].Owner = "y" }, "belongs to another owner"},
+		{"nobody's reentry", func(c *Chunk) { c.Entries[0].Owner, c.Entries[1].Owner = "", "" }, "belongs to another owner"},
+		{"half a revocation", func(c *Chunk) { c.Entries[1].Revoked = true }, "belongs to another owner"},
+		{"a reentry of another shape", func(c *Chunk) { c.Entries[1].Mode = holdfast.ModeShared }, "release it first"},
 		{"two grants of one owner", func(c *Chunk) {
-			i := seatAt(c, "printers")
-			c.Seats[i].Owner, c.Seats[i].Session, c.Seats[i].Request = "x", SessionID{1, 1}, 99
+			i := entryAt(c, "printers")
+			c.Entries[i].Owner, c.Entries[i].Session, c.Entries[i].Request = "x", SessionID{1, 1}, 99
 		}, "its owner holds it already"},
 		{"tokens out of order", func(c *Chunk) {
-			i := seatAt(c, "page")
-			c.Seats[i], c.Seats[i+1] = c.Seats[i+1], c.Seats[i]
+			i := entryAt(c, "page")
+			c.Entries[i], c.Entries[i+1] = c.Entries[i+1], c.Entries[i]
 		}, "follows token"},
 		{"two exclusive holders", func(c *Chunk) {
-			i := seatAt(c, "page")
-			c.Seats[i].Mode, c.Seats[i+1].Mode = 0, 0
-			c.Seats[i].Revoked, c.Seats[i+1].Revoked = false, false
+			i := entryAt(c, "page")
+			c.Entries[i].Mode, c.Entries[i+1].Mode = 0, 0
+			c.Entries[i].Revoked, c.Entries[i+1].Revoked = false, false
 		}, "does not fit"},
-		{"too many units", func(c *Chunk) { c.Seats[seatAt(c, "printers")].Units = 3 }, "does not fit"},
-		{"another capacity", func(c *Chunk) { c.Seats[seatAt(c, "printers")].Capacity = 6 }, "capacity 5"},
+		{"too many units", func(c *Chunk) { c.Entries[entryAt(c, "printers")].Units = 3 }, "does not fit"},
+		{"another capacity", func(c *Chunk) { c.Entries[entryAt(c, "printers")].Capacity = 6 }, "capacity 5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			chunk := populated(t).Snapshot(0, 0, 1000)
@@ -135,8 +135,8 @@ func TestRestoreOfAnything(t *testing.T) {
 		table := rapid.SampledFrom([]func(failer) *Table{populated, suspended, awaited}).Draw(rt, "table")(rt)
 		c := table.Snapshot(0, 0, 1000)
 		for range rapid.IntRange(1, 3).Draw(rt, "changes") {
-			s := &c.Seats[rapid.IntRange(0, len(c.Seats)-1).Draw(rt, "seat")]
-			other := c.Seats[rapid.IntRange(0, len(c.Seats)-1).Draw(rt, "other")]
+			s := &c.Entries[rapid.IntRange(0, len(c.Entries)-1).Draw(rt, "entry")]
+			other := c.Entries[rapid.IntRange(0, len(c.Entries)-1).Draw(rt, "other")]
 			switch rapid.IntRange(0, 12).Draw(rt, "change") {
 			case 0:
 				s.Name = other.Name
@@ -182,7 +182,7 @@ func TestRestoreOfAnything(t *testing.T) {
 			checkWakeUp(rt, table)
 		}
 		table.Tick(Never-1, &out)
-		for _, s := range c.Seats {
+		for _, s := range c.Entries {
 			table.EndSession(Never-1, s.Session, "", &out)
 		}
 		checkTable(rt, table)

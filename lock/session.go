@@ -11,7 +11,7 @@ import (
 // stream, so that they lie above all that a stream's client gives.
 const SingleCall = 1 << 63
 
-// session is one that holds or waits. Its seats are in a ring, so that its end
+// session is one that holds or waits. Its entries are in a ring, so that its end
 // costs as much as it has and no more.
 type session struct {
 	id     SessionID
@@ -23,12 +23,12 @@ type session struct {
 
 func (s *session) link() *int32 { return &s.first }
 
-// seats returns how many holds and waits the session has.
-func (s *session) seats() int { return int(s.holds) + int(s.waits) }
+// entries returns how many holds and waits the session has.
+func (s *session) entries() int { return int(s.holds) + int(s.waits) }
 
-// attend puts seat i, which is s, into the ring of the session of r, which begins with
+// attend puts entry i, which is s, into the ring of the session of r, which begins with
 // it.
-func (t *Table) attend(i int32, s *seat, r *Request) {
+func (t *Table) attend(i int32, s *entry, r *Request) {
 	n := t.sessionOf(r.Session)
 	var x *session
 	switch {
@@ -60,10 +60,10 @@ func (t *Table) sessionOf(id SessionID) int32 {
 	return n
 }
 
-// leave takes seat i, which is s, out of the ring of its session. The session's record ends with
-// its last seat, or rather when the next session's does: a session that takes and
+// leave takes entry i, which is s, out of the ring of its session. The session's record ends with
+// its last entry, or rather when the next session's does: a session that takes and
 // gives back one lock after the other keeps its own.
-func (t *Table) leave(i int32, s *seat) {
+func (t *Table) leave(i int32, s *entry) {
 	n := s.session
 	x := t.sessions.at(n)
 	t.part(ofSession, &x.first, i, s)
@@ -73,7 +73,7 @@ func (t *Table) leave(i int32, s *seat) {
 	}
 }
 
-// forgetIdle drops the record that was kept of a session without seats.
+// forgetIdle drops the record that was kept of a session without entries.
 func (t *Table) forgetIdle() {
 	if t.idle == 0 {
 		return
@@ -105,20 +105,20 @@ func (t *Table) Requests(s SessionID, visit func(request uint64, name string, to
 	if n == 0 {
 		return
 	}
-	seats := t.seatsOf(n)
-	slices.SortStableFunc(seats, func(a, b int32) int {
-		return cmp.Compare(t.seats.at(a).request, t.seats.at(b).request)
+	entries := t.entriesOf(n)
+	slices.SortStableFunc(entries, func(a, b int32) int {
+		return cmp.Compare(t.entries.at(a).request, t.entries.at(b).request)
 	})
-	for _, i := range seats {
-		at := t.seats.at(i)
-		visit(at.request, t.entries.at(at.entry).name, at.token)
+	for _, i := range entries {
+		at := t.entries.at(i)
+		visit(at.request, t.names.at(at.live).name, at.token)
 	}
 }
 
 // Has reports whether a session holds or waits for anything here.
 func (t *Table) Has(s SessionID) bool {
 	n := t.sessionOf(s)
-	return n != 0 && t.sessions.at(n).seats() > 0
+	return n != 0 && t.sessions.at(n).entries() > 0
 }
 
 // EndSession ends all that session s has here: first its waits, then its holds, each
@@ -136,7 +136,7 @@ func (t *Table) EndSession(now Time, s SessionID, why holdfast.Loss, out *[]Deci
 		t.forgetIdle()
 		return
 	}
-	for _, i := range t.seatsOf(n) {
+	for _, i := range t.entriesOf(n) {
 		d := t.decision(Released, i)
 		switch {
 		case why == "":
@@ -146,8 +146,8 @@ func (t *Table) EndSession(now Time, s SessionID, why holdfast.Loss, out *[]Deci
 			d.Kind, d.Loss = Lost, why
 		}
 		*out = append(*out, d)
-		t.touch(t.seats.at(i).entry)
-		t.endSeat(now, i)
+		t.touch(t.entries.at(i).live)
+		t.endEntry(now, i)
 	}
 	t.settleTouched(now, out)
 }
@@ -160,12 +160,12 @@ func (t *Table) RevokeSession(now Time, s SessionID, why holdfast.Loss, err erro
 	if n == 0 || n == t.idle {
 		return
 	}
-	for _, i := range t.seatsOf(n) {
-		at := t.seats.at(i)
+	for _, i := range t.entriesOf(n) {
+		at := t.entries.at(i)
 		if at.token == 0 {
 			*out = append(*out, t.refusal(now, i, err))
-			t.touch(at.entry)
-			t.endSeat(now, i)
+			t.touch(at.live)
+			t.endEntry(now, i)
 			continue
 		}
 		t.revoke(i, why)
@@ -174,31 +174,31 @@ func (t *Table) RevokeSession(now Time, s SessionID, why holdfast.Loss, err erro
 	t.settleTouched(now, out)
 }
 
-// seatsOf returns the seats of session n: waits first, so that none of them is
+// seatsOf returns the entries of session n: waits first, so that none of them is
 // granted what another one of the session gives up; then in the order of the
 // requests, and not of the ring, which differs between a table and its restored copy.
-func (t *Table) seatsOf(n int32) []int32 {
+func (t *Table) entriesOf(n int32) []int32 {
 	s := t.sessions.at(n)
-	seats := make([]int32, 0, s.seats())
+	entries := make([]int32, 0, s.entries())
 	for i := s.first; i != 0; i = t.next(ofSession, s.first, i) {
-		seats = append(seats, i)
+		entries = append(entries, i)
 	}
-	slices.SortFunc(seats, func(a, b int32) int {
-		x, y := t.seats.at(a), t.seats.at(b)
+	slices.SortFunc(entries, func(a, b int32) int {
+		x, y := t.entries.at(a), t.entries.at(b)
 		return cmp.Or(
 			cmp.Compare(min(x.token, 1), min(y.token, 1)),
 			cmp.Compare(x.request, y.request),
-			cmp.Compare(t.entries.at(x.entry).name, t.entries.at(y.entry).name),
+			cmp.Compare(t.names.at(x.live).name, t.names.at(y.live).name),
 		)
 	})
-	return seats
+	return entries
 }
 
 // SessionsOf lists the sessions of a member that hold or wait here, by their numbers.
 func (t *Table) SessionsOf(member uint64) (sessions []SessionID) {
 	//tidy:unordered they are put in order
 	for id, i := range t.bySession {
-		if id.Member == member && t.sessions.at(i).seats() > 0 {
+		if id.Member == member && t.sessions.at(i).entries() > 0 {
 			sessions = append(sessions, id)
 		}
 	}

@@ -6,18 +6,18 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// decision describes seat i, with kind as what became of it.
+// decision describes entry i, with kind as what became of it.
 func (t *Table) decision(kind Kind, i int32) (d Decision) {
-	t.decide(&d, kind, t.seats.at(i))
+	t.decide(&d, kind, t.entries.at(i))
 	return d
 }
 
 // decide is decision where it is to stand. A Decision is large, so what is decided at
 // every lock is not carried about.
-func (t *Table) decide(d *Decision, kind Kind, s *seat) {
+func (t *Table) decide(d *Decision, kind Kind, s *entry) {
 	d.Kind, d.Request, d.Mode, d.Token = kind, s.request, s.mode, s.token
 	d.Session = t.sessions.at(s.session).id
-	d.Name = t.entries.at(s.entry).name
+	d.Name = t.names.at(s.live).name
 	if s.detail != 0 {
 		detail := t.details.at(s.detail)
 		d.Owner, d.Units = detail.owner, int(detail.units)
@@ -34,18 +34,18 @@ func room(out *[]Decision) *Decision {
 	return &(*out)[len(*out)-1]
 }
 
-// refusal refuses the waiter at seat i because of err.
+// refusal refuses the waiter at entry i because of err.
 func (t *Table) refusal(now Time, i int32, err error) Decision {
 	d := t.decision(Refused, i)
-	d.Waited, d.Err = max(0, now-t.seats.at(i).since), err
+	d.Waited, d.Err = max(0, now-t.entries.at(i).since), err
 	return d
 }
 
-// granted tells the holder at seat i what it holds. The hold limit that it is told
+// granted tells the holder at entry i what it holds. The hold limit that it is told
 // counts from when it sent the request, which was before this arrived: it is what
 // remained then, on the fastest clock.
 func (t *Table) granted(now Time, i int32, arrived Time, out *[]Decision) {
-	s := t.seats.at(i)
+	s := t.entries.at(i)
 	d := room(out)
 	t.decide(d, Granted, s)
 	d.Waited = max(0, now-arrived)
@@ -75,14 +75,14 @@ func (t *Table) Held(s SessionID, name string, token holdfast.Token) bool {
 
 // Knows reports whether a request of session s holds name or waits for it.
 func (t *Table) Knows(s SessionID, name string, request uint64) bool {
-	e, n := t.entryOf(name), t.sessionOf(s)
+	e, n := t.liveOf(name), t.sessionOf(s)
 	return e != 0 && n != 0 && t.findRequest(e, n, request) != 0
 }
 
 // Standing returns what a request that holds name or waits for it is told, were it told now: Granted, or Revoked where
 // the grant is to end, or Queued. It reports whether the request does either.
 func (t *Table) Standing(s SessionID, name string, request uint64) (d Decision, known bool) {
-	e, n := t.entryOf(name), t.sessionOf(s)
+	e, n := t.liveOf(name), t.sessionOf(s)
 	if e == 0 || n == 0 {
 		return d, false
 	}
@@ -90,11 +90,11 @@ func (t *Table) Standing(s SessionID, name string, request uint64) (d Decision, 
 	if i == 0 {
 		return d, false
 	}
-	switch seat := t.seats.at(i); {
-	case seat.token == 0:
+	switch entry := t.entries.at(i); {
+	case entry.token == 0:
 		return t.queued(i), true
-	case seat.revoked:
-		return t.revocation(i, losses[seat.why]), true
+	case entry.revoked:
+		return t.revocation(i, losses[entry.why]), true
 	}
 	return t.decision(Granted, i), true
 }
@@ -105,7 +105,7 @@ func (t *Table) Standing(s SessionID, name string, request uint64) (d Decision, 
 // those that are not.
 func (t *Table) Show(name string) Lock {
 	shown := Lock{Name: name}
-	if e := t.entryOf(name); e != 0 {
+	if e := t.liveOf(name); e != 0 {
 		shown = t.view(e)
 	}
 	shown.History = t.history.of(name)
@@ -124,7 +124,7 @@ func (t *Table) Scan(after, prefix string, limit int, visit func(Lock) bool) (mo
 	going := true
 	for left := max(limit, 1); b < len(t.order.blocks); b, i = b+1, 0 {
 		for _, e := range t.order.blocks[b][i:] {
-			x := t.entries.at(e)
+			x := t.names.at(e)
 			switch {
 			case x.vacant() || x.name <= after:
 			case !strings.HasPrefix(x.name, prefix):
@@ -140,16 +140,16 @@ func (t *Table) Scan(after, prefix string, limit int, visit func(Lock) bool) (mo
 	return false
 }
 
-// view copies entry e.
+// view copies live name e.
 func (t *Table) view(e int32) Lock {
-	x := t.entries.at(e)
+	x := t.names.at(e)
 	v := Lock{Name: x.name}
 	first := t.firstOf(e, x)
-	v.Mode = t.seats.at(first).mode
-	v.Capacity = int(t.capacity(t.seats.at(first)))
+	v.Mode = t.entries.at(first).mode
+	v.Capacity = int(t.capacity(t.entries.at(first)))
 	detail := int32(0) // of the hold before
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
-		if s := t.seats.at(i); detail == 0 || s.detail != detail {
+		if s := t.entries.at(i); detail == 0 || s.detail != detail {
 			v.Holders = append(v.Holders, t.viewGrant(i))
 			v.Token = s.token
 			v.Units += int(t.units(s))
@@ -166,14 +166,14 @@ func (t *Table) view(e int32) Lock {
 	return v
 }
 
-// viewGrant copies the grant that seat i is in.
+// viewGrant copies the grant that entry i is in.
 func (t *Table) viewGrant(i int32) (g Grant) {
-	t.copyGrant(&g, t.seats.at(i))
+	t.copyGrant(&g, t.entries.at(i))
 	return g
 }
 
 // copyGrant is viewGrant where the copy is to stand.
-func (t *Table) copyGrant(g *Grant, s *seat) {
+func (t *Table) copyGrant(g *Grant, s *entry) {
 	*g = Grant{Mode: s.mode, Token: s.token, Since: s.since, Until: Never, Holds: 1, Revoked: s.revoked}
 	session := t.sessions.at(s.session)
 	g.Session, g.Client = session.id, session.client
@@ -184,9 +184,9 @@ func (t *Table) copyGrant(g *Grant, s *seat) {
 	}
 }
 
-// viewWait copies the waiter at seat i.
+// viewWait copies the waiter at entry i.
 func (t *Table) viewWait(i int32) Wait {
-	s := t.seats.at(i)
+	s := t.entries.at(i)
 	w := Wait{
 		Session: t.sessions.at(s.session).id,
 		Owner:   t.owner(s),

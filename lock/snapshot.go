@@ -9,17 +9,17 @@ import (
 // Chunk is a part of a table's snapshot: plain data, for a message or a file. The
 // chunks of a table are restored in the order in which they were taken.
 type Chunk struct {
-	From   uint64 // the cursor at which it was taken
-	Next   uint64 // the cursor of the next one; 0 when this is the last
-	Reign  uint64
-	Count  uint32
-	Paused bool
-	Seats  []Seat // name by name: holds in order of their tokens, waits in order of the queue, then those that are parked
+	From    uint64 // the cursor at which it was taken
+	Next    uint64 // the cursor of the next one; 0 when this is the last
+	Reign   uint64
+	Count   uint32
+	Paused  bool
+	Entries []Entry // name by name: holds in order of their tokens, waits in order of the queue, then those that are parked
 }
 
-// Seat is one hold or one wait. Its times are durations before or after the moment
+// Entry is one hold or one wait. Its times are durations before or after the moment
 // of the snapshot, because no two members' clocks are ever compared.
-type Seat struct {
+type Entry struct {
 	Name     string
 	Session  SessionID
 	Request  uint64
@@ -40,11 +40,11 @@ type Seat struct {
 	Turn uint64
 }
 
-// A cursor names a seat: the number of the entry above, that of the seat within it
+// A cursor names an entry: the number of the live name above, that of the entry within it
 // below.
 const cursorBits = 32
 
-// Snapshot copies a part of the table: at most limit seats, and at least one where
+// Snapshot copies a part of the table: at most limit entries, and at least one where
 // there is one, from cursor on. Cursor 0 begins; Chunk.Next is 0 at the end. The
 // history of ended grants is not part of it.
 //
@@ -54,15 +54,15 @@ func (t *Table) Snapshot(now Time, cursor uint64, limit int) Chunk {
 	c := Chunk{From: cursor, Reign: t.reign, Count: t.count, Paused: t.paused}
 	limit = max(limit, 1)
 	skip := cursor & (1<<cursorBits - 1)
-	for e := max(cursor>>cursorBits, 1); e <= uint64(t.entries.top); e++ {
+	for e := max(cursor>>cursorBits, 1); e <= uint64(t.names.top); e++ {
 		n := skip
-		if !t.visitSeats(int32(e), int(skip), func(i int32) bool {
-			if len(c.Seats) == limit {
+		if !t.visitEntries(int32(e), int(skip), func(i int32) bool {
+			if len(c.Entries) == limit {
 				c.Next = e<<cursorBits | n
 				return false
 			}
 			n++
-			c.Seats = append(c.Seats, t.copySeat(now, i))
+			c.Entries = append(c.Entries, t.copyEntry(now, i))
 			return true
 		}) {
 			return c
@@ -72,10 +72,10 @@ func (t *Table) Snapshot(now Time, cursor uint64, limit int) Chunk {
 	return c
 }
 
-func (t *Table) copySeat(now Time, i int32) Seat {
-	s := t.seats.at(i)
-	c := Seat{
-		Name:     t.entries.at(s.entry).name,
+func (t *Table) copyEntry(now Time, i int32) Entry {
+	s := t.entries.at(i)
+	c := Entry{
+		Name:     t.names.at(s.live).name,
 		Session:  t.sessions.at(s.session).id,
 		Request:  s.request,
 		Owner:    t.owner(s),

@@ -23,36 +23,36 @@ func notWhole(mode holdfast.Mode) error {
 // Suspension returns the grant by which the table is suspended, and whether it is. Sides of
 // a partition may each have suspended it: then it is that of the one who is to stay.
 func (t *Table) Suspension() (Grant, bool) {
-	e := t.entryOf(Whole)
-	if e == 0 || t.entries.at(e).holders == 0 {
+	e := t.liveOf(Whole)
+	if e == 0 || t.names.at(e).holders == 0 {
 		return Grant{}, false
 	}
-	return t.viewGrant(t.firstOf(e, t.entries.at(e))), true
+	return t.viewGrant(t.firstOf(e, t.names.at(e))), true
 }
 
 // Suspending returns how many suspensions wait.
 func (t *Table) Suspending() int {
-	if e := t.entryOf(Whole); e != 0 {
-		return int(t.entries.at(e).waiting)
+	if e := t.liveOf(Whole); e != 0 {
+		return int(t.names.at(e).waiting)
 	}
 	return 0
 }
 
 // ready reports whether nothing but the holders of its own name keeps the head of a queue
 // from being granted. A suspension comes in its turn in the gate, and excludes no owner.
-func (t *Table) ready(e, i int32, s *seat) bool {
+func (t *Table) ready(e, i int32, s *entry) bool {
 	return !t.gated(e) || t.gate.first == i && t.alone(t.partyOf(s))
 }
 
-// obstacle says why the waiter at seat i, which is s, is not granted what it wants.
-func (t *Table) obstacle(now Time, i int32, s *seat) error {
-	if t.gated(s.entry) || t.parked(i, s) {
+// obstacle says why the waiter at entry i, which is s, is not granted what it wants.
+func (t *Table) obstacle(now Time, i int32, s *entry) error {
+	if t.gated(s.live) || t.parked(i, s) {
 		return t.barred(now, i)
 	}
-	return t.held(now, s.entry)
+	return t.held(now, s.live)
 }
 
-// barred says why seat i has to wait in the gate: because of who suspends the table, or
+// barred says why entry i has to wait in the gate: because of who suspends the table, or
 // else of who waits first to suspend it, but for i itself. A suspension that waits for
 // those at the names alone is told of none of them.
 func (t *Table) barred(now Time, i int32) error {
@@ -60,25 +60,25 @@ func (t *Table) barred(now Time, i int32) error {
 		return holdfast.ErrUnavailable
 	}
 	if e := t.gate.whole; e != 0 {
-		x := t.entries.at(e)
+		x := t.names.at(e)
 		switch {
 		case x.holders != 0:
 			return t.heldBy(now, x)
 		case x.queue != 0 && x.queue != i:
-			s := t.seats.at(x.queue)
+			s := t.entries.at(x.queue)
 			return t.keptBy(now, s)
 		}
 	}
 	return &HeldBy{}
 }
 
-// keptBy is the HeldBy that names who is at seat s.
-func (t *Table) keptBy(now Time, s *seat) *HeldBy {
+// keptBy is the HeldBy that names who is at entry s.
+func (t *Table) keptBy(now Time, s *entry) *HeldBy {
 	err := &HeldBy{Owner: t.owner(s), Holder: t.sessions.at(s.session).id, Age: now - s.since}
 	if err.Owner == "" {
 		err.Owner = t.client(s)
 	}
-	if err.Suspended = t.entries.at(s.entry).name == Whole; err.Suspended && s.detail != 0 {
+	if err.Suspended = t.names.at(s.live).name == Whole; err.Suspended && s.detail != 0 {
 		err.Reason = t.details.at(s.detail).reason
 	}
 	return err
@@ -112,9 +112,9 @@ func (t *Table) settleGate(now Time, out *[]Decision) {
 // suspends it may pass: no other owner is overtaken by them, and none has to wait for itself.
 func (t *Table) letThrough() (any bool) {
 	g := t.gate
-	suspended := t.entries.at(g.whole).holders != 0
-	for g.first != 0 && t.seats.at(g.first).entry != g.whole {
-		p := t.partyOf(t.seats.at(g.first))
+	suspended := t.names.at(g.whole).holders != 0
+	for g.first != 0 && t.entries.at(g.first).live != g.whole {
+		p := t.partyOf(t.entries.at(g.first))
 		switch {
 		case suspended && !t.suspends(p):
 			return any
@@ -129,7 +129,7 @@ func (t *Table) letThrough() (any bool) {
 }
 
 // refuseParkedTries refuses those who wait for an authority alone and are parked: there is
-// one, and they would wait for a suspension. There are such seats only after a time
+// one, and they would wait for a suspension. There are such entries only after a time
 // without an authority, so mostly there is no gate to walk.
 func (t *Table) refuseParkedTries(now Time, out *[]Decision) {
 	if t.tries == 0 || !t.serving() {
@@ -138,8 +138,8 @@ func (t *Table) refuseParkedTries(now Time, out *[]Decision) {
 	g := t.gate
 	for i := g.first; i != 0; {
 		behind := g.turns[i].after
-		if s := t.seats.at(i); s.try && s.entry != g.whole {
-			t.touch(s.entry)
+		if s := t.entries.at(i); s.try && s.live != g.whole {
+			t.touch(s.live)
 			t.giveUp(now, i, out)
 		}
 		i = behind

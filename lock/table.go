@@ -97,9 +97,9 @@ type Table struct {
 	vacancies vacancies
 	bySession map[SessionID]int32
 	recent    int32 // the session that was looked up last, or 0
-	idle      int32 // a session without seats whose record is kept, or 0
+	idle      int32 // a session without entries whose record is kept, or 0
+	names     slab[liveName, *liveName]
 	entries   slab[entry, *entry]
-	seats     slab[seat, *seat]
 	details   slab[detail, *detail]
 	crowds    slab[crowd, *crowd]
 	sessions  slab[session, *session]
@@ -108,11 +108,11 @@ type Table struct {
 	tries     int     // waiters that wait for an authority only
 	deadlines []int32 // heap of details that have an end
 	history   history
-	gate      *gate             // nil unless the table is suspended or a suspension waits
-	given     [givenSeats]int32 // seats of the latest tokens, by their low bits: guesses, to be verified
-	touched   []int32           // entries to settle, while an operation ends many seats
-	restored  uint64            // the cursor at which Restore goes on; 0 when it is not under way
-	copies    []*Copy           // those that are under way
+	gate      *gate               // nil unless the table is suspended or a suspension waits
+	given     [givenEntries]int32 // entries of the latest tokens, by their low bits: guesses, to be verified
+	touched   []int32             // live names to settle, while an operation ends many entries
+	restored  uint64              // the cursor at which Restore goes on; 0 when it is not under way
+	copies    []*Copy             // those that are under way
 }
 
 // New returns an empty table. The error names the field of c, its value and what
@@ -180,7 +180,7 @@ func (t *Table) serving() bool {
 
 // Names returns how many names are live: held or waited for. [Whole] is none.
 func (t *Table) Names() int {
-	live := t.entries.used - t.vacancies.count
+	live := t.names.used - t.vacancies.count
 	if t.gate != nil && t.gate.whole != 0 {
 		live--
 	}
@@ -188,7 +188,7 @@ func (t *Table) Names() int {
 }
 
 // Holds returns how many holds there are, each reentry counted.
-func (t *Table) Holds() int { return t.seats.used - t.waiters }
+func (t *Table) Holds() int { return t.entries.used - t.waiters }
 
 // Sessions returns how many sessions hold or wait.
 func (t *Table) Sessions() int {

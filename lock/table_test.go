@@ -176,7 +176,7 @@ func TestHoldLimitThatPassedIsTold(t *testing.T) {
 	}
 }
 
-// TestNameGivenBackIsNotLive: the entry that is kept of the name given back last is
+// TestNameGivenBackIsNotLive: the live name that is kept of the name given back last is
 // seen by no caller, counts for no bound, and serves the name when it comes again.
 func TestNameGivenBackIsNotLive(t *testing.T) {
 	table := newTable(t, Config{Names: 1})
@@ -201,8 +201,8 @@ func TestNameGivenBackIsNotLive(t *testing.T) {
 		if listed := listAll(table, "", "", 10); len(listed) != 0 {
 			t.Errorf("a listing has %q", listed)
 		}
-		if c := table.Snapshot(0, 0, 10); len(c.Seats) != 0 {
-			t.Errorf("the snapshot has %+v", c.Seats)
+		if c := table.Snapshot(0, 0, 10); len(c.Entries) != 0 {
+			t.Errorf("the snapshot has %+v", c.Entries)
 		}
 		if shown := table.Show(name); len(shown.Holders) != 0 || len(shown.History) == 0 {
 			t.Errorf("%q is shown as %+v", name, shown)

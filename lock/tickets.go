@@ -57,49 +57,49 @@ func (k *tickets) before(ticket int32) int {
 }
 
 // renumber hands out all tickets of the queue of x anew.
-func (t *Table) renumber(x *entry, ix *index) {
+func (t *Table) renumber(x *liveName, ix *index) {
 	ix.tickets.reset(x.waiting)
 	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
-		ix.places[requestKey(t.seats.at(i))] = place{seat: i, ticket: ix.tickets.draw()}
+		ix.places[requestKey(t.entries.at(i))] = place{entry: i, ticket: ix.tickets.draw()}
 	}
 }
 
-// number gives seat i, which is the last of its queue, its ticket.
+// number gives entry i, which is the last of its queue, its ticket.
 func (t *Table) number(i int32) {
-	s := t.seats.at(i)
-	ix := t.indexOf(s.entry)
+	s := t.entries.at(i)
+	ix := t.indexOf(s.live)
 	if ix == nil {
 		return
 	}
 	if ix.tickets.full() {
-		t.renumber(t.entries.at(s.entry), ix)
+		t.renumber(t.names.at(s.live), ix)
 		return
 	}
-	ix.places[requestKey(s)] = place{seat: i, ticket: ix.tickets.draw()}
+	ix.places[requestKey(s)] = place{entry: i, ticket: ix.tickets.draw()}
 }
 
-// unnumber takes the ticket of seat i back.
+// unnumber takes the ticket of entry i back.
 func (t *Table) unnumber(i int32) {
-	s := t.seats.at(i)
-	ix := t.indexOf(s.entry)
+	s := t.entries.at(i)
+	ix := t.indexOf(s.live)
 	if ix == nil {
 		return
 	}
 	ix.tickets.add(ix.places[requestKey(s)].ticket, -1)
-	ix.places[requestKey(s)] = place{seat: i}
+	ix.places[requestKey(s)] = place{entry: i}
 }
 
-// position returns how many wait before seat i at its name.
+// position returns how many wait before entry i at its name.
 func (t *Table) position(i int32) int {
-	s := t.seats.at(i)
-	x := t.entries.at(s.entry)
+	s := t.entries.at(i)
+	x := t.names.at(s.live)
 	if t.parked(i, s) {
 		return int(x.waiting) + t.rank(i)
 	}
-	if t.seats.at(x.queue).links[ofEntry].prev == i {
+	if t.entries.at(x.queue).links[ofEntry].prev == i {
 		return int(x.waiting) - 1
 	}
-	if ix := t.indexOf(s.entry); ix != nil {
+	if ix := t.indexOf(s.live); ix != nil {
 		return ix.tickets.before(ix.places[requestKey(s)].ticket)
 	}
 	n := 0

@@ -1,23 +1,23 @@
 package lock
 
-// maxVacant is how many entries are kept of names that are not live any more: a name
+// maxVacant is how many live names are kept of names that are not live any more: a name
 // that is taken and given back again and again keeps its own, and leaves the map of
 // names alone.
 const maxVacant = 1024
 
-// vacated marks a vacant entry, in place of how many wait.
+// vacated marks a vacant live name, in place of how many wait.
 const vacated = -1
 
-// vacancies are the vacant entries, in the order in which they were vacated.
+// vacancies are the vacant live names, in the order in which they were vacated.
 type vacancies struct {
 	oldest, newest int32
 	count          int
 }
 
-func (e *entry) vacant() bool { return e.waiting == vacated }
+func (e *liveName) vacant() bool { return e.waiting == vacated }
 
-// entryOf returns the entry of a live name, or 0.
-func (t *Table) entryOf(name string) int32 {
+// entryOf returns the live name of a live name, or 0.
+func (t *Table) liveOf(name string) int32 {
 	e, live := t.look(name)
 	if !live {
 		return 0
@@ -25,28 +25,28 @@ func (t *Table) entryOf(name string) int32 {
 	return e
 }
 
-// look returns the entry of a name, or 0, and whether the name is live.
+// look returns the live name of a name, or 0, and whether the name is live.
 func (t *Table) look(name string) (e int32, live bool) {
 	e = t.byName[name]
-	return e, e != 0 && !t.entries.at(e).vacant()
+	return e, e != 0 && !t.names.at(e).vacant()
 }
 
-// live reports whether entry e is that of a live name. A record that is not in use has no
+// live reports whether live name e is that of a live name. A record that is not in use has no
 // name, and nor has Whole.
 func (t *Table) live(e int32) bool {
-	x := t.entries.at(e)
+	x := t.names.at(e)
 	return !x.vacant() && (x.name != Whole || t.byName[Whole] == e)
 }
 
-// enter makes the entry of a name that is not live: vacant is the one that look has
+// enter makes the live name of a name that is not live: vacant is the one that look has
 // found. That of Whole closes the gate.
 func (t *Table) enter(name string, vacant int32) int32 {
 	e := vacant
 	if e != 0 {
 		t.revive(e)
 	} else {
-		var x *entry
-		e, x = t.entries.take()
+		var x *liveName
+		e, x = t.names.take()
 		x.name = name
 		t.byName[name] = e
 	}
@@ -57,10 +57,10 @@ func (t *Table) enter(name string, vacant int32) int32 {
 	return e
 }
 
-// vacate ends a name that no request holds or waits for. Its entry is kept until
+// vacate ends a name that no request holds or waits for. Its live name is kept until
 // enough others were vacated after it.
 func (t *Table) vacate(e int32) {
-	x := t.entries.at(e)
+	x := t.names.at(e)
 	if x.crowd != 0 {
 		t.crowds.give(x.crowd)
 		x.crowd = 0
@@ -68,7 +68,7 @@ func (t *Table) vacate(e int32) {
 	v := &t.vacancies
 	x.waiting, x.holders, x.queue = vacated, 0, v.newest
 	if v.newest != 0 {
-		t.entries.at(v.newest).holders = e
+		t.names.at(v.newest).holders = e
 	} else {
 		v.oldest = e
 	}
@@ -78,16 +78,16 @@ func (t *Table) vacate(e int32) {
 	}
 }
 
-// revive takes entry e out of the vacancies.
+// revive takes live name e out of the vacancies.
 func (t *Table) revive(e int32) {
-	v, x := &t.vacancies, t.entries.at(e)
+	v, x := &t.vacancies, t.names.at(e)
 	if x.holders != 0 {
-		t.entries.at(x.holders).queue = x.queue
+		t.names.at(x.holders).queue = x.queue
 	} else {
 		v.newest = x.queue
 	}
 	if x.queue != 0 {
-		t.entries.at(x.queue).holders = x.holders
+		t.names.at(x.queue).holders = x.holders
 	} else {
 		v.oldest = x.holders
 	}
@@ -95,11 +95,11 @@ func (t *Table) revive(e int32) {
 	x.holders, x.queue, x.waiting = 0, 0, 0
 }
 
-// forgetVacant drops the entry that was vacated first. There must be one.
+// forgetVacant drops the live name that was vacated first. There must be one.
 func (t *Table) forgetVacant() {
 	e := t.vacancies.oldest
 	t.revive(e)
 	t.unlist(e)
-	delete(t.byName, t.entries.at(e).name)
-	t.entries.give(e)
+	delete(t.byName, t.names.at(e).name)
+	t.names.give(e)
 }

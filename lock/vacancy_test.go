@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// cycleName takes and gives back a name, and returns its entry.
+// cycleName takes and gives back a name, and returns its live name.
 func cycleName(tb testing.TB, t *Table, id uint64, name string) int32 {
 	tb.Helper()
 	var out []Decision
@@ -13,14 +13,14 @@ func cycleName(tb testing.TB, t *Table, id uint64, name string) int32 {
 	if len(out) != 1 || out[0].Kind != Granted {
 		tb.Fatalf("%q is told %v", name, out)
 	}
-	e := t.entryOf(name)
+	e := t.liveOf(name)
 	if err := t.Release(0, SessionID{1, 1}, name, out[0].Token, id, &out); err != nil {
 		tb.Fatal(err)
 	}
 	return e
 }
 
-// TestVacantEntriesAreBounded: as many names as are kept keep their entries, and of more
+// TestVacantEntriesAreBounded: as many names as are kept keep their live names, and of more
 // the one that was vacated first is forgotten.
 func TestVacantEntriesAreBounded(t *testing.T) {
 	table := newTable(t, Config{})
@@ -53,8 +53,8 @@ func TestVacantEntriesAreBounded(t *testing.T) {
 	if listed := listAll(table, "", "", 10); len(listed) != 0 {
 		t.Errorf("vacant names are visited: %q", listed)
 	}
-	if c := table.Snapshot(0, 0, 10); len(c.Seats) != 0 || c.Next != 0 {
-		t.Errorf("a table without seats is copied as %+v", c)
+	if c := table.Snapshot(0, 0, 10); len(c.Entries) != 0 || c.Next != 0 {
+		t.Errorf("a table without entries is copied as %+v", c)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestReleaseByGuess(t *testing.T) {
 		request uint64
 	}{{two, "a", 1}, {one, "b", 1}, {one, "a", 2}} {
 		if i := table.findHold(wrong.session, wrong.name, token, wrong.request); i != 0 {
-			t.Errorf("%+v is found at seat %d", wrong, i)
+			t.Errorf("%+v is found at entry %d", wrong, i)
 		}
 	}
 	if err := table.Release(0, one, "a", token, 1, &out); err != nil {
@@ -93,9 +93,9 @@ func TestReleaseByGuess(t *testing.T) {
 	if err := table.Release(0, one, "a", token, 1, &out); err == nil {
 		t.Error("a hold was released twice")
 	}
-	table.Acquire(0, &Request{Session: one, ID: 3, Name: "a", WaitEnd: Never}, &out) // the same seat
+	table.Acquire(0, &Request{Session: one, ID: 3, Name: "a", WaitEnd: Never}, &out) // the same entry
 	if i := table.findHold(one, "a", token, 1); i != 0 {
-		t.Errorf("a former hold is found at seat %d", i)
+		t.Errorf("a former hold is found at entry %d", i)
 	}
 	checkTable(t, table)
 }

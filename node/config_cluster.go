@@ -69,10 +69,10 @@ func (c *Config) checkCluster() error {
 	return nil
 }
 
-// seat is what the member's machines are made from. What is drawn here stands in it, and so in
+// member is what the member's machines are made from. What is drawn here stands in it, and so in
 // recordings; it is no part of the chance that the machines are given.
-func (c *Config) seat(kept bool, remembered membership.Cell, started time.Time, draws *rand.Rand) *member.Seat {
-	s := &member.Seat{
+func (c *Config) member(kept bool, remembered membership.Cell, started time.Time, draws *rand.Rand) *member.Config {
+	s := &member.Config{
 		Name: c.Name, Address: c.Address, HTTP: c.HTTP,
 		Founders: c.founders(), Founder: !c.guest(), Priority: c.Priority, Preempt: c.preempt(), Available: c.any(),
 		Kept: kept, Cell: remembered, Serves: c.Serves, Definitions: c.definitions(),

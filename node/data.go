@@ -52,7 +52,7 @@ func (n *Node) firstCell() (membership.Cell, error) {
 }
 
 // openData opens the folder of what spaces keep, and brings them what they have kept.
-func (n *Node) openData(s *member.Seat) error {
+func (n *Node) openData(s *member.Config) error {
 	folder := n.config.Data
 	if folder == "" {
 		return nil

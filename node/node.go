@@ -169,11 +169,11 @@ func (n *Node) build() (protocol.Machine, error) {
 	if err := n.openTrace(); err != nil {
 		return nil, err
 	}
-	from := n.config.seat(kept, remembered, n.started, secretRand())
+	from := n.config.member(kept, remembered, n.started, secretRand())
 	if err := n.openData(from); err != nil {
 		return nil, explained(err)
 	}
-	built, err := member.Build(from, n.chance(), member.Protocols())
+	built, err := member.Build(from, n.entropy(), member.Protocols())
 	if err != nil {
 		return nil, explained(err)
 	}

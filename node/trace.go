@@ -29,21 +29,21 @@ func (n *Node) openTrace() (err error) {
 }
 
 // chance returns what the machines draw from.
-func (n *Node) chance() member.Chance {
+func (n *Node) entropy() member.Entropy {
 	if n.trace == nil {
-		return member.Chance{Rand: secretRand()}
+		return member.Entropy{Rand: secretRand()}
 	}
 	n.trace.tap = trace.NewTap(secretRand())
-	return n.trace.tap.Chance()
+	return n.trace.tap.Entropy()
 }
 
 // recorded returns the machine that the driver steps: the session machine, or what records it.
-func (n *Node) recorded(from *member.Seat, built *member.Machines) (protocol.Machine, error) {
+func (n *Node) recorded(from *member.Config, built *member.Machines) (protocol.Machine, error) {
 	if n.trace == nil {
 		return built.Session, nil
 	}
 	recorder, err := trace.New(trace.Config{
-		Seat: from, Machine: built.Session, Cell: n.cell, Tap: n.trace.tap, Protocols: member.Protocols(), Store: n.trace.file,
+		Config: from, Machine: built.Session, Cell: n.cell, Tap: n.trace.tap, Protocols: member.Protocols(), Store: n.trace.file,
 	})
 	if err != nil {
 		return nil, err

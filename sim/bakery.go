@@ -15,7 +15,7 @@ func bakeryProtocol() Protocol {
 	return Protocol{
 		Name: "bakery", Fewest: 3, Most: 7, Locks: true, Peers: true, Loose: true, Leads: true,
 		Faults: Within.Without(Any) &^ ofStores,
-		Build: func(s Seat) (Built, error) {
+		Build: func(s Node) (Built, error) {
 			built, err := Membership(s)
 			if err != nil {
 				return built, err

@@ -12,7 +12,7 @@ func electionProtocol() Protocol {
 	return Protocol{
 		Name: "election", Fewest: 3, Most: 7,
 		Faults:  (Within &^ ofStores).Without(Operator),
-		Routine: routine, Build: func(s Seat) (Built, error) {
+		Routine: routine, Build: func(s Node) (Built, error) {
 			built, err := Membership(s)
 			built.Spaces = []protocol.Machine{&bystander{}}
 			return built, err

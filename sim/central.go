@@ -15,7 +15,7 @@ func centralProtocol() Protocol {
 	return Protocol{
 		Name: "central", Fewest: 3, Most: 7, Locks: true,
 		Faults: Within &^ ofStores,
-		Build: func(s Seat) (Built, error) {
+		Build: func(s Node) (Built, error) {
 			built, err := Membership(s)
 			if err != nil {
 				return built, err
@@ -103,8 +103,8 @@ func routine(m protocol.Message) bool {
 
 // Above builds members of the membership and one space above it, made by space for the
 // member of that id.
-func Above(space func(protocol.ID) protocol.Machine) func(Seat) (Built, error) {
-	return func(s Seat) (Built, error) {
+func Above(space func(protocol.ID) protocol.Machine) func(Node) (Built, error) {
+	return func(s Node) (Built, error) {
 		built, err := Membership(s)
 		built.Spaces = []protocol.Machine{space(built.ID)}
 		return built, err
@@ -113,12 +113,12 @@ func Above(space func(protocol.ID) protocol.Machine) func(Seat) (Built, error) {
 
 // Membership makes the machine below every space: Built without spaces. It knows which members are here,
 // which one coordinates, and until when each may hold, as in every member that ships.
-func Membership(s Seat) (Built, error) {
+func Membership(s Node) (Built, error) {
 	plain, err := s.plain()
 	if err != nil {
 		return Built{}, err
 	}
-	m, err := plain.Membership(member.Chance{Rand: s.Rand})
+	m, err := plain.Membership(member.Entropy{Rand: s.Rand})
 	if err != nil {
 		return Built{}, err
 	}

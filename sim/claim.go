@@ -15,7 +15,7 @@ func claimProtocol() Protocol {
 	return Protocol{
 		Name: "claim", Fewest: 1, Most: 5, Locks: true, Peers: true, Stores: true, Claims: true,
 		Faults: Within.Without(Any),
-		Build: func(s Seat) (Built, error) {
+		Build: func(s Node) (Built, error) {
 			built, err := Membership(s)
 			if err != nil {
 				return built, err

@@ -15,7 +15,7 @@ func consensusProtocol() Protocol {
 	return Protocol{
 		Name: "consensus", Fewest: 1, Most: 5, Locks: true, Logs: true,
 		Faults: Within.Without(Any).Without(Amnesia).Without(Join).Without(Force).Without(Misfit) &^ ofStores,
-		Build: func(s Seat) (Built, error) {
+		Build: func(s Node) (Built, error) {
 			built, err := Membership(s)
 			if err != nil {
 				return built, err

@@ -84,7 +84,7 @@ func (m *talkative) Step(now protocol.Time, ev protocol.Event, out *protocol.Eff
 func TestWhoSaysTooMuchIsFound(t *testing.T) {
 	c := withoutFaults("central")
 	quiet := c.Protocol.Build
-	c.Protocol.Build = func(s Seat) (Built, error) {
+	c.Protocol.Build = func(s Node) (Built, error) {
 		built, err := quiet(s)
 		for i, space := range built.Spaces {
 			built.Spaces[i] = &talkative{Machine: space, twice: func(m protocol.Message) bool { _, is := m.(authority.Release); return is }}

@@ -12,7 +12,7 @@ func grantorProtocol() Protocol {
 	return Protocol{
 		Name: "grantor", Fewest: 3, Most: 7, Locks: true, Moves: true,
 		Faults: Within &^ ofStores,
-		Build: func(s Seat) (Built, error) {
+		Build: func(s Node) (Built, error) {
 			built, err := Membership(s)
 			if err != nil {
 				return built, err

@@ -280,7 +280,7 @@ func (m *scribe) read(a *storage.Fetched) {
 }
 
 func scribes(b *book) sim.Protocol {
-	return sim.Protocol{Name: "scribes", Logs: true, Most: 3, Build: func(s sim.Seat) (sim.Built, error) {
+	return sim.Protocol{Name: "scribes", Logs: true, Most: 3, Build: func(s sim.Node) (sim.Built, error) {
 		built, err := sim.Membership(s)
 		built.Spaces = []protocol.Machine{newScribe(built.ID, s.Name, s.Random, s.Shards, s.Logs, b)}
 		return built, err
@@ -420,7 +420,7 @@ func TestWhoKeepsLogsIsRecorded(t *testing.T) {
 	}
 	lives, b := 0, newBook()
 	for member, text := range texts {
-		again, err := replay.Run(text, replay.Config{Protocols: sim.Seats(scribes(b))})
+		again, err := replay.Run(text, replay.Config{Protocols: sim.Nodes(scribes(b))})
 		if err != nil || again.Difference != nil {
 			t.Fatalf("member %s: %v\n%v", member, err, again.Difference)
 		}

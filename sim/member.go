@@ -100,7 +100,7 @@ func (m *process) start() {
 	m.sinks, m.last, m.view, m.heard = map[uint64]sink{}, 0, nil, nil
 	m.began = m.clock.read(w.now)
 	w.within(m.name, "life", int(m.life))
-	seat := Seat{
+	node := Node{
 		Protocol: w.protocol.Name, Name: m.name, Address: m.address, Founder: m.founder, Join: w.founders(), Kept: m.kept,
 		Wall: w.wallOf(m), Rand: rand.New(rand.NewPCG(w.bits("chance", uint64(m.place)+1), w.bits("chance", uint64(m.life)))),
 		Lease: w.settings.lease, Drift: w.settings.drift, Any: w.settings.faults.Has(Any), Preempt: w.settings.faults.Has(Preempt),
@@ -111,18 +111,18 @@ func (m *process) start() {
 		Claim: w.settings.claim, Store: w.settings.store, Shards: w.settings.shards, Autopilot: w.settings.autopilot, Logs: m.journal.kept(), Sessions: w.settings.sessions,
 	}
 	if w.protocol.Claims {
-		seat.Claim.RID = fmt.Sprintf("%s%d", m.name, m.life)
+		node.Claim.RID = fmt.Sprintf("%s%d", m.name, m.life)
 		if protocol.Mutated("each process has a rid of its own") {
-			seat.Claim.RID = "r"
+			node.Claim.RID = "r"
 		}
 	}
 	m.wrong, m.misfit = m.misfit, fits
-	m.wrong.spoil(&seat)
+	m.wrong.spoil(&node)
 	if m.kept {
-		seat.Cell = m.disk.synced
+		node.Cell = m.disk.synced
 	}
-	tap := w.tap(m, &seat)
-	built, err := w.protocol.Build(seat)
+	tap := w.tap(m, &node)
+	built, err := w.protocol.Build(node)
 	if err != nil {
 		panic(fmt.Sprintf("sim: %s does not start: %v", m.name, err))
 	}
@@ -133,7 +133,7 @@ func (m *process) start() {
 	if keeper, is := built.Below.(interface{ Cell() membership.Cell }); is {
 		m.cell = keeper.Cell
 	}
-	if m.sessions, err = m.front(&seat, built, tap); err != nil {
+	if m.sessions, err = m.front(&node, built, tap); err != nil {
 		panic(fmt.Sprintf("sim: %s has no session machine: %v", m.name, err))
 	}
 	if w.around != nil {

@@ -28,16 +28,16 @@ var misfitNames = [...]string{"like the others", "with another definition of the
 func (f misfit) String() string { return misfitNames[f] }
 
 // spoil configures a member otherwise.
-func (f misfit) spoil(seat *Seat) {
+func (f misfit) spoil(node *Node) {
 	switch f {
 	case otherSpace:
-		seat.Protocol = "another"
+		node.Protocol = "another"
 	case otherLease:
-		seat.Lease += time.Second
+		node.Lease += time.Second
 	case otherDrift:
-		seat.Drift += 0.01
+		node.Drift += 0.01
 	case otherVersion:
-		seat.Newer = true
+		node.Newer = true
 	}
 }
 

@@ -14,7 +14,7 @@ func permissionProtocol() Protocol {
 	return Protocol{
 		Name: "permission", Fewest: 3, Most: 7, Locks: true, Peers: true, Loose: true,
 		Faults: Within.Without(Any) &^ ofStores,
-		Build: func(s Seat) (Built, error) {
+		Build: func(s Node) (Built, error) {
 			built, err := Membership(s)
 			if err != nil {
 				return built, err

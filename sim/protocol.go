@@ -31,7 +31,7 @@ type Protocol struct {
 	Locks bool
 	// Build makes the machines of one life of a member: mostly what Membership makes, and
 	// one space above it.
-	Build func(Seat) (Built, error)
+	Build func(Node) (Built, error)
 	// Wish reads off a message that it asks for a name, and under which number a member
 	// does that; Position, that what was asked for so stands in the queue of an authority:
 	// from then on no request that is made later may overtake it in that reign (P5). Nil means that
@@ -74,7 +74,7 @@ type Protocol struct {
 	// storage.Slice, and what goes wrong with stores can go wrong with them.
 	Stores bool
 	// Logs says that each member has a journal: the machines ask for storage.Append, Chunk, Install
-	// and Fetch, and find in Seat.Logs what their logs have kept.
+	// and Fetch, and find in Node.Logs what their logs have kept.
 	Logs bool
 	// Claims says that they date what they write there by clocks (the options of protocol claim).
 	Claims bool
@@ -126,8 +126,8 @@ func (p Protocol) Check(set Faults) error {
 	return fmt.Errorf("fault %q cannot happen to protocol %s; all, beyond, none and %s are allowed", never.All()[0], p.Name, strings.Join(names, ", "))
 }
 
-// Seat is a member at its start: what the process knows, and its configuration.
-type Seat struct {
+// Node is a member at its start: what the process knows, and its configuration.
+type Node struct {
 	Protocol string
 	Name     string
 	Address  string
@@ -166,7 +166,7 @@ type Seat struct {
 }
 
 // space is the member's one space.
-func (s *Seat) space() member.Space {
+func (s *Node) space() member.Space {
 	space := member.Space{Name: holdfast.DefaultSpace, Protocol: s.Protocol, Placement: s.Placement, HoldOn: s.HoldOn, Defer: s.Defer, Retain: s.Retain, Capacity: s.Capacity, Published: s.Published, Grace: s.Grace, Random: s.Random, Claim: s.Claim, Store: s.Store, Shards: s.Shards, Logs: s.Logs}
 	if s.Protocol == "consensus" {
 		space.Autopilot, space.Election = cmp.Or(s.Autopilot, consensus.NoAutopilot), s.Lease/3

@@ -36,7 +36,7 @@ func (p *probe) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 
 // probed is a protocol of probes, which are listed as they start.
 func probed(probes *[]*probe) Protocol {
-	return Protocol{Name: "probed", Stores: true, Build: func(s Seat) (Built, error) {
+	return Protocol{Name: "probed", Stores: true, Build: func(s Node) (Built, error) {
 		built, err := Membership(s)
 		p := &probe{}
 		*probes = append(*probes, p)

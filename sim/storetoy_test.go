@@ -243,7 +243,7 @@ func (m *locker) found(now protocol.Time, f found, out *protocol.Effects) {
 }
 
 func lockerProtocol(naive bool) sim.Protocol {
-	return sim.Protocol{Name: "locker", Locks: true, Stores: true, Build: func(s sim.Seat) (sim.Built, error) {
+	return sim.Protocol{Name: "locker", Locks: true, Stores: true, Build: func(s sim.Node) (sim.Built, error) {
 		built, err := sim.Membership(s)
 		m := &locker{Front: sim.Front{Self: built.ID}, chance: s.Rand, naive: naive, pause: map[string]protocol.Time{}}
 		built.Spaces = []protocol.Machine{m}

@@ -103,12 +103,12 @@ func (p *program) replayRecording(path string, text io.Reader, config replay.Con
 			break // the one that differs is told below
 		}
 		if err := written(fmt.Fprintf(p.stdout, "life %d: incarnation %d of %s, from %s: %d steps in %v; %s\n",
-			i+1, life.Header.Incarnation, life.Header.Seat.Name, life.Header.Started, life.Steps, life.Span(), endingOf(&life))); err != nil {
+			i+1, life.Header.Incarnation, life.Header.Config.Name, life.Header.Started, life.Steps, life.Span(), endingOf(&life))); err != nil {
 			return err
 		}
 	}
 	last := &result.Lives[len(result.Lives)-1]
-	member, took := last.Header.Seat.Name, time.Since(start).Seconds()
+	member, took := last.Header.Config.Name, time.Since(start).Seconds()
 	switch d := result.Difference; {
 	case d != nil:
 		if err := written(fmt.Fprintf(p.stdout, "%vreplay: DIFFERENT member=%s life=%d step=%d at=%v what=%s in=%.1fs\n",

@@ -1,6 +1,6 @@
 // Package codec is what a member is made from, and how.
 //
-// A [Seat] is a member at its start, as plain values: who it is, who the others are, what
+// A [Config] is a member at its start, as plain values: who it is, who the others are, what
 // it is configured with and what it remembers. Together with a [Chance], which draws what
 // cannot be known before, it makes the machines of one life of the member:
 //

@@ -23,13 +23,13 @@ func Protocols() []Protocol {
 	return []Protocol{
 		{
 			Name: "central",
-			New: func(s *Seat, _ *Space, self protocol.ID) (protocol.Machine, error) {
+			New: func(s *Config, _ *Space, self protocol.ID) (protocol.Machine, error) {
 				return central.New(central.Config{Self: self, Table: s.Table, Patience: s.Patience, Any: s.Available})
 			},
 		},
 		{
 			Name: "grantor",
-			New: func(s *Seat, space *Space, self protocol.ID) (protocol.Machine, error) {
+			New: func(s *Config, space *Space, self protocol.ID) (protocol.Machine, error) {
 				return grantor.New(grantor.Config{
 					Config:    authority.Config{Self: self, Table: s.Table, Patience: s.Patience, Any: s.Available},
 					Placement: space.Placement, HoldOn: space.HoldOn,
@@ -39,7 +39,7 @@ func Protocols() []Protocol {
 		},
 		{
 			Name: "permission",
-			New: func(s *Seat, space *Space, self protocol.ID) (protocol.Machine, error) {
+			New: func(s *Config, space *Space, self protocol.ID) (protocol.Machine, error) {
 				return permission.New(permission.Config{
 					Self: self, Table: s.Table, Patience: s.Patience,
 					Capacity: space.Capacity, Defer: space.Defer, Retain: space.Retain, Any: s.Available,
@@ -49,7 +49,7 @@ func Protocols() []Protocol {
 		},
 		{
 			Name: "bakery",
-			New: func(s *Seat, space *Space, self protocol.ID) (protocol.Machine, error) {
+			New: func(s *Config, space *Space, self protocol.ID) (protocol.Machine, error) {
 				return bakery.New(bakery.Config{
 					Self: self, Founders: max(1, len(s.Founders)), Table: s.Table, Patience: s.Patience,
 					Priority: space.Candidate, Random: space.Random, PID: s.PID,
@@ -60,7 +60,7 @@ func Protocols() []Protocol {
 		},
 		{
 			Name: "claim",
-			New: func(s *Seat, space *Space, self protocol.ID) (protocol.Machine, error) {
+			New: func(s *Config, space *Space, self protocol.ID) (protocol.Machine, error) {
 				return claim.New(claim.Config{
 					Options: space.Claim, Self: self, Table: s.Table, Patience: s.Patience,
 					Random: uint64(space.Random), Store: space.Store,
@@ -69,7 +69,7 @@ func Protocols() []Protocol {
 		},
 		{
 			Name: "consensus", Lasting: true,
-			New: func(s *Seat, space *Space, self protocol.ID) (protocol.Machine, error) {
+			New: func(s *Config, space *Space, self protocol.ID) (protocol.Machine, error) {
 				alone := len(s.Founders) == 0
 				return consensus.New(consensus.Config{
 					Self: self, Life: space.life, Founders: max(1, len(s.Founders)), Founder: s.Founder || alone, Space: space.Name, Shards: space.Shards,

@@ -31,7 +31,7 @@ func sentinels() []text.Sentinel {
 // and those of the protocols given. The error names a type that cannot be written.
 func NewCodec(protocols []member.Protocol) (*text.Codec, error) {
 	values := slices.Concat(
-		[]any{about{}, keeping{}, member.Seat{}, session.Secret{}, lock.Decision{}, &lock.HeldBy{}, &lock.Unavailable{}, &holdfast.LimitError{}, holdfast.Loss("")},
+		[]any{about{}, keeping{}, member.Config{}, session.Secret{}, lock.Decision{}, &lock.HeldBy{}, &lock.Unavailable{}, &holdfast.LimitError{}, holdfast.Loss("")},
 		member.Vocabulary(protocols),
 	)
 	c, err := text.New(values, sentinels()...)

@@ -16,7 +16,7 @@
 //	Incarnation: 3
 //	Drawn: [1182, 77, 12]
 //	Name: "a"
-//	…                                        every field of the codec.Seat that is not zero
+//	…                                        every field of the member.Config that is not zero
 //	Log: {Kept: {Log: 65536, …}}             a line for each log that its spaces have kept
 //
 //	1 0s start

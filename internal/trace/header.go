@@ -25,10 +25,10 @@ const (
 // Header is what a life began with.
 type Header struct {
 	about
-	Seat member.Seat
+	Config member.Config
 }
 
-// about is what the header has beside the seat.
+// about is what the header has beside the configuration.
 type about struct {
 	Holdfast    string   // the version of the program
 	Protocols   []string // what members must agree on, with versions
@@ -38,14 +38,14 @@ type about struct {
 	Drawn       []uint64 // by chance, while the machines were made
 }
 
-// keeping is what a log of one of the seat's spaces has kept: a line for each, since there may be
+// keeping is what a log of one of the configuration's spaces has kept: a line for each, since there may be
 // many, and much in each.
 type keeping struct {
 	Log kept
 }
 
 type kept struct {
-	Space int // its place among the seat's, from 0 on
+	Space int // its place among the configuration's, from 0 on
 	Kept  storage.Kept
 }
 
@@ -77,7 +77,7 @@ func (h *Header) appendTo(b []byte, codec *text.Codec) ([]byte, error) {
 	if err != nil {
 		return b, err
 	}
-	plain := h.Seat
+	plain := h.Config
 	plain.Spaces = slices.Clone(plain.Spaces)
 	for i := range plain.Spaces {
 		plain.Spaces[i].Logs = nil
@@ -85,8 +85,8 @@ func (h *Header) appendTo(b []byte, codec *text.Codec) ([]byte, error) {
 	if b, err = codec.AppendFields(b, &plain); err != nil {
 		return b, err
 	}
-	for i := range h.Seat.Spaces {
-		for _, log := range h.Seat.Spaces[i].Logs {
+	for i := range h.Config.Spaces {
+		for _, log := range h.Config.Spaces[i].Logs {
 			if b, err = codec.AppendFields(b, &keeping{kept{i, log}}); err != nil {
 				return b, err
 			}
@@ -100,7 +100,7 @@ func (h *Header) parse(line string, codec *text.Codec) error {
 	if !strings.HasPrefix(line, keptPrefix) {
 		err := codec.ParseField(line, &h.about)
 		if wrong := (*text.Error)(nil); errors.As(err, &wrong) && wrong.Field == "" {
-			return codec.ParseField(line, &h.Seat) // it has no such field
+			return codec.ParseField(line, &h.Config) // it has no such field
 		}
 		return err
 	}
@@ -108,16 +108,16 @@ func (h *Header) parse(line string, codec *text.Codec) error {
 	if err := codec.ParseField(line, &k); err != nil {
 		return err
 	}
-	if k.Log.Space < 0 || k.Log.Space >= len(h.Seat.Spaces) {
-		return fmt.Errorf("log %d is of space %d; there are %d, from 0 on", k.Log.Kept.Log, k.Log.Space, len(h.Seat.Spaces))
+	if k.Log.Space < 0 || k.Log.Space >= len(h.Config.Spaces) {
+		return fmt.Errorf("log %d is of space %d; there are %d, from 0 on", k.Log.Kept.Log, k.Log.Space, len(h.Config.Spaces))
 	}
-	space := &h.Seat.Spaces[k.Log.Space]
+	space := &h.Config.Spaces[k.Log.Space]
 	space.Logs = append(space.Logs, k.Log.Kept)
 	return nil
 }
 
 // versions says what members must agree on to understand one another.
-func versions(s *member.Seat) []string {
+func versions(s *member.Config) []string {
 	var spoken []string
 	for _, space := range s.Spaces {
 		spoken = append(spoken, space.Protocol)

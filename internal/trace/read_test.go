@@ -58,7 +58,7 @@ end "it is over"
 		},
 	}} {
 		h, err := r.Life()
-		if err != nil || h.ID != 7 || h.Incarnation != 2 || h.Seat.Name != "a" || len(h.Seat.Founders) != 1 {
+		if err != nil || h.ID != 7 || h.Incarnation != 2 || h.Config.Name != "a" || len(h.Config.Founders) != 1 {
 			t.Fatalf("life %d began with %+v, %v", life, h, err)
 		}
 		for i := range want {
@@ -118,7 +118,7 @@ func TestWrongRecordings(t *testing.T) {
 		"holdfast script 1\n":                 "line 1: it is no recording",
 		"holdfast recording 2\n":              `line 1: it is a recording of version "2"; this program reads "1"`,
 		magic + "\n":                          "the recording ends before its first step",
-		magic + "\nNothing: 1\n\n":            `line 2: at byte 0: "Nothing" is no field of seat.Seat`,
+		magic + "\nNothing: 1\n\n":            `line 2: at byte 0: "Nothing" is no field of member.Config`,
 		magic + "\nIncarnation: -1\n\n":       `line 2: at byte 2, in field Incarnation: "-1" is no number of 64 bits`,
 		magic + "\nDrift: x\n\n":              `line 2: at byte 1, in field Drift: "x" is no number`,
 		head + "start\n  wake 0s\n":           `line 7: want the number of a step, and there is "start"`,
@@ -186,7 +186,7 @@ func TestLogsAreInTheHeader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Header{Seat: member.Seat{Name: "a", Kept: true, Spaces: []member.Space{
+	want := Header{Config: member.Config{Name: "a", Kept: true, Spaces: []member.Space{
 		{Name: "default", Protocol: "consensus", Shards: 2, Logs: []storage.Kept{
 			{Log: 65536, First: 1, Records: [][]byte{{1, 2}, {}, {3}}, State: []byte{}},
 			{Log: 65537, First: 9, State: []byte("s"), Snapshot: 4, Meta: []byte("m"), Chunks: [][]byte{{7}, {8, 9}}},
@@ -202,11 +202,11 @@ func TestLogsAreInTheHeader(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, text)
 	}
-	if !reflect.DeepEqual(got.Seat, want.Seat) {
-		t.Errorf("read %+v, want %+v:\n%s", got.Seat, want.Seat, text)
+	if !reflect.DeepEqual(got.Config, want.Config) {
+		t.Errorf("read %+v, want %+v:\n%s", got.Config, want.Config, text)
 	}
-	if len(want.Seat.Spaces[0].Logs) != 2 {
-		t.Error("the seat itself has lost its logs")
+	if len(want.Config.Spaces[0].Logs) != 2 {
+		t.Error("the configuration itself has lost its logs")
 	}
 	text = []byte(strings.Replace(string(text), "Log: {Space: 2,", "Log: {Space: 3,", 1))
 	if _, err := newTestReader(t, string(text)).Life(); err == nil || !strings.Contains(err.Error(), "log 131072 is of space 3; there are 3, from 0 on") {

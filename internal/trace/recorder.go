@@ -62,9 +62,9 @@ type Recorder struct {
 
 // Config is what a Recorder needs.
 type Config struct {
-	// Seat is what the machines were made from, Machine the foremost of them, and Cell
+	// Config is what the machines were made from, Machine the foremost of them, and Cell
 	// what the member knows of itself in this life.
-	Seat    *member.Seat
+	Config  *member.Config
 	Machine protocol.Machine
 	Cell    membership.Cell
 	// Tap is what they draw from.
@@ -84,13 +84,13 @@ func New(c Config) (*Recorder, error) {
 	}
 	r := &Recorder{inner: c.Machine, tap: c.Tap, store: c.Store}
 	r.writer = Writer{Codec: codec, Veil: newVeil()}
-	header := Header{Seat: *c.Seat, about: about{
-		Holdfast: version(), Protocols: versions(c.Seat), Started: startOf(c.Seat.Wall),
+	header := Header{Config: *c.Config, about: about{
+		Holdfast: version(), Protocols: versions(c.Config), Started: startOf(c.Config.Wall),
 		ID: c.Cell.ID, Incarnation: c.Cell.Incarnation, Drawn: c.Tap.numbers,
 	}}
 	text, err := header.appendTo(nil, codec)
 	if err != nil {
-		return nil, fmt.Errorf("record the seat: %w", err)
+		return nil, fmt.Errorf("record the configuration: %w", err)
 	}
 	c.Tap.drain()
 	if err := c.Store.Put(text, true); err != nil {

@@ -27,7 +27,7 @@ func TestEveryValueComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, value := range append(member.Vocabulary(member.Protocols()), &member.Seat{}, session.Secret{}) {
+	for _, value := range append(member.Vocabulary(member.Protocols()), &member.Config{}, session.Secret{}) {
 		of := reflect.TypeOf(value)
 		for range 50 {
 			comesBack(t, codec, drawn(r, of, 4).Interface())
@@ -142,12 +142,12 @@ func newMember(t *testing.T) *recordedMember {
 	t.Helper()
 	m := &recordedMember{}
 	tap := NewTap(rand.New(rand.NewPCG(3, 4)))
-	from := &member.Seat{Name: "a", Serves: true, Spaces: []member.Space{{Name: "default", Protocol: "central"}}, Wall: 1e18 + 9e17}
-	built, err := member.Build(from, tap.Chance(), member.Protocols())
+	from := &member.Config{Name: "a", Serves: true, Spaces: []member.Space{{Name: "default", Protocol: "central"}}, Wall: 1e18 + 9e17}
+	built, err := member.Build(from, tap.Entropy(), member.Protocols())
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.recorder, err = New(Config{Seat: from, Machine: built.Session, Cell: built.Member.Cell(), Tap: tap, Protocols: member.Protocols(), Store: To(&m.text)})
+	m.recorder, err = New(Config{Config: from, Machine: built.Session, Cell: built.Member.Cell(), Tap: tap, Protocols: member.Protocols(), Store: To(&m.text)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func (r *record) Flush() { r.flushed++ }
 func TestPanicIsRecorded(t *testing.T) {
 	var text bytes.Buffer
 	store := &record{Store: To(&text)}
-	r, err := New(Config{Seat: &member.Seat{Name: "a"}, Machine: liar{}, Tap: NewTap(rand.New(rand.NewPCG(1, 1))), Store: store})
+	r, err := New(Config{Config: &member.Config{Name: "a"}, Machine: liar{}, Tap: NewTap(rand.New(rand.NewPCG(1, 1))), Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestMemberOutlivesItsRecording(t *testing.T) {
 		{9, struct{}{}, "1 1s start\n  raise &protocol.Lapsed{}\n  wake never\nend \"step 2 and what follows: literal: type struct {} is not listed\"\n"},
 	} {
 		var text bytes.Buffer
-		r, err := New(Config{Seat: &member.Seat{}, Machine: liar{}, Tap: NewTap(rand.New(rand.NewPCG(1, 1))), Store: &full{To(&text), tt.left}})
+		r, err := New(Config{Config: &member.Config{}, Machine: liar{}, Tap: NewTap(rand.New(rand.NewPCG(1, 1))), Store: &full{To(&text), tt.left}})
 		if err != nil {
 			t.Fatal(err)
 		}

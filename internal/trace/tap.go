@@ -20,8 +20,8 @@ type Tap struct {
 func NewTap(source *rand.Rand) *Tap { return &Tap{source: source} }
 
 // Chance returns what the machines draw from.
-func (t *Tap) Chance() member.Chance {
-	return member.Chance{Rand: rand.New(t), Secret: t.secret, Proof: t.proof}
+func (t *Tap) Entropy() member.Entropy {
+	return member.Entropy{Rand: rand.New(t), Secret: t.secret, Proof: t.proof}
 }
 
 // Uint64 draws a number.

@@ -2,8 +2,8 @@ package replica
 
 import "hash/crc64"
 
-// digestSeats is how many seats are looked at in one go.
-const digestSeats = 32
+// digestSeats is how many entries are looked at in one go.
+const digestEntries = 32
 
 // Digest is a number that copies in the same state share, and others hardly: it is for finding copies that
 // have come apart, whose program or memory is broken. It costs as much as a snapshot.
@@ -37,13 +37,13 @@ func (r *Replica) Digest() uint64 {
 	name := ""
 	w.b = w.b[:0]
 	for cursor, first := uint64(0), true; first || cursor != 0; first = false {
-		c := r.table.Snapshot(r.now, cursor, digestSeats)
-		for i := range c.Seats {
-			if s := &c.Seats[i]; s.Name != name {
+		c := r.table.Snapshot(r.now, cursor, digestEntries)
+		for i := range c.Entries {
+			if s := &c.Entries[i]; s.Name != name {
 				sum += crc64.Checksum(w.b, ecma)
 				name, w.b = s.Name, w.b[:0]
 			}
-			w.b = r.writeSeat(w.b, &c.Seats[i])
+			w.b = r.writeEntry(w.b, &c.Entries[i])
 		}
 		cursor = c.Next
 	}

@@ -575,8 +575,8 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 func TestPartsFitAJournal(t *testing.T) {
 	b := newBed(t, Config{})
 	long := strings.Repeat("x", mostText)
-	const seats = 1200
-	for n := range uint64(seats) {
+	const entries = 1200
+	for n := range uint64(entries) {
 		o := open(n + 1)
 		o.Client, o.Identity = long, long
 		a := acquire(n+1, 1, fmt.Sprintf("%0*d", holdfast.MaxName, n))
@@ -589,7 +589,7 @@ func TestPartsFitAJournal(t *testing.T) {
 	for _, part := range parts {
 		size, largest = size+len(part), max(largest, len(part))
 	}
-	if size < seats*5*mostText || largest > storage.MaxPart*3/4 {
+	if size < entries*5*mostText || largest > storage.MaxPart*3/4 {
 		t.Errorf("%d bytes, and a part of %d; a journal takes %d at once", size, largest, storage.MaxPart)
 	}
 	copied(t, b.Replica)
@@ -729,7 +729,7 @@ func FuzzRestore(f *testing.F) {
 		}
 		s.number = number % 3
 		if s.number > 0 {
-			s.sessions, s.gone, s.done, s.outcomes, s.seats = 5, 5, 5, 5, 5
+			s.sessions, s.gone, s.done, s.outcomes, s.entries = 5, 5, 5, 5, 5
 		}
 		sum := checksum(s.number, rest)
 		_ = s.Add(append([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}, rest...)) // it says so, or takes it

@@ -17,11 +17,11 @@ type Restorer struct {
 	number  uint32 // of the part that comes next
 	kind    byte   // of the latest one
 	// What is still to come, by the header.
-	sessions, gone, done, outcomes, wishes, seats int
-	ended                                         bool   // all seats were there
-	version                                       int    // of the format
-	taken                                         uint64 // seats
-	table                                         lock.Chunk
+	sessions, gone, done, outcomes, wishes, entries int
+	ended                                           bool   // all entries were there
+	version                                         int    // of the format
+	taken                                           uint64 // entries
+	table                                           lock.Chunk
 }
 
 // Restore begins. The error names the field of c that is wrong. Its bounds are not applied to what is
@@ -46,9 +46,9 @@ func (s *Restorer) Add(part []byte) error {
 
 // Done returns the replica, when all parts are there.
 func (s *Restorer) Done() (*Replica, error) {
-	if s.number == 0 || s.sessions+s.gone+s.done+s.outcomes+s.wishes > 0 || s.seats != 0 || !s.ended {
-		return nil, fmt.Errorf("restore a replica: %d parts were given, and %d sessions, %d and %d members, %d outcomes, %d wishes and %d seats are missing: %w",
-			s.number, s.sessions, s.gone, s.done, s.outcomes, s.wishes, s.seats, ErrMalformed)
+	if s.number == 0 || s.sessions+s.gone+s.done+s.outcomes+s.wishes > 0 || s.entries != 0 || !s.ended {
+		return nil, fmt.Errorf("restore a replica: %d parts were given, and %d sessions, %d and %d members, %d outcomes, %d wishes and %d entries are missing: %w",
+			s.number, s.sessions, s.gone, s.done, s.outcomes, s.wishes, s.entries, ErrMalformed)
 	}
 	slices.SortStableFunc(s.replica.remembered.list, func(a, b *wish) int { return cmp.Compare(a.since, b.since) })
 	return s.replica, nil
@@ -83,8 +83,8 @@ func (s *Restorer) add(part []byte) error {
 			s.outcome(r)
 		case partWishes:
 			s.wish(r)
-		case partSeats:
-			s.seat(r)
+		case partEntries:
+			s.entry(r)
 		default:
 			r.fail("its kind is %d", kind)
 		}
@@ -92,7 +92,7 @@ func (s *Restorer) add(part []byte) error {
 	if err := r.end("it"); err != nil {
 		return err
 	}
-	if kind == partSeats && s.version >= whole {
+	if kind == partEntries && s.version >= whole {
 		return s.sit()
 	}
 	return nil
@@ -108,7 +108,7 @@ func (s *Restorer) header(r *reader) {
 		s.table.Reign, s.table.Count, s.table.Paused = r.number(), uint32(r.small(math.MaxUint32)), r.flag()
 	}
 	s.sessions, s.gone, s.done = r.small(math.MaxInt32), r.small(MaxMembers), r.small(MaxMembers)
-	s.outcomes, s.wishes, s.seats = r.small(math.MaxInt32), r.small(math.MaxInt32), r.small(math.MaxInt32)
+	s.outcomes, s.wishes, s.entries = r.small(math.MaxInt32), r.small(math.MaxInt32), r.small(math.MaxInt32)
 }
 
 func (s *Restorer) session(r *reader) {
@@ -193,7 +193,7 @@ func (s *Restorer) wish(r *reader) {
 	s.wants(r, w.how.session, w)
 }
 
-// apart reads a wish that is apart from its seat, or over.
+// apart reads a wish that is apart from its entry, or over.
 func (s *Restorer) apart(r *reader) {
 	id := r.session()
 	w := &wish{wishKey: wishKey{r.text(), r.text()}, content: r.number(), over: r.flag()}
@@ -254,8 +254,8 @@ func (s *Restorer) by(r *reader, of *session, is requestFor) {
 	}
 }
 
-// seat reads a seat, and what there is of it beside the table; or a chunk of them.
-func (s *Restorer) seat(r *reader) {
+// entry reads an entry, and what there is of it beside the table; or a chunk of them.
+func (s *Restorer) entry(r *reader) {
 	if s.version < whole {
 		if s.ended {
 			r.fail("more follows the last chunk")
@@ -264,27 +264,27 @@ func (s *Restorer) seat(r *reader) {
 		s.chunk(r)
 		return
 	}
-	seat := r.seat()
-	s.by(r, s.replica.sessions[seat.Session], requestFor{seat.Request, seat.Name})
+	entry := r.entry()
+	s.by(r, s.replica.sessions[entry.Session], requestFor{entry.Request, entry.Name})
 	if r.flag() {
-		w := &wish{wishKey: wishKey{seat.Name, r.text()}, number: seat.Request, content: r.number()}
-		s.asks(r, seat.Session, w)
-		s.wants(r, seat.Session, w)
+		w := &wish{wishKey: wishKey{entry.Name, r.text()}, number: entry.Request, content: r.number()}
+		s.asks(r, entry.Session, w)
+		s.wants(r, entry.Session, w)
 	}
-	s.table.Seats = append(s.table.Seats, seat)
+	s.table.Entries = append(s.table.Entries, entry)
 }
 
-// sit gives the table the seats of a part.
+// sit gives the table the entries of a part.
 func (s *Restorer) sit() error {
-	s.seats -= len(s.table.Seats)
-	s.ended = s.seats == 0
+	s.entries -= len(s.table.Entries)
+	s.ended = s.entries == 0
 	s.table.From, s.table.Next = s.taken, 0
 	if !s.ended {
 		s.taken++
 		s.table.Next = s.taken
 	}
 	err := s.replica.table.Restore(s.replica.now, s.table)
-	s.table.Seats = s.table.Seats[:0]
+	s.table.Entries = s.table.Entries[:0]
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, ErrMalformed)
 	}
@@ -299,10 +299,10 @@ func (s *Restorer) chunk(r *reader) {
 		if r.err != nil {
 			return
 		}
-		c.Seats = append(c.Seats, r.seat())
+		c.Entries = append(c.Entries, r.entry())
 	}
-	for i := range c.Seats {
-		s.by(r, s.replica.sessions[c.Seats[i].Session], requestFor{c.Seats[i].Request, c.Seats[i].Name})
+	for i := range c.Entries {
+		s.by(r, s.replica.sessions[c.Entries[i].Session], requestFor{c.Entries[i].Request, c.Entries[i].Name})
 	}
 	if r.err != nil {
 		return
@@ -311,11 +311,11 @@ func (s *Restorer) chunk(r *reader) {
 		r.fail("%v", err)
 		return
 	}
-	s.seats -= len(c.Seats)
+	s.entries -= len(c.Entries)
 	s.ended = c.Next == 0
 }
 
-func (r *reader) seat() (s lock.Seat) {
+func (r *reader) entry() (s lock.Entry) {
 	s.Name, s.Session, s.Request = r.text(), r.session(), r.number()
 	s.Owner, s.Reason, s.Client = r.text(), r.text(), r.text()
 	s.Mode, s.Units, s.Capacity = holdfast.Mode(r.small(math.MaxUint8)), r.small(math.MaxInt32), r.small(math.MaxInt32)

@@ -14,11 +14,11 @@ import (
 //
 //	part   = CRC-32C of the part's number and the rest (4 bytes) | kind | records
 //	header = format | now | reign | the table's reign, count and pause |
-//	         how many sessions, members, members, outcomes, wishes, seats     part 0
-//	then sessions, which have ended by member, which operations were done by member, outcomes, wishes that are over and seats,
+//	         how many sessions, members, members, outcomes, wishes, entries     part 0
+//	then sessions, which have ended by member, which operations were done by member, outcomes, wishes that are over and entries,
 //	in their order
 //
-// A seat says through which member its request has come and, where it is for a wish, the wish.
+// An entry says through which member its request has come and, where it is for a wish, the wish.
 
 // format is what the first part begins with.
 const format = "holdfast replica 4"
@@ -29,7 +29,7 @@ var formats = [...]string{"holdfast replica 2", "holdfast replica 3", format}
 // What formats say, by the place among formats of the first that does.
 const (
 	asked = 1 // through which members requests were asked for
-	whole = 2 // which client uses a session, and with each seat all that there is of it; before, wishes were apart, and seats in the table's chunks
+	whole = 2 // which client uses a session, and with each entry all that there is of it; before, wishes were apart, and entries in the table's chunks
 )
 
 // DefaultPart is how large a part grows before the next one begins; one record more may be in it, which is well below what a
@@ -44,7 +44,7 @@ const (
 	partDone
 	partOutcomes
 	partWishes
-	partSeats
+	partEntries
 )
 
 // Snapshot writes the state down at once, a part after the other; the slice is keep's. It ends with keep's error.
@@ -66,13 +66,13 @@ type Copy struct {
 	parts   parts
 	ready   [][]byte // of what was written at the beginning, and is still to be given
 	over    []*wish  // that are still to be written
-	seats   *lock.Copy
-	begun   bool // the parts of seats
+	entries *lock.Copy
+	begun   bool // the parts of entries
 }
 
 // Copy begins a copy.
 func (r *Replica) Copy() *Copy {
-	c := &Copy{replica: r, seats: r.table.Copy(r.now, r.writeSeat)}
+	c := &Copy{replica: r, entries: r.table.Copy(r.now, r.writeEntry)}
 	c.parts = parts{room: r.config.Part, keep: func(part []byte) { c.ready = append(c.ready, part) }}
 	for _, w := range r.remembered.list {
 		if !w.gone {
@@ -112,10 +112,10 @@ func (c *Copy) header() {
 	p.text(format)
 	p.time(r.now)
 	p.number(r.reign)
-	p.number(c.seats.Reign)
-	p.number(uint64(c.seats.Count))
-	p.flag(c.seats.Paused)
-	for _, many := range [...]int{len(r.sessions), len(r.gone.order), len(r.done.order), len(r.outcomes.list), len(c.over), c.seats.Seats} {
+	p.number(c.entries.Reign)
+	p.number(uint64(c.entries.Count))
+	p.flag(c.entries.Paused)
+	for _, many := range [...]int{len(r.sessions), len(r.gone.order), len(r.done.order), len(r.outcomes.list), len(c.over), c.entries.Entries} {
 		p.number(uint64(many))
 	}
 }
@@ -126,7 +126,7 @@ func (c *Copy) Next() (part []byte, more bool) {
 		c.step()
 	}
 	part, c.ready = c.ready[0], c.ready[1:]
-	return part, len(c.ready) > 0 || c.seats != nil
+	return part, len(c.ready) > 0 || c.entries != nil
 }
 
 // step writes until a part is full, or the last one.
@@ -142,29 +142,29 @@ func (c *Copy) step() {
 	}
 	if !c.begun {
 		c.begun = true
-		p.begin(partSeats)
+		p.begin(partEntries)
 		return // with the part before
 	}
 	var more bool
-	if p.b, more = c.seats.Next(p.b, max(1, p.room-len(p.b))); more {
+	if p.b, more = c.entries.Next(p.b, max(1, p.room-len(p.b))); more {
 		p.split()
 		return
 	}
-	c.seats = nil
+	c.entries = nil
 	p.finish()
 }
 
 // Stop ends the copy before its end: the replica keeps nothing for it any more.
 func (c *Copy) Stop() {
-	if c.seats != nil {
-		c.seats.Stop()
+	if c.entries != nil {
+		c.entries.Stop()
 	}
 }
 
 // writeSeat writes a hold or a wait, and what there is of it beside the table.
-func (r *Replica) writeSeat(b []byte, s *lock.Seat) []byte {
+func (r *Replica) writeEntry(b []byte, s *lock.Entry) []byte {
 	w := &writer{b}
-	w.seat(s)
+	w.entry(s)
 	w.by(r, s.Session, requestFor{s.Request, s.Name})
 	var of *wish
 	if session := r.sessions[s.Session]; session != nil {
@@ -258,7 +258,7 @@ func (w *writer) outcome(o *outcome) {
 	w.text(string(o.loss))
 }
 
-// wish writes one that is held or waited for, of which its seat tells the name.
+// wish writes one that is held or waited for, of which its entry tells the name.
 func (w *writer) wish(wish *wish) {
 	w.text(wish.once)
 	w.number(wish.content)
@@ -289,7 +289,7 @@ func (w *writer) by(r *Replica, id lock.SessionID, is requestFor) {
 	}
 }
 
-func (w *writer) seat(s *lock.Seat) {
+func (w *writer) entry(s *lock.Entry) {
 	w.text(s.Name)
 	w.session(s.Session)
 	w.number(s.Request)

@@ -16,7 +16,7 @@ import (
 // rank below what is reported; where that is not enough, what is reported itself. A
 // holder that has to go is told, and keeps its place until it has stopped: no other is
 // granted it before (P3).
-func (m *Machine) adopt(now protocol.Time, of protocol.ID, s *lock.Seat, end protocol.Time, out *protocol.Effects) {
+func (m *Machine) adopt(now protocol.Time, of protocol.ID, s *lock.Entry, end protocol.Time, out *protocol.Effects) {
 	table := m.authority.table
 	err := table.Adopt(now, s, end)
 	if errors.Is(err, holdfast.ErrConflict) {
@@ -29,7 +29,7 @@ func (m *Machine) adopt(now protocol.Time, of protocol.ID, s *lock.Seat, end pro
 }
 
 // adoptRival is adopt for a hold that conflicts with others.
-func (m *Machine) adoptRival(now protocol.Time, s *lock.Seat, end protocol.Time) error {
+func (m *Machine) adoptRival(now protocol.Time, s *lock.Entry, end protocol.Time) error {
 	table := m.authority.table
 	holders := table.Show(s.Name).Holders
 	mate := slices.IndexFunc(holders, func(g lock.Grant) bool { return g.Token == s.Token && g.Session == s.Session })
@@ -58,7 +58,7 @@ func (m *Machine) adoptRival(now protocol.Time, s *lock.Seat, end protocol.Time)
 }
 
 // below returns the holders that rank below one that is reported, the lowest first.
-func (m *Machine) below(s *lock.Seat, holders []lock.Grant) []lock.Grant {
+func (m *Machine) below(s *lock.Entry, holders []lock.Grant) []lock.Grant {
 	reported := lock.Grant{Session: s.Session, Token: s.Token}
 	holders = slices.DeleteFunc(holders, func(g lock.Grant) bool { return g.Revoked || m.seniority(g, reported) <= 0 })
 	slices.SortStableFunc(holders, func(a, b lock.Grant) int { return m.seniority(b, a) })

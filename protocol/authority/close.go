@@ -96,7 +96,7 @@ func (m *Machine) Empty() bool { return m.authority.table.Holds()+m.authority.ta
 // member's table first; ties by seniority.
 func (m *Machine) Heirs(now protocol.Time) (members []protocol.ID) {
 	counts := map[protocol.ID]int{}
-	for _, s := range m.authority.copySeats(now) {
+	for _, s := range m.authority.copyEntries(now) {
 		counts[protocol.ID(s.Session.Member)]++
 	}
 	for _, member := range m.view.Members {

@@ -92,8 +92,8 @@
 // # Handing over
 //
 // An authority may leave all that it has to the next one ([Machine.Relinquish],
-// [Machine.Inherit]): an [Estate] has the seats of the table in order, the count of tokens,
-// and every word that was not acknowledged. Its own clients' seats get the numbers of
+// [Machine.Inherit]): an [Estate] has the entries of the table in order, the count of tokens,
+// and every word that was not acknowledged. Its own clients' entries get the numbers of
 // wishes, and become records; the heir's own become the table's. What was granted to one of
 // them and not heard yet is told at once, with the limit that the one before had told.
 //

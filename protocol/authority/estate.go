@@ -19,9 +19,9 @@ type Estate struct {
 	// Epoch and View are those of the view under which it was left. A member that has an
 	// older one would take members that have come since for members that are gone.
 	Epoch, View uint64
-	// Seats are those of the table, in the order in which it is restored. All have the
+	// Entries are those of the table, in the order in which it is restored. All have the
 	// numbers of their wishes.
-	Seats []lock.Seat
+	Entries []lock.Entry
 	// Words have no stamp yet, and are in the order in which they were said first.
 	Words []Decided
 }
@@ -42,7 +42,7 @@ func (m *Machine) Relinquish(now protocol.Time) *Estate {
 		panic("authority: a reign is left that has not served")
 	}
 	estate := &Estate{
-		Reign: c.table.Reign(), Count: c.table.Count(), Epoch: m.view.Epoch.Counter, View: m.view.Number, Seats: c.copySeats(now),
+		Reign: c.table.Reign(), Count: c.table.Count(), Epoch: m.view.Epoch.Counter, View: m.view.Number, Entries: c.copyEntries(now),
 	}
 	//tidy:unordered they are put in order
 	for _, w := range c.words {
@@ -50,7 +50,7 @@ func (m *Machine) Relinquish(now protocol.Time) *Estate {
 	}
 	slices.SortFunc(estate.Words, func(a, b Decided) int { return cmp.Compare(a.Word, b.Word) })
 	m.authority, m.deciding = nil, false
-	m.keepOwn(now, estate.Seats)
+	m.keepOwn(now, estate.Entries)
 	m.keepVisits(c.visits)
 	return estate
 }
@@ -60,8 +60,8 @@ func (m *Machine) Relinquish(now protocol.Time) *Estate {
 // nothing has changed.
 func (m *Machine) Inherit(now protocol.Time, reign Reign, estate *Estate, out *protocol.Effects) bool {
 	m.holder.letAllGo()
-	own, seats := m.claim(now, estate)
-	table, err := m.restore(now, estate, seats)
+	own, entries := m.claim(now, estate)
+	table, err := m.restore(now, estate, entries)
 	if err != nil {
 		out.Note(Ignored{What: fmt.Sprintf("estate of reign %d: %v", estate.Reign, err)})
 		return false
@@ -73,10 +73,10 @@ func (m *Machine) Inherit(now protocol.Time, reign Reign, estate *Estate, out *p
 	m.authority = c
 	m.decide()
 	m.beginTally()
-	m.enroll(seats)
+	m.enroll(entries)
 	m.adoptWords(now, estate.Words)
 	m.settleOwn(now, own, estate.Words, out)
-	m.inheritLoans(seats)
+	m.inheritLoans(entries)
 	m.authorityView(now, out)
 	m.callInWanted(now, out)
 	m.confirm(out)
@@ -84,13 +84,13 @@ func (m *Machine) Inherit(now protocol.Time, reign Reign, estate *Estate, out *p
 	return true
 }
 
-// claim gives the seats of this member's own clients the ids of their requests, leaves out
-// those that no client here wants any more, and returns the records that have a seat. A
+// claim gives the entries of this member's own clients the ids of their requests, leaves out
+// those that no client here wants any more, and returns the records that have an entry. A
 // hold limit is stretched by the drift: it was measured by another clock.
-func (m *Machine) claim(now protocol.Time, estate *Estate) (own map[uint64]lock.Seat, seats []lock.Seat) {
-	own = map[uint64]lock.Seat{}
-	seats = make([]lock.Seat, 0, len(estate.Seats))
-	for _, s := range estate.Seats {
+func (m *Machine) claim(now protocol.Time, estate *Estate) (own map[uint64]lock.Entry, entries []lock.Entry) {
+	own = map[uint64]lock.Entry{}
+	entries = make([]lock.Entry, 0, len(estate.Entries))
+	for _, s := range estate.Entries {
 		if s.Token != 0 && s.Left != lock.Never {
 			s.Left = lock.Stretch(max(0, s.Left), m.config.Table.Drift)
 		}
@@ -109,13 +109,13 @@ func (m *Machine) claim(now protocol.Time, estate *Estate) (own map[uint64]lock.
 			}
 			own[r.wish] = s
 			if r.origin != nil {
-				s = m.seat(now, r) // another client has it now
+				s = m.entry(now, r) // another client has it now
 			}
 			s.Session, s.Request = r.request.Session, r.request.ID
 		}
-		seats = append(seats, s)
+		entries = append(entries, s)
 	}
-	return own, seats
+	return own, entries
 }
 
 // formerSelf is the member that this one takes itself for, as it was in tenures before its
@@ -124,28 +124,28 @@ func (m *Machine) claim(now protocol.Time, estate *Estate) (own map[uint64]lock.
 // complement either.
 func formerSelf(self protocol.ID) protocol.ID { return ^self }
 
-// restore makes a table of an estate's seats.
-func (m *Machine) restore(now protocol.Time, estate *Estate, seats []lock.Seat) (*lock.Table, error) {
+// restore makes a table of an estate's entries.
+func (m *Machine) restore(now protocol.Time, estate *Estate, entries []lock.Entry) (*lock.Table, error) {
 	table, err := lock.New(m.tableConfig())
 	if err != nil {
 		return nil, err
 	}
-	for i := range seats {
-		if err := malformed(&seats[i]); err != nil {
+	for i := range entries {
+		if err := malformed(&entries[i]); err != nil {
 			return nil, err
 		}
 	}
-	if err := table.Restore(now, lock.Chunk{Reign: estate.Reign, Count: estate.Count, Paused: true, Seats: seats}); err != nil {
+	if err := table.Restore(now, lock.Chunk{Reign: estate.Reign, Count: estate.Count, Paused: true, Entries: entries}); err != nil {
 		return nil, err
 	}
 	return table, nil
 }
 
-// enroll takes the members that have seats and no place in the view for departed.
-func (m *Machine) enroll(seats []lock.Seat) {
+// enroll takes the members that have entries and no place in the view for departed.
+func (m *Machine) enroll(entries []lock.Entry) {
 	c := m.authority
-	for i := range seats {
-		s := &seats[i]
+	for i := range entries {
+		s := &entries[i]
 		id := protocol.ID(s.Session.Member)
 		if id == m.self {
 			continue
@@ -175,7 +175,7 @@ func (m *Machine) adoptWords(now protocol.Time, words []Decided) {
 // settleOwn brings this member's clients in line with the table that has come: it is the
 // one record of them from now on. What was on its way is told, what was never heard of is
 // asked for.
-func (m *Machine) settleOwn(now protocol.Time, own map[uint64]lock.Seat, words []Decided, out *protocol.Effects) {
+func (m *Machine) settleOwn(now protocol.Time, own map[uint64]lock.Entry, words []Decided, out *protocol.Effects) {
 	told := map[uint64]*Decided{}
 	for i := range words {
 		if protocol.ID(words[i].Session.Member) == m.self {
@@ -224,7 +224,7 @@ func (m *Machine) settleOwn(now protocol.Time, own map[uint64]lock.Seat, words [
 	m.extendAll(now, extensions, out)
 }
 
-// tellMissing tells a client what has become of a request that has no seat any more.
+// tellMissing tells a client what has become of a request that has no entry any more.
 func (m *Machine) tellMissing(now protocol.Time, r *record, word *Decided, out *protocol.Effects) {
 	switch {
 	case r.waits() && word.Err != nil:

@@ -14,7 +14,7 @@ import (
 type pending struct {
 	arrived protocol.Time // by this clock
 	rank    int
-	seat    lock.Seat
+	entry   lock.Entry
 	left    protocol.Time // when its wait limit passes, by this clock; or Never
 }
 
@@ -37,8 +37,8 @@ func (m *Machine) onInfoAnswer(now protocol.Time, p *peer, msg *InfoAnswer, out 
 	}
 	p.chunk++
 	p.pause, p.due = 0, protocol.Never
-	for i := range msg.Seats {
-		m.takeSeat(now, p, &msg.Seats[i], out)
+	for i := range msg.Entries {
+		m.takeEntry(now, p, &msg.Entries[i], out)
 	}
 	if m.deciding {
 		m.takeEnds(now, p, msg.Released, out)
@@ -48,7 +48,7 @@ func (m *Machine) onInfoAnswer(now protocol.Time, p *peer, msg *InfoAnswer, out 
 		return
 	}
 	p.reported = true
-	if p.chunk > 1 || len(msg.Seats)+len(msg.Released) > 0 {
+	if p.chunk > 1 || len(msg.Entries)+len(msg.Released) > 0 {
 		p.acksDue = min(p.acksDue, now+m.ackDelay())
 	}
 	if m.deciding {
@@ -90,7 +90,7 @@ func (m *Machine) takeEnds(now protocol.Time, p *peer, released []Ended, out *pr
 }
 
 // takeSeat takes what a member holds into the table, and keeps what it waits for.
-func (m *Machine) takeSeat(now protocol.Time, p *peer, s *lock.Seat, out *protocol.Effects) {
+func (m *Machine) takeEntry(now protocol.Time, p *peer, s *lock.Entry, out *protocol.Effects) {
 	if !p.owns(Ended{s.Session, s.Request}) {
 		out.Note(Ignored{What: fmt.Sprintf("report of %v %s by member %d: not its own", s.Session, number(s.Request), p.id)})
 		return
@@ -104,7 +104,7 @@ func (m *Machine) takeSeat(now protocol.Time, p *peer, s *lock.Seat, out *protoc
 		left = lock.After(now, max(0, s.Left))
 	}
 	if s.Token == 0 {
-		m.authority.pending = append(m.authority.pending, pending{arrived: now - max(0, s.Age), rank: p.rank, seat: *s, left: left})
+		m.authority.pending = append(m.authority.pending, pending{arrived: now - max(0, s.Age), rank: p.rank, entry: *s, left: left})
 		return
 	}
 	end := protocol.Never
@@ -131,14 +131,14 @@ func (m *Machine) install(now protocol.Time, out *protocol.Effects) {
 	for _, r := range records {
 		switch {
 		case r.state == held:
-			s := m.seat(now, r)
+			s := m.entry(now, r)
 			s.Session, s.Request = r.request.Session, r.request.ID
 			m.adopt(now, m.self, &s, r.end, out)
 			c.limits = c.limits.with(r)
 		case r.waits():
-			s := m.seat(now, r)
+			s := m.entry(now, r)
 			s.Request = r.request.ID
-			c.pending = append(c.pending, pending{arrived: r.request.Arrived, rank: rank, seat: s, left: r.request.WaitEnd})
+			c.pending = append(c.pending, pending{arrived: r.request.Arrived, rank: rank, entry: s, left: r.request.WaitEnd})
 		}
 	}
 	extensions := m.clearRecords(records, out)
@@ -199,7 +199,7 @@ func (m *Machine) queuePending(now protocol.Time, out *protocol.Effects) {
 	c := m.authority
 	var waits, later []pending
 	for _, w := range c.pending {
-		if p := c.peer(protocol.ID(w.seat.Session.Member)); p != nil && !p.reported {
+		if p := c.peer(protocol.ID(w.entry.Session.Member)); p != nil && !p.reported {
 			later = append(later, w)
 			continue
 		}
@@ -207,10 +207,10 @@ func (m *Machine) queuePending(now protocol.Time, out *protocol.Effects) {
 	}
 	c.pending = later
 	slices.SortStableFunc(waits, func(a, b pending) int {
-		return cmp.Or(cmp.Compare(a.arrived, b.arrived), cmp.Compare(a.rank, b.rank), cmp.Compare(a.seat.Request, b.seat.Request))
+		return cmp.Or(cmp.Compare(a.arrived, b.arrived), cmp.Compare(a.rank, b.rank), cmp.Compare(a.entry.Request, b.entry.Request))
 	})
 	for i := range waits {
-		r := requestOf(now, &waits[i].seat)
+		r := requestOf(now, &waits[i].entry)
 		r.Arrived, r.WaitEnd = waits[i].arrived, m.patient(now, waits[i].left)
 		queued := len(m.scratch)
 		c.table.Acquire(now, r, &m.scratch)

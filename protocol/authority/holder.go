@@ -388,7 +388,7 @@ func (m *Machine) drop(r *record, out *protocol.Effects) {
 
 // holderRestore makes a record of what this member's own table had of its clients, and
 // returns its wish.
-func (m *Machine) holderRestore(now protocol.Time, s *lock.Seat) uint64 {
+func (m *Machine) holderRestore(now protocol.Time, s *lock.Entry) uint64 {
 	h := &m.holder
 	r := &record{
 		wish: h.nextWish(), state: queued, position: unknownPosition, sent: true,

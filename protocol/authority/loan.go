@@ -9,7 +9,7 @@ import (
 )
 
 // loan is a grant that the member it was given to may keep (Rules.HoldOn): the authority's
-// side of keep.go. It is known from when that was allowed until the seat is free.
+// side of keep.go. It is known from when that was allowed until the entry is free.
 type loan struct {
 	key     wishKey
 	session lock.SessionID
@@ -32,7 +32,7 @@ type visit struct {
 // name is held.
 const maxVisits = 1024
 
-// tableConfig bounds the table. A session may have more seats in it than of its own: those
+// tableConfig bounds the table. A session may have more entries in it than of its own: those
 // that its member keeps are not its any more.
 func (m *Machine) tableConfig() lock.Config {
 	c := m.config.Table
@@ -125,7 +125,7 @@ func (m *Machine) askBack(now protocol.Time, name string, l *loan, out *protocol
 	l.asked = true
 	p := m.authority.peer(l.key.member)
 	if p == nil || tenureOf(l.session, l.key.wish) != p.tenure {
-		return // its seat will be free in time
+		return // its entry will be free in time
 	}
 	msg := Decided{Ended: Ended{l.session, l.key.wish}, Kind: lock.Granted, Name: name, Token: l.token}
 	m.authority.forget(l.key)
@@ -187,12 +187,12 @@ func furthest(token holdfast.Token) holdfast.Token {
 // member can have given are outrun, and nothing that is freed is asked for. What has a hold limit
 // its member keeps no more; and asking tells the grant again, without a limit, perhaps to one who
 // has not heard of it yet.
-func (m *Machine) inheritLoans(seats []lock.Seat) {
+func (m *Machine) inheritLoans(entries []lock.Entry) {
 	if m.config.HoldOn == 0 {
 		return
 	}
-	for i := range seats {
-		s := &seats[i]
+	for i := range entries {
+		s := &entries[i]
 		if protocol.ID(s.Session.Member) != m.self && s.Token != 0 && s.Mode == holdfast.ModeExclusive && s.Owner == "" && s.Left == lock.Never && s.Name != lock.Whole {
 			m.authority.loans[s.Name] = &loan{key: wishKey{protocol.ID(s.Session.Member), s.Request}, session: s.Session, token: s.Token}
 		}

@@ -58,7 +58,7 @@ type (
 		Stamp
 		// Wish is what is wanted: Request is the wish's number, Age since when it was asked
 		// for, Left how long it still waits, Hold its hold limit, Try as in lock.Request.
-		Wish lock.Seat
+		Wish lock.Entry
 		// After are wishes for the same name whose release is under way, and comes first.
 		After []Released
 		// Low is the lowest wish of the sender's that no authority has answered yet.
@@ -130,14 +130,14 @@ type (
 		Chunk uint32
 	}
 
-	// InfoAnswer is a part of a holder's report: LOCK_INFO_RSP. A seat with a token is
+	// InfoAnswer is a part of a holder's report: LOCK_INFO_RSP. An entry with a token is
 	// held, any other waits; its Request is the wish's number. What is being released is
 	// reported as that alone (H4).
 	InfoAnswer struct {
 		Stamp
 		Chunk    uint32
 		Last     bool
-		Seats    []lock.Seat
+		Entries  []lock.Entry
 		Released []Ended
 	}
 
@@ -291,16 +291,16 @@ func (m InfoAnswer) String() string {
 	if m.Last {
 		text += " last"
 	}
-	for i := range m.Seats {
+	for i := range m.Entries {
 		word := "waits"
-		if m.Seats[i].Token != 0 {
+		if m.Entries[i].Token != 0 {
 			word = "held"
 		}
-		if i == shownSeats {
-			text += fmt.Sprintf(" … %d more", len(m.Seats)-i)
+		if i == shownEntries {
+			text += fmt.Sprintf(" … %d more", len(m.Entries)-i)
 			break
 		}
-		text += fmt.Sprintf(" %s %q %s", number(m.Seats[i].Request), m.Seats[i].Name, word)
+		text += fmt.Sprintf(" %s %q %s", number(m.Entries[i].Request), m.Entries[i].Name, word)
 	}
 	for _, ended := range m.Released {
 		text += fmt.Sprintf(" %s released", number(ended.Wish))
@@ -312,7 +312,7 @@ func (m InfoAnswer) String() string {
 func (v Version) String() string { return fmt.Sprintf("v%d.%d", v.Epoch, v.Number) }
 
 // shownSeats is how much of a report a trace shows.
-const shownSeats = 4
+const shownEntries = 4
 
 func (m Acks) String() string {
 	if m.View != 0 {

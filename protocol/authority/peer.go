@@ -162,7 +162,7 @@ func (m *Machine) freeDeparted(now protocol.Time, out *protocol.Effects) {
 func (m *Machine) endWaits(now protocol.Time, p *peer, out *protocol.Effects) {
 	c := m.authority
 	c.pending = slices.DeleteFunc(c.pending, func(w pending) bool {
-		return w.seat.Session.Member == uint64(p.id) && tenureOf(w.seat.Session, w.seat.Request) == p.tenure
+		return w.entry.Session.Member == uint64(p.id) && tenureOf(w.entry.Session, w.entry.Request) == p.tenure
 	})
 	c.endVisits(func(r *lock.Request) bool {
 		return r.Session.Member == uint64(p.id) && tenureOf(r.Session, r.ID) == p.tenure
@@ -235,7 +235,7 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 
 // malformed says which text of a request no edge lets through: it came from a member that
 // is at fault, and would be told to everybody who looks. The whole table has no name.
-func malformed(s *lock.Seat) error {
+func malformed(s *lock.Entry) error {
 	if s.Name != lock.Whole {
 		if err := holdfast.CheckName(s.Name); err != nil {
 			return err
@@ -282,7 +282,7 @@ func (m *Machine) onAcquire(now protocol.Time, p *peer, msg *Acquire, out *proto
 
 // requestOf makes the request that a holder has described: its age is measured by its
 // own member.
-func requestOf(now protocol.Time, s *lock.Seat) *lock.Request {
+func requestOf(now protocol.Time, s *lock.Entry) *lock.Request {
 	r := &lock.Request{
 		Session: s.Session, ID: s.Request, Name: s.Name, Owner: s.Owner, Reason: s.Reason, Client: s.Client,
 		Mode: s.Mode, Units: s.Units, Capacity: s.Capacity, Try: s.Try, Hold: s.Hold,

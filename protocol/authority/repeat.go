@@ -82,7 +82,7 @@ func (m *Machine) send(now protocol.Time, r *record, out *protocol.Effects) {
 				r.first = now
 			}
 			r.sent = true
-			m.toAuthority(Acquire{Stamp: m.stamp(), Wish: m.seat(now, r), After: after, Low: m.holder.low()}, out)
+			m.toAuthority(Acquire{Stamp: m.stamp(), Wish: m.entry(now, r), After: after, Low: m.holder.low()}, out)
 		}
 	case r.state == ending && r.whole:
 		m.toAuthority(EndSession{Stamp: m.stamp(), Ended: r.ended(), Why: r.why}, out)
@@ -126,10 +126,10 @@ func (m *Machine) endingBefore(r *record) (after []Released, ok bool) {
 	return after, true
 }
 
-// seat describes a record to an authority. Its times are durations, measured here.
-func (m *Machine) seat(now protocol.Time, r *record) lock.Seat {
+// entry describes a record to an authority. Its times are durations, measured here.
+func (m *Machine) entry(now protocol.Time, r *record) lock.Entry {
 	q := &r.request
-	s := lock.Seat{
+	s := lock.Entry{
 		Name: q.Name, Session: r.grantee(), Request: r.wish, Owner: q.Owner, Reason: q.Reason, Client: q.Client,
 		Mode: q.Mode, Units: q.Units, Capacity: q.Capacity, Left: lock.Never,
 	}

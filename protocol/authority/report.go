@@ -168,12 +168,12 @@ func (m *Machine) answerInfo(now protocol.Time, chunk uint32, out *protocol.Effe
 		case r.state == ending && !(protocol.Mutated("H4") && r.token != 0):
 			answer.Released = append(answer.Released, r.ended())
 		case r.state == ending:
-			s := m.seat(now, r)
+			s := m.entry(now, r)
 			s.Token, s.Age = r.token, 0
-			answer.Seats = append(answer.Seats, s)
+			answer.Entries = append(answer.Entries, s)
 		default:
 			r.sent = true
-			answer.Seats = append(answer.Seats, m.seat(now, r))
+			answer.Entries = append(answer.Entries, m.entry(now, r))
 		}
 	}
 	answer.Stamp = m.stamp()

@@ -76,7 +76,7 @@ func sentAfterSecondReport(t *testing.T) []protocol.Message {
 	stamp = view(5)
 	known.Epoch = stamp.Epoch
 	answers := said(InfoRequest{Stamp: stamp})
-	if report, is := answers[0].(InfoAnswer); !is || len(report.Seats) != 1 || len(report.Released) != 1 {
+	if report, is := answers[0].(InfoAnswer); !is || len(report.Entries) != 1 || len(report.Released) != 1 {
 		t.Fatalf("the second report is %+v", answers)
 	}
 	return said(Acks{Stamp: known})

@@ -204,34 +204,34 @@ func (m *Machine) cease(now protocol.Time) {
 	}
 	m.deciding = false
 	m.holder.reign, m.holder.counted = c.table.Reign(), c.table.Count()
-	m.keepOwn(now, c.copySeats(now))
+	m.keepOwn(now, c.copyEntries(now))
 	m.holder.keepLimits(c.limits)
 	m.holder.keepExtensions(now, c.extends)
 	m.keepVisits(c.visits)
 }
 
 // copySeats copies the table, in the order in which it can be restored.
-func (c *authority) copySeats(now protocol.Time) (seats []lock.Seat) {
-	seats = make([]lock.Seat, 0, c.table.Holds()+c.table.Waiters())
+func (c *authority) copyEntries(now protocol.Time) (entries []lock.Entry) {
+	entries = make([]lock.Entry, 0, c.table.Holds()+c.table.Waiters())
 	for cursor := uint64(0); ; {
 		chunk := c.table.Snapshot(now, cursor, maxChunk)
-		seats = append(seats, chunk.Seats...)
+		entries = append(entries, chunk.Entries...)
 		if cursor = chunk.Next; cursor == 0 {
-			return seats
+			return entries
 		}
 	}
 }
 
-// keepOwn makes records of what this member's own clients have among the seats of its
-// table, and gives those seats the numbers of their wishes.
-func (m *Machine) keepOwn(now protocol.Time, seats []lock.Seat) {
-	var own []*lock.Seat
-	for i := range seats {
-		if protocol.ID(seats[i].Session.Member) == m.self {
-			own = append(own, &seats[i])
+// keepOwn makes records of what this member's own clients have among the entries of its
+// table, and gives those entries the numbers of their wishes.
+func (m *Machine) keepOwn(now protocol.Time, entries []lock.Entry) {
+	var own []*lock.Entry
+	for i := range entries {
+		if protocol.ID(entries[i].Session.Member) == m.self {
+			own = append(own, &entries[i])
 		}
 	}
-	slices.SortStableFunc(own, func(a, b *lock.Seat) int {
+	slices.SortStableFunc(own, func(a, b *lock.Entry) int {
 		return cmp.Or(
 			cmp.Compare(b.Age, a.Age),
 			cmp.Compare(a.Session.Number, b.Session.Number),

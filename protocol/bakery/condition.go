@@ -66,8 +66,8 @@ func (m *Machine) whyNobody() string {
 // whyFew says that there are too few candidates, and which members are none.
 func (m *Machine) whyFew() string {
 	needed, are, none := "1 candidate is needed to elect a leader", "are", ""
-	if seats := m.seats(); seats > 1 {
-		needed = fmt.Sprintf("%d candidates are needed to elect leaders", seats)
+	if wanted := m.leaderCount(); wanted > 1 {
+		needed = fmt.Sprintf("%d candidates are needed to elect leaders", wanted)
 	}
 	there := len(m.poll.candidates) - len(m.poll.missing)
 	if there == 1 {

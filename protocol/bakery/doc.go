@@ -32,7 +32,7 @@
 // are away are not waited for: a view does without them, and what they may hold it waits for before it is open.
 // snaplock needs all computers of a cluster of up to three, so with one away and another one that starts again nothing
 // is locked; it has no views, and the first of a cluster, which has all founders, is what that is for. A cluster with
-// so many founders off that the others never fill its seats elects no leaders, and status says why (Refused). Leaders
+// so many founders off that the others never be so many elects no leaders, and status says why (Refused). Leaders
 // that are left, and are a majority of what they were, go on without a new one.
 //
 // While not most of the leaders that are left serve, they go on as they are: an election takes what they hand over. Each says that it

@@ -292,12 +292,12 @@ func (m *Machine) highest(known Term) Term {
 	return known
 }
 
-// seats is how many leaders the cluster has: all, where it has no more than three founders.
-func (m *Machine) seats() int { return min(maxLeaders, m.config.Founders) }
+// leaderCount is how many leaders the cluster has: all, where it has no more than three founders.
+func (m *Machine) leaderCount() int { return min(maxLeaders, m.config.Founders) }
 
 // obstacle says why no new member can be elected, or 0. Founders that are not here are not waited for: the view
 // does without them, and the first one of a cluster has all of them. But a cluster in which so many are off that
-// those who are not can never fill its seats is told so.
+// those who are not can never be so many is told so.
 func (m *Machine) obstacle() (why Refusal, who []protocol.ID) {
 	founders, candidates := 0, 0
 	for i := range m.poll.started {
@@ -315,7 +315,7 @@ func (m *Machine) obstacle() (why Refusal, who []protocol.ID) {
 	switch {
 	case away > 0 && m.config.Founders <= maxLeaders && protocol.Mutated("all founders elect"):
 		return RefusedFew, nil
-	case candidates == 0 || candidates+away < m.seats():
+	case candidates == 0 || candidates+away < m.leaderCount():
 		return RefusedFew, who
 	}
 	return 0, nil
@@ -356,7 +356,7 @@ func (m *Machine) choose(stay []local.Place) []local.Place {
 	leaders := slices.Clone(stay)
 	for _, c := range m.poll.candidates {
 		place := m.placeOf(c.ID)
-		if len(leaders) < m.seats() && c.Priority != 0 && c.eligible() {
+		if len(leaders) < m.leaderCount() && c.Priority != 0 && c.eligible() {
 			leaders = append(leaders, place)
 		}
 	}

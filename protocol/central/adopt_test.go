@@ -14,7 +14,7 @@ import (
 
 // answered is a coordinator of mode any, member 1, that has been given the reports of
 // members 2 and 3, and what it has said since.
-func answered(t *testing.T, reports ...[]lock.Seat) (*central.Machine, []string) {
+func answered(t *testing.T, reports ...[]lock.Entry) (*central.Machine, []string) {
 	t.Helper()
 	m, err := central.New(central.Config{Self: 1, Any: true})
 	if err != nil {
@@ -29,9 +29,9 @@ func answered(t *testing.T, reports ...[]lock.Seat) (*central.Machine, []string)
 	}
 	var out protocol.Effects
 	m.Step(0, protocol.Event{Kind: protocol.Raised, Fact: view}, &out)
-	for i, seats := range reports {
+	for i, entries := range reports {
 		m.Step(0, protocol.Event{Kind: protocol.Receive, From: protocol.ID(i + 2), Fact: authority.InfoAnswer{
-			Stamp: authority.Stamp{Epoch: view.Epoch}, Last: true, Seats: seats,
+			Stamp: authority.Stamp{Epoch: view.Epoch}, Last: true, Entries: entries,
 		}}, &out)
 	}
 	return m, said(&out)
@@ -48,8 +48,8 @@ func said(out *protocol.Effects) (words []string) {
 	return words
 }
 
-func reported(member, wish uint64, owner string, token uint64, revoked bool) lock.Seat {
-	return lock.Seat{
+func reported(member, wish uint64, owner string, token uint64, revoked bool) lock.Entry {
+	return lock.Entry{
 		Name: "X", Session: lock.SessionID{Member: member, Number: 1}, Request: wish, Owner: owner, Left: lock.Never,
 		Token: lock.Token(token, 1), Revoked: revoked,
 	}
@@ -60,13 +60,13 @@ func reported(member, wish uint64, owner string, token uint64, revoked bool) loc
 // it hears of the other one alone.
 func TestReportOfAGrantThatIsHalfRevoked(t *testing.T) {
 	told, untold := reported(2, 1, "o", 4, true), reported(2, 2, "o", 4, false)
-	for _, seats := range [][]lock.Seat{{told, untold}, {untold, told}} {
-		m, words := answered(t, seats, nil)
+	for _, entries := range [][]lock.Entry{{told, untold}, {untold, told}} {
+		m, words := answered(t, entries, nil)
 		if want := []string{"2: revoked w2 lost: duplicate"}; !slices.Equal(words, want) {
-			t.Errorf("%v: told %q, want %q", seats, words, want)
+			t.Errorf("%v: told %q, want %q", entries, words, want)
 		}
 		if held := released(m, 2, 1, 2); held != "12" {
-			t.Errorf("%v: taken until %q were released; want both", seats, held)
+			t.Errorf("%v: taken until %q were released; want both", entries, held)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func released(m *central.Machine, member uint64, wishes ...uint64) string {
 // TestReportThatCannotBe: one token of one session for two owners is nothing that any
 // authority has given. The second is told that it is lost.
 func TestReportThatCannotBe(t *testing.T) {
-	m, words := answered(t, []lock.Seat{reported(2, 1, "o", 4, false), reported(2, 2, "p", 4, false)}, nil)
+	m, words := answered(t, []lock.Entry{reported(2, 1, "o", 4, false), reported(2, 2, "p", 4, false)}, nil)
 	if want := []string{"2: lost w2 lost: duplicate"}; !slices.Equal(words, want) {
 		t.Errorf("told %q, want %q", words, want)
 	}
@@ -112,7 +112,7 @@ func TestReportThatCannotBe(t *testing.T) {
 // TestRevokedTwiceIsDecidedOnce: a holder that was revoked under an earlier authority
 // is not told again, and does not stand in the way of the holder that it had lost to.
 func TestRevokedTwiceIsDecidedOnce(t *testing.T) {
-	m, words := answered(t, []lock.Seat{reported(2, 1, "", 4, true)}, []lock.Seat{reported(3, 1, "", 5, false)})
+	m, words := answered(t, []lock.Entry{reported(2, 1, "", 4, true)}, []lock.Entry{reported(3, 1, "", 5, false)})
 	if len(words) != 0 {
 		t.Errorf("told %q, want nothing", words)
 	}

@@ -171,14 +171,14 @@
 //	H2  a cancelled wait sends no cancel             a Cancel is a Release, repeated until it is acknowledged; a grant that
 //	                                                 crosses it is given back
 //	H3  versions restart at 1                        (epoch, number): never
-//	H4  who holds A and waits to suspend waits for   one's own seats never hold back one's own suspension (package lock)
+//	H4  who holds A and waits to suspend waits for   one's own entries never hold back one's own suspension (package lock)
 //	    himself
 //	H5  no fencing token                             reign·2³² + count; and leases end what a lost member holds
 //	H6  one who is silent is waited for for ever     a silent member is dropped by a view; where two do not hear each other
 //	                                                 that the coordinator hears, the elder takes over (relief.go)
 //	H7  an unlock blocks while no elder is there     the hold ends at once; its release is repeated
 //	H8  a request that comes twice queues twice      wishes have numbers that are never used again
-//	H9  a permission is given back twice             a permission is a seat of the table, and nothing is counted
+//	H9  a permission is given back twice             a permission is a entry of the table, and nothing is counted
 //	H10 a try-lock parked by a suspension never      it is refused at once, by the suspender's name
 //	    times out
 //	GEODE-10250 a request of one who is leaving is   a member that is not in the view is answered nothing, and its waits go

@@ -96,7 +96,7 @@ type (
 		Chunk   uint32
 		None    bool
 		Last    bool
-		Estate  authority.Estate // all but Seats and Words is the same in all parts
+		Estate  authority.Estate // all but Entries and Words is the same in all parts
 	}
 
 	// Invite asks a member to become the grantor. Number tells its answer from those to
@@ -238,7 +238,7 @@ func (m TransferTable) String() string {
 	if m.None {
 		return fmt.Sprintf("transfer table %v: none", m.Version)
 	}
-	text := fmt.Sprintf("transfer table %d %v: %d seats, %d words", m.Chunk, m.Version, len(m.Estate.Seats), len(m.Estate.Words))
+	text := fmt.Sprintf("transfer table %d %v: %d entries, %d words", m.Chunk, m.Version, len(m.Estate.Entries), len(m.Estate.Words))
 	if m.Last {
 		text += ", last"
 	}

@@ -45,7 +45,7 @@ type bequest struct {
 }
 
 // cut is where a part of an estate ends.
-type cut struct{ seats, words int }
+type cut struct{ entries, words int }
 
 // maxPartBytes bounds the texts of one part.
 const maxPartBytes = 1 << 20
@@ -110,7 +110,7 @@ func (m *Machine) onTransferTable(now protocol.Time, from protocol.ID, msg *Tran
 		return // without a lease no member takes a grant, not even by a table: it asks again
 	}
 	part := msg.Estate
-	part.Seats, part.Words = append(t.estate.Seats, part.Seats...), append(t.estate.Words, part.Words...)
+	part.Entries, part.Words = append(t.estate.Entries, part.Entries...), append(t.estate.Words, part.Words...)
 	t.estate = part
 	t.chunk, t.pause = t.chunk+1, 0
 	switch {
@@ -173,9 +173,9 @@ func (m *Machine) bequeath(now protocol.Time, to heir, estate *authority.Estate)
 		}
 		items, bytes = items+1, bytes+size
 	}
-	for i := range estate.Seats {
-		grow(seatBytes(&estate.Seats[i]))
-		at.seats++
+	for i := range estate.Entries {
+		grow(entryBytes(&estate.Entries[i]))
+		at.entries++
 	}
 	for i := range estate.Words {
 		grow(len(estate.Words[i].Name))
@@ -185,7 +185,7 @@ func (m *Machine) bequeath(now protocol.Time, to heir, estate *authority.Estate)
 	return b
 }
 
-func seatBytes(s *lock.Seat) int { return len(s.Name) + len(s.Owner) + len(s.Reason) + len(s.Client) }
+func entryBytes(s *lock.Entry) int { return len(s.Name) + len(s.Owner) + len(s.Reason) + len(s.Client) }
 
 // onTransferRequest gives an heir a part of the table, and tells everybody else that there
 // is none. One that comes before the table has is remembered.
@@ -220,15 +220,15 @@ func (m *Machine) sendTable(chunk uint32, out *protocol.Effects) {
 		}
 		to := b.cuts[chunk]
 		if b.sent {
-			to = cut{len(b.estate.Seats), len(b.estate.Words)}
+			to = cut{len(b.estate.Entries), len(b.estate.Words)}
 		}
 		msg.Last = int(chunk) == last
 		msg.Estate = *b.estate
-		msg.Estate.Seats = b.estate.Seats[from.seats:to.seats:to.seats]
+		msg.Estate.Entries = b.estate.Entries[from.entries:to.entries:to.entries]
 		msg.Estate.Words = b.estate.Words[from.words:to.words:to.words]
 		if msg.Last && !b.sent {
 			rest := msg.Estate
-			rest.Seats, rest.Words = slices.Clone(rest.Seats), slices.Clone(rest.Words)
+			rest.Entries, rest.Words = slices.Clone(rest.Entries), slices.Clone(rest.Words)
 			b.estate, b.sent = &rest, true
 		}
 	}

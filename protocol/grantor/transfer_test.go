@@ -130,15 +130,15 @@ func (p *pair) queueMany(queued int) {
 // checkParts: no part is larger than it may be, and all of them are the table.
 func (p *pair) checkParts(locks, chunk, queued int) {
 	p.t.Helper()
-	seats := 0
+	entries := 0
 	for i, part := range p.tables {
-		if n := len(part.Estate.Seats) + len(part.Estate.Words); n > chunk || part.Chunk != uint32(i) || part.Last != (i == len(p.tables)-1) {
+		if n := len(part.Estate.Entries) + len(part.Estate.Words); n > chunk || part.Chunk != uint32(i) || part.Last != (i == len(p.tables)-1) {
 			p.t.Fatalf("part %d is %v: at most %d are allowed", i, part, chunk)
 		}
-		seats += len(part.Estate.Seats)
+		entries += len(part.Estate.Entries)
 	}
-	if want := locks + queued + 2; seats != want {
-		p.t.Fatalf("%d seats were handed over, want %d", seats, want)
+	if want := locks + queued + 2; entries != want {
+		p.t.Fatalf("%d entries were handed over, want %d", entries, want)
 	}
 }
 

@@ -115,13 +115,13 @@ func newLayout(c *choice, p *Picture) *layout {
 		l.column[lane] = i
 	}
 	l.brief = strings.NewReplacer(c.brief()...)
-	l.seat()
+	l.placeBars()
 	l.spread()
 	return l
 }
 
-// seat gives each bar a place beside those of its lane that overlap it in time.
-func (l *layout) seat() {
+// placeBars gives each bar a place beside those of its lane that overlap it in time.
+func (l *layout) placeBars() {
 	var busy [][]*bar
 	for range l.run.lanes {
 		busy = append(busy, nil)

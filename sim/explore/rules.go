@@ -78,7 +78,7 @@ func peerRules() []snapshot.Rule {
 	}
 	return []snapshot.Rule{
 		{In: reflect.TypeFor[local.Request](), Field: "Since", Moot: always},
-		{In: of(of(table, "seats"), "first").Elem().Elem(), Field: "since", Moot: always},
+		{In: of(of(table, "entries"), "first").Elem().Elem(), Field: "since", Moot: always},
 		{In: table, Field: "history.ended", Moot: always},
 		{In: reflect.TypeFor[lock.HeldBy](), Field: "Age", Moot: always},
 		{In: machine, Field: "openFrom", Class: deadlines},

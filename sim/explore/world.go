@@ -149,7 +149,7 @@ func (e *engine) start(w *world, m *member) error {
 	if m.cell == nil {
 		chance.names = 2
 	}
-	seat := sim.Seat{
+	node := sim.Node{
 		Protocol: e.config.Protocol.Name, Name: m.name, Address: m.address, Founder: true, Join: e.addresses, Kept: true, Cell: m.cell,
 		Rand: rand.New(&chance), Lease: e.config.Lease, Drift: e.config.Drift,
 		// As the clock shows a large number at the start, the wall clock is set back by as much.
@@ -158,13 +158,13 @@ func (e *engine) start(w *world, m *member) error {
 		Table: lock.Config{Drift: e.config.Drift, History: 1}, HoldOn: e.config.HoldOn,
 		Capacity: e.config.Capacity, Retain: e.config.Retain, Defer: e.config.Defer,
 	}
-	built, err := e.config.Protocol.Build(seat)
+	built, err := e.config.Protocol.Build(node)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", m.name, err)
 	}
 	m.id = built.ID
 	sessions, err := session.New(session.Config{
-		Member: built.ID, Incarnation: built.Incarnation, Rand: seat.Rand, Spaces: len(built.Spaces), Drift: seat.Drift, Lease: seat.Lease,
+		Member: built.ID, Incarnation: built.Incarnation, Rand: node.Rand, Spaces: len(built.Spaces), Drift: node.Drift, Lease: node.Lease,
 	}, protocol.Stack(built.Below, built.Spaces...))
 	if err != nil {
 		return fmt.Errorf("start %s: %w", m.name, err)

@@ -10,15 +10,15 @@ import (
 
 // Difference is the first step in which fresh machines do otherwise than was recorded.
 type Difference struct {
-	Member string
-	Life   int    // counted from 1
-	Step   uint64 // 0: while the machines were made
-	Line   int    // of the recording, where the step begins
-	At     protocol.Time
-	Event  string   // as it stands in the recording
-	Want   []string // the lines that were recorded
-	Got    []string // and those of now
-	Chance string   // how what was drawn by chance differs; "" where it does not
+	Member  string
+	Life    int    // counted from 1
+	Step    uint64 // 0: while the machines were made
+	Line    int    // of the recording, where the step begins
+	At      protocol.Time
+	Event   string   // as it stands in the recording
+	Want    []string // the lines that were recorded
+	Got     []string // and those of now
+	Entropy string   // how what was drawn by chance differs; "" where it does not
 }
 
 // compare returns how a step differs, or nil.
@@ -30,7 +30,7 @@ func compare(member string, step *trace.Step, got []string, chance string) *Diff
 	if same {
 		return nil
 	}
-	return &Difference{Member: member, Step: step.Number, Line: step.Line, At: step.At, Event: step.Text, Want: step.Effects, Got: got, Chance: chance}
+	return &Difference{Member: member, Step: step.Number, Line: step.Line, At: step.At, Event: step.Text, Want: step.Effects, Got: got, Entropy: chance}
 }
 
 // linesOf are the lines of the text of effects, without their indentation.
@@ -49,8 +49,8 @@ const shownLines = 40
 func (d *Difference) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "life %d of %s, step %d at %v, line %d\n%s\n", d.Life, d.Member, d.Step, d.At, d.Line, d.Event)
-	if d.Chance != "" {
-		text.WriteString("+ " + d.Chance + "\n")
+	if d.Entropy != "" {
+		text.WriteString("+ " + d.Entropy + "\n")
 	}
 	head := 0
 	for head < len(d.Want) && head < len(d.Got) && d.Want[head] == d.Got[head] {
@@ -79,8 +79,8 @@ func tell(text *strings.Builder, mark string, lines []string) {
 
 // What says in a word what differs: the first word of the first line that does.
 func (d *Difference) What() string {
-	if d.Chance != "" {
-		return wordOf(d.Chance)
+	if d.Entropy != "" {
+		return wordOf(d.Entropy)
 	}
 	for i := range max(len(d.Want), len(d.Got)) {
 		switch {

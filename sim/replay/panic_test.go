@@ -29,7 +29,7 @@ func oddProtocol(step func(protocol.Event, *protocol.Effects)) sim.Protocol {
 	p, _ := sim.Find("election")
 	p.Name = "odd"
 	build := p.Build
-	p.Build = func(s sim.Seat) (sim.Built, error) {
+	p.Build = func(s sim.Node) (sim.Built, error) {
 		built, err := build(s)
 		built.Spaces[0] = &odd{built.Spaces[0], step}
 		return built, err
@@ -57,11 +57,11 @@ func recordedOdd(t *testing.T, p sim.Protocol) (text bytes.Buffer, result sim.Re
 func TestUnknownProtocol(t *testing.T) {
 	p := oddProtocol(func(protocol.Event, *protocol.Effects) {})
 	text, _ := recordedOdd(t, p)
-	result := run(t, text.Bytes(), replay.Config{Protocols: sim.Seats(p)})
+	result := run(t, text.Bytes(), replay.Config{Protocols: sim.Nodes(p)})
 	if result.Difference != nil || result.Steps() < 100 {
 		t.Errorf("%d steps: %v", result.Steps(), result.Difference)
 	}
-	if _, err := replay.Run(&text, replay.Config{}); err == nil || err.Error() != `make the machines of "a": seat: space "default" has protocol "odd", which is not among those that are known` {
+	if _, err := replay.Run(&text, replay.Config{}); err == nil || err.Error() != `make the machines of "a": space "default" has protocol "odd", which is not among those that are known` {
 		t.Error(err)
 	}
 }
@@ -83,13 +83,13 @@ func TestPanicIsReproduced(t *testing.T) {
 		t.Fatalf("the recording ends with %q", text.Bytes()[max(0, text.Len()-200):])
 	}
 	for size := text.Len(); size > text.Len()-30; size -= 29 { // also without its last line
-		result := run(t, text.Bytes()[:size], replay.Config{Protocols: sim.Seats(p)})
+		result := run(t, text.Bytes()[:size], replay.Config{Protocols: sim.Nodes(p)})
 		if result.Difference != nil || result.Panic() != "two members coordinate" {
 			t.Errorf("of %d bytes, it breaks %q, %v", size, result.Panic(), result.Difference)
 		}
 	}
 	mended := oddProtocol(func(protocol.Event, *protocol.Effects) {})
-	result := run(t, text.Bytes(), replay.Config{Protocols: sim.Seats(mended)})
+	result := run(t, text.Bytes(), replay.Config{Protocols: sim.Nodes(mended)})
 	if d := result.Difference; d == nil || d.What() != "panic" && d.Want[len(d.Want)-1] != `panic "two members coordinate"` {
 		t.Errorf("a mended machine is told as %v", d)
 	}
@@ -105,7 +105,7 @@ func TestHiddenChance(t *testing.T) {
 		}
 	})
 	text, _ := recordedOdd(t, p)
-	if d := run(t, text.Bytes(), replay.Config{Protocols: sim.Seats(p)}).Difference; d == nil {
+	if d := run(t, text.Bytes(), replay.Config{Protocols: sim.Nodes(p)}).Difference; d == nil {
 		t.Error("nobody sees it")
 	}
 }

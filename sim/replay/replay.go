@@ -65,7 +65,7 @@ func (r *Result) Panic() string {
 // machines cannot be made; a difference is no error.
 func Run(from io.Reader, c Config) (*Result, error) {
 	if c.Protocols == nil {
-		c.Protocols = sim.Seats(sim.Protocols()...)
+		c.Protocols = sim.Nodes(sim.Protocols()...)
 	}
 	codec, err := trace.NewCodec(c.Protocols)
 	if err != nil {
@@ -101,7 +101,7 @@ type life struct {
 	reader  *trace.Reader
 	writer  trace.Writer
 	machine protocol.Machine
-	chance  chance
+	entropy entropy
 	out     protocol.Effects
 }
 
@@ -134,19 +134,19 @@ func (l *life) replay() (*Difference, error) {
 // build makes the machines as they were made, and compares who they take themselves for.
 func (l *life) build() (*Difference, error) {
 	h := l.Header
-	l.chance.numbers = h.Drawn
-	built, err := member.Build(&h.Seat, member.Chance{Rand: rand.New(&l.chance), Secret: l.chance.secret, Proof: l.chance.proof}, l.config.Protocols)
+	l.entropy.numbers = h.Drawn
+	built, err := member.Build(&h.Config, member.Entropy{Rand: rand.New(&l.entropy), Secret: l.entropy.secret, Proof: l.entropy.proof}, l.config.Protocols)
 	if err != nil {
-		return nil, fmt.Errorf("make the machines of %q: %w", h.Seat.Name, err)
+		return nil, fmt.Errorf("make the machines of %q: %w", h.Config.Name, err)
 	}
 	l.machine = built.Session
 	cell := built.Member.Cell()
 	got := fmt.Sprintf("member %d, incarnation %d", cell.ID, cell.Incarnation)
 	if want := fmt.Sprintf("member %d, incarnation %d", h.ID, h.Incarnation); got != want {
-		return &Difference{Member: h.Seat.Name, Event: "the making of the machines", Want: []string{want}, Got: []string{got}}, nil
+		return &Difference{Member: h.Config.Name, Event: "the making of the machines", Want: []string{want}, Got: []string{got}}, nil
 	}
-	if wrong := l.chance.wrong(); wrong != "" {
-		return &Difference{Member: h.Seat.Name, Event: "the making of the machines", Chance: wrong}, nil
+	if wrong := l.entropy.wrong(); wrong != "" {
+		return &Difference{Member: h.Config.Name, Event: "the making of the machines", Entropy: wrong}, nil
 	}
 	return nil, nil
 }
@@ -170,11 +170,11 @@ func (l *life) show(step *trace.Step) error {
 // step feeds one event, and compares what comes of it.
 func (l *life) step(step *trace.Step) *Difference {
 	l.Steps, l.Last = l.Steps+1, step.At
-	l.chance.numbers, l.chance.secrets, l.chance.proofs = step.Drawn, step.Secrets, step.Proofs
-	l.chance.over = false
+	l.entropy.numbers, l.entropy.secrets, l.entropy.proofs = step.Drawn, step.Secrets, step.Proofs
+	l.entropy.over = false
 	broken := l.feed(step)
 	got := l.did(broken)
-	wrong := l.chance.wrong()
+	wrong := l.entropy.wrong()
 	l.out.Reset()
 	switch {
 	case broken != "" && (step.Panic == broken || !step.Ended):
@@ -183,7 +183,7 @@ func (l *life) step(step *trace.Step) *Difference {
 	case !step.Ended:
 		return nil // the recording ends within this step
 	}
-	return compare(l.Header.Seat.Name, step, got, wrong)
+	return compare(l.Header.Config.Name, step, got, wrong)
 }
 
 // feed steps the machines, and returns the invariant that they break, or "".
@@ -210,7 +210,7 @@ func (l *life) did(broken string) []string {
 }
 
 // chance gives the machines what they drew when they were recorded.
-type chance struct {
+type entropy struct {
 	numbers []uint64
 	secrets []session.Secret
 	proofs  [][32]byte
@@ -218,7 +218,7 @@ type chance struct {
 }
 
 // Uint64 is the next number.
-func (c *chance) Uint64() uint64 {
+func (c *entropy) Uint64() uint64 {
 	if len(c.numbers) == 0 {
 		c.over = true
 		return 1
@@ -228,12 +228,12 @@ func (c *chance) Uint64() uint64 {
 	return n
 }
 
-func (c *chance) secret() session.Secret { return next(c, &c.secrets) }
+func (c *entropy) secret() session.Secret { return next(c, &c.secrets) }
 
-func (c *chance) proof(session.Secret) [32]byte { return next(c, &c.proofs) }
+func (c *entropy) proof(session.Secret) [32]byte { return next(c, &c.proofs) }
 
 // next takes the first of what is left; where nothing is, more was wanted than is recorded.
-func next[T any](c *chance, left *[]T) (first T) {
+func next[T any](c *entropy, left *[]T) (first T) {
 	if len(*left) == 0 {
 		c.over = true
 		return first
@@ -243,7 +243,7 @@ func next[T any](c *chance, left *[]T) (first T) {
 }
 
 // wrong says how what was drawn differs, or "".
-func (c *chance) wrong() string {
+func (c *entropy) wrong() string {
 	switch {
 	case c.over:
 		return "drew more by chance than is recorded"

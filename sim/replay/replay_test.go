@@ -97,7 +97,7 @@ func TestRecordingChangesNothing(t *testing.T) {
 // TestEveryValueIsReadBack: all that stands in a recording can be read, and is written again
 // as it stands, what machines did as well as what they took.
 func TestEveryValueIsReadBack(t *testing.T) {
-	codec, err := trace.NewCodec(sim.Seats(sim.Protocols()...))
+	codec, err := trace.NewCodec(sim.Nodes(sim.Protocols()...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -219,7 +219,7 @@ func (b *Ballot) successor(predecessor *View, r Rules) *View {
 	}
 	others := slices.DeleteFunc(slices.Clone(b.Votes), listed)
 	slices.SortStableFunc(others, func(x, y Vote) int {
-		if r.Senior(nil, x.seat(), y.seat()) {
+		if r.Senior(nil, x.rank(), y.rank()) {
 			return -1
 		}
 		return 1

@@ -164,28 +164,28 @@ func (s *Survey) seniors(newest *View, willing []StatusAnswer, r Rules) int {
 	own := s.Own
 	count := 0
 	for _, a := range willing {
-		if a.Self.ID != own.Self.ID && a.Self.Founder && !a.Leaving && r.Senior(newest, a.seat(), own.seat()) {
+		if a.Self.ID != own.Self.ID && a.Self.Founder && !a.Leaving && r.Senior(newest, a.rank(), own.rank()) {
 			count++
 		}
 	}
 	return count
 }
 
-// Seat is what decides about a member's seniority.
-type Seat struct {
+// Rank is what decides about a member's seniority.
+type Rank struct {
 	ID       protocol.ID
 	Name     string
 	Priority int
 }
 
-func (m StatusAnswer) seat() Seat { return Seat{m.Self.ID, m.Self.Name, m.Priority} }
+func (m StatusAnswer) rank() Rank { return Rank{m.Self.ID, m.Self.Name, m.Priority} }
 
-func (m Promise) seat() Seat { return Seat{m.Self.ID, m.Self.Name, m.Priority} }
+func (m Promise) rank() Rank { return Rank{m.Self.ID, m.Self.Name, m.Priority} }
 
 // Senior reports whether a comes before b: by their places in the newest view, one
 // that has none after all that have; without places the smallest (priority, name).
 // With Preempt the highest id comes first, as published.
-func (r Rules) Senior(newest *View, a, b Seat) bool {
+func (r Rules) Senior(newest *View, a, b Rank) bool {
 	if r.Preempt {
 		return a.ID > b.ID
 	}

@@ -158,10 +158,10 @@ func (m *Machine) onResign(now protocol.Time, from protocol.ID, resigned Resign)
 // for one.
 func (m *Machine) seniorsBut(leaver protocol.ID) (count int) {
 	v := m.cell.Accepted
-	own := election.Seat{ID: m.self, Name: m.config.Name, Priority: m.config.Priority}
+	own := election.Rank{ID: m.self, Name: m.config.Name, Priority: m.config.Priority}
 	for _, member := range v.Members {
-		seat := election.Seat{ID: member.ID, Name: member.Name}
-		if member.ID != m.self && member.ID != leaver && member.Founder && m.rules.Senior(v, seat, own) {
+		rank := election.Rank{ID: member.ID, Name: member.Name}
+		if member.ID != m.self && member.ID != leaver && member.Founder && m.rules.Senior(v, rank, own) {
 			count++
 		}
 	}

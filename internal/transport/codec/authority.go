@@ -11,13 +11,13 @@ import (
 
 // The fewest bytes that an element of a list can have.
 const (
-	leastID       = 8
-	leastEnded    = 10
-	leastReleased = 11
-	leastSeat     = 24
-	leastGrant    = 20
-	leastWait     = 18
-	leastLock     = 8
+	leastID        = 8
+	leastEnded     = 10
+	leastReleased  = 11
+	leastLockEntry = 24
+	leastGrant     = 20
+	leastWait      = 18
+	leastLock      = 8
 
 	leastHandover = 17
 	leastAwaited  = 17
@@ -84,9 +84,9 @@ func (c *coder) endeds(v *[]authority.Ended) {
 	}
 }
 
-func (c *coder) seat(v *lock.Seat) {
+func (c *coder) lockEntry(v *lock.Entry) {
 	if c.writing {
-		c.writeSeat(v)
+		c.writeLockEntry(v)
 		return
 	}
 	text(c, &v.Name)
@@ -107,8 +107,8 @@ func (c *coder) seat(v *lock.Seat) {
 	number(c, &v.Turn)
 }
 
-// writeSeat is the other direction of seat: a wish is one, and reports are many.
-func (c *coder) writeSeat(v *lock.Seat) {
+// writeSeat is the other direction of entry: a wish is one, and reports are many.
+func (c *coder) writeLockEntry(v *lock.Entry) {
 	c.writeText(v.Name)
 	b := binary.LittleEndian.AppendUint64(c.b, v.Session.Member)
 	b = binary.AppendUvarint(b, v.Session.Number)
@@ -130,7 +130,7 @@ func (c *coder) writeSeat(v *lock.Seat) {
 
 func (c *coder) acquire(v *authority.Acquire) {
 	c.stamp(&v.Stamp)
-	c.seat(&v.Wish)
+	c.lockEntry(&v.Wish)
 	for i := range list(c, &v.After, leastReleased) {
 		c.ended(&v.After[i].Ended)
 		number(c, &v.After[i].Last)
@@ -190,8 +190,8 @@ func (c *coder) infoAnswer(v *authority.InfoAnswer) {
 	c.stamp(&v.Stamp)
 	number(c, &v.Chunk)
 	c.truth(&v.Last)
-	for i := range list(c, &v.Seats, leastSeat) {
-		c.seat(&v.Seats[i])
+	for i := range list(c, &v.Entries, leastLockEntry) {
+		c.lockEntry(&v.Entries[i])
 	}
 	c.endeds(&v.Released)
 }

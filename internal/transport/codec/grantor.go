@@ -185,8 +185,8 @@ func (c *coder) estate(v *authority.Estate) {
 	number(c, &v.Count)
 	number(c, &v.Epoch)
 	number(c, &v.View)
-	for i := range list(c, &v.Seats, leastSeat) {
-		c.seat(&v.Seats[i])
+	for i := range list(c, &v.Entries, leastLockEntry) {
+		c.lockEntry(&v.Entries[i])
 	}
 	for i := range list(c, &v.Words, leastDecided) {
 		c.decision(&v.Words[i])

@@ -133,7 +133,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"more claims than the bytes", changed(said(bakery.Claim{}), 2, 1), ErrLong},
 		{"units beyond 32 bits", whole(permission.Free{Uses: 1 << 40}), ErrRange},
 		{"more locks than the bytes", changed(whole(local.Answer{}), 8, 1), ErrLong},
-		{"more seats than the bytes", changed(whole(grantor.TransferTable{}), 2, 1), ErrLong},
+		{"more entries than the bytes", changed(whole(grantor.TransferTable{}), 2, 1), ErrLong},
 		{"more words than the bytes", changed(whole(grantor.TransferTable{}), 1, 1), ErrLong},
 		{"a chunk beyond 32 bits", append(whole(grantor.TransferRequest{})[:3], 0xff, 0xff, 0xff, 0xff, 0x1f), ErrRange},
 		{"a list longer than the bytes", changed(whole(authority.InfoAnswer{}), 1, 100), ErrLong},

@@ -26,7 +26,7 @@ func TestLeast(t *testing.T) {
 		"electorate": {leastElectorate, func(c *coder) { c.electorate(&election.Electorate{}) }},
 		"id":         {leastID, func(c *coder) { fixed(c, new(protocol.ID)) }},
 		"ended":      {leastEnded, func(c *coder) { c.ended(&authority.Ended{}) }},
-		"seat":       {leastSeat, func(c *coder) { c.seat(&lock.Seat{}) }},
+		"lock entry": {leastLockEntry, func(c *coder) { c.lockEntry(&lock.Entry{}) }},
 		"grant":      {leastGrant, func(c *coder) { c.grant(&lock.Grant{}) }},
 		"wait":       {leastWait, func(c *coder) { c.waiter(&lock.Wait{}) }},
 		"lock":       {leastLock, func(c *coder) { c.lock(&lock.Lock{}) }},

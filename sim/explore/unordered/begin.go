@@ -23,7 +23,7 @@ func (e *engine) beginning() (*world, error) {
 		founders = append(founders, address(place))
 	}
 	for place := range e.config.Members {
-		built, err := e.config.Protocol.Build(sim.Seat{
+		built, err := e.config.Protocol.Build(sim.Node{
 			Protocol: e.config.Protocol.Name, Name: fmt.Sprintf("m%d", place+1), Address: address(place), Join: founders,
 			Founder: true, Kept: true, Rand: rand.New(rand.NewPCG(uint64(place), 1)), Lease: 3e9, Drift: 0.05,
 			Table: lock.Config{Drift: 0.05, History: 1}, Capacity: e.config.Capacity, Retain: e.config.Retain, Defer: e.config.Defer,

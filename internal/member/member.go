@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Seat is a member at its start. What its fields allow, and what zero means, their
+// Config is a member at its start. What its fields allow, and what zero means, their
 // namesakes in membership.Config, session.Config and lock.Config say.
-type Seat struct {
+type Config struct {
 	Name, Address, HTTP string
 	Founders            []string // the addresses of all founders
 	Founder             bool
@@ -78,7 +78,7 @@ func LogOf(space string) uint64 {
 const logsOfSpace = 1 << 16
 
 // Chance draws what cannot be known before.
-type Chance struct {
+type Entropy struct {
 	// Rand draws ids and jitter. Required.
 	Rand *rand.Rand
 	// Secret draws the secrets of sessions. Zero means that Rand does.
@@ -94,7 +94,7 @@ type Protocol struct {
 	Name string
 	// New makes the machine of one space of the member with that id. The error names the
 	// field that is wrong.
-	New func(s *Seat, space *Space, self protocol.ID) (protocol.Machine, error)
+	New func(s *Config, space *Space, self protocol.ID) (protocol.Machine, error)
 	// Lasting says that its locks and sessions outlast the member that they came through (protocol.Enroll).
 	Lasting bool
 	// Vocabulary has a value of each type that its machines send to one another beside
@@ -111,7 +111,7 @@ type Machines struct {
 
 // Build makes the machines of a life. The error names the field that is wrong, or the
 // protocol that is not among those given.
-func Build(s *Seat, chance Chance, protocols []Protocol) (*Machines, error) {
+func Build(s *Config, chance Entropy, protocols []Protocol) (*Machines, error) {
 	member, err := s.Membership(chance)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func Build(s *Seat, chance Chance, protocols []Protocol) (*Machines, error) {
 		space.life = cell.Incarnation
 		i := slices.IndexFunc(protocols, func(p Protocol) bool { return p.Name == space.Protocol })
 		if i < 0 {
-			return nil, fmt.Errorf("seat: space %q has protocol %q, which is not among those that are known", space.Name, space.Protocol)
+			return nil, fmt.Errorf("space %q has protocol %q, which is not among those that are known", space.Name, space.Protocol)
 		}
 		machine, err := protocols[i].New(s, &space, cell.ID)
 		if err != nil {
@@ -136,7 +136,7 @@ func Build(s *Seat, chance Chance, protocols []Protocol) (*Machines, error) {
 }
 
 // Membership makes the machine below the spaces.
-func (s *Seat) Membership(chance Chance) (*membership.Machine, error) {
+func (s *Config) Membership(chance Entropy) (*membership.Machine, error) {
 	return membership.New(membership.Config{
 		Name: s.Name, Address: s.Address, HTTP: s.HTTP,
 		Founders: s.Founders, Founder: s.Founder, Priority: s.Priority, Preempt: s.Preempt, Available: s.Available,
@@ -147,7 +147,7 @@ func (s *Seat) Membership(chance Chance) (*membership.Machine, error) {
 
 // New makes the session machine in front of a stack of machines, from what the member knows of
 // itself in this life. The protocols say which of its spaces outlast their members.
-func (s *Seat) NewSession(chance Chance, cell membership.Cell, protocols []Protocol, stack protocol.Machine) (*session.Machine, error) {
+func (s *Config) NewSession(chance Entropy, cell membership.Cell, protocols []Protocol, stack protocol.Machine) (*session.Machine, error) {
 	var lasting []protocol.Port
 	for at := range s.Spaces {
 		if slices.ContainsFunc(protocols, func(p Protocol) bool { return p.Lasting && p.Name == s.Spaces[at].Protocol }) {

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// plain is the seat as that of a real member.
-func (s *Seat) plain() (*member.Seat, error) {
+// plain is the configuration as that of a real member.
+func (s *Node) plain() (*member.Config, error) {
 	var cell membership.Cell
 	if s.Cell != nil {
 		var err error
@@ -22,7 +22,7 @@ func (s *Seat) plain() (*member.Seat, error) {
 	if s.Newer {
 		cell.Accepted = versionAs(cell.Accepted, -1)
 	}
-	return &member.Seat{
+	return &member.Config{
 		Name: s.Name, Address: s.Address, Founders: s.Join, Founder: s.Founder, Kept: s.Kept, Cell: cell, Serves: true,
 		Spaces: []member.Space{s.space()}, Definitions: []string{s.definition()},
 		Lease: s.Lease, Drift: s.Drift, Wall: s.Wall, Available: s.Any, Preempt: s.Preempt, Table: s.Table, Sessions: s.Sessions,
@@ -30,7 +30,7 @@ func (s *Seat) plain() (*member.Seat, error) {
 }
 
 // definition is what all members must agree on about their one space.
-func (s *Seat) definition() string {
+func (s *Node) definition() string {
 	line := "default " + s.Protocol
 	if s.Any {
 		line += ", partition any"
@@ -68,9 +68,9 @@ func (s *Seat) definition() string {
 	return line
 }
 
-// Seats says how the spaces are made of members that run these protocols, for a caller that makes
+// Nodes says how the spaces are made of members that run these protocols, for a caller that makes
 // one from a recording.
-func Seats(protocols ...Protocol) []member.Protocol {
+func Nodes(protocols ...Protocol) []member.Protocol {
 	all := member.Protocols()
 	known := map[string]bool{}
 	for _, p := range all {
@@ -78,14 +78,14 @@ func Seats(protocols ...Protocol) []member.Protocol {
 	}
 	for i := range protocols {
 		if p := &protocols[i]; !known[p.Name] {
-			all = append(all, p.seat())
+			all = append(all, p.node())
 		}
 	}
 	return all
 }
 
-// seat is the protocol as that of a member's space.
-func (p *Protocol) seat() member.Protocol {
+// node is the protocol as that of a member's space.
+func (p *Protocol) node() member.Protocol {
 	made := member.Protocol{Name: p.Name, New: p.space}
 	for _, message := range p.Universe.Above {
 		made.Vocabulary = append(made.Vocabulary, message)
@@ -95,9 +95,9 @@ func (p *Protocol) seat() member.Protocol {
 
 // space makes one space of the member with that id: the one above a membership that is
 // built beside it, remembers that id, and is thrown away.
-func (p *Protocol) space(s *member.Seat, space *member.Space, self protocol.ID) (protocol.Machine, error) {
+func (p *Protocol) space(s *member.Config, space *member.Space, self protocol.ID) (protocol.Machine, error) {
 	cell := membership.Cell{ID: self}
-	built, err := p.Build(Seat{
+	built, err := p.Build(Node{
 		Protocol: p.Name, Name: s.Name, Address: s.Address, Founder: s.Founder, Join: s.Founders, Kept: true, Cell: cell.Encode(),
 		Wall: s.Wall, Rand: rand.New(rand.NewPCG(0, 0)), Lease: s.Lease, Drift: s.Drift, Any: s.Available, Preempt: s.Preempt, Table: s.Table,
 		Placement: space.Placement, HoldOn: space.HoldOn, Defer: space.Defer, Retain: space.Retain, Capacity: space.Capacity,
@@ -114,19 +114,19 @@ func (p *Protocol) space(s *member.Seat, space *member.Space, self protocol.ID) 
 }
 
 // tap stands between a member and its chance where what it does is written down. A member
-// of a later version is not recorded: what makes it one is no part of its seat.
-func (w *world) tap(m *process, s *Seat) *trace.Tap {
+// of a later version is not recorded: what makes it one is no part of its configuration.
+func (w *world) tap(m *process, s *Node) *trace.Tap {
 	if w.records == nil || w.records(m.name) == nil || s.Newer {
 		return nil
 	}
 	tap := trace.NewTap(s.Rand)
-	s.Rand = tap.Chance().Rand
+	s.Rand = tap.Entropy().Rand
 	return tap
 }
 
 // front makes the session machine in front of the machines of a life, and what records it, if that is
 // wanted.
-func (m *process) front(s *Seat, built Built, tap *trace.Tap) (protocol.Machine, error) {
+func (m *process) front(s *Node, built Built, tap *trace.Tap) (protocol.Machine, error) {
 	plain, err := s.plain()
 	if err != nil {
 		return nil, err
@@ -137,15 +137,15 @@ func (m *process) front(s *Seat, built Built, tap *trace.Tap) (protocol.Machine,
 		space.Protocol = m.world.protocol.Name // regardless of what it says to the others
 		plain.Spaces = append(plain.Spaces, space)
 	}
-	chance, cell := member.Chance{Rand: s.Rand}, membership.Cell{ID: built.ID, Incarnation: built.Incarnation}
+	chance, cell := member.Entropy{Rand: s.Rand}, membership.Cell{ID: built.ID, Incarnation: built.Incarnation}
 	if tap != nil {
-		chance = tap.Chance()
+		chance = tap.Entropy()
 	}
-	sessions, err := plain.NewSession(chance, cell, Seats(*m.world.protocol), protocol.Stack(m.below, m.spaces...))
+	sessions, err := plain.NewSession(chance, cell, Nodes(*m.world.protocol), protocol.Stack(m.below, m.spaces...))
 	if err != nil || tap == nil {
 		return sessions, err
 	}
 	return trace.New(trace.Config{
-		Seat: plain, Machine: sessions, Cell: cell, Tap: tap, Protocols: Seats(*m.world.protocol), Store: trace.To(m.world.records(m.name)),
+		Config: plain, Machine: sessions, Cell: cell, Tap: tap, Protocols: Nodes(*m.world.protocol), Store: trace.To(m.world.records(m.name)),
 	})
 }

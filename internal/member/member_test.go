@@ -13,17 +13,17 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-func chance() member.Chance { return member.Chance{Rand: rand.New(rand.NewPCG(1, 2))} }
+func entropy() member.Entropy { return member.Entropy{Rand: rand.New(rand.NewPCG(1, 2))} }
 
-// TestBuild: the machines are those of the member that the seat describes, with a space at
-// each port, and the same again from the same seat and chance.
+// TestBuild: the machines are those of the member that the configuration describes, with a space at
+// each port, and the same again from the same configuration and entropy.
 func TestBuild(t *testing.T) {
-	s := &member.Seat{Name: "a", Serves: true, Wall: time.Duration(1_900_000_000) * time.Second, Spaces: []member.Space{
+	s := &member.Config{Name: "a", Serves: true, Wall: time.Duration(1_900_000_000) * time.Second, Spaces: []member.Space{
 		{Name: "default", Protocol: "central"}, {Name: "billing", Protocol: "permission", Capacity: 2, Defer: true, Retain: true},
 	}}
 	var ids []protocol.ID
 	for range 2 {
-		built, err := member.Build(s, chance(), member.Protocols())
+		built, err := member.Build(s, entropy(), member.Protocols())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,11 +53,11 @@ func TestLastingSpaces(t *testing.T) {
 		of    []string
 		takes bool
 	}{{[]string{"central"}, false}, {[]string{"central", "permission"}, false}, {[]string{"permission", "permission"}, true}} {
-		s := &member.Seat{Name: "a", Serves: true, Wall: time.Duration(1_900_000_000) * time.Second}
+		s := &member.Config{Name: "a", Serves: true, Wall: time.Duration(1_900_000_000) * time.Second}
 		for _, protocol := range tt.of {
 			s.Spaces = append(s.Spaces, member.Space{Name: "default", Protocol: protocol})
 		}
-		built, err := member.Build(s, chance(), protocols)
+		built, err := member.Build(s, entropy(), protocols)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,12 +76,12 @@ func TestLastingSpaces(t *testing.T) {
 
 // TestSecretsAreDrawnApart: where a function draws the secrets, ids and jitter are none of them.
 func TestSecretsAreDrawnApart(t *testing.T) {
-	c, drawn := chance(), 0
+	c, drawn := entropy(), 0
 	c.Secret = func() session.Secret {
 		drawn++
 		return session.Secret{1}
 	}
-	s := &member.Seat{Spaces: []member.Space{{Name: "default", Protocol: "central"}}}
+	s := &member.Config{Spaces: []member.Space{{Name: "default", Protocol: "central"}}}
 	built, err := member.Build(s, c, member.Protocols())
 	if err != nil {
 		t.Fatal(err)
@@ -96,9 +96,9 @@ func TestSecretsAreDrawnApart(t *testing.T) {
 }
 
 // TestBadSeats: the error names what is wrong.
-func TestBadSeats(t *testing.T) {
+func TestBadConfigs(t *testing.T) {
 	spaces := []member.Space{{Name: "default", Protocol: "central"}}
-	for want, s := range map[string]member.Seat{
+	for want, s := range map[string]member.Config{
 		`space "default" has protocol "paxos"`:        {Spaces: []member.Space{{Name: "default", Protocol: "paxos"}}},
 		"membership: Drift is 0.7":                    {Spaces: spaces, Drift: 0.7},
 		"lock table: Names -1":                        {Spaces: spaces, Table: lock.Config{Names: -1}},
@@ -108,7 +108,7 @@ func TestBadSeats(t *testing.T) {
 		"session: MaxTTL is 48h0m0s":                  {Spaces: spaces, MaxTTL: 48 * time.Hour},
 		"membership: Name is empty; a member of a cl": {Spaces: spaces, Founders: []string{"a:1", "b:1"}},
 	} {
-		if _, err := member.Build(&s, chance(), member.Protocols()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := member.Build(&s, entropy(), member.Protocols()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -74,23 +74,23 @@ func TestText(t *testing.T) {
 		text  string
 	}{
 		{nil, `nil`},
-		{everything{}, `literal.everything{}`},
-		{&inner{Number: 7, Next: &inner{Number: 8}}, `&literal.inner{Number: 7, Next: &{Number: 8}}`},
-		{everything{Inner: inner{Number: 1}, Truth: true, Small: -128}, `literal.everything{Inner: {Number: 1}, Truth: true, Small: -128}`},
-		{everything{Large: math.MaxUint64, Real: 0.05}, `literal.everything{Large: 18446744073709551615, Real: 0.05}`},
-		{everything{Real: math.Inf(-1)}, `literal.everything{Real: -Inf}`},
-		{everything{Text: "a \"b\"\n\xff\u2028é"}, `literal.everything{Text: "a \"b\"\n\xff\u2028é"}`},
-		{everything{After: math.MaxInt64}, `literal.everything{After: never}`},
-		{everything{After: math.MinInt64}, `literal.everything{After: -2562047h47m16.854775808s}`},
-		{everything{After: 1203041123}, `literal.everything{After: 1.203041123s}`},
-		{everything{Colour: green}, `literal.everything{Colour: green}`},
-		{everything{Colour: 77}, `literal.everything{Colour: 77}`},
-		{everything{Bytes: []byte{0, 255}, Secret: secret{1, 2, 3, 4}}, `literal.everything{Bytes: x"00ff", Secret: x"01020304"}`},
-		{everything{Bytes: []byte{}, List: []inner{}, Texts: []string{"", "b"}}, `literal.everything{Bytes: x"", List: [], Texts: ["", "b"]}`},
-		{everything{List: []inner{{}, {Number: 2}}, Pointers: []*inner{nil, {}}}, `literal.everything{List: [{}, {Number: 2}], Pointers: [nil, &{}]}`},
-		{everything{Any: &inner{}, Err: errGone}, `literal.everything{Any: &literal.inner{}, Err: errGone}`},
-		{everything{Any: green, Err: loss("broken")}, `literal.everything{Any: literal.colour(green), Err: literal.loss("broken")}`},
-		{everything{Err: &limit{"names"}}, `literal.everything{Err: &literal.limit{Name: "names"}}`},
+		{everything{}, `text.everything{}`},
+		{&inner{Number: 7, Next: &inner{Number: 8}}, `&text.inner{Number: 7, Next: &{Number: 8}}`},
+		{everything{Inner: inner{Number: 1}, Truth: true, Small: -128}, `text.everything{Inner: {Number: 1}, Truth: true, Small: -128}`},
+		{everything{Large: math.MaxUint64, Real: 0.05}, `text.everything{Large: 18446744073709551615, Real: 0.05}`},
+		{everything{Real: math.Inf(-1)}, `text.everything{Real: -Inf}`},
+		{everything{Text: "a \"b\"\n\xff\u2028é"}, `text.everything{Text: "a \"b\"\n\xff\u2028é"}`},
+		{everything{After: math.MaxInt64}, `text.everything{After: never}`},
+		{everything{After: math.MinInt64}, `text.everything{After: -2562047h47m16.854775808s}`},
+		{everything{After: 1203041123}, `text.everything{After: 1.203041123s}`},
+		{everything{Colour: green}, `text.everything{Colour: green}`},
+		{everything{Colour: 77}, `text.everything{Colour: 77}`},
+		{everything{Bytes: []byte{0, 255}, Secret: secret{1, 2, 3, 4}}, `text.everything{Bytes: x"00ff", Secret: x"01020304"}`},
+		{everything{Bytes: []byte{}, List: []inner{}, Texts: []string{"", "b"}}, `text.everything{Bytes: x"", List: [], Texts: ["", "b"]}`},
+		{everything{List: []inner{{}, {Number: 2}}, Pointers: []*inner{nil, {}}}, `text.everything{List: [{}, {Number: 2}], Pointers: [nil, &{}]}`},
+		{everything{Any: &inner{}, Err: errGone}, `text.everything{Any: &text.inner{}, Err: errGone}`},
+		{everything{Any: green, Err: loss("broken")}, `text.everything{Any: text.colour(green), Err: text.loss("broken")}`},
+		{everything{Err: &limit{"names"}}, `text.everything{Err: &text.limit{Name: "names"}}`},
 	} {
 		b, err := c.Append([]byte("> "), tt.value, nil)
 		if err != nil || string(b) != "> "+tt.text {
@@ -112,11 +112,11 @@ func TestErrorsOfNoListedType(t *testing.T) {
 	}{
 		{errors.New("plain"), `error("plain")`},
 		{fmt.Errorf("it is %w: really", errGone), `error("it is gone: really", errGone)`},
-		{fmt.Errorf("a: %w", fmt.Errorf("b: %w", &limit{"x"})), `error("a: b: limit x", &literal.limit{Name: "x"})`},
-		{errors.Join(errGone, loss("y")), `error("gone\nlost: y", errGone, literal.loss("y"))`},
+		{fmt.Errorf("a: %w", fmt.Errorf("b: %w", &limit{"x"})), `error("a: b: limit x", &text.limit{Name: "x"})`},
+		{errors.Join(errGone, loss("y")), `error("gone\nlost: y", errGone, text.loss("y"))`},
 	} {
 		b, err := c.Append(nil, everything{Err: tt.err}, nil)
-		text := "literal.everything{Err: " + tt.text + "}"
+		text := "text.everything{Err: " + tt.text + "}"
 		if err != nil || string(b) != text {
 			t.Errorf("%v is written as %s, %v; want %s", tt.err, b, err, text)
 		}
@@ -147,13 +147,13 @@ func TestVeil(t *testing.T) {
 			b[i] ^= 0xf0
 		}
 	})
-	if want := `&literal.everything{Bytes: x"01020304", Secret: x"f1f2f3f4"}`; err != nil || string(b) != want {
+	if want := `&text.everything{Bytes: x"01020304", Secret: x"f1f2f3f4"}`; err != nil || string(b) != want {
 		t.Errorf("it is written as %s, %v; want %s", b, err, want)
 	}
 	if value.Secret != (secret{1, 2, 3, 4}) {
 		t.Errorf("the value is %v now", value.Secret)
 	}
-	if b, err = c.Append(nil, everything{}, func([]byte) { t.Error("zero is veiled") }); err != nil || string(b) != "literal.everything{}" {
+	if b, err = c.Append(nil, everything{}, func([]byte) { t.Error("zero is veiled") }); err != nil || string(b) != "text.everything{}" {
 		t.Errorf("it is written as %s, %v", b, err)
 	}
 }
@@ -176,11 +176,11 @@ func TestFields(t *testing.T) {
 		t.Errorf("they are read as %+v", back)
 	}
 	for line, want := range map[string]string{
-		"Nothing: 1":    `"Nothing" is no field of literal.everything`,
-		"inner: {}":     `"inner" is no field of literal.everything`,
+		"Nothing: 1":    `"Nothing" is no field of text.everything`,
+		"inner: {}":     `"inner" is no field of text.everything`,
 		"Small: 128":    `at byte 3, in field Small: "128" is no whole number of 8 bits`,
 		"Truth: true 1": `at byte 4, in field Truth: " 1" stands behind the value`,
-		"Truth":         `"Truth" is no field of literal.everything`,
+		"Truth":         `"Truth" is no field of text.everything`,
 	} {
 		if err := c.ParseField(line, &back); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("line %q: %v, want %s", line, err, want)
@@ -193,31 +193,31 @@ func TestWrongTexts(t *testing.T) {
 	c := newTestCodec(t)
 	deep := strings.Repeat("&{Next: ", maxDepth+1)
 	for text, want := range map[string]string{
-		``:                                             `"" is no type that is listed`,
-		`other{}`:                                      `"other" is no type that is listed`,
-		`literal.everything`:                           `want '{', and there is ""`,
-		`literal.everything{`:                          `"" is no field of literal.everything`,
-		`literal.everything{}x`:                        `"x" stands behind the value`,
-		`literal.everything{Wrong: 1}`:                 `"Wrong" is no field of literal.everything`,
-		`literal.everything{Text: a}`:                  `in field Text: want a text in quotes, and there is "a}"`,
-		`literal.everything{Text: 'a'}`:                `in field Text: want a text in quotes`,
-		"literal.everything{Text: `a`}":                `in field Text: want a text in quotes`,
-		`literal.everything{Text: "\q"}`:               `in field Text: want a text in quotes`,
-		`literal.everything{Inner: {Number: -1}}`:      `at byte 37, in field Inner.Number: "-1" is no number of 64 bits`,
-		`literal.everything{List: [{}, {Number: x}]}`:  `in field List[1].Number: "x" is no number`,
-		`literal.everything{Truth: yes}`:               `in field Truth: "yes" is neither true nor false`,
-		`literal.everything{Colour: blue}`:             `in field Colour: "blue" is no literal.colour`,
-		`literal.everything{Colour: 256}`:              `in field Colour: "256" is no number of 8 bits`,
-		`literal.everything{After: 5}`:                 `in field After: "5" is no duration`,
-		`literal.everything{Bytes: x"0"}`:              `in field Bytes: bytes are written as pairs`,
-		`literal.everything{Bytes: x"00`:               `in field Bytes: bytes without an end`,
-		`literal.everything{Secret: x"00"}`:            `in field Secret: 1 bytes, want 4`,
-		`literal.everything{Err: nothing}`:             `in field Err: "nothing" is no type that is listed`,
-		`literal.everything{Err: literal.inner{}}`:     `in field Err: literal.inner cannot stand there`,
-		`literal.everything{Err: error("a", nil)}`:     `in field Err: an error wraps none`,
-		`literal.everything{Truth: true, Truth: true}`: `field Truth of literal.everything stands out of order, or twice`,
-		`literal.everything{Small: 1, Truth: true}`:    `stands out of order`,
-		`&literal.inner{Next: ` + deep:                 `a value goes deeper than 64`,
+		``:                                          `"" is no type that is listed`,
+		`other{}`:                                   `"other" is no type that is listed`,
+		`text.everything`:                           `want '{', and there is ""`,
+		`text.everything{`:                          `"" is no field of text.everything`,
+		`text.everything{}x`:                        `"x" stands behind the value`,
+		`text.everything{Wrong: 1}`:                 `"Wrong" is no field of text.everything`,
+		`text.everything{Text: a}`:                  `in field Text: want a text in quotes, and there is "a}"`,
+		`text.everything{Text: 'a'}`:                `in field Text: want a text in quotes`,
+		"text.everything{Text: `a`}":                `in field Text: want a text in quotes`,
+		`text.everything{Text: "\q"}`:               `in field Text: want a text in quotes`,
+		`text.everything{Inner: {Number: -1}}`:      `at byte 34, in field Inner.Number: "-1" is no number of 64 bits`,
+		`text.everything{List: [{}, {Number: x}]}`:  `in field List[1].Number: "x" is no number`,
+		`text.everything{Truth: yes}`:               `in field Truth: "yes" is neither true nor false`,
+		`text.everything{Colour: blue}`:             `in field Colour: "blue" is no text.colour`,
+		`text.everything{Colour: 256}`:              `in field Colour: "256" is no number of 8 bits`,
+		`text.everything{After: 5}`:                 `in field After: "5" is no duration`,
+		`text.everything{Bytes: x"0"}`:              `in field Bytes: bytes are written as pairs`,
+		`text.everything{Bytes: x"00`:               `in field Bytes: bytes without an end`,
+		`text.everything{Secret: x"00"}`:            `in field Secret: 1 bytes, want 4`,
+		`text.everything{Err: nothing}`:             `in field Err: "nothing" is no type that is listed`,
+		`text.everything{Err: text.inner{}}`:        `in field Err: text.inner cannot stand there`,
+		`text.everything{Err: error("a", nil)}`:     `in field Err: an error wraps none`,
+		`text.everything{Truth: true, Truth: true}`: `field Truth of text.everything stands out of order, or twice`,
+		`text.everything{Small: 1, Truth: true}`:    `stands out of order`,
+		`&text.inner{Next: ` + deep:                 `a value goes deeper than 64`,
 	} {
 		v, err := c.Parse(text)
 		var wrong *Error
@@ -233,7 +233,7 @@ func TestManyElements(t *testing.T) {
 	if _, err := c.Append(nil, everything{Texts: make([]string, maxElements+1)}, nil); err == nil {
 		t.Error("too many elements are written")
 	}
-	text := `literal.everything{List: [` + strings.Repeat("{}, ", maxElements+1) + `{}]}`
+	text := `text.everything{List: [` + strings.Repeat("{}, ", maxElements+1) + `{}]}`
 	if _, err := c.Parse(text); err == nil || !strings.Contains(err.Error(), "more than 262144 elements") {
 		t.Errorf("too many elements are read: %v", err)
 	}
@@ -247,16 +247,16 @@ func TestArrays(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, err := c.Append(nil, row{[3]uint64{7, 0, 9}}, nil)
-	if want := `literal.row{Of: [7, 0, 9]}`; err != nil || string(b) != want {
+	if want := `text.row{Of: [7, 0, 9]}`; err != nil || string(b) != want {
 		t.Fatalf("written as %s, %v; want %s", b, err, want)
 	}
 	if v, err := c.Parse(string(b)); err != nil || v != (row{[3]uint64{7, 0, 9}}) {
 		t.Errorf("read as %v, %v", v, err)
 	}
 	for text, want := range map[string]string{
-		`literal.row{Of: [7, 0]}`:       "2 of the 3 elements of [3]uint64",
-		`literal.row{Of: [7, 0, 9, 1]}`: "more than the 3 elements of [3]uint64",
-		`literal.row{Of: nil}`:          "want '['",
+		`text.row{Of: [7, 0]}`:       "2 of the 3 elements of [3]uint64",
+		`text.row{Of: [7, 0, 9, 1]}`: "more than the 3 elements of [3]uint64",
+		`text.row{Of: nil}`:          "want '['",
 	} {
 		if v, err := c.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v; want %s", text, v, err, want)
@@ -274,9 +274,9 @@ func TestNoPlace(t *testing.T) {
 		value any
 		want  string
 	}{
-		{mapped{}, "field Map of literal.mapped: type map[string]int is a map"},
-		{called{}, "field In of literal.called: field Call of struct"},
-		{other{}, "field Channels of literal.other: elements of []chan int"},
+		{mapped{}, "field Map of text.mapped: type map[string]int is a map"},
+		{called{}, "field In of text.called: field Call of struct"},
+		{other{}, "field Channels of text.other: elements of []chan int"},
 		{nil, "a value is nil"},
 		{struct{ Funcs [3]func() }{}, "elements of [3]func()"},
 	} {
@@ -291,7 +291,7 @@ func TestNoPlace(t *testing.T) {
 		value any
 		want  string
 	}{
-		{everything{inner: inner{Number: 1}}, "field inner of literal.everything is not exported, and is not zero"},
+		{everything{inner: inner{Number: 1}}, "field inner of text.everything is not exported, and is not zero"},
 		{struct{}{}, "type struct {} is not listed"},
 		{everything{Any: 7}, "type int is not listed"},
 		{circle, "a value goes deeper than 64"},
@@ -307,11 +307,11 @@ func TestNoPlace(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	c := newTestCodec(f)
 	for _, text := range []string{
-		`&literal.inner{Number: 7, Next: &{Number: 8}}`,
-		`literal.everything{Inner: {Number: 1}, Truth: true, Small: -128, Real: NaN, Text: "\xff", After: never}`,
-		`literal.everything{Colour: green, Bytes: x"00", Secret: x"01020304", List: [{}], Pointers: [nil, &{}]}`,
-		`literal.everything{Any: literal.colour(green), Err: error("a", errGone, &literal.limit{}, error("b"))}`,
-		`literal.everything{Any: literal.everything{Any: nil}, Err: literal.loss("")}`,
+		`&text.inner{Number: 7, Next: &{Number: 8}}`,
+		`text.everything{Inner: {Number: 1}, Truth: true, Small: -128, Real: NaN, Text: "\xff", After: never}`,
+		`text.everything{Colour: green, Bytes: x"00", Secret: x"01020304", List: [{}], Pointers: [nil, &{}]}`,
+		`text.everything{Any: text.colour(green), Err: error("a", errGone, &text.limit{}, error("b"))}`,
+		`text.everything{Any: text.everything{Any: nil}, Err: text.loss("")}`,
 	} {
 		f.Add(text)
 	}
