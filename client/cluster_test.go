@@ -15,12 +15,12 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/internal/transport/grpc"
 	"github.com/holdfast-locks/holdfast/lockertest"
-	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -28,8 +28,8 @@ import (
 type served struct {
 	address string
 	tls     *tls.Config // nil in plain text
-	config  node.Config
-	node    *node.Node
+	config  host.Config
+	node    *host.Member
 	server  *server.Server
 	members *grpc.Transport
 	done    chan error
@@ -53,7 +53,7 @@ func serveClusterOf(t *testing.T, protocol string, lease time.Duration) []*serve
 }
 
 // serveClusterWith is serveClusterOf with any spaces.
-func serveClusterWith(t *testing.T, spaces []node.Space, lease time.Duration) []*served {
+func serveClusterWith(t *testing.T, spaces []host.Space, lease time.Duration) []*served {
 	t.Helper()
 	folder := t.TempDir()
 	var join []string
@@ -63,12 +63,12 @@ func serveClusterWith(t *testing.T, spaces []node.Space, lease time.Duration) []
 	var all []*served
 	for i := range join {
 		m := &served{address: join[i]}
-		m.config = node.Config{
+		m.config = host.Config{
 			Name: fmt.Sprintf("%c", 'a'+i), Address: join[i], Join: join, Expect: 3, Serves: true, Lease: lease, Patience: lease / 10,
 			State:  filepath.Join(folder, fmt.Sprintf("state-%c", 'a'+i)),
-			Spaces: spaces, Limits: node.Limits{WaitersPerName: 300, LocksPerSession: 250},
+			Spaces: spaces, Limits: host.Limits{WaitersPerName: 300, LocksPerSession: 250},
 		}
-		if slices.ContainsFunc(spaces, func(s node.Space) bool { return s.Protocol == "consensus" }) {
+		if slices.ContainsFunc(spaces, func(s host.Space) bool { return s.Protocol == "consensus" }) {
 			m.config.State, m.config.Data = "", filepath.Join(folder, fmt.Sprintf("data-%c", 'a'+i))
 		}
 		m.start(t, m.config)
@@ -85,7 +85,7 @@ func serveClusterWith(t *testing.T, spaces []node.Space, lease time.Duration) []
 	return all
 }
 
-func (m *served) start(t *testing.T, config node.Config) {
+func (m *served) start(t *testing.T, config host.Config) {
 	t.Helper()
 	network, place := "tcp", m.address
 	if path, unix := strings.CutPrefix(m.address, "unix://"); unix {
@@ -99,10 +99,10 @@ func (m *served) start(t *testing.T, config node.Config) {
 	config.Observe = observer.Observe
 	config.Peers = func(introduce func() transport.Identity) (transport.Transport, error) {
 		var err error
-		m.members, err = node.NewTransport(introduce, node.Link{TLS: m.tls})
+		m.members, err = host.NewTransport(introduce, host.Link{TLS: m.tls})
 		return m.members, err
 	}
-	if m.node, err = node.Start(t.Context(), config); err != nil {
+	if m.node, err = host.Start(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
 	var spaces []server.Space

@@ -9,11 +9,11 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/internal/socket"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 	"github.com/holdfast-locks/holdfast/lockertest"
-	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -22,32 +22,32 @@ import (
 func loose(protocol string) bool { return protocol == "permission" || protocol == "bakery" }
 
 // serveMember serves a member on a listener until the test ends.
-func serveMember(t testing.TB, l net.Listener, change func(*server.Config)) *node.Node {
+func serveMember(t testing.TB, l net.Listener, change func(*server.Config)) *host.Member {
 	t.Helper()
 	return serveMemberOf(t, "central", l, change)
 }
 
 // spacesOf are those that the suite locks in, of one protocol.
-func spacesOf(protocol string) []node.Space {
-	return []node.Space{{Name: "default", Protocol: protocol}, {Name: "billing", Protocol: protocol}}
+func spacesOf(protocol string) []host.Space {
+	return []host.Space{{Name: "default", Protocol: protocol}, {Name: "billing", Protocol: protocol}}
 }
 
 // serveMemberOf is serveMember with spaces of a protocol.
-func serveMemberOf(t testing.TB, of string, l net.Listener, change func(*server.Config)) *node.Node {
+func serveMemberOf(t testing.TB, of string, l net.Listener, change func(*server.Config)) *host.Member {
 	t.Helper()
 	return serveSpaces(t, spacesOf(of), l, change)
 }
 
 // serveSpaces is serveMember with spaces of the caller's.
-func serveSpaces(t testing.TB, served []node.Space, l net.Listener, change func(*server.Config)) *node.Node {
+func serveSpaces(t testing.TB, served []host.Space, l net.Listener, change func(*server.Config)) *host.Member {
 	t.Helper()
-	limits := node.Limits{WaitersPerName: 300, LocksPerSession: 250}
+	limits := host.Limits{WaitersPerName: 300, LocksPerSession: 250}
 	observer := server.NewObserver([]string{"default", "billing"})
-	member := node.Config{State: t.TempDir(), Serves: true, Spaces: served, Limits: limits, Observe: observer.Observe}
+	member := host.Config{State: t.TempDir(), Serves: true, Spaces: served, Limits: limits, Observe: observer.Observe}
 	if served[0].Protocol == "consensus" {
 		member.State, member.Data = "", t.TempDir()
 	}
-	n, err := node.Start(t.Context(), member)
+	n, err := host.Start(t.Context(), member)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func suiteTTL() time.Duration {
 }
 
 // conforms runs the suite with clients of a member.
-func conforms(t *testing.T, rounds int, n *node.Node, address string, options ...client.Option) {
+func conforms(t *testing.T, rounds int, n *host.Member, address string, options ...client.Option) {
 	t.Helper()
 	lockertest.Run(t, func(tb testing.TB) holdfast.Locker {
 		locks, err := client.Dial(context.Background(), address, append(options, client.TTL(suiteTTL()))...)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/node"
+	"github.com/holdfast-locks/holdfast/internal/host"
 )
 
 // TestGrace: where a space has a grace, a lock ends at its hold limit for who holds it, and its name
@@ -16,7 +16,7 @@ import (
 func TestGrace(t *testing.T) {
 	t.Parallel()
 	l := loopback(t)
-	spaces := []node.Space{
+	spaces := []host.Space{
 		{Name: "default", Protocol: "bakery", Grace: time.Hour},
 		{Name: "billing", Protocol: "bakery", GraceOfHold: true},
 	}

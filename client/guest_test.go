@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api/snapshot"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
-	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -23,7 +23,7 @@ import (
 func serveGuest(t *testing.T, all []*served) *served {
 	t.Helper()
 	guest := &served{address: "unix://" + t.TempDir() + "/guest"}
-	guest.config = node.Config{
+	guest.config = host.Config{
 		Name: "guest", Address: guest.address, Join: all[0].config.Join, Serves: true, Patience: all[0].config.Patience,
 		TTL: suiteTTL(), Limits: all[0].config.Limits,
 	}
@@ -57,7 +57,7 @@ func passesOnTo(t *testing.T, guest *served, all []*served) {
 func TestGuestsAreConstant(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
-	all := serveClusterWith(t, []node.Space{{Name: "default", Protocol: "consensus"}, {Name: "billing"}}, steady)
+	all := serveClusterWith(t, []host.Space{{Name: "default", Protocol: "consensus"}, {Name: "billing"}}, steady)
 	guest := serveGuest(t, all)
 	way := counted(t, guest)
 	var held []*holdfast.Lock

@@ -9,7 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/node"
+	"github.com/holdfast-locks/holdfast/internal/host"
 )
 
 // vacant returns an address of this machine at which nothing listens.
@@ -31,13 +31,13 @@ func TestEmbeddedGuestOverTLS(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
 	m := &served{address: vacant(t), tls: b.server("m1")}
-	m.config = node.Config{
+	m.config = host.Config{
 		Name: "m1", Address: m.address, Serves: true, Data: filepath.Join(t.TempDir(), "data"), Lease: steady,
-		Spaces: []node.Space{{Name: "default", Protocol: "consensus"}},
+		Spaces: []host.Space{{Name: "default", Protocol: "consensus"}},
 	}
 	m.start(t, m.config)
 	t.Cleanup(func() { m.stop(t) })
-	guest, err := node.Start(t.Context(), node.Config{Name: "guest", Listen: vacant(t), Join: []string{m.address}, TLS: b.server("guest"), TTL: suiteTTL()})
+	guest, err := host.Start(t.Context(), host.Config{Name: "guest", Listen: vacant(t), Join: []string{m.address}, TLS: b.server("guest"), TTL: suiteTTL()})
 	b.must(err)
 	t.Cleanup(func() { b.must(guest.Close()) })
 	ctx, done := context.WithTimeout(t.Context(), time.Minute)

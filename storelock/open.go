@@ -9,7 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
-	"github.com/holdfast-locks/holdfast/node"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -20,7 +20,7 @@ type Option func(*config)
 type config struct {
 	claim  claim.Options
 	spaces []string
-	limits node.Limits
+	limits host.Limits
 	logger *slog.Logger
 	clock  clock.Clock
 }
@@ -78,8 +78,8 @@ func Spaces(names ...string) Option {
 	return func(c *config) { c.spaces = append(c.spaces, names...) }
 }
 
-// Limits bounds what this process's own users may have. The default is that of node.Limits.
-func Limits(l node.Limits) Option { return func(c *config) { c.limits = l } }
+// Limits bounds what this process's own users may have. The default is that of host.Limits.
+func Limits(l host.Limits) Option { return func(c *config) { c.limits = l } }
 
 // Logger gets what happens. The default discards.
 func Logger(l *slog.Logger) Option { return func(c *config) { c.logger = l } }
@@ -90,7 +90,7 @@ const cells = "storelock.cells"
 // Locker takes locks in a store. Its methods may be called from many goroutines.
 type Locker struct {
 	holdfast.Locker // of the default space
-	node            *node.Node
+	node            *host.Member
 	mediator        *mediator
 }
 
@@ -106,7 +106,7 @@ func Open(ctx context.Context, store storage.Store, options ...Option) (*Locker,
 	for _, option := range options {
 		option(&c)
 	}
-	n, err := node.Start(ctx, node.Config{
+	n, err := host.Start(ctx, host.Config{
 		Name: "storelock", Spaces: c.spacesOver(store), Limits: c.limits, Logger: c.logger, Clock: c.clock,
 	})
 	if err != nil {
@@ -124,17 +124,17 @@ func Open(ctx context.Context, store storage.Store, options ...Option) (*Locker,
 }
 
 // spacesOver are the lockspaces: the default one, those that were asked for, and that of transactions.
-func (c *config) spacesOver(store storage.Store) (spaces []node.Space) {
+func (c *config) spacesOver(store storage.Store) (spaces []host.Space) {
 	names := append([]string{holdfast.DefaultSpace}, c.spaces...)
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		space := node.Space{Name: name, Protocol: "claim", Store: store, Claim: c.claim}
+		space := host.Space{Name: name, Protocol: "claim", Store: store, Claim: c.claim}
 		if c.claim.Group != "" && name != holdfast.DefaultSpace {
 			space.Claim.Group = c.claim.Group + "/" + name
 		}
 		spaces = append(spaces, space)
 	}
-	rows := node.Space{Name: cells, Protocol: "claim", Store: store, Claim: c.claim}
+	rows := host.Space{Name: cells, Protocol: "claim", Store: store, Claim: c.claim}
 	rows.Claim.Cells, rows.Claim.Group = true, cells
 	return append(spaces, rows)
 }

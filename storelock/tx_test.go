@@ -19,18 +19,18 @@ import (
 // one store.
 
 // host is a process of the original's tests: its locks, and the table that it writes.
-type host struct {
+type machine struct {
 	t     *testing.T
 	table storelock.Table
 	locks storage.Store
 }
 
 // hosts are processes over one store of data and one of locks.
-func hosts(t *testing.T, count int, o ...storelock.Option) (all []*host) {
+func hosts(t *testing.T, count int, o ...storelock.Option) (all []*machine) {
 	t.Helper()
 	data, locks := newStore(), newStore()
 	for range count {
-		all = append(all, &host{t, storelock.Table{Data: data, Locks: opened(t, locks, quick(o...)...)}, locks})
+		all = append(all, &machine{t, storelock.Table{Data: data, Locks: opened(t, locks, quick(o...)...)}, locks})
 	}
 	return all
 }
@@ -38,14 +38,14 @@ func hosts(t *testing.T, count int, o ...storelock.Option) (all []*host) {
 // stamp orders the writes of the tests.
 var stamp = time.Now().UnixMicro()
 
-func (h *host) write(tx *storelock.Tx, key, column, value string) error {
+func (h *machine) write(tx *storelock.Tx, key, column, value string) error {
 	return tx.Mutate(context.Background(), h.table, &storage.Mutate{
 		Key: key, Timestamp: stamp, Additions: []storage.Entry{{Column: column, Value: value}},
 	})
 }
 
 // claim claims a cell, which must go well.
-func (h *host) claim(tx *storelock.Tx, key, column string, expected storelock.Expected) {
+func (h *machine) claim(tx *storelock.Tx, key, column string, expected storelock.Expected) {
 	h.t.Helper()
 	if err := tx.Claim(context.Background(), h.table, key, column, expected); err != nil {
 		h.t.Fatal(err)
@@ -53,7 +53,7 @@ func (h *host) claim(tx *storelock.Tx, key, column string, expected storelock.Ex
 }
 
 // must fails the test where something did not go well.
-func (h *host) must(err error) {
+func (h *machine) must(err error) {
 	h.t.Helper()
 	if err != nil {
 		h.t.Fatal(err)
@@ -61,7 +61,7 @@ func (h *host) must(err error) {
 }
 
 // has checks what a cell has.
-func (h *host) has(key, column, want string) {
+func (h *machine) has(key, column, want string) {
 	h.t.Helper()
 	entries, err := h.table.Data.Slice(context.Background(), &storage.Slice{Key: key, Start: column, End: column + "\x00"})
 	h.must(err)
@@ -71,7 +71,7 @@ func (h *host) has(key, column, want string) {
 }
 
 // unclaimed waits until the store has no claim of a cell.
-func (h *host) unclaimed(key, column string) {
+func (h *machine) unclaimed(key, column string) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -220,7 +220,7 @@ func TestLocalLockContention(t *testing.T) {
 }
 
 // rolledBack is a transaction that is rolled back with the test.
-func rolledBack(h *host) *storelock.Tx {
+func rolledBack(h *machine) *storelock.Tx {
 	tx := storelock.NewTx()
 	h.t.Cleanup(func() { h.must(tx.Rollback(context.Background())) })
 	return tx
@@ -255,7 +255,7 @@ func TestIndependentLocks(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	two := hosts(t, 2)
-	for name, by := range map[string][]*host{"one process": {two[0], two[0]}, "two processes": {two[0], two[1]}} {
+	for name, by := range map[string][]*machine{"one process": {two[0], two[0]}, "two processes": {two[0], two[1]}} {
 		first, second := storelock.NewTx(), storelock.NewTx()
 		by[0].claim(first, name, "1", storelock.Absent)
 		by[0].claim(first, name, "2", storelock.Absent)
@@ -317,9 +317,9 @@ func TestEndIsWhenClaimsAreDeleted(t *testing.T) {
 			ctx := context.Background()
 			data := newStore()
 			slow := &deleting{newStore(), make(chan struct{}, 1), make(chan struct{})}
-			ours := &host{t, storelock.Table{Data: data, Locks: opened(t, slow, quick()...)}, slow}
-			other := &host{t, storelock.Table{Data: data, Locks: opened(t, slow.Store, quick()...)}, slow.Store}
-			checked := func(h *host, column string) *storelock.Tx {
+			ours := &machine{t, storelock.Table{Data: data, Locks: opened(t, slow, quick()...)}, slow}
+			other := &machine{t, storelock.Table{Data: data, Locks: opened(t, slow.Store, quick()...)}, slow.Store}
+			checked := func(h *machine, column string) *storelock.Tx {
 				t.Helper()
 				tx := storelock.NewTx()
 				h.claim(tx, "k", column, storelock.Absent)
@@ -349,12 +349,12 @@ func TestEndIsWhenClaimsAreDeleted(t *testing.T) {
 func TestLocksOnMultipleStores(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	var tables []*host
+	var tables []*machine
 	for range 6 {
 		tables = append(tables, hosts(t, 1)...)
 	}
 	rival := storelock.NewTx()
-	other := &host{t, storelock.Table{Data: tables[3].table.Data, Locks: tables[3].table.Locks}, tables[3].locks}
+	other := &machine{t, storelock.Table{Data: tables[3].table.Data, Locks: tables[3].table.Locks}, tables[3].locks}
 	tx := storelock.NewTx()
 	for _, h := range tables[:4] {
 		h.claim(tx, "k", "c", storelock.Absent)

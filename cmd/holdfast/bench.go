@@ -99,7 +99,7 @@ func (p *program) bench(ctx context.Context, c *cli.Command) (err error) {
 		return err
 	}
 	if file != nil {
-		if err := result.WriteJSON(file, host(order)); err != nil {
+		if err := result.WriteJSON(file, hostOf(order)); err != nil {
 			return err
 		}
 	}
@@ -171,7 +171,7 @@ func (p *program) measure(ctx context.Context, order *benchOrder) (result *load.
 }
 
 // host tells on what machine this is.
-func host(order *benchOrder) load.Host {
+func hostOf(order *benchOrder) load.Host {
 	return load.Host{
 		System: runtime.GOOS, Machine: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version(), Version: version(),
 		Pinned: order.pinned(), Delay: order.bed.Delay.Microseconds(),

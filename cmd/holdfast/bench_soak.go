@@ -44,7 +44,7 @@ func (p *program) benchSoak(ctx context.Context, order *benchOrder, file *os.Fil
 		return reworded("bench", "", err)
 	}
 	if file != nil {
-		err = errors.Join(err, (&load.Result{}).WriteJSON(file, host(order), result.Sections()...))
+		err = errors.Join(err, (&load.Result{}).WriteJSON(file, hostOf(order), result.Sections()...))
 	}
 	return errors.Join(p.soakVerdict(result), err)
 }

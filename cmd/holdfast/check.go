@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/holdfast-locks/holdfast/node"
+	"github.com/holdfast-locks/holdfast/internal/host"
 )
 
 // checkCommand verifies what a member has kept.
@@ -28,7 +28,7 @@ func (p *program) checkCommand() *cli.Command {
 }
 
 func (p *program) check(folder string) error {
-	found, err := node.CheckData(folder)
+	found, err := host.CheckData(folder)
 	if err != nil {
 		return misconfigured("check: %w", err)
 	}

@@ -18,13 +18,13 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/config"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/internal/socket"
 	"github.com/holdfast-locks/holdfast/internal/trace"
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/internal/transport/grpc"
-	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
@@ -47,7 +47,7 @@ type member struct {
 	observer   *server.Observer
 	peers      *grpc.Transport
 	stores     stores // that spaces of protocol claim write to
-	node       *node.Node
+	node       *host.Member
 	server     *server.Server
 	ready      atomic.Bool
 	left       chan struct{} // closed when an operator's call has let it leave
@@ -172,7 +172,7 @@ func (m *member) join(ctx context.Context, environ []string) error {
 	}
 	m.observer = server.NewObserver(names)
 	config.Observe, config.Events = m.observer.Observe, m.observer.Source()
-	if m.node, err = node.Start(ctx, config); err != nil {
+	if m.node, err = host.Start(ctx, config); err != nil {
 		return badStart(err, config.Data != "")
 	}
 	for i, space := range m.node.Spaces() { // in the order of the settings
@@ -213,7 +213,7 @@ func (m *member) identify(name string) error {
 }
 
 // config is what the node is told.
-func (m *member) config(environ []string) (node.Config, error) {
+func (m *member) config(environ []string) (host.Config, error) {
 	s := m.settings
 	name := cmp.Or(s.Name, config.DefaultName(m.listen))
 	if s.Name == "" && s.Clustered() && s.Advertise != "" {
@@ -224,13 +224,13 @@ func (m *member) config(environ []string) (node.Config, error) {
 		err = checkClock(time.Now(), state)
 	}
 	if err != nil {
-		return node.Config{}, err
+		return host.Config{}, err
 	}
-	c := node.Config{
+	c := host.Config{
 		Name: name, Address: m.address(), HTTP: m.http, State: state, Data: s.DataDir(state), Serves: true,
 		Join: s.Join, Expect: s.Expect, Peers: m.connect,
-		Candidate: cmp.Or(s.Candidate, node.NoCandidate), Lease: s.Lease, Patience: s.Patience, Drift: s.Drift,
-		Limits: node.Limits{
+		Candidate: cmp.Or(s.Candidate, host.NoCandidate), Lease: s.Lease, Patience: s.Patience, Drift: s.Drift,
+		Limits: host.Limits{
 			TTL: s.Limits.TTL, Sessions: s.Limits.Sessions,
 			LocksPerSession: s.Limits.LocksPerSession, WaitersPerName: s.Limits.WaitersPerName, Names: s.Limits.Names,
 		},
@@ -250,7 +250,7 @@ func (m *member) config(environ []string) (node.Config, error) {
 		return c, nil
 	}
 	for _, space := range s.Spaces {
-		c.Spaces = append(c.Spaces, node.Space{
+		c.Spaces = append(c.Spaces, host.Space{
 			Name: space.Name, Protocol: space.Protocol, Store: m.stores[space.Store()], Claim: claimsOf(space),
 			Partition: space.Option("partition"), Preempt: space.OptionSwitch("preempt"),
 			Placement: space.OptionDuration("placement"), HoldOn: holdOnOf(space),
@@ -311,7 +311,7 @@ func (m *member) address() string {
 // guests may join it.
 func (m *member) connect(introduce func() transport.Identity) (transport.Transport, error) {
 	var err error
-	m.peers, err = node.NewTransport(introduce, node.Link{
+	m.peers, err = host.NewTransport(introduce, host.Link{
 		Certificates: m.identities, Patience: m.settings.Patience, Observer: m.observer.Members(), Logger: m.log,
 	})
 	if err != nil {
@@ -326,7 +326,7 @@ func badStart(err error, data bool) error {
 	const unwritable = "give a folder that can be written with --data DIR, or keep locks in memory with --memory, and nothing at all with --state none"
 	var record *trace.OpenError
 	var disk *fs.PathError
-	var explained *node.StartError
+	var explained *host.StartError
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err

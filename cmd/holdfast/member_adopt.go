@@ -9,12 +9,12 @@ import (
 	"sync/atomic"
 
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/server"
-	"github.com/holdfast-locks/holdfast/node"
 )
 
 // adopt takes the cluster's spaces, where this member is a guest that defines none. Its ports say meanwhile why it serves nothing.
-func (m *member) adopt(ctx context.Context, config node.Config) (node.Config, error) {
+func (m *member) adopt(ctx context.Context, config host.Config) (host.Config, error) {
 	if !m.settings.Adopts() {
 		return config, nil
 	}
@@ -44,7 +44,7 @@ func (m *member) adopt(ctx context.Context, config node.Config) (node.Config, er
 	}
 	if err == nil {
 		m.tellListening(config.Name)
-		config, err = node.Adopt(ctx, config)
+		config, err = host.Adopt(ctx, config)
 		if err != nil && ctx.Err() == nil {
 			err = misconfigured("serve: %w", err)
 		}

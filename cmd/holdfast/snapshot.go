@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/snapshot"
-	"github.com/holdfast-locks/holdfast/node"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/storage/cell"
 )
 
@@ -168,8 +168,8 @@ func (p *program) snapshotRestoreCommand() *cli.Command {
 }
 
 // restoreOf is what the flags say.
-func restoreOf(c *cli.Command) (*node.Restore, error) {
-	order := &node.Restore{Files: c.Args().Slice(), Data: c.String("data"), Grace: c.Duration("grace")}
+func restoreOf(c *cli.Command) (*host.Restore, error) {
+	order := &host.Restore{Files: c.Args().Slice(), Data: c.String("data"), Grace: c.Duration("grace")}
 	switch {
 	case len(order.Files) == 0:
 		return nil, usageError(calledAs(c), "name a file, as in '%s snapshot restore billing.snapshot --data DIR'", name)
@@ -178,7 +178,7 @@ func restoreOf(c *cli.Command) (*node.Restore, error) {
 	case order.Grace < 0:
 		return nil, usageError(calledAs(c), "flag --grace: %v: want 0 or more", order.Grace)
 	case c.IsSet("grace") && order.Grace == 0:
-		order.Grace = node.NoGrace
+		order.Grace = host.NoGrace
 	}
 	if text := c.String("above"); text != "" {
 		token, err := strconv.ParseUint(text, 10, 64)
@@ -190,7 +190,7 @@ func restoreOf(c *cli.Command) (*node.Restore, error) {
 	return order, nil
 }
 
-func (p *program) restoreSnapshot(c *cli.Command, order *node.Restore) error {
+func (p *program) restoreSnapshot(c *cli.Command, order *host.Restore) error {
 	restored, err := order.Run()
 	switch {
 	case errors.Is(err, snapshot.ErrInvalid):
@@ -219,7 +219,7 @@ func (p *program) restoreSnapshot(c *cli.Command, order *node.Restore) error {
 
 // tellShorterGrace says how the wait of a restore without --grace is made shorter. Without it that is the longest TTL that the
 // former cluster has allowed, a day by default: a session that was opened after the snapshot may have been given so much.
-func (p *program) tellShorterGrace(restored *node.Restored) error {
+func (p *program) tellShorterGrace(restored *host.Restored) error {
 	var longest api.Duration
 	for i := range restored.Spaces {
 		longest = max(longest, restored.Spaces[i].Longest)

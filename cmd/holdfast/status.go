@@ -11,7 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
-	"github.com/holdfast-locks/holdfast/node"
+	"github.com/holdfast-locks/holdfast/internal/host"
 )
 
 // statusCommand tells how a member, its view and its lockspaces are.
@@ -222,7 +222,7 @@ func voteTable(status *api.Status) (t *table) {
 // shownPriority is how eligible a member is, as serve takes it.
 func shownPriority(priority int) string {
 	switch priority {
-	case node.NoCandidate:
+	case host.NoCandidate:
 		return "off"
 	case 0: // a leader stays, with any priority
 		return "-"

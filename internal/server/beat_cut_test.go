@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
-	"github.com/holdfast-locks/holdfast/node"
 )
 
 // TestABeatSaysWhyItsTTLIsCut: a heartbeat is answered with why its ttl is shorter than the client has asked for, also one that asks
@@ -28,7 +28,7 @@ func TestABeatSaysWhyItsTTLIsCut(t *testing.T) {
 		"state": {"", []beat{{30 * time.Second, time.Second, folder}, {0, time.Second, folder}, {time.Second, time.Second, ""}, {0, time.Second, ""}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := serveAs(t, node.Config{State: tt.state}, server.Limits{})
+			m := serveAs(t, host.Config{State: tt.state}, server.Limits{})
 			c := m.open(m.dial())
 			for i, b := range tt.beats {
 				c.say(&schema.Operation{Id: uint64(i + 1), Kind: &schema.Operation_Beat{Beat: &schema.Beat{Ttl: int64(b.asked)}}})

@@ -54,7 +54,7 @@ type Config struct {
 	// Lag returns how long what arrives waits until the member's machines are stepped with it, and whether
 	// that is so long that new work is refused. Nil means what the Driver measures.
 	Lag func() (late time.Duration, overloaded bool)
-	// Forcer makes a view without the quorum that is lost for good: a *node.Node does.
+	// Forcer makes a view without the quorum that is lost for good: a *host.Node does.
 	// Nil refuses the calls.
 	Forcer Forcer
 	// Observer is what the driver's Config.Observe feeds: the metrics, and the events.

@@ -21,9 +21,9 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
-	"github.com/holdfast-locks/holdfast/node"
 )
 
 // Each flood here shows four things: that it was one, that it was told which limit it had
@@ -46,7 +46,7 @@ func many(n int) int {
 // TestFloodOfSessions: some thousand attempts beyond the bound, and as many that end
 // what they have opened, with the longest TTL.
 func TestFloodOfSessions(t *testing.T) {
-	m := serve(t, node.Limits{Sessions: 50}, server.Limits{})
+	m := serve(t, host.Limits{Sessions: 50}, server.Limits{})
 	good := m.open(m.dial())
 	m.post(200, "/v1/sessions/end", object{"session": m.post(200, acquirePath, object{"name": "x"}).object["session"]})
 	before := levelNow()
@@ -90,7 +90,7 @@ func TestFloodOfSessions(t *testing.T) {
 // bound lose their patience's worth of time, those beyond are turned away at once.
 func TestFloodOfConnections(t *testing.T) {
 	parallel.SkipBrief(t)
-	m := serve(t, node.Limits{}, server.Limits{Connections: 100, Header: 2 * time.Second})
+	m := serve(t, host.Limits{}, server.Limits{Connections: 100, Header: 2 * time.Second})
 	good := m.open(m.dial())
 	good.serves(1, "x")
 	m.post(200, "/v1/sessions/end", object{"session": m.post(200, acquirePath, object{"name": "y"}).object["session"]})
@@ -130,7 +130,7 @@ func TestFloodOfHandshakes(t *testing.T) {
 	trusted := x509.NewCertPool()
 	trusted.AddCert(borrowed.Certificate())
 	borrowed.Close()
-	m := serve(t, node.Limits{}, server.Limits{Header: 2 * time.Second}, func(c *server.Config) { c.TLS = &tls.Config{Certificates: certificates} })
+	m := serve(t, host.Limits{}, server.Limits{Header: 2 * time.Second}, func(c *server.Config) { c.TLS = &tls.Config{Certificates: certificates} })
 	secure := credentials.NewTLS(&tls.Config{RootCAs: trusted, ServerName: "example.com"})
 	conn, err := grpc.NewClient("passthrough:///"+m.grpc, grpc.WithTransportCredentials(secure))
 	noError(t, err)
@@ -172,7 +172,7 @@ func readToEnd(t testing.TB, c net.Conn) string {
 
 // TestFloodOfWaiters: on one name.
 func TestFloodOfWaiters(t *testing.T) {
-	m := serve(t, node.Limits{WaitersPerName: 100}, server.Limits{})
+	m := serve(t, host.Limits{WaitersPerName: 100}, server.Limits{})
 	good := m.open(m.dial())
 	holder := m.open(m.dial())
 	holder.say(lockOf(1, "hot"))
@@ -222,7 +222,7 @@ func TestFloodOfWaiters(t *testing.T) {
 
 // TestFloodOfNames: distinct ones, each of them new, beyond the bound and below it.
 func TestFloodOfNames(t *testing.T) {
-	m := serve(t, node.Limits{Names: 1000}, server.Limits{})
+	m := serve(t, host.Limits{Names: 1000}, server.Limits{})
 	good := m.open(m.dial())
 	good.serves(1, "x")
 	conn := m.dial()
@@ -265,7 +265,7 @@ func TestFloodOfNames(t *testing.T) {
 
 // TestFloodOfLargeFrames: each ends its stream before it is understood.
 func TestFloodOfLargeFrames(t *testing.T) {
-	m := serve(t, node.Limits{}, server.Limits{MessageBytes: 64 << 10})
+	m := serve(t, host.Limits{}, server.Limits{MessageBytes: 64 << 10})
 	good := m.open(m.dial())
 	good.serves(1, "x")
 	before := levelNow()
@@ -291,7 +291,7 @@ func TestFloodOfLargeFrames(t *testing.T) {
 // TestFloodByWhoNeverReads: what is told to a client that does not read is kept up to a
 // bound, and then its stream is ended and nothing is kept.
 func TestFloodByWhoNeverReads(t *testing.T) {
-	m := serve(t, node.Limits{}, server.Limits{})
+	m := serve(t, host.Limits{}, server.Limits{})
 	good := m.open(m.dial())
 	good.serves(1, "x")
 	before := levelNow()
@@ -329,7 +329,7 @@ func TestFloodByWhoNeverReads(t *testing.T) {
 // whole.
 func TestFloodOfTrickles(t *testing.T) {
 	parallel.SkipBrief(t)
-	m := serve(t, node.Limits{}, server.Limits{Header: time.Second, Body: time.Second})
+	m := serve(t, host.Limits{}, server.Limits{Header: time.Second, Body: time.Second})
 	good := m.open(m.dial())
 	good.serves(1, "x")
 	before := levelNow()
@@ -368,7 +368,7 @@ func TestFloodOfTrickles(t *testing.T) {
 // TestFloodOfHeaders: more of them than are read.
 func TestFloodOfHeaders(t *testing.T) {
 	parallel.SkipBrief(t)
-	m := serve(t, node.Limits{}, server.Limits{})
+	m := serve(t, host.Limits{}, server.Limits{})
 	good := m.open(m.dial())
 	good.serves(1, "x")
 	before := levelNow()
@@ -401,7 +401,7 @@ func TestFloodOfHeaders(t *testing.T) {
 
 // TestFloodOfAbandonedWaits: long polls whose clients go away leave no waiter behind.
 func TestFloodOfAbandonedWaits(t *testing.T) {
-	m := serve(t, node.Limits{}, server.Limits{})
+	m := serve(t, host.Limits{}, server.Limits{})
 	good := m.open(m.dial())
 	good.say(lockOf(7, "hot"))
 	good.hear()
@@ -432,7 +432,7 @@ func TestFloodOfAbandonedWaits(t *testing.T) {
 // TestFloodOfUnreadEvents: watchers that never read are dropped, and told why.
 func TestFloodOfUnreadEvents(t *testing.T) {
 	parallel.SkipBrief(t)
-	m := serve(t, node.Limits{}, server.Limits{Watchers: 4, Body: 3 * time.Second})
+	m := serve(t, host.Limits{}, server.Limits{Watchers: 4, Body: 3 * time.Second})
 	good := m.open(m.dial())
 	good.serves(1, "x")
 	before := levelNow()
@@ -476,7 +476,7 @@ func TestFloodOfUnreadEvents(t *testing.T) {
 // TestFloodOfDuplicates: a request that is sent again and again acts once, and costs no
 // memory again.
 func TestFloodOfDuplicates(t *testing.T) {
-	m := serve(t, node.Limits{}, server.Limits{})
+	m := serve(t, host.Limits{}, server.Limits{})
 	good := m.open(m.dial())
 	c := m.open(m.dial())
 	c.say(lockOf(1, "x"))
@@ -517,7 +517,7 @@ func TestFloodOfDuplicates(t *testing.T) {
 // TestFloodAfterTheEnd: what is said behind a goodbye, and with a session that has ended,
 // acts on nothing.
 func TestFloodAfterTheEnd(t *testing.T) {
-	m := serve(t, node.Limits{}, server.Limits{})
+	m := serve(t, host.Limits{}, server.Limits{})
 	good := m.open(m.dial())
 	good.serves(1, "x")
 	before := levelNow()

@@ -20,8 +20,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/server"
-	"github.com/holdfast-locks/holdfast/node"
 )
 
 // What is here are rows of docs/bad-input.md that are about both ports together, or about
@@ -67,7 +67,7 @@ func (v *victim) stands() {
 // TestForeignSessions: a session cannot be used without its secret, regardless of what a
 // request says of it. A text that is no session is refused without being repeated.
 func TestForeignSessions(t *testing.T) {
-	m := serve(t, node.Limits{}, server.Limits{})
+	m := serve(t, host.Limits{}, server.Limits{})
 	v := m.victim()
 	mine := m.post(200, acquirePath, object{"name": "z"}).object["session"].(string)
 	_, secret, _ := strings.Cut(mine, ".")
@@ -122,7 +122,7 @@ func TestForeignSessions(t *testing.T) {
 
 // TestForeignTokens: a release acts on the grant of that token, of that session, alone.
 func TestForeignTokens(t *testing.T) {
-	m := serve(t, node.Limits{}, server.Limits{})
+	m := serve(t, host.Limits{}, server.Limits{})
 	v := m.victim()
 	for _, c := range []struct {
 		what, token string
@@ -164,7 +164,7 @@ func TestForeignTokens(t *testing.T) {
 // TestAbsurdNumbers: durations and counts without sense are refused, or mean what they
 // say; none overflows.
 func TestAbsurdNumbers(t *testing.T) {
-	m := serve(t, node.Limits{}, server.Limits{})
+	m := serve(t, host.Limits{}, server.Limits{})
 	v := m.victim()
 	for _, body := range []string{
 		`"wait":"-1ns"`, `"wait":"9999999h"`, `"wait":"1e9s"`, `"wait":""`, `"ttl":"-1s"`, `"ttl":"9223372036854775808ns"`,
@@ -216,7 +216,7 @@ func TestAbsurdNumbers(t *testing.T) {
 // TestBadBodies: what is no object of JSON, in every way that is not in the table of
 // TestBadAcquireBodies.
 func TestBadBodies(t *testing.T) {
-	m := serve(t, node.Limits{}, server.Limits{})
+	m := serve(t, host.Limits{}, server.Limits{})
 	var packed bytes.Buffer
 	packer := gzip.NewWriter(&packed)
 	_, err := io.WriteString(packer, `{"name":"x"}`)
@@ -263,7 +263,7 @@ func TestBadBodies(t *testing.T) {
 // TestUnknownCalls of port 4040 are answered, and counted, whether one message comes or
 // many.
 func TestUnknownCalls(t *testing.T) {
-	m := serve(t, node.Limits{}, server.Limits{})
+	m := serve(t, host.Limits{}, server.Limits{})
 	conn := m.dial()
 	for _, method := range []string{"/holdfast.v1.Locks/Steal", "/nobody.v1.Nothing/Do", "/holdfast.v1.Sessions/Close", "/holdfast.v1.Members/Link", "/"} {
 		err := conn.Invoke(context.Background(), method, &schema.StatusRequest{}, &schema.JSON{})
@@ -284,7 +284,7 @@ func TestUnknownCalls(t *testing.T) {
 
 // TestCallsThatDoNotDecode are refused and counted.
 func TestCallsThatDoNotDecode(t *testing.T) {
-	m := serve(t, node.Limits{}, server.Limits{})
+	m := serve(t, host.Limits{}, server.Limits{})
 	conn := m.dial()
 	for _, garbage := range []string{"\xff\xff\xff\xff", "\x0a\xff", "\x0a\x02\xff\xfe"} {
 		err := conn.Invoke(context.Background(), "/holdfast.v1.Locks/Show", garbage, &schema.JSON{}, grpc.ForceCodec(plain{}))
@@ -313,7 +313,7 @@ func (plain) Name() string                    { return "proto" }
 
 // TestGarbageIsCounted: bytes on port 4040 that are no HTTP/2.
 func TestGarbageIsCounted(t *testing.T) {
-	m := serve(t, node.Limits{}, server.Limits{})
+	m := serve(t, host.Limits{}, server.Limits{})
 	good := m.open(m.dial())
 	random := rand.New(rand.NewPCG(5, 6))
 	noise := make([]byte, 4096)
@@ -342,7 +342,7 @@ func TestGarbageIsCounted(t *testing.T) {
 
 // TestResetInAFrame: a connection that is cut within a frame is an end like any other.
 func TestResetInAFrame(t *testing.T) {
-	m := serve(t, node.Limits{}, server.Limits{})
+	m := serve(t, host.Limits{}, server.Limits{})
 	good := m.open(m.dial())
 	good.serves(1, "x")
 	before := levelNow()
@@ -376,7 +376,7 @@ func TestResetInAFrame(t *testing.T) {
 // rest of it differs later: its outcome is told again. Over HTTP, where any client may
 // have chosen the id, it is a conflict.
 func TestReusedIDWithOtherContent(t *testing.T) {
-	m := serve(t, node.Limits{}, server.Limits{})
+	m := serve(t, host.Limits{}, server.Limits{})
 	v := m.victim()
 	v.stream.say(&schema.Operation{Id: 1, Kind: &schema.Operation_Acquire{Acquire: &schema.Acquire{Name: "x", Mode: schema.Mode_MODE_SHARED, Owner: "other"}}})
 	if event := v.stream.hear(); event.GetGranted().GetToken() != v.tokens[0] {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/server"
-	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -27,7 +27,7 @@ func must(t testing.TB, err error) {
 // waits for what it may promise.
 func TestOverAMember(t *testing.T) {
 	observer := server.NewObserver([]string{"default"})
-	member, err := node.Start(t.Context(), node.Config{Name: "a", State: t.TempDir(), Serves: true, Observe: observer.Observe})
+	member, err := host.Start(t.Context(), host.Config{Name: "a", State: t.TempDir(), Serves: true, Observe: observer.Observe})
 	must(t, err)
 	defer func() { must(t, member.Close()) }()
 	must(t, member.WaitReady(t.Context()))

@@ -9,17 +9,17 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 	"github.com/holdfast-locks/holdfast/lock/replica"
-	"github.com/holdfast-locks/holdfast/node"
 )
 
 // TestLeavingEndsNothingThatLasts: where locks outlast their member, the stream of a session ends as unavailable, which says
 // that another member may serve, and not as one whose session has ended. A client that waits by a single call is told the
 // same. A session that has nothing there ends, as ever.
 func TestLeavingEndsNothingThatLasts(t *testing.T) {
-	m := serveAs(t, node.Config{Data: t.TempDir(), Spaces: []node.Space{{Name: "default", Protocol: "consensus"}}}, server.Limits{})
+	m := serveAs(t, host.Config{Data: t.TempDir(), Spaces: []host.Space{{Name: "default", Protocol: "consensus"}}}, server.Limits{})
 	conn, admin := m.dial(), m.admin()
 	idle, holds := m.open(conn), m.open(conn)
 	holds.say(lockOf(1, "x"))
@@ -50,7 +50,7 @@ func TestLeavingEndsNothingThatLasts(t *testing.T) {
 // them is remembered for as long as the session lives, as few ranges of their numbers.
 func TestManyLocksOfOneSession(t *testing.T) {
 	parallel.SkipBrief(t)
-	m := serveAs(t, node.Config{Data: t.TempDir(), Spaces: []node.Space{{Name: "default", Protocol: "consensus"}}}, server.Limits{})
+	m := serveAs(t, host.Config{Data: t.TempDir(), Spaces: []host.Space{{Name: "default", Protocol: "consensus"}}}, server.Limits{})
 	admin := m.admin()
 	keeps, err := admin.Acquire(m.patience, "", client.Acquisition{Names: []string{"keeps"}})
 	noError(t, err)

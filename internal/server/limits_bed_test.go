@@ -22,15 +22,15 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/server"
-	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // served is a whole member, as the daemon is one, whose ports are on loopback.
 type served struct {
 	t        testing.TB
-	node     *node.Node
+	node     *host.Member
 	server   *server.Server
 	grpc     string
 	http     string
@@ -40,13 +40,13 @@ type served struct {
 }
 
 // serve starts a member with these limits.
-func serve(t testing.TB, kept node.Limits, limits server.Limits, change ...func(*server.Config)) *served {
+func serve(t testing.TB, kept host.Limits, limits server.Limits, change ...func(*server.Config)) *served {
 	t.Helper()
-	return serveAs(t, node.Config{State: t.TempDir(), Limits: kept}, limits, change...)
+	return serveAs(t, host.Config{State: t.TempDir(), Limits: kept}, limits, change...)
 }
 
 // serveAs serves a member alone that is configured otherwise.
-func serveAs(t testing.TB, member node.Config, limits server.Limits, change ...func(*server.Config)) *served {
+func serveAs(t testing.TB, member host.Config, limits server.Limits, change ...func(*server.Config)) *served {
 	t.Helper()
 	ignore := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, ignore) })
@@ -58,7 +58,7 @@ func serveAs(t testing.TB, member node.Config, limits server.Limits, change ...f
 	}
 	observer := server.NewObserver(names)
 	member.Serves, member.Observe = true, observer.Observe
-	n, err := node.Start(t.Context(), member)
+	n, err := host.Start(t.Context(), member)
 	noError(t, err)
 	t.Cleanup(func() { noError(t, n.Close()) })
 	config := server.Config{

@@ -14,15 +14,15 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/server"
-	"github.com/holdfast-locks/holdfast/node"
 )
 
 // Each limit is reached and passed by one, over both ports; it is named with its value,
 // counted, and there is room again when something has ended.
 
 func TestLimitOfSessions(t *testing.T) {
-	m := serve(t, node.Limits{Sessions: 3}, server.Limits{})
+	m := serve(t, host.Limits{Sessions: 3}, server.Limits{})
 	conn := m.dial()
 	m.open(conn)
 	last := m.open(conn)
@@ -44,7 +44,7 @@ func TestLimitOfSessions(t *testing.T) {
 }
 
 func TestLimitOfLocksPerSession(t *testing.T) {
-	m := serve(t, node.Limits{LocksPerSession: 3}, server.Limits{})
+	m := serve(t, host.Limits{LocksPerSession: 3}, server.Limits{})
 	c, other := m.open(m.dial()), m.open(m.dial())
 	other.say(lockOf(1, "held"))
 	other.hear()
@@ -67,7 +67,7 @@ func TestLimitOfLocksPerSession(t *testing.T) {
 }
 
 func TestLimitOfWaitersPerName(t *testing.T) {
-	m := serve(t, node.Limits{WaitersPerName: 2}, server.Limits{})
+	m := serve(t, host.Limits{WaitersPerName: 2}, server.Limits{})
 	holder, waiter := m.open(m.dial()), m.open(m.dial())
 	holder.say(lockOf(1, "x"))
 	holder.hear()
@@ -96,7 +96,7 @@ func TestLimitOfWaitersPerName(t *testing.T) {
 }
 
 func TestLimitOfNames(t *testing.T) {
-	m := serve(t, node.Limits{Names: 3}, server.Limits{})
+	m := serve(t, host.Limits{Names: 3}, server.Limits{})
 	c := m.open(m.dial())
 	c.say(lockOf(1, "a"), lockOf(2, "b"), lockOf(3, "c"), lockOf(4, "d"), lockOf(5, "c"))
 	for range 3 {
@@ -119,7 +119,7 @@ func TestLimitOfNames(t *testing.T) {
 }
 
 func TestLimitOfNameBytes(t *testing.T) {
-	m := serve(t, node.Limits{}, server.Limits{NameBytes: 8})
+	m := serve(t, host.Limits{}, server.Limits{NameBytes: 8})
 	c := m.open(m.dial())
 	c.serves(1, "12345678")
 	c.say(lockOf(2, "123456789"))
@@ -134,13 +134,13 @@ func TestLimitOfNameBytes(t *testing.T) {
 	if n := m.refused(api.CodeName); n != 2 {
 		t.Errorf("%v were counted", n)
 	}
-	whole := serve(t, node.Limits{}, server.Limits{})
+	whole := serve(t, host.Limits{}, server.Limits{})
 	whole.open(whole.dial()).serves(1, strings.Repeat("n", holdfast.MaxName))
 }
 
 func TestLimitOfMessageBytes(t *testing.T) {
 	const most = 4096
-	m := serve(t, node.Limits{}, server.Limits{MessageBytes: most})
+	m := serve(t, host.Limits{}, server.Limits{MessageBytes: most})
 	body := func(size int) []byte {
 		return []byte(`{"name":"x"` + strings.Repeat(" ", size-len(`{"name":"x"}`)) + `}`)
 	}
@@ -177,7 +177,7 @@ func TestLimitOfMessageBytes(t *testing.T) {
 // clients, on the same port.
 func TestLimitOfMessageBytesBesideMembers(t *testing.T) {
 	const most = 4096
-	m := serve(t, node.Limits{}, server.Limits{MessageBytes: most}, func(c *server.Config) { c.Members = noMembers{} })
+	m := serve(t, host.Limits{}, server.Limits{MessageBytes: most}, func(c *server.Config) { c.Members = noMembers{} })
 	c := m.open(m.dial())
 	noError(t, c.stream.Send(frameOf(most)))
 	c.hear()
@@ -208,7 +208,7 @@ func frameOf(size int) *schema.ClientFrame {
 // wait in their client, as HTTP/2 has it, until one has ended.
 func TestLimitOfStreams(t *testing.T) {
 	const most = 1000
-	m := serve(t, node.Limits{}, server.Limits{})
+	m := serve(t, host.Limits{}, server.Limits{})
 	conn := m.dial()
 	var all []*speaker
 	for range most {
@@ -243,7 +243,7 @@ func TestLimitOfStreams(t *testing.T) {
 
 // TestLimitOfWatchers: over both ports together.
 func TestLimitOfWatchers(t *testing.T) {
-	m := serve(t, node.Limits{}, server.Limits{Watchers: 2})
+	m := serve(t, host.Limits{}, server.Limits{Watchers: 2})
 	locks := schema.NewLocksClient(m.dial())
 	watch := func() (schema.Locks_WatchClient, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(m.patience)
@@ -274,7 +274,7 @@ func TestLimitOfWatchers(t *testing.T) {
 
 // TestLimitOfRequests: of those that are remembered by their ids.
 func TestLimitOfRequests(t *testing.T) {
-	m := serve(t, node.Limits{}, server.Limits{Requests: 2})
+	m := serve(t, host.Limits{}, server.Limits{Requests: 2})
 	for i := range 2 {
 		m.post(200, acquirePath, object{"name": fmt.Sprint(i), "request": fmt.Sprint(i)})
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/server"
-	"github.com/holdfast-locks/holdfast/node"
 )
 
 // BenchmarkBesideWatchers tells what watchers cost those that lock: an operation is a lock and
@@ -21,7 +21,7 @@ import (
 func BenchmarkBesideWatchers(b *testing.B) {
 	for _, watchers := range []int{0, 1, 10, 50, 200, 500} {
 		b.Run(fmt.Sprint(watchers), func(b *testing.B) {
-			m := serve(b, node.Limits{}, server.Limits{})
+			m := serve(b, host.Limits{}, server.Limits{})
 			watching, stop := context.WithCancel(b.Context())
 			read := watchSlowly(b, watching, m, watchers)
 			var names sync.Mutex
@@ -95,9 +95,9 @@ func watchSlowly(b *testing.B, ctx context.Context, m *served, watchers int) (re
 // before. The holders are in this process, too, and what they remember is in its heap.
 func BenchmarkBesideListing(b *testing.B) {
 	const names, sessions = 1_000_000, 10
-	for _, space := range []node.Space{{Name: "default", Protocol: "central"}, {Name: "default", Protocol: "consensus"}} {
+	for _, space := range []host.Space{{Name: "default", Protocol: "central"}, {Name: "default", Protocol: "consensus"}} {
 		b.Run(space.Protocol, func(b *testing.B) {
-			member := node.Config{Spaces: []node.Space{space}, Limits: node.Limits{Names: names + 1000, LocksPerSession: names}}
+			member := host.Config{Spaces: []host.Space{space}, Limits: host.Limits{Names: names + 1000, LocksPerSession: names}}
 			if member.State = b.TempDir(); space.Protocol == "consensus" {
 				member.Data = b.TempDir()
 			}

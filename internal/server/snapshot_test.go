@@ -19,15 +19,15 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/api/snapshot"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
-	"github.com/holdfast-locks/holdfast/node"
 )
 
 // serveKept serves a member whose default space lasts, in two shards, and which has another space that does not.
 func serveKept(t *testing.T) *served {
 	t.Helper()
-	return serveAs(t, node.Config{Data: t.TempDir(), Limits: node.Limits{TTL: 2 * time.Minute}, Spaces: []node.Space{
+	return serveAs(t, host.Config{Data: t.TempDir(), Limits: host.Limits{TTL: 2 * time.Minute}, Spaces: []host.Space{
 		{Name: "default", Protocol: "consensus", Shards: 2}, {Name: "jobs"},
 	}}, server.Limits{})
 }

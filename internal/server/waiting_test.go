@@ -18,9 +18,9 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/internal/socket"
-	"github.com/holdfast-locks/holdfast/node"
 )
 
 // notYet waits, and says why.
@@ -144,7 +144,7 @@ func TestNewcomerIsTold(t *testing.T) {
 	noError(t, waiting.AnswerGRPC(l))
 	ctx, stop := context.WithCancel(t.Context())
 	var told []string
-	_, err = node.Adopt(ctx, node.Config{Name: "g", Listen: "127.0.0.1:0", Join: []string{l.Addr().String()}, Unanswered: func(why error) {
+	_, err = host.Adopt(ctx, host.Config{Name: "g", Listen: "127.0.0.1:0", Join: []string{l.Addr().String()}, Unanswered: func(why error) {
 		told = append(told, why.Error())
 		stop()
 	}})

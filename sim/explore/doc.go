@@ -4,7 +4,7 @@
 // The members are the machines that ship, as package sim builds them: a session.Machine in
 // front of a stack of membership and spaces, made by the Build of a sim.Protocol. A new
 // protocol needs nothing here. What is around them is as small as can be: a disk that
-// writes when asked, a network, users within the members' processes (package node), who
+// writes when asked, a network, users within the members' processes (package host), who
 // take locks and give them back.
 //
 // # What a run is

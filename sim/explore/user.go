@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// user is one within a member's process, as package node serves them: the session
+// user is one within a member's process, as package host serves them: the session
 // has no ttl, and what the user holds ends with the member's lease, by the member's own clock.
 type user struct {
 	Member  int
@@ -56,7 +56,7 @@ func (w *world) who(i int) string {
 }
 
 // believes reports whether a user takes himself for a holder in this instant, by the
-// rules of package node: his member's lease covers the lock, which for one of an earlier
+// rules of package host: his member's lease covers the lock, which for one of an earlier
 // epoch ends with what the new authority has not confirmed.
 func (w *world) believes(i int) bool {
 	u := &w.Users[i]

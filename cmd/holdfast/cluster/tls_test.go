@@ -10,10 +10,10 @@ import (
 
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 	"github.com/holdfast-locks/holdfast/internal/test/issuer"
 	"github.com/holdfast-locks/holdfast/internal/transport"
-	"github.com/holdfast-locks/holdfast/node"
 )
 
 // bureau has an authority for members and one for clients, and a folder for what they
@@ -182,10 +182,10 @@ func TestWrongName(t *testing.T) {
 	c.check(err)
 	proof, err := certificate.Fixed(&tls.Config{Certificates: []tls.Certificate{ours.TLS()}, RootCAs: b.members.Pool()})
 	c.check(err)
-	careless, err := node.Start(c.ctx, node.Config{
+	careless, err := host.Start(c.ctx, host.Config{
 		Name: "c", Address: odd.Address, Join: []string{one.Address, two.Address, odd.Address}, Expect: 3, Lease: *lease, Patience: *lease / 10,
 		Peers: func(introduce func() transport.Identity) (transport.Transport, error) {
-			return node.NewTransport(introduce, node.Link{Certificates: proof, Patience: *lease / 10})
+			return host.NewTransport(introduce, host.Link{Certificates: proof, Patience: *lease / 10})
 		},
 	})
 	c.check(err)

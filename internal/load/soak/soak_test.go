@@ -17,9 +17,9 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
-	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -51,7 +51,7 @@ func own() Process { return Process{Name: "this one", Goroutines: runtime.NumGor
 func serve(t *testing.T) *here {
 	t.Helper()
 	observer := server.NewObserver([]string{"default"})
-	n, err := node.Start(t.Context(), node.Config{State: t.TempDir(), Serves: true, Observe: observer.Observe})
+	n, err := host.Start(t.Context(), host.Config{State: t.TempDir(), Serves: true, Observe: observer.Observe})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@
 // # Clusters in this process
 //
 // central-3, permission-9 and the like are clusters whose members are all in this process, as
-// where each program embeds its own (package node): they reach each other by the real
+// where each program embeds its own (package host): they reach each other by the real
 // transport, over TCP on the loopback, and workers use them directly. So a hand-off costs what
 // the protocol costs, all messages of the space are counted, and their way can be made longer
 // (--delay). As many workers as there are members have one each; otherwise they sit in turns at

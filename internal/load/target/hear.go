@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/internal/transport/grpc"
-	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -23,7 +23,7 @@ func hear(address string, count *messages, delay time.Duration, hearing *sync.Wa
 		if err != nil {
 			return nil, err
 		}
-		over, err := node.NewTransport(introduce, node.Link{Observer: count})
+		over, err := host.NewTransport(introduce, host.Link{Observer: count})
 		if err != nil {
 			return nil, errors.Join(err, listener.Close())
 		}

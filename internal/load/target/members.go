@@ -8,9 +8,9 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/load"
 	"github.com/holdfast-locks/holdfast/internal/load/soak"
-	"github.com/holdfast-locks/holdfast/node"
 )
 
 // stopAll ends children after an error.
@@ -55,7 +55,7 @@ func (l locker) LockAnnounced(ctx context.Context, name string, queued func()) (
 // local is a member alone in this process, whose default space has a protocol.
 type local struct {
 	protocol string
-	node     *node.Node
+	node     *host.Member
 }
 
 func (l *local) Name() string {
@@ -71,7 +71,7 @@ func (l *local) Supports(load.Cell) bool { return true }
 func (l *local) Messages() load.Messages { return load.NoMessages }
 
 func (l *local) Start(ctx context.Context) (err error) {
-	l.node, err = node.Start(ctx, node.Config{Spaces: []node.Space{{Name: holdfast.DefaultSpace, Protocol: l.protocol}}})
+	l.node, err = host.Start(ctx, host.Config{Spaces: []host.Space{{Name: holdfast.DefaultSpace, Protocol: l.protocol}}})
 	return err
 }
 

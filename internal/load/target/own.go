@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/load"
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
-	"github.com/holdfast-locks/holdfast/node"
 )
 
 // grantors is the protocol of targets that have grantors.
@@ -23,7 +23,7 @@ type own struct {
 	bed      *Bed
 	kept     bool // option hold_on
 	members  []*child
-	node     *node.Node
+	node     *host.Member
 	messages messages
 	hearing  sync.WaitGroup
 }
@@ -52,7 +52,7 @@ func (o *own) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	space := node.Space{Name: holdfast.DefaultSpace, Protocol: grantors}
+	space := host.Space{Name: holdfast.DefaultSpace, Protocol: grantors}
 	definition := space.Name + "=" + space.Protocol
 	if o.kept {
 		space.HoldOn = time.Minute
@@ -68,9 +68,9 @@ func (o *own) start(ctx context.Context) error {
 		}
 		o.members = append(o.members, member)
 	}
-	o.node, err = node.Start(ctx, node.Config{
+	o.node, err = host.Start(ctx, host.Config{
 		Name: names[last], Address: addresses[last], Join: addresses, Expect: len(addresses), Peers: hear(addresses[last], &o.messages, 0, &o.hearing),
-		State: o.bed.fresh("member-" + names[last]), Spaces: []node.Space{space},
+		State: o.bed.fresh("member-" + names[last]), Spaces: []host.Space{space},
 	})
 	if err != nil {
 		return err

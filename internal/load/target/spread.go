@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/load"
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
-	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -48,13 +48,13 @@ func allSpreadNames() (names []string) {
 
 // spreads makes all targets of so many members. Those of protocol central share a cluster.
 func (b *Bed) spreads(count int) []load.Target {
-	central := &gathering{bed: b, count: count, space: node.Space{Protocol: "central"}}
+	central := &gathering{bed: b, count: count, space: host.Space{Protocol: "central"}}
 	return []load.Target{
 		&spread{gathering: central, coordinator: true},
 		&spread{gathering: central},
-		&spread{gathering: &gathering{bed: b, count: count, space: node.Space{Protocol: peers}}},
-		&spread{gathering: &gathering{bed: b, count: count, space: node.Space{Protocol: peers, Retain: true}}},
-		&spread{gathering: &gathering{bed: b, count: count, space: node.Space{Protocol: leaders}}},
+		&spread{gathering: &gathering{bed: b, count: count, space: host.Space{Protocol: peers}}},
+		&spread{gathering: &gathering{bed: b, count: count, space: host.Space{Protocol: peers, Retain: true}}},
+		&spread{gathering: &gathering{bed: b, count: count, space: host.Space{Protocol: leaders}}},
 	}
 }
 
@@ -114,7 +114,7 @@ func (s *spread) Counted() uint64 { return s.gathering.messages.count.Load() / 2
 // coordinator is not mixed with what it is elsewhere.
 func (s *spread) Connect(_ context.Context, workers int) (load.Client, error) {
 	nodes := s.gathering.nodes
-	at := slices.IndexFunc(nodes, func(n *node.Node) bool { return n.View().Coordinator == n.Identity().ID })
+	at := slices.IndexFunc(nodes, func(n *host.Member) bool { return n.View().Coordinator == n.Identity().ID })
 	switch {
 	case at < 0:
 		return nil, fmt.Errorf("find the coordinator of %s: no member says that it is", s.Name())
@@ -127,7 +127,7 @@ func (s *spread) Connect(_ context.Context, workers int) (load.Client, error) {
 }
 
 // places are members that workers sit at in turns.
-type places struct{ nodes []*node.Node }
+type places struct{ nodes []*host.Member }
 
 // Worker gives a worker its member.
 func (p places) Worker(ctx context.Context, number int) (load.Locker, error) {
@@ -142,9 +142,9 @@ func (places) Close() error { return nil }
 type gathering struct {
 	bed      *Bed
 	count    int
-	space    node.Space // its Name is the default one
+	space    host.Space // its Name is the default one
 	users    int
-	nodes    []*node.Node
+	nodes    []*host.Member
 	messages messages
 	hearing  sync.WaitGroup
 }
@@ -168,10 +168,10 @@ func (g *gathering) startAll(ctx context.Context) error {
 	g.space.Name = holdfast.DefaultSpace
 	for i, address := range addresses {
 		name := "m" + strconv.Itoa(i+1)
-		n, err := node.Start(ctx, node.Config{
+		n, err := host.Start(ctx, host.Config{
 			Name: name, Address: address, Join: addresses, Expect: g.count,
 			Peers: hear(address, &g.messages, g.bed.config.Delay, &g.hearing),
-			State: g.bed.fresh("member-" + name), Spaces: []node.Space{g.space},
+			State: g.bed.fresh("member-" + name), Spaces: []host.Space{g.space},
 		})
 		if err != nil {
 			return err

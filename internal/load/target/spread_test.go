@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/load"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
-	"github.com/holdfast-locks/holdfast/node"
 )
 
 // figure is one of a target in a cell.
@@ -77,7 +77,7 @@ func TestPlaces(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
 	b := bed(t)
-	g := &gathering{bed: b, count: 3, space: node.Space{Protocol: "central"}}
+	g := &gathering{bed: b, count: 3, space: host.Space{Protocol: "central"}}
 	at, beside := &spread{gathering: g, coordinator: true}, &spread{gathering: g}
 	for _, s := range []*spread{at, beside} {
 		if err := s.Start(limitedContext(t)); err != nil {
@@ -100,7 +100,7 @@ func TestPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		nodes := slices.Clone(client.(places).nodes)
-		coordinators := len(slices.DeleteFunc(slices.Clone(nodes), func(n *node.Node) bool { return n.View().Coordinator != n.Identity().ID }))
+		coordinators := len(slices.DeleteFunc(slices.Clone(nodes), func(n *host.Member) bool { return n.View().Coordinator != n.Identity().ID }))
 		if len(nodes) != tt.members || coordinators != tt.coordinators {
 			t.Errorf("%s, %d workers: %d members, %d of them coordinate; want %d and %d",
 				tt.target.Name(), tt.workers, len(nodes), coordinators, tt.members, tt.coordinators)

@@ -11,18 +11,18 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/internal/transport/grpc"
-	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // member is a member that runs in this process, and reaches others over sockets.
 type member struct {
-	config  node.Config
-	node    *node.Node
+	config  host.Config
+	node    *host.Member
 	members *grpc.Transport
 	source  *events.Source
 	served  chan error
@@ -38,7 +38,7 @@ func startCluster(t *testing.T) []*member {
 	}
 	var all []*member
 	for i := range join {
-		m := &member{config: node.Config{
+		m := &member{config: host.Config{
 			Name: string(rune('a' + i)), Address: join[i], Join: join, Expect: 3, Lease: 1500 * time.Millisecond,
 			State: filepath.Join(folder, fmt.Sprintf("state-%c", 'a'+i)),
 		}}
@@ -70,7 +70,7 @@ func (m *member) start(t *testing.T) {
 		m.members, err = grpc.New(grpc.Config{Identity: introduce, Deadline: 400 * time.Millisecond})
 		return m.members, err
 	}
-	if m.node, err = node.Start(context.Background(), m.config); err != nil {
+	if m.node, err = host.Start(context.Background(), m.config); err != nil {
 		t.Fatal(err)
 	}
 	m.served = make(chan error, 1)
@@ -215,7 +215,7 @@ func TestGuestsTell(t *testing.T) {
 	parallel.SkipBrief(t)
 	all := startCluster(t)
 	w, _ := watchAt(t, all[0])
-	guest, err := node.Start(bounded(t), node.Config{
+	guest, err := host.Start(bounded(t), host.Config{
 		Name: "guest", Listen: "unix://" + filepath.Join(t.TempDir(), "g"), Join: all[0].config.Join, Lease: all[0].config.Lease,
 	})
 	if err != nil {

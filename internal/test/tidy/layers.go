@@ -89,9 +89,9 @@ func rows() []row {
 		row{folders: []string{"sim/explore/stored"}, own: with("storage/memory", switchFolder), outside: anyModule},
 		row{folders: []string{"sim", "sim/..."}, own: with("sim", "sim/...", "internal/trace", switchFolder), outside: anyModule},
 		// A locker over a store is a member alone.
-		row{folders: []string{"storelock"}, own: append(slices.Clone(edgeOwn), "node"), outside: anyModule},
+		row{folders: []string{"storelock"}, own: append(slices.Clone(edgeOwn), "internal/host"), outside: anyModule},
 		// A guest locks through members that have a part in a space, as any client.
-		row{folders: []string{"node"}, own: append(slices.Clone(edgeOwn), "client"), outside: anyModule},
+		row{folders: []string{"internal/host"}, own: append(slices.Clone(edgeOwn), "client"), outside: anyModule},
 		row{folders: []string{"internal/server", "internal/server/...", "lockertest"}, own: edgeOwn, outside: anyModule},
 		row{
 			folders: []string{"client"}, outside: anyModule,

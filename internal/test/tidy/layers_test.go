@@ -37,14 +37,14 @@ func layerExamples() []example {
 		// The switch of the rules.
 		{"imports", imports("protocol/a.go", own+`/internal/mutation"`), nil},
 		{"imports", imports("sim/published/a.go", own+`/internal/mutation"`), nil},
-		{"imports", imports("node/a_test.go", own+`/internal/mutation"`), nil},
+		{"imports", imports("internal/host/a_test.go", own+`/internal/mutation"`), nil},
 		{"imports", imports("internal/member/membership/a.go", own+`/internal/mutation"`), []string{"rules ask protocol.Mutated"}},
-		{"imports", imports("node/a.go", own+`/internal/mutation"`), []string{"in the simulator alone"}},
+		{"imports", imports("internal/host/a.go", own+`/internal/mutation"`), []string{"in the simulator alone"}},
 		{"imports", imports("cmd/holdfast/a.go", own+`/internal/mutation"`), []string{"in the simulator alone"}},
 		{"imports", imports("internal/config/a.go", own+`/internal/mutation"`), []string{"in the simulator alone"}},
 		// Edges and programs.
-		{"imports", imports("node/a.go", own+`/run"; `+own+`/session"; "go.uber.org/x"`), nil},
-		{"imports", imports("node/a.go", own+`/server"`), []string{"holdfast/server"}},
+		{"imports", imports("internal/host/a.go", own+`/run"; `+own+`/session"; "go.uber.org/x"`), nil},
+		{"imports", imports("internal/host/a.go", own+`/server"`), []string{"holdfast/server"}},
 		{"imports", imports("internal/server/a.go", own+`/internal/load"`), []string{"holdfast/internal/load"}},
 		{"imports", imports("client/a.go", own+`/session"; `+own+`/wire/api"`), nil},
 		{"imports", imports("client/a.go", own+`/run"`), []string{"holdfast/run"}},
@@ -55,13 +55,13 @@ func layerExamples() []example {
 		{"imports", imports("odds/a.go", `"fmt"`), []string{"odds: this package is in no layer"}},
 		{"imports", imports("internal/run/a.go", `. "fmt"`), []string{"fmt is imported without a name"}},
 
-		{"grpc", imports("node/a.go", `"google.golang.org/grpc/codes"`), []string{"google.golang.org/grpc/codes"}},
+		{"grpc", imports("internal/host/a.go", `"google.golang.org/grpc/codes"`), []string{"google.golang.org/grpc/codes"}},
 		{"grpc", imports("internal/run/a.go", `"google.golang.org/protobuf/proto"`), []string{"a.go:3: package \"run\""}},
 		{"grpc", imports("internal/server/a.go", `"google.golang.org/grpc"`), nil},
 		{"grpc", imports("internal/api/schema/a.go", `"google.golang.org/protobuf/proto"`), nil},
 
 		{"logger", imports("lock/a.go", `"log/slog"`), []string{`imports "log/slog"`}},
 		{"logger", imports("holdfast.go", `"log"`), []string{`imports "log"`}},
-		{"logger", imports("node/a.go", `"log/slog"`), nil},
+		{"logger", imports("internal/host/a.go", `"log/slog"`), nil},
 	}
 }

@@ -12,7 +12,7 @@ func purityExamples() []example {
 		{"clock", one("lock/a.go", "package lock\nimport \"time\"\nvar now = time.Now"), []string{"a.go:3: rules use time.Now"}},
 		{"clock", one("internal/member/session/a.go", "package session\nimport tm \"time\"\nfunc f() { tm.AfterFunc(0, f) }"), []string{"time.AfterFunc"}},
 		{"clock", one("lock/a.go", "package lock\nimport \"time\"\nconst d = 3 * time.Second\ntype t struct{ time.Time }"), nil},
-		{"clock", one("node/a.go", "package node\nimport \"time\"\nvar _ = time.Now()"), nil},
+		{"clock", one("internal/host/a.go", "package node\nimport \"time\"\nvar _ = time.Now()"), nil},
 
 		{"randomness", one("internal/member/election/a.go", "package election\nimport \"math/rand/v2\"\nvar _ = rand.IntN(3)"), []string{"rand.IntN"}},
 		{"randomness", one("internal/member/election/a.go", "package election\nimport \"math/rand/v2\"\nfunc f(r *rand.Rand) int { return r.IntN(3) }"), nil},

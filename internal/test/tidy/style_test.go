@@ -16,11 +16,11 @@ func stateExamples() []example {
 			"lock/a.go":     "package lock\nvar Names = []string{\"a\"}",
 			"protocol/b.go": "package protocol\nimport \"github.com/holdfast-locks/holdfast/lock\"\nfunc f() { lock.Names[0] = \"b\" }",
 		}, []string{"protocol/b.go:3: variable Names"}},
-		{"globals", one("node/a.go", "package node\nimport \"sync\"\nvar mu sync.Mutex"), []string{"a.go:3: variable mu of the package begins empty"}},
+		{"globals", one("internal/host/a.go", "package node\nimport \"sync\"\nvar mu sync.Mutex"), []string{"a.go:3: variable mu of the package begins empty"}},
 		{"globals", one("internal/server/a.go", "package server\nimport _ \"embed\"\n//go:embed a.json\nvar a []byte\nvar version = \"dev\""), nil},
 
-		{"init", one("node/a.go", "package node\n\nfunc init() {}"), []string{"a.go:3: a function init"}},
-		{"init", one("node/a.go", "package node\ntype t int\nfunc (t) init() {}"), nil},
+		{"init", one("internal/host/a.go", "package node\n\nfunc init() {}"), []string{"a.go:3: a function init"}},
+		{"init", one("internal/host/a.go", "package node\ntype t int\nfunc (t) init() {}"), nil},
 	}
 }
 

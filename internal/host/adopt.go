@@ -1,0 +1,224 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/certificate"
+	"github.com/holdfast-locks/holdfast/internal/transport/grpc"
+	"github.com/holdfast-locks/holdfast/protocol/consensus"
+)
+
+// A guest takes the cluster's definitions where it sets none of its own: the spaces, and the lease and the drift that its Config
+// leaves at zero. It asks the members of Join before it begins, because its machines are made from them.
+
+// askAgain is how long a guest waits until it asks all members of Join again, and askFor how long one may take to answer.
+const (
+	askAgain = 500 * time.Millisecond
+	askFor   = 2 * time.Second
+)
+
+// Adopt fills in what a guest takes from its cluster: Spaces where there are none, and then Lease and Drift where they are
+// zero. It asks the members of Join until one answers, or ctx ends; where State has what an earlier life has taken, it asks them once,
+// and takes that. Other members' Configs are returned as they are. Start does it by itself. The error says what each member
+// has said, or that a space cannot be taken over, because a store has to be given for it.
+func Adopt(ctx context.Context, c Config) (Config, error) {
+	if !c.guest() || len(c.Spaces) > 0 {
+		return c, nil
+	}
+	ask, err := c.asker()
+	if err != nil {
+		return c, err
+	}
+	var unreadable error
+	for first := true; ; first = false {
+		terms, err := askAll(ctx, ask, c.Join)
+		if err == nil {
+			c.adopted = &adopted{terms: terms}
+			return c, c.adopt(terms)
+		}
+		if first && !errors.Is(ctx.Err(), context.Canceled) {
+			var recalled bool
+			if recalled, unreadable = c.recall(err); recalled {
+				return c, nil
+			}
+		}
+		if unreadable != nil {
+			err = fmt.Errorf("%w; %w", err, unreadable)
+		}
+		if first && c.Logger != nil {
+			c.Logger.Warn("no member says which spaces the cluster has, and this guest defines none; they are asked again and again", "error", err)
+		}
+		c.unanswered(err)
+		again := time.NewTimer(askAgain)
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			return c, fmt.Errorf("join as a guest: %w; start the members of Join, or define Spaces: %w", err, context.Cause(ctx))
+		}
+	}
+}
+
+func (c *Config) unanswered(why error) {
+	if c.Unanswered != nil {
+		c.Unanswered(why)
+	}
+}
+
+// silent is why members do not say which spaces the cluster has: a reason for each.
+type silent []error
+
+func (s silent) Error() string {
+	var all []string
+	for _, reason := range s {
+		all = append(all, reason.Error())
+	}
+	return "no member has answered yet: " + strings.Join(all, "; ")
+}
+
+func (s silent) Unwrap() []error { return s }
+
+// asker returns what asks a member.
+func (c *Config) asker() (func(context.Context, string) ([]string, error), error) {
+	if c.Terms != nil {
+		return c.Terms, nil
+	}
+	newcomer := &grpc.Newcomer{Name: cmp.Or(c.Name, c.Address, c.Listen)}
+	if c.TLS != nil {
+		var err error
+		if newcomer.Certificates, err = certificate.Fixed(c.TLS); err != nil {
+			return nil, err
+		}
+	}
+	return newcomer.Terms, nil
+}
+
+// askAll asks all members at the same time, and takes the first answer.
+func askAll(ctx context.Context, ask func(context.Context, string) ([]string, error), addresses []string) ([]string, error) {
+	ctx, done := context.WithTimeout(ctx, askFor)
+	defer done()
+	type answer struct {
+		asked int
+		terms []string
+		err   error
+	}
+	answers := make(chan answer, len(addresses))
+	for i, address := range addresses {
+		go func() {
+			terms, err := ask(ctx, address)
+			if err == nil && len(terms) == 0 {
+				err = errors.New("it serves no space yet")
+			}
+			if err != nil {
+				err = fmt.Errorf("%s: %w", address, err)
+			}
+			answers <- answer{i, terms, err}
+		}()
+	}
+	reasons := make(silent, len(addresses))
+	var first []string
+	for range addresses {
+		a := <-answers
+		switch {
+		case first != nil: // the others end with ctx, and are waited for
+		case a.err == nil:
+			first = a.terms
+			done()
+		default:
+			reasons[a.asked] = a.err
+		}
+	}
+	if first == nil {
+		return nil, reasons
+	}
+	return first, nil
+}
+
+// adopt takes what a member has said that all must agree on.
+func (c *Config) adopt(terms []string) error {
+	for _, line := range terms {
+		word, rest, _ := strings.Cut(line, " ")
+		var err error
+		switch word {
+		case "lease":
+			if c.Lease == 0 {
+				c.Lease, err = time.ParseDuration(rest)
+			}
+		case "drift":
+			if c.Drift == 0 {
+				c.Drift, err = strconv.ParseFloat(rest, 64)
+			}
+		case "space":
+			var s Space
+			s, err = parseDefinition(rest)
+			c.Spaces = append(c.Spaces, s)
+		}
+		if err != nil {
+			return fmt.Errorf("join as a guest: the cluster has %q: %w", line, err)
+		}
+	}
+	if len(c.Spaces) == 0 {
+		return fmt.Errorf("join as a guest: the cluster's members say that they have no space: %q; define Spaces as there", terms)
+	}
+	if !slices.ContainsFunc(c.Spaces, func(s Space) bool { return s.Protocol == "consensus" }) {
+		c.State, c.Data = cmp.Or(c.State, c.Data), "" // nothing would be kept there but the cell
+	}
+	return nil
+}
+
+// parseDefinition reads what definition writes, behind its first word.
+func parseDefinition(text string) (s Space, err error) {
+	name, options, found := strings.Cut(text, ": ")
+	if !found {
+		return s, errors.New("it is not the definition of a space")
+	}
+	s.Name = name
+	for _, option := range strings.Split(options, ", ") {
+		key, value, _ := strings.Cut(option, " ")
+		switch key {
+		case "protocol":
+			s.Protocol = value
+		case "partition":
+			s.Partition = value
+		case "preempt":
+			s.Preempt = true
+		case "placement":
+			s.Placement, err = time.ParseDuration(value)
+		case "hold_on":
+			s.HoldOn, err = time.ParseDuration(value)
+		case "capacity":
+			s.Capacity, err = strconv.Atoi(value)
+		case "defer":
+			s.Defer = true
+		case "retain":
+			s.Retain = true
+		case "messages":
+			s.Published = value == "published"
+		case "shards":
+			s.Shards, err = strconv.Atoi(value)
+		case "autopilot":
+			if s.Autopilot = consensus.NoAutopilot; value != "off" {
+				s.Autopilot, err = time.ParseDuration(value)
+			}
+		case "grace":
+			if s.GraceOfHold = value == "snaplock"; !s.GraceOfHold {
+				s.Grace, err = time.ParseDuration(value)
+			}
+		case "store":
+			return s, errors.New("its claims are kept in a store, which each member opens by itself; define all spaces here as there")
+		default:
+			return s, fmt.Errorf("this version does not know %q; define the spaces here, or update this member", option)
+		}
+		if err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}

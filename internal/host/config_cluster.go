@@ -1,0 +1,143 @@
+package host
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/member"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
+)
+
+// clustered reports whether there are, or can be, other members whose word counts.
+func (c *Config) clustered() bool { return len(c.founders()) > 1 || c.guest() }
+
+// guest reports whether this member has no vote.
+func (c *Config) guest() bool { return len(c.Join) > 0 && c.Expect == 0 }
+
+// founders lists the addresses of all founders: this member's own among them, unless
+// it is a guest.
+func (c *Config) founders() []string {
+	if len(c.Join) == 0 {
+		return nil
+	}
+	all := slices.DeleteFunc(slices.Clone(c.Join), func(a string) bool { return a == c.Address })
+	if !c.guest() {
+		all = append(all, c.Address)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// preempt reports whether the highest id coordinates. The views are those of the
+// member, so one space that wants it has it for all.
+func (c *Config) preempt() bool {
+	return slices.ContainsFunc(c.Spaces, func(s Space) bool { return s.Preempt })
+}
+
+// any reports whether every side of a partition goes on alone.
+func (c *Config) any() bool { return c.Spaces[0].Partition == "any" }
+
+// checkCluster says what is wrong with who the others are.
+func (c *Config) checkCluster() error {
+	c.Address = cmp.Or(c.Address, c.Listen)
+	switch {
+	case len(c.Join) == 0 && c.Expect <= 1:
+		return nil
+	case len(c.Join) == 0:
+		return fmt.Errorf("config: Expect is %d and Join is empty; list the addresses of all founders in Join", c.Expect)
+	case slices.Contains(c.Join, ""):
+		return fmt.Errorf("config: Join has an empty address")
+	case c.Address == "":
+		return fmt.Errorf("config: Address is empty; other members must be able to reach this one")
+	case c.Peers == nil && c.Listen == "":
+		return fmt.Errorf("config: Peers is nil and Listen is empty; other members must be able to reach this one")
+	}
+	c.Name = cmp.Or(c.Name, c.Address)
+	founders := c.founders()
+	switch {
+	case len(founders) == 0:
+		return fmt.Errorf("config: Join has this member's own address alone (%s); a founder alone has Expect 1", c.Address)
+	case c.Expect > 0 && len(founders) != c.Expect:
+		return fmt.Errorf("config: Expect is %d, and Join with this member's own address makes %d founders (%s); the two must agree",
+			c.Expect, len(founders), strings.Join(founders, ", "))
+	}
+	return nil
+}
+
+// member is what the member's machines are made from. What is drawn here stands in it, and so in
+// recordings; it is no part of the chance that the machines are given.
+func (c *Config) member(kept bool, remembered membership.Cell, started time.Time, draws *rand.Rand) *member.Config {
+	s := &member.Config{
+		Name: c.Name, Address: c.Address, HTTP: c.HTTP,
+		Founders: c.founders(), Founder: !c.guest(), Priority: c.Priority, Preempt: c.preempt(), Available: c.any(),
+		Kept: kept, Cell: remembered, Serves: c.Serves, Definitions: c.definitions(),
+		Lease: c.Lease, Patience: c.Patience, Drift: c.Drift, TTL: c.TTL, MaxTTL: c.Limits.TTL, Sessions: c.Limits.Sessions,
+		Table: c.table(), PID: os.Getpid(), Wall: time.Duration(started.UnixNano()),
+	}
+	for _, space := range c.Spaces {
+		made := member.Space{
+			Name: space.Name, Protocol: space.Protocol, Placement: space.Placement, HoldOn: space.HoldOn,
+			Capacity: space.Capacity, Defer: space.Defer, Retain: space.Retain,
+			Published: space.Published, Grace: space.Grace, GraceOfHold: space.GraceOfHold,
+		}
+		if space.Protocol == "claim" {
+			made.Claim, made.Store, made.Random = space.Claim, space.Store.Features(), draws.Uint32()
+		}
+		if space.Protocol == "bakery" {
+			// Each space has a number of its own, so that they do not all have the same leaders.
+			made.Candidate, made.Random = c.Candidate, draws.Uint32()
+		}
+		if space.Protocol == "consensus" {
+			made.Shards, made.Autopilot, made.Random = space.Shards, space.Autopilot, draws.Uint32()
+		}
+		s.Spaces = append(s.Spaces, made)
+	}
+	return s
+}
+
+// definitions has a line for each space: all members must have the same.
+func (c *Config) definitions() (lines []string) {
+	for _, s := range c.Spaces {
+		line := fmt.Sprintf("space %s: protocol %s, partition %s", s.Name, s.Protocol, s.Partition)
+		if s.Preempt {
+			line += ", preempt"
+		}
+		if s.Placement != 0 {
+			line += ", placement " + s.Placement.String()
+		}
+		if s.HoldOn != 0 {
+			line += ", hold_on " + s.HoldOn.String()
+		}
+		if s.Capacity != 0 {
+			line += fmt.Sprintf(", capacity %d", s.Capacity)
+		}
+		if s.Defer {
+			line += ", defer"
+		}
+		if s.Retain {
+			line += ", retain"
+		}
+		if s.Published {
+			line += ", messages published"
+		}
+		if s.Protocol == "claim" {
+			line += fmt.Sprintf(", store %s, group %s, %s", s.Store.Features().Name, s.Claim.Group, s.Claim.Settings())
+		}
+		if s.Protocol == "consensus" {
+			line += fmt.Sprintf(", shards %d, autopilot %s", s.Shards, s.autopilot())
+		}
+		switch {
+		case s.GraceOfHold:
+			line += ", grace snaplock"
+		case s.Grace != 0:
+			line += ", grace " + s.Grace.String()
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}

@@ -1,0 +1,242 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/member"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/cell"
+	"github.com/holdfast-locks/holdfast/storage/journal"
+)
+
+// What Config.Data has: the journal in a folder of its own, and which spaces it is of. The cell may be beside
+// them.
+const (
+	logsName   = "logs"
+	spacesName = "spaces"
+	cellName   = "cell" // as package cell calls it
+)
+
+// What Config.State has of them: that there are logs. The data folder itself may be lost, and with it what it says.
+const (
+	keepsName = "keeps-logs"
+	keepsText = "This member keeps logs in its data folder, and must not start without them.\n"
+)
+
+// data is what this member keeps beside its cell.
+type data struct {
+	journal  *journal.Journal
+	sync     time.Duration // how long the disk takes for one
+	watching sync.WaitGroup
+	over     chan struct{} // closed when the member is
+}
+
+// firstCell draws the ids of a member that has none, and writes them down before anything is kept in their name:
+// a crash between the two must not leave a folder that belongs to no member.
+func (n *Member) firstCell() (membership.Cell, error) {
+	var drawn membership.Cell
+	if n.config.Data == "" {
+		return drawn, nil // the machine draws them
+	}
+	drawn.ID, drawn.Cluster = membership.Draw(secretRand())
+	return drawn, n.folder.Save(storage.Save{Data: drawn.Encode()}).Err
+}
+
+// openData opens the folder of what spaces keep, and brings them what they have kept.
+func (n *Member) openData(s *member.Config) error {
+	folder := n.config.Data
+	if folder == "" {
+		return nil
+	}
+	recorded, err := readSpaces(folder)
+	if err != nil {
+		return err
+	}
+	if err := recorded.checkLogs(folder, n.config.State); err != nil {
+		return err
+	}
+	opened, err := journal.Open(filepath.Join(folder, logsName), journal.Options{Identity: identityOf(s.Cell.ID), FS: n.config.disk, Logger: n.logger})
+	if err != nil {
+		if _, has := os.Stat(filepath.Join(folder, cellName)); has == nil && n.config.State != folder {
+			err = fmt.Errorf("%w; the folder has the stable cell of its member itself: leave --state %s out", err, n.config.State)
+		}
+		return fmt.Errorf("data folder %s: %w", folder, err)
+	}
+	n.data = &data{journal: opened, over: make(chan struct{})}
+	if err := cell.Replace(n.config.State, keepsName, []byte(keepsText)); err != nil {
+		return fmt.Errorf("write down that this member keeps logs: %w", err)
+	}
+	if err := n.measureSync(); err != nil {
+		return err
+	}
+	if err := recorded.judge(folder, n.config.Spaces); err != nil {
+		return err
+	}
+	for i := range s.Spaces {
+		if err := n.data.load(folder, &s.Spaces[i], recorded); err != nil {
+			return err
+		}
+	}
+	return recorded.write(folder, n.config.Spaces)
+}
+
+// slowSync is from when on syncs are so slow that an operator should know.
+const slowSync = 10 * time.Millisecond
+
+// measureSync looks how fast the disk is: a lock in a space that is kept waits for it.
+func (n *Member) measureSync() (err error) {
+	if n.data.sync, err = journal.SyncTime(n.config.disk, n.config.Data); err != nil {
+		return fmt.Errorf("data folder %s: %w", n.config.Data, err)
+	}
+	if n.data.sync > slowSync {
+		n.logger.Warn("the disk of the data folder is slow, and each lock and unlock waits until it has synced; give a faster one with --data, or keep locks in memory",
+			"folder", n.config.Data, "sync", n.data.sync, "more_than", slowSync)
+	}
+	return nil
+}
+
+// SyncTime returns how long the disk of Config.Data took to sync a small write at the start; 0 without Data.
+func (n *Member) SyncTime() time.Duration {
+	if n.data == nil {
+		return 0
+	}
+	return n.data.sync
+}
+
+// identityOf says whose journal it is.
+func identityOf(id protocol.ID) []byte {
+	return strconv.AppendUint([]byte("member "), uint64(id), 10)
+}
+
+// load brings a space what its logs have kept.
+func (d *data) load(folder string, space *member.Space, recorded spaceRecord) error {
+	for i := range space.Shards {
+		kept, known, err := d.journal.Kept(member.LogOf(space.Name) + uint64(i))
+		switch _, is := recorded[space.Name]; {
+		case err != nil:
+			return fmt.Errorf("data folder %s: space %q: %w", folder, space.Name, err)
+		case known && !is:
+			return fmt.Errorf("data folder %s has logs of space %q, and its file %s does not have the space; put the file back", folder, space.Name, spacesName)
+		case known:
+			space.Logs = append(space.Logs, kept)
+		}
+	}
+	return nil
+}
+
+// watchData ends the member's part when its journal has failed: what was promised can be kept no longer.
+func (n *Member) watchData() {
+	if n.data == nil {
+		return
+	}
+	n.data.watching.Go(func() {
+		select {
+		case <-n.data.over:
+			return
+		case <-n.data.journal.Failed():
+		}
+		err := fmt.Errorf("data folder %s: %w; see to the disk, then start the member again", n.config.Data, n.data.journal.Err())
+		n.logger.Error("this member cannot go on", "error", err)
+		n.change(func() {
+			if n.unfit == nil {
+				n.unfit = err
+			}
+		})
+		n.alone.Store(true)
+	})
+}
+
+// closeData closes the journal. The driver asks it for nothing any more.
+func (n *Member) closeData() error {
+	if n.data == nil {
+		return nil
+	}
+	close(n.data.over)
+	n.data.watching.Wait()
+	if err := n.data.journal.Close(); err != nil {
+		return fmt.Errorf("data folder %s: %w", n.config.Data, err)
+	}
+	return nil
+}
+
+// readSpaces reads which spaces a folder has. None is written in a new one.
+func readSpaces(folder string) (spaceRecord, error) {
+	path := filepath.Join(folder, spacesName)
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return spaceRecord{}, nil
+	case err != nil:
+		return nil, fmt.Errorf("read which spaces a data folder has: %w", err)
+	}
+	recorded, err := decodeSpaces(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("data folder %s: file %s: %w", folder, path, err)
+	}
+	return recorded, nil
+}
+
+// checkLogs refuses a folder that has had logs and has none: what this member has promised is forgotten, and it would
+// promise something else.
+func (r spaceRecord) checkLogs(folder, state string) error {
+	logs := filepath.Join(folder, logsName, "journal") // as package journal calls it
+	if there, err := exists(logs); there || err != nil {
+		return err // they are written down when there are logs
+	}
+	if len(r) > 0 {
+		return fmt.Errorf("data folder %s has had spaces, and its folder %s is gone; put it back, or give another folder, in which nothing is held yet", folder, logs)
+	}
+	if kept, err := exists(filepath.Join(state, keepsName)); !kept || err != nil {
+		return err
+	}
+	return fmt.Errorf("data folder %s has no logs, and the member of state folder %s has kept some: what it has promised is forgotten; put the data folder back as it was when the member stopped, or start a new member, with an empty state folder, in its place", folder, state)
+}
+
+// exists reports whether a file or folder is there.
+func exists(name string) (bool, error) {
+	_, err := os.Stat(name)
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	}
+	return false, fmt.Errorf("look for the logs of a data folder: %w", err)
+}
+
+// write writes down those spaces that are new.
+func (r spaceRecord) write(folder string, spaces []Space) error {
+	if !r.add(spaces) {
+		return nil
+	}
+	if err := cell.Replace(folder, spacesName, r.encode()); err != nil {
+		return fmt.Errorf("write down which spaces a data folder has: %w", err)
+	}
+	return nil
+}
+
+// CheckData verifies all that a data folder keeps, whose member must not run, and changes nothing. It returns what is
+// wrong. The error says why that could not be found out: a journal.ErrNone, journal.ErrInUse or *journal.FormatError, or
+// what the disk says.
+func CheckData(folder string) (found []error, err error) {
+	wrong, err := journal.Check(nil, filepath.Join(folder, logsName))
+	if err != nil {
+		return nil, fmt.Errorf("data folder %s: %w", folder, err)
+	}
+	for _, one := range wrong {
+		found = append(found, one)
+	}
+	if _, err := readSpaces(folder); err != nil {
+		found = append(found, err)
+	}
+	return found, nil
+}

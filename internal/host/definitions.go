@@ -1,0 +1,227 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/storage/cell"
+)
+
+// A guest that has taken its cluster's definitions keeps them in its state folder. Where no member answers at a later start, it
+// begins with them at once, and asks on: the members' own take their place when one answers.
+
+// adopted is what a guest has taken.
+type adopted struct {
+	terms      []string
+	remembered bool // no member has said them in this life
+}
+
+// asking is what asks the members in the background. Its zero value asks nothing.
+type asking struct {
+	stop context.CancelFunc
+	work sync.WaitGroup
+}
+
+// definitionsName is the file of the state folder.
+const definitionsName = "definitions"
+
+// The file is a text: what it is, a line for each thing on which all members agree, and a sum of all that.
+const (
+	definitionsPrefix = "holdfast definitions "
+	definitionsMagic  = definitionsPrefix + "1"
+)
+
+// definitionsFile is where a guest keeps what it has taken; "" where it keeps nothing.
+func (c *Config) definitionsFile() string {
+	folder := cmp.Or(c.State, c.Data)
+	if folder == "" {
+		return ""
+	}
+	return filepath.Join(folder, definitionsName)
+}
+
+func encodeDefinitions(terms []string) []byte {
+	text := definitionsMagic + "\n"
+	for _, line := range terms {
+		text += strconv.Quote(line) + "\n"
+	}
+	sum := crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli))
+	return fmt.Appendf(nil, "%s%08x\n", text, sum)
+}
+
+// readDefinitions reads what an earlier life has kept; nil where there is nothing.
+func readDefinitions(path string) ([]string, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the definitions that this guest remembers: %w", err)
+	}
+	terms, err := decodeDefinitions(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("the definitions that this guest remembers in file %s: %w", path, err)
+	}
+	return terms, nil
+}
+
+// decodeDefinitions reads what encodeDefinitions writes, and nothing else.
+func decodeDefinitions(text string) (terms []string, err error) {
+	first, _, _ := strings.Cut(text, "\n")
+	if strings.HasPrefix(first, definitionsPrefix) && first != definitionsMagic {
+		return nil, fmt.Errorf("it is %.50q, and this version reads %q; use the version that wrote it, or remove the file", first, definitionsMagic)
+	}
+	for line := range strings.Lines(text) {
+		if term, err := strconv.Unquote(strings.TrimSuffix(line, "\n")); err == nil {
+			terms = append(terms, term)
+		}
+	}
+	if len(terms) == 0 || string(encodeDefinitions(terms)) != text {
+		return nil, errors.New("the file is damaged; remove it")
+	}
+	return terms, nil
+}
+
+// recall takes the definitions that an earlier life has kept, after why no member has said them. It reports whether there were any.
+func (c *Config) recall(why error) (bool, error) {
+	terms, err := readDefinitions(c.definitionsFile())
+	if err != nil || terms == nil {
+		return false, err
+	}
+	taken := *c
+	if err := taken.adopt(terms); err != nil {
+		return false, fmt.Errorf("%w; that is what this guest remembers in file %s", err, c.definitionsFile())
+	}
+	*c = taken
+	c.adopted = &adopted{terms: terms, remembered: true}
+	if c.Logger != nil {
+		c.Logger.Warn("no member says which spaces the cluster has: this guest goes on with those that it remembers, and asks again",
+			"file", c.definitionsFile(), "error", why)
+	}
+	return true, nil
+}
+
+// keepDefinitions writes down what members have said. The state folder is this member's.
+func (n *Member) keepDefinitions(terms []string) error {
+	path := n.config.definitionsFile()
+	if n.folder == nil {
+		return nil // nothing is kept
+	}
+	if text, err := os.ReadFile(path); err == nil && string(text) == string(encodeDefinitions(terms)) {
+		return nil
+	}
+	if err := cell.Replace(n.config.State, definitionsName, encodeDefinitions(terms)); err != nil {
+		return fmt.Errorf("write down which spaces the cluster has: %w", err)
+	}
+	return nil
+}
+
+// confirmDefinitions asks the members for their definitions until one answers, where this guest began with those that it remembered.
+func (n *Member) confirmDefinitions() error {
+	if n.config.adopted == nil {
+		return nil
+	}
+	if !n.config.adopted.remembered {
+		return n.keepDefinitions(n.config.adopted.terms)
+	}
+	ask, err := n.config.asker()
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	n.recalled.Store(true)
+	n.asking.stop = stop
+	n.asking.work.Go(func() {
+		for {
+			if terms, err := askAll(ctx, ask, n.config.Join); err == nil {
+				n.confirmed(terms)
+				return
+			}
+			again := time.NewTimer(askAgain)
+			select {
+			case <-again.C:
+				continue
+			case <-ctx.Done():
+			}
+			again.Stop()
+			n.mu.Lock()
+			refused := n.unfit != nil
+			n.mu.Unlock()
+			// The member that has refused this one can be asked. The next start may find no member again.
+			if !refused {
+				return
+			}
+			if terms, err := askAll(context.Background(), ask, n.config.Join); err == nil {
+				n.confirmed(terms)
+			}
+			return
+		}
+	})
+	return nil
+}
+
+// confirmed compares what a member says with what this guest began with. A guest that began with something else cannot take part.
+func (n *Member) confirmed(terms []string) {
+	if slices.Equal(terms, n.config.adopted.terms) {
+		n.recalled.Store(false)
+		n.logger.Info("the cluster has the definitions with which this guest began")
+		return
+	}
+	if err := n.keepDefinitions(terms); err != nil {
+		n.logger.Error("the cluster's definitions cannot be remembered", "error", err)
+	}
+	theirs, ours := firstOther(terms, n.config.adopted.terms)
+	n.change(func() {
+		if n.unfit == nil {
+			n.unfit = n.outdated(fmt.Errorf("all members must agree, and it is %q in the cluster and %q here", theirs, ours))
+		}
+	})
+	n.alone.Store(true)
+}
+
+// outdated adds to the reason why this member cannot take part that its definitions may be old.
+func (n *Member) outdated(err error) error {
+	if !n.recalled.Load() {
+		return err
+	}
+	return fmt.Errorf("%w. No member answered at the start of this guest, so it began with the definitions that it remembered: if the cluster has others now, start it again, and it takes them", err)
+}
+
+// firstOther returns the first lines in which two lists differ; "" stands for one that is missing.
+func firstOther(a, b []string) (of, than string) {
+	for i := range max(len(a), len(b)) {
+		of, than = "", ""
+		if i < len(a) {
+			of = a[i]
+		}
+		if i < len(b) {
+			than = b[i]
+		}
+		if of != than {
+			break
+		}
+	}
+	return of, than
+}
+
+// endAsking ends what confirmDefinitions has begun.
+func (n *Member) endAsking() {
+	if n.asking.stop != nil {
+		n.asking.stop()
+	}
+	n.asking.work.Wait()
+}

@@ -1,0 +1,175 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// ExtendLock asks for another hold limit. It is the grant's, so it holds for every
+// lock that an owner has under it.
+func (s *localSession) ExtendLock(ctx context.Context, l *holdfast.Lock, hold time.Duration) error {
+	select {
+	case s.extending <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	sent := s.Now()
+	end := holdfast.Forever
+	if hold > 0 {
+		end = after(sent, hold)
+	}
+	// An earlier end counts here before the authority knows it, a later one only after
+	// it has agreed: at no time does anybody here believe longer than it waits.
+	port, ok := s.shorten(l, end)
+	if !ok {
+		<-s.extending
+		if err := l.Check(); err != nil {
+			return err
+		}
+		return s.notExtended(l, holdfast.ErrClosed)
+	}
+	extend := &protocol.Extend{Session: s.id, Name: l.Name(), Token: l.Token(), Request: l.Request(), Hold: hold}
+	line := make(chan lock.Decision, 1)
+	if err := s.ask(port, extend, line); err != nil {
+		<-s.extending
+		return s.notExtended(l, err)
+	}
+	done := make(chan error, 1)
+	finish := func(d lock.Decision) {
+		defer func() { <-s.extending }()
+		done <- s.extended(l, port, end, &d)
+	}
+	select {
+	case d := <-line:
+		finish(d)
+	default:
+		// The caller may go before another member has answered; what it answers acts
+		// here all the same.
+		go func() { finish(s.hear(line)) }()
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// ask puts a wish about a lock to its space; its answer comes on line.
+func (s *localSession) ask(port protocol.Port, fact any, line chan lock.Decision) error {
+	op := s.number()
+	s.mu.Lock()
+	s.answers[op] = line
+	s.mu.Unlock()
+	call := protocol.CallID{Sink: s.sink, Op: op}
+	reply, answered, err := s.driver.Call(protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: fact})
+	if err == nil && !answered {
+		return nil
+	}
+	s.mu.Lock()
+	delete(s.answers, op)
+	s.mu.Unlock()
+	if answered {
+		line <- reply.Decision
+	}
+	return err
+}
+
+// hear waits for an answer as long as the session lives.
+func (s *localSession) hear(line <-chan lock.Decision) lock.Decision {
+	select {
+	case d := <-line:
+		return d
+	case <-s.over:
+		return lock.Decision{Kind: lock.Refused, Err: holdfast.ErrClosed}
+	}
+}
+
+// extended takes the answer: l may live until end, or not.
+func (s *localSession) extended(l *holdfast.Lock, port protocol.Port, end time.Duration, d *lock.Decision) error {
+	if d.Kind == lock.Refused {
+		if err := l.Check(); err != nil {
+			return err // it has ended meanwhile, and knows why
+		}
+		return s.notExtended(l, s.refusal(d.Err))
+	}
+	for _, h := range s.lengthen(l, port, end) {
+		// Its former limit ended it before the new one came. The authority would keep the
+		// name for it until then.
+		if err := s.release(h); err != nil && !errors.Is(err, holdfast.ErrNotHeld) && !errors.Is(err, holdfast.ErrClosed) {
+			return s.notExtended(l, err)
+		}
+	}
+	return l.Check()
+}
+
+func (s *localSession) notExtended(l *holdfast.Lock, err error) error {
+	return &holdfast.Error{Op: "extend", Space: l.Space(), Name: l.Name(), Err: closedOr(err)}
+}
+
+// shorten lets the locks of l's grant end at end, where that is earlier than before.
+// It returns the port of their space, or false where l is not held.
+func (s *localSession) shorten(l *holdfast.Lock, end time.Duration) (protocol.Port, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h, ok := s.held.get(l.Request())
+	if !ok {
+		return 0, false
+	}
+	for _, id := range s.grantOf(l, h.port) {
+		if mate, _ := s.held.get(id); end < mate.lock.Deadline() {
+			s.endAt(id, mate, end)
+		}
+	}
+	return h.port, true
+}
+
+// lengthen lets the locks of l's grant end at end. It returns those that have ended
+// already, and forgets them.
+func (s *localSession) lengthen(l *holdfast.Lock, port protocol.Port, end time.Duration) (over []holding) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range s.grantOf(l, port) {
+		mate, _ := s.held.get(id)
+		mate = s.endAt(id, mate, end)
+		if mate.lock.Check() == nil {
+			continue
+		}
+		s.held.remove(id)
+		if mate.alarm != nil {
+			s.alarms.Stop(mate.alarm)
+		}
+		over = append(over, mate)
+	}
+	return over
+}
+
+// grantOf returns the requests by which l's grant is held: more than one where a named
+// owner has entered it again. It is called with the mutex held.
+func (s *localSession) grantOf(l *holdfast.Lock, port protocol.Port) (requests []uint64) {
+	if l.Owner() == "" {
+		if _, ok := s.held.get(l.Request()); ok {
+			requests = append(requests, l.Request())
+		}
+		return requests
+	}
+	for id, h := range s.held.all() {
+		if h.port == port && h.lock.Token() == l.Token() && h.lock.Name() == l.Name() {
+			requests = append(requests, id)
+		}
+	}
+	return requests
+}
+
+// endAt moves the end of a hold limit. It is called with the mutex held.
+func (s *localSession) endAt(id uint64, h holding, end time.Duration) holding {
+	h.lock.SetHoldEnd(end)
+	s.limit(&h, end)
+	s.held.put(id, h)
+	return h
+}

@@ -1,0 +1,110 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Force makes a view of the named founders alone, this member among them, without the
+// quorum that is lost for good, and returns when it is installed (docs/design/membership.md §5). It
+// grants after what anybody may have been promised before has run out. The code in
+// Confirm is that of PlanForce: the view is not forced unless what that told still
+// holds. If the founders that are not named are alive with a quorum of their own, two
+// may hold one lock; only the caller can know whether they are. What was done, by whose
+// order and why, is in the log of every member that takes part or learns of it, and Forced
+// tells it there.
+//
+// The error is as those of PlanForce; an ErrConflict for a code that does not fit; or an
+// ErrUnavailable where a named member did not answer: then the view is as it was, unless
+// ctx has ended before it was known.
+func (n *Member) Force(ctx context.Context, order api.ForceView) (*api.ForcedView, error) {
+	if !n.forcing.TryLock() {
+		return nil, api.Fail(api.CodeConflict, "another call forces a view through this member now; ask again when it has ended")
+	}
+	defer n.forcing.Unlock()
+	if order.Reason == "" {
+		return nil, api.Fail(api.CodeBadRequest, "reason: it is missing; say why the view is forced")
+	}
+	plan, err := n.PlanForce(ctx, order.Members)
+	if err != nil {
+		return nil, err
+	}
+	if order.Confirm != plan.Code {
+		return nil, api.Fail(api.CodeConflict, fmt.Sprintf(
+			"confirm %q does not fit what is known now: view %d, to be replaced by one of %s; ask again without it, and read what has changed",
+			order.Confirm, plan.View, protocol.Phrase(plan.Named)))
+	}
+	forced := &api.ForcedView{
+		Replaced: plan.View, Members: plan.Named, Reason: order.Reason, By: order.By, Time: api.At(time.Now()), Spaces: plan.Spaces,
+	}
+	log := n.logger.With("members", []string(plan.Named), "reason", order.Reason, "by", order.By)
+	log.Warn("an operator forces a view", "replaces", plan.View, "without", []string(plan.Rivals))
+	self, err := n.force(ctx, plan, order)
+	if err != nil {
+		log.Warn("the view was not forced", "replaces", plan.View, "error", err)
+		return nil, err
+	}
+	forced.View, forced.Members = self.Cell.Accepted.Number, n.places(self, isFounder)
+	if self.Until != protocol.Never {
+		forced.From = api.At(n.driver.Wall(self.Until))
+	}
+	log.Warn("a view was forced", "view", forced.View, "replaces", plan.View, "has", []string(forced.Members), "grants_from", forced.From)
+	n.change(func() { n.forced = forced })
+	return forced, nil
+}
+
+// noteOrder takes up that a view was forced through another member: a member that takes
+// part in it, or is left out and learns of it, has it in the log, and Forced tells it. It
+// runs under the driver's mutex.
+func (n *Member) noteOrder(note membership.Ordered) {
+	if note.Here {
+		return // Force says so, when it is done
+	}
+	v := note.View
+	forced := &api.ForcedView{
+		View: v.Number, Replaced: v.Number - 1, Reason: v.Order.Reason, By: v.Order.By, Time: api.At(time.Now()),
+	}
+	for _, member := range v.Members {
+		if member.Founder {
+			forced.Members = append(forced.Members, member.Name)
+		}
+	}
+	n.logger.Warn("an operator has forced a view through another member",
+		"view", v.Number, "epoch", v.Epoch.Counter, "members", []string(forced.Members), "reason", forced.Reason, "by", forced.By)
+	n.change(func() { n.forced = forced })
+}
+
+// Forced returns the latest forced view that this member has made, taken part in or
+// learnt of in its life; nil where there is none.
+func (n *Member) Forced() *api.ForcedView {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.forced
+}
+
+// force lets the membership do it, and returns what it says when the view is installed.
+func (n *Member) force(ctx context.Context, plan *api.ForcePlan, order api.ForceView) (*membership.Self, error) {
+	wall := time.Duration(time.Now().UnixNano())
+	reply, err := n.driver.Ask(ctx, protocol.Below, &membership.Force{Members: plan.Named, Reason: order.Reason, By: order.By, Wall: wall})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("%w: not all of %s have answered yet, and view %d may yet be replaced; look at the status before anything else",
+			holdfast.ErrUnavailable, protocol.Phrase(plan.Named), plan.View)
+	case err != nil:
+		return nil, fmt.Errorf("ask the membership: %w", closedOr(err))
+	}
+	switch forced := reply.Result.(*membership.Forced); {
+	case forced.Silent != nil:
+		return nil, fmt.Errorf("%w: %s did not promise to follow this member; view %d is as it was: see that they run and can be reached, or leave out who does not",
+			holdfast.ErrUnavailable, protocol.Phrase(forced.Silent), plan.View)
+	case forced.Err != nil:
+		return nil, fmt.Errorf("%w: %w", holdfast.ErrConflict, forced.Err)
+	}
+	return n.Who(ctx)
+}

@@ -1,0 +1,99 @@
+package host
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// leased is the member's machine, which tells the locks of this process how long the
+// member's lease lets them be held. They compare that with the clock themselves, so
+// that one is lost in time even if nothing of the machine has run since.
+type leased struct {
+	protocol.Machine
+	lease *protocol.Lease // nil before the first view
+	told  protocol.Time
+	ends  *atomic.Int64
+
+	assurers  []assurer
+	outsiders []outsider
+}
+
+// assurer is a space that says for itself until when what is held in it is safe.
+type assurer struct {
+	space interface{ Assured() protocol.Time }
+	ends  *atomic.Int64
+}
+
+// Assured returns for how long from now all that this process holds in a space is safe, unless more is
+// assured by then: in a space of protocol claim, until the first of its claims may expire, and of protocol consensus, until
+// the group may end the first of its sessions. Where nothing is held,
+// and where the session alone says when locks end, it is holdfast.Forever.
+func (n *Member) Assured(space string) time.Duration {
+	for i := range n.config.Spaces {
+		if n.config.Spaces[i].Name != space || n.assured[i] == nil {
+			continue
+		}
+		if end := n.assured[i].Load(); end != int64(protocol.Never) {
+			return time.Duration(end) - n.driver.Now()
+		}
+	}
+	return holdfast.Forever
+}
+
+// assuredSession is the session as it stands behind the locks of such a space.
+type assuredSession struct {
+	*localSession
+	ends *atomic.Int64
+}
+
+// lastingSession is the session as it stands behind the locks of a space of protocol consensus: what is held there outlasts the
+// member's lease, and the space alone says until when it is safe.
+type lastingSession struct {
+	*localSession
+	ends *atomic.Int64
+}
+
+// Deadline returns when what is held in the space ends, unless more is assured by then.
+func (s lastingSession) Deadline() time.Duration { return time.Duration(s.ends.Load()) }
+
+// deadlines are all that end locks of this process: the member's lease first, then the spaces of protocol consensus.
+func (n *Member) deadlines() []*atomic.Int64 {
+	all := []*atomic.Int64{&n.ends}
+	for i := range n.config.Spaces {
+		if n.config.Spaces[i].Protocol == "consensus" {
+			all = append(all, n.assured[i])
+		}
+	}
+	return all
+}
+
+// Deadline returns when what is held in the space ends, unless more is assured by then.
+func (s assuredSession) Deadline() time.Duration {
+	return min(s.localSession.Deadline(), time.Duration(s.ends.Load()))
+}
+
+// Step steps the machine, and tells what its lease has become.
+func (m *leased) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	raised := len(out.Raises)
+	m.Machine.Step(now, ev, out)
+	for ; raised < len(out.Raises); raised++ {
+		if view, is := out.Raises[raised].(*protocol.View); is {
+			m.lease = view.Lease
+		}
+	}
+	for i := range m.assurers {
+		a := &m.assurers[i]
+		a.ends.Store(int64(a.space.Assured()))
+	}
+	for _, o := range m.outsiders {
+		o.is.Store(o.space.Outsider())
+	}
+	// What is not confirmed yet ends first, and this member cannot tell which that is.
+	if m.lease != nil && m.lease.Carried != m.told {
+		m.told = m.lease.Carried
+		m.ends.Store(int64(m.told))
+	}
+}

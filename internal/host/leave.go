@@ -1,0 +1,122 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
+	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// Leave leaves the cluster in good order, and waits for it. Clients that hold something
+// through this member are told to stop. When all have, or can believe no longer that
+// they hold anything, no view has this member any more and no member has to wait for it:
+// neither the others, nor its next start. That is so until ctx ends; the others wait for
+// clients that hold something then. Nothing new is taken from now on. Close comes after
+// it.
+//
+// Where all spaces have protocol consensus no client of another process is told to stop: they go on elsewhere with
+// what they hold, as soon as others lead what this member has led.
+func (n *Member) Leave(ctx context.Context) error {
+	err := n.depart(ctx, &membership.Leave{})
+	if err != nil {
+		n.alone.Store(true) // Close need not find that out again
+	}
+	return err
+}
+
+// Drain takes nothing new, waits until nothing is held through this member any more, at
+// most until ctx ends, and then leaves. Clients that hold nothing, or nothing beyond what is kept for them
+// elsewhere, go there at once, the others as soon as they have given up what they hold.
+func (n *Member) Drain(ctx context.Context) error {
+	_, err := n.driver.Ask(ctx, protocol.Below, &session.Drain{})
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("drain: %w", closedOr(err))
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.leaveLimit())
+	defer cancel()
+	return n.Leave(last)
+}
+
+// Close ends the sessions of this process, tells the others that this member leaves, as
+// far as that does not take long, and stops. Clients that hold something are told to
+// stop, and not waited for: they believe until their deadlines, and a restart of the
+// member waits for them. Leave waits for them before.
+func (n *Member) Close() error {
+	n.closing.Do(func() {
+		n.closeSessions()
+		n.closeClaims()
+		limit := n.leaveLimit()
+		if n.alone.Load() {
+			limit = lookAgain
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		n.closed = n.depart(ctx, &session.Hurry{})
+		if n.config.clustered() && errors.Is(n.closed, context.DeadlineExceeded) {
+			n.logger.Warn("left without the others' agreement")
+			n.closed = nil // they will see that it is silent
+		}
+		n.closed = errors.Join(n.closed, n.release())
+	})
+	return n.closed
+}
+
+// closeClaims waits until stores have taken what was given up in spaces of protocol claim. Where
+// one does not answer in time, those locks are free when their claims expire.
+func (n *Member) closeClaims() {
+	ctx, cancel := context.WithTimeout(context.Background(), n.leaveLimit())
+	defer cancel()
+	if err := n.SettleClaims(ctx); err != nil {
+		n.logger.Warn("a store has not taken all that was released: it is free when the claims expire", "error", err)
+	}
+}
+
+// SettleClaims closes the spaces of protocol claim: nothing can be locked there any more. It returns when their
+// stores have taken all that was released. The error names the first space where that was not so
+// when ctx ended.
+func (n *Member) SettleClaims(ctx context.Context) error {
+	for i := range n.config.Spaces {
+		if n.config.Spaces[i].Protocol != "claim" {
+			continue
+		}
+		if _, err := n.driver.Ask(ctx, protocol.Port(i+1), &protocol.CloseSpace{}); err != nil {
+			return &holdfast.Error{Op: "close", Space: n.config.Spaces[i].Name, Err: closedOr(err)}
+		}
+	}
+	return nil
+}
+
+// leaveLimit is how long a member that must go waits for the others, and for its disk.
+// Its next start will wait instead.
+func (n *Member) leaveLimit() time.Duration { return max(n.config.Lease, 5*time.Second) }
+
+// depart waits for the last word of the membership.
+func (n *Member) depart(ctx context.Context, how any) error {
+	n.departing.Store(true)
+	reply, err := n.driver.Ask(ctx, protocol.Below, how)
+	switch {
+	case errors.Is(closedOr(err), holdfast.ErrClosed):
+		return fmt.Errorf("leave: %w", holdfast.ErrClosed)
+	case err != nil:
+		return fmt.Errorf("leave: wait for the others, and for the stable cell: %w", err)
+	}
+	return reply.Result.(*membership.Left).Err
+}
+
+// release stops what was begun, and gives the folder back. Callers that wait to hear of
+// the member are woken, to find it closed.
+func (n *Member) release() error {
+	var err error
+	n.endAsking()
+	if n.driver != nil {
+		err = n.driver.Close()
+	}
+	err = errors.Join(err, n.disconnect(), n.closeData(), n.closeCell(), n.closeTrace())
+	n.change(func() { n.over = true })
+	return err
+}

@@ -1,0 +1,409 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/internal/run"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// locker is a session of this process, seen through one space.
+type locker struct {
+	node    *Member
+	session *localSession
+	space   string
+	port    protocol.Port // 0: there is no such space
+	backing holdfast.Backing
+	class   holdfast.Class
+}
+
+// authorityWait is how long TryLock waits for an authority.
+const authorityWait = 5 * time.Second
+
+func (n *Member) lockerOf(s *localSession, space string) locker {
+	if space == "" {
+		space = holdfast.DefaultSpace
+	}
+	port := n.portOf(space)
+	l := locker{node: n, session: s, space: space, port: port, backing: s, class: holdfast.Fenced}
+	if i := int(port) - 1; i >= 0 {
+		l.class = n.config.Spaces[i].Class()
+		switch ends := n.assured[i]; {
+		case ends == nil:
+		case n.config.Spaces[i].Protocol == "consensus":
+			l.backing = lastingSession{s, ends}
+		default:
+			l.backing = assuredSession{s, ends}
+		}
+	}
+	return l
+}
+
+// portOf returns the port of a space, 0 where there is none of that name.
+func (n *Member) portOf(space string) protocol.Port {
+	return protocol.Port(slices.IndexFunc(n.config.Spaces, func(s Space) bool { return s.Name == space }) + 1)
+}
+
+// hasGrace reports whether names of the space stay taken for a while after a hold limit.
+func (l locker) hasGrace() bool {
+	s := &l.node.config.Spaces[l.port-1]
+	return s.Grace > 0 || s.GraceOfHold
+}
+
+// Space returns the Locker of another space of this member, with the same session.
+func (l locker) Space(name string) holdfast.Locker { return l.node.lockerOf(l.session, name) }
+
+// Close of a space's Locker closes nothing; see Node.Close.
+func (l locker) Close() error { return nil }
+
+// own is a Locker that closes its own session.
+type own struct{ locker }
+
+func (o own) Close() error {
+	defer o.node.forgetSession(o.session)
+	return o.session.close()
+}
+
+// Lock waits for the name. See holdfast.Locker.
+func (l locker) Lock(ctx context.Context, name string, o ...holdfast.Option) (*holdfast.Lock, error) {
+	if there, err := l.insider(ctx, name); there != nil || err != nil {
+		return atInsider(err, func() (*holdfast.Lock, error) { return there.Lock(ctx, name, o...) })
+	}
+	return l.resolve(ctx, name, false, o)
+}
+
+// TryLock takes the name if it can be had at once. See holdfast.Locker.
+func (l locker) TryLock(ctx context.Context, name string, o ...holdfast.Option) (*holdfast.Lock, error) {
+	if there, err := l.insider(ctx, name); there != nil || err != nil {
+		return atInsider(err, func() (*holdfast.Lock, error) { return there.TryLock(ctx, name, o...) })
+	}
+	return l.resolve(ctx, name, true, o)
+}
+
+// LockAll takes all names or none. See holdfast.Locker.
+func (l locker) LockAll(ctx context.Context, names []string, o ...holdfast.Option) ([]*holdfast.Lock, error) {
+	if there, err := l.insider(ctx, strings.Join(names, ", ")); there != nil || err != nil {
+		return atInsider(err, func() ([]*holdfast.Lock, error) { return there.LockAll(ctx, names, o...) })
+	}
+	wanted, err := holdfast.NewRequests(l.space, names, o...)
+	if err != nil {
+		return nil, err
+	}
+	start, end := l.session.Now(), lock.Never
+	if len(wanted) > 0 && wanted[0].Wait > 0 {
+		end = after(start, wanted[0].Wait)
+	}
+	locks := make([]*holdfast.Lock, len(names))
+	var taken []*holdfast.Lock
+	take := func(held *holdfast.Lock, place int) {
+		locks[place] = held
+		taken = append(taken, held)
+	}
+	err = holdfast.TakeAll(wanted, l.together(), func(some []holdfast.PlacedRequest) (int, error) {
+		all, err := l.tryTogether(ctx, some, end)
+		for i, held := range all {
+			take(held, some[i].Place)
+		}
+		return len(all), err
+	}, func(one holdfast.PlacedRequest) error {
+		if one.Wait > 0 {
+			one.Wait = max(1, end-l.session.Now())
+		}
+		held, err := l.acquire(ctx, &one.Request)
+		if err == nil {
+			take(held, one.Place)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, l.giveBack(taken, end, err)
+	}
+	for _, held := range taken { // one may have been lost while another was waited for
+		if err := held.Check(); err != nil {
+			return nil, l.giveBack(taken, end, err)
+		}
+	}
+	return locks, nil
+}
+
+// releaseLimit is how long a LockAll that fails waits for its releases.
+const releaseLimit = time.Second
+
+// giveBack releases what was taken on the way to all names, and returns why that was
+// not all. That one was lost meanwhile is no news: it is not wanted any more. It waits until
+// the authority has taken the releases, but not beyond the end of the call's wait.
+func (l locker) giveBack(taken []*holdfast.Lock, end time.Duration, why error) error {
+	s := l.session
+	var asked []*holdfast.Lock
+	for _, held := range taken {
+		if !held.End(holdfast.ErrNotHeld) {
+			continue
+		}
+		h, ok := s.letGo(held)
+		if !ok {
+			continue
+		}
+		if answered, err := s.askRelease(h, unlockOf); !answered {
+			asked = append(asked, held)
+		} else if err = s.unlocked(held, err); err != nil && !errors.Is(err, holdfast.ErrLost) {
+			why = errors.Join(why, err)
+		}
+	}
+	if len(asked) == 0 {
+		return why
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), min(releaseLimit, max(0, after(end, lock.WaitGrace)-s.Now())))
+	defer cancel()
+	for _, held := range asked {
+		err := s.unlocked(held, s.awaitRelease(ctx, unlockOf|held.Request()))
+		if err != nil && !errors.Is(err, holdfast.ErrLost) && ctx.Err() == nil {
+			why = errors.Join(why, err)
+		}
+	}
+	return why
+}
+
+func (l locker) fail(op, name string, err error) error {
+	return &holdfast.Error{Op: op, Space: l.space, Name: name, Err: err}
+}
+
+func (l locker) resolve(ctx context.Context, name string, try bool, options []holdfast.Option) (*holdfast.Lock, error) {
+	if len(options) > 0 {
+		return l.resolveOptions(ctx, name, try, options)
+	}
+	r := holdfast.Request{Name: name, Try: try}
+	if err := r.Check(); err != nil {
+		return nil, l.fail("lock", name, err)
+	}
+	return l.acquire(ctx, &r)
+}
+
+// resolveOptions is resolve for a request that is on the heap, where options can change
+// it.
+func (l locker) resolveOptions(ctx context.Context, name string, try bool, options []holdfast.Option) (*holdfast.Lock, error) {
+	r, err := holdfast.NewRequest(name, options...)
+	if err != nil {
+		return nil, l.fail("lock", name, err)
+	}
+	r.Try = r.Try || try
+	return l.acquire(ctx, &r)
+}
+
+// acquire asks for the name, and waits for the decision where that takes time.
+func (l locker) acquire(ctx context.Context, r *holdfast.Request) (*holdfast.Lock, error) {
+	a, err := l.ask(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if a.Kind == 0 || a.Kind == lock.Queued {
+		w := l.session.expect(r, a.id, a.Answer)
+		if a.Answer, err = l.session.await(ctx, l.port, r, a.id, w); err != nil {
+			return nil, err
+		}
+	}
+	return l.conclude(ctx, r, a)
+}
+
+// asked is a request on its way.
+type asked struct {
+	run.Answer
+	id      uint64
+	sent    protocol.Time // when it was sent, where a limit may count from it
+	waitEnd protocol.Time
+	bounded bool // by the deadline of its context
+}
+
+// ask asks for the name. The answer may be that the decision comes later.
+func (l locker) ask(ctx context.Context, r *holdfast.Request) (a asked, err error) {
+	switch {
+	case l.port == 0:
+		err = holdfast.ErrSpace
+	case r.Require > l.class:
+		err = fmt.Errorf("%w: %v is required, and the space offers %v", holdfast.ErrClass, r.Require, l.class)
+	case ctx.Err() != nil:
+		return a, ctx.Err()
+	}
+	if err != nil {
+		return a, l.fail("lock", r.Name, err)
+	}
+	s := l.session
+	// Read only where a limit may count from it, because it costs a system call: an owner
+	// may enter a grant that has a hold limit already.
+	deadline, bounded := ctx.Deadline()
+	if r.Try || r.Wait > 0 || r.Hold > 0 || r.Owner != "" || bounded {
+		a.sent = s.Now()
+	}
+	request := lock.Request{
+		Session: s.id, Name: r.Name, Owner: r.Owner, Reason: r.Reason,
+		Mode: r.Mode, Units: r.Units, Capacity: r.Capacity,
+		Try: r.Try, Arrived: a.sent, WaitEnd: lock.Never, Hold: r.Hold,
+	}
+	switch {
+	case r.Wait > 0:
+		request.WaitEnd = after(a.sent, r.Wait)
+	case r.Try:
+		request.WaitEnd = a.sent + authorityWait
+	}
+	a.bounded = bounded && !r.Try && s.boundWait(&request, deadline)
+	if a.Answer, err = s.driver.Acquire(l.port, s.sink, &request); err != nil {
+		return a, l.fail("lock", r.Name, closedOr(err))
+	}
+	a.id, a.waitEnd = a.Request, request.WaitEnd
+	return a, nil
+}
+
+// conclude makes of a decision what the call returns.
+func (l locker) conclude(ctx context.Context, r *holdfast.Request, a asked) (*holdfast.Lock, error) {
+	s := l.session
+	if a.Kind == lock.Refused {
+		err := l.fail("lock", r.Name, s.refused(l.port, r.Name, a.Err))
+		if a.bounded {
+			err = whyEnded(err, s.Now() >= a.waitEnd)
+		}
+		return nil, err
+	}
+	return l.hold(ctx, r, a.Answer, a.id, a.sent)
+}
+
+func closedOr(err error) error {
+	if errors.Is(err, run.ErrClosed) {
+		return holdfast.ErrClosed
+	}
+	return err
+}
+
+// refusal is why a request was refused: that the authority does not know the session
+// any more means, after Close, that it was closed.
+func (s *localSession) refusal(err error) error {
+	if !errors.Is(err, session.ErrUnknown) {
+		return s.driver.Explain(err, s.called)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return holdfast.ErrClosed
+	}
+	return err
+}
+
+// refused is refusal for a name that was asked for: where the refusal does not say who holds it, that is asked.
+func (s *localSession) refused(port protocol.Port, name string, err error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), refusalLimit)
+	defer cancel()
+	err = s.driver.Refusal(ctx, port, name, s.refusal(err), s.called)
+	if self, failure := s.who(ctx); failure == nil {
+		err = self.Unavailable(s.driver.Now(), err)
+	}
+	return err
+}
+
+// hold makes the lock of a grant, and registers it for what may become of it.
+func (l locker) hold(ctx context.Context, r *holdfast.Request, a run.Answer, id uint64, sent time.Duration) (*holdfast.Lock, error) {
+	s := l.session
+	end := holdfast.Forever
+	if a.Hold > 0 {
+		end = after(sent, a.Hold)
+	}
+	held := holdfast.NewLock(holdfast.Grant{
+		Space: l.space, Name: r.Name, Owner: r.Owner, Mode: r.Mode, Units: r.Units, Capacity: r.Capacity, Token: a.Token,
+		Grace: a.Hold > 0 && l.hasGrace(),
+	}, id, end, l.backing, ctx)
+	h := holding{lock: held, port: l.port}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, l.fail("lock", r.Name, holdfast.ErrClosed)
+	}
+	if end != holdfast.Forever {
+		s.limit(&h, end)
+	}
+	s.held.put(id, h)
+	s.guard()
+	if len(s.early) == 0 {
+		return held, nil
+	}
+	if early, ok := s.early[id]; ok {
+		delete(s.early, id)
+		s.decided(&early)
+	}
+	return held, nil
+}
+
+// expect registers that a request was queued whose decision is waited for.
+func (s *localSession) expect(r *holdfast.Request, id uint64, first run.Answer) *wait {
+	w := &wait{decided: make(chan lock.Decision, 1)}
+	switch {
+	case r.Queued == nil:
+	case first.Kind == lock.Queued && first.Position >= 0:
+		r.Queued(first.Position)
+	default: // another member decides, and has not been heard yet
+		w.queued = make(chan int, 1)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		w.decided <- lock.Decision{Kind: lock.Refused, Request: id, Err: holdfast.ErrClosed}
+		return w
+	}
+	if early, ok := s.early[id]; ok {
+		delete(s.early, id)
+		if early.Kind != lock.Queued {
+			w.decided <- early
+			return w
+		}
+		w.tell(early.Position)
+	}
+	s.waiting[id] = w
+	return w
+}
+
+// await waits for the decision about a request that was queued. When ctx ends
+// first, the request is cancelled: granted meanwhile, it is released.
+func (s *localSession) await(ctx context.Context, port protocol.Port, r *holdfast.Request, id uint64, w *wait) (run.Answer, error) {
+	queued := w.queued
+	for {
+		select {
+		case d := <-w.decided:
+			return run.AnswerOf(&d), nil
+		case position := <-queued:
+			queued = nil
+			r.Queued(position)
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	if d := w.lastWord(ctx); d.Kind == lock.Refused {
+		return run.AnswerOf(&d), nil
+	}
+	return run.Answer{}, s.cancel(ctx, port, r.Name, id)
+}
+
+// cancel ends a request for good, because ctx has ended.
+func (s *localSession) cancel(ctx context.Context, port protocol.Port, name string, id uint64) error {
+	cancel := &protocol.Cancel{Session: s.id, Name: name, Request: id}
+	call := protocol.CallID{Sink: s.sink, Op: s.number()}
+	_, _, err := s.driver.Call(protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: cancel})
+	s.forget(id)
+	if err != nil && !errors.Is(err, run.ErrClosed) {
+		return err
+	}
+	return ctx.Err()
+}
+
+// forget drops what was known of a request that is over.
+func (s *localSession) forget(id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.waiting, id)
+	delete(s.early, id)
+	s.held.remove(id)
+}

@@ -1,0 +1,476 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/member"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
+	"github.com/holdfast-locks/holdfast/internal/run"
+	"github.com/holdfast-locks/holdfast/internal/server/admin"
+	"github.com/holdfast-locks/holdfast/internal/server/events"
+	"github.com/holdfast-locks/holdfast/internal/transport"
+	"github.com/holdfast-locks/holdfast/internal/transport/gossip"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/claim"
+	"github.com/holdfast-locks/holdfast/protocol/consensus"
+	"github.com/holdfast-locks/holdfast/protocol/grantor"
+	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/cell"
+)
+
+// Node is this process as a member. It is a holdfast.Locker of the default space.
+type Member struct {
+	locker
+	config    Config
+	started   time.Time
+	member    *membership.Machine // the driver's
+	terms     []string            // what all members must agree on
+	driver    *run.Driver
+	transport transport.Transport // nil for a member alone
+	events    *events.Source      // for the other members
+	rumours   *gossip.Gossip      // nil where nothing carries them
+	folder    *cell.Cell          // nil where no cell is kept
+	data      *data               // nil where nothing but the cell is kept
+	trace     *traceFile          // nil where nothing is recorded
+	local     *localSession
+	operator  *admin.Operator
+	logger    *slog.Logger
+	assured   []*atomic.Int64 // by space: until when what it has given is safe; nil where the lease alone says that
+	assurers  []assurer
+	outsiders []outsider
+	asking    asking      // of the members of Join, for their definitions
+	recalled  atomic.Bool // it began with definitions that it remembered, and no member has confirmed them
+	departing atomic.Bool
+	alone     atomic.Bool  // it has asked to leave, and no member has agreed in time
+	ends      atomic.Int64 // when the lease does, on the member's clock
+	hearing   sync.WaitGroup
+	roll      roll
+	forcing   sync.Mutex // by one call at a time
+
+	opening  sync.Mutex
+	sessions map[*localSession]struct{} // of this process, open; nil after Close
+
+	mu      sync.Mutex
+	cell    membership.Cell
+	view    *protocol.View // nil before the first
+	former  []protocol.Member
+	unfit   error
+	faults  map[string]error // by group: why nothing can be locked in a space of protocol claim
+	over    bool
+	forced  *api.ForcedView // the latest; nil where there is none
+	changed chan struct{}   // closed and replaced whenever view, unfit or a space's state changes
+
+	closing sync.Once
+	closed  error
+}
+
+var _ holdfast.Locker = (*Member)(nil)
+
+// Start makes this process a member. A member alone has its first view when Start
+// returns; one of a cluster looks for the others by then, and may have to wait for them.
+// Either way what an earlier life has promised may still have to be waited for
+// (WaitReady), and locks wait for all of that too. The error names what is wrong: the
+// field, the folder that is in use, another member's, or cannot be written, a damaged cell or log, a space that the
+// folder has with another protocol. It is a StartError where it says what to do about it.
+func Start(ctx context.Context, c Config) (*Member, error) {
+	c, err := Adopt(ctx, c)
+	if err == nil {
+		err = c.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("start member: %w", err)
+	}
+	n := &Member{
+		config: c, logger: c.Logger, started: time.Now(),
+		changed: make(chan struct{}), sessions: map[*localSession]struct{}{},
+		faults: map[string]error{},
+	}
+	if err := n.begin(ctx); err != nil {
+		return nil, fmt.Errorf("start member %q: %w", c.Name, errors.Join(err, n.release()))
+	}
+	return n, nil
+}
+
+// begin builds the member and lets it run.
+func (n *Member) begin(ctx context.Context) error {
+	machine, err := n.build()
+	if err != nil {
+		return err
+	}
+	if err := n.connect(); err != nil {
+		return err
+	}
+	config := run.Config{
+		Machine: &leased{Machine: machine, ends: &n.ends, assurers: n.assurers, outsiders: n.outsiders},
+		Stores:  n.stores(), Clock: n.config.Clock, Observe: n.observer(), Heed: n.heed, Logger: n.logger,
+		LagLimit: max(n.config.Lease/3, time.Second),
+	}
+	if n.folder != nil {
+		config.Storage = n.folder
+	}
+	if n.transport != nil {
+		config.Peers = n.transport
+	}
+	if n.data != nil {
+		config.Journal = n.data.journal
+	}
+	if n.driver, err = run.New(config); err != nil {
+		return err
+	}
+	n.watchData()
+	if err := n.confirmDefinitions(); err != nil {
+		return err
+	}
+	if n.operator, err = n.newOperator(); err != nil {
+		return err
+	}
+	if err := n.hear(); err != nil {
+		return err
+	}
+	if !n.config.clustered() {
+		if err := n.awaitView(ctx); err != nil {
+			return err
+		}
+	}
+	if n.local, err = n.openSession(); err != nil {
+		return err
+	}
+	n.locker = n.lockerOf(n.local, holdfast.DefaultSpace)
+	return nil
+}
+
+// build makes the machines: membership, spaces, and the session machine before them; and what records
+// them, if anything does.
+func (n *Member) build() (protocol.Machine, error) {
+	kept, remembered, err := n.openCell()
+	if err != nil {
+		return nil, err
+	}
+	if err := n.checkSuperseded(remembered); err != nil {
+		return nil, explained(err)
+	}
+	if err := errors.Join(n.checkFormer(remembered), n.checkFounded(remembered)); err != nil {
+		return nil, explained(err)
+	}
+	if err := n.openTrace(); err != nil {
+		return nil, err
+	}
+	from := n.config.member(kept, remembered, n.started, secretRand())
+	if err := n.openData(from); err != nil {
+		return nil, explained(err)
+	}
+	built, err := member.Build(from, n.entropy(), member.Protocols())
+	if err != nil {
+		return nil, explained(err)
+	}
+	n.member, n.cell, n.terms = built.Member, built.Member.Cell(), built.Member.Terms()
+	n.assured = make([]*atomic.Int64, len(built.Spaces))
+	for i, space := range built.Spaces {
+		if space, is := space.(interface{ Assured() protocol.Time }); is {
+			n.assured[i] = new(atomic.Int64)
+			n.assured[i].Store(int64(protocol.Never))
+			n.assurers = append(n.assurers, assurer{space, n.assured[i]})
+		}
+	}
+	n.watchOutsiders(built.Spaces)
+	return n.recorded(from, built)
+}
+
+// stores are those that the spaces ask.
+func (n *Member) stores() map[protocol.Port]storage.Store {
+	stores := map[protocol.Port]storage.Store{}
+	for i := range n.config.Spaces {
+		if store := n.config.Spaces[i].Store; store != nil {
+			stores[protocol.Port(i+1)] = store
+		}
+	}
+	return stores
+}
+
+// openCell reads what the member remembers.
+func (n *Member) openCell() (kept bool, remembered membership.Cell, err error) {
+	if n.config.State == "" {
+		n.warnClock()
+		return false, membership.Cell{}, nil
+	}
+	folder, data, err := cell.Open(n.config.State)
+	if err != nil {
+		return false, membership.Cell{}, err
+	}
+	n.folder = folder
+	if data == nil {
+		n.warnClock()
+		remembered, err = n.firstCell()
+		return true, remembered, err
+	}
+	if remembered, err = membership.DecodeCell(data); err != nil {
+		err = fmt.Errorf("read stable cell in %s: %w; a member must not start from a damaged memory: restore the file, or remove it only if no client of the member's former life is left", n.config.State, err)
+		return false, membership.Cell{}, explained(err)
+	}
+	return true, remembered, nil
+}
+
+func (n *Member) closeCell() error {
+	if n.folder == nil {
+		return nil
+	}
+	return n.folder.Close()
+}
+
+// secretRand is a source that cannot be guessed.
+func secretRand() *mathrand.Rand {
+	var seed [32]byte
+	rand.Read(seed[:]) // never fails: crypto/rand ends the process instead
+	return mathrand.New(mathrand.NewChaCha8(seed))
+}
+
+// heed runs under the driver's mutex.
+func (n *Member) heed(_ protocol.Time, effects *protocol.Effects) {
+	for _, fact := range effects.Raises {
+		switch fact := fact.(type) {
+		case *protocol.View:
+			n.onView(fact)
+		case *protocol.Lapsed:
+			n.change(func() {})
+			if n.departing.Load() {
+				continue
+			}
+			what := "what was held through this member is lost"
+			if n.config.allLast() {
+				what = "clients go on at other members, with what they hold"
+			}
+			n.logger.Warn("the lease has run out; "+what, "lapses", fact.Tenure.Lapses)
+		case *membership.Unfit:
+			n.logger.Error("this member cannot take part", "error", fact.Err)
+			n.change(func() { n.unfit = n.outdated(fact.Err) })
+			n.alone.Store(true) // the members that it would take leave of do not have it
+		}
+	}
+	for _, note := range effects.Notes {
+		switch note := note.(type) {
+		case protocol.Serving:
+			n.change(func() {})
+		case membership.Ordered:
+			n.noteOrder(note)
+		case membership.Parted:
+			n.logger.Warn("a member leaves the view because it and others do not hear each other, which a space needs: mend their links",
+				"member", note.Member, "others", strings.Join(note.From, ","))
+		case membership.Unsaved, membership.Stale, membership.Resaved, membership.Abdicated:
+			n.noteCell(note)
+		case membership.Slow:
+			n.logger.Warn("links are slow: answers of other members are waited for longer; where a round trip takes more than a tenth of the lease, the loss of the coordinator ends what is held through the others as well, and from a fifth on there may be no view: raise lease on all members",
+				"round_trip", note.Trip.Round(time.Millisecond), "waits", note.Patience.Round(time.Millisecond), "patience", note.Configured, "lease", cmp.Or(n.config.Lease, 3*time.Second))
+		case consensus.Failed, consensus.Spread, consensus.Retired, consensus.Stays, consensus.Slow, consensus.Relieved:
+			n.noteConsensus(note)
+		case claim.Unrenewed:
+			n.logger.Warn(note.String())
+		case claim.Left:
+			n.logger.Warn(note.String())
+		case claim.Refused:
+			n.logger.Error("nothing can be locked in a space of protocol claim", "group", note.Group, "error", note.Err)
+			n.change(func() { n.faults[note.Group] = note.Err })
+		case grantor.Placing:
+			n.logger.Info("another member locks most: it is asked to become the grantor", "member", n.called(note.To),
+				"its_locks", note.Theirs, "own_locks", note.Own, "in", note.Window, "saves", note.Saves, "costs", note.Costs)
+		case grantor.Staying:
+			n.logger.Info("the member that locks most has refused to become the grantor, or was not heard in time", "member", n.called(note.To))
+		case protocol.Broke:
+			what := "a lock was broken by an operator"
+			if note.Name == lock.Whole {
+				what = "a suspension was ended by an operator"
+			}
+			n.logger.Warn(what, "name", note.Name, "token", note.Token, "reason", note.Reason)
+		}
+	}
+}
+
+// noteConsensus logs what a space of protocol consensus notes.
+func (n *Member) noteConsensus(note protocol.Note) {
+	switch note := note.(type) {
+	case consensus.Failed:
+		n.logger.Error("this member's part in a space of protocol consensus has ended", "error", note.Err)
+	case consensus.Spread:
+		n.logger.Info("another member is to lead a shard: it is handed over", "space", note.Space, "shard", note.Shard, "member", note.To)
+	case consensus.Retired:
+		n.logger.Warn("a member that votes was silent for so long that the others go on without its vote", "space", note.Space, "shard", note.Shard,
+			"member", note.Member, "silent", note.Silent, "votes_instead", note.By)
+	case consensus.Stays:
+		n.logger.Warn("a member that votes is silent, and the others cannot go on without its vote: "+note.Why, "space", note.Space, "shard", note.Shard,
+			"member", note.Member, "silent", note.Silent)
+	case consensus.Slow:
+		n.logger.Warn("links are slow: who leads a shard may be silent for longer than usual; lease is to be more than ten times a round trip: raise it on all members",
+			"space", note.Space, "shard", note.Shard, "round_trip", note.Trip, "silent", note.Election, "usual", note.Configured,
+			"lease", n.config.Lease, "patience", cmp.Or(n.config.Patience, min(250*time.Millisecond, n.config.Lease/12)))
+	case consensus.Relieved:
+		n.logger.Warn("a member leads a shard and has no place in the view: this one asks it to hand over", "space", note.Space, "shard", note.Shard, "member", note.From)
+	}
+}
+
+// noteCell logs what becomes of a cell that cannot be written.
+func (n *Member) noteCell(note protocol.Note) {
+	switch note := note.(type) {
+	case membership.Unsaved:
+		if note.First {
+			n.logger.Error("the stable cell cannot be written: it is tried again until it can", "error", note.Err)
+		}
+	case membership.Stale:
+		n.logger.Error("the stable cell could not be written for a lease: until it can, this member leads no others and has no vote", "error", note.Why())
+	case membership.Resaved:
+		n.logger.Info("the stable cell is written again", "after", note.After.Round(time.Millisecond), "failures", note.Failures)
+	case membership.Abdicated:
+		n.logger.Warn("this member coordinates no more: others can, whose stable cells can be written", "error", note.Why())
+	}
+}
+
+// onView takes the newest view. What the cell says now is the driver's to read, as long
+// as its mutex is held.
+func (n *Member) onView(view *protocol.View) {
+	n.change(func() {
+		if n.view == nil || n.view.Number != view.Number || n.view.Epoch != view.Epoch {
+			n.logger.Info("view", "number", view.Number, "epoch", view.Epoch.Counter, "members", names(view))
+		}
+		n.remember(view)
+		n.view, n.cell = view, n.member.Cell()
+	})
+}
+
+// mostFormer is how many members that have gone are remembered by name.
+const mostFormer = 256
+
+// remember keeps the members that the next view has no more, those that went last in front: for
+// what is told of them by name.
+func (n *Member) remember(next *protocol.View) {
+	if n.view == nil {
+		return
+	}
+	for _, member := range n.view.Members {
+		if _, listed := next.Of(member.ID); listed {
+			continue
+		}
+		n.former = slices.DeleteFunc(n.former, func(m protocol.Member) bool { return m.ID == member.ID })
+		n.former = slices.Insert(n.former, 0, member)
+	}
+	n.former = n.former[:min(len(n.former), mostFormer)]
+}
+
+func names(view *protocol.View) (all []string) {
+	for _, member := range view.Members {
+		all = append(all, member.Name)
+	}
+	return all
+}
+
+// called returns the name of a member, as the newest view has it.
+func (n *Member) called(id protocol.ID) string {
+	view := n.View()
+	return view.Name(id)
+}
+
+func (n *Member) change(apply func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	apply()
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+// awaitView waits for the first view.
+func (n *Member) awaitView(ctx context.Context) error {
+	for {
+		n.mu.Lock()
+		view, unfit, changed := n.view, n.unfit, n.changed
+		n.mu.Unlock()
+		switch {
+		case unfit != nil:
+			return unfit
+		case view != nil:
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Break takes a name from its holders, as an operator does: each is told, and the
+// name is free when each has stopped. The error is ErrNotHeld where no client holds it, and
+// ErrHeld, with who held it and until when it is kept, where its hold limit has passed and its grace has not.
+func (n *Member) Break(ctx context.Context, space, name, reason string) error {
+	l := n.lockerOf(n.local, space)
+	if l.port == 0 {
+		return l.fail("break", name, holdfast.ErrSpace)
+	}
+	reply, err := n.driver.Ask(ctx, l.port, &protocol.Break{Name: name, Reason: reason})
+	if err == nil {
+		err = reply.Result.(*protocol.Broken).Err
+	}
+	if err != nil {
+		err = n.driver.Explain(closedOr(err), n.called)
+		if self, failure := n.Who(ctx); failure == nil {
+			err = self.Unavailable(n.driver.Now(), err)
+		}
+		return l.fail("break", name, err)
+	}
+	return nil
+}
+
+// Driver returns the member's driver, for a server of its clients.
+func (n *Member) Driver() *run.Driver { return n.driver }
+
+// Spaces returns the lockspaces, the default first: the one at index i is at port i+1.
+func (n *Member) Spaces() []Space { return n.config.Spaces }
+
+// View returns the newest view; the zero View before the first.
+func (n *Member) View() protocol.View {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.view == nil {
+		return protocol.View{}
+	}
+	view := *n.view
+	view.Former = slices.Clone(n.former)
+	if _, listed := view.Of(n.cell.ID); !listed {
+		view.Former = append(view.Former, protocol.Member{ID: n.cell.ID, Name: n.config.Name, Address: n.config.Address})
+	}
+	return view
+}
+
+// Identity returns what the member remembers of itself.
+func (n *Member) Identity() membership.Cell {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.cell
+}
+
+// Who returns what the member knows of itself and of the others.
+func (n *Member) Who(ctx context.Context) (*membership.Self, error) {
+	reply, err := n.driver.Ask(ctx, protocol.Below, &membership.Who{})
+	if err != nil {
+		return nil, fmt.Errorf("ask the membership: %w", closedOr(err))
+	}
+	self := reply.Result.(*membership.Self)
+	n.outlook(self)
+	return self, nil
+}
+
+// Started returns when this life of the member began, by the wall clock.
+func (n *Member) Started() time.Time { return n.started }
+
+// Name returns the member's name.
+func (n *Member) Name() string { return n.config.Name }

@@ -1,0 +1,178 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// A guest has no part in a space of protocol consensus before it is added (Reform): it is an outsider there, and insiders, the
+// members that have a part, serve its clients.
+
+// outsider is such a space, and whether this member has no part in it. The machine is looked at after each of its steps.
+type outsider struct {
+	port  protocol.Port
+	space interface{ Outsider() bool }
+	is    *atomic.Bool
+}
+
+// watchOutsiders finds the spaces in which this member may have no part.
+func (n *Member) watchOutsiders(spaces []protocol.Machine) {
+	if !n.config.guest() {
+		return
+	}
+	for i, space := range spaces {
+		if space, may := space.(interface{ Outsider() bool }); may {
+			o := outsider{protocol.Port(i + 1), space, new(atomic.Bool)}
+			o.is.Store(space.Outsider())
+			n.outsiders = append(n.outsiders, o)
+		}
+	}
+}
+
+// Insiders returns the addresses of the members that serve clients in the place of this one, which is a guest and has no part
+// in some space of protocol consensus: founders if the view has any that serve clients, and other members otherwise. It returns
+// none where this member has a part in all, and before its first view.
+func (n *Member) Insiders() []string {
+	if !slices.ContainsFunc(n.outsiders, func(o outsider) bool { return o.is.Load() }) {
+		return nil
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.view == nil || n.cell.Accepted == nil {
+		return nil
+	}
+	var founders, others []string
+	for _, member := range n.cell.Accepted.Members {
+		switch {
+		case !member.Serves || member.Address == "" || member.ID == n.cell.ID:
+		case member.Founder:
+			founders = append(founders, member.Address)
+		default:
+			others = append(others, member.Address)
+		}
+	}
+	if len(founders) > 0 {
+		return founders
+	}
+	return others
+}
+
+// outsiderIn reports whether this member has no part in the space at a port.
+func (n *Member) outsiderIn(port protocol.Port) bool {
+	for _, o := range n.outsiders {
+		if o.port == port {
+			return o.is.Load()
+		}
+	}
+	return false
+}
+
+// inside is the client that a session of this process locks with in spaces in which this member has no part.
+type inside struct {
+	mu     sync.Mutex
+	client *client.Client // nil before the first lock
+	closed bool
+}
+
+// insider returns the Locker of the same space at members that have a part in it; nil where this one has.
+// Name is the lock that is wanted, for errors.
+// Before the first view nothing is known of others: it is waited for, until ctx ends.
+func (l locker) insider(ctx context.Context, name string) (holdfast.Locker, error) {
+	if l.port == 0 || !l.node.outsiderIn(l.port) {
+		return nil, nil
+	}
+	addresses, err := l.node.awaitInsiders(ctx)
+	if err != nil {
+		return nil, l.fail("lock", name, err)
+	}
+	if len(addresses) == 0 && !l.node.outsiderIn(l.port) {
+		return nil, nil // it has been added meanwhile
+	}
+	if len(addresses) == 0 {
+		return nil, l.fail("lock", name, &holdfast.UnavailableError{Why: "this member has no part in the space, and no member that has one serves clients outside its process: give this one a Data folder and a part (Reform)"})
+	}
+	c, err := l.session.inside.dial(ctx, l.node, addresses)
+	if err != nil {
+		return nil, l.fail("lock", name, err)
+	}
+	return c.Space(l.space), nil
+}
+
+// atInsider locks at another member, unless there is an error.
+func atInsider[T any](err error, lock func() (T, error)) (none T, _ error) {
+	if err != nil {
+		return none, err
+	}
+	return lock()
+}
+
+// awaitInsiders is Insiders in the first view, or a later one. It is empty where no other member serves clients.
+func (n *Member) awaitInsiders(ctx context.Context) ([]string, error) {
+	for {
+		n.mu.Lock()
+		changed, known, unfit, over := n.changed, n.view != nil, n.unfit, n.over
+		n.mu.Unlock()
+		switch {
+		case unfit != nil:
+			return nil, unfit
+		case over:
+			return nil, holdfast.ErrClosed
+		case known:
+			return n.Insiders(), nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: this member is in no view yet: %w", holdfast.ErrUnavailable, context.Cause(ctx))
+		}
+	}
+}
+
+// dial connects to other members, once for all of a session.
+func (i *inside) dial(ctx context.Context, n *Member, addresses []string) (*client.Client, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch {
+	case i.closed:
+		return nil, holdfast.ErrClosed
+	case i.client != nil:
+		return i.client, nil
+	}
+	options := []client.Option{client.Name(n.Name()), client.TTL(n.config.TTL), client.Logger(n.logger)}
+	if n.config.TLS != nil {
+		options = append(options, client.TLS(n.config.TLS), client.Member(n.Name()))
+	}
+	c, err := client.Dial(ctx, targetOf(addresses), options...)
+	if err == nil {
+		i.client = c
+	}
+	return c, err
+}
+
+// targetOf is all addresses as one target of a client. A socket's is a target of its own, so the first stands for all.
+func targetOf(addresses []string) string {
+	ports := slices.DeleteFunc(slices.Clone(addresses), func(a string) bool { return strings.HasPrefix(a, "unix://") })
+	if len(ports) == 0 {
+		return addresses[0]
+	}
+	return strings.Join(ports, ",")
+}
+
+// close ends what is held through insiders.
+func (i *inside) close() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.closed = true
+	if i.client == nil {
+		return nil
+	}
+	return i.client.Close()
+}

@@ -1,0 +1,166 @@
+package host
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/certificate"
+	"github.com/holdfast-locks/holdfast/internal/server/events"
+	"github.com/holdfast-locks/holdfast/internal/transport"
+	"github.com/holdfast-locks/holdfast/internal/transport/gossip"
+	"github.com/holdfast-locks/holdfast/internal/transport/grpc"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// connect makes what carries messages to other members, if there can be any.
+func (n *Member) connect() (err error) {
+	switch c := &n.config; {
+	case c.Peers != nil:
+		n.transport, err = c.Peers(n.introduce)
+	case c.Listen != "":
+		err = n.listen()
+	}
+	if err != nil {
+		return fmt.Errorf("reach other members: %w", err)
+	}
+	return nil
+}
+
+// introduce says who this member is. It belongs to a cluster when it has taken part in it.
+func (n *Member) introduce() transport.Identity {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return transport.Identity{
+		ID: n.cell.ID, Incarnation: n.cell.Incarnation, Cluster: n.cell.Joined(),
+		Name: n.config.Name, Address: n.config.Address, Terms: n.terms,
+	}
+}
+
+// listen serves other members, and no clients.
+func (n *Member) listen() error {
+	network, place := "tcp", n.config.Listen
+	if path, unix := strings.CutPrefix(place, "unix://"); unix {
+		network, place = "unix", path
+	}
+	l, err := net.Listen(network, place)
+	if err != nil {
+		return err
+	}
+	t, err := NewTransport(n.introduce, Link{TLS: n.config.TLS, Patience: n.config.Patience, Logger: n.logger})
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	n.transport = t
+	n.hearing.Go(func() {
+		if err := t.Serve(l); err != nil {
+			n.logger.Error("other members cannot reach this one any more", "error", err)
+		}
+	})
+	return nil
+}
+
+// Link says how a member reaches others.
+type Link struct {
+	// Certificates prove to others who this member is, and to it who they are. Nil means
+	// what TLS says.
+	Certificates *certificate.Store
+	// TLS is what Certificates are made of where those are nil. Nil means plain text.
+	TLS *tls.Config
+	// Patience is how long an answer is waited for. Zero means the transport's default.
+	Patience time.Duration
+	// Observer counts. Nil counts nothing.
+	Observer transport.Observer
+	// Logger gets what operators should know. Nil discards.
+	Logger *slog.Logger
+}
+
+// NewTransport returns what carries messages to other members over gRPC, with deadlines
+// that go with a patience. A server that shares its port with members registers it: see
+// grpc.Transport.Register.
+func NewTransport(introduce func() transport.Identity, link Link) (*grpc.Transport, error) {
+	c := grpc.Config{Identity: introduce, Certificates: link.Certificates, TLS: link.TLS, Observer: link.Observer, Logger: link.Logger}
+	if link.Patience > 0 {
+		c.Deadline = min(100*time.Millisecond, link.Patience/2)
+	}
+	return grpc.New(c)
+}
+
+// hear lets the machines hear of other members: what those send and, where the same
+// connections can carry gossip, what is rumoured of them.
+func (n *Member) hear() (err error) {
+	if n.transport == nil {
+		return nil
+	}
+	deliver := func(events []protocol.Event) {
+		n.roll.note(n.driver.Now(), events)
+		n.driver.Step(events...)
+	}
+	if links, carries := n.transport.(gossip.Links); carries && n.config.Address != "" {
+		n.rumours, err = gossip.Start(gossip.Config{
+			Links: links, Deliver: deliver, Address: n.config.Address, Join: n.config.Join,
+			Lease: n.config.Lease, Logger: n.logger,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if teller, tells := n.transport.(interface{ Tell(grpc.Teller) }); tells {
+		teller.Tell(n.events.Tell)
+	}
+	if heeds, is := n.transport.(interface{ Superseded(func(error)) }); is {
+		heeds.Superseded(n.superseded)
+	}
+	n.transport.Listen(deliver)
+	return nil
+}
+
+// observer returns what sees the effects of every step: who has asked for that, and, for
+// other members, the source of the events of this one's clients.
+func (n *Member) observer() func(protocol.Time, *protocol.Effects) {
+	if n.events = n.config.Events; n.events != nil {
+		return n.config.Observe // it feeds the source
+	}
+	var names []string
+	for _, space := range n.config.Spaces {
+		names = append(names, space.Name)
+	}
+	n.events = events.NewSource(names)
+	if n.transport == nil {
+		return n.config.Observe // there is no other member to tell
+	}
+	return func(now protocol.Time, effects *protocol.Effects) {
+		n.events.Observe(effects)
+		if n.config.Observe != nil {
+			n.config.Observe(now, effects)
+		}
+	}
+}
+
+// lastWords is for how long other members are still told what has happened here, when
+// this one ends.
+const lastWords = 500 * time.Millisecond
+
+// disconnect ends what connect and hear have begun.
+func (n *Member) disconnect() error {
+	if n.transport == nil {
+		return nil
+	}
+	slow := time.NewTimer(lastWords)
+	defer slow.Stop()
+	select {
+	case <-n.events.End():
+	case <-slow.C: // they find out what they miss
+	}
+	var err error
+	if n.rumours != nil {
+		err = n.rumours.Close()
+	}
+	err = errors.Join(err, n.transport.Close())
+	n.hearing.Wait()
+	return err
+}

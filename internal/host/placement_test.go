@@ -1,0 +1,96 @@
+package host_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/host"
+	"github.com/holdfast-locks/holdfast/internal/test/parallel"
+)
+
+// TestGrantorshipFollowsTheLoad: with placement the member that locks most becomes the grantor
+// by itself, and what others hold and wait for stays as it is.
+func TestGrantorshipFollowsTheLoad(t *testing.T) {
+	parallel.SkipBrief(t)
+	t.Parallel()
+	c := newGrantors(t, steady, func(c *host.Config) { c.Spaces[0].Placement = time.Second })
+	mine := take(t, c.nodes[0], "x")
+	waits := queue(t, bounded(t), c.nodes[1], "x")
+	busy := c.nodes[2]
+	id := busy.Identity().ID
+	ctx := bounded(t)
+	before := condition(t, busy)
+	if len(before.Authority) != 1 || before.Authority[0] == id {
+		t.Fatalf("before it has locked the busy member is told of %+v", before)
+	}
+	for at := before; len(at.Authority) != 1 || at.Authority[0] != id; at = condition(t, busy) {
+		if ctx.Err() != nil {
+			t.Fatalf("the busy member has not become the grantor: %+v", at)
+		}
+		for range 100 {
+			give(t, take(t, busy, "y"))
+		}
+	}
+	after := condition(t, busy)
+	if after.Locks != 1 || after.Waiters != 1 || after.Version != before.Version+1 || after.Reign != before.Reign {
+		t.Errorf("before %+v, and after %+v", before, after)
+	}
+	if err := mine.Check(); err != nil {
+		t.Error(err)
+	}
+	give(t, mine)
+	give(t, granted(t, waits))
+	c.endAndReplay(t)
+}
+
+// TestOptionsAreAgreed: a member whose space has other options is refused with both values.
+func TestOptionsAreAgreed(t *testing.T) {
+	parallel.SkipBrief(t)
+	t.Parallel()
+	grantors := host.Space{Name: "default", Protocol: "grantor", Placement: 10 * time.Second, HoldOn: time.Minute}
+	optionsAreAgreed(t, grantors, map[string]disagreement{
+		"another window": {host.Space{Name: "default", Protocol: "grantor", Placement: 30 * time.Second, HoldOn: time.Minute}, []string{"placement 10s", "placement 30s"}},
+		"no placement":   {host.Space{Name: "default", Protocol: "grantor", HoldOn: time.Minute}, []string{"placement 10s, hold_on 1m0s", "partition primary, hold_on 1m0s"}},
+		"no holding on":  {host.Space{Name: "default", Protocol: "grantor", Placement: 10 * time.Second}, []string{"hold_on 1m0s", `partition primary, placement 10s"`}},
+	})
+	peers := host.Space{Name: "default", Protocol: "permission", Capacity: 2, Defer: true, Retain: true}
+	optionsAreAgreed(t, peers, map[string]disagreement{
+		"another capacity": {host.Space{Name: "default", Protocol: "permission", Capacity: 3, Defer: true, Retain: true}, []string{"capacity 2, defer, retain", "capacity 3, defer, retain"}},
+		"no deferring":     {host.Space{Name: "default", Protocol: "permission", Capacity: 2, Retain: true}, []string{"capacity 2, defer, retain", "capacity 2, retain"}},
+		"no retaining":     {host.Space{Name: "default", Protocol: "permission", Capacity: 2, Defer: true}, []string{"capacity 2, defer, retain", `capacity 2, defer"`}},
+	})
+	leaders := host.Space{Name: "default", Protocol: "bakery", Published: true, GraceOfHold: true}
+	optionsAreAgreed(t, leaders, map[string]disagreement{
+		"merged messages": {host.Space{Name: "default", Protocol: "bakery", GraceOfHold: true}, []string{"messages published, grace snaplock", "partition primary, grace snaplock"}},
+		"another grace":   {host.Space{Name: "default", Protocol: "bakery", Published: true, Grace: 5 * time.Second}, []string{"grace snaplock", "grace 5s"}},
+		"no grace":        {host.Space{Name: "default", Protocol: "bakery", Published: true}, []string{"grace snaplock", `messages published"`}},
+	})
+}
+
+// disagreement is a space of a member whose options are not those of the others, and what it
+// is told.
+type disagreement struct {
+	own   host.Space
+	words []string
+}
+
+func optionsAreAgreed(t *testing.T, theirs host.Space, strangers map[string]disagreement) {
+	c := startCluster(t, 3, func(c *host.Config) { c.Spaces = []host.Space{theirs} })
+	for name, test := range strangers {
+		t.Run(theirs.Protocol+" "+name, func(t *testing.T) {
+			stranger, err := host.Start(context.Background(), host.Config{
+				Name: "stranger", Listen: "unix://" + filepath.Join(t.TempDir(), "s"), Join: c.configs[0].Join, Lease: c.configs[0].Lease,
+				Spaces: []host.Space{test.own},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			says(t, stranger.Unfit(bounded(t)), test.words...)
+			if err := stranger.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,66 @@
+package host
+
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/internal/member"
+	"github.com/holdfast-locks/holdfast/internal/trace"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// traceFile has the trace of all that the member's machines take and do.
+type traceFile struct {
+	tap      *trace.Tap
+	file     *trace.File
+	recorder *trace.Recorder
+}
+
+// openTrace opens the file of the recording, if there is to be one, before anything is
+// promised that would not be in it.
+func (n *Member) openTrace() (err error) {
+	if n.config.Trace == "" {
+		return nil
+	}
+	n.trace = &traceFile{}
+	if n.trace.file, err = trace.Open(n.config.Trace, n.config.TraceSize, n.logger); err != nil {
+		return fmt.Errorf("field Trace: %w", err)
+	}
+	return nil
+}
+
+// chance returns what the machines draw from.
+func (n *Member) entropy() member.Entropy {
+	if n.trace == nil {
+		return member.Entropy{Rand: secretRand()}
+	}
+	n.trace.tap = trace.NewTap(secretRand())
+	return n.trace.tap.Entropy()
+}
+
+// recorded returns the machine that the driver steps: the session machine, or what records it.
+func (n *Member) recorded(from *member.Config, built *member.Machines) (protocol.Machine, error) {
+	if n.trace == nil {
+		return built.Session, nil
+	}
+	recorder, err := trace.New(trace.Config{
+		Config: from, Machine: built.Session, Cell: n.cell, Tap: n.trace.tap, Protocols: member.Protocols(), Store: n.trace.file,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.trace.recorder = recorder
+	return recorder, nil
+}
+
+// closeTrace ends the recording. The driver steps nothing any more.
+func (n *Member) closeTrace() error {
+	switch {
+	case n.trace == nil || n.trace.file == nil:
+		return nil
+	case n.trace.recorder == nil:
+		n.trace.file.Ended("") // the member did not start
+	default:
+		n.trace.recorder.Close()
+	}
+	return n.trace.file.Close()
+}

@@ -1,0 +1,138 @@
+package host
+
+import (
+	"context"
+	"errors"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/run"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// What makes the id of a request the number of the call which releases it: of one whose
+// answer is waited for, and of one whose answer nothing waits for.
+const (
+	unlockOf  = 1 << 63
+	releaseOf = unlockOf | run.OwnCalls
+)
+
+// isUnlock reports whether a number is that of a release whose answer is waited for.
+func isUnlock(op uint64) bool { return op&releaseOf == unlockOf }
+
+// release gives a hold back to the authority. One that is another member takes it
+// later, and hears of it until it has. After Close that is an ErrClosed: it has released
+// everything.
+func (s *localSession) release(h holding) error {
+	_, err := s.askRelease(h, releaseOf)
+	return err
+}
+
+// askRelease is release by a call whose number is of the kind that the bits say, and reports
+// whether it was answered at once.
+func (s *localSession) askRelease(h holding, bits uint64) (answered bool, err error) {
+	r := protocol.Release{Session: s.id, Name: h.lock.Name(), Token: h.lock.Token(), Request: h.lock.Request(), Awaited: isUnlock(bits)}
+	call := protocol.CallID{Sink: s.sink, Op: bits | r.Request}
+	a, err := s.driver.Release(h.port, call, &r)
+	switch {
+	case err != nil:
+		return true, closedOr(err)
+	case a.Kind == lock.Refused:
+		return true, s.refusal(a.Err)
+	}
+	return a.Kind != 0, nil
+}
+
+// UnlockLock releases a lock that has ended here already, and waits until the authority has
+// taken that. Where it is this member it has when the call returns, and nothing is waited
+// for. Where ctx ends before, the member goes on with the release.
+func (s *localSession) UnlockLock(ctx context.Context, l *holdfast.Lock) error {
+	h, ok := s.letGo(l)
+	if !ok {
+		return nil // lost or closed in this very moment: who took it from held releases it
+	}
+	answered, err := s.askRelease(h, unlockOf)
+	if !answered {
+		err = s.awaitRelease(ctx, unlockOf|l.Request())
+	}
+	return s.unlocked(l, err)
+}
+
+// QueueUnlock releases a lock that has ended here already, and waits for nothing.
+func (s *localSession) QueueUnlock(l *holdfast.Lock) error {
+	h, ok := s.letGo(l)
+	if !ok {
+		return nil
+	}
+	return s.unlocked(l, s.release(h))
+}
+
+// letGo forgets a lock that is about to be released. It reports false where something else
+// has ended it, and releases it: but for a hold limit whose grace the holder ends.
+func (s *localSession) letGo(l *holdfast.Lock) (h holding, ok bool) {
+	s.mu.Lock()
+	h, ok = s.held.remove(l.Request())
+	s.mu.Unlock()
+	if !ok && holdfast.Why(l.Check()) == holdfast.HoldLimit {
+		return holding{lock: l, port: s.port(l.Space())}, true
+	}
+	if h.alarm != nil {
+		s.alarms.Stop(h.alarm)
+	}
+	return h, ok
+}
+
+// awaitRelease waits for the answer to a release, as long as the session lives: its end
+// releases everything.
+func (s *localSession) awaitRelease(ctx context.Context, op uint64) error {
+	s.mu.Lock()
+	line, told := s.answers[op] // where the answer came before anything listened
+	if told {
+		delete(s.answers, op)
+	} else {
+		line = make(chan lock.Decision, 1)
+		s.answers[op] = line
+	}
+	s.mu.Unlock()
+	select {
+	case d := <-line:
+		if d.Kind == lock.Refused {
+			return s.refusal(d.Err)
+		}
+		return nil
+	case <-s.over:
+		return holdfast.ErrClosed
+	case <-ctx.Done():
+		return ctx.Err() // the answer is taken off the list when it comes
+	}
+}
+
+// unlocked is what Unlock returns for a release that has come to err.
+func (s *localSession) unlocked(l *holdfast.Lock, err error) error {
+	if s.earlier.Load() { // it may have been lost while it was released
+		lost := s.lossOf(l.Request())
+		if errors.Is(err, holdfast.ErrNotHeld) && lost != "" {
+			err = lost
+		}
+	}
+	if errors.Is(err, holdfast.ErrNotHeld) && holdfast.Why(l.Check()) == holdfast.HoldLimit {
+		return nil // the grace was over, or there was none: that it was lost is told already
+	}
+	switch {
+	case err == nil, errors.Is(err, holdfast.ErrClosed): // Close has released it
+		return nil
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	return &holdfast.Error{Op: "unlock", Space: l.Space(), Name: l.Name(), Err: err}
+}
+
+// lossOf forgets a request, and returns how its grant was lost while it was released; "" if it
+// was not.
+func (s *localSession) lossOf(id uint64) holdfast.Loss {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.early[id]
+	delete(s.early, id)
+	return d.Loss
+}

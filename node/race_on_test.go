@@ -1,6 +1,0 @@
-//go:build race
-
-package node_test
-
-// raceDetector says that the test binary looks for data races, and allocates for that.
-const raceDetector = true
