@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// open stands for client.Dial, host.Start or storelock.Open returns.
+// open stands for client.Dial, node.Start or storelock.Open returns.
 func open() holdfast.Locker { return newDesk() }
 
 // account is a resource that compares tokens: it refuses a caller that comes with an

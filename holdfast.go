@@ -5,7 +5,7 @@
 // alike (package lockertest is the suite that each of them passes):
 //
 //   - client.Dial connects to a daemon over the network;
-//   - host.Start makes this process a member itself;
+//   - node.Start makes this process a member itself;
 //   - storelock.Open works over a store that you already run.
 //
 // A [Lock] that was granted is a promise with an end. Its [Lock.Context] is done

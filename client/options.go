@@ -67,7 +67,7 @@ func TLS(config *tls.Config) Option { return func(s *settings) { s.tls = config 
 
 // Member says that this process is a member of the cluster with that name, which its certificate of TLS proves: the clients'
 // authority need not have signed it, and the members' certificates need not be for the host that is dialled. It is for
-// members that have no part in a space; package host does so by itself. Without TLS it means nothing.
+// members that have no part in a space; package node does so by itself. Without TLS it means nothing.
 func Member(name string) Option { return func(s *settings) { s.member = name } }
 
 // Files are the PEM files of TLS.

@@ -26,7 +26,7 @@ func (m *process) leased() bool {
 }
 
 // viewed takes note of a member's view. With the first, its own users begin, as in
-// host.Start.
+// internal/host.
 func (w *world) viewed(m *process, v *protocol.View) {
 	if w.judge.sides != nil {
 		w.judge.sides.viewed(m, v)

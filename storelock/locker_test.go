@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 	"github.com/holdfast-locks/holdfast/lockertest"
+	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/memory"
 	"github.com/holdfast-locks/holdfast/storelock"
@@ -20,7 +20,7 @@ import (
 func quick(more ...storelock.Option) []storelock.Option {
 	return append([]storelock.Option{
 		storelock.Wait(10 * time.Millisecond), storelock.Skew(time.Millisecond), storelock.Spaces("billing"),
-		storelock.Limits(host.Limits{WaitersPerName: 300, LocksPerSession: 250}),
+		storelock.Limits(node.Limits{WaitersPerName: 300, LocksPerSession: 250}),
 	}, more...)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/host"
+	"github.com/holdfast-locks/holdfast/node"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -78,8 +79,8 @@ func Spaces(names ...string) Option {
 	return func(c *config) { c.spaces = append(c.spaces, names...) }
 }
 
-// Limits bounds what this process's own users may have. The default is that of host.Limits.
-func Limits(l host.Limits) Option { return func(c *config) { c.limits = l } }
+// Limits bounds what this process's own users may have. The default is that of node.Limits.
+func Limits(l node.Limits) Option { return func(c *config) { c.limits = host.Limits(l) } }
 
 // Logger gets what happens. The default discards.
 func Logger(l *slog.Logger) Option { return func(c *config) { c.logger = l } }
