@@ -130,7 +130,7 @@ type Acquisition struct {
 
 // Acquire takes all names or none, in the session that is named or in one that lives
 // TTL after its last renewal.
-func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*api.AcquiredAll, error) {
+func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*AcquiredAll, error) {
 	wanted, err := resolveAll(a.space(space), q.Names, q.Options)
 	if err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func (a *Admin) Release(ctx context.Context, space, name string, token holdfast.
 }
 
 // Renew lets a session live for ttl from the sending of this; 0 means as before.
-func (a *Admin) Renew(ctx context.Context, session string, ttl time.Duration) (*api.Renewed, error) {
+func (a *Admin) Renew(ctx context.Context, session string, ttl time.Duration) (*Renewed, error) {
 	answer, err := call(ctx, a, "renew", &schema.RenewRequest{Session: session, Ttl: int64(ttl)}, schema.LocksClient.Renew)
 	if err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func (a *Admin) Renew(ctx context.Context, session string, ttl time.Duration) (*
 // EndSession ends a session, and returns what it held. A client that uses the session over
 // a stream is told first, as by Release. In spaces of protocol consensus the session lives
 // on where that client has got something new through another member meanwhile.
-func (a *Admin) EndSession(ctx context.Context, session string) (*api.SessionReleased, error) {
+func (a *Admin) EndSession(ctx context.Context, session string) (*SessionReleased, error) {
 	answer, err := call(ctx, a, "end", &schema.EndSessionRequest{Session: session}, schema.LocksClient.EndSession)
 	if err != nil {
 		return nil, err
@@ -223,7 +223,7 @@ func (a *Admin) Stale() *Admin {
 
 // List returns one page of the names of a space that begin with prefix and come after
 // the name after; limit 0 means 1000.
-func (a *Admin) List(ctx context.Context, space, prefix, after string, limit int) (*api.Locks, error) {
+func (a *Admin) List(ctx context.Context, space, prefix, after string, limit int) (*Locks, error) {
 	answer, err := call(ctx, a, "list", &schema.ListRequest{
 		Space: a.space(space), Prefix: prefix, After: after, Limit: int32(limit), Stale: a.stale,
 	}, schema.LocksClient.List)
@@ -238,7 +238,7 @@ func (a *Admin) List(ctx context.Context, space, prefix, after string, limit int
 }
 
 // Show returns one name in full. A free name has no holders.
-func (a *Admin) Show(ctx context.Context, space, name string) (*api.Lock, error) {
+func (a *Admin) Show(ctx context.Context, space, name string) (*Lock, error) {
 	answer, err := call(ctx, a, "show", &schema.ShowRequest{Space: a.space(space), Name: name, Stale: a.stale}, schema.LocksClient.Show)
 	if err != nil {
 		return nil, err
@@ -249,7 +249,7 @@ func (a *Admin) Show(ctx context.Context, space, name string) (*api.Lock, error)
 // Break takes a name from its holders, or from the one with the token if it is not
 // 0. The reason is for people, and must be given; by is who does it, "" meaning the
 // name of this program.
-func (a *Admin) Break(ctx context.Context, space, name string, token holdfast.Token, reason, by string) (*api.Broken, error) {
+func (a *Admin) Break(ctx context.Context, space, name string, token holdfast.Token, reason, by string) (*Broken, error) {
 	if by == "" {
 		by = a.settings.name
 	}
@@ -263,7 +263,7 @@ func (a *Admin) Break(ctx context.Context, space, name string, token holdfast.To
 }
 
 // Status returns how the member, its view and its spaces are.
-func (a *Admin) Status(ctx context.Context) (*api.Status, error) {
+func (a *Admin) Status(ctx context.Context) (*Status, error) {
 	answer, err := call(ctx, a, "status", &schema.StatusRequest{}, schema.LocksClient.Status)
 	if err != nil {
 		return nil, err
@@ -276,7 +276,7 @@ func (a *Admin) Status(ctx context.Context) (*api.Status, error) {
 // is the last thing that it yields. Events of one member come in the order of its
 // decisions; one with a Since says that some of a member are missing.
 // The space "" is that of option Space.
-func (a *Admin) Watch(ctx context.Context, space, prefix string) iter.Seq2[api.Event, error] {
+func (a *Admin) Watch(ctx context.Context, space, prefix string) iter.Seq2[Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()

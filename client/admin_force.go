@@ -13,7 +13,7 @@ const opForce = "force-view"
 // PlanForce asks the member at the first address what a view of the named founders
 // alone would be, where a quorum is lost for good. It changes nothing. The error says
 // why that view cannot be forced.
-func (a *Admin) PlanForce(ctx context.Context, members []string) (*api.ForcePlan, error) {
+func (a *Admin) PlanForce(ctx context.Context, members []string) (*ForcePlan, error) {
 	answer, err := schema.NewAdminClient(a.members[0].conn).PlanForce(ctx, &schema.PlanForceRequest{Members: members})
 	if err != nil {
 		return nil, a.explain(opForce, err)
@@ -25,7 +25,7 @@ func (a *Admin) PlanForce(ctx context.Context, members []string) (*api.ForcePlan
 // whose code is in Confirm, and returns when it is installed. By "" means the name of
 // this program. If the founders that are not named are alive with a quorum of their own,
 // two clients may hold one lock from then on.
-func (a *Admin) ForceView(ctx context.Context, order api.ForceView) (*api.ForcedView, error) {
+func (a *Admin) ForceView(ctx context.Context, order ForceView) (*ForcedView, error) {
 	if order.By == "" {
 		order.By = a.settings.name
 	}

@@ -35,7 +35,7 @@ type Suspension struct {
 // the space's protocol hands that over, and returns when it serves. The error is an
 // ErrUnsupported, an ErrConflict where there is no such member or it cannot be the
 // authority, or an ErrUnavailable.
-func (a *Admin) Transfer(ctx context.Context, space, member string) (*api.Transferred, error) {
+func (a *Admin) Transfer(ctx context.Context, space, member string) (*Transferred, error) {
 	return onSpace[api.Transferred](ctx, a, opTransfer, &schema.TransferRequest{
 		Space: a.space(space), Member: member, By: a.settings.name,
 	}, schema.AdminClient.Transfer)
@@ -46,13 +46,13 @@ func (a *Admin) Transfer(ctx context.Context, space, member string) (*api.Transf
 // switched off. The member is given by its name, its address or, where it has left the view, its id. The error is an
 // ErrUnsupported where members do not vote, an ErrConflict that says what stands against it, or an ErrUnavailable; after the
 // latter it may be done nevertheless.
-func (a *Admin) Reform(ctx context.Context, space, member, as string) (*api.Shards, error) {
+func (a *Admin) Reform(ctx context.Context, space, member, as string) (*Shards, error) {
 	return onSpace[api.Shards](ctx, a, opReform, &schema.ReformRequest{Space: a.space(space), Member: member, As: as, By: a.settings.name}, schema.AdminClient.Reform)
 }
 
 // Shards tells who votes in a space, as the first member that can be reached knows it: no shards in a space without votes. The error
 // is an ErrUnavailable where that one was removed from the space.
-func (a *Admin) Shards(ctx context.Context, space string) (*api.Shards, error) {
+func (a *Admin) Shards(ctx context.Context, space string) (*Shards, error) {
 	return onSpace[api.Shards](ctx, a, opShards, &schema.ShardsRequest{Space: a.space(space)}, schema.AdminClient.Shards)
 }
 
@@ -61,7 +61,7 @@ func (a *Admin) Shards(ctx context.Context, space string) (*api.Shards, error) {
 // first that can be reached. A space that an operator has suspended already is suspended.
 // The error is an ErrHeld where something was held for longer than the wait: then grants go
 // on.
-func (a *Admin) Suspend(ctx context.Context, space string, s Suspension) (*api.Suspended, error) {
+func (a *Admin) Suspend(ctx context.Context, space string, s Suspension) (*Suspended, error) {
 	question := &schema.SuspendRequest{Space: a.space(space), Reason: s.Reason, By: cmp.Or(s.By, a.settings.name)}
 	if s.Wait >= 0 {
 		wait := int64(s.Wait)
@@ -73,14 +73,14 @@ func (a *Admin) Suspend(ctx context.Context, space string, s Suspension) (*api.S
 // Resume lets a space grant again, regardless of which caller has suspended it and through
 // which member. The answer says whether it was suspended. By "" means the name of this
 // program.
-func (a *Admin) Resume(ctx context.Context, space, reason, by string) (*api.Suspended, error) {
+func (a *Admin) Resume(ctx context.Context, space, reason, by string) (*Suspended, error) {
 	return onSpace[api.Suspended](ctx, a, opResume, &schema.ResumeRequest{
 		Space: a.space(space), Reason: reason, By: cmp.Or(by, a.settings.name),
 	}, schema.AdminClient.Resume)
 }
 
 // OpenSpace begins a space's instance at the member at the first address again.
-func (a *Admin) OpenSpace(ctx context.Context, space string) (*api.Opened, error) {
+func (a *Admin) OpenSpace(ctx context.Context, space string) (*Opened, error) {
 	document, err := schema.NewAdminClient(a.members[0].conn).OpenSpace(ctx, &schema.OpenSpaceRequest{Space: a.space(space), By: a.settings.name})
 	if err != nil {
 		return nil, a.explain(opOpenSpace, err)
@@ -92,7 +92,7 @@ func (a *Admin) OpenSpace(ctx context.Context, space string) (*api.Opened, error
 // wait for there is refused, what they hold is taken from them, and nothing new is granted
 // through it. It returns when nothing of the member's is left in the space; the end of ctx
 // ends the waiting alone.
-func (a *Admin) CloseSpace(ctx context.Context, space string) (*api.Opened, error) {
+func (a *Admin) CloseSpace(ctx context.Context, space string) (*Opened, error) {
 	document, err := schema.NewAdminClient(a.members[0].conn).CloseSpace(ctx, &schema.CloseSpaceRequest{Space: a.space(space), By: a.settings.name})
 	if err != nil {
 		return nil, a.explain(opCloseSpace, err)
