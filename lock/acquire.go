@@ -29,7 +29,7 @@ import (
 //     it waits for as long as there is no authority.
 //   - At a bound of Config the refusal is a *LimitError named waiters_per_name,
 //     names or locks_per_session.
-//   - A malformed request is an ErrConflict; so is one for [Whole] in another mode than
+//   - A malformed request is an ErrConflict; so is one for [SpaceLock] in another mode than
 //     exclusive.
 //   - While the table is suspended or a suspension waits, a request whose owner may not
 //     pass is parked: Queued, behind all that wait at its name and are not. With Try, or
@@ -64,7 +64,7 @@ func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
 		t.refuse(now, r, err, out)
 		return
 	}
-	passes := t.gate == nil && r.Name != Whole || t.permits(s, r)
+	passes := t.gate == nil && r.Name != SpaceLock || t.permits(s, r)
 	free := passes && t.serving() && (e == 0 || t.names.at(e).queue == 0 && t.fits(t.names.at(e), r.Mode, int32(r.Units)))
 	atOnce := free && !t.limits.Permitted
 	if !free && (r.WaitEnd <= now || r.Try && t.serving()) {
@@ -86,7 +86,7 @@ func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
 		return
 	}
 	t.describe(i, r, r.WaitEnd)
-	if passes || r.Name == Whole {
+	if passes || r.Name == SpaceLock {
 		t.enqueue(i, r.Try)
 	} else {
 		t.park(i, r.Try)
@@ -101,8 +101,8 @@ func malformed(r *Request) error {
 		return fmt.Errorf("%w: request %d of session %v: neither may be zero", holdfast.ErrConflict, r.ID, r.Session)
 	case r.Mode > holdfast.ModeSlots:
 		return fmt.Errorf("%w: unknown %v", holdfast.ErrConflict, r.Mode)
-	case r.Name == Whole && r.Mode != holdfast.ModeExclusive:
-		return notWhole(r.Mode)
+	case r.Name == SpaceLock && r.Mode != holdfast.ModeExclusive:
+		return notSpaceLock(r.Mode)
 	case r.Mode == holdfast.ModeSlots && (r.Units < 1 || r.Capacity < r.Units || r.Capacity > holdfast.MaxCapacity):
 		return fmt.Errorf("%w: slots %d/%d: want 1 ≤ units ≤ capacity ≤ %d", holdfast.ErrConflict, r.Units, r.Capacity, holdfast.MaxCapacity)
 	case r.Mode != holdfast.ModeSlots && (r.Units != 0 || r.Capacity != 0):
@@ -196,7 +196,7 @@ func (t *Table) otherCapacity(e int32, mode holdfast.Mode, capacity int) error {
 // for the gate. A suspension may be granted where it may: it waits in the gate otherwise,
 // and there is one from here on.
 func (t *Table) permits(s int32, r *Request) bool {
-	if r.Name == Whole {
+	if r.Name == SpaceLock {
 		t.closeGate()
 		return t.alone(party{s, r.Owner})
 	}
@@ -205,7 +205,7 @@ func (t *Table) permits(s int32, r *Request) bool {
 
 // turnAway refuses a new request for live name e, which would have to wait and does not want to.
 func (t *Table) turnAway(now Time, e int32, passes bool, r *Request, out *[]Decision) {
-	if passes && r.Name != Whole {
+	if passes && r.Name != SpaceLock {
 		t.refuse(now, r, t.held(now, e), out)
 		return
 	}
@@ -215,7 +215,7 @@ func (t *Table) turnAway(now Time, e int32, passes bool, r *Request, out *[]Deci
 
 // overLimit says which bound a new request would break, or nil.
 func (t *Table) overLimit(e, s int32, r *Request, waits bool) error {
-	if e == 0 && t.limits.Names != 0 && t.Names() >= t.limits.Names && r.Name != Whole {
+	if e == 0 && t.limits.Names != 0 && t.Names() >= t.limits.Names && r.Name != SpaceLock {
 		return &holdfast.LimitError{Limit: "names", Value: int64(t.limits.Names)}
 	}
 	if err := t.overSession(s); err != nil {

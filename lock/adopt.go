@@ -55,7 +55,7 @@ func (t *Table) Adopt(now Time, c *Entry, end Time) error {
 	s.token, s.revoked = c.Token, c.Revoked
 	t.describe(i, &r, end)
 	t.admitFrom(i, excess)
-	if c.Name == Whole {
+	if c.Name == SpaceLock {
 		t.bar()
 	}
 	return nil

@@ -82,8 +82,8 @@ func TestAdoptRefuses(t *testing.T) {
 		{"the same again", holdOf("X", 1, 1, 7, holdfast.ModeExclusive), false},
 		{"a token above the reign", above, false},
 		{"a wait", waits, false},
-		{"a suspension beside a holder", holdOf(lock.Whole, 1, 2, 3, holdfast.ModeExclusive), true},
-		{"a shared suspension", holdOf(lock.Whole, 1, 2, 3, holdfast.ModeShared), false},
+		{"a suspension beside a holder", holdOf(lock.SpaceLock, 1, 2, 3, holdfast.ModeExclusive), true},
+		{"a shared suspension", holdOf(lock.SpaceLock, 1, 2, 3, holdfast.ModeShared), false},
 	} {
 		err := table.Adopt(0, refused.entry, lock.Never)
 		if err == nil || errors.Is(err, holdfast.ErrConflict) != refused.conflict {

@@ -113,7 +113,7 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 		t.Errorf("the slabs have grown from %v to %v", once, again)
 	}
 	table.forgetIdle() // the one record of a session that is kept
-	for table.vacancies.count > 0 {
+	for table.recentNames.count > 0 {
 		table.forgetVacant()
 	}
 	used := [...]int{table.names.used, table.entries.used, table.details.used, table.crowds.used, table.sessions.used}
@@ -225,7 +225,7 @@ func BenchmarkSuspendResume(b *testing.B) {
 				r.ID++
 				table.Acquire(0, &r, &out)
 			}
-			r.Name = Whole
+			r.Name = SpaceLock
 			b.ReportAllocs()
 			for b.Loop() {
 				out = out[:0]
@@ -248,7 +248,7 @@ func BenchmarkResume(b *testing.B) {
 			table.BeginReign(1, 0)
 			names := numberedNames(parked)
 			out := make([]Decision, 0, parked+1)
-			whole := Request{Session: SessionID{Member: 2, Number: 7}, Name: Whole, WaitEnd: Never}
+			whole := Request{Session: SessionID{Member: 2, Number: 7}, Name: SpaceLock, WaitEnd: Never}
 			r := Request{Session: SessionID{Member: 1, Number: 1}, WaitEnd: Never}
 			rounds := 0
 			for b.Loop() {
@@ -261,7 +261,7 @@ func BenchmarkResume(b *testing.B) {
 					table.Acquire(0, &r, &out)
 				}
 				out = out[:0]
-				if !table.Cancel(0, whole.Session, Whole, whole.ID, &out) || len(out) != parked+1 {
+				if !table.Cancel(0, whole.Session, SpaceLock, whole.ID, &out) || len(out) != parked+1 {
 					b.Fatalf("%d are told of the end, want %d", len(out), parked+1)
 				}
 				table.EndSession(0, r.Session, "", &out)

@@ -20,7 +20,7 @@ func checkTable(tb failer, t *Table) {
 	details := map[int32]int32{}
 	for e := int32(1); e <= t.names.top; e++ {
 		x := t.names.at(e)
-		if x.name == "" && t.byName[Whole] != e {
+		if x.name == "" && t.byName[SpaceLock] != e {
 			continue
 		}
 		if x.vacant() {
@@ -31,7 +31,7 @@ func checkTable(tb failer, t *Table) {
 			continue
 		}
 		named++
-		if x.name != Whole {
+		if x.name != SpaceLock {
 			live++
 		}
 		if t.byName[x.name] != e {
@@ -46,7 +46,7 @@ func checkTable(tb failer, t *Table) {
 	if tries != t.tries {
 		tb.Fatalf("%d wait for an authority, %d are counted", tries, t.tries)
 	}
-	if v := &t.vacancies; vacant != v.count || vacant > maxVacant || vacant != chained(t) {
+	if v := &t.recentNames; vacant != v.count || vacant > maxVacant || vacant != chained(t) {
 		tb.Fatalf("%d live names are vacant, %d are counted, %d are chained", vacant, v.count, chained(t))
 	}
 	if live != t.Names() || named != len(t.byName)-vacant || entries != t.entries.used || waiting != t.waiters {
@@ -85,13 +85,13 @@ func checkTable(tb failer, t *Table) {
 // either end.
 func chained(t *Table) int {
 	n, newest := 0, int32(0)
-	for e := t.vacancies.oldest; e != 0; e = t.names.at(e).holders {
+	for e := t.recentNames.oldest; e != 0; e = t.names.at(e).holders {
 		if x := t.names.at(e); !x.vacant() || x.queue != newest || n > t.names.used {
 			return -1
 		}
 		n, newest = n+1, e
 	}
-	if newest != t.vacancies.newest {
+	if newest != t.recentNames.newest {
 		return -1
 	}
 	return n

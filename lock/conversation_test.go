@@ -308,7 +308,7 @@ func parseWords(t *testing.T, d *datadriven.TestData) words {
 		case arg.Key == "shared" || arg.Key == "try" || arg.Key == "revoked" || arg.Key == "permitted":
 			w.flags[arg.Key] = true
 		case arg.Key == "whole":
-			w.name = Whole
+			w.name = SpaceLock
 		default:
 			w.name = arg.Key
 		}

@@ -80,7 +80,7 @@ func TestCrowdInTheGate(t *testing.T) {
 		return out[0]
 	}
 	round := func() {
-		if d := ask(operator, 1, Whole); d.Kind != Granted {
+		if d := ask(operator, 1, SpaceLock); d.Kind != Granted {
 			t.Fatalf("the suspension: %v", d)
 		}
 		for id := uint64(1); id <= n; id++ {
@@ -107,7 +107,7 @@ func TestCrowdInTheGate(t *testing.T) {
 		}
 		checkTable(t, table)
 		out = out[:0]
-		if !table.Cancel(0, operator, Whole, 1, &out) || len(out) != n+1 || table.gate != nil {
+		if !table.Cancel(0, operator, SpaceLock, 1, &out) || len(out) != n+1 || table.gate != nil {
 			t.Fatalf("%d are told of the end of the suspension, want %d; the gate is %v", len(out), n+1, table.gate)
 		}
 		for i, d := range out[1:] {

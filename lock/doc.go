@@ -45,7 +45,7 @@
 //   - Try: a request that does not wait for holders is granted at once or refused as
 //     held. It does wait for an authority, until its wait limit; as soon as there is
 //     one it is granted in its turn or refused, at any place in the queue.
-//   - Suspension: a request for [Whole], the name of the table itself, is granted when no other
+//   - Suspension: a request for [SpaceLock], the name of the table itself, is granted when no other
 //     owner holds or waits at a name, and while it is held no other owner is granted one. See
 //     below.
 //   - Authority: before the first reign, while paused, and when the reign's tokens are
@@ -63,7 +63,7 @@
 //
 // # Suspension
 //
-// [Whole] and the names are writer and readers (Apache Geode's suspendLocking and
+// [SpaceLock] and the names are writer and readers (Apache Geode's suspendLocking and
 // resumeLocking). Between a request and the queue of its name is a gate, which is closed
 // while the table is suspended or a suspension waits:
 //
@@ -100,11 +100,11 @@
 // records in slabs, which never move, name one another by number and are used again when freed. The entries of a name and
 // those of a session are in rings; a name with many entries has an index (index.go), and numbers its waiters so that it can
 // tell positions (tickets.go). Limits in time are in one heap (deadline.go). Names that stay are kept sorted, for listings
-// (order.go). The live names of the names that were freed last are kept for requests that take these names again (vacancy.go).
+// (order.go). The live names of the names that were freed last are kept for requests that take these names again (recent_names.go).
 // A name with an excess is marked, and only there its holders are walked when one of them ends (excess.go). What the gate
 // needs is there while it is closed, and no longer (gate.go); which owners have passed it goes by the entries that there are
 // and the set of those that are parked, so that nothing can be counted down twice (permission.go). A caller that suspends
-// several tables lets owners in (letin.go).
+// several tables lets owners in (admit.go).
 //
 // # Cost
 //

@@ -8,7 +8,7 @@ import (
 
 // liveName is a live name: one that a request holds or waits for. It and one entry are all
 // that an uncontended lock takes, so what only contended names need is in a crowd. A
-// vacant live name is kept for a name that may soon be live again; see vacancy.go.
+// vacant live name is kept for a name that may soon be live again; see recent_names.go.
 type liveName struct {
 	name    string
 	holders int32 // ring of entries, in order of their tokens; vacant: the live name vacated next

@@ -10,15 +10,15 @@ import (
 //
 // An entry that holds or waits at a name has passed the gate, unless it is parked. Those
 // that wait in the gate, suspensions and parked requests, have one order, that of their
-// arrival. A suspension that waits stands in the queue of Whole, too. A parked request
+// arrival. A suspension that waits stands in the queue of SpaceLock, too. A parked request
 // stands in a lane of its name, behind those that wait in the name's queue.
 type gate struct {
-	whole  int32           // the live name of Whole; 0 while it is not live
-	first  int32           // the entry that has waited longest in the gate, or 0
-	last   int32           // the one that came last, or 0
-	turns  map[int32]*turn // of the entries that wait in the gate
-	lanes  map[int32]*lane // of the live names at which a request is parked
-	owners owners
+	spaceLock int32           // the live name of SpaceLock; 0 while it is not live
+	first     int32           // the entry that has waited longest in the gate, or 0
+	last      int32           // the one that came last, or 0
+	turns     map[int32]*turn // of the entries that wait in the gate
+	lanes     map[int32]*lane // of the live names at which a request is parked
+	owners    owners
 }
 
 // turn is the place of an entry in the order of the gate.
@@ -57,11 +57,11 @@ func (t *Table) openGate() {
 	if g == nil {
 		return
 	}
-	if g.whole != 0 {
-		if x := t.names.at(g.whole); x.holders != 0 || x.queue != 0 {
+	if g.spaceLock != 0 {
+		if x := t.names.at(g.spaceLock); x.holders != 0 || x.queue != 0 {
 			return
 		}
-		t.vacate(g.whole)
+		t.vacate(g.spaceLock)
 	}
 	if len(g.turns) != 0 {
 		panic("lock: the gate is opened, and requests wait in it")
@@ -69,13 +69,13 @@ func (t *Table) openGate() {
 	t.gate = nil
 }
 
-// gated reports whether live name e is that of Whole.
-func (t *Table) gated(e int32) bool { return t.gate != nil && t.gate.whole == e && e != 0 }
+// gated reports whether live name e is that of SpaceLock.
+func (t *Table) gated(e int32) bool { return t.gate != nil && t.gate.spaceLock == e && e != 0 }
 
 // parked reports whether entry i, which is s, waits in the gate for leave to queue at its
 // name.
 func (t *Table) parked(i int32, s *entry) bool {
-	return t.gate != nil && s.token == 0 && s.live != t.gate.whole && t.gate.turns[i] != nil
+	return t.gate != nil && s.token == 0 && s.live != t.gate.spaceLock && t.gate.turns[i] != nil
 }
 
 // lane returns the first entry that is parked at live name e, or 0, and how many are.

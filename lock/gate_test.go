@@ -3,12 +3,12 @@ package lock
 import "slices"
 
 // checkGate checks what the table keeps while it is suspended or a suspension waits: that
-// the order of the gate, the lanes and the queue of Whole have the same entries, that what is
+// the order of the gate, the lanes and the queue of SpaceLock have the same entries, that what is
 // known of owners is what a walk of all entries says, and that no entry is where it may not be.
 func checkGate(tb failer, t *Table) {
 	tb.Helper()
-	e := t.liveOf(Whole)
-	if g := t.gate; (g != nil) != (e != 0) || g != nil && g.whole != e {
+	e := t.liveOf(SpaceLock)
+	if g := t.gate; (g != nil) != (e != 0) || g != nil && g.spaceLock != e {
 		tb.Fatalf("the gate is %+v, and Whole is entry %d", g, e)
 	}
 	if t.gate == nil {
@@ -33,13 +33,13 @@ func checkGate(tb failer, t *Table) {
 // of their owners.
 func checkWakeUp(tb failer, t *Table) {
 	tb.Helper()
-	if t.gate == nil || !t.serving() || t.names.at(t.gate.whole).holders != 0 {
+	if t.gate == nil || !t.serving() || t.names.at(t.gate.spaceLock).holders != 0 {
 		return
 	}
 	first := t.entries.at(t.gate.first)
 	for i := int32(1); i <= t.entries.top; i++ {
 		s := t.entries.at(i)
-		if s.session != 0 && s.live != t.gate.whole && !t.parked(i, s) && (t.owner(s) == "" || t.partyOf(s) != t.partyOf(first)) {
+		if s.session != 0 && s.live != t.gate.spaceLock && !t.parked(i, s) && (t.owner(s) == "" || t.partyOf(s) != t.partyOf(first)) {
 			return
 		}
 	}
@@ -63,14 +63,14 @@ func checkTurns(tb failer, t *Table) {
 	}
 	var waits, parked []int32
 	for _, i := range order {
-		if s := t.entries.at(i); s.live == g.whole {
+		if s := t.entries.at(i); s.live == g.spaceLock {
 			waits = append(waits, i)
 		} else {
 			parked = append(parked, i)
 		}
 	}
 	var queue []int32
-	x := t.names.at(g.whole)
+	x := t.names.at(g.spaceLock)
 	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
 		queue = append(queue, i)
 	}
@@ -104,7 +104,7 @@ func checkOwners(tb failer, t *Table) {
 	want := map[party]*standing{}
 	for i := int32(1); i <= t.entries.top; i++ {
 		s := t.entries.at(i)
-		if s.session == 0 || s.live == g.whole || t.owner(s) == "" || !g.owners.counted[s.session] {
+		if s.session == 0 || s.live == g.spaceLock || t.owner(s) == "" || !g.owners.counted[s.session] {
 			continue
 		}
 		p := t.partyOf(s)

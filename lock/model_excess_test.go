@@ -157,13 +157,13 @@ func (w *world) adopt(rt *rapid.T) {
 	r := w.drawRequest(rt)
 	r.Try, r.WaitEnd, r.Hold = false, Never, 0
 	if w.suspends && rapid.IntRange(0, 2).Draw(rt, "whole") == 0 {
-		r.Name, r.Mode, r.Units, r.Capacity = Whole, holdfast.ModeExclusive, 0, 0
+		r.Name, r.Mode, r.Units, r.Capacity = SpaceLock, holdfast.ModeExclusive, 0, 0
 	}
 	token := Token(rapid.Uint64Range(1, max(1, w.model.reign)).Draw(rt, "reign"), rapid.Uint32Range(1, 4).Draw(rt, "count"))
 	if rapid.IntRange(0, 3).Draw(rt, "mate") == 0 {
 		other, held := w.drawEntry(rt)
 		r.Session, r.Name, r.Owner = other.Session, other.Name, other.Owner
-		if r.Name == Whole {
+		if r.Name == SpaceLock {
 			r.Mode, r.Units, r.Capacity = holdfast.ModeExclusive, 0, 0
 		}
 		if held != 0 {
@@ -186,7 +186,7 @@ func (w *world) adopt(rt *rapid.T) {
 	}
 	w.model.sweep()
 	if err == nil {
-		if r.Name == Whole {
+		if r.Name == SpaceLock {
 			w.model.bar()
 		}
 		w.told[requestName{r.Session, r.ID, r.Name}] = Granted

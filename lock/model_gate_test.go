@@ -34,7 +34,7 @@ func sameOwner(a, b Request) bool {
 // atNames returns the requests that hold or wait at names and are not parked: one a grant.
 func (m *model) atNames() (requests []Request) {
 	for _, n := range m.names {
-		if n.name == Whole {
+		if n.name == SpaceLock {
 			continue
 		}
 		for _, g := range n.grants {
@@ -52,23 +52,23 @@ func (m *model) alone(r Request) bool {
 	return !slices.ContainsFunc(m.atNames(), func(other Request) bool { return !sameOwner(r, other) })
 }
 
-// suspension returns what holds Whole.
+// suspension returns what holds SpaceLock.
 func (m *model) suspension() []*modelGrant {
-	if n := m.find(Whole); n != nil {
+	if n := m.find(SpaceLock); n != nil {
 		return n.grants
 	}
 	return nil
 }
 
-// passes reports whether r may queue at its name or, where that is Whole, be granted.
+// passes reports whether r may queue at its name or, where that is SpaceLock, be granted.
 func (m *model) passes(r Request) bool {
-	if r.Name == Whole {
+	if r.Name == SpaceLock {
 		return m.alone(r)
 	}
 	switch held := m.suspension(); {
 	case len(held) > 0:
 		return len(held) == 1 && sameOwner(held[0].request, r)
-	case m.find(Whole) == nil:
+	case m.find(SpaceLock) == nil:
 		return true
 	}
 	return slices.ContainsFunc(m.atNames(), func(other Request) bool { return sameOwner(r, other) })
@@ -76,14 +76,14 @@ func (m *model) passes(r Request) bool {
 
 // obstacle says why w waits.
 func (m *model) obstacle(now Time, n *modelName, w *modelWait) error {
-	if n.name == Whole || w.parked {
+	if n.name == SpaceLock || w.parked {
 		return m.barred(now, w)
 	}
 	return m.held(now, n)
 }
 
 func (m *model) barred(now Time, w *modelWait) error {
-	n := m.find(Whole)
+	n := m.find(SpaceLock)
 	switch {
 	case !m.serving():
 		return holdfast.ErrUnavailable
@@ -160,7 +160,7 @@ func (m *model) settleGate(now Time) (out []Decision) {
 			out = append(out, let...)
 		}
 		more = false
-		if n := m.find(Whole); n != nil {
+		if n := m.find(SpaceLock); n != nil {
 			suspensions := m.settle(now, n)
 			out, more = append(out, suspensions...), len(suspensions) > 0
 		}
@@ -186,7 +186,7 @@ func (m *model) settleGate(now Time) (out []Decision) {
 func (m *model) contradicts(r Request) bool {
 	for _, n := range m.names {
 		for _, g := range n.grants {
-			if !g.revoked && (n.name == Whole) != (r.Name == Whole) && !sameOwner(g.request, r) {
+			if !g.revoked && (n.name == SpaceLock) != (r.Name == SpaceLock) && !sameOwner(g.request, r) {
 				return true
 			}
 		}
@@ -198,7 +198,7 @@ func (m *model) contradicts(r Request) bool {
 func (m *model) bar() {
 	var barred []*modelWait
 	for _, n := range m.names {
-		if n.name == Whole {
+		if n.name == SpaceLock {
 			continue
 		}
 		for _, w := range n.queue {
@@ -212,7 +212,7 @@ func (m *model) bar() {
 	}
 	m.gate = append(barred, m.gate...)
 	for _, n := range m.names {
-		if n.name == Whole {
+		if n.name == SpaceLock {
 			continue
 		}
 		passed := slices.DeleteFunc(slices.Clone(n.queue), func(w *modelWait) bool { return w.parked })
@@ -229,7 +229,7 @@ func (m *model) bar() {
 // suspend asks for the whole table.
 func (w *world) suspend(rt *rapid.T) {
 	r := w.drawRequest(rt)
-	r.Name, r.Mode, r.Units, r.Capacity = Whole, holdfast.ModeExclusive, 0, 0
+	r.Name, r.Mode, r.Units, r.Capacity = SpaceLock, holdfast.ModeExclusive, 0, 0
 	w.table.Acquire(w.now, &r, &w.out)
 	w.compare(rt, w.model.acquire(w.now, r))
 }
@@ -238,7 +238,7 @@ func (w *world) suspend(rt *rapid.T) {
 func (w *world) letIn(rt *rapid.T) {
 	r := w.drawRequest(rt)
 	all := w.model.gate
-	if n := w.model.find(Whole); n != nil && rapid.IntRange(0, 4).Draw(rt, "suspends") != 0 {
+	if n := w.model.find(SpaceLock); n != nil && rapid.IntRange(0, 4).Draw(rt, "suspends") != 0 {
 		for _, g := range n.grants {
 			r.Session, r.ID = g.request.Session, g.holds[rapid.IntRange(0, len(g.holds)-1).Draw(rt, "hold")]
 		}
@@ -279,7 +279,7 @@ func (w *world) checkAtGate(rt *rapid.T, of Request) {
 
 func (m *model) letIn(now Time, r Request, s SessionID, owner string) (out []Decision, done bool) {
 	theirs := func(w *modelWait) bool { return w.parked && sameOwner(w.request, Request{Session: s, Owner: owner}) }
-	n := m.find(Whole)
+	n := m.find(SpaceLock)
 	if n == nil || !slices.ContainsFunc(m.gate, theirs) {
 		return nil, false
 	}
@@ -315,7 +315,7 @@ func (m *model) letIn(now Time, r Request, s SessionID, owner string) (out []Dec
 func (w *world) checkSuspension(rt *rapid.T) {
 	suspending := 0
 	for _, waits := range w.model.gate {
-		if waits.request.Name == Whole {
+		if waits.request.Name == SpaceLock {
 			suspending++
 		}
 	}
@@ -323,7 +323,7 @@ func (w *world) checkSuspension(rt *rapid.T) {
 	if held := w.model.suspension(); suspended != (len(held) > 0) || w.table.Suspending() != suspending {
 		rt.Fatalf("suspended by %v, and %d wait to; want %v and %d", grant, w.table.Suspending(), held, suspending)
 	}
-	if suspended && !slices.Contains(w.table.Show(Whole).Holders, grant) {
+	if suspended && !slices.Contains(w.table.Show(SpaceLock).Holders, grant) {
 		rt.Fatalf("suspended by %v, which is not shown", grant)
 	}
 	var parked []uint64
@@ -399,7 +399,7 @@ func (m *model) revokeSession(now Time, s SessionID, why holdfast.Loss, err erro
 		}
 	}
 	for _, e := range waits {
-		if m.find(e.name.name) == e.name && e.name.name != Whole {
+		if m.find(e.name.name) == e.name && e.name.name != SpaceLock {
 			out = append(out, m.settle(now, e.name)...)
 		}
 	}

@@ -110,7 +110,7 @@ func refused(now Time, r Request, err error) Decision {
 
 // live is how many names are live.
 func (m *model) live() int {
-	if m.find(Whole) != nil {
+	if m.find(SpaceLock) != nil {
 		return len(m.names) - 1
 	}
 	return len(m.names)
@@ -125,7 +125,7 @@ func (m *model) held(now Time, n *modelName) error {
 	}
 	first := n.grants[0]
 	by := &HeldBy{Owner: cmp.Or(first.request.Owner, first.request.Client), Others: len(n.grants) - 1, Holder: first.request.Session, Age: now - first.since}
-	if first.request.Name == Whole {
+	if first.request.Name == SpaceLock {
 		by.Suspended, by.Reason = true, first.request.Reason
 	}
 	return by
@@ -178,12 +178,12 @@ func (m *model) acquire(now Time, r Request) []Decision {
 	passes := m.passes(r)
 	atOnce := passes && m.serving() && (n == nil || n.passed() == 0 && n.fits(r))
 	if !atOnce && (r.WaitEnd <= now || r.Try && m.serving()) {
-		if r.Name == Whole || !passes {
+		if r.Name == SpaceLock || !passes {
 			return []Decision{refused(now, r, m.barred(now, nil))}
 		}
 		return []Decision{refused(now, r, m.held(now, n))}
 	}
-	if n == nil && r.Name != Whole && m.limits.Names != 0 && m.live() >= m.limits.Names {
+	if n == nil && r.Name != SpaceLock && m.limits.Names != 0 && m.live() >= m.limits.Names {
 		return []Decision{refused(now, r, &holdfast.LimitError{Limit: "names", Value: int64(m.limits.Names)})}
 	}
 	if err := m.overSession(r.Session); err != nil {
@@ -200,8 +200,8 @@ func (m *model) acquire(now Time, r Request) []Decision {
 	if atOnce {
 		return []Decision{m.grant(now, n, r)}
 	}
-	w := &modelWait{request: r, parked: !passes && r.Name != Whole}
-	if n.insert(w); r.Name == Whole || w.parked {
+	w := &modelWait{request: r, parked: !passes && r.Name != SpaceLock}
+	if n.insert(w); r.Name == SpaceLock || w.parked {
 		m.gate = append(m.gate, w)
 	}
 	d := told(Queued, r)
@@ -262,7 +262,7 @@ func (m *model) settle(now Time, n *modelName) (out []Decision) {
 		case g != nil:
 			g.holds = append(g.holds, r.ID)
 			out = append(out, toldGranted(now, g, r.ID, r.Arrived))
-		case n.fits(r) && (n.name != Whole || m.gate[0] == w && m.alone(r)):
+		case n.fits(r) && (n.name != SpaceLock || m.gate[0] == w && m.alone(r)):
 			out = append(out, m.grant(now, n, r))
 		case r.Try:
 			out = append(out, refused(now, r, m.obstacle(now, n, w)))
@@ -282,7 +282,7 @@ func (m *model) settle(now Time, n *modelName) (out []Decision) {
 
 func (m *model) settleAll(now Time) (out []Decision) {
 	for _, n := range slices.Clone(m.names) {
-		if n.name != Whole {
+		if n.name != SpaceLock {
 			out = append(out, m.settle(now, n)...)
 		}
 	}
@@ -291,7 +291,7 @@ func (m *model) settleAll(now Time) (out []Decision) {
 
 // settleOne settles a name where something has ended, and then the gate.
 func (m *model) settleOne(now Time, n *modelName) (out []Decision) {
-	if n.name != Whole {
+	if n.name != SpaceLock {
 		out = m.settle(now, n)
 	}
 	return append(out, m.settleGate(now)...)

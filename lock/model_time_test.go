@@ -32,7 +32,7 @@ func (m *model) finish(now Time, endings []ending) (out []Decision) {
 		out = append(out, d)
 	}
 	for _, e := range endings {
-		if m.find(e.name.name) == e.name && e.name.name != Whole {
+		if m.find(e.name.name) == e.name && e.name.name != SpaceLock {
 			out = append(out, m.settle(now, e.name)...)
 		}
 	}

@@ -34,7 +34,7 @@ func (t *Table) enlist(e int32) {
 	for len(o.ranks) <= int(e) {
 		o.ranks = append(o.ranks, unranked)
 	}
-	if o.ranks[e] != unranked || t.names.at(e).name == Whole {
+	if o.ranks[e] != unranked || t.names.at(e).name == SpaceLock {
 		return
 	}
 	o.ranks[e] = freshly

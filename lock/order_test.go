@@ -34,7 +34,7 @@ func checkOrder(tb failer, t *Table) {
 		}
 	}
 	for name, e := range t.byName {
-		if name != Whole && t.live(e) && !found[e] {
+		if name != SpaceLock && t.live(e) && !found[e] {
 			tb.Fatalf("%q is live and has no place", name)
 		}
 	}

@@ -81,7 +81,7 @@ func (t *Table) standing(p party) *standing {
 		first := t.sessions.at(p.session).first
 		for i := first; i != 0; i = t.next(ofSession, first, i) {
 			s := t.entries.at(i)
-			if s.live == g.whole {
+			if s.live == g.spaceLock {
 				continue
 			}
 			g.owners.sit(t.partyOf(s))
@@ -98,11 +98,11 @@ func (t *Table) standing(p party) *standing {
 func (t *Table) passes(session int32, owner string) bool {
 	g := t.gate
 	switch {
-	case g == nil || g.whole == 0:
+	case g == nil || g.spaceLock == 0:
 		return true
 	case owner == "" || session == 0:
 		return false
-	case t.names.at(g.whole).holders != 0:
+	case t.names.at(g.spaceLock).holders != 0:
 		return t.suspends(party{session, owner})
 	}
 	x := t.standing(party{session, owner})
@@ -112,7 +112,7 @@ func (t *Table) passes(session int32, owner string) bool {
 // suspends reports whether the table is suspended by this named owner alone: where sides
 // of a partition have each suspended it, no owner passes until all but one have stopped.
 func (t *Table) suspends(p party) bool {
-	x := t.names.at(t.gate.whole)
+	x := t.names.at(t.gate.spaceLock)
 	if x.holders == 0 || p.owner == "" || x.crowd != 0 && t.crowds.at(x.crowd).grants > 1 {
 		return false
 	}
@@ -122,7 +122,7 @@ func (t *Table) suspends(p party) bool {
 // excluded reports whether the table is suspended, and not by the owner of entry s, which
 // is at a name: then it may not be granted.
 func (t *Table) excluded(s *entry) bool {
-	e := t.gate.whole
+	e := t.gate.spaceLock
 	return e != 0 && s.live != e && t.names.at(e).holders != 0 && !t.suspends(t.partyOf(s))
 }
 
@@ -131,8 +131,8 @@ func (t *Table) excluded(s *entry) bool {
 func (t *Table) alone(p party) bool {
 	g := t.gate
 	passed := t.entries.used - len(g.turns)
-	if g.whole != 0 {
-		passed -= t.holdsOf(t.names.at(g.whole))
+	if g.spaceLock != 0 {
+		passed -= t.holdsOf(t.names.at(g.spaceLock))
 	}
 	if passed == 0 || p.owner == "" || p.session == 0 {
 		return passed == 0
@@ -190,7 +190,7 @@ func (t *Table) bar() {
 	var barred []int32
 	for e := int32(1); e <= t.names.top; e++ {
 		x := t.names.at(e)
-		if e == g.whole || !t.live(e) {
+		if e == g.spaceLock || !t.live(e) {
 			continue
 		}
 		for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
@@ -220,7 +220,7 @@ func (t *Table) lineUp(order []int32) {
 	g.line(order)
 	for n, i := range order {
 		g.turns[i].number = uint64(n) + 1
-		if s := t.entries.at(i); s.live != g.whole {
+		if s := t.entries.at(i); s.live != g.spaceLock {
 			l := g.lanes[s.live]
 			t.part(ofEntry, &l.first, i, s)
 			t.join(ofEntry, &l.first, i, s)

@@ -291,7 +291,7 @@ func (w *world) listen(rt *rapid.T, d Decision) {
 		Revoked:  {Granted, Revoked},
 		Released: {Granted, Revoked, Queued},
 	}
-	ok := d.Kind == Queued && d.Name == Whole && before == Granted // LetIn
+	ok := d.Kind == Queued && d.Name == SpaceLock && before == Granted // LetIn
 	for _, kind := range may[d.Kind] {
 		ok = ok || kind == before
 	}
@@ -314,7 +314,7 @@ func (w *world) check(rt *rapid.T) {
 	if want := fmt.Sprint(w.model.live(), len(holds), len(waits), w.model.wake(), w.model.reign); got != want {
 		rt.Fatalf("names, holds, waiters, wake, reign: %s, want %s", got, want)
 	}
-	for _, name := range append(worldNames, Whole) {
+	for _, name := range append(worldNames, SpaceLock) {
 		shown := w.table.Show(name)
 		shown.History = nil
 		if want := w.model.show(name); !reflect.DeepEqual(shown, want) {

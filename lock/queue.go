@@ -173,7 +173,7 @@ func (t *Table) settleQueue(now Time, e int32, out *[]Decision) {
 		// The one behind it may fit.
 		t.giveUp(now, i, out)
 	}
-	// The live name of Whole is left to openGate.
+	// The live name of SpaceLock is left to openGate.
 	if x.queue == 0 && x.holders == 0 && (t.gate == nil || t.empty(e, x) && !t.gated(e)) {
 		t.vacate(e)
 	}

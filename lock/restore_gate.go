@@ -15,8 +15,8 @@ func (t *Table) contradicts(c *Entry) error {
 		return nil
 	}
 	session := t.sessionOf(c.Session)
-	if c.Name != Whole {
-		e := t.liveOf(Whole)
+	if c.Name != SpaceLock {
+		e := t.liveOf(SpaceLock)
 		if i := t.stays(e); i != 0 && !t.owns(session, c.Owner, t.entries.at(i)) {
 			return fmt.Errorf("%w: another owner suspends the table", holdfast.ErrConflict)
 		}
@@ -27,7 +27,7 @@ func (t *Table) contradicts(c *Entry) error {
 	}
 	for i := int32(1); i <= t.entries.top; i++ {
 		s := t.entries.at(i)
-		if s.session != 0 && s.token != 0 && !s.revoked && t.names.at(s.live).name != Whole && !t.owns(session, c.Owner, s) {
+		if s.session != 0 && s.token != 0 && !s.revoked && t.names.at(s.live).name != SpaceLock && !t.owns(session, c.Owner, s) {
 			return fmt.Errorf("%w: it suspends a table in which another owner holds %q", holdfast.ErrConflict, t.names.at(s.live).name)
 		}
 	}
@@ -60,7 +60,7 @@ func checkTurn(c *Entry) error {
 		return errors.New("it is held and waits in the gate")
 	case c.Turn > maxTurn:
 		return fmt.Errorf("its turn in the gate is %d; at most %d is possible", c.Turn, uint64(maxTurn))
-	case c.Name == Whole && c.Token == 0 && c.Turn == 0:
+	case c.Name == SpaceLock && c.Token == 0 && c.Turn == 0:
 		return errors.New("it waits to suspend the table and has no turn in the gate")
 	}
 	return nil
@@ -73,7 +73,7 @@ func (t *Table) restoreWait(i int32, c *Entry) {
 		t.enqueue(i, c.Try)
 		return
 	}
-	if c.Name == Whole {
+	if c.Name == SpaceLock {
 		t.enqueue(i, c.Try)
 	} else {
 		t.closeGate()
@@ -86,7 +86,7 @@ func (t *Table) restoreWait(i int32, c *Entry) {
 // why they cannot stand there as they do.
 func (t *Table) restoreGate() error {
 	g := t.gate
-	if g.whole == 0 {
+	if g.spaceLock == 0 {
 		return fmt.Errorf("%d requests are parked, and the table is not suspended", len(g.turns))
 	}
 	order := g.inTurn()
@@ -118,17 +118,17 @@ func (t *Table) firstInLine(s *entry) int32 {
 // parked and may not be.
 func (t *Table) checkGate() error {
 	g := t.gate
-	suspended := t.names.at(g.whole).holders != 0
-	if !suspended && t.entries.at(g.first).live != g.whole {
+	suspended := t.names.at(g.spaceLock).holders != 0
+	if !suspended && t.entries.at(g.first).live != g.spaceLock {
 		return fmt.Errorf("request %d is parked, and no suspension is before it", t.entries.at(g.first).request)
 	}
 	if !suspended {
 		return nil
 	}
-	stays := t.stays(g.whole)
+	stays := t.stays(g.spaceLock)
 	for i := int32(1); i <= t.entries.top; i++ {
 		s := t.entries.at(i)
-		if s.session == 0 || s.live == g.whole || t.parked(i, s) {
+		if s.session == 0 || s.live == g.spaceLock || t.parked(i, s) {
 			continue
 		}
 		name := t.names.at(s.live).name

@@ -18,15 +18,15 @@ func suspended(tb failer) *Table {
 	var out []Decision
 	s1, s2, s3 := SessionID{1, 1}, SessionID{1, 2}, SessionID{2, 1}
 	for _, r := range []Request{
-		{Session: s1, ID: 1, Name: Whole, Owner: "ops", Hold: time.Minute},
-		{Session: s1, ID: 2, Name: Whole, Owner: "ops"},
+		{Session: s1, ID: 1, Name: SpaceLock, Owner: "ops", Hold: time.Minute},
+		{Session: s1, ID: 2, Name: SpaceLock, Owner: "ops"},
 		{Session: s1, ID: 3, Name: "db", Owner: "ops"},
 		{Session: s2, ID: 1, Name: "db", WaitEnd: time.Minute},
-		{Session: s3, ID: 1, Name: Whole, Owner: "x"},
+		{Session: s3, ID: 1, Name: SpaceLock, Owner: "x"},
 		{Session: s2, ID: 2, Name: "db", Owner: "y"},
 		{Session: s2, ID: 3, Name: "page", Owner: "y", Mode: holdfast.ModeShared},
 		{Session: s3, ID: 2, Name: "page", Mode: holdfast.ModeShared},
-		{Session: s3, ID: 3, Name: Whole},
+		{Session: s3, ID: 3, Name: SpaceLock},
 		{Session: s2, ID: 4, Name: "printers", Mode: holdfast.ModeSlots, Units: 2, Capacity: 5},
 	} {
 		if r.WaitEnd == 0 {
@@ -47,11 +47,11 @@ func awaited(tb failer) *Table {
 	for _, r := range []Request{
 		{Session: s1, ID: 1, Name: "db", Owner: "x"},
 		{Session: s2, ID: 1, Name: "db", Owner: "y"},
-		{Session: s1, ID: 2, Name: Whole, Owner: "x"},
+		{Session: s1, ID: 2, Name: SpaceLock, Owner: "x"},
 		{Session: s1, ID: 3, Name: "page", Owner: "x"},
 		{Session: s3, ID: 1, Name: "page"},
 		{Session: s3, ID: 2, Name: "free", Owner: "z"},
-		{Session: s3, ID: 3, Name: Whole, Owner: "z"},
+		{Session: s3, ID: 3, Name: SpaceLock, Owner: "z"},
 	} {
 		r.WaitEnd = Never
 		t.Acquire(0, &r, &out)
@@ -76,12 +76,12 @@ func TestRestoreRefusesAGateThatCannotBe(t *testing.T) {
 		spoil func(c *Chunk)
 		want  string
 	}{
-		{"no suspension", func(c *Chunk) { without(c, Whole) }, "the table is not suspended"},
+		{"no suspension", func(c *Chunk) { without(c, SpaceLock) }, "the table is not suspended"},
 		{"a parked holder", func(c *Chunk) { at(c, 1, 3).Turn = 9 }, "it is held and waits in the gate"},
 		{"a turn twice", func(c *Chunk) { at(c, 2, 1).Turn = at(c, 2, 3).Turn }, "two requests have turn"},
 		{"a turn too high", func(c *Chunk) { at(c, 2, 2).Turn = maxTurn + 1 }, "at most 4611686018427387904 is possible"},
 		{"a suspension without a turn", func(c *Chunk) {
-			i := slices.IndexFunc(c.Entries, func(s Entry) bool { return s.Name == Whole && s.Token == 0 })
+			i := slices.IndexFunc(c.Entries, func(s Entry) bool { return s.Name == SpaceLock && s.Token == 0 })
 			c.Entries[i].Turn = 0
 		}, "no turn in the gate"},
 		{"turns out of order", func(c *Chunk) {
@@ -94,7 +94,7 @@ func TestRestoreRefusesAGateThatCannotBe(t *testing.T) {
 			s.Turn, s.Token = 0, Token(2, 1)
 		}, "holds \"printers\", and another owner suspends"},
 		{"one who is parked because of nobody", func(c *Chunk) {
-			c.Entries = slices.DeleteFunc(c.Entries, func(s Entry) bool { return s.Name == Whole && s.Token != 0 })
+			c.Entries = slices.DeleteFunc(c.Entries, func(s Entry) bool { return s.Name == SpaceLock && s.Token != 0 })
 		}, "no suspension is before it"},
 		{"a hold behind one who is parked", func(c *Chunk) {
 			held, parked := at(c, 1, 3), at(c, 2, 1)

@@ -100,7 +100,7 @@ func (t *Table) Standing(s SessionID, name string, request uint64) (d Decision, 
 }
 
 // Show returns one name in full, with its latest ended grants (at most 16, as far
-// as the table remembers). A free name has no holders and no waiters. Those of [Whole] are
+// as the table remembers). A free name has no holders and no waiters. Those of [SpaceLock] are
 // the suspensions; a request that is parked because of one waits at its own name, behind
 // those that are not.
 func (t *Table) Show(name string) Lock {
@@ -115,7 +115,7 @@ func (t *Table) Show(name string) Lock {
 // Scan visits the live names that begin with prefix and come after the name after, in the order
 // of their bytes: at most limit of them but at least one, and no more once visit returns false.
 // It reports whether more names follow the last one that was visited. It leaves History out, and
-// [Whole], which is no name. Its cost depends on the names that it visits and not on how many
+// [SpaceLock], which is no name. Its cost depends on the names that it visits and not on how many
 // names there are. A name that is live throughout a listing, each part of which goes on behind
 // the last name of the one before, is visited exactly once, regardless of what happens to the
 // table between the parts. visit may not change the table.

@@ -6,24 +6,24 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// Whole is the name of the table itself. A request for it, in mode exclusive, suspends the
+// SpaceLock is the name of the table itself. A request for it, in mode exclusive, suspends the
 // table (Apache Geode's suspendLocking): it is granted when no other owner holds or waits at
 // a name, and while it is held no other owner is granted one. It is a lock like any other
 // otherwise, with an owner, a token, a wait limit and a hold limit, and ends like one.
 //
 // No user has a lock of this name: code that lets users name locks refuses the empty name
 // before it comes here (holdfast.CheckName).
-const Whole = ""
+const SpaceLock = ""
 
-// notWhole says what is wrong with the mode of a request for Whole.
-func notWhole(mode holdfast.Mode) error {
+// notWhole says what is wrong with the mode of a request for SpaceLock.
+func notSpaceLock(mode holdfast.Mode) error {
 	return fmt.Errorf("%w: the whole table is asked for in mode %v; it is suspended in mode %v only", holdfast.ErrConflict, mode, holdfast.ModeExclusive)
 }
 
 // Suspension returns the grant by which the table is suspended, and whether it is. Sides of
 // a partition may each have suspended it: then it is that of the one who is to stay.
 func (t *Table) Suspension() (Grant, bool) {
-	e := t.liveOf(Whole)
+	e := t.liveOf(SpaceLock)
 	if e == 0 || t.names.at(e).holders == 0 {
 		return Grant{}, false
 	}
@@ -32,7 +32,7 @@ func (t *Table) Suspension() (Grant, bool) {
 
 // Suspending returns how many suspensions wait.
 func (t *Table) Suspending() int {
-	if e := t.liveOf(Whole); e != 0 {
+	if e := t.liveOf(SpaceLock); e != 0 {
 		return int(t.names.at(e).waiting)
 	}
 	return 0
@@ -59,7 +59,7 @@ func (t *Table) barred(now Time, i int32) error {
 	if !t.serving() {
 		return holdfast.ErrUnavailable
 	}
-	if e := t.gate.whole; e != 0 {
+	if e := t.gate.spaceLock; e != 0 {
 		x := t.names.at(e)
 		switch {
 		case x.holders != 0:
@@ -78,7 +78,7 @@ func (t *Table) keptBy(now Time, s *entry) *HeldBy {
 	if err.Owner == "" {
 		err.Owner = t.client(s)
 	}
-	if err.Suspended = t.names.at(s.live).name == Whole; err.Suspended && s.detail != 0 {
+	if err.Suspended = t.names.at(s.live).name == SpaceLock; err.Suspended && s.detail != 0 {
 		err.Reason = t.details.at(s.detail).reason
 	}
 	return err
@@ -98,7 +98,7 @@ func (t *Table) settleGate(now Time, out *[]Decision) {
 			t.settleNames(now, out)
 		}
 		told := len(*out)
-		t.settleQueue(now, t.gate.whole, out)
+		t.settleQueue(now, t.gate.spaceLock, out)
 		if len(*out) == told {
 			break
 		}
@@ -112,8 +112,8 @@ func (t *Table) settleGate(now Time, out *[]Decision) {
 // suspends it may pass: no other owner is overtaken by them, and none has to wait for itself.
 func (t *Table) letThrough() (any bool) {
 	g := t.gate
-	suspended := t.names.at(g.whole).holders != 0
-	for g.first != 0 && t.entries.at(g.first).live != g.whole {
+	suspended := t.names.at(g.spaceLock).holders != 0
+	for g.first != 0 && t.entries.at(g.first).live != g.spaceLock {
 		p := t.partyOf(t.entries.at(g.first))
 		switch {
 		case suspended && !t.suspends(p):
@@ -138,7 +138,7 @@ func (t *Table) refuseParkedTries(now Time, out *[]Decision) {
 	g := t.gate
 	for i := g.first; i != 0; {
 		behind := g.turns[i].after
-		if s := t.entries.at(i); s.try && s.live != g.whole {
+		if s := t.entries.at(i); s.try && s.live != g.spaceLock {
 			t.touch(s.live)
 			t.giveUp(now, i, out)
 		}

@@ -30,7 +30,7 @@ type Config struct {
 	// WaitersPerName is how many may wait for one name, those that are parked among them.
 	// Zero means 10,000.
 	WaitersPerName int
-	// Names is how many names may be live at once; Whole is none. Zero
+	// Names is how many names may be live at once; SpaceLock is none. Zero
 	// means no bound but memory.
 	Names int
 	// LocksPerSession is how many holds and waits one session may have in this
@@ -92,17 +92,17 @@ type Table struct {
 	last   holdfast.Token
 	paused bool
 
-	byName    map[string]int32
-	order     order
-	vacancies vacancies
-	bySession map[SessionID]int32
-	recent    int32 // the session that was looked up last, or 0
-	idle      int32 // a session without entries whose record is kept, or 0
-	names     slab[liveName, *liveName]
-	entries   slab[entry, *entry]
-	details   slab[detail, *detail]
-	crowds    slab[crowd, *crowd]
-	sessions  slab[session, *session]
+	byName      map[string]int32
+	order       order
+	recentNames recentNames
+	bySession   map[SessionID]int32
+	recent      int32 // the session that was looked up last, or 0
+	idle        int32 // a session without entries whose record is kept, or 0
+	names       slab[liveName, *liveName]
+	entries     slab[entry, *entry]
+	details     slab[detail, *detail]
+	crowds      slab[crowd, *crowd]
+	sessions    slab[session, *session]
 
 	waiters   int
 	tries     int     // waiters that wait for an authority only
@@ -152,7 +152,7 @@ func (t *Table) BeginReign(reign uint64, count uint32) {
 // Reign returns the reign whose tokens are given, or 0 before the first.
 func (t *Table) Reign() uint64 { return t.reign }
 
-// Last returns the highest token that was given, or outrun; 0 before the first.
+// Last returns the highest token that was given, or passed over; 0 before the first.
 func (t *Table) Last() holdfast.Token { return t.last }
 
 // Exhausted reports that the reign has given MaxCount tokens. Requests queue until
@@ -178,10 +178,10 @@ func (t *Table) serving() bool {
 	return !t.paused && (t.limits.Permitted || t.reign != 0 && t.count < MaxCount)
 }
 
-// Names returns how many names are live: held or waited for. [Whole] is none.
+// Names returns how many names are live: held or waited for. [SpaceLock] is none.
 func (t *Table) Names() int {
-	live := t.names.used - t.vacancies.count
-	if t.gate != nil && t.gate.whole != 0 {
+	live := t.names.used - t.recentNames.count
+	if t.gate != nil && t.gate.spaceLock != 0 {
 		live--
 	}
 	return live

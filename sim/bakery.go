@@ -33,7 +33,7 @@ func bakeryProtocol() Protocol {
 		Leading: leadersOfBakery{},
 		Universe: Universe{Below: append(membershipMessages(), membership.PutOff{}), Above: []protocol.Message{
 			bakery.Started{}, bakery.Elect{}, bakery.Elected{}, bakery.Leaders{}, bakery.Refused{},
-			bakery.Letter{}, local.Ask{}, local.Answer{},
+			bakery.Envelope{}, local.Ask{}, local.Answer{},
 		}, Brought: []any{
 			bakery.Heard{}, bakery.Entering{}, bakery.Entered{}, bakery.GetMax{}, bakery.Max{}, bakery.Add{}, bakery.Added{},
 			bakery.Exiting{}, bakery.Ready{}, bakery.Activate{}, bakery.Activated{}, bakery.Drop{}, bakery.Tickets{}, bakery.Lock{},
@@ -45,9 +45,9 @@ func bakeryProtocol() Protocol {
 // leadersOfBakery is what can be read off leaders, other members and their messages.
 type leadersOfBakery struct{}
 
-// Said reads off a letter what it says.
+// Said reads off a message what it says.
 func (leadersOfBakery) Said(m any) any {
-	if letter, is := m.(bakery.Letter); is {
+	if letter, is := m.(bakery.Envelope); is {
 		return letter.Body
 	}
 	return nil
@@ -107,7 +107,7 @@ func (l leadersOfBakery) Finds(space protocol.Machine, view *protocol.View, from
 		}
 	}
 	switch m := m.(type) {
-	case bakery.Letter:
+	case bakery.Envelope:
 		claim, claims := m.Body.(bakery.Claim)
 		term, _ := member.Term()
 		switch {

@@ -29,9 +29,9 @@ type client struct {
 	workers []*worker
 	gathers *gatherer // nil where the run has none
 
-	crowd  *crowd    // it has no users, and asks for many names at the same time (burst.go)
-	heir   bool      // it has no users, and takes sessions over (heir.go)
-	estate *presence // the session that it is started for
+	crowd    *crowd    // it has no users, and asks for many names at the same time (burst.go)
+	heir     bool      // it has no users, and takes sessions over (heir.go)
+	handover *presence // the session that it is started for
 }
 
 func (c *client) String() string { return c.name }
@@ -42,7 +42,7 @@ func (c *client) now() time.Duration { return c.clock.read(c.world.now) }
 // start begins a life of the process.
 func (c *client) start() {
 	w := c.world
-	if c.up || c.stuck || c.heir && c.estate == nil {
+	if c.up || c.stuck || c.heir && c.handover == nil {
 		return
 	}
 	c.up, c.paused = true, false
@@ -206,7 +206,7 @@ func (c *client) close() {
 		return
 	}
 	c.world.trace("%s closes", c)
-	c.world.tell.tell(timeline.Happening{Kind: timeline.Remark, Who: c.name, Text: c.name + " closes its session"})
+	c.world.tell.tell(timeline.Event{Kind: timeline.Remark, Who: c.name, Text: c.name + " closes its session"})
 	for _, r := range s.requests { // Client.closeRequest
 		if r.state == held {
 			s.end(r, "")

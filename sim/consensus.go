@@ -37,12 +37,12 @@ func consensusProtocol() Protocol {
 			holdfast.AuthorityChanged, holdfast.MemberLost, membership.Unwelcome{}, &membership.Force{}, &membership.Who{},
 			&protocol.CountHolds{}, &protocol.Revoke{},
 		},
-		Universe: Universe{Below: membershipMessages(), Above: []protocol.Message{consensus.Letter{}}},
+		Universe: Universe{Below: membershipMessages(), Above: []protocol.Message{consensus.Envelope{}}},
 	}
 }
 
 // routineOfConsensus reports whether a message says only that its leader is there.
 func routineOfConsensus(m protocol.Message) bool {
-	letter, is := m.(consensus.Letter)
+	letter, is := m.(consensus.Envelope)
 	return is && letter.Routine() || routine(m)
 }

@@ -118,7 +118,7 @@ func (w *world) healCore() bool {
 	}
 	text := "only a core is healed: " + c.names(w)
 	w.trace("%s", text)
-	w.tell.tell(timeline.Happening{Kind: timeline.Remark, Text: text})
+	w.tell.tell(timeline.Event{Kind: timeline.Remark, Text: text})
 	w.core, w.healed, w.healedAt, w.weather = c, true, w.now, calm()
 	c.since = w.now
 	w.store.heal()

@@ -116,7 +116,7 @@ func (w *world) payers(decider *process) (users []*client) {
 		c := &client{world: w, number: int32(len(w.clients)), name: fmt.Sprintf("payer%d", i), ttl: w.settings.lease / 2, places: []*process{m}}
 		c.clock = dial{rate: million}
 		w.clients = append(w.clients, c)
-		w.tell.tell(timeline.Happening{Kind: timeline.Lane, Who: c.name, Client: true})
+		w.tell.tell(timeline.Event{Kind: timeline.Lane, Who: c.name, Client: true})
 		c.start()
 		c.workers = c.workers[:0]
 		users = append(users, c)

@@ -55,7 +55,7 @@ func (c *counts) listCrossing(of *Config, row func(sort, name string, n int)) {
 func (n *nemesis) cross() {
 	w := n.world
 	to, through := n.member("to"), n.member("through")
-	name := lock.Whole
+	name := lock.SpaceLock
 	if len(w.settings.names) > 0 && w.butOneIn("breaks", 4) {
 		name = pick(w, "name", w.settings.names).name
 	}
@@ -144,7 +144,7 @@ func (w *world) checkCrossing() {
 				continue
 			}
 			open++
-			m.breakOnce([]string{"crossing", lock.Whole}[i%2], func(err error) {
+			m.breakOnce([]string{"crossing", lock.SpaceLock}[i%2], func(err error) {
 				if open--; err != nil && !errors.Is(err, holdfast.ErrNotHeld) {
 					w.judge.violate(liveness, "a break through %s, after a transfer to %s, is answered %v, though nothing is wrong", m, to, err)
 				}

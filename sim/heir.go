@@ -80,23 +80,23 @@ func (n *nemesis) inherit() {
 	}
 	w.hit(Operator)
 	w.befall(Operator, 0, []string{c.name}, "another client takes the session of %s over", c)
-	heir.estate = &presence{client: heir, id: p.id, secret: p.secret, at: p.at, tenure: p.tenure, taken: true}
+	heir.handover = &presence{client: heir, id: p.id, secret: p.secret, at: p.at, tenure: p.tenure, taken: true}
 	if elsewhere {
-		heir.estate.at = nil
+		heir.handover.at = nil
 	}
-	heir.estate.heirlooms = nil
+	heir.handover.heirlooms = nil
 	if w.settings.squanders {
 		for _, r := range c.stream.requests {
 			if r.state == held {
-				heir.estate.heirlooms = append(heir.estate.heirlooms, r)
+				heir.handover.heirlooms = append(heir.handover.heirlooms, r)
 			}
 		}
 		c.pause(life)
 	}
 	heir.start()
-	estate, s := heir.estate, w.scope()
+	estate, s := heir.handover, w.scope()
 	w.do(w.now+life, func() {
-		if w.goOn(s); heir.estate == estate {
+		if w.goOn(s); heir.handover == estate {
 			heir.retire(closes)
 		}
 	})
@@ -104,7 +104,7 @@ func (n *nemesis) inherit() {
 
 // inherit begins a life with the session that the client is started for.
 func (c *client) inherit() {
-	p := *c.estate
+	p := *c.handover
 	c.stream.session = &p
 }
 
@@ -123,7 +123,7 @@ func (c *client) retire(closes bool) {
 	if closes {
 		c.close()
 	}
-	c.estate = nil
+	c.handover = nil
 	life := c.life
 	c.world.do(c.world.now+c.world.below("after", 500*time.Millisecond), func() {
 		if c.life == life {
@@ -135,7 +135,7 @@ func (c *client) retire(closes bool) {
 // endSoon ends the process of a heir that has lost its session.
 func (c *client) endSoon() {
 	life := c.life
-	c.estate = nil
+	c.handover = nil
 	c.world.do(c.world.now, func() {
 		if c.life == life {
 			c.crash()
@@ -149,7 +149,7 @@ func (s *stream) onTakenOver() {
 	c := s.client
 	w := c.world
 	w.trace("%s has lost session %v to another client", c, s.session.id)
-	w.tell.tell(timeline.Happening{Kind: timeline.Remark, Who: c.name, Text: "the session of " + c.name + " was taken over"})
+	w.tell.tell(timeline.Event{Kind: timeline.Remark, Who: c.name, Text: "the session of " + c.name + " was taken over"})
 	for _, r := range s.requests {
 		if r.state == held {
 			s.end(r, holdfast.EndedByAnother)
@@ -161,7 +161,7 @@ func (s *stream) onTakenOver() {
 	s.session, s.lateAt = nil, protocol.Never
 	s.hangUp()
 	s.closing = true
-	c.workers, c.gathers, c.estate = c.workers[:0], nil, nil
+	c.workers, c.gathers, c.handover = c.workers[:0], nil, nil
 	life, was := c.life, w.scope()
 	w.do(w.now, func() {
 		if c.life == life {

@@ -406,9 +406,9 @@ func TestWhatAJournalDoesIsTold(t *testing.T) {
 // their logs had kept; and the story of the run has what went wrong with their journals.
 func TestWhoKeepsLogsIsRecorded(t *testing.T) {
 	texts := map[string]*bytes.Buffer{}
-	var told []timeline.Happening
+	var told []timeline.Event
 	c := often(newBook())
-	c.Observe = func(h timeline.Happening) { told = append(told, h) }
+	c.Observe = func(h timeline.Event) { told = append(told, h) }
 	c.Recording = func(member string) io.Writer {
 		if texts[member] == nil {
 			texts[member] = &bytes.Buffer{}
@@ -433,7 +433,7 @@ func TestWhoKeepsLogsIsRecorded(t *testing.T) {
 		t.Error(err)
 	}
 	for _, text := range []string{"the journal of ", "there is no room for its journal"} {
-		if !slices.ContainsFunc(told, func(h timeline.Happening) bool { return h.Kind == timeline.Fault && strings.Contains(h.Text, text) }) {
+		if !slices.ContainsFunc(told, func(h timeline.Event) bool { return h.Kind == timeline.Fault && strings.Contains(h.Text, text) }) {
 			t.Errorf("the story says nothing of %q", text)
 		}
 	}

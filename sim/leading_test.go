@@ -188,7 +188,7 @@ func TestLeadersOfBakeryAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	letter := func(body bakery.Body) bakery.Letter { return bakery.Letter{Body: body} }
+	letter := func(body bakery.Body) bakery.Envelope { return bakery.Envelope{Body: body} }
 	if said := read.Said(letter(bakery.Drop{})); said != (bakery.Drop{}) {
 		t.Errorf("a letter says %v", said)
 	}

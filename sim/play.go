@@ -39,7 +39,7 @@ type Stage struct {
 	// Coverage counts what each machine was stepped with.
 	Coverage bool
 	// Observe, if not nil, is told the story of the run, as that of Config is.
-	Observe func(timeline.Happening)
+	Observe func(timeline.Event)
 }
 
 // Played is what became of a script.

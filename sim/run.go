@@ -40,7 +40,7 @@ type Config struct {
 	Recording func(member string) io.Writer
 	// Observe, if not nil, is told the story of a run as it happens (Run); of many runs
 	// (RunMany) it is told nothing. It changes nothing of the run.
-	Observe func(timeline.Happening)
+	Observe func(timeline.Event)
 	// Linearizable compares what users saw of each name with a model of it when a run is
 	// over: whether it is what a lock without time could have done (package history). False
 	// means every 16th seed.
@@ -240,7 +240,7 @@ func (w *world) begin() {
 // every process runs. What is under way on the network stays under way.
 func (w *world) heal() {
 	w.trace("everything is healed")
-	w.tell.tell(timeline.Happening{Kind: timeline.Remark, Text: "everything is healed", Why: "healed"})
+	w.tell.tell(timeline.Event{Kind: timeline.Remark, Text: "everything is healed", Why: "healed"})
 	w.core, w.healed, w.healedAt = nil, true, w.now
 	w.weather = calm()
 	for i := range w.network.cut {

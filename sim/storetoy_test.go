@@ -341,9 +341,9 @@ func TestANaiveLockerIsCaught(t *testing.T) {
 func TestWhatAStoreDoesIsTold(t *testing.T) {
 	c := sim.Config{Protocol: lockerProtocol(false), Faults: ofStores().With(sim.Loss).With(sim.Crash).With(sim.Pause), Duration: 20 * time.Second, Bias: sim.Bias{Whole: true, Often: 4}}
 	for seed := uint64(2); seed <= 4; seed++ {
-		var told []timeline.Happening
+		var told []timeline.Event
 		var drawn, again, recorded, played strings.Builder
-		c.Observe = func(h timeline.Happening) { told = append(told, h) }
+		c.Observe = func(h timeline.Event) { told = append(told, h) }
 		if _, err := sim.Run(c, seed, &drawn); err != nil {
 			t.Fatal(err)
 		}
@@ -373,19 +373,19 @@ func TestWhatAStoreDoesIsTold(t *testing.T) {
 		if err := timeline.Check(told); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}
-		for what, is := range map[string]func(*timeline.Happening) bool{
-			"a lane":   func(h *timeline.Happening) bool { return h.Kind == timeline.Lane && h.Who == "store" && !h.Client },
-			"requests": func(h *timeline.Happening) bool { return h.Kind == timeline.Delivered && h.To == "store" },
-			"answers":  func(h *timeline.Happening) bool { return h.Kind == timeline.Sent && h.Who == "store" && h.Name != "" },
-			"slowness": func(h *timeline.Happening) bool {
+		for what, is := range map[string]func(*timeline.Event) bool{
+			"a lane":   func(h *timeline.Event) bool { return h.Kind == timeline.Lane && h.Who == "store" && !h.Client },
+			"requests": func(h *timeline.Event) bool { return h.Kind == timeline.Delivered && h.To == "store" },
+			"answers":  func(h *timeline.Event) bool { return h.Kind == timeline.Sent && h.Who == "store" && h.Name != "" },
+			"slowness": func(h *timeline.Event) bool {
 				return h.Kind == timeline.Fault && h.Who == "store" && h.Short == "store-slow"
 			},
-			"failures": func(h *timeline.Happening) bool {
+			"failures": func(h *timeline.Event) bool {
 				return h.Kind == timeline.Fault && h.Who == "store" && h.Short == "store-fail"
 			},
-			"lateness": func(h *timeline.Happening) bool { return h.Kind == timeline.Delivered && h.To == "store" && h.Late },
+			"lateness": func(h *timeline.Event) bool { return h.Kind == timeline.Delivered && h.To == "store" && h.Late },
 		} {
-			if !slices.ContainsFunc(told, func(h timeline.Happening) bool { return is(&h) }) {
+			if !slices.ContainsFunc(told, func(h timeline.Event) bool { return is(&h) }) {
 				t.Errorf("the story of seed %d has no %s of the store", seed, what)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 // costs nothing: every method may be called on it.
 type teller struct {
 	world *world
-	hear  func(timeline.Happening)
+	hear  func(timeline.Event)
 
 	last   uint32              // number of a message
 	ways   map[uint32]way      // messages that are under way
@@ -38,7 +38,7 @@ type holding struct {
 	grant
 }
 
-func newTeller(w *world, hear func(timeline.Happening)) *teller {
+func newTeller(w *world, hear func(timeline.Event)) *teller {
 	if hear == nil {
 		return nil
 	}
@@ -49,7 +49,7 @@ func newTeller(w *world, hear func(timeline.Happening)) *teller {
 }
 
 // tell passes on what happens now.
-func (t *teller) tell(h timeline.Happening) {
+func (t *teller) tell(h timeline.Event) {
 	if t == nil {
 		return
 	}
@@ -63,32 +63,32 @@ func (t *teller) cast() {
 		return
 	}
 	for _, m := range t.world.members {
-		t.tell(timeline.Happening{Kind: timeline.Lane, Who: m.name})
+		t.tell(timeline.Event{Kind: timeline.Lane, Who: m.name})
 	}
 	if t.world.store != nil {
-		t.tell(timeline.Happening{Kind: timeline.Lane, Who: theStore})
-		t.tell(timeline.Happening{Kind: timeline.Started, Who: theStore, Text: "the store"})
+		t.tell(timeline.Event{Kind: timeline.Lane, Who: theStore})
+		t.tell(timeline.Event{Kind: timeline.Started, Who: theStore, Text: "the store"})
 	}
 	for _, c := range t.world.clients {
-		t.tell(timeline.Happening{Kind: timeline.Lane, Who: c.name, Client: true})
+		t.tell(timeline.Event{Kind: timeline.Lane, Who: c.name, Client: true})
 	}
 	for _, s := range t.world.visitors {
-		t.tell(timeline.Happening{Kind: timeline.Lane, Who: s.name, Client: true})
-		t.tell(timeline.Happening{Kind: timeline.Started, Who: s.name})
+		t.tell(timeline.Event{Kind: timeline.Lane, Who: s.name, Client: true})
+		t.tell(timeline.Event{Kind: timeline.Started, Who: s.name})
 	}
 }
 
 // life tells of the beginning, the end, or a stay of a process.
 func (t *teller) life(kind timeline.Kind, who fmt.Stringer, why string) {
 	if t != nil {
-		t.tell(timeline.Happening{Kind: kind, Who: who.String(), Why: why})
+		t.tell(timeline.Event{Kind: kind, Who: who.String(), Why: why})
 	}
 }
 
 // paused tells that a process stands still for a while.
 func (t *teller) paused(who fmt.Stringer, length time.Duration) {
 	if t != nil {
-		t.tell(timeline.Happening{Kind: timeline.Paused, Who: who.String(), Until: t.world.now + length})
+		t.tell(timeline.Event{Kind: timeline.Paused, Who: who.String(), Until: t.world.now + length})
 	}
 }
 
@@ -107,7 +107,7 @@ func (t *teller) fault(f Fault, until instant, whom []string, text string) {
 	if t == nil {
 		return
 	}
-	h := timeline.Happening{Kind: timeline.Fault, Short: f.String(), Until: until, Lanes: whom, Text: text}
+	h := timeline.Event{Kind: timeline.Fault, Short: f.String(), Until: until, Lanes: whom, Text: text}
 	if len(whom) == 0 {
 		for _, m := range t.world.members {
 			h.Lanes = append(h.Lanes, m.name)
@@ -145,7 +145,7 @@ func (t *teller) happened(f Fault, until instant, whom, text string) {
 // disconnected tells that the connection of a client breaks.
 func (t *teller) disconnected(l *link) {
 	if t != nil {
-		t.tell(timeline.Happening{
+		t.tell(timeline.Event{
 			Kind: timeline.Fault, Who: l.client.name, Lanes: []string{l.client.name}, Short: "disconnected from " + l.member.name,
 			Text: fmt.Sprintf("the connection of %s to %s breaks", l.client, l.member),
 		})
@@ -186,7 +186,7 @@ func (t *teller) granted(g *grant) {
 			by = user.String()
 		}
 	}
-	t.tell(timeline.Happening{
+	t.tell(timeline.Event{
 		Kind: timeline.Granted, Who: lane, By: by, ID: t.grants, Name: g.name, Mode: g.mode.String(), Token: uint64(g.token),
 		Text: g.String(),
 	})
@@ -225,6 +225,6 @@ func running(b believer) bool {
 // close ends the grant at a place of those that go on.
 func (t *teller) close(i int, at instant, why string) {
 	lane, _ := laneOf(t.open[i].who)
-	t.hear(timeline.Happening{At: at, Kind: timeline.Ended, Who: lane, ID: t.open[i].id, Name: t.open[i].name, Why: why})
+	t.hear(timeline.Event{At: at, Kind: timeline.Ended, Who: lane, ID: t.open[i].id, Name: t.open[i].name, Why: why})
 	t.open = append(t.open[:i], t.open[i+1:]...)
 }

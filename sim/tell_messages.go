@@ -24,7 +24,7 @@ func (t *teller) sent(from *process, to string, port protocol.Port, m protocol.M
 	text := fmt.Sprint(m)
 	routine := t.world.protocol.Routine
 	id := t.number(to)
-	t.tell(timeline.Happening{
+	t.tell(timeline.Event{
 		Kind: timeline.Sent, Who: from.name, To: to, ID: uint64(id), Short: timeline.Shorten(text), Text: fmt.Sprintf("%T to port %d: %s", m, port, text),
 		Name: t.about(text), Routine: routine != nil && routine(m),
 	})
@@ -47,7 +47,7 @@ func (t *teller) said(from, to fmt.Stringer, short, text, name string, token hol
 		return 0
 	}
 	id := t.number(to.String())
-	t.tell(timeline.Happening{
+	t.tell(timeline.Event{
 		Kind: timeline.Sent, Who: from.String(), To: to.String(), ID: uint64(id), Short: short, Text: text, Name: name,
 		Token: uint64(token), Routine: routine,
 	})
@@ -134,7 +134,7 @@ func (t *teller) stored(from, to string, m protocol.Message, name string) uint32
 	id := t.number(to)
 	t.ways[id] = way{to, t.world.now, t.world.settings.weather.store}
 	text := m.String()
-	t.tell(timeline.Happening{Kind: timeline.Sent, Who: from, To: to, ID: uint64(id), Short: timeline.Shorten(text), Text: text, Name: name})
+	t.tell(timeline.Event{Kind: timeline.Sent, Who: from, To: to, ID: uint64(id), Short: timeline.Shorten(text), Text: text, Name: name})
 	return id
 }
 
@@ -145,7 +145,7 @@ func (t *teller) copied(of uint32) uint32 {
 	}
 	to := t.ways[of].to
 	id := t.number(to)
-	t.tell(timeline.Happening{Kind: timeline.Copied, Who: to, ID: uint64(id), Of: uint64(of)})
+	t.tell(timeline.Event{Kind: timeline.Copied, Who: to, ID: uint64(id), Of: uint64(of)})
 	return id
 }
 
@@ -160,7 +160,7 @@ func (t *teller) delivered(id uint32) {
 	if m, under := t.ways[id]; under {
 		delete(t.ways, id)
 		late := t.world.now-m.sent > tardy*m.usual
-		t.tell(timeline.Happening{Kind: timeline.Delivered, Who: m.to, To: m.to, ID: uint64(id), Late: late})
+		t.tell(timeline.Event{Kind: timeline.Delivered, Who: m.to, To: m.to, ID: uint64(id), Late: late})
 	}
 }
 
@@ -171,6 +171,6 @@ func (t *teller) lost(id uint32, why string) {
 	}
 	if m, under := t.ways[id]; under {
 		delete(t.ways, id)
-		t.tell(timeline.Happening{Kind: timeline.Lost, Who: m.to, To: m.to, ID: uint64(id), Why: why})
+		t.tell(timeline.Event{Kind: timeline.Lost, Who: m.to, To: m.to, ID: uint64(id), Why: why})
 	}
 }

@@ -53,7 +53,7 @@ func (t *teller) turned(found *[]change, had *bool, has func(instant) bool, m *p
 	if *had {
 		kind = begins
 	}
-	tell := func(at instant) { t.hear(timeline.Happening{At: at, Kind: kind, Who: m.name}) }
+	tell := func(at instant) { t.hear(timeline.Event{At: at, Kind: kind, Who: m.name}) }
 	*found = append(*found, change{t.turn(has), tell})
 }
 
@@ -114,7 +114,7 @@ func (t *teller) viewed(m *process, v *protocol.View) {
 	if v.Installed {
 		state = "installed"
 	}
-	t.tell(timeline.Happening{
+	t.tell(timeline.Event{
 		Kind: timeline.Viewed, Who: m.name, Short: fmt.Sprintf("view %d:%d%s", v.Epoch.Counter, v.Number, letters),
 		Text: fmt.Sprintf("view %d of epoch %d, %s: coordinator %s, members%s", v.Number, v.Epoch.Counter, state, t.world.called(v.Coordinator), names),
 		Why:  state,
@@ -127,7 +127,7 @@ func (t *teller) violated(promise, text string, about []any) {
 	if t == nil {
 		return
 	}
-	h := timeline.Happening{Kind: timeline.Violated, Promise: promise, Text: text}
+	h := timeline.Event{Kind: timeline.Violated, Promise: promise, Text: text}
 	for _, one := range about {
 		switch one := one.(type) {
 		case *grant:
@@ -193,6 +193,6 @@ func (t *teller) finish() {
 			}
 		}
 		lane, by := laneOf(h.who)
-		t.tell(timeline.Happening{Kind: timeline.Held, Who: lane, By: by, ID: h.id, Name: h.name, Until: until})
+		t.tell(timeline.Event{Kind: timeline.Held, Who: lane, By: by, ID: h.id, Name: h.name, Until: until})
 	}
 }

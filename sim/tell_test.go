@@ -11,10 +11,10 @@ import (
 )
 
 // observed runs a seed, and returns its result, its story and the digest of its trace.
-func observed(t *testing.T, c Config, seed uint64) (Result, []timeline.Happening, [32]byte) {
+func observed(t *testing.T, c Config, seed uint64) (Result, []timeline.Event, [32]byte) {
 	t.Helper()
-	var told []timeline.Happening
-	c.Observe = func(h timeline.Happening) { told = append(told, h) }
+	var told []timeline.Event
+	c.Observe = func(h timeline.Event) { told = append(told, h) }
 	trace := sha256.New()
 	result, err := Run(c, seed, trace)
 	if err != nil {
@@ -67,14 +67,14 @@ func TestAScriptTellsTheStoryOfItsSeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var again []timeline.Happening
-	if _, err := Play(script, Stage{Protocol: c.Protocol, Observe: func(h timeline.Happening) { again = append(again, h) }}); err != nil {
+	var again []timeline.Event
+	if _, err := Play(script, Stage{Protocol: c.Protocol, Observe: func(h timeline.Event) { again = append(again, h) }}); err != nil {
 		t.Fatal(err)
 	}
 	if err := timeline.Check(again); err != nil {
 		t.Fatal(err)
 	}
-	alike := func(a, b timeline.Happening) bool {
+	alike := func(a, b timeline.Event) bool {
 		return a.Kind == b.Kind && a.At == b.At && a.Who == b.Who && a.ID == b.ID
 	}
 	if !slices.EqualFunc(told, again, alike) {
@@ -82,8 +82,8 @@ func TestAScriptTellsTheStoryOfItsSeed(t *testing.T) {
 	}
 }
 
-// same compares two happenings.
-func same(a, b timeline.Happening) bool {
+// same compares two events.
+func same(a, b timeline.Event) bool {
 	sameLanes, sameGrants := slices.Equal(a.Lanes, b.Lanes), slices.Equal(a.Grants, b.Grants)
 	a.Lanes, b.Lanes, a.Grants, b.Grants = nil, nil, nil, nil
 	return sameLanes && sameGrants && a.At == b.At && a.Kind == b.Kind && a.Who == b.Who && a.To == b.To && a.ID == b.ID &&
@@ -120,9 +120,9 @@ func TestAGrantIsToldAsItsHolderBelievesIt(t *testing.T) {
 
 // TestAViolationNamesWhomItConcerns: the two holders of one name, by their bars.
 func TestAViolationNamesWhomItConcerns(t *testing.T) {
-	w := newWorld(&Config{Protocol: centralProtocol(), Members: 3, Duration: time.Minute, Observe: func(timeline.Happening) {}}, 1, nil, newCounts(false))
-	var told []timeline.Happening
-	w.tell.hear = func(h timeline.Happening) { told = append(told, h) }
+	w := newWorld(&Config{Protocol: centralProtocol(), Members: 3, Duration: time.Minute, Observe: func(timeline.Event) {}}, 1, nil, newCounts(false))
+	var told []timeline.Event
+	w.tell.hear = func(h timeline.Event) { told = append(told, h) }
 	w.tell.cast()
 	for i := range 2 {
 		c := w.clients[i]

@@ -86,7 +86,7 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 }
 
 // observed lets an observer be told what happens in a world that is staged.
-func (w *world) observed(by func(timeline.Happening)) {
+func (w *world) observed(by func(timeline.Event)) {
 	w.tell = newTeller(w, by)
 	w.judge.tell = w.tell
 }

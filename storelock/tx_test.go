@@ -383,7 +383,7 @@ func TestLocksOnMultipleStores(t *testing.T) {
 }
 
 // TestCrashedProcess is expiredRemoteLockIsIgnored: the claims of a process that has ended are passed
-// over when they have expired, and its tokens are outrun.
+// over when they have expired, and its tokens are passed over.
 func TestCrashedProcess(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()

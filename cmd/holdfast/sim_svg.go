@@ -26,7 +26,7 @@ func pictureFlags(of string) []cli.Flag {
 type drawing struct {
 	path    string // empty where the user has not
 	picture draw.Picture
-	told    []timeline.Happening
+	told    []timeline.Event
 }
 
 // drawingOf reads off the flags whether a picture is asked for, and of what.
@@ -45,12 +45,12 @@ func drawingOf(c *cli.Command) (*drawing, error) {
 
 // observer is told the run that is to be drawn; nil where none is. It forgets what it was
 // told of another.
-func (d *drawing) observer() func(timeline.Happening) {
+func (d *drawing) observer() func(timeline.Event) {
 	if d.path == "" {
 		return nil
 	}
 	d.told = d.told[:0]
-	return func(h timeline.Happening) { d.told = append(d.told, h) }
+	return func(h timeline.Event) { d.told = append(d.told, h) }
 }
 
 // write draws what was told, under a title and with the command that repeats it.

@@ -47,7 +47,7 @@ type Member struct {
 	data      *data               // nil where nothing but the cell is kept
 	trace     *traceFile          // nil where nothing is recorded
 	local     *localSession
-	operator  *admin.Operator
+	admin     *admin.Service
 	logger    *slog.Logger
 	assured   []*atomic.Int64 // by space: until when what it has given is safe; nil where the lease alone says that
 	assurers  []assurer
@@ -135,7 +135,7 @@ func (n *Member) begin(ctx context.Context) error {
 	if err := n.confirmDefinitions(); err != nil {
 		return err
 	}
-	if n.operator, err = n.newOperator(); err != nil {
+	if n.admin, err = n.newAdmin(); err != nil {
 		return err
 	}
 	if err := n.hear(); err != nil {
@@ -290,7 +290,7 @@ func (n *Member) heed(_ protocol.Time, effects *protocol.Effects) {
 			n.logger.Info("the member that locks most has refused to become the grantor, or was not heard in time", "member", n.called(note.To))
 		case protocol.Broke:
 			what := "a lock was broken by an operator"
-			if note.Name == lock.Whole {
+			if note.Name == lock.SpaceLock {
 				what = "a suspension was ended by an operator"
 			}
 			n.logger.Warn(what, "name", note.Name, "token", note.Token, "reason", note.Reason)

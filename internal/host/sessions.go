@@ -48,5 +48,5 @@ func (n *Member) closeSessions() {
 			n.logger.Warn("a session at another member was not closed, and ends by itself", "error", err)
 		}
 	}
-	n.operator.Close()
+	n.admin.Close()
 }

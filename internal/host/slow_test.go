@@ -51,7 +51,7 @@ func (s *stopped) Reset(at time.Duration) {
 	s.Timer.Reset(at)
 }
 
-// slowNetwork carries messages between members of this process, counts the letters of their space, and
+// slowNetwork carries messages between members of this process, counts the messages of their space, and
 // holds back those of one link, from some time on, for ever.
 type slowNetwork struct {
 	*memory.Network
@@ -61,7 +61,7 @@ type slowNetwork struct {
 	letters map[string]int // by their kinds
 	slow    [2]protocol.ID // the sender and the receiver
 	held    int
-	changed chan struct{} // closed and replaced when a letter was counted
+	changed chan struct{} // closed and replaced when a message was counted
 }
 
 // forever is a delay that this network's time never gets to: it stands still.
@@ -89,7 +89,7 @@ func (n *slowNetwork) carry(p memory.Passage) []time.Duration {
 	case n.sends <- struct{}{}:
 	default:
 	}
-	letter, is := p.Message.(bakery.Letter)
+	letter, is := p.Message.(bakery.Envelope)
 	if !is {
 		return memory.Faithful(p)
 	}
@@ -112,7 +112,7 @@ func (n *slowNetwork) hold(from, to *host.Member) {
 	n.slow = [2]protocol.ID{from.Identity().ID, to.Identity().ID}
 }
 
-// await waits until exactly these letters were sent since it was asked last, and returns how many of them
+// await waits until exactly these messages were sent since it was asked last, and returns how many of them
 // are held back.
 func (n *slowNetwork) await(t *testing.T, want map[string]int) (held int) {
 	t.Helper()

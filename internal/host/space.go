@@ -9,7 +9,7 @@ import (
 )
 
 // newOperator makes what operators' deeds on whole spaces are done with.
-func (n *Member) newOperator() (*admin.Operator, error) {
+func (n *Member) newAdmin() (*admin.Service, error) {
 	spaces := make([]admin.Space, len(n.config.Spaces))
 	for i, space := range n.config.Spaces {
 		spaces[i] = admin.Space{Name: space.Name, Protocol: space.Protocol}
@@ -24,7 +24,7 @@ func (n *Member) newOperator() (*admin.Operator, error) {
 // closed, or another was made the authority meanwhile; an ErrUnavailable where no member
 // decides; an ErrSpace.
 func (n *Member) Transfer(ctx context.Context, space, member string) error {
-	_, err := n.operator.Transfer(ctx, space, member)
+	_, err := n.admin.Transfer(ctx, space, member)
 	return ofSpace("transfer", space, err)
 }
 
@@ -41,13 +41,13 @@ func (n *Member) BecomeGrantor(ctx context.Context, space string) error {
 // against it, as that the last voter would go, or too few of the remaining voters are heard; an ErrUnavailable where no member
 // could say in time; an ErrSpace.
 func (n *Member) Reform(ctx context.Context, space, member string, as protocol.Role) error {
-	return ofSpace("reform", space, n.operator.Reform(ctx, space, member, as))
+	return ofSpace("reform", space, n.admin.Reform(ctx, space, member, as))
 }
 
 // Shards lists the voters of a space of protocol consensus, as this member knows them; other protocols have none. The
 // error is an ErrUnavailable where this member was removed from the space, an ErrSpace, or the context's.
 func (n *Member) Shards(ctx context.Context, space string) (*protocol.Shards, error) {
-	shards, err := n.operator.Shards(ctx, space)
+	shards, err := n.admin.Shards(ctx, space)
 	return shards, ofSpace("shards", space, err)
 }
 
@@ -61,7 +61,7 @@ func (n *Member) Suspend(ctx context.Context, space, reason string) error {
 	order := admin.Order{Space: space, Reason: reason, By: n.Name(), Wait: admin.Forever}
 	err := holdfast.CheckText("reason", reason)
 	if err == nil {
-		_, err = n.operator.Suspend(ctx, order)
+		_, err = n.admin.Suspend(ctx, order)
 	}
 	return ofSpace("suspend", space, err)
 }
@@ -73,7 +73,7 @@ func (n *Member) Suspend(ctx context.Context, space, reason string) error {
 func (n *Member) Resume(ctx context.Context, space, reason string) error {
 	err := holdfast.CheckText("reason", reason)
 	if err == nil {
-		_, err = n.operator.Resume(ctx, admin.Order{Space: space, Reason: reason, By: n.Name()})
+		_, err = n.admin.Resume(ctx, admin.Order{Space: space, Reason: reason, By: n.Name()})
 	}
 	return ofSpace("resume", space, err)
 }
@@ -82,7 +82,7 @@ func (n *Member) Resume(ctx context.Context, space, reason string) error {
 // space is open at first; who waits for one to be closed is told an ErrConflict. The error is
 // an ErrSpace, or the context's.
 func (n *Member) OpenSpace(ctx context.Context, space string) error {
-	return ofSpace("open space", space, n.operator.OpenSpace(ctx, space))
+	return ofSpace("open space", space, n.admin.OpenSpace(ctx, space))
 }
 
 // CloseSpace ends the space's instance at this member, and returns when nothing of it is
@@ -93,7 +93,7 @@ func (n *Member) OpenSpace(ctx context.Context, space string) error {
 // where too many wait for its end (it is being closed nevertheless), an ErrSpace, or the
 // context's.
 func (n *Member) CloseSpace(ctx context.Context, space string) error {
-	return ofSpace("close space", space, n.operator.CloseSpace(ctx, space))
+	return ofSpace("close space", space, n.admin.CloseSpace(ctx, space))
 }
 
 func ofSpace(op, space string, err error) error {

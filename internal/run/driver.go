@@ -111,13 +111,13 @@ type Driver struct {
 	rests   bool          // it is not looked for
 	stirred chan struct{} // it is to be looked for again
 
-	shops     map[protocol.Port]*shop
+	shops     map[protocol.Port]*storeWorker
 	immediate []protocol.Event // answers that need no other process, to be stepped in the same batch
 
-	writer *writer
-	clerk  *clerk        // of the journal
-	done   chan struct{} // closed by Close
-	ended  sync.WaitGroup
+	writer  *writer
+	journal *journalWorker // of the journal
+	done    chan struct{}  // closed by Close
+	ended   sync.WaitGroup
 }
 
 // New starts a driver: the machine is stepped with Start before New returns.
@@ -149,16 +149,16 @@ func New(c Config) (*Driver, error) {
 		lag:     lag{limit: c.LagLimit},
 		stirred: make(chan struct{}, 1),
 	}
-	d.shops = map[protocol.Port]*shop{}
+	d.shops = map[protocol.Port]*storeWorker{}
 	for port, store := range c.Stores {
-		d.shops[port] = newShop(store, port, func(ev protocol.Event) { d.Step(ev) }, c.Logger)
+		d.shops[port] = newStoreWorker(store, port, func(ev protocol.Event) { d.Step(ev) }, c.Logger)
 	}
 	d.writer = newWriter(c.Storage, d.receive)
-	d.clerk = newClerk(c.Journal, d.Step)
+	d.journal = newJournalWorker(c.Journal, d.Step)
 	d.ended.Go(d.keepTime)
 	d.ended.Go(d.lookForLag)
 	d.ended.Go(d.writer.run)
-	d.ended.Go(d.clerk.run)
+	d.ended.Go(d.journal.run)
 	d.Step(protocol.Event{Kind: protocol.Start})
 	return d, nil
 }
@@ -239,7 +239,7 @@ func (d *Driver) Close() error {
 	close(d.done)
 	d.mu.Unlock()
 	d.writer.close()
-	d.clerk.close()
+	d.journal.close()
 	for _, shop := range d.shops {
 		shop.close()
 	}
@@ -318,7 +318,7 @@ func (d *Driver) send(envelope *protocol.Envelope) {
 	case isSave && envelope.To == protocol.Storage:
 		d.writer.save(save)
 	case envelope.To == protocol.Storage && storage.IsOfLog(envelope.Message):
-		d.clerk.ask(envelope.Port, envelope.Message)
+		d.journal.ask(envelope.Port, envelope.Message)
 	case envelope.To == protocol.Storage && d.shops[envelope.Port] != nil:
 		if c, isClock := envelope.Message.(storage.Clock); isClock && c.Own {
 			d.immediate = append(d.immediate, ownClock(envelope.Port, c))

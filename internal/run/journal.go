@@ -20,7 +20,7 @@ type Journal interface {
 // errNoJournal is what a machine is answered whose member has no journal.
 var errNoJournal = errors.New("this member keeps no logs: it has no folder for data")
 
-// clerk passes requests on to a journal, and its answers back. A journal answers all that one sync
+// journalWorker passes requests on to a journal, and its answers back. A journal answers all that one sync
 // was for one after the other; while a batch is stepped the answers that come gather, and all are
 // stepped in the next. So a sync costs a batch or two, however many logs it was for, and neither
 // the journal nor a machine waits for the other.
@@ -28,7 +28,7 @@ var errNoJournal = errors.New("this member keeps no logs: it has no folder for d
 // It keeps what the journal has no room for, and asks again when an answer has come, so nothing
 // overtakes what was asked before. How much that can be the machines bound, by what they have
 // under way.
-type clerk struct {
+type journalWorker struct {
 	journal Journal
 	step    func(...protocol.Event)
 
@@ -46,12 +46,12 @@ type errand struct {
 	request protocol.Message
 }
 
-func newClerk(journal Journal, step func(...protocol.Event)) *clerk {
-	return &clerk{journal: journal, step: step, more: make(chan struct{}, 1)}
+func newJournalWorker(journal Journal, step func(...protocol.Event)) *journalWorker {
+	return &journalWorker{journal: journal, step: step, more: make(chan struct{}, 1)}
 }
 
 // ask takes a request. It does not block: it is called with the driver's mutex held.
-func (c *clerk) ask(port protocol.Port, request protocol.Message) {
+func (c *journalWorker) ask(port protocol.Port, request protocol.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -62,7 +62,7 @@ func (c *clerk) ask(port protocol.Port, request protocol.Message) {
 }
 
 // pass asks the journal for what waits, as long as it has room. It is called with the mutex held.
-func (c *clerk) pass() {
+func (c *journalWorker) pass() {
 	for len(c.queue) > 0 {
 		e := c.queue[0]
 		err := errNoJournal
@@ -83,7 +83,7 @@ func (c *clerk) pass() {
 }
 
 // answered takes what the journal says, on a goroutine of its own that must not wait.
-func (c *clerk) answered(port protocol.Port, answer any) {
+func (c *journalWorker) answered(port protocol.Port, answer any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waits--
@@ -94,7 +94,7 @@ func (c *clerk) answered(port protocol.Port, answer any) {
 }
 
 // deliver has the machine told. It is called with the mutex held.
-func (c *clerk) deliver(port protocol.Port, answer any) {
+func (c *journalWorker) deliver(port protocol.Port, answer any) {
 	if c.closed {
 		return
 	}
@@ -102,15 +102,15 @@ func (c *clerk) deliver(port protocol.Port, answer any) {
 	c.signal()
 }
 
-func (c *clerk) signal() {
+func (c *journalWorker) signal() {
 	select {
 	case c.more <- struct{}{}:
 	default:
 	}
 }
 
-// run steps what arrives until the clerk is closed.
-func (c *clerk) run() {
+// run steps what arrives until the journal worker is closed.
+func (c *journalWorker) run() {
 	for range c.more {
 		c.mu.Lock()
 		arrived, closed := c.arrived, c.closed
@@ -124,7 +124,7 @@ func (c *clerk) run() {
 }
 
 // close lets run end. What the journal still answers is not heard.
-func (c *clerk) close() {
+func (c *journalWorker) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true

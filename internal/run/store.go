@@ -25,9 +25,9 @@ const keptIdle = 32
 // rewatch is how long is waited before a watch that has failed is tried again.
 const rewatch = time.Second
 
-// shop asks a store on behalf of the machine at a port, each request on a goroutine that has nothing
+// storeWorker asks a store on behalf of the machine at a port, each request on a goroutine that has nothing
 // else to do, because it takes a round trip.
-type shop struct {
+type storeWorker struct {
 	store  storage.Store
 	port   protocol.Port
 	answer func(protocol.Event)
@@ -46,14 +46,14 @@ type shop struct {
 	closed  bool
 }
 
-func newShop(store storage.Store, port protocol.Port, answer func(protocol.Event), logger *slog.Logger) *shop {
-	s := &shop{store: store, port: port, answer: answer, logger: logger, handed: make(chan protocol.Message, requestsAtOnce), watches: map[string]context.CancelFunc{}}
+func newStoreWorker(store storage.Store, port protocol.Port, answer func(protocol.Event), logger *slog.Logger) *storeWorker {
+	s := &storeWorker{store: store, port: port, answer: answer, logger: logger, handed: make(chan protocol.Message, requestsAtOnce), watches: map[string]context.CancelFunc{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
 
 // ask takes a request. It does not block: it is called with the driver's mutex held.
-func (s *shop) ask(request protocol.Message) {
+func (s *storeWorker) ask(request protocol.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -84,7 +84,7 @@ func (s *shop) ask(request protocol.Message) {
 }
 
 // serve does a request, and then those that have waited for a turn meanwhile, or come later.
-func (s *shop) serve(request protocol.Message) {
+func (s *storeWorker) serve(request protocol.Message) {
 	for request != nil {
 		if answer := s.perform(request); answer != nil {
 			s.tell(answer)
@@ -94,7 +94,7 @@ func (s *shop) serve(request protocol.Message) {
 }
 
 // next returns what is to be done next, and nil when this goroutine is not needed any more.
-func (s *shop) next() protocol.Message {
+func (s *storeWorker) next() protocol.Message {
 	request, idle := s.turn()
 	if !idle {
 		return request
@@ -108,7 +108,7 @@ func (s *shop) next() protocol.Message {
 }
 
 // turn returns what has waited longest, or that this goroutine is idle now, or nothing.
-func (s *shop) turn() (request protocol.Message, idle bool) {
+func (s *storeWorker) turn() (request protocol.Message, idle bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -125,7 +125,7 @@ func (s *shop) turn() (request protocol.Message, idle bool) {
 }
 
 // perform does what is asked for, and returns the answer.
-func (s *shop) perform(request protocol.Message) protocol.Message {
+func (s *storeWorker) perform(request protocol.Message) protocol.Message {
 	ctx, cancel := context.WithTimeout(s.ctx, storeTimeout)
 	defer cancel()
 	switch request := request.(type) {
@@ -146,13 +146,13 @@ func (s *shop) perform(request protocol.Message) protocol.Message {
 	return nil
 }
 
-func (s *shop) tell(answer protocol.Message) {
+func (s *storeWorker) tell(answer protocol.Message) {
 	s.answer(protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Port: s.port, Fact: answer})
 }
 
 // watch tells the machine whenever the row of key may have changed, until it is unwatched. It is
 // called with the mutex held.
-func (s *shop) watch(key string) {
+func (s *storeWorker) watch(key string) {
 	if s.watches[key] != nil {
 		return
 	}
@@ -191,7 +191,7 @@ func (s *shop) watch(key string) {
 }
 
 // close ends all that is under way. The store stays open: it is its owner's.
-func (s *shop) close() {
+func (s *storeWorker) close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()

@@ -183,16 +183,16 @@ func TestRefusedMembersAreCounted(t *testing.T) {
 	members.Refused(transport.NoProof)
 	members.Received(1, authority.Release{})
 	for _, body := range []bakery.Body{bakery.Heard{}, bakery.Locked{}, bakery.Heard{}} {
-		members.Received(1, bakery.Letter{Body: body})
+		members.Received(1, bakery.Envelope{Body: body})
 	}
-	b.server.service.observer.Observe(0, &protocol.Effects{Sends: []protocol.Envelope{{Port: 1, Message: bakery.Letter{Body: bakery.Lock{}}}}})
+	b.server.service.observer.Observe(0, &protocol.Effects{Sends: []protocol.Envelope{{Port: 1, Message: bakery.Envelope{Body: bakery.Lock{}}}}})
 	if n := b.refused("member_" + transport.NoProof); n != 1 {
 		t.Errorf("counted %v", n)
 	}
 	text := b.get(200, "/metrics").raw
 	for _, counted := range []string{
 		`direction="received",space="default",type="Release"} 1`,
-		`direction="received",space="default",type="Heard"} 2`, // letters count as what they say
+		`direction="received",space="default",type="Heard"} 2`, // messages count as what they say
 		`direction="received",space="default",type="Locked"} 1`,
 		`direction="sent",space="default",type="Lock"} 1`,
 	} {

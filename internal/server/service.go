@@ -32,7 +32,7 @@ type service struct {
 	who      func(context.Context) (*membership.Self, error) // nil where the view is all that is known
 	forcer   Forcer                                          // nil where no view can be forced
 	lag      func() (time.Duration, bool)
-	operator *admin.Operator
+	admin    *admin.Service
 	seen     atomic.Pointer[protocol.Condition] // of the default space, when it was looked at last; nil before
 	moved    func(*roster)                      // tells the streams; nil where there are none
 	observer *Observer
@@ -124,12 +124,12 @@ func newService(c Config) (*service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
-	operators, err := newOperator(c)
+	operators, err := newAdmin(c)
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
 	s := &service{
-		driver: c.Driver, me: me, identity: c.Identity, view: c.View, who: c.Who, forcer: c.Forcer, operator: operators,
+		driver: c.Driver, me: me, identity: c.Identity, view: c.View, who: c.Who, forcer: c.Forcer, admin: operators,
 		observer: c.Observer, gatherer: gatherer, feeds: newFeedPace(), limits: c.Limits, doors: newDoors(c.Limits, c.Logger),
 		clients: newClients(c.Limits), logger: c.Logger,
 		spaces: c.Spaces, byName: map[string]*Space{}, byPort: map[protocol.Port]*Space{},
@@ -155,7 +155,7 @@ func newService(c Config) (*service, error) {
 // close cancels what waits, gives back what no client was told of, and forgets.
 func (s *service) close() {
 	s.stop()
-	s.operator.Close()
+	s.admin.Close()
 	s.gatherer.Close()
 	s.background.Wait()
 	for _, q := range s.requests.close() {

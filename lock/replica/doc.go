@@ -70,7 +70,7 @@
 // A reign begins with each entry that says so ([Entry].Begin), and is the next number. So tokens rise as long
 // as the log is one, regardless of which member writes it. A replica that is restored from a copy of the
 // state, while the log that it was taken of may have gone on, begins above a reign that is given
-// ([Replica.Outrun]).
+// ([Replica.AdvancePast]).
 //
 // # Snapshots
 //

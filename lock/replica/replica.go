@@ -223,9 +223,9 @@ func (r *Replica) Due() Time { return r.table.Wake() }
 // Exhausted reports that the reign has given all its tokens: an entry is to begin another.
 func (r *Replica) Exhausted() bool { return r.table.Exhausted() }
 
-// Outrun makes the next reign a higher one than that, as after a restore of a state whose log may have gone on: this
+// AdvancePast makes the next reign a higher one than that, as after a restore of a state whose log may have gone on: this
 // one's tokens are above all that it has given.
-func (r *Replica) Outrun(reign uint64) { r.reign = max(r.reign, reign) }
+func (r *Replica) AdvancePast(reign uint64) { r.reign = max(r.reign, reign) }
 
 // Apply does what an entry says.
 func (r *Replica) Apply(e *Entry, out *Effects) {

@@ -298,7 +298,7 @@ func TestReignsFollow(t *testing.T) {
 	first := b.only(acquire(1, 1, "x"))
 	b.apply(Entry{Begin: true})
 	second := b.only(acquire(1, 2, "y"))
-	b.Outrun(1000)
+	b.AdvancePast(1000)
 	b.apply(Entry{Begin: true})
 	third := b.only(acquire(1, 3, "z"))
 	if first.Token>>32 != 1 || second.Token>>32 != 2 || third.Token>>32 != 1001 || b.Reign() != 1001 {
@@ -364,7 +364,7 @@ func random(rand *rand.Rand) Op {
 	case 1:
 		o.Mode, o.Units, o.Capacity = holdfast.ModeSlots, 1+rand.IntN(2), 3
 	case 2:
-		o.Name = lock.Whole
+		o.Name = lock.SpaceLock
 	}
 	if rand.IntN(3) == 0 {
 		o.Hold = time.Duration(rand.Int64N(5e9))
@@ -381,7 +381,7 @@ func random(rand *rand.Rand) Op {
 		o.By = lock.Attachment{Client: 1 + rand.Uint64N(3), Generation: 1 + rand.Uint64N(40)}
 	}
 	o.Try, o.GivenUp = rand.IntN(5) == 0, o.Kind == Cancel && rand.IntN(2) == 0
-	if o.Kind == Acquire && o.Name != lock.Whole && rand.IntN(2) == 0 {
+	if o.Kind == Acquire && o.Name != lock.SpaceLock && rand.IntN(2) == 0 {
 		o.Once, o.Content = fmt.Sprint("w", rand.IntN(3)), rand.Uint64N(8)/7
 		o.Mode, o.Units, o.Capacity = holdfast.ModeExclusive, 0, 0
 	}

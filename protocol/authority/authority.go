@@ -35,7 +35,7 @@ type authority struct {
 	lastWord  uint64
 	reminders protocol.Reminders[wishKey] // of words
 
-	counter counter // of grants; only with Rules.Tally
+	counter counter // of grants; only with Rules.GrantCount
 }
 
 func newAuthority(table *lock.Table, version Version) *authority {

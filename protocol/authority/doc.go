@@ -82,7 +82,7 @@
 // given. It is lent under a lease that has not ended, as long as nothing newer was promised,
 // and after that given back; a grant that is in use then is held like any other grant. No
 // other member knows how far a lost one has counted: it cannot have given more than 2²⁰
-// tokens under one grant, and so many are outrun. To the authority the grant is its first
+// tokens under one grant, and so many are passed over. To the authority the grant is its first
 // user's until it comes back, so a session's end is told of each of its grants apart where
 // some are used by others.
 //
@@ -92,7 +92,7 @@
 // # Handing over
 //
 // An authority may leave all that it has to the next one ([Machine.Relinquish],
-// [Machine.Inherit]): an [Estate] has the entries of the table in order, the count of tokens,
+// [Machine.Inherit]): a [Handover] has the entries of the table in order, the count of tokens,
 // and every word that was not acknowledged. Its own clients' entries get the numbers of
 // wishes, and become records; the heir's own become the table's. What was granted to one of
 // them and not heard yet is told at once, with the limit that the one before had told.
@@ -154,8 +154,8 @@
 //	report.go     a holder's report          adopt.go     holds that exclude each other
 //	operator.go   operators' calls           condition.go how the space is
 //	revoke.go     a member that leaves       close.go     a space that is closed at one
-//	estate.go     what is handed over        keep.go      what a member holds on to
-//	tally.go      who is granted how much    loan.go      and what its authority knows of it
+//	handover.go     what is handed over        keep.go      what a member holds on to
+//	count.go      who is granted how much    loan.go      and what its authority knows of it
 //	silence.go    who waits in vain          executed.go  a Break, and a change of authority
 //	messages.go                              limits.go    until when a client may be told to hold
 package authority

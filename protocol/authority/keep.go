@@ -22,7 +22,7 @@ type origin struct {
 const maxKept = 1024
 
 // maxUses is how many tokens a member gives by itself under one grant. When they are used up
-// it gives the grant back; and so many are outrun where a member is lost that may have kept
+// it gives the grant back; and so many are passed over where a member is lost that may have kept
 // something, because no other member knows how far it has counted.
 const maxUses = 1 << 20
 

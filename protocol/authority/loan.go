@@ -63,7 +63,7 @@ func (m *Machine) allowKeeping(key wishKey, d *lock.Decision) bool {
 	if l := c.loans[d.Name]; l != nil && l.key == key {
 		return !l.asked
 	}
-	if m.config.HoldOn == 0 || d.Mode != holdfast.ModeExclusive || d.Owner != "" || d.Hold > 0 || d.Name == lock.Whole || c.table.Wanted(d.Name) {
+	if m.config.HoldOn == 0 || d.Mode != holdfast.ModeExclusive || d.Owner != "" || d.Hold > 0 || d.Name == lock.SpaceLock || c.table.Wanted(d.Name) {
 		return false
 	}
 	c.loans[d.Name] = &loan{key: key, session: d.Session, token: d.Token}
@@ -94,7 +94,7 @@ func (c *authority) useLoan(key wishKey, told *Decided) {
 // to all names, where the whole table is to be suspended.
 func (m *Machine) callIn(now protocol.Time, name string, out *protocol.Effects) {
 	c := m.authority
-	if name != lock.Whole {
+	if name != lock.SpaceLock {
 		if l := c.loans[name]; l != nil {
 			m.askBack(now, name, l, out)
 		}
@@ -134,31 +134,31 @@ func (m *Machine) askBack(now protocol.Time, name string, l *loan, out *protocol
 	out.Send(p.id, msg)
 }
 
-// outrun makes the tokens to come higher than those that a member has given by itself. It
+// advancePast makes the tokens to come higher than those that a member has given by itself. It
 // has said how far it has counted; what it cannot have counted to is not believed.
-func (m *Machine) outrun(name string, key wishKey, last holdfast.Token) {
+func (m *Machine) advancePast(name string, key wishKey, last holdfast.Token) {
 	l := m.authority.loans[name]
 	if l == nil || l.key != key || last <= l.token || last-l.token > maxUses || last>>32 != l.token>>32 {
 		return
 	}
 	if !protocol.Mutated("lent tokens not outrun") {
-		m.authority.table.Outrun(last)
+		m.authority.table.AdvancePast(last)
 	}
 }
 
 // outrunLost makes the tokens to come higher than any that lost members can have given.
-func (m *Machine) outrunLost(lost func(lock.SessionID, uint64) bool) {
+func (m *Machine) advancePastLost(lost func(lock.SessionID, uint64) bool) {
 	//tidy:unordered the highest of them counts
 	for _, l := range m.authority.loans {
 		if lost(l.session, l.key.wish) {
-			m.authority.table.Outrun(furthest(l.token))
+			m.authority.table.AdvancePast(furthest(l.token))
 		}
 	}
 }
 
 // outrunLent returns a count of tokens that no member that keeps a grant can have reached, and
 // the table's own where there is none.
-func (c *authority) outrunLent() uint32 {
+func (c *authority) advancePastLent() uint32 {
 	last := lock.Token(c.table.Reign(), c.table.Count())
 	//tidy:unordered the highest of them counts
 	for _, l := range c.loans {
@@ -184,7 +184,7 @@ func furthest(token holdfast.Token) holdfast.Token {
 
 // inheritLoans takes every grant of another member that the authority before may have let it
 // keep for one that it did: before anything of it is freed, for then the tokens that a lost
-// member can have given are outrun, and nothing that is freed is asked for. What has a hold limit
+// member can have given are passed over, and nothing that is freed is asked for. What has a hold limit
 // its member keeps no more; and asking tells the grant again, without a limit, perhaps to one who
 // has not heard of it yet.
 func (m *Machine) inheritLoans(entries []lock.Entry) {
@@ -193,7 +193,7 @@ func (m *Machine) inheritLoans(entries []lock.Entry) {
 	}
 	for i := range entries {
 		s := &entries[i]
-		if protocol.ID(s.Session.Member) != m.self && s.Token != 0 && s.Mode == holdfast.ModeExclusive && s.Owner == "" && s.Left == lock.Never && s.Name != lock.Whole {
+		if protocol.ID(s.Session.Member) != m.self && s.Token != 0 && s.Mode == holdfast.ModeExclusive && s.Owner == "" && s.Left == lock.Never && s.Name != lock.SpaceLock {
 			m.authority.loans[s.Name] = &loan{key: wishKey{protocol.ID(s.Session.Member), s.Request}, session: s.Session, token: s.Token}
 		}
 	}

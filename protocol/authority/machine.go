@@ -44,9 +44,9 @@ type Rules struct {
 	// HoldOn is how long a member keeps an exclusive grant that no client uses and no other
 	// has asked for (keep.go). Zero means not at all.
 	HoldOn time.Duration
-	// Tally says that an authority counts the grants that it gives (Machine.Tally). Zero means
+	// GrantCount says that an authority counts the grants that it gives (Machine.GrantCount). Zero means
 	// that it does not.
-	Tally bool
+	GrantCount bool
 }
 
 // resolve puts the defaults in the place of zeros, and says what is not allowed.

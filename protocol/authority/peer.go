@@ -26,7 +26,7 @@ type peer struct {
 
 	past past // its wishes that are over, as far as copies of them may be under way
 
-	grants int // that were given to its clients since the last Tally
+	grants int // that were given to its clients since the last GrantCount
 }
 
 // departed is a tenure that the view has no more. What it holds is freed in time.
@@ -147,7 +147,7 @@ func (m *Machine) freeDeparted(now protocol.Time, out *protocol.Effects) {
 			return s.Member == uint64(d.id) && tenureOf(s, wish) == d.tenure
 		})
 	}
-	m.outrunLost(isFree)
+	m.advancePastLost(isFree)
 	if m.deciding {
 		m.attend(now, out)
 	}
@@ -236,7 +236,7 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 // malformed says which text of a request no edge lets through: it came from a member that
 // is at fault, and would be told to everybody who looks. The whole table has no name.
 func malformed(s *lock.Entry) error {
-	if s.Name != lock.Whole {
+	if s.Name != lock.SpaceLock {
 		if err := holdfast.CheckName(s.Name); err != nil {
 			return err
 		}
@@ -300,7 +300,7 @@ func (m *Machine) onRelease(now protocol.Time, p *peer, e Released, name string,
 	p.past.add(e.Wish, nil)
 	m.authority.forget(key)
 	m.authority.endVisits(func(r *lock.Request) bool { return r.Session == e.Session && r.ID == e.Wish })
-	m.outrun(name, key, e.Last)
+	m.advancePast(name, key, e.Last)
 	m.authority.table.Cancel(now, e.Session, name, e.Wish, &m.scratch)
 	m.tell(now, wishKey{}, out)
 }

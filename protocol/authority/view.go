@@ -184,7 +184,7 @@ func (m *Machine) become(now protocol.Time, out *protocol.Effects) {
 	table.BeginReign(reign, count)
 	table.Pause()
 	m.authority = newAuthority(table, m.reign.Version)
-	m.beginTally()
+	m.beginGrantCount()
 	m.authority.asked = now
 	if len(m.view.Members) > 1 && !m.reign.Settled {
 		out.Note(Reconciling{Reign: m.reign.Number, Members: len(m.view.Members)})

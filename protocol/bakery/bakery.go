@@ -247,8 +247,8 @@ func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.E
 
 // onReceive takes a message. The transport knows its sender for certain; its contents are checked.
 func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
-	if letter, is := ev.Fact.(Letter); is {
-		m.onLetter(now, ev, &letter, out)
+	if letter, is := ev.Fact.(Envelope); is {
+		m.onEnvelope(now, ev, &letter, out)
 		return
 	}
 	tagged, known := ev.Fact.(interface{ Tagged() local.Tag })

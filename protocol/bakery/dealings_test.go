@@ -70,7 +70,7 @@ func TestDealingsAreRead(t *testing.T) {
 	s.transit, held = held, nil
 	late := 0
 	for len(s.transit) > 0 {
-		if letter, is := s.transit[0].message.(bakery.Letter); is && s.transit[0].to == master.id && master.machine.TooLate(slow.id, &letter) {
+		if letter, is := s.transit[0].message.(bakery.Envelope); is && s.transit[0].to == master.id && master.machine.TooLate(slow.id, &letter) {
 			late++
 		}
 		s.deliver()

@@ -23,7 +23,7 @@ func TestGracesThatAreOverAreNotTold(t *testing.T) {
 		m.claimAll(tt.now, &out)
 		told := protocol.Time(0)
 		for _, sent := range out.Sends {
-			if letter, is := sent.Message.(Letter); is {
+			if letter, is := sent.Message.(Envelope); is {
 				if unlocking, is := letter.Body.(Unlocking); is {
 					told = unlocking.Left
 				}

@@ -133,13 +133,13 @@ func (h hostile) fill(v reflect.Value) {
 	}
 }
 
-// draw makes a message of a member's: a letter in turn, or one about leaders.
+// draw makes a message of a member's: a message in turn, or one about leaders.
 func (h hostile) draw(w *witness, from protocol.ID) protocol.Message {
 	vocabulary := bakery.Vocabulary()
 	drawn := reflect.New(reflect.TypeOf(vocabulary[h.IntN(len(vocabulary))])).Elem()
 	h.fill(drawn)
 	switch message := drawn.Interface().(type) {
-	case bakery.Letter:
+	case bakery.Envelope:
 		message.Body = bakery.Heard{}
 		return message
 	case protocol.Message:
@@ -148,7 +148,7 @@ func (h hostile) draw(w *witness, from protocol.ID) protocol.Message {
 			return drawn.Interface().(protocol.Message)
 		}
 		w.said[from]++
-		return w.letter(from, message)
+		return w.envelope(from, message)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// leading is member 1 of two, which leads and serves, and whose letters no member hears.
+// leading is member 1 of two, which leads and serves, and whose messages no member hears.
 func leading(t *testing.T) *Machine {
 	t.Helper()
 	m := newWire(t, 1).ends[0]
@@ -79,7 +79,7 @@ func limit(t *testing.T, m *Machine, failed *Failed, name string, value int64) {
 	}
 }
 
-// TestLimitOfEarlyLetters: of letters under a term that is about to come so many are kept; the others are
+// TestLimitOfEarlyLetters: of messages under a term that is about to come so many are kept; the others are
 // said again.
 func TestLimitOfEarlyLetters(t *testing.T) {
 	m := leading(t)

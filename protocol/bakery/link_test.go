@@ -11,14 +11,14 @@ import (
 )
 
 // wire joins the links of two members, which say to each other what means nothing: that tickets
-// have ended, with a number each. It loses, doubles and mixes letters as long as it is bad.
+// have ended, with a number each. It loses, doubles and mixes messages as long as it is bad.
 type wire struct {
 	t       *testing.T
 	rand    *rand.Rand
 	now     protocol.Time
 	ends    [2]*Machine
 	outs    [2]protocol.Effects
-	transit []Letter
+	transit []Envelope
 	bad     bool
 	said    [2]uint64 // by each end
 	lost    int
@@ -61,13 +61,13 @@ func (w *wire) collect(end int) {
 			w.lost++
 		}
 		for range copies {
-			w.transit = append(w.transit, send.Message.(Letter))
+			w.transit = append(w.transit, send.Message.(Envelope))
 		}
 	}
 	w.outs[end].Reset()
 }
 
-// deliver delivers any letter. Where it is taken, it is the next one that was said.
+// deliver delivers any message. Where it is taken, it is the next one that was said.
 func (w *wire) deliver() {
 	w.t.Helper()
 	w.deliverThis(w.rand.IntN(len(w.transit)))
@@ -80,7 +80,7 @@ func (w *wire) deliverThis(i int) {
 	end := int(letter.To.ID) - 1
 	m := w.ends[end]
 	before := m.linkTo(letter.From.ID).seen
-	m.onLetter(w.now, protocol.Event{Kind: protocol.Receive, From: letter.From.ID, Fact: letter}, &letter, &w.outs[end])
+	m.onEnvelope(w.now, protocol.Event{Kind: protocol.Receive, From: letter.From.ID, Fact: letter}, &letter, &w.outs[end])
 	w.collect(end)
 	after := m.linkTo(letter.From.ID).seen
 	if after == before {
@@ -99,7 +99,7 @@ func (w *wire) pass(d time.Duration) {
 	}
 }
 
-// TestLinksKeepOrder: over a network that loses a third of all letters, doubles some and mixes all, each letter
+// TestLinksKeepOrder: over a network that loses a third of all messages, doubles some and mixes all, each message
 // is taken once and in turn; and when the network is good again, nothing is left to be said.
 func TestLinksKeepOrder(t *testing.T) {
 	lost := 0
@@ -146,7 +146,7 @@ func TestLinksKeepOrder(t *testing.T) {
 	}
 }
 
-// TestLinksRepeatTheOldest: of many letters that are unheard so many are said again at a time, the oldest, and
+// TestLinksRepeatTheOldest: of many messages that are unheard so many are said again at a time, the oldest, and
 // later each time.
 func TestLinksRepeatTheOldest(t *testing.T) {
 	w := newWire(t, 1)
@@ -170,8 +170,8 @@ func TestLinksRepeatTheOldest(t *testing.T) {
 	}
 }
 
-// TestALinkCatchesUp: where one letter was lost, while thousands are said each second, the other end is behind
-// for a moment, and not ever further; no letter is sent much more often than it takes.
+// TestALinkCatchesUp: where one message was lost, while thousands are said each second, the other end is behind
+// for a moment, and not ever further; no message is sent much more often than it takes.
 func TestALinkCatchesUp(t *testing.T) {
 	w := newWire(t, 1)
 	w.bad = false

@@ -19,7 +19,7 @@ type witness struct {
 	t       *testing.T
 	machine *bakery.Machine
 	out     protocol.Effects
-	said    map[protocol.ID]uint64 // letters of each other member
+	said    map[protocol.ID]uint64 // messages of each other member
 }
 
 // tag is that of all members in the view of a witness.
@@ -94,12 +94,12 @@ func (w *witness) receive(from protocol.ID, message protocol.Message) protocol.E
 func (w *witness) say(from protocol.ID, body bakery.Body) protocol.Effects {
 	w.t.Helper()
 	w.said[from]++
-	return w.receive(from, w.letter(from, body))
+	return w.receive(from, w.envelope(from, body))
 }
 
-// letter is the newest of a member's.
-func (w *witness) letter(from protocol.ID, body bakery.Body) bakery.Letter {
-	return bakery.Letter{Term: term, From: placeOf(from), To: placeOf(1), Seq: w.said[from], Body: body}
+// message is the newest of a member's.
+func (w *witness) envelope(from protocol.ID, body bakery.Body) bakery.Envelope {
+	return bakery.Envelope{Term: term, From: placeOf(from), To: placeOf(1), Seq: w.said[from], Body: body}
 }
 
 func (w *witness) lock(name string, id uint64) protocol.Effects {
@@ -109,7 +109,7 @@ func (w *witness) lock(name string, id uint64) protocol.Effects {
 }
 
 // future is all that a witness does when it goes on: W is granted, H given back, N asked for, and
-// operators ask what there is. What it says is compared without the numbers of letters.
+// operators ask what there is. What it says is compared without the numbers of messages.
 func (w *witness) future() (told []protocol.Effects) {
 	w.t.Helper()
 	call := func(fact any) {
@@ -123,7 +123,7 @@ func (w *witness) future() (told []protocol.Effects) {
 	call(&protocol.Inspect{})
 	for i := range told {
 		for j, send := range told[i].Sends {
-			if letter, is := send.Message.(bakery.Letter); is {
+			if letter, is := send.Message.(bakery.Envelope); is {
 				letter.Seq, letter.Seen = 0, 0
 				told[i].Sends[j].Message = letter
 			}
@@ -192,28 +192,28 @@ func TestMalformedLetters(t *testing.T) {
 	}
 }
 
-// TestLettersOutOfPlace: a letter of another term, of a stay that has ended, of another member or out of
+// TestLettersOutOfPlace: a message of another term, of a stay that has ended, of another member or out of
 // turn changes nothing.
 func TestLettersOutOfPlace(t *testing.T) {
 	drop := bakery.Drop{Key: keyOf(2, 1)}
-	for name, wrong := range map[string]func(*bakery.Letter){
-		"an older term":           func(l *bakery.Letter) { l.Term.Epoch = 3 },
-		"no term":                 func(l *bakery.Letter) { l.Term = bakery.Term{} },
-		"a later term":            func(l *bakery.Letter) { l.Term.View = 2 },
-		"of another member":       func(l *bakery.Letter) { l.From = placeOf(3) },
-		"of another stay":         func(l *bakery.Letter) { l.From.Since = 0 },
-		"of another tenure":       func(l *bakery.Letter) { l.From.Tenure.Lapses = 1 },
-		"to another member":       func(l *bakery.Letter) { l.To = placeOf(3) },
-		"to another stay":         func(l *bakery.Letter) { l.To.Tenure.Incarnation = 1 },
-		"a jump":                  func(l *bakery.Letter) { l.Seq++ },
-		"the highest number":      func(l *bakery.Letter) { l.Seq = math.MaxUint64 },
-		"a number that was taken": func(l *bakery.Letter) { l.Seq-- },
-		"the first number":        func(l *bakery.Letter) { l.Seq = 1 },
-		"number 0":                func(l *bakery.Letter) { l.Seq = 0 },
+	for name, wrong := range map[string]func(*bakery.Envelope){
+		"an older term":           func(l *bakery.Envelope) { l.Term.Epoch = 3 },
+		"no term":                 func(l *bakery.Envelope) { l.Term = bakery.Term{} },
+		"a later term":            func(l *bakery.Envelope) { l.Term.View = 2 },
+		"of another member":       func(l *bakery.Envelope) { l.From = placeOf(3) },
+		"of another stay":         func(l *bakery.Envelope) { l.From.Since = 0 },
+		"of another tenure":       func(l *bakery.Envelope) { l.From.Tenure.Lapses = 1 },
+		"to another member":       func(l *bakery.Envelope) { l.To = placeOf(3) },
+		"to another stay":         func(l *bakery.Envelope) { l.To.Tenure.Incarnation = 1 },
+		"a jump":                  func(l *bakery.Envelope) { l.Seq++ },
+		"the highest number":      func(l *bakery.Envelope) { l.Seq = math.MaxUint64 },
+		"a number that was taken": func(l *bakery.Envelope) { l.Seq-- },
+		"the first number":        func(l *bakery.Envelope) { l.Seq = 1 },
+		"number 0":                func(l *bakery.Envelope) { l.Seq = 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWitness(t, bakery.Config{})
-			letter := w.letter(2, drop)
+			letter := w.envelope(2, drop)
 			letter.Seq++
 			wrong(&letter)
 			if out := w.receive(2, letter); len(out.Replies)+len(out.Raises) != 0 {

@@ -365,7 +365,7 @@ func (m *Machine) marked(now protocol.Time, by *lock.HeldBy) *lock.HeldBy {
 // heldBy names the holder of a ticket for those that wait for it. A grace is counted by the member of its holder, and by
 // the slowest clock where that is lost.
 func (m *Machine) heldBy(now protocol.Time, t *ticket) *lock.HeldBy {
-	by := &lock.HeldBy{Owner: t.Owner, Holder: t.Session, Suspended: t.Name == lock.Whole, Age: lock.UnknownAge}
+	by := &lock.HeldBy{Owner: t.Owner, Holder: t.Session, Suspended: t.Name == lock.SpaceLock, Age: lock.UnknownAge}
 	if t.step == locked && t.since != 0 {
 		by.Age = now - t.since
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // The messages, all sent as values. What is said about leaders is tagged with the view; what is said
-// under a term goes in letters.
+// under a term goes in messages.
 //
 //	member → elector     Started Elected    elector → members    Elect Leaders Refused
 //	leader → coordinator Exhausted
@@ -112,17 +112,17 @@ type (
 		Epoch uint64
 	}
 
-	// Letter brings what is said under a term. A link is a pair of members under one term; it
+	// Envelope brings what is said under a term. A link is a pair of members under one term; it
 	// loses nothing and keeps its order, because what is not heard is sent again and what comes
 	// out of turn is not taken.
-	Letter struct {
+	Envelope struct {
 		Term     Term
 		From, To local.Place
 		Seq      uint64 // counts what was said on this link from 1; 0 for Heard
 		Seen     uint64 // up to which number what is said in the other direction was taken
 		Body     Body
 	}
-	// Body is what a letter says: one of the types below.
+	// Body is what a message says: one of the types below.
 	Body interface{ String() string }
 	// Heard says Seen where there is nothing else to say.
 	Heard struct{}
@@ -329,9 +329,9 @@ const (
 	FailedLimit
 )
 
-// Kind returns the name of what the letter says, without its package. A letter is only how that
+// Kind returns the name of what the message says, without its package. A message is only how that
 // travels: code that counts messages by their types, or loses those of one type, means what they say.
-func (m Letter) Kind() string {
+func (m Envelope) Kind() string {
 	name := fmt.Sprintf("%T", m.Body)
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
@@ -358,7 +358,7 @@ func (k Key) Compare(o Key) int {
 // down, or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{
-		Started{}, Elect{}, Elected{}, Leaders{}, Refused{}, Exhausted{}, Letter{},
+		Started{}, Elect{}, Elected{}, Leaders{}, Refused{}, Exhausted{}, Envelope{},
 		Heard{}, Entering{}, Entered{}, GetMax{}, Max{}, Add{}, Added{}, Exiting{}, Ready{}, Activate{}, Activated{}, Drop{},
 		Tickets{}, Lock{}, Unlock{}, Unlocking{}, Claim{}, Raise{}, Locked{}, Queued{}, Failed{}, Unlocked{},
 	}

@@ -77,8 +77,8 @@ func (m *Machine) adopt(now protocol.Time, e *Election, out *protocol.Effects) {
 	early := m.early
 	m.early = nil
 	for _, ev := range early {
-		if letter, is := ev.Fact.(Letter); is {
-			m.onLetter(now, ev, &letter, out)
+		if letter, is := ev.Fact.(Envelope); is {
+			m.onEnvelope(now, ev, &letter, out)
 		}
 	}
 	m.clients.Resume(now, out)

@@ -85,7 +85,7 @@ func (m Refused) String() string {
 }
 func (m Exhausted) String() string { return fmt.Sprintf("exhausted e%d · %v", m.Epoch, m.Tag) }
 
-func (m Letter) String() string {
+func (m Envelope) String() string {
 	return fmt.Sprintf("%v · %v #%d seen=%d", m.Body, m.Term, m.Seq, m.Seen)
 }
 

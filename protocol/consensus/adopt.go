@@ -95,7 +95,7 @@ func (m *Machine) take(c *client, p *part, number uint64, name string) {
 		return
 	}
 	switch r := c.requests[number]; {
-	case m.isWhole(name):
+	case m.isSpaceLock(name):
 		m.takePiece(c, p, &is)
 	case r == nil:
 		m.note(c, p, &is)

@@ -53,7 +53,7 @@ type Begun struct {
 
 // Begin makes the log's beginning of a copy, which is used up. The error says why that cannot be.
 func (a *Afresh) Begin(copied *replica.Replica) (*Begun, error) {
-	copied.Outrun(a.Above)
+	copied.AdvancePast(a.Above)
 	if copied.Reign() >= lock.MaxReign-1 {
 		return nil, fmt.Errorf("reign %d is the last but one, and tokens cannot come above it", copied.Reign())
 	}
@@ -103,7 +103,7 @@ func (a *Afresh) suspend(grace time.Duration) []replica.Op {
 	return []replica.Op{
 		{Kind: replica.Open, Session: session, TTL: grace, Client: graceOwner},
 		{
-			Kind: replica.Acquire, Session: session, Request: 1, Name: lock.Whole, Owner: graceOwner, Client: graceOwner, Reason: a.Reason,
+			Kind: replica.Acquire, Session: session, Request: 1, Name: lock.SpaceLock, Owner: graceOwner, Client: graceOwner, Reason: a.Reason,
 			Mode: holdfast.ModeExclusive, Wait: lock.Never,
 		},
 	}
@@ -112,7 +112,7 @@ func (a *Afresh) suspend(grace time.Duration) []replica.Op {
 // endsByItself says why a name may not be taken from its holder: it is the suspension behind a restore, which protects who
 // cannot be told.
 func (p *part) endsByItself(name string) error {
-	if name != lock.Whole {
+	if name != lock.SpaceLock {
 		return nil
 	}
 	grant, is := p.shard.Replica().Table().Suspension()

@@ -181,7 +181,7 @@ func graceIsNotEnded(t *testing.T, shards int) {
 	w, told := cluster(t, 1, shards)
 	restored, retold := afresh(t, copies(w, w.members[0], told), &Afresh{Above: 5, Grace: time.Minute, Reason: "a fire"})
 	a := restored.members[0]
-	restored.call(a, 3, &protocol.Break{Name: lock.Whole, Reason: "in a hurry"})
+	restored.call(a, 3, &protocol.Break{Name: lock.SpaceLock, Reason: "in a hurry"})
 	restored.pass(0)
 	last := (*retold)[len(*retold)-1]
 	if broken, is := last.Result.(*protocol.Broken); !is || !errors.Is(broken.Err, holdfast.ErrConflict) {
@@ -193,7 +193,7 @@ func graceIsNotEnded(t *testing.T, shards int) {
 	restored.show(2, a)
 	want(restored, a, 7, 1, "x", time.Hour)
 	restored.pass(time.Second)
-	want(restored, a, 8, 1, lock.Whole, time.Hour)
+	want(restored, a, 8, 1, lock.SpaceLock, time.Hour)
 	restored.pass(time.Minute - time.Second)
 	for session := range uint64(2) {
 		if tokens, _ := grantsOf(retold, 7+session, 1); len(tokens) > 0 {

@@ -192,7 +192,7 @@ func (m *Machine) mostLocks() int {
 func (m *Machine) keep(r *request) {
 	r.client.requests[r.number] = r
 	m.waits++
-	if m.isWhole(r.name) {
+	if m.isSpaceLock(r.name) {
 		m.split(r)
 	}
 }
@@ -200,7 +200,7 @@ func (m *Machine) keep(r *request) {
 // ask sends a request on its way, as soon as its session is open.
 func (m *Machine) ask(r *request, out *protocol.Effects) {
 	if r.pieces != nil {
-		m.askWhole(r, out)
+		m.askSpaceLock(r, out)
 		return
 	}
 	switch at := r.client.presenceAt(r.part); {
@@ -292,8 +292,8 @@ func (m *Machine) onHeld(w *work, out *protocol.Effects) {
 		w.request = c.requests[op.Request]
 	}
 	op.Session = c.id
-	if op.Kind == replica.Release && m.isWhole(op.Name) {
-		m.releaseWhole(w, out)
+	if op.Kind == replica.Release && m.isSpaceLock(op.Name) {
+		m.releaseSpaceLock(w, out)
 		return
 	}
 	w.op = op

@@ -101,7 +101,7 @@ func (m *Machine) cancel(call protocol.CallID, f *protocol.Cancel, out *protocol
 // cancelUnknown ends a request that this member knows nothing of, which may come through another one.
 func (m *Machine) cancelUnknown(c *client, f *protocol.Cancel, told *farewell, out *protocol.Effects) {
 	for _, p := range m.parts {
-		if m.isWhole(f.Name) || p == m.partOf(f.Name) {
+		if m.isSpaceLock(f.Name) || p == m.partOf(f.Name) {
 			m.cancelAt(c, p, f.Name, f.Request, &withdrawal{told: told}, out)
 		}
 	}

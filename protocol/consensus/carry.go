@@ -16,7 +16,7 @@ import (
 // says that it is deaf to the other one: then the other one's answers are carried as well, even if that one hears everything.
 // A carried message is sent directly, too, so that both see when the link is there again.
 
-// Carriage says that a letter goes by way of the coordinator.
+// Carriage says that a message goes by way of the coordinator.
 type Carriage struct {
 	Other   protocol.ID // the member that it is to be brought to; or its sender, where it was brought
 	Brought bool        // by the coordinator: it goes no further
@@ -51,14 +51,14 @@ func (m *Machine) contactOf(id protocol.ID) *contact {
 // isRecent reports whether something was so within an election timeout.
 func (m *Machine) isRecent(at protocol.Time) bool { return at != 0 && m.now < at+m.election() }
 
-// letter is one about a shard.
-func (m *Machine) letter(p *part, body shard.Message) Letter {
-	return Letter{Cluster: m.cluster, Shard: uint16(p.index), Body: body}
+// message is one about a shard.
+func (m *Machine) envelope(p *part, body shard.Message) Envelope {
+	return Envelope{Cluster: m.cluster, Shard: uint16(p.index), Body: body}
 }
 
 // say says something to another member about a shard, and has it carried where the two may not hear each other.
 func (m *Machine) say(p *part, to protocol.ID, body shard.Message, out *protocol.Effects) {
-	letter := m.letter(p, body)
+	letter := m.envelope(p, body)
 	out.Send(to, letter)
 	if m.view == nil || p.shard == nil || protocol.Mutated("an unheard leader is reached through the coordinator") {
 		return
@@ -89,8 +89,8 @@ func (m *Machine) isDeafTo(p *part, to protocol.ID) bool {
 	return false
 }
 
-// bring brings a letter to another member.
-func (m *Machine) bring(l *Letter, from protocol.ID, out *protocol.Effects) {
+// bring brings a message to another member.
+func (m *Machine) bring(l *Envelope, from protocol.ID, out *protocol.Effects) {
 	to := l.Carriage.Other
 	if m.view == nil || !m.isHere(to) || to == m.config.Self || to == from {
 		out.Note(Ignored{fmt.Sprintf("message %v of member %d, which is not for another member of the view", l, from)})
@@ -101,8 +101,8 @@ func (m *Machine) bring(l *Letter, from protocol.ID, out *protocol.Effects) {
 	out.Send(to, brought)
 }
 
-// writer returns who has written a letter. Only the coordinator brings others' letters.
-func (m *Machine) writer(l *Letter, from protocol.ID, out *protocol.Effects) (id protocol.ID, known bool) {
+// writer returns who has written a message. Only the coordinator brings others' messages.
+func (m *Machine) writer(l *Envelope, from protocol.ID, out *protocol.Effects) (id protocol.ID, known bool) {
 	if l.Carriage == nil {
 		m.contactOf(from).near = m.now
 		return from, true

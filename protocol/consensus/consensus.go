@@ -194,7 +194,7 @@ func (m *Machine) onReceive(ev *protocol.Event, out *protocol.Effects) {
 		m.onStored(ev.Fact, out)
 		return
 	}
-	letter, is := ev.Fact.(Letter)
+	letter, is := ev.Fact.(Envelope)
 	if !is || int(letter.Shard) >= len(m.parts) || letter.Body == nil {
 		out.Note(Ignored{fmt.Sprintf("message %v of member %d, which this space does not know", ev.Fact, ev.From)})
 		return
@@ -211,12 +211,12 @@ func (m *Machine) onReceive(ev *protocol.Event, out *protocol.Effects) {
 	}
 	if from, known := m.writer(&letter, ev.From, out); known {
 		m.heard[from] = m.now
-		m.onLetter(&letter, from, out)
+		m.onEnvelope(&letter, from, out)
 	}
 }
 
 // onLetter takes what another member says of a shard.
-func (m *Machine) onLetter(letter *Letter, from protocol.ID, out *protocol.Effects) {
+func (m *Machine) onEnvelope(letter *Envelope, from protocol.ID, out *protocol.Effects) {
 	p := m.parts[letter.Shard]
 	if p.shard == nil {
 		if p.voters == nil {
@@ -253,7 +253,7 @@ func (m *Machine) onLetter(letter *Letter, from protocol.ID, out *protocol.Effec
 }
 
 // hears reports whether a message is of this member's cluster. Who knows none takes the first that it hears of.
-func (m *Machine) hears(l *Letter, from protocol.ID, out *protocol.Effects) bool {
+func (m *Machine) hears(l *Envelope, from protocol.ID, out *protocol.Effects) bool {
 	switch {
 	case l.Cluster == 0:
 		return false

@@ -47,7 +47,7 @@
 //
 // # Suspensions
 //
-// The space's own name (lock.Whole) every shard has, and a session that holds it in all suspends the space. They are asked in
+// The space's own name (lock.SpaceLock) every shard has, and a session that holds it in all suspends the space. They are asked in
 // their order, each as soon as no other suspension comes first in the one before: so what is first in the first shard is
 // first in all, two suspensions do not wait for each other, and soon nothing new is granted in any shard, while in one of
 // them something is still held. Its turn among the requests of a shard counts from when it has come there. The client is told
@@ -153,7 +153,7 @@
 //	sessions.go   who is served: enrolled, opened, dismissed
 //	beats.go      how a leader hears of sessions, and says so
 //	whole.go      suspensions of several shards
-//	letin.go      who is let in while one waits for him
+//	admit.go      who is let in while one waits for him
 //	survey.go     what operators ask of those
 //	adopt.go      sessions that come from elsewhere
 //	calls.go      what clients ask

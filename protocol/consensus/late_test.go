@@ -58,7 +58,7 @@ func heldAfterTakeover(t *testing.T) int {
 
 	var late []flight
 	w.sent = func(f flight) {
-		if letter, is := f.fact.(Letter); is && f.from == lost.id {
+		if letter, is := f.fact.(Envelope); is && f.from == lost.id {
 			if _, forward := letter.Body.(shard.Forward); forward {
 				late = append(late, f)
 			}
@@ -117,7 +117,7 @@ func beatenBehind(t *testing.T) (beaten *protocol.Beaten) {
 	w, _, lags, other := ledWorld(t)
 	id, first := sessionOfClient(w, lags)
 	w.loses = func(f flight) bool {
-		letter, is := f.fact.(Letter)
+		letter, is := f.fact.(Envelope)
 		_, agrees := letter.Body.(shard.Agree)
 		return is && agrees && f.to == lags.id && !letter.Routine()
 	}
@@ -166,7 +166,7 @@ func grantsToldBehind(t *testing.T) (told int) {
 	w.pass(time.Second)
 	var late []flight
 	w.loses = func(f flight) bool {
-		letter, is := f.fact.(Letter)
+		letter, is := f.fact.(Envelope)
 		_, agrees := letter.Body.(shard.Agree)
 		loses := is && agrees && f.to == lags.id && !letter.Routine()
 		if loses {

@@ -8,16 +8,16 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
-// Letter is what members say to each other: a shard's message, and the cluster that it is of. Carriage says that another member
+// Envelope is what members say to each other: a shard's message, and the cluster that it is of. Carriage says that another member
 // carries it; nil where it goes straight.
-type Letter struct {
+type Envelope struct {
 	Cluster  uint64
 	Shard    uint16
 	Carriage *Carriage
 	Body     shard.Message
 }
 
-func (l Letter) String() string {
+func (l Envelope) String() string {
 	if l.Carriage != nil {
 		return fmt.Sprintf("%v: shard %d of cluster %x: %v", l.Carriage, l.Shard, l.Cluster, l.Body)
 	}
@@ -25,7 +25,7 @@ func (l Letter) String() string {
 }
 
 // Routine reports whether it says nothing that anybody waits for: a leader's beat that brings no entries, or its answer.
-func (l Letter) Routine() bool {
+func (l Envelope) Routine() bool {
 	agree, is := l.Body.(shard.Agree)
 	return is && agree.Message.Beats()
 }
@@ -95,7 +95,7 @@ func (f Founding) String() string { return fmt.Sprintf("founding %v", f.Voters) 
 // Vocabulary lists one value of each type that members say to each other.
 func Vocabulary() []any {
 	return []any{
-		Letter{}, shard.Agree{}, shard.Forward{}, shard.Beat{}, shard.Beaten{}, shard.Ask{}, shard.Told{},
+		Envelope{}, shard.Agree{}, shard.Forward{}, shard.Beat{}, shard.Beaten{}, shard.Ask{}, shard.Told{},
 		shard.Part{Message: group.Message{}}, shard.Parted{}, Yield{}, Founding{}, Reform{}, Reformed{},
 	}
 }

@@ -101,7 +101,7 @@ func (o *once) holders(m *member) (all []holdfast.Token) {
 func (o *once) act() (tokens []holdfast.Token) {
 	o.Helper()
 	o.sent = func(f flight) {
-		letter, is := f.fact.(Letter)
+		letter, is := f.fact.(Envelope)
 		if forward, ops := letter.Body.(shard.Forward); is && ops && f.from == o.a.id {
 			for _, op := range forward.Ops {
 				o.kinds[op.Kind]++

@@ -33,7 +33,7 @@ const patienceOfAsk = 8
 func (m *Machine) onOperator(ev *protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.Show:
-		if m.isWhole(fact.Name) {
+		if m.isSpaceLock(fact.Name) {
 			m.survey(ev.Call, nil, fact.Stale, out)
 			return
 		}
@@ -192,7 +192,7 @@ func (m *Machine) localOf(id lock.SessionID) lock.SessionID {
 
 // onBreak takes a name from its holders.
 func (m *Machine) onBreak(call protocol.CallID, f *protocol.Break, out *protocol.Effects) {
-	if m.isWhole(f.Name) {
+	if m.isSpaceLock(f.Name) {
 		ends := *f
 		m.survey(call, &ends, false, out)
 		return

@@ -164,13 +164,13 @@ func (m *Machine) found(out *protocol.Effects) {
 // learnFounding learns from others which members the logs have begun with: they have had a view of all founders, which
 // has not come to this one, and may not come again. Where others have got votes since, it has to be told everything;
 // that it has one itself says that it is in its own folder.
-func (m *Machine) learnFounding(l *Letter, from protocol.ID, out *protocol.Effects) {
+func (m *Machine) learnFounding(l *Envelope, from protocol.ID, out *protocol.Effects) {
 	founding, is := l.Body.(Founding)
 	switch {
 	case m.view == nil:
 		return // it may not have remembered its own id yet
 	case !is || len(founding.Voters) == 0:
-		out.Send(from, Letter{Cluster: l.Cluster, Shard: l.Shard, Body: Founding{}})
+		out.Send(from, Envelope{Cluster: l.Cluster, Shard: l.Shard, Body: Founding{}})
 	case clusterOf(founding.Voters) == l.Cluster && slices.Contains(founding.Voters, uint64(m.config.Self)):
 		m.write(founding.Voters, out)
 	case slices.Contains(founding.Voters, uint64(m.config.Self)):
@@ -184,7 +184,7 @@ func (m *Machine) learnFounding(l *Letter, from protocol.ID, out *protocol.Effec
 // onFounding says which members the logs have begun with, or which members vote now.
 func (m *Machine) onFounding(p *part, f *Founding, from protocol.ID, out *protocol.Effects) {
 	if voters := p.shard.Members().Voters; len(f.Voters) == 0 && len(voters) > 0 {
-		out.Send(from, m.letter(p, Founding{voters}))
+		out.Send(from, m.envelope(p, Founding{voters}))
 	}
 }
 
@@ -408,7 +408,7 @@ func (m *Machine) submit(p *part, op replica.Op, w *work) error {
 
 // partOf returns the shard that has a name: of the space's own, which all have, the one that is asked for it last.
 func (m *Machine) partOf(name string) *part {
-	if len(m.parts) == 1 || name == lock.Whole {
+	if len(m.parts) == 1 || name == lock.SpaceLock {
 		return m.parts[len(m.parts)-1]
 	}
 	h := fnv.New64a()

@@ -76,7 +76,7 @@ func (m *Machine) pursue(id uint64, out *protocol.Effects) {
 		case p.leader == 0: // a member that takes no part there is not told who leads
 			for _, member := range m.view.Members {
 				if member.ID != m.config.Self {
-					out.Send(member.ID, m.letter(p, ask))
+					out.Send(member.ID, m.envelope(p, ask))
 				}
 			}
 		case p.leader == uint64(m.config.Self):
@@ -189,7 +189,7 @@ func (m *Machine) tellOutside(p *part, agree *shard.Agree, from protocol.ID, out
 	}
 	conf := p.shard.Members()
 	if roleOf(&conf, from) == protocol.Outsider && !slices.Contains(conf.Outgoing, uint64(from)) {
-		out.Send(from, m.letter(p, Reformed{}))
+		out.Send(from, m.envelope(p, Reformed{}))
 	}
 }
 

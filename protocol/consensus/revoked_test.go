@@ -56,7 +56,7 @@ func revokes(t *testing.T) revoked {
 	// It hears nothing while the log grows, and then it takes the snapshot and can ask nothing.
 	deaf := true
 	w.loses = func(f flight) bool {
-		letter, is := f.fact.(Letter)
+		letter, is := f.fact.(Envelope)
 		_, agrees := letter.Body.(shard.Agree)
 		_, parted := letter.Body.(shard.Parted)
 		return is && (deaf && f.to == away.id || f.from == away.id && (deaf || !agrees && !parted))

@@ -145,7 +145,7 @@ func TestLateAnswersToBeatsCount(t *testing.T) {
 		}
 	}
 	w.sent = func(f flight) {
-		if letter, is := f.fact.(Letter); is {
+		if letter, is := f.fact.(Envelope); is {
 			if _, is := letter.Body.(shard.Beat); is && f.from == followers[0].id {
 				said++
 			}
@@ -168,7 +168,7 @@ func TestSlowLinksBesideReads(t *testing.T) {
 	w, followers := led(t, 4, time.Millisecond)
 	plain := 0
 	w.sent = func(f flight) {
-		if letter, is := f.fact.(Letter); is {
+		if letter, is := f.fact.(Envelope); is {
 			if agree, is := letter.Body.(shard.Agree); is && agree.Message.Kind == uint8(raftpb.MsgHeartbeat) && len(agree.Message.Context) < 16 {
 				plain++
 			}

@@ -194,7 +194,7 @@ func (m *Machine) onYield(p *part, y Yield, from protocol.ID, out *protocol.Effe
 func (m *Machine) choose(to protocol.ID, out *protocol.Effects) {
 	m.endRound(to)
 	if to != m.config.Self {
-		out.Send(to, m.letter(m.parts[0], Yield{To: to}))
+		out.Send(to, m.envelope(m.parts[0], Yield{To: to}))
 	}
 }
 
@@ -215,7 +215,7 @@ func (m *Machine) tellLeaving(out *protocol.Effects) {
 	}
 	for _, member := range m.view.Members {
 		if member.ID != m.config.Self {
-			out.Send(member.ID, m.letter(m.parts[0], Yield{Life: self.Tenure.Incarnation}))
+			out.Send(member.ID, m.envelope(m.parts[0], Yield{Life: self.Tenure.Incarnation}))
 		}
 	}
 }

@@ -169,7 +169,7 @@ func TestAWordOfAnotherLifeIsNoneOfThisOne(t *testing.T) {
 	w, _ := settled(t, 3, 4)
 	a, c := w.members[0], w.members[2]
 	w.call(c, 1, &protocol.StepDown{})
-	late := c.machine.letter(c.machine.parts[0], Yield{Life: c.life})
+	late := c.machine.envelope(c.machine.parts[0], Yield{Life: c.life})
 	w.pass(2 * time.Second)
 	w.crash(c, 0)
 	w.begin(c)

@@ -44,7 +44,7 @@ func (m *Machine) surveyed(call protocol.CallID, ends *protocol.Break, out *prot
 		return
 	}
 	for _, p := range m.parts {
-		if err := p.endsByItself(lock.Whole); err != nil {
+		if err := p.endsByItself(lock.SpaceLock); err != nil {
 			out.Reply(call, &protocol.Broken{Err: err})
 			return
 		}
@@ -53,10 +53,10 @@ func (m *Machine) surveyed(call protocol.CallID, ends *protocol.Break, out *prot
 		out.Reply(call, &protocol.Broken{Err: holdfast.ErrNotHeld})
 		return
 	}
-	b := &breaking{call: call, missing: len(m.parts), note: protocol.Broke{Name: lock.Whole, Token: ends.Token, Reason: ends.Reason}}
+	b := &breaking{call: call, missing: len(m.parts), note: protocol.Broke{Name: lock.SpaceLock, Token: ends.Token, Reason: ends.Reason}}
 	for _, p := range m.parts {
 		grant, _ := p.shard.Replica().Table().Suspension()
-		op := replica.Op{Kind: replica.Break, Name: lock.Whole, Token: grant.Token, Reason: ends.Reason}
+		op := replica.Op{Kind: replica.Break, Name: lock.SpaceLock, Token: grant.Token, Reason: ends.Reason}
 		if err := m.submit(p, op, &work{breaking: b}); err != nil {
 			b.failed = err
 			m.endBreaking(b, out)
@@ -68,7 +68,7 @@ func (m *Machine) surveyed(call protocol.CallID, ends *protocol.Break, out *prot
 // the token of the last one; who suspends some waits. All of them are in the first shard, in their order.
 func (m *Machine) suspensions() lock.Lock {
 	first, last := m.suspensionsOf(m.parts[0]), m.suspensionsOf(m.parts[len(m.parts)-1])
-	l := lock.Lock{Name: lock.Whole, Mode: first.Mode, History: last.History}
+	l := lock.Lock{Name: lock.SpaceLock, Mode: first.Mode, History: last.History}
 	for _, g := range last.Holders {
 		revoked, all := m.suspendsAll(&g)
 		if all {
@@ -88,7 +88,7 @@ func (m *Machine) suspensions() lock.Lock {
 }
 
 func (m *Machine) suspensionsOf(p *part) lock.Lock {
-	return m.shown(p, p.shard.Replica().Table().Show(lock.Whole))
+	return m.shown(p, p.shard.Replica().Table().Show(lock.SpaceLock))
 }
 
 // suspendsAll reports whether who suspends the last shard suspends all, and whether it is to end in one.

@@ -70,7 +70,7 @@ func (c *crowd) act(u *user) {
 	switch {
 	case u.waits && u.suspends && c.now > u.since+time.Duration(1+c.rand.IntN(20))*time.Second && !c.calm:
 		u.waits = false
-		c.call(u.at, 1, &protocol.Cancel{Session: u.id(), Request: u.request, Name: lock.Whole})
+		c.call(u.at, 1, &protocol.Cancel{Session: u.id(), Request: u.request, Name: lock.SpaceLock})
 	case u.waits:
 	case len(u.names) > 0:
 		u.request++
@@ -91,7 +91,7 @@ func (c *crowd) act(u *user) {
 	case c.calm && u.done > 0:
 	case u.suspends:
 		if c.rand.IntN(20) == 0 || c.calm {
-			u.names = []string{lock.Whole}
+			u.names = []string{lock.SpaceLock}
 		}
 	default:
 		for name := range 6 {
@@ -121,7 +121,7 @@ func (c *crowd) disturb() {
 		}
 	case 4:
 		if m.machine != nil {
-			c.call(m, 2, &protocol.Break{Name: lock.Whole, Reason: "resumed"})
+			c.call(m, 2, &protocol.Break{Name: lock.SpaceLock, Reason: "resumed"})
 		}
 	default:
 		if m.machine != nil {
@@ -191,7 +191,7 @@ func exclude(t *testing.T, seed uint64) {
 	for _, m := range c.members {
 		for _, p := range m.machine.parts {
 			if table := p.shard.Replica().Table(); table.Names() > 0 {
-				t.Errorf("at member %s shard %d has %d names, suspended %+v", m.name(), p.index, table.Names(), table.Show(lock.Whole))
+				t.Errorf("at member %s shard %d has %d names, suspended %+v", m.name(), p.index, table.Names(), table.Show(lock.SpaceLock))
 			}
 		}
 		if len(m.machine.inquiries) > 0 || m.machine.operators > 0 {

@@ -13,7 +13,7 @@ import (
 
 // decided tells a client that is served here what its shard has decided.
 func (m *Machine) decided(p *part, decision *lock.Decision, out *protocol.Effects) {
-	if m.isWhole(decision.Name) {
+	if m.isSpaceLock(decision.Name) {
 		p.stirred = true
 	} else if decision.Kind == lock.Queued && len(m.suspending) > 0 {
 		m.queued(p, decision)
@@ -33,8 +33,8 @@ func (m *Machine) decided(p *part, decision *lock.Decision, out *protocol.Effect
 		m.cancelAt(c, p, d.Name, d.Request, &withdrawal{}, out)
 		return
 	}
-	if m.isWhole(d.Name) {
-		m.decidedWhole(c, p, &d, out)
+	if m.isSpaceLock(d.Name) {
+		m.decidedSpaceLock(c, p, &d, out)
 		return
 	}
 	switch d.Kind {
@@ -195,7 +195,7 @@ func (m *Machine) note(c *client, p *part, d *lock.Decision) *request {
 	}
 	r.elsewhere = true
 	r.revoked = d.Kind == lock.Revoked
-	if m.isWhole(d.Name) {
+	if m.isSpaceLock(d.Name) {
 		r.state, r.token, r.revoked = queued, 0, false // it goes by its pieces
 	}
 	m.keep(r)

@@ -90,7 +90,7 @@ func (c *movedClient) asks(m *member) {
 func (c *movedClient) cancels(again bool) {
 	w, lost := c.world, 0
 	w.loses = func(f flight) bool {
-		letter, is := f.fact.(Letter)
+		letter, is := f.fact.(Envelope)
 		_, forward := letter.Body.(shard.Forward)
 		if is && forward && f.from == c.first.id {
 			lost++
@@ -118,7 +118,7 @@ func (c *movedClient) releases() {
 func (c *movedClient) holdsUnseen() {
 	w, lost := c.world, 0
 	w.loses = func(f flight) bool {
-		letter, is := f.fact.(Letter)
+		letter, is := f.fact.(Envelope)
 		_, agrees := letter.Body.(shard.Agree)
 		if is && agrees && f.to == c.moved.id && int(letter.Shard) == c.at && !letter.Routine() {
 			lost++
@@ -186,7 +186,7 @@ func TestWhatIsRefusedIsGivenBack(t *testing.T) {
 	w.pass(time.Second) // the shard knows the session
 	var late []flight
 	w.loses = func(f flight) bool {
-		letter, is := f.fact.(Letter)
+		letter, is := f.fact.(Envelope)
 		_, forward := letter.Body.(shard.Forward)
 		if is && forward && f.from == c.first.id {
 			late = append(late, f)
@@ -226,7 +226,7 @@ func TestWishesThatWaitAreBounded(t *testing.T) {
 	c := movesClient(t, 0)
 	c.moved.machine.config.Table.LocksPerSession = 1
 	c.world.loses = func(f flight) bool {
-		letter, is := f.fact.(Letter)
+		letter, is := f.fact.(Envelope)
 		_, forward := letter.Body.(shard.Forward)
 		return is && forward && f.from == c.moved.id
 	}

@@ -66,7 +66,7 @@ type Machine struct {
 	seekFrom   protocol.Time     // when the elder may be asked again after a refusal; Never where nothing is waited for
 	questions  uint64            // numbers given
 	turk       *turk             // named, and without the table yet
-	estate     *bequest          // deposed, and with a table for the next one
+	handover   *bequest          // deposed, and with a table for the next one
 	elder      *elder            // nil unless this member is elder and was asked
 	elderhood  elderhood         // what it knows of its own epochs as a coordinator
 	parked     []protocol.Event  // for a grantor that this member may be about to be
@@ -92,7 +92,7 @@ func New(c Config) (*Machine, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	part, err := authority.New(c.Config, authority.Rules{Title: "grantor", Terms: terms{}, Outlives: true, HoldOn: c.HoldOn, Tally: c.Placement != 0})
+	part, err := authority.New(c.Config, authority.Rules{Title: "grantor", Terms: terms{}, Outlives: true, HoldOn: c.HoldOn, GrantCount: c.Placement != 0})
 	if err != nil {
 		return nil, fmt.Errorf("grantor: %w", err)
 	}
@@ -288,7 +288,7 @@ func (m *Machine) tend(now protocol.Time, out *protocol.Effects) {
 // no grantor moves.
 func (m *Machine) calm() bool {
 	return m.reign.Authority != 0 && (m.reign.Authority != m.self || m.part.Decides()) &&
-		m.seek == nil && m.turk == nil && m.estate == nil && m.leaving == nil && !m.becoming && !m.departing &&
+		m.seek == nil && m.turk == nil && m.handover == nil && m.leaving == nil && !m.becoming && !m.departing &&
 		len(m.parked)+len(m.invited)+len(m.transfers) == 0 && (m.elder == nil || m.elder.deposing == nil) &&
 		!m.part.Closed() && !m.part.Exhausted()
 }

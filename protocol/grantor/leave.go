@@ -50,11 +50,11 @@ func (m *Machine) onStepDown(now protocol.Time, call protocol.CallID, out *proto
 func (m *Machine) handing() bool {
 	heirs := slices.ContainsFunc(m.transfers, func(t *transfer) bool { return t.heir })
 	exhausted := m.leaving != nil && !m.leaving.asked && len(m.leaving.candidates) == 0
-	switch b := m.estate; {
+	switch b := m.handover; {
 	case m.turk != nil || m.seek != nil || heirs:
 		return true
 	case b != nil:
-		return b.estate != nil && !b.sent
+		return b.handover != nil && !b.sent
 	}
 	return m.reign.Authority == m.self && m.part.Serves() && !exhausted
 }
@@ -101,8 +101,8 @@ func (m *Machine) gone(now protocol.Time, out *protocol.Effects) bool {
 	switch {
 	case m.turk != nil || m.seek != nil:
 		return false
-	case m.estate != nil:
-		return m.estate.sent || m.estate.estate == nil
+	case m.handover != nil:
+		return m.handover.sent || m.handover.handover == nil
 	case m.reign.Authority != m.self:
 		return true
 	case !m.part.Serves() || !m.admitted():
@@ -118,7 +118,7 @@ func (m *Machine) gone(now protocol.Time, out *protocol.Effects) bool {
 	case !m.leaving.asked:
 		m.askNext(now, out)
 	}
-	return m.reign.Authority != m.self && m.estate == nil
+	return m.reign.Authority != m.self && m.handover == nil
 }
 
 // askHeir asks the next candidate to succeed, for so many times the patience, and reports

@@ -92,11 +92,11 @@ type (
 
 	// TransferTable is a part of a table; None says that there is none.
 	TransferTable struct {
-		Version authority.Version
-		Chunk   uint32
-		None    bool
-		Last    bool
-		Estate  authority.Estate // all but Entries and Words is the same in all parts
+		Version  authority.Version
+		Chunk    uint32
+		None     bool
+		Last     bool
+		Handover authority.Handover // all but Entries and Words is the same in all parts
 	}
 
 	// Invite asks a member to become the grantor. Number tells its answer from those to
@@ -238,7 +238,7 @@ func (m TransferTable) String() string {
 	if m.None {
 		return fmt.Sprintf("transfer table %v: none", m.Version)
 	}
-	text := fmt.Sprintf("transfer table %d %v: %d entries, %d words", m.Chunk, m.Version, len(m.Estate.Entries), len(m.Estate.Words))
+	text := fmt.Sprintf("transfer table %d %v: %d entries, %d words", m.Chunk, m.Version, len(m.Handover.Entries), len(m.Handover.Words))
 	if m.Last {
 		text += ", last"
 	}

@@ -103,7 +103,7 @@ func (m *Machine) weigh(now protocol.Time, out *protocol.Effects) {
 	p := m.placement
 	window := int64((p.ends-p.began)/m.config.Placement) - 1
 	p.ends = protocol.Never
-	tally := m.part.Tally()
+	tally := m.part.GrantCount()
 	own, others := tally[0], tally[1:]
 	users := 0
 	for _, t := range others {
@@ -115,7 +115,7 @@ func (m *Machine) weigh(now protocol.Time, out *protocol.Effects) {
 	follows := window == p.last+1
 	before := p.heavy
 	p.last, p.heavy = window, nil
-	var best authority.Tally
+	var best authority.GrantCount
 	for _, t := range others {
 		if t.Grants < dominance*own.Grants || saving(own, t) < repaid*price {
 			continue
@@ -138,7 +138,7 @@ func (m *Machine) weigh(now protocol.Time, out *protocol.Effects) {
 }
 
 // saving is how many messages a window would take less if the other member were the grantor.
-func saving(own, other authority.Tally) int { return remoteUse * (other.Grants - own.Grants) }
+func saving(own, other authority.GrantCount) int { return remoteUse * (other.Grants - own.Grants) }
 
 // priceOfMove is how many messages it takes to move, where so many other members use the
 // table.
@@ -149,7 +149,7 @@ func (m *Machine) priceOfMove(users int) int {
 
 // mayMove reports whether nothing else is under way with this member's grantorship.
 func (m *Machine) mayMove() bool {
-	return m.admitted() && !m.part.Closed() && !m.departing && m.seek == nil && m.turk == nil && m.estate == nil && !m.becoming && len(m.transfers) == 0
+	return m.admitted() && !m.part.Closed() && !m.departing && m.seek == nil && m.turk == nil && m.handover == nil && !m.becoming && len(m.transfers) == 0
 }
 
 // stay goes on after a member has refused to become the grantor, as it does where the space

@@ -49,7 +49,7 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 	case TransferRequest:
 		m.onTransferRequest(ev.From, &msg, out)
 	case TransferTable:
-		if m.lags(&msg.Estate) {
+		if m.lags(&msg.Handover) {
 			m.keepEarly(ev, out)
 			return
 		}
@@ -176,7 +176,7 @@ func (m *Machine) foresees(msg *authority.Vouch) bool {
 }
 
 // lags reports whether a table was left under a view that this member has not accepted yet.
-func (m *Machine) lags(e *authority.Estate) bool {
+func (m *Machine) lags(e *authority.Handover) bool {
 	epoch := m.view.Epoch.Counter
 	return epoch < e.Epoch || epoch == e.Epoch && m.view.Number < e.View
 }

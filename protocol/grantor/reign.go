@@ -74,14 +74,14 @@ func (m *Machine) endReigns() {
 	if m.turk != nil && m.over(m.turk.version) {
 		m.turk = nil
 	}
-	if m.estate != nil && m.over(m.estate.heir.version) {
-		m.estate = nil
+	if m.handover != nil && m.over(m.handover.heir.version) {
+		m.handover = nil
 	}
 }
 
 // onLapsed ends every role: all of them belonged to the tenure.
 func (m *Machine) onLapsed(now protocol.Time, lapsed *protocol.Lapsed, out *protocol.Effects) {
-	m.seek, m.seekFrom, m.turk, m.estate, m.elder, m.elderhood = nil, protocol.Never, nil, nil, nil, elderhood{}
+	m.seek, m.seekFrom, m.turk, m.handover, m.elder, m.elderhood = nil, protocol.Never, nil, nil, nil, elderhood{}
 	m.parked, m.early = nil, nil
 	m.becoming = false
 	if m.reign.Authority == m.self {
@@ -119,9 +119,9 @@ func (m *Machine) yield(now protocol.Time, msg *Depose, elder Place, out *protoc
 		}
 	case m.reign.Authority == m.self && m.part.Serves():
 		out.Note(Yielding{Version: m.reign.Version, To: msg.Version})
-		m.estate = m.bequeath(now, heir, m.part.Relinquish(now))
+		m.handover = m.bequeath(now, heir, m.part.Relinquish(now))
 	default:
-		m.estate = m.bequeath(now, heir, nil)
+		m.handover = m.bequeath(now, heir, nil)
 	}
 	m.becoming = false
 	if m.present(msg.Grantor) {

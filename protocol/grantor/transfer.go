@@ -16,7 +16,7 @@ type turk struct {
 	previous Place
 	reign    uint64 // in which the one before counts
 	chunk    uint32 // that is wanted next
-	estate   authority.Estate
+	handover authority.Handover
 	since    protocol.Time // when it was named
 	lost     bool          // there is no table: it recovers, if it is not deposed
 	due      protocol.Time
@@ -36,15 +36,15 @@ type heir struct {
 
 // bequest is a table that waits for its heir, or the knowledge that there is none.
 type bequest struct {
-	since  protocol.Time
-	heir   heir
-	estate *authority.Estate // nil: none
-	cuts   []cut
-	asked  bool
-	sent   bool // all of it; only the last part is kept
+	since    protocol.Time
+	heir     heir
+	handover *authority.Handover // nil: none
+	cuts     []cut
+	asked    bool
+	sent     bool // all of it; only the last part is kept
 }
 
-// cut is where a part of an estate ends.
+// cut is where a part of a handover ends.
 type cut struct{ entries, words int }
 
 // maxPartBytes bounds the texts of one part.
@@ -66,7 +66,7 @@ func (m *Machine) requestTable(now protocol.Time, out *protocol.Effects) {
 // epoch in which no reign has counted; one that is deposed says that there is none.
 func (m *Machine) loseTable(now protocol.Time, out *protocol.Effects) {
 	t := m.turk
-	t.lost, t.due, t.estate = true, protocol.Never, authority.Estate{}
+	t.lost, t.due, t.handover = true, protocol.Never, authority.Handover{}
 	if t.younger.place.ID != 0 {
 		m.pass(nil, out)
 		return
@@ -76,8 +76,8 @@ func (m *Machine) loseTable(now protocol.Time, out *protocol.Effects) {
 
 // viewTurk looks who has left.
 func (m *Machine) viewTurk(now protocol.Time, out *protocol.Effects) {
-	if b := m.estate; b != nil && (!m.present(b.heir.place) || !b.asked && !m.present(b.heir.elder)) {
-		m.estate = nil
+	if b := m.handover; b != nil && (!m.present(b.heir.place) || !b.asked && !m.present(b.heir.elder)) {
+		m.handover = nil
 	}
 	t := m.turk
 	if t == nil {
@@ -109,15 +109,15 @@ func (m *Machine) onTransferTable(now protocol.Time, from protocol.ID, msg *Tran
 	if msg.Chunk != t.chunk || now >= m.view.Lease.Member {
 		return // without a lease no member takes a grant, not even by a table: it asks again
 	}
-	part := msg.Estate
-	part.Entries, part.Words = append(t.estate.Entries, part.Entries...), append(t.estate.Words, part.Words...)
-	t.estate = part
+	part := msg.Handover
+	part.Entries, part.Words = append(t.handover.Entries, part.Entries...), append(t.handover.Words, part.Words...)
+	t.handover = part
 	t.chunk, t.pause = t.chunk+1, 0
 	switch {
 	case !msg.Last:
 		m.requestTable(now, out)
 	case t.younger.place.ID != 0:
-		m.pass(&t.estate, out)
+		m.pass(&t.handover, out)
 	default:
 		m.inherit(now, out)
 	}
@@ -126,9 +126,9 @@ func (m *Machine) onTransferTable(now protocol.Time, from protocol.ID, msg *Tran
 // inherit goes on with the table that has come.
 func (m *Machine) inherit(now protocol.Time, out *protocol.Effects) {
 	t := m.turk
-	reign := authority.Reign{Authority: m.self, Version: t.version, Number: t.estate.Reign, Count: t.estate.Count}
+	reign := authority.Reign{Authority: m.self, Version: t.version, Number: t.handover.Reign, Count: t.handover.Count}
 	m.part.Tell(authority.About{Elder: m.elderPlace().ID}) // a caller that waits to hear how the space is hears it now
-	if !m.part.Inherit(now, reign, &t.estate, out) {
+	if !m.part.Inherit(now, reign, &t.handover, out) {
 		m.loseTable(now, out)
 		return
 	}
@@ -142,25 +142,25 @@ func (m *Machine) inherit(now protocol.Time, out *protocol.Effects) {
 // outlive drops a table that waits for its heir, when the heir's reign or a later one has begun: that one has the table, or goes on
 // without it.
 func (m *Machine) outlive(begun authority.Version) {
-	b := m.estate
+	b := m.handover
 	if b != nil && (b.heir.version == begun || b.heir.version.Before(begun) && !protocol.Mutated("a table is kept for no reign of before")) {
-		m.estate = nil
+		m.handover = nil
 	}
 }
 
 // pass makes a turk that was deposed one that has a table, or none, for the younger one.
-func (m *Machine) pass(estate *authority.Estate, out *protocol.Effects) {
+func (m *Machine) pass(estate *authority.Handover, out *protocol.Effects) {
 	t := m.turk
 	m.turk = nil
-	m.estate = m.bequeath(t.since, t.younger, estate)
+	m.handover = m.bequeath(t.since, t.younger, estate)
 	if t.wanted {
 		m.sendTable(0, out)
 	}
 }
 
 // bequeath cuts a table into parts.
-func (m *Machine) bequeath(now protocol.Time, to heir, estate *authority.Estate) *bequest {
-	b := &bequest{since: now, heir: to, estate: estate}
+func (m *Machine) bequeath(now protocol.Time, to heir, estate *authority.Handover) *bequest {
+	b := &bequest{since: now, heir: to, handover: estate}
 	if estate == nil {
 		return b
 	}
@@ -190,7 +190,7 @@ func entryBytes(s *lock.Entry) int { return len(s.Name) + len(s.Owner) + len(s.R
 // onTransferRequest gives an heir a part of the table, and tells everybody else that there
 // is none. One that comes before the table has is remembered.
 func (m *Machine) onTransferRequest(from protocol.ID, msg *TransferRequest, out *protocol.Effects) {
-	if b := m.estate; b != nil && b.heir.place.ID == from && b.heir.version == msg.Version {
+	if b := m.handover; b != nil && b.heir.place.ID == from && b.heir.version == msg.Version {
 		b.asked = true
 		m.sendTable(msg.Chunk, out)
 		return
@@ -205,11 +205,11 @@ func (m *Machine) onTransferRequest(from protocol.ID, msg *TransferRequest, out 
 // sendTable sends a part. When the last one has been sent, the others are never asked for
 // again.
 func (m *Machine) sendTable(chunk uint32, out *protocol.Effects) {
-	b := m.estate
+	b := m.handover
 	msg := TransferTable{Version: b.heir.version, Chunk: chunk}
 	last := len(b.cuts) - 1
 	switch {
-	case b.estate == nil:
+	case b.handover == nil:
 		msg.None = true
 	case int64(chunk) > int64(last) || b.sent && int(chunk) != last:
 		return
@@ -220,16 +220,16 @@ func (m *Machine) sendTable(chunk uint32, out *protocol.Effects) {
 		}
 		to := b.cuts[chunk]
 		if b.sent {
-			to = cut{len(b.estate.Entries), len(b.estate.Words)}
+			to = cut{len(b.handover.Entries), len(b.handover.Words)}
 		}
 		msg.Last = int(chunk) == last
-		msg.Estate = *b.estate
-		msg.Estate.Entries = b.estate.Entries[from.entries:to.entries:to.entries]
-		msg.Estate.Words = b.estate.Words[from.words:to.words:to.words]
+		msg.Handover = *b.handover
+		msg.Handover.Entries = b.handover.Entries[from.entries:to.entries:to.entries]
+		msg.Handover.Words = b.handover.Words[from.words:to.words:to.words]
 		if msg.Last && !b.sent {
-			rest := msg.Estate
+			rest := msg.Handover
 			rest.Entries, rest.Words = slices.Clone(rest.Entries), slices.Clone(rest.Words)
-			b.estate, b.sent = &rest, true
+			b.handover, b.sent = &rest, true
 		}
 	}
 	out.Send(b.heir.place.ID, msg)
@@ -253,7 +253,7 @@ func (m *Machine) handovers() (under []protocol.Handover) {
 	if t := m.turk; t != nil {
 		under = append(under, protocol.Handover{From: t.previous.ID, To: m.self, Since: t.since})
 	}
-	if b := m.estate; b != nil && b.estate != nil && !b.sent {
+	if b := m.handover; b != nil && b.handover != nil && !b.sent {
 		under = append(under, protocol.Handover{From: m.self, To: b.heir.place.ID, Since: b.since})
 	}
 	if e := m.elder; e != nil && e.deposing != nil {

@@ -44,7 +44,7 @@ func TestTransferOfManyLocks(t *testing.T) {
 	p.holdMany(locks)
 	p.queueMany(queued)
 	whole := lock.SessionID{Member: 2, Number: 900_000}
-	p.ask(2, &lock.Request{Session: whole, ID: 1, Name: lock.Whole, WaitEnd: lock.Never})
+	p.ask(2, &lock.Request{Session: whole, ID: 1, Name: lock.SpaceLock, WaitEnd: lock.Never})
 	late := lock.SessionID{Member: 1, Number: 900_001}
 	p.ask(1, &lock.Request{Session: late, ID: 1, Name: "late", WaitEnd: lock.Never})
 
@@ -62,7 +62,7 @@ func TestTransferOfManyLocks(t *testing.T) {
 	if p.told[whole] != lock.Granted || p.told[late] != lock.Queued {
 		t.Fatalf("with all released, the suspension is %v and what waits behind it %v", p.told[whole], p.told[late])
 	}
-	p.ask(2, &protocol.Release{Session: whole, Request: 1, Name: lock.Whole})
+	p.ask(2, &protocol.Release{Session: whole, Request: 1, Name: lock.SpaceLock})
 	if p.told[late] != lock.Granted {
 		t.Fatalf("after the suspension what waited behind it is %v", p.told[late])
 	}
@@ -132,10 +132,10 @@ func (p *pair) checkParts(locks, chunk, queued int) {
 	p.t.Helper()
 	entries := 0
 	for i, part := range p.tables {
-		if n := len(part.Estate.Entries) + len(part.Estate.Words); n > chunk || part.Chunk != uint32(i) || part.Last != (i == len(p.tables)-1) {
+		if n := len(part.Handover.Entries) + len(part.Handover.Words); n > chunk || part.Chunk != uint32(i) || part.Last != (i == len(p.tables)-1) {
 			p.t.Fatalf("part %d is %v: at most %d are allowed", i, part, chunk)
 		}
-		entries += len(part.Estate.Entries)
+		entries += len(part.Handover.Entries)
 	}
 	if want := locks + queued + 2; entries != want {
 		p.t.Fatalf("%d entries were handed over, want %d", entries, want)
@@ -240,7 +240,7 @@ func TestHeirsWithoutALease(t *testing.T) {
 		Number: 1, Grantor: grantor.Place{ID: 2, Since: 1}, Version: version,
 		Beginning: grantor.Inheriting, Previous: grantor.Place{ID: 1, Since: 1}, Reign: 4,
 	})
-	table := grantor.TransferTable{Version: version, Last: true, Estate: authority.Estate{Reign: 4, Count: 1}}
+	table := grantor.TransferTable{Version: version, Last: true, Handover: authority.Handover{Reign: 4, Count: 1}}
 	receive(table)
 	if serves() {
 		t.Error("it serves without a lease")

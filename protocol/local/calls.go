@@ -101,7 +101,7 @@ func (c *Clients[R]) refusal(q *lock.Request) error {
 		return nil // told again, regardless of what has changed since
 	}
 	switch {
-	case q.Name == lock.Whole:
+	case q.Name == lock.SpaceLock:
 		return fmt.Errorf("%w: a space of protocol %s cannot be suspended, because each member speaks for its own clients alone", holdfast.ErrUnsupported, c.config.Protocol)
 	case protocol.ID(q.Session.Member) != c.standing.Self:
 		return fmt.Errorf("%w: session %v belongs to another member", holdfast.ErrConflict, q.Session)

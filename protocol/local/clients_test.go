@@ -161,7 +161,7 @@ func TestRefused(t *testing.T) {
 		err    error
 		says   string
 	}{
-		{func(q *lock.Request) { q.Name = lock.Whole }, holdfast.ErrUnsupported, "protocol toy"},
+		{func(q *lock.Request) { q.Name = lock.SpaceLock }, holdfast.ErrUnsupported, "protocol toy"},
 		{func(q *lock.Request) { q.Session.Member = 2 }, holdfast.ErrConflict, "another member"},
 		{func(q *lock.Request) { q.Mode = holdfast.ModeShared }, holdfast.ErrUnsupported, ""},
 	} {

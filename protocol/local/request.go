@@ -67,7 +67,7 @@ func (r *Request) Requested() *Request { return r }
 
 // HeldBy says who it is that others wait for.
 func (r *Request) HeldBy(now protocol.Time) *lock.HeldBy {
-	by := &lock.HeldBy{Owner: r.Owner, Holder: r.Key.Session, Suspended: r.Key.Name == lock.Whole}
+	by := &lock.HeldBy{Owner: r.Owner, Holder: r.Key.Session, Suspended: r.Key.Name == lock.SpaceLock}
 	if r.Held {
 		by.Age = now - r.Since
 	}

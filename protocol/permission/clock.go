@@ -23,7 +23,7 @@ func (s Stamp) Before(o Stamp) bool {
 const countOf = 1<<32 - 1
 
 // maxClock is the highest count that an honest member's clock has: stamps end at lock.MaxCount,
-// and what is outrun after that is far from reaching half as much again.
+// and what is passed over after that is far from reaching half as much again.
 const maxClock = lock.MaxCount + lock.MaxCount/2
 
 // possible reports whether an honest member can have come to a clock, or a token, under this
@@ -93,14 +93,14 @@ func (m *Machine) stampAll(now protocol.Time, out *protocol.Effects) {
 }
 
 // ahead is how far a member's tokens may be above what every peer has seen of its clock. As much
-// is outrun when a member is lost: perhaps no other member has heard of what it gave last.
+// is passed over when a member is lost: perhaps no other member has heard of what it gave last.
 const ahead = 1 << 20
 
-// outrun raises the clock above every token that members can have given who have left, and has
+// advancePast raises the clock above every token that members can have given who have left, and has
 // everybody's clock told anew: what was given here is not above what the others have seen
 // by more than it may be, and the others have raised theirs before they say so. Of those who
 // are unbounded only the next epoch's tokens are surely above all.
-func (m *Machine) outrun(lost int, unbounded bool) {
+func (m *Machine) advancePast(lost int, unbounded bool) {
 	if unbounded && !protocol.Mutated("a clock that was not heard bounds tokens") {
 		m.clock = max(m.clock, m.clock&^countOf|lock.MaxCount+1)
 	}

@@ -81,7 +81,7 @@
 // That is strictly increasing, name by name. Let P be granted before Y, at members p and q. If p
 // replied to Y after P had ended, it has said so, and Y's token is above P's. It cannot have
 // replied before P was stamped: then P is younger than Y, q has not replied to P before Y had
-// ended, and P was not granted before Y. And if p is gone, q has outrun it: no token is more than
+// ended, and P was not granted before Y. And if p is gone, q has passed it: no token is more than
 // 2²⁰ above what every other member is known to have seen of its giver's clock, otherwise clocks
 // are exchanged before it is given; a member that sees another one go raises its clock by as
 // much; and then all tell one another their clocks before any of them enters. A retained

@@ -105,7 +105,7 @@ func (m *Machine) meet(view *protocol.View, anew, same bool) {
 		m.absent += lost
 	}
 	if anew || lost > 0 {
-		m.outrun(lost, unbounded)
+		m.advancePast(lost, unbounded)
 	}
 }
 

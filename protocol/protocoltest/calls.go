@@ -133,7 +133,7 @@ func whole(args []string) []string {
 // nameOf reads a lock's name; "" is written with its quotes.
 func nameOf(word string) string {
 	if word == `""` {
-		return lock.Whole
+		return lock.SpaceLock
 	}
 	return word
 }

@@ -37,7 +37,7 @@
 //	unlock a1 #1 X [awaited]    cancel a1 #1 X    extend a1 #1 X 5s    end a1 [why]    list a1
 //	use a1 30 X       a1 locks and unlocks X so often, of which only the number is told
 //	crowd a1 30 X     a1 wants X so often, or X1, X2, … where it is X*; only how often it is granted is told
-//	suspend a1 #1 [wait=1s] [hold=1s] [owner=o]   resume a1 #1   lock and unlock [lock.Whole]
+//	suspend a1 #1 [wait=1s] [hold=1s] [owner=o]   resume a1 #1   lock and unlock [lock.SpaceLock]
 //	break b X    show b X    inspect b [here]                   b: the member that is asked
 //	scan b [limit=10] [cursor=N]
 //	transfer b c      b is asked to make c the authority
@@ -48,7 +48,7 @@
 //
 //	cut a>b           messages are lost               twice a>b     each arrives twice
 //	slow a>b          messages stay on their way      flow a>b [last]   and arrive now, the last one first
-//	cut a>b:Kind      so for one kind of messages only; the same with twice, slow and flow. A letter
+//	cut a>b:Kind      so for one kind of messages only; the same with twice, slow and flow. A message
 //	                  is of the kind of its Body
 //	heal              all links are good again
 //	at 3s             time passes

@@ -18,7 +18,7 @@ func Decision(reply protocol.Reply) string {
 		to = "told"
 	}
 	name := d.Name
-	if name == lock.Whole {
+	if name == lock.SpaceLock {
 		name = `""`
 	}
 	fmt.Fprintf(&b, "%s s%d #%d %v %s", to, uint32(d.Session.Number), d.Request, d.Kind, name)
@@ -62,7 +62,7 @@ func Result(r any) string {
 func shown(l *lock.Lock, client func(lock.SessionID) string) string {
 	var b strings.Builder
 	name := l.Name
-	if name == lock.Whole {
+	if name == lock.SpaceLock {
 		name = `""`
 	}
 	fmt.Fprintf(&b, "%s %v", name, l.Mode)

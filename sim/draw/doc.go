@@ -1,16 +1,16 @@
 // Package draw makes pictures of runs: sequence diagrams as SVG, for people who want to see
 // how a promise was broken, or how it was kept. How to read one is in docs/simulator.md.
 //
-//	var told []timeline.Happening
+//	var told []timeline.Event
 //	… // the program that runs something tells its story
 //	err := draw.Picture{Title: "central, seed 42"}.Write(file, told)
 //
-// It knows no protocol and no engine: a [timeline.Happening] is all it sees, so that a run, a
+// It knows no protocol and no engine: a [timeline.Event] is all it sees, so that a run, a
 // counter-example of a search and a replayed script are drawn alike.
 //
 // # From a story to a picture
 //
-//	read     (model.go)   happenings become things with a beginning and an end: messages,
+//	read     (model.go)   events become things with a beginning and an end: messages,
 //	                      grants, leases, lives; faults and views; the broken promise
 //	choose   (choose.go)  a window and, by rank (rank.go), what in it is shown, what is a
 //	                      tick and what is left out and counted

@@ -49,7 +49,7 @@ func (p *Picture) Check() error {
 // Write writes the picture of a story as an SVG document. The same story and the same
 // picture give the same bytes. The error says what of the picture is not allowed, what is
 // no story (timeline.Check), or why nothing could be written.
-func (p Picture) Write(out io.Writer, told []timeline.Happening) error {
+func (p Picture) Write(out io.Writer, told []timeline.Event) error {
 	if err := p.Check(); err != nil {
 		return err
 	}

@@ -15,16 +15,16 @@ import (
 )
 
 // storyOf runs a seed of a protocol and returns what happened.
-func storyOf(t *testing.T, protocol string, members int, faults sim.Faults, seed uint64) []timeline.Happening {
+func storyOf(t *testing.T, protocol string, members int, faults sim.Faults, seed uint64) []timeline.Event {
 	t.Helper()
 	p, known := sim.Find(protocol)
 	if !known {
 		t.Fatalf("no protocol %q", protocol)
 	}
-	var told []timeline.Happening
+	var told []timeline.Event
 	c := sim.Config{
 		Protocol: p, Members: members, Faults: faults, Duration: 15 * time.Second,
-		Observe: func(h timeline.Happening) { told = append(told, h) },
+		Observe: func(h timeline.Event) { told = append(told, h) },
 	}
 	if _, err := sim.Run(c, seed, nil); err != nil {
 		t.Fatal(err)
@@ -33,10 +33,10 @@ func storyOf(t *testing.T, protocol string, members int, faults sim.Faults, seed
 }
 
 // broken is a story of two who hold one name, told by hand.
-func broken(names ...string) []timeline.Happening {
+func broken(names ...string) []timeline.Event {
 	a, one, two, name := names[0], names[1], names[2], names[3]
 	at := func(ms int) time.Duration { return time.Duration(ms) * time.Millisecond }
-	return []timeline.Happening{
+	return []timeline.Event{
 		{Kind: timeline.Lane, Who: a}, {Kind: timeline.Lane, Who: one, Client: true}, {Kind: timeline.Lane, Who: two, Client: true},
 		{Kind: timeline.Started, Who: a}, {Kind: timeline.Started, Who: one}, {Kind: timeline.Started, Who: two},
 		{At: at(1), Kind: timeline.Leased, Who: a}, {At: at(1), Kind: timeline.Reigned, Who: a},
@@ -64,7 +64,7 @@ func broken(names ...string) []timeline.Happening {
 }
 
 // drawn returns the document, and the layout that it was made of.
-func drawn(t *testing.T, p Picture, told []timeline.Happening) (string, *layout) {
+func drawn(t *testing.T, p Picture, told []timeline.Event) (string, *layout) {
 	t.Helper()
 	var b strings.Builder
 	if err := p.Write(&b, told); err != nil {
@@ -97,11 +97,11 @@ func texts(t *testing.T, document string) (all []string) {
 // cases are runs of all sizes.
 func cases(t *testing.T) map[string]struct {
 	Picture
-	told []timeline.Happening
+	told []timeline.Event
 } {
 	type pictured = struct {
 		Picture
-		told []timeline.Happening
+		told []timeline.Event
 	}
 	all := map[string]pictured{
 		"nothing":     {Picture{Title: "nothing"}, nil},
@@ -280,7 +280,7 @@ func TestWhatIsRefused(t *testing.T) {
 			t.Errorf("%+v: %v, want %q in it", p, err, want)
 		}
 	}
-	err := Picture{}.Write(io.Discard, []timeline.Happening{{Kind: timeline.Woke, Who: "a"}})
+	err := Picture{}.Write(io.Discard, []timeline.Event{{Kind: timeline.Woke, Who: "a"}})
 	if err == nil || !strings.Contains(err.Error(), "no story") {
 		t.Errorf("what is no story: %v", err)
 	}

@@ -56,10 +56,10 @@ func TestPicturesOfTheDocumentation(t *testing.T) {
 // draw draws what `holdfast sim` would.
 func (g *golden) draw(t *testing.T) []byte {
 	protocol, _ := sim.Find("central")
-	var told []timeline.Happening
+	var told []timeline.Event
 	c := sim.Config{
 		Protocol: protocol, Members: 3, Faults: g.faults, Duration: g.duration,
-		Observe: func(h timeline.Happening) { told = append(told, h) },
+		Observe: func(h timeline.Event) { told = append(told, h) },
 	}
 	result, err := sim.Run(c, g.seed, nil)
 	if err != nil {

@@ -107,7 +107,7 @@ type reader struct {
 }
 
 // read makes a run of a story that timeline.Check has found well.
-func read(told []timeline.Happening) *run {
+func read(told []timeline.Event) *run {
 	r := &reader{index: map[string]int{}, sent: map[uint64]*message{}, grants: map[uint64]*bar{}}
 	for i := range told { // members stand before clients
 		if told[i].Kind == timeline.Lane && !told[i].Client {
@@ -126,13 +126,13 @@ func read(told []timeline.Happening) *run {
 	return &r.run
 }
 
-func (r *reader) enter(h *timeline.Happening) {
+func (r *reader) enter(h *timeline.Event) {
 	r.index[h.Who] = len(r.lanes)
 	r.lanes = append(r.lanes, lane{name: h.Who, client: h.Client})
 }
 
 // take reads one happening, which has a place in the story.
-func (r *reader) take(place int, h *timeline.Happening) {
+func (r *reader) take(place int, h *timeline.Event) {
 	r.end = h.At
 	switch h.Kind {
 	case timeline.Started, timeline.Stopped, timeline.Paused, timeline.Woke, timeline.Viewed, timeline.Leased, timeline.Lapsed, timeline.Reigned, timeline.Abdicated:
@@ -167,7 +167,7 @@ func (r *reader) add(id uint64, m *message) {
 }
 
 // all are the lanes that something happens to.
-func (r *reader) all(h *timeline.Happening) (lanes []int) {
+func (r *reader) all(h *timeline.Event) (lanes []int) {
 	for _, name := range h.Lanes {
 		lanes = append(lanes, r.index[name])
 	}
@@ -177,7 +177,7 @@ func (r *reader) all(h *timeline.Happening) (lanes []int) {
 	return lanes
 }
 
-func (r *reader) mark(place int, h *timeline.Happening, lanes []int) {
+func (r *reader) mark(place int, h *timeline.Event, lanes []int) {
 	short := h.Short
 	if h.Kind == timeline.Stopped || h.Kind == timeline.Fault && short == "" {
 		short = h.Why
@@ -190,14 +190,14 @@ func (r *reader) mark(place int, h *timeline.Happening, lanes []int) {
 
 // begins takes back that a fault of many will be over, where another of its kind takes its
 // place in that instant, or all end before.
-func (r *reader) begins(h *timeline.Happening) {
+func (r *reader) begins(h *timeline.Event) {
 	r.marks = slices.DeleteFunc(r.marks, func(m *mark) bool {
 		return m.over && (m.at > h.At && h.Why == "healed" || m.at == h.At && m.short == h.Short)
 	})
 }
 
 // standing reads what a process is from here on.
-func (r *reader) standing(place int, h *timeline.Happening) {
+func (r *reader) standing(place int, h *timeline.Event) {
 	who := r.index[h.Who]
 	l := &r.lanes[who]
 	switch h.Kind {
@@ -236,7 +236,7 @@ func shut(spans *[]span, at time.Duration) {
 
 // hold reads what becomes of a grant. Several holds of one token by one process are one
 // bar: its owner has entered it again.
-func (r *reader) hold(place int, h *timeline.Happening) {
+func (r *reader) hold(place int, h *timeline.Event) {
 	if h.Kind == timeline.Granted {
 		who := r.index[h.Who]
 		for _, b := range r.bars {
@@ -263,7 +263,7 @@ func (r *reader) hold(place int, h *timeline.Happening) {
 	}
 }
 
-func (r *reader) violated(place int, h *timeline.Happening) {
+func (r *reader) violated(place int, h *timeline.Event) {
 	if r.breach != nil {
 		return // the first counts
 	}

@@ -108,7 +108,7 @@ func (r *Row) Run(seed uint64, trace io.Writer) (sim.Result, error) {
 }
 
 // Observe simulates one seed without the rule, and lets by be told its story.
-func (r *Row) Observe(seed uint64, by func(timeline.Happening)) (sim.Result, error) {
+func (r *Row) Observe(seed uint64, by func(timeline.Event)) (sim.Result, error) {
 	config, err := r.Config()
 	if err != nil {
 		return sim.Result{}, err

@@ -42,7 +42,7 @@ func (r *Row) Script() (script *sim.Script, told string, err error) {
 }
 
 // Picture plays the row's script, and lets by be told its story.
-func (r *Row) Picture(by func(timeline.Happening)) error {
+func (r *Row) Picture(by func(timeline.Event)) error {
 	script, _, err := r.Script()
 	if err != nil {
 		return err

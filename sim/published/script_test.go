@@ -118,8 +118,8 @@ func TestPictures(t *testing.T) {
 		}
 		t.Run(row.Slug(), func(t *testing.T) {
 			path := filepath.Join("../../docs", row.PictureFile())
-			var happenings []timeline.Happening
-			if err := row.Picture(func(h timeline.Happening) { happenings = append(happenings, h) }); err != nil {
+			var happenings []timeline.Event
+			if err := row.Picture(func(h timeline.Event) { happenings = append(happenings, h) }); err != nil {
 				t.Fatal(err)
 			}
 			var now bytes.Buffer

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Check returns nil if the happenings are a story as the package describes it. The error
+// Check returns nil if the events are a story as the package describes it. The error
 // names the first that is not, by its place and kind, and what is wrong with it.
-func Check(told []Happening) error {
+func Check(told []Event) error {
 	c := checker{lanes: map[string]bool{}, messages: map[uint64]state{}, grants: map[uint64]state{}}
 	for i := range told {
 		if err := c.check(&told[i]); err != nil {
@@ -33,7 +33,7 @@ type checker struct {
 	grants   map[uint64]state
 }
 
-func (c *checker) check(h *Happening) error {
+func (c *checker) check(h *Event) error {
 	if h.At < c.now {
 		return fmt.Errorf("it was %v before", c.now)
 	}
@@ -70,7 +70,7 @@ func (c *checker) check(h *Happening) error {
 }
 
 // known checks that the lane that it happens to was introduced, and introduces a lane.
-func (c *checker) known(h *Happening) error {
+func (c *checker) known(h *Event) error {
 	switch {
 	case h.Kind == 0 || h.Kind >= kinds:
 		return fmt.Errorf("kind %d is none", h.Kind)

@@ -7,10 +7,10 @@
 //
 // Package sim tells one of a seed (sim.Config.Observe); a search through all interleavings
 // tells that of its counter-example, and a replay that of its script. The teller calls
-// a function with one [Happening] after the other:
+// a function with one [Event] after the other:
 //
-//	var told []timeline.Happening
-//	config.Observe = func(h timeline.Happening) { told = append(told, h) }
+//	var told []timeline.Event
+//	config.Observe = func(h timeline.Event) { told = append(told, h) }
 //
 // # Who listens
 //

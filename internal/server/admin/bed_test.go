@@ -160,7 +160,7 @@ func onEach(t *testing.T, test func(*testing.T, *bed)) {
 }
 
 // operator is a new one, as each member has.
-func (b *bed) operator() *admin.Operator {
+func (b *bed) operator() *admin.Service {
 	b.t.Helper()
 	o, err := admin.New(admin.Config{
 		Driver: b.driver, View: view,
@@ -174,7 +174,7 @@ func (b *bed) operator() *admin.Operator {
 // suspension returns who has suspended billing, and how many wait to do that.
 func (b *bed) suspension() (holders []lock.Grant, waiters int) {
 	b.t.Helper()
-	reply, err := b.driver.Ask(b.t.Context(), 2, &protocol.Show{Name: lock.Whole})
+	reply, err := b.driver.Ask(b.t.Context(), 2, &protocol.Show{Name: lock.SpaceLock})
 	must(b.t, err)
 	shown := reply.Result.(*lock.Lock)
 	return shown.Holders, len(shown.Waiters)

@@ -14,7 +14,7 @@
 // knows.
 //
 // A suspension is more than a call, because a session must hold it: it is the exclusive
-// lock of the name [lock.Whole], and like every lock it belongs to a session. An Operator
+// lock of the name [lock.SpaceLock], and like every lock it belongs to a session. An Operator
 // opens one, of the member's own process, when it suspends a space for the first time. So a
 // suspension survives the loss of the authority as a lock does; it ends when it is resumed
 // through any member, when the member through which it was asked for ends, or when

@@ -200,7 +200,7 @@ func (p *presence) tell(port protocol.Port, why holdfast.Loss) {
 // ended. It runs on a goroutine of its own, because it calls the driver.
 func (p *presence) giveUp(h holding, request uint64, s *stopping) {
 	defer close(s.said)
-	p.say(h.port, s.op, &protocol.Release{Session: p.session, Name: lock.Whole, Token: h.token, Request: request, Awaited: true})
+	p.say(h.port, s.op, &protocol.Release{Session: p.session, Name: lock.SpaceLock, Token: h.token, Request: request, Awaited: true})
 }
 
 // settle waits until what was broken has been given up, or ctx ends.

@@ -17,7 +17,7 @@ import (
 // views write ids. The error is an ErrUnsupported where no member votes; an ErrConflict where no such member is known, or
 // where something stands against it, which the error says; an ErrUnavailable where no member could say in time; an
 // ErrSpace; or the context's. After the last but one it may be done nevertheless, and after the context's.
-func (o *Operator) Reform(ctx context.Context, space, member string, as protocol.Role) error {
+func (o *Service) Reform(ctx context.Context, space, member string, as protocol.Role) error {
 	port, err := o.port(space)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (o *Operator) Reform(ctx context.Context, space, member string, as protocol
 
 // Shards tells who votes in a space, as this member knows it, and who they are: none where no member does. The errors are
 // an ErrUnavailable at a member that was removed from the space, an ErrSpace and the context's.
-func (o *Operator) Shards(ctx context.Context, space string) (*protocol.Shards, error) {
+func (o *Service) Shards(ctx context.Context, space string) (*protocol.Shards, error) {
 	port, err := o.port(space)
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ type Outcome struct {
 // is an ErrHeld where something was held for longer than o.Wait: then grants go on; an
 // ErrUnavailable where no member decides; an ErrUnsupported; an ErrSpace; ErrClosed; or why ctx
 // has ended.
-func (o *Operator) Suspend(ctx context.Context, order Order) (Outcome, error) {
+func (o *Service) Suspend(ctx context.Context, order Order) (Outcome, error) {
 	port, err := o.port(order.Space)
 	if err != nil {
 		return Outcome{}, err
@@ -67,7 +67,7 @@ func (o *Operator) Suspend(ctx context.Context, order Order) (Outcome, error) {
 		end = arrived + order.Wait
 	}
 	request := &lock.Request{
-		Session: p.session, ID: number, Name: lock.Whole, Owner: Owner, Reason: order.Reason, Client: order.By,
+		Session: p.session, ID: number, Name: lock.SpaceLock, Owner: Owner, Reason: order.Reason, Client: order.By,
 		Mode: holdfast.ModeExclusive, Try: order.Wait == 0, Arrived: arrived, WaitEnd: end,
 	}
 	p.say(port, number, request)
@@ -79,12 +79,12 @@ func (o *Operator) Suspend(ctx context.Context, order Order) (Outcome, error) {
 	case <-ctx.Done():
 	}
 	// No caller is there to be told that it is suspended: then it is not.
-	p.say(port, p.number(), &protocol.Cancel{Session: p.session, Name: lock.Whole, Request: number})
+	p.say(port, p.number(), &protocol.Cancel{Session: p.session, Name: lock.SpaceLock, Request: number})
 	return Outcome{}, context.Cause(ctx)
 }
 
 // decided tells what became of a request for a suspension.
-func (o *Operator) decided(ctx context.Context, port protocol.Port, r *lock.Request, d *lock.Decision) (Outcome, error) {
+func (o *Service) decided(ctx context.Context, port protocol.Port, r *lock.Request, d *lock.Decision) (Outcome, error) {
 	switch d.Kind {
 	case lock.Granted:
 		return Outcome{Changed: true, Grant: lock.Grant{
@@ -111,8 +111,8 @@ func (o *Operator) decided(ctx context.Context, port protocol.Port, r *lock.Requ
 // suspended returns the suspension of a space that an operator has asked for, if there is
 // one that is not about to end. Where no member tells, there is none that is known: the request will wait for the member
 // that decides.
-func (o *Operator) suspended(ctx context.Context, port protocol.Port) (lock.Grant, bool) {
-	shown, err := ask[*lock.Lock](ctx, o, port, &protocol.Show{Name: lock.Whole})
+func (o *Service) suspended(ctx context.Context, port protocol.Port) (lock.Grant, bool) {
+	shown, err := ask[*lock.Lock](ctx, o, port, &protocol.Show{Name: lock.SpaceLock})
 	if err != nil || len(shown.Holders) == 0 || shown.Holders[0].Owner != Owner || shown.Holders[0].Revoked {
 		return lock.Grant{}, false
 	}
@@ -123,7 +123,7 @@ func (o *Operator) suspended(ctx context.Context, port protocol.Port) (lock.Gran
 // member: its holder is told that it is broken. New grants begin when that has stopped,
 // which an Operator does at once: its own suspension has ended when Resume returns. To resume a space that is not suspended is no error. The
 // error is an ErrUnavailable where no member decides; an ErrSpace; ErrClosed; or the context's.
-func (o *Operator) Resume(ctx context.Context, order Order) (Outcome, error) {
+func (o *Service) Resume(ctx context.Context, order Order) (Outcome, error) {
 	port, err := o.port(order.Space)
 	if err != nil {
 		return Outcome{}, err
@@ -135,7 +135,7 @@ func (o *Operator) Resume(ctx context.Context, order Order) (Outcome, error) {
 	if order.Reason != "" {
 		reason += ": " + order.Reason
 	}
-	broken, err := ask[*protocol.Broken](ctx, o, port, &protocol.Break{Name: lock.Whole, Reason: reason})
+	broken, err := ask[*protocol.Broken](ctx, o, port, &protocol.Break{Name: lock.SpaceLock, Reason: reason})
 	switch {
 	case err != nil:
 		return Outcome{}, err

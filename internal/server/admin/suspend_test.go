@@ -203,7 +203,7 @@ func TestSuspensionOfAProgram(t *testing.T) { onEach(t, suspensionOfAProgram) }
 func suspensionOfAProgram(t *testing.T, b *bed) {
 	o := b.operator()
 	p := b.program()
-	held := p.ask(lock.Whole, false)
+	held := p.ask(lock.SpaceLock, false)
 	if held.Kind != lock.Granted {
 		t.Fatalf("the program is told %+v", held)
 	}

@@ -101,7 +101,7 @@ func (s *Source) Observe(effects *protocol.Effects) {
 // decided counts and tells one decision. A suspension is the lock of no name: who watches
 // is told of it as another state of the space.
 func (s *Source) decided(space string, d *lock.Decision) {
-	if d.Name == lock.Whole {
+	if d.Name == lock.SpaceLock {
 		return
 	}
 	event := eventOf(d, s.account(d))

@@ -7,7 +7,7 @@ import (
 )
 
 // What members say to each other about leaders that number tickets. What they say under a term
-// goes in letters (letter.go).
+// goes in messages (envelope.go).
 
 // kindOfBakery is the part of kindOf for these messages.
 func kindOfBakery(m protocol.Message) kind {
@@ -24,8 +24,8 @@ func kindOfBakery(m protocol.Message) kind {
 		return kindRefused
 	case bakery.Exhausted:
 		return kindExhausted
-	case bakery.Letter:
-		return kindLetter
+	case bakery.Envelope:
+		return kindEnvelope
 	}
 	return kindOfClientele(m)
 }
@@ -44,8 +44,8 @@ func (c *coder) writeBakery(m protocol.Message) {
 		c.refused(&m)
 	case bakery.Exhausted:
 		c.exhausted(&m)
-	case bakery.Letter:
-		c.letter(&m)
+	case bakery.Envelope:
+		c.envelope(&m)
 	default:
 		c.writeClientele(m)
 	}
@@ -77,9 +77,9 @@ func (c *coder) readBakery(k kind) protocol.Message {
 		var m bakery.Exhausted
 		c.exhausted(&m)
 		return m
-	case kindLetter:
-		var m bakery.Letter
-		c.letter(&m)
+	case kindEnvelope:
+		var m bakery.Envelope
+		c.envelope(&m)
 		return m
 	}
 	return c.readClientele(k)

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// What members of protocol consensus say to each other. All of it goes in letters, which name the cluster and
+// What members of protocol consensus say to each other. All of it goes in messages, which name the cluster and
 // the shard once; what they say has numbers as messages have, and is none.
 
 const (
@@ -33,13 +33,13 @@ const (
 
 // kindOfConsensus is the part of kindOf for these messages.
 func kindOfConsensus(m protocol.Message) kind {
-	if _, is := m.(consensus.Letter); is {
-		return kindShardLetter
+	if _, is := m.(consensus.Envelope); is {
+		return kindShardEnvelope
 	}
 	return 0
 }
 
-// kindOfMinute returns the number of what a shard's letter says; 0 where none says such a thing.
+// kindOfMinute returns the number of what a shard's message says; 0 where none says such a thing.
 func kindOfMinute(m shard.Message) kind {
 	switch m.(type) {
 	case shard.Agree:
@@ -71,26 +71,26 @@ func kindOfMinute(m shard.Message) kind {
 }
 
 func (c *coder) writeConsensus(m protocol.Message) {
-	letter, is := m.(consensus.Letter)
+	letter, is := m.(consensus.Envelope)
 	if !is {
 		c.fail(ErrKind)
 		return
 	}
-	c.shardLetter(&letter)
+	c.shardEnvelope(&letter)
 }
 
 func (c *coder) readConsensus(k kind) protocol.Message {
-	if k != kindShardLetter {
+	if k != kindShardEnvelope {
 		c.fail(ErrKind)
 		return nil
 	}
-	var m consensus.Letter
-	c.shardLetter(&m)
+	var m consensus.Envelope
+	c.shardEnvelope(&m)
 	return m
 }
 
 // shardLetter has the number of what it says before that.
-func (c *coder) shardLetter(v *consensus.Letter) {
+func (c *coder) shardEnvelope(v *consensus.Envelope) {
 	fixed(c, &v.Cluster)
 	number(c, &v.Shard)
 	if optional(c, &v.Carriage) {

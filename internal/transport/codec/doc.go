@@ -11,7 +11,7 @@
 //	list       its length as a varint, then its elements
 //	optional   a truth, then the value if there is one; a version that is zero is none
 //	error      its kind, then what it says (failure.go)
-//	body       what a letter says: the number of its type, then its fields (letter.go, consensus.go)
+//	body       what a message says: the number of its type, then its fields (envelope.go, consensus.go)
 //	data       its length as a varint, then its bytes
 //	operation  as it is in an entry of a log (replica.Op.Append), a mark as it is kept (group.Mark.Append)
 //

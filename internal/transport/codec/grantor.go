@@ -176,11 +176,11 @@ func (c *coder) transferTable(v *grantor.TransferTable) {
 	number(c, &v.Chunk)
 	c.truth(&v.None)
 	c.truth(&v.Last)
-	c.estate(&v.Estate)
+	c.tableHandover(&v.Handover)
 }
 
-// estate has words without their stamps: the heir of the words puts its own before them.
-func (c *coder) estate(v *authority.Estate) {
+// handover has words without their stamps: the heir of the words puts its own before them.
+func (c *coder) tableHandover(v *authority.Handover) {
 	number(c, &v.Reign)
 	number(c, &v.Count)
 	number(c, &v.Epoch)

@@ -42,25 +42,25 @@ func TestAppendRefuses(t *testing.T) {
 		{stranger{}, ErrKind},
 		{&authority.Acks{}, ErrKind}, // all are sent as values
 		{nil, ErrKind},
-		{bakery.Locked{}, ErrKind}, // said in letters only
-		{bakery.Letter{}, ErrKind},
-		{bakery.Letter{Body: stranger{}}, ErrKind},
-		{bakery.Letter{Body: &bakery.Locked{}}, ErrKind},
-		{bakery.Letter{Body: bakery.Elected{}}, ErrKind}, // never said in one
-		{bakery.Letter{Body: bakery.Letter{Body: bakery.Heard{}}}, ErrKind},
+		{bakery.Locked{}, ErrKind}, // said in messages only
+		{bakery.Envelope{}, ErrKind},
+		{bakery.Envelope{Body: stranger{}}, ErrKind},
+		{bakery.Envelope{Body: &bakery.Locked{}}, ErrKind},
+		{bakery.Envelope{Body: bakery.Elected{}}, ErrKind}, // never said in one
+		{bakery.Envelope{Body: bakery.Envelope{Body: bakery.Heard{}}}, ErrKind},
 		{authority.Release{Name: strings.Repeat("x", maxText+1)}, ErrLong},
 		{shard.Ask{}, ErrKind},
-		{consensus.Letter{}, ErrKind},
-		{consensus.Letter{Body: &shard.Ask{}}, ErrKind},
-		{consensus.Letter{Body: consensus.Letter{Body: shard.Ask{}}}, ErrKind},
-		{consensus.Letter{Body: shard.Part{Data: make([]byte, maxData+1)}}, ErrLong},
-		{consensus.Letter{Body: shard.Agree{Message: group.Message{Context: make([]byte, maxContext+1)}}}, ErrLong},
-		{consensus.Letter{Body: shard.Agree{Message: group.Message{Entries: []group.Entry{{Data: make([]byte, maxData+1)}}}}}, ErrLong},
-		{consensus.Letter{Body: shard.Forward{Ops: make([]replica.Op, shard.MostForwarded+1)}}, ErrLong},
-		{consensus.Letter{Body: shard.Forward{Ops: []replica.Op{{}}}}, ErrRange},
-		{consensus.Letter{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Attach + 1}}}}, ErrRange},
-		{consensus.Letter{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Acquire, Units: -1}}}}, ErrRange},
-		{consensus.Letter{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Open, Client: strings.Repeat("x", maxText+1)}}}}, ErrRange},
+		{consensus.Envelope{}, ErrKind},
+		{consensus.Envelope{Body: &shard.Ask{}}, ErrKind},
+		{consensus.Envelope{Body: consensus.Envelope{Body: shard.Ask{}}}, ErrKind},
+		{consensus.Envelope{Body: shard.Part{Data: make([]byte, maxData+1)}}, ErrLong},
+		{consensus.Envelope{Body: shard.Agree{Message: group.Message{Context: make([]byte, maxContext+1)}}}, ErrLong},
+		{consensus.Envelope{Body: shard.Agree{Message: group.Message{Entries: []group.Entry{{Data: make([]byte, maxData+1)}}}}}, ErrLong},
+		{consensus.Envelope{Body: shard.Forward{Ops: make([]replica.Op, shard.MostForwarded+1)}}, ErrLong},
+		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{}}}}, ErrRange},
+		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Attach + 1}}}}, ErrRange},
+		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Acquire, Units: -1}}}}, ErrRange},
+		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Open, Client: strings.Repeat("x", maxText+1)}}}}, ErrRange},
 	} {
 		b := make([]byte, 6, 8192)
 		copy(b, "before")
@@ -87,11 +87,11 @@ func TestDecodeRefuses(t *testing.T) {
 		b[len(b)-at] = to
 		return b
 	}
-	heard := whole(bakery.Letter{Body: bakery.Heard{}})
-	saying := func(k kind, fields ...byte) []byte { // a letter
+	heard := whole(bakery.Envelope{Body: bakery.Heard{}})
+	saying := func(k kind, fields ...byte) []byte { // a message
 		return append(binary.AppendUvarint(bytes.Clone(heard[:len(heard)-2]), uint64(k)), fields...)
 	}
-	said := func(b bakery.Body) []byte { return whole(bakery.Letter{Body: b}) }
+	said := func(b bakery.Body) []byte { return whole(bakery.Envelope{Body: b}) }
 	for _, tt := range []struct {
 		name  string
 		bytes []byte
@@ -118,7 +118,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a letter that ends before what it says", heard[:len(heard)-2], ErrTruncated},
 		{"a letter that says nothing", saying(0), ErrKind},
 		{"a letter that says what nobody does", saying(kindUnlocking + 1), ErrKind},
-		{"a letter in a letter", saying(kindLetter, heard[3:]...), ErrKind},
+		{"a letter in a letter", saying(kindEnvelope, heard[3:]...), ErrKind},
 		{"a message in a letter", saying(kindAcks, whole(authority.Acks{})[2:]...), ErrKind},
 		{"a refusal of no kind", changed(whole(bakery.Refused{}), 3, byte(bakery.RefusedEpoch)+1), ErrRange},
 		{"a failure of no kind", changed(said(bakery.Failed{}), 4, byte(bakery.FailedLimit)+1), ErrRange},
@@ -148,7 +148,7 @@ func TestDecodeRefuses(t *testing.T) {
 // TestDecodeRefusesOfShards what no member of protocol consensus says.
 func TestDecodeRefusesOfShards(t *testing.T) {
 	empty := said(t, shard.Ask{})
-	before := empty[:len(empty)-3] // what a letter has before what it says
+	before := empty[:len(empty)-3] // what a message has before what it says
 	saying := func(k kind, fields ...byte) []byte {
 		return append(binary.AppendUvarint(bytes.Clone(before), uint64(k)), fields...)
 	}
@@ -170,7 +170,7 @@ func TestDecodeRefusesOfShards(t *testing.T) {
 		{"a letter that says nothing", saying(0), ErrKind},
 		{"a letter that says what nobody does", saying(kindReformed+1, 0), ErrKind},
 		{"what a leader of the other protocol says", saying(kindHeard), ErrKind},
-		{"a letter in a letter", saying(kindShardLetter, before[3:]...), ErrKind},
+		{"a letter in a letter", saying(kindShardEnvelope, before[3:]...), ErrKind},
 		{"what letters say, outside of one", append([]byte{1}, empty[len(before):]...), ErrKind},
 		{"a message of no kind", saying(kindAgree, group.LastKind+1), ErrRange},
 		{"an entry of no kind", changed(shard.Agree{Message: group.Message{Entries: []group.Entry{{}}}}, 5, group.LastEntryKind+1, 0, 0, 0, 0), ErrRange},
@@ -202,10 +202,10 @@ func TestDecodeRefusesOfShards(t *testing.T) {
 	}
 }
 
-// said is a letter of protocol consensus.
+// said is a message of protocol consensus.
 func said(t testing.TB, m shard.Message) []byte {
 	t.Helper()
-	b, err := Append(nil, 1, consensus.Letter{Body: m})
+	b, err := Append(nil, 1, consensus.Envelope{Body: m})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestHostileFramesAreNoBurden(t *testing.T) {
 		{"data that is missing", append(part[:len(part)-behind:len(part)-behind], 0xff, 0xff, 0x3f), false, 1},
 	} {
 		_, m, _, err := Decode(tt.bytes)
-		if part, is := m.(consensus.Letter); is && tt.name == "data" && len(part.Body.(shard.Part).Data) != maxData {
+		if part, is := m.(consensus.Envelope); is && tt.name == "data" && len(part.Body.(shard.Part).Data) != maxData {
 			t.Errorf("the data is %d bytes long", len(part.Body.(shard.Part).Data))
 		}
 		if got, most := leastMemory(tt.bytes), 4096+tt.times*uint64(len(tt.bytes)); got > most || tt.whole != (err == nil) {

@@ -79,10 +79,10 @@ const (
 	kindLeaders
 	kindRefused
 	kindExhausted
-	kindLetter
+	kindEnvelope
 )
 
-// What letters say, and nothing else does.
+// What messages say, and nothing else does.
 const (
 	kindHeard kind = 160 + iota
 	kindEntering
@@ -108,9 +108,9 @@ const (
 	kindUnlocking
 )
 
-// What members of protocol consensus say: a letter, and what it says.
+// What members of protocol consensus say: a message, and what it says.
 const (
-	kindShardLetter kind = 192 + iota // consensus.Letter
+	kindShardEnvelope kind = 192 + iota // consensus.Envelope
 	kindAgree
 	kindForward
 	kindBeat
@@ -143,25 +143,25 @@ var names = [...]string{
 	kindDiffers: "Differs", kindClockRequest: "ClockRequest", kindClockAnswer: "ClockAnswer",
 	kindAskPeer: "Ask", kindPeerAnswer: "Answer",
 	kindStarted: "Started", kindElect: "Elect", kindElected: "Elected", kindLeaders: "Leaders",
-	kindRefused: "Refused", kindExhausted: "Exhausted", kindLetter: "Letter", kindHeard: "Heard",
+	kindRefused: "Refused", kindExhausted: "Exhausted", kindEnvelope: "Envelope", kindHeard: "Heard",
 	kindEntering: "Entering", kindEntered: "Entered", kindGetMax: "GetMax", kindMax: "Max",
 	kindAdd: "Add", kindAdded: "Added", kindExiting: "Exiting", kindReady: "Ready",
 	kindActivate: "Activate", kindActivated: "Activated", kindDrop: "Drop", kindTickets: "Tickets",
 	kindLock: "Lock", kindUnlock: "Unlock", kindClaim: "Claim", kindRaise: "Raise",
 	kindLocked: "Locked", kindQueued: "Queued", kindFailed: "Failed", kindUnlocked: "Unlocked", kindUnlocking: "Unlocking",
-	kindShardLetter: "Letter", kindAgree: "Agree", kindForward: "Forward", kindBeat: "Beat", kindBeaten: "Beaten",
+	kindShardEnvelope: "Envelope", kindAgree: "Agree", kindForward: "Forward", kindBeat: "Beat", kindBeaten: "Beaten",
 	kindAskShard: "Ask", kindTold: "Told", kindPart: "Part", kindParted: "Parted", kindYield: "Yield", kindFounding: "Founding",
 	kindReform: "Reform", kindReformed: "Reformed",
 }
 
 // Name returns the name of a message's type without its package, or "" if members do
-// not send such messages to one another; of a letter, the name of what it says. Two
+// not send such messages to one another; of a message, the name of what it says. Two
 // protocols may have messages of one name: a space has one protocol.
 func Name(m protocol.Message) string {
 	switch letter := m.(type) {
-	case bakery.Letter:
+	case bakery.Envelope:
 		return names[kindOfBody(letter.Body)]
-	case consensus.Letter:
+	case consensus.Envelope:
 		return names[kindOfMinute(letter.Body)]
 	}
 	return names[kindOf(m)]

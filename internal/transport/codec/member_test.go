@@ -36,7 +36,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 )
 
-// all has one message of each type, without anything in it, and a letter for all that letters say.
+// all has one message of each type, without anything in it, and a message for all that messages say.
 func all() []protocol.Message {
 	messages := []protocol.Message{
 		election.StatusPoll{}, election.StatusAnswer{}, election.Election{}, election.Promise{}, election.Refuse{},
@@ -52,15 +52,15 @@ func all() []protocol.Message {
 		bakery.Started{}, bakery.Elect{}, bakery.Elected{}, bakery.Leaders{}, bakery.Refused{}, bakery.Exhausted{},
 	}
 	for _, body := range bodies() {
-		messages = append(messages, bakery.Letter{Body: body})
+		messages = append(messages, bakery.Envelope{Body: body})
 	}
 	for _, minute := range minutes() {
-		messages = append(messages, consensus.Letter{Body: minute})
+		messages = append(messages, consensus.Envelope{Body: minute})
 	}
 	return messages
 }
 
-// minutes has one value of each type that a shard's letter says, without anything in it.
+// minutes has one value of each type that a shard's message says, without anything in it.
 func minutes() []shard.Message {
 	return []shard.Message{
 		shard.Agree{}, shard.Forward{}, shard.Beat{}, shard.Beaten{}, shard.Ask{}, shard.Told{}, shard.Part{}, shard.Parted{}, consensus.Yield{}, consensus.Founding{},
@@ -68,7 +68,7 @@ func minutes() []shard.Message {
 	}
 }
 
-// bodies has one value of each type that a letter says, without anything in it.
+// bodies has one value of each type that a message says, without anything in it.
 func bodies() []bakery.Body {
 	return []bakery.Body{
 		bakery.Heard{}, bakery.Entering{}, bakery.Entered{}, bakery.GetMax{}, bakery.Max{}, bakery.Add{}, bakery.Added{},
@@ -78,12 +78,12 @@ func bodies() []bakery.Body {
 	}
 }
 
-// typeOf returns the name of a message's type, and the number of it; of a letter, those of what it says.
+// typeOf returns the name of a message's type, and the number of it; of a message, those of what it says.
 func typeOf(m protocol.Message) (name string, k kind) {
 	switch letter := m.(type) {
-	case bakery.Letter:
+	case bakery.Envelope:
 		return fmt.Sprintf("%T", letter.Body), kindOfBody(letter.Body)
-	case consensus.Letter:
+	case consensus.Envelope:
 		return fmt.Sprintf("%T", letter.Body), kindOfMinute(letter.Body)
 	}
 	return fmt.Sprintf("%T", m), kindOf(m)
@@ -116,8 +116,8 @@ func TestKnowsEveryMessage(t *testing.T) {
 		name, k := typeOf(m)
 		check(m, name, k)
 	}
-	check(nil, "bakery.Letter", kindLetter)
-	check(nil, "consensus.Letter", kindShardLetter)
+	check(nil, "bakery.Letter", kindEnvelope)
+	check(nil, "consensus.Letter", kindShardEnvelope)
 	for _, file := range []string{
 		"../../member/election/messages.go", "../../member/membership/messages.go", "../../../protocol/authority/messages.go", "../../../protocol/local/messages.go", "../../../protocol/grantor/messages.go",
 		"../../../protocol/permission/messages.go", "../../../protocol/bakery/messages.go",
@@ -135,7 +135,7 @@ func TestKnowsEveryMessage(t *testing.T) {
 			numbered++
 		}
 	}
-	if tested := len(all()) + 2; numbered != tested { // and the letters themselves
+	if tested := len(all()) + 2; numbered != tested { // and the messages themselves
 		t.Errorf("%d types have a number, %d are tested", numbered, tested)
 	}
 }
@@ -254,7 +254,7 @@ func fill(random *rand.Rand, v reflect.Value) {
 	case bakery.Failure:
 		v.SetUint(random.Uint64N(uint64(bakery.FailedLimit) + 1))
 		return
-	case authority.Estate:
+	case authority.Handover:
 		fillKind(random, v)
 		for i := range v.FieldByName("Words").Len() { // words have no stamp yet
 			v.FieldByName("Words").Index(i).FieldByName("Stamp").SetZero()
@@ -304,12 +304,12 @@ func fillConsensus(random *rand.Rand, v reflect.Value) bool {
 	return true
 }
 
-// isBody says whether a type is that of what letters say.
+// isBody says whether a type is that of what messages say.
 func isBody(t reflect.Type) bool {
 	return t == reflect.TypeFor[bakery.Body]() || t == reflect.TypeFor[shard.Message]()
 }
 
-// within lets what a letter says be changed.
+// within lets what a message says be changed.
 func within(v reflect.Value, change func(body reflect.Value)) {
 	body := reflect.New(v.Elem().Type()).Elem()
 	body.Set(v.Elem())
@@ -368,7 +368,7 @@ func failures() []error {
 
 var rewrite = flag.Bool("rewrite", false, "write the golden bytes anew")
 
-// golden is a list of messages, a line each: the type, of a letter that of what it says, and
+// golden is a list of messages, a line each: the type, of a message that of what it says, and
 // the bytes for port 3.
 const golden = "testdata/messages.txt"
 

@@ -138,11 +138,11 @@ func twist(bytes []byte, where int, what byte) []byte {
 	v.Set(reflect.ValueOf(message))
 	var values []reflect.Value
 	collect(v, &values)
-	var said any // in a letter
+	var said any // in a message
 	switch letter := message.(type) {
-	case bakery.Letter:
+	case bakery.Envelope:
 		said = letter.Body
-	case consensus.Letter:
+	case consensus.Envelope:
 		said = letter.Body
 	}
 	var body reflect.Value

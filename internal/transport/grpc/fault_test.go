@@ -127,7 +127,7 @@ func TestSlowReader(t *testing.T) {
 		a.Send(to(3, 2))
 		c.inbox.await(t, heard(1, 2))
 		a.mu.Lock()
-		waiting := len(a.known[2].link.queue.letters) - a.known[2].link.queue.head
+		waiting := len(a.known[2].link.queue.outgoing) - a.known[2].link.queue.head
 		a.mu.Unlock()
 		if waiting != most {
 			t.Errorf("%d messages wait for it", waiting)
@@ -266,7 +266,7 @@ func TestHungUp(t *testing.T) {
 					conn.Close()
 				}
 			}()
-			// A letter may be lost to an attempt that was refused, before the port was taken again: then another follows.
+			// A message may be lost to an attempt that was refused, before the port was taken again: then another follows.
 			letters := 0
 			waitEither(t, "for the log to say that the connection was closed", func() (ok bool, here, there <-chan struct{}) {
 				lines, logged := a.log.count("level=WARN", `msg="a member cannot be reached any more"`, "name=m2", `error="it has closed the connection"`)

@@ -27,12 +27,12 @@ type peer struct {
 	spoken   bool        // since quiet was set
 	quiet    *time.Timer // looks whether anything was said since it was set
 	pause    time.Duration
-	trouble  string   // why it could not be reached, as the log has it
-	attempts int      // since a link broke
-	met      string   // where the member that was reached here last wants to be reached
-	name     string   // of that member
-	missed   bool     // the machine was told that no member is there
-	letters  []letter // the batch before, for its memory
+	trouble  string     // why it could not be reached, as the log has it
+	attempts int        // since a link broke
+	met      string     // where the member that was reached here last wants to be reached
+	name     string     // of that member
+	missed   bool       // the machine was told that no member is there
+	outgoing []outgoing // the batch before, for its memory
 	frame    schema.MemberFrame
 
 	vacant  atomic.Bool            // no process listened there when it was dialled last
@@ -67,13 +67,13 @@ func (p *peer) run() {
 			p.speakToOneself()
 			return
 		case err != nil:
-			p.lament(err)
+			p.logUnreachable(err)
 			if !p.rest(err) {
 				return
 			}
 		default:
 			p.pause = 0
-			p.rejoice(link)
+			p.logReachable(link)
 			p.speak(link)
 		}
 	}
@@ -134,8 +134,8 @@ func (p *peer) speak(l *link) {
 			p.queue.signal() // what waits goes by the next one
 			return
 		}
-		letters, packets := p.queue.take(p.letters)
-		p.letters = letters
+		letters, packets := p.queue.take(p.outgoing)
+		p.outgoing = letters
 		if !p.send(l, letters, packets) {
 			return
 		}
@@ -144,7 +144,7 @@ func (p *peer) speak(l *link) {
 
 // send puts a batch in as few frames as the bound of a frame allows. It reports false
 // when the link is broken.
-func (p *peer) send(l *link, letters []letter, packets [][]byte) bool {
+func (p *peer) send(l *link, letters []outgoing, packets [][]byte) bool {
 	for len(letters)+len(packets) > 0 {
 		n, riding := p.fill(l, letters, packets)
 		if len(p.frame.GetMessages())+len(p.frame.GetPackets()) > 0 {
@@ -168,9 +168,9 @@ func (p *peer) send(l *link, letters []letter, packets [][]byte) bool {
 	return true
 }
 
-// fill makes a frame of the first letters, and of the first packets where those leave
-// room, and returns of how many. A letter that cannot be sent is crossed out.
-func (p *peer) fill(l *link, letters []letter, packets [][]byte) (n, riding int) {
+// fill makes a frame of the first messages, and of the first packets where those leave
+// room, and returns of how many. A message that cannot be sent is crossed out.
+func (p *peer) fill(l *link, letters []outgoing, packets [][]byte) (n, riding int) {
 	b := p.frame.GetMessages()[:0]
 	for n < len(letters) && n < frameMessages && len(b) < frameBytes {
 		before, to := len(b), &letters[n]
@@ -197,14 +197,14 @@ func (p *peer) fill(l *link, letters []letter, packets [][]byte) (n, riding int)
 	return n, riding
 }
 
-// cross drops one letter of a batch.
-func (p *peer) cross(l *letter, why transport.Drop) {
+// cross drops one message of a batch.
+func (p *peer) cross(l *outgoing, why transport.Drop) {
 	p.t.config.Observer.Dropped(l.port, l.message, why)
 	l.message = nil
 }
 
 // lost counts what could not be sent.
-func (p *peer) lost(letters []letter, packets [][]byte, why transport.Drop) {
+func (p *peer) lost(letters []outgoing, packets [][]byte, why transport.Drop) {
 	for i := range letters {
 		if letters[i].message != nil {
 			p.t.config.Observer.Dropped(letters[i].port, letters[i].message, why)
@@ -231,8 +231,8 @@ func (p *peer) speakToOneself() {
 	p.queue.signal() // what was waiting when it was found out
 	var events []protocol.Event
 	for p.wait(nil) {
-		letters, packets := p.queue.take(p.letters)
-		p.letters = letters
+		letters, packets := p.queue.take(p.outgoing)
+		p.outgoing = letters
 		p.lost(nil, packets, transport.Elsewhere) // the gossip knows its own state
 		events = events[:0]
 		for _, l := range letters {
@@ -294,7 +294,7 @@ func (p *peer) insist() {
 
 // lament tells the operator, once, that the peer cannot be reached, and the machine, if
 // it was reached before and no member is there now.
-func (p *peer) lament(err error) {
+func (p *peer) logUnreachable(err error) {
 	if p.t.life.Err() != nil {
 		return
 	}
@@ -347,7 +347,7 @@ var errHungUp = errors.New("it has closed the connection")
 
 // rejoice tells the operator that the trouble is over, and the machine if it was told
 // of it.
-func (p *peer) rejoice(l *link) {
+func (p *peer) logReachable(l *link) {
 	p.met, p.name, p.attempts = l.peer.Address, l.peer.Name, 0
 	if p.missed {
 		p.missed = false

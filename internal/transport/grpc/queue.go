@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// letter is a message that waits for its peer.
-type letter struct {
+// message is a message that waits for its peer.
+type outgoing struct {
 	to      protocol.ID // the member that it is for; protocol.AnyMember for any member that is there
 	port    protocol.Port
 	message protocol.Message
@@ -19,28 +19,28 @@ type queue struct {
 	most int
 	wake chan struct{} // has a value when there may be something to take
 
-	mu      sync.Mutex
-	letters []letter
-	head    int // letters before it are gone
-	packets [][]byte
+	mu       sync.Mutex
+	outgoing []outgoing
+	head     int // messages before it are gone
+	packets  [][]byte
 }
 
 // keptLetters is how much memory a queue keeps between batches.
-const keptLetters = 1 << 10
+const keptOutgoing = 1 << 10
 
 func newQueue(most int) queue { return queue{most: most, wake: make(chan struct{}, 1)} }
 
 // put adds a message. What had to make room is returned: a message, or a packet.
-func (q *queue) put(l letter) (dropped letter, packet bool) {
+func (q *queue) put(l outgoing) (dropped outgoing, packet bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	dropped, packet = q.makeRoom()
-	if q.head > 0 && len(q.letters) == cap(q.letters) {
-		n := copy(q.letters, q.letters[q.head:])
-		clear(q.letters[n:])
-		q.letters, q.head = q.letters[:n], 0
+	if q.head > 0 && len(q.outgoing) == cap(q.outgoing) {
+		n := copy(q.outgoing, q.outgoing[q.head:])
+		clear(q.outgoing[n:])
+		q.outgoing, q.head = q.outgoing[:n], 0
 	}
-	q.letters = append(q.letters, l)
+	q.outgoing = append(q.outgoing, l)
 	return dropped, packet
 }
 
@@ -48,7 +48,7 @@ func (q *queue) put(l letter) (dropped letter, packet bool) {
 func (q *queue) putPacket(b []byte) (packet, put bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.letters)-q.head >= q.most {
+	if len(q.outgoing)-q.head >= q.most {
 		return true, false
 	}
 	_, packet = q.makeRoom()
@@ -56,17 +56,17 @@ func (q *queue) putPacket(b []byte) (packet, put bool) {
 	return packet, true
 }
 
-func (q *queue) makeRoom() (dropped letter, packet bool) {
-	if len(q.letters)-q.head+len(q.packets) < q.most {
-		return letter{}, false
+func (q *queue) makeRoom() (dropped outgoing, packet bool) {
+	if len(q.outgoing)-q.head+len(q.packets) < q.most {
+		return outgoing{}, false
 	}
 	if len(q.packets) > 0 {
 		q.packets[0] = nil
 		q.packets = q.packets[1:]
-		return letter{}, true
+		return outgoing{}, true
 	}
-	dropped = q.letters[q.head]
-	q.letters[q.head] = letter{}
+	dropped = q.outgoing[q.head]
+	q.outgoing[q.head] = outgoing{}
 	q.head++
 	return dropped, false
 }
@@ -80,15 +80,15 @@ func (q *queue) signal() {
 }
 
 // take returns all that waits, and keeps the memory of the batch before.
-func (q *queue) take(before []letter) (letters []letter, packets [][]byte) {
+func (q *queue) take(before []outgoing) (letters []outgoing, packets [][]byte) {
 	clear(before)
-	if cap(before) > keptLetters {
+	if cap(before) > keptOutgoing {
 		before = nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	letters, packets = q.letters[q.head:], q.packets
-	q.letters, q.head, q.packets = before[:0], 0, nil
+	letters, packets = q.outgoing[q.head:], q.packets
+	q.outgoing, q.head, q.packets = before[:0], 0, nil
 	return letters, packets
 }
 
@@ -96,5 +96,5 @@ func (q *queue) take(before []letter) (letters []letter, packets [][]byte) {
 func (q *queue) empty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.letters) == q.head && len(q.packets) == 0
+	return len(q.outgoing) == q.head && len(q.packets) == 0
 }

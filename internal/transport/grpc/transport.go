@@ -103,7 +103,7 @@ func (t *Transport) Send(envelopes []protocol.Envelope) {
 			t.config.Observer.Dropped(e.Port, e.Message, why)
 			continue
 		}
-		dropped, packet := p.queue.put(letter{e.To, e.Port, e.Message})
+		dropped, packet := p.queue.put(outgoing{e.To, e.Port, e.Message})
 		if packet {
 			t.config.Observer.DroppedPacket(transport.Full)
 		} else if dropped.message != nil {

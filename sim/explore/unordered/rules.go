@@ -33,10 +33,10 @@ func rules(c *Config) []snapshot.Rule {
 		{In: table, Field: "touched", Moot: func(in reflect.Value) bool { return in.FieldByName("touched").Len() == 0 }},
 		// It is compared with what is 2²⁰ tokens away.
 		{In: of(machine, "peers").Elem(), Field: "clock", Moot: always},
-		// Letters come in turn and none is lost, so their numbers say nothing but the order in which they are under
+		// Envelopes come in turn and none is lost, so their numbers say nothing but the order in which they are under
 		// way; what is said again, and when, is a matter of time.
-		{In: reflect.TypeFor[bakery.Letter](), Field: "Seq", Moot: always},
-		{In: reflect.TypeFor[bakery.Letter](), Field: "Seen", Moot: always},
+		{In: reflect.TypeFor[bakery.Envelope](), Field: "Seq", Moot: always},
+		{In: reflect.TypeFor[bakery.Envelope](), Field: "Seen", Moot: always},
 		{In: leader, Field: "links", Moot: always},
 		// Which members have answered to a ticket's entering is asked of one that does not want to wait; no user wants that here.
 		{In: ticket, Field: "heard", Moot: func(in reflect.Value) bool { return !in.FieldByName("Try").Bool() }},

@@ -54,7 +54,7 @@ func TestEveryOrder(t *testing.T) {
 	}
 }
 
-// TestEveryOrderOfLetters: and so where letters are taken in turn, and links interleave in every way; and where
+// TestEveryOrderOfLetters: and so where messages are taken in turn, and links interleave in every way; and where
 // a member crashes at any moment.
 func TestEveryOrderOfLetters(t *testing.T) {
 	for _, at := range []counted{

@@ -47,10 +47,10 @@ type parcel struct {
 	whole    digest // of all
 }
 
-// newParcel is a message on its way. What is said in letters is taken in turn only: what comes out of turn
-// is as if it had not come, and is said again. So a link that loses nothing brings letters in order.
+// newParcel is a message on its way. What is said in messages is taken in turn only: what comes out of turn
+// is as if it had not come, and is said again. So a link that loses nothing brings messages in order.
 func newParcel(from, to int, message protocol.Message) *parcel {
-	_, letter := message.(bakery.Letter)
+	_, letter := message.(bakery.Envelope)
 	return &parcel{from: from, to: to, message: message, turn: letter}
 }
 
@@ -58,7 +58,7 @@ func newParcel(from, to int, message protocol.Message) *parcel {
 // a ticket is over, because the other leader's answer has come before, or has ended with the ticket. That it comes before
 // that step has begun cannot be.
 func (p *parcel) late() bool {
-	letter, is := p.message.(bakery.Letter)
+	letter, is := p.message.(bakery.Envelope)
 	if !is {
 		return false
 	}

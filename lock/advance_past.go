@@ -2,16 +2,16 @@ package lock
 
 import "github.com/holdfast-locks/holdfast"
 
-// Outrun makes every token to come higher than last, which a holder has given by itself: its
-// authority had let it count on. A token of an earlier reign is outrun already, and nothing
+// AdvancePast makes every token to come higher than last, which a holder has given by itself: its
+// authority had let it count on. A token of an earlier reign is passed over already, and nothing
 // changes. It panics where last is of a reign that is still to come: who counts in this one
 // cannot have given it.
-func (t *Table) Outrun(last holdfast.Token) {
+func (t *Table) AdvancePast(last holdfast.Token) {
 	if last <= t.last {
 		return
 	}
 	if uint64(last)>>32 != t.reign {
-		panic("lock: a token of a later reign is to be outrun")
+		panic("lock: a token of a later reign cannot be passed over")
 	}
 	t.count, t.last = uint32(last), last
 }

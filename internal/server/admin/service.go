@@ -31,7 +31,7 @@ type Space struct{ Name, Protocol string }
 
 // Operator does what operators ask of whole spaces. Its methods may be called from many
 // goroutines. Close it before the driver.
-type Operator struct {
+type Service struct {
 	driver *run.Driver
 	view   func() protocol.View
 	spaces []Space
@@ -43,7 +43,7 @@ type Operator struct {
 }
 
 // New returns an Operator. It asks for nothing yet.
-func New(c Config) (*Operator, error) {
+func New(c Config) (*Service, error) {
 	switch {
 	case c.Driver == nil:
 		return nil, errors.New("operator: Driver is nil; give the driver of the member's machines")
@@ -55,7 +55,7 @@ func New(c Config) (*Operator, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	o := &Operator{
+	o := &Service{
 		driver: c.Driver, view: c.View, spaces: c.Spaces, presence: newPresence(c),
 	}
 	o.life, o.end = context.WithCancel(context.Background())
@@ -64,7 +64,7 @@ func New(c Config) (*Operator, error) {
 
 // Close gives up every suspension that was asked for here. A caller that waits for one is told
 // ErrClosed, as is a caller that asks afterwards.
-func (o *Operator) Close() {
+func (o *Service) Close() {
 	o.end()
 	o.presence.close()
 }
@@ -75,7 +75,7 @@ func (o *Operator) Close() {
 // no such member, or it cannot be the authority, or another was made it meanwhile; an
 // ErrUnavailable where no member decides; an ErrSpace; or the context's: then it may be done
 // nevertheless.
-func (o *Operator) Transfer(ctx context.Context, space, member string) (authority []string, err error) {
+func (o *Service) Transfer(ctx context.Context, space, member string) (authority []string, err error) {
 	port, err := o.port(space)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func find(view *protocol.View, member string) (protocol.ID, error) {
 // OpenSpace begins the space's instance at this member again. One that is open stays so, and
 // who waits for it to be closed is told an ErrConflict. The error is an ErrSpace, or the
 // context's.
-func (o *Operator) OpenSpace(ctx context.Context, space string) error {
+func (o *Service) OpenSpace(ctx context.Context, space string) error {
 	return o.turn(ctx, space, &protocol.OpenSpace{}, "open")
 }
 
@@ -142,11 +142,11 @@ func (o *Operator) OpenSpace(ctx context.Context, space string) error {
 // end of ctx ends the waiting alone. The error is an ErrConflict where it is opened again
 // meanwhile; an ErrLimit where too many wait for its end, and then it is being closed
 // nevertheless; an ErrSpace; or the context's.
-func (o *Operator) CloseSpace(ctx context.Context, space string) error {
+func (o *Service) CloseSpace(ctx context.Context, space string) error {
 	return o.turn(ctx, space, &protocol.CloseSpace{}, "close")
 }
 
-func (o *Operator) turn(ctx context.Context, space string, fact any, op string) error {
+func (o *Service) turn(ctx context.Context, space string, fact any, op string) error {
 	port, err := o.port(space)
 	if err != nil {
 		return err
@@ -164,12 +164,12 @@ func (o *Operator) turn(ctx context.Context, space string, fact any, op string) 
 }
 
 // unsupported is the error of what a space's protocol does not offer.
-func (o *Operator) unsupported(port protocol.Port, what string) error {
+func (o *Service) unsupported(port protocol.Port, what string) error {
 	return api.Fail(api.CodeUnsupported, fmt.Sprintf("protocol %s does not offer %s", o.spaces[port-1].Protocol, what))
 }
 
 // port returns where the space of that name is; "" is the default one.
-func (o *Operator) port(space string) (protocol.Port, error) {
+func (o *Service) port(space string) (protocol.Port, error) {
 	if space == "" {
 		space = holdfast.DefaultSpace
 	}
@@ -183,10 +183,10 @@ func (o *Operator) port(space string) (protocol.Port, error) {
 	return 0, api.Fail(api.CodeUnknownSpace, fmt.Sprintf("unknown space %.80q: this member serves %s", space, strings.Join(names, ", ")))
 }
 
-func (o *Operator) name(port protocol.Port) string { return o.spaces[port-1].Name }
+func (o *Service) name(port protocol.Port) string { return o.spaces[port-1].Name }
 
 // ask puts one question to the machine at port and returns its answer.
-func ask[T any](ctx context.Context, o *Operator, port protocol.Port, fact any) (answer T, err error) {
+func ask[T any](ctx context.Context, o *Service, port protocol.Port, fact any) (answer T, err error) {
 	ctx, cancel := o.within(ctx)
 	defer cancel()
 	reply, err := o.driver.Ask(ctx, port, fact)
@@ -200,7 +200,7 @@ func ask[T any](ctx context.Context, o *Operator, port protocol.Port, fact any) 
 }
 
 // within returns ctx, which also ends when the Operator is closed: because of ErrClosed.
-func (o *Operator) within(ctx context.Context) (context.Context, func()) {
+func (o *Service) within(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(o.life, func() { cancel(holdfast.ErrClosed) })
 	return ctx, func() { stop(); cancel(nil) }

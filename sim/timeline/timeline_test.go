@@ -7,8 +7,8 @@ import (
 )
 
 // lanes are two lanes and a message between them.
-func lanes() []Happening {
-	return []Happening{
+func lanes() []Event {
+	return []Event{
 		{Kind: Lane, Who: "a"},
 		{Kind: Lane, Who: "client0", Client: true},
 		{Kind: Started, Who: "a"},
@@ -17,25 +17,25 @@ func lanes() []Happening {
 }
 
 func TestCheckTellsWhatIsNoStory(t *testing.T) {
-	if err := Check(append(lanes(), Happening{Kind: Delivered, Who: "a", ID: 1, At: time.Second})); err != nil {
+	if err := Check(append(lanes(), Event{Kind: Delivered, Who: "a", ID: 1, At: time.Second})); err != nil {
 		t.Errorf("a story is refused: %v", err)
 	}
 	for _, c := range []struct {
-		wrong Happening
+		wrong Event
 		says  string
 	}{
-		{Happening{Kind: Woke, Who: "a"}, "it was 1s before"},
-		{Happening{Kind: Woke, Who: "b", At: time.Second}, `"b" was not introduced`},
-		{Happening{Kind: Woke, At: time.Second}, "in no lane"},
-		{Happening{Kind: Lane, Who: "a", At: time.Second}, "that of another lane"},
-		{Happening{Kind: Fault, Who: "a", Lanes: []string{"x"}, At: time.Second}, `"x" was not introduced`},
-		{Happening{Kind: Sent, Who: "a", To: "client0", ID: 1, At: time.Second}, "that of another"},
-		{Happening{Kind: Copied, Who: "a", ID: 2, Of: 9, At: time.Second}, "was not sent"},
-		{Happening{Kind: Delivered, Who: "a", ID: 9, At: time.Second}, "message 9 is not open"},
-		{Happening{Kind: Ended, Who: "a", ID: 1, At: time.Second}, "grant 1 is not open"},
-		{Happening{Kind: Held, Who: "a", ID: 1, At: time.Second}, "grant 1 is not held"},
-		{Happening{Kind: Violated, Grants: []uint64{7}, At: time.Second}, "grant 7"},
-		{Happening{At: time.Second}, "kind 0 is none"},
+		{Event{Kind: Woke, Who: "a"}, "it was 1s before"},
+		{Event{Kind: Woke, Who: "b", At: time.Second}, `"b" was not introduced`},
+		{Event{Kind: Woke, At: time.Second}, "in no lane"},
+		{Event{Kind: Lane, Who: "a", At: time.Second}, "that of another lane"},
+		{Event{Kind: Fault, Who: "a", Lanes: []string{"x"}, At: time.Second}, `"x" was not introduced`},
+		{Event{Kind: Sent, Who: "a", To: "client0", ID: 1, At: time.Second}, "that of another"},
+		{Event{Kind: Copied, Who: "a", ID: 2, Of: 9, At: time.Second}, "was not sent"},
+		{Event{Kind: Delivered, Who: "a", ID: 9, At: time.Second}, "message 9 is not open"},
+		{Event{Kind: Ended, Who: "a", ID: 1, At: time.Second}, "grant 1 is not open"},
+		{Event{Kind: Held, Who: "a", ID: 1, At: time.Second}, "grant 1 is not held"},
+		{Event{Kind: Violated, Grants: []uint64{7}, At: time.Second}, "grant 7"},
+		{Event{At: time.Second}, "kind 0 is none"},
 	} {
 		err := Check(append(lanes(), c.wrong))
 		if err == nil || !strings.Contains(err.Error(), c.says) {

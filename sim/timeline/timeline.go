@@ -2,7 +2,7 @@ package timeline
 
 import "time"
 
-// Kind says what has happened, and so which fields of a Happening mean something.
+// Kind says what has happened, and so which fields of a Event mean something.
 type Kind uint8
 
 // The kinds. Who is the lane of whomever it happens to, At when; what else counts stands
@@ -77,9 +77,9 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Happening is one thing that has happened. Its fields mean what its Kind says; all others
+// Event is one thing that has happened. Its fields mean what its Kind says; all others
 // are zero.
-type Happening struct {
+type Event struct {
 	At   time.Duration // of real time, since the beginning of the run
 	Kind Kind
 	Who  string

@@ -10,10 +10,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Estate is what an authority leaves to the next one, which goes on as it would have: who
+// Handover is what an authority leaves to the next one, which goes on as it would have: who
 // holds, who waits in which order, the count of tokens, and what holders have been told
 // and have not acknowledged. Times in it are durations.
-type Estate struct {
+type Handover struct {
 	Reign uint64
 	Count uint32
 	// Epoch and View are those of the view under which it was left. A member that has an
@@ -36,12 +36,12 @@ func (m *Machine) Decides() bool { return m.deciding }
 // Relinquish ends this member's reign and returns what it leaves; it must serve. What its
 // own clients have becomes records. The next reign is the caller's to begin, in the same
 // step.
-func (m *Machine) Relinquish(now protocol.Time) *Estate {
+func (m *Machine) Relinquish(now protocol.Time) *Handover {
 	c := m.authority
 	if !m.Serves() {
 		panic("authority: a reign is left that has not served")
 	}
-	estate := &Estate{
+	estate := &Handover{
 		Reign: c.table.Reign(), Count: c.table.Count(), Epoch: m.view.Epoch.Counter, View: m.view.Number, Entries: c.copyEntries(now),
 	}
 	//tidy:unordered they are put in order
@@ -55,15 +55,15 @@ func (m *Machine) Relinquish(now protocol.Time) *Estate {
 	return estate
 }
 
-// Inherit makes this member the authority of a reign that goes on with an estate. No member
-// is asked for a report. It reports false, with a note, where the estate cannot be: then
+// Inherit makes this member the authority of a reign that goes on with a handover. No member
+// is asked for a report. It reports false, with a note, where the handover cannot be: then
 // nothing has changed.
-func (m *Machine) Inherit(now protocol.Time, reign Reign, estate *Estate, out *protocol.Effects) bool {
+func (m *Machine) Inherit(now protocol.Time, reign Reign, estate *Handover, out *protocol.Effects) bool {
 	m.holder.letAllGo()
 	own, entries := m.claim(now, estate)
 	table, err := m.restore(now, estate, entries)
 	if err != nil {
-		out.Note(Ignored{What: fmt.Sprintf("estate of reign %d: %v", estate.Reign, err)})
+		out.Note(Ignored{What: fmt.Sprintf("handover of reign %d: %v", estate.Reign, err)})
 		return false
 	}
 	m.beginReign(reign)
@@ -72,7 +72,7 @@ func (m *Machine) Inherit(now protocol.Time, reign Reign, estate *Estate, out *p
 	c.epoch, c.served = m.view.Epoch, true
 	m.authority = c
 	m.decide()
-	m.beginTally()
+	m.beginGrantCount()
 	m.enroll(entries)
 	m.adoptWords(now, estate.Words)
 	m.settleOwn(now, own, estate.Words, out)
@@ -87,7 +87,7 @@ func (m *Machine) Inherit(now protocol.Time, reign Reign, estate *Estate, out *p
 // claim gives the entries of this member's own clients the ids of their requests, leaves out
 // those that no client here wants any more, and returns the records that have an entry. A
 // hold limit is stretched by the drift: it was measured by another clock.
-func (m *Machine) claim(now protocol.Time, estate *Estate) (own map[uint64]lock.Entry, entries []lock.Entry) {
+func (m *Machine) claim(now protocol.Time, estate *Handover) (own map[uint64]lock.Entry, entries []lock.Entry) {
 	own = map[uint64]lock.Entry{}
 	entries = make([]lock.Entry, 0, len(estate.Entries))
 	for _, s := range estate.Entries {
@@ -124,8 +124,8 @@ func (m *Machine) claim(now protocol.Time, estate *Estate) (own map[uint64]lock.
 // complement either.
 func formerSelf(self protocol.ID) protocol.ID { return ^self }
 
-// restore makes a table of an estate's entries.
-func (m *Machine) restore(now protocol.Time, estate *Estate, entries []lock.Entry) (*lock.Table, error) {
+// restore makes a table of a handover's entries.
+func (m *Machine) restore(now protocol.Time, estate *Handover, entries []lock.Entry) (*lock.Table, error) {
 	table, err := lock.New(m.tableConfig())
 	if err != nil {
 		return nil, err
@@ -270,7 +270,7 @@ func (m *Machine) Count() uint32 {
 	if m.authority == nil {
 		return 0
 	}
-	return m.authority.outrunLent()
+	return m.authority.advancePastLent()
 }
 
 // Freeze stops granting for good: it is announced that this reign has ended, and how far

@@ -9,7 +9,7 @@ const maxVacant = 1024
 const vacated = -1
 
 // vacancies are the vacant live names, in the order in which they were vacated.
-type vacancies struct {
+type recentNames struct {
 	oldest, newest int32
 	count          int
 }
@@ -32,14 +32,14 @@ func (t *Table) look(name string) (e int32, live bool) {
 }
 
 // live reports whether live name e is that of a live name. A record that is not in use has no
-// name, and nor has Whole.
+// name, and nor has SpaceLock.
 func (t *Table) live(e int32) bool {
 	x := t.names.at(e)
-	return !x.vacant() && (x.name != Whole || t.byName[Whole] == e)
+	return !x.vacant() && (x.name != SpaceLock || t.byName[SpaceLock] == e)
 }
 
 // enter makes the live name of a name that is not live: vacant is the one that look has
-// found. That of Whole closes the gate.
+// found. That of SpaceLock closes the gate.
 func (t *Table) enter(name string, vacant int32) int32 {
 	e := vacant
 	if e != 0 {
@@ -50,8 +50,8 @@ func (t *Table) enter(name string, vacant int32) int32 {
 		x.name = name
 		t.byName[name] = e
 	}
-	if name == Whole {
-		t.closeGate().whole = e
+	if name == SpaceLock {
+		t.closeGate().spaceLock = e
 	}
 	t.enlist(e)
 	return e
@@ -65,7 +65,7 @@ func (t *Table) vacate(e int32) {
 		t.crowds.give(x.crowd)
 		x.crowd = 0
 	}
-	v := &t.vacancies
+	v := &t.recentNames
 	x.waiting, x.holders, x.queue = vacated, 0, v.newest
 	if v.newest != 0 {
 		t.names.at(v.newest).holders = e
@@ -80,7 +80,7 @@ func (t *Table) vacate(e int32) {
 
 // revive takes live name e out of the vacancies.
 func (t *Table) revive(e int32) {
-	v, x := &t.vacancies, t.names.at(e)
+	v, x := &t.recentNames, t.names.at(e)
 	if x.holders != 0 {
 		t.names.at(x.holders).queue = x.queue
 	} else {
@@ -97,7 +97,7 @@ func (t *Table) revive(e int32) {
 
 // forgetVacant drops the live name that was vacated first. There must be one.
 func (t *Table) forgetVacant() {
-	e := t.vacancies.oldest
+	e := t.recentNames.oldest
 	t.revive(e)
 	t.unlist(e)
 	delete(t.byName, t.names.at(e).name)

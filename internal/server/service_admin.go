@@ -42,7 +42,7 @@ type spaceInput struct {
 }
 
 // newOperator makes what does operators' deeds on the spaces of a Config.
-func newOperator(c Config) (*admin.Operator, error) {
+func newAdmin(c Config) (*admin.Service, error) {
 	spaces := make([]admin.Space, len(c.Observer.spaces))
 	for i := range spaces {
 		spaces[i].Name = c.Observer.spaces[i].name
@@ -101,7 +101,7 @@ func (s *service) transfer(ctx context.Context, in spaceInput) (answer api.Trans
 		if in.Member == "" {
 			return "", api.Fail(api.CodeBadRequest, "member: it is missing; name the member to transfer to")
 		}
-		authority, err := s.operator.Transfer(ctx, space.Name, in.Member)
+		authority, err := s.admin.Transfer(ctx, space.Name, in.Member)
 		answer = api.Transferred{Space: space.Name, Authority: authority}
 		return "transferred to " + in.Member, err
 	})
@@ -121,7 +121,7 @@ func (s *service) reform(ctx context.Context, in spaceInput) (answer api.Shards,
 		if err != nil {
 			return "", api.Fail(api.CodeBadRequest, "as: "+err.Error())
 		}
-		if err := s.operator.Reform(ctx, space.Name, in.Member, as); err != nil {
+		if err := s.admin.Reform(ctx, space.Name, in.Member, as); err != nil {
 			return "", err
 		}
 		answer, err = s.shardsOf(ctx, space.Name)
@@ -149,7 +149,7 @@ func (s *service) shards(ctx context.Context, name string) (answer api.Shards, e
 // shardsOf names who takes part.
 func (s *service) shardsOf(ctx context.Context, space string) (api.Shards, error) {
 	answer := api.Shards{Space: space}
-	found, err := s.operator.Shards(ctx, space)
+	found, err := s.admin.Shards(ctx, space)
 	if err != nil {
 		return answer, err
 	}
@@ -194,7 +194,7 @@ func (s *service) suspend(ctx context.Context, in spaceInput) (answer api.Suspen
 		if in.Wait < 0 {
 			return "", api.Fail(api.CodeBadRequest, "wait: want 0 or more")
 		}
-		outcome, err := s.operator.Suspend(ctx, admin.Order{Space: space.Name, Reason: in.Reason, By: in.By, Wait: in.Wait})
+		outcome, err := s.admin.Suspend(ctx, admin.Order{Space: space.Name, Reason: in.Reason, By: in.By, Wait: in.Wait})
 		if err != nil {
 			return "", s.notSuspended(space, err)
 		}
@@ -216,7 +216,7 @@ func (s *service) notSuspended(space *Space, err error) error {
 			err = fmt.Errorf("%w: %s", holdfast.ErrUnavailable, s.conditionText(space, condition))
 		}
 	}
-	err = s.explain(space, lock.Whole, err)
+	err = s.explain(space, lock.SpaceLock, err)
 	var by *holdfast.HeldError
 	if errors.Is(err, holdfast.ErrHeld) && !(errors.As(err, &by) && by.Owner != "") {
 		return s.inUse(space, err)
@@ -256,7 +256,7 @@ func (s *service) resume(ctx context.Context, in spaceInput) (answer api.Suspend
 		return passOnDocument[api.Suspended](ctx, out, opResume, schema.Admin_Resume_FullMethodName, &schema.ResumeRequest{Space: in.Space, Reason: in.Reason, By: in.By})
 	}
 	err = s.onSpace(opResume, in, func(space *Space) (string, error) {
-		outcome, err := s.operator.Resume(ctx, admin.Order{Space: space.Name, Reason: in.Reason, By: in.By})
+		outcome, err := s.admin.Resume(ctx, admin.Order{Space: space.Name, Reason: in.Reason, By: in.By})
 		if err != nil {
 			return "", err
 		}
@@ -282,7 +282,7 @@ func (s *service) suspendedDocument(space *Space, suspended bool, outcome admin.
 func (s *service) openSpace(ctx context.Context, in spaceInput) (answer api.Opened, err error) {
 	err = s.onSpace(opOpenSpace, in, func(space *Space) (string, error) {
 		answer = api.Opened{Space: space.Name, Open: true}
-		return "opened on member " + s.identity().Member.Name, s.operator.OpenSpace(ctx, space.Name)
+		return "opened on member " + s.identity().Member.Name, s.admin.OpenSpace(ctx, space.Name)
 	})
 	return answer, err
 }
@@ -291,7 +291,7 @@ func (s *service) openSpace(ctx context.Context, in spaceInput) (answer api.Open
 func (s *service) closeSpace(ctx context.Context, in spaceInput) (answer api.Opened, err error) {
 	err = s.onSpace(opCloseSpace, in, func(space *Space) (string, error) {
 		answer = api.Opened{Space: space.Name}
-		err := s.operator.CloseSpace(ctx, space.Name)
+		err := s.admin.CloseSpace(ctx, space.Name)
 		if errors.Is(err, errLongPoll) {
 			err = fmt.Errorf("%w: what is held through this member is still waited for; space %q takes nothing new here",
 				holdfast.ErrUnavailable, space.Name)
@@ -307,7 +307,7 @@ func (s *service) suspension(space *Space, condition *protocol.Condition) *lock.
 	if condition.State != protocol.Suspended {
 		return nil
 	}
-	shown, err := ask[*lock.Lock](s, space.Port, &protocol.Show{Name: lock.Whole})
+	shown, err := ask[*lock.Lock](s, space.Port, &protocol.Show{Name: lock.SpaceLock})
 	if err != nil || len(shown.Holders) == 0 {
 		return nil
 	}

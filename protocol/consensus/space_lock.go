@@ -16,7 +16,7 @@ import (
 // held. It is granted when all pieces are, under the token of the last one, and ends in all shards when it ends in one.
 
 // isWhole reports whether a name is that of the space, of which every shard has a piece.
-func (m *Machine) isWhole(name string) bool { return name == lock.Whole && len(m.parts) > 1 }
+func (m *Machine) isSpaceLock(name string) bool { return name == lock.SpaceLock && len(m.parts) > 1 }
 
 // split makes the pieces of a suspension, of which no shard knows yet.
 func (m *Machine) split(r *request) {
@@ -30,7 +30,7 @@ func (m *Machine) split(r *request) {
 }
 
 // askWhole asks the first shard in which a suspension is not granted. Where it is in all, the last one tells it again.
-func (m *Machine) askWhole(r *request, out *protocol.Effects) {
+func (m *Machine) askSpaceLock(r *request, out *protocol.Effects) {
 	at := slices.IndexFunc(r.pieces, func(piece *request) bool { return piece.state != granted })
 	if at < 0 {
 		at = len(r.pieces) - 1
@@ -53,7 +53,7 @@ func (m *Machine) askPiece(piece *request, out *protocol.Effects) {
 }
 
 // decidedWhole goes on with a suspension when a shard has decided about its piece.
-func (m *Machine) decidedWhole(c *client, p *part, d *lock.Decision, out *protocol.Effects) {
+func (m *Machine) decidedSpaceLock(c *client, p *part, d *lock.Decision, out *protocol.Effects) {
 	r := c.requests[d.Request]
 	if r == nil && (d.Kind == lock.Granted || d.Kind == lock.Queued) {
 		r = m.note(c, p, d) // it was asked for through another member
@@ -69,7 +69,7 @@ func (m *Machine) decidedWhole(c *client, p *part, d *lock.Decision, out *protoc
 	case lock.Granted:
 		piece.state, piece.token, piece.told, piece.work = granted, d.Token, *d, nil
 		if r.state == granted {
-			m.grantWhole(r, d, out) // it was asked for again
+			m.grantSpaceLock(r, d, out) // it was asked for again
 		}
 	case lock.Queued:
 		piece.state, piece.token, piece.work = queued, 0, nil
@@ -113,7 +113,7 @@ func (m *Machine) advance(r *request, out *protocol.Effects) {
 		}
 	}
 	if all && len(r.client.letsIn) == 0 {
-		m.grantWhole(r, latest, out)
+		m.grantSpaceLock(r, latest, out)
 	}
 }
 
@@ -130,7 +130,7 @@ func (r *request) isBehind() bool {
 }
 
 // grantWhole tells a suspension that all shards have granted, the last of them by d.
-func (m *Machine) grantWhole(r *request, d *lock.Decision, out *protocol.Effects) {
+func (m *Machine) grantSpaceLock(r *request, d *lock.Decision, out *protocol.Effects) {
 	told := r.pieces[len(r.pieces)-1].told
 	told.Since, told.Waited = d.Since, d.Waited
 	m.onGranted(r.client, r.part, r, &told, out)
@@ -140,7 +140,7 @@ func (m *Machine) grantWhole(r *request, d *lock.Decision, out *protocol.Effects
 func (m *Machine) revokedPiece(r *request, d *lock.Decision, out *protocol.Effects) {
 	switch {
 	case r.state != granted:
-		m.endWhole(r, d, out)
+		m.endSpaceLock(r, d, out)
 	case !r.revoked:
 		r.revoked = true
 		told := *d
@@ -156,11 +156,11 @@ func (m *Machine) endedPiece(piece *request, d *lock.Decision, out *protocol.Eff
 		m.given(piece.of, out)
 		return
 	}
-	m.endWhole(piece.of, d, out)
+	m.endSpaceLock(piece.of, d, out)
 }
 
 // endWhole ends a suspension in all shards, because of what one of them has decided.
-func (m *Machine) endWhole(r *request, why *lock.Decision, out *protocol.Effects) {
+func (m *Machine) endSpaceLock(r *request, why *lock.Decision, out *protocol.Effects) {
 	m.withdraw(r, &withdrawal{}, out)
 	d := *why
 	if d.Token = r.token; r.state != granted && d.Kind != lock.Refused {
@@ -170,7 +170,7 @@ func (m *Machine) endWhole(r *request, why *lock.Decision, out *protocol.Effects
 }
 
 // releaseWhole gives up a suspension, and is answered when all shards have done so.
-func (m *Machine) releaseWhole(w *work, out *protocol.Effects) {
+func (m *Machine) releaseSpaceLock(w *work, out *protocol.Effects) {
 	r := w.client.suspension(w.op.Request, w.op.Token)
 	if r == nil || r.state != granted {
 		m.answerHeld(w, w.client.local, holdfast.ErrNotHeld, out)
@@ -278,5 +278,5 @@ func (m *Machine) comparePiece(piece *request, lives bool, out *protocol.Effects
 		is = lock.Decision{Kind: lock.Lost, Loss: lossOf(&was)}
 	}
 	is.Session, is.Request, is.Name = c.local, piece.number, piece.name
-	m.decidedWhole(c, p, &is, out)
+	m.decidedSpaceLock(c, p, &is, out)
 }

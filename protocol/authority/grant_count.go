@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Tally is how many grants an authority has given to the clients of a member.
-type Tally struct {
+// GrantCount is how many grants an authority has given to the clients of a member.
+type GrantCount struct {
 	Member protocol.ID
 	Grants int
 }
@@ -22,8 +22,8 @@ type counter struct {
 }
 
 // beginTally lets a reign count from here on, and nothing that was granted before it.
-func (m *Machine) beginTally() {
-	if table := m.authority.table; m.config.Tally {
+func (m *Machine) beginGrantCount() {
+	if table := m.authority.table; m.config.GrantCount {
 		m.authority.counter.last = lock.Token(table.Reign(), table.Count())
 	}
 }
@@ -31,26 +31,26 @@ func (m *Machine) beginTally() {
 // counts reports whether what is being told is a grant that is to be counted, and has not
 // been.
 func (m *Machine) counts(d *lock.Decision) bool {
-	if !m.config.Tally || d.Kind != lock.Granted || d.Token <= m.authority.counter.last {
+	if !m.config.GrantCount || d.Kind != lock.Granted || d.Token <= m.authority.counter.last {
 		return false
 	}
 	m.authority.counter.last, m.authority.counter.given = d.Token, true
 	return true
 }
 
-// Given reports whether this member is the authority and has given a grant that no Tally has
-// told yet. It is always false without Rules.Tally.
+// Given reports whether this member is the authority and has given a grant that no GrantCount has
+// told yet. It is always false without Rules.GrantCount.
 func (m *Machine) Given() bool { return m.authority != nil && m.authority.counter.given }
 
-// Tally returns what this member, the authority, has granted since it was asked last or since
+// GrantCount returns what this member, the authority, has granted since it was asked last or since
 // its reign began, and begins anew: first to its own clients, then to those of each other
 // member of the view, in the view's order. Who is not in the view is not counted.
-func (m *Machine) Tally() []Tally {
+func (m *Machine) GrantCount() []GrantCount {
 	c := m.authority
-	all := make([]Tally, 0, len(c.peers)+1)
-	all = append(all, Tally{m.self, c.counter.own})
+	all := make([]GrantCount, 0, len(c.peers)+1)
+	all = append(all, GrantCount{m.self, c.counter.own})
 	for _, p := range c.peers {
-		all = append(all, Tally{p.id, p.grants})
+		all = append(all, GrantCount{p.id, p.grants})
 		p.grants = 0
 	}
 	c.counter.own, c.counter.given = 0, false

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// custody stands between members and their machines, and sees that what changes hands stays
+// aliasing stands between members and their machines, and sees that what changes hands stays
 // as it was: see protocol.Machine. The argument of a call is spoiled when the machine has
 // returned, as servers do that use its memory again; what was sent and answered is looked at
 // again much later. On real members the first would be the request of another client, and the
@@ -29,15 +29,15 @@ type given struct {
 }
 
 // inCustody is how much is watched at a time.
-const inCustody = 300
+const inAliasing = 300
 
 func (c *custody) takes(what string, fact any) {
 	if fact == nil {
 		return
 	}
 	c.given = append(c.given, given{what, fact, content(fact)})
-	if len(c.given) >= inCustody {
-		c.look(inCustody / 2)
+	if len(c.given) >= inAliasing {
+		c.look(inAliasing / 2)
 	}
 }
 
@@ -102,7 +102,7 @@ func (w *writer) value(v reflect.Value) {
 	}
 }
 
-// of puts a machine into custody.
+// of puts a machine into aliasing.
 func (c *custody) of(inner protocol.Machine) protocol.Machine { return &ward{inner, c} }
 
 type ward struct {
@@ -182,7 +182,7 @@ func spoil(v reflect.Value) {
 }
 
 // TestWhatChangesHands: all that is sent or answered stays as it was, and of the arguments of
-// calls nothing is kept; runs come out as they do without custody.
+// calls nothing is kept; runs come out as they do without aliasing.
 func TestWhatChangesHands(t *testing.T) {
 	t.Parallel()
 	for _, p := range Protocols() {

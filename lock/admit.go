@@ -37,7 +37,7 @@ func (t *Table) Parked(visit func(s SessionID, owner string)) {
 		return
 	}
 	for i := t.gate.first; i != 0; i = t.gate.turns[i].after {
-		if s := t.entries.at(i); s.live != t.gate.whole && t.owner(s) != "" {
+		if s := t.entries.at(i); s.live != t.gate.spaceLock && t.owner(s) != "" {
 			visit(t.sessions.at(s.session).id, t.owner(s))
 		}
 	}
@@ -50,7 +50,7 @@ func (t *Table) Parked(visit func(s SessionID, owner string)) {
 // limit, which is r's alone. LetIn reports whether the owner was let in. It is not where it has nothing parked, where r
 // neither waits nor suspends the table, or another owner does, and where it is to end.
 func (t *Table) LetIn(now Time, r *Request, s SessionID, owner string, out *[]Decision) bool {
-	e, suspender, p := t.liveOf(Whole), t.sessionOf(r.Session), party{t.sessionOf(s), owner}
+	e, suspender, p := t.liveOf(SpaceLock), t.sessionOf(r.Session), party{t.sessionOf(s), owner}
 	if e == 0 || suspender == 0 || !t.OwnerAtGate(s, owner).Parked {
 		return false
 	}
@@ -70,9 +70,9 @@ func (t *Table) LetIn(now Time, r *Request, s SessionID, owner string, out *[]De
 	return true
 }
 
-// recede makes the holds of Whole, live name x, which are one grant, the first that wait for it.
+// recede makes the holds of SpaceLock, live name x, which are one grant, the first that wait for it.
 func (t *Table) recede(x *liveName, r *Request, out *[]Decision) {
-	t.alter(t.gate.whole)
+	t.alter(t.gate.spaceLock)
 	var holds []int32
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
 		holds = append(holds, i)
@@ -95,7 +95,7 @@ func (t *Table) recede(x *liveName, r *Request, out *[]Decision) {
 		t.enqueue(i, false)
 	}
 	x.queue = holds[0] // they are its last: it is a ring
-	if index := t.indexOf(t.gate.whole); index != nil {
+	if index := t.indexOf(t.gate.spaceLock); index != nil {
 		t.renumber(x, index)
 	}
 	t.lineUp(order)
