@@ -113,7 +113,7 @@
 // A protocol is a [Protocol]: how its machines are built, where P5 is to be checked two
 // functions that read its messages (or Peering, or Leading), and where not the coordinator decides one
 // that says who does. Nothing here knows of it otherwise: toy_test.go is one
-// of 60 lines, on a [Front] that knows what users ask; that of storetoy_test.go locks
+// of 60 lines, on a Front of package simtest that knows what users ask; that of storetoy_test.go locks
 // through a store. The following have their places, each
 // in a folder below this one: explore (every state of a small cluster), shrink (fewer members,
 // faults and calls), draw (a run as a picture, from the values of story that Config.Observe

@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/sim"
 	"github.com/holdfast-locks/holdfast/sim/replay"
+	"github.com/holdfast-locks/holdfast/sim/simtest"
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/journal"
@@ -96,7 +97,7 @@ func (p *page) note(id uint64) {
 func (p *page) last() uint64 { return p.First - 1 + uint64(len(p.Records)) }
 
 type scribe struct {
-	sim.Front
+	simtest.Front
 	rand   *rand.Rand
 	book   *book
 	pages  []*page
@@ -110,7 +111,7 @@ type scribe struct {
 }
 
 func newScribe(self protocol.ID, name string, chance uint32, shards int, kept []storage.Kept, b *book) *scribe {
-	m := &scribe{Front: sim.Front{Self: self}, rand: rand.New(rand.NewPCG(uint64(chance), uint64(self))), book: b, fetch: map[uint64]storage.Fetch{}}
+	m := &scribe{Front: simtest.Front{Self: self}, rand: rand.New(rand.NewPCG(uint64(chance), uint64(self))), book: b, fetch: map[uint64]storage.Fetch{}}
 	for i := range max(1, shards) {
 		log := member.LogOf(holdfast.DefaultSpace) + uint64(i)
 		var found *storage.Kept

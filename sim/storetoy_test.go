@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/sim"
+	"github.com/holdfast-locks/holdfast/sim/simtest"
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -41,7 +42,7 @@ const (
 
 // bid is what a member does for one of its users.
 type bid struct {
-	sim.Want
+	simtest.Want
 	mark  mark
 	stage stage
 	asked uint64        // the request to the store that is under way, or 0
@@ -82,7 +83,7 @@ type clear struct {
 func (c clear) String() string { return fmt.Sprintf("clear %d %v", c.epoch.Counter, c.tenure) }
 
 type locker struct {
-	sim.Front
+	simtest.Front
 	chance *rand.Rand
 	naive  bool // it takes it for granted that what it writes has landed after inTime
 	bids   []bid
@@ -127,7 +128,7 @@ func (m *locker) Step(now protocol.Time, ev protocol.Event, out *protocol.Effect
 
 // wanted reports whether the user of a bid still wants the name, or has it.
 func (m *locker) wanted(b *bid) bool {
-	return slices.ContainsFunc(m.Wants, func(w sim.Want) bool { return w.Session == b.Session && w.ID == b.ID })
+	return slices.ContainsFunc(m.Wants, func(w simtest.Want) bool { return w.Session == b.Session && w.ID == b.ID })
 }
 
 // proceed says again what is to be heard, looks after what waits, and begins what is new:
@@ -245,7 +246,7 @@ func (m *locker) found(now protocol.Time, f found, out *protocol.Effects) {
 func lockerProtocol(naive bool) sim.Protocol {
 	return sim.Protocol{Name: "locker", Locks: true, Stores: true, Build: func(s sim.Node) (sim.Built, error) {
 		built, err := sim.Membership(s)
-		m := &locker{Front: sim.Front{Self: built.ID}, chance: s.Rand, naive: naive, pause: map[string]protocol.Time{}}
+		m := &locker{Front: simtest.Front{Self: built.ID}, chance: s.Rand, naive: naive, pause: map[string]protocol.Time{}}
 		built.Spaces = []protocol.Machine{m}
 		return built, err
 	}}

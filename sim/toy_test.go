@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/sim"
+	"github.com/holdfast-locks/holdfast/sim/simtest"
 )
 
 // The coordinator gives names to the members that say again and again that they want them, and
@@ -18,7 +19,7 @@ import (
 
 // claim says of a request that it is wanted, or over; given, that it has its name.
 type claim struct {
-	sim.Want
+	simtest.Want
 	epoch  protocol.Epoch
 	tenure protocol.Tenure
 	over   bool
@@ -28,7 +29,7 @@ type given struct{ claim }
 func (c claim) String() string { return fmt.Sprint(c.Session, c.ID, c.Name, c.Token, c.over) }
 
 type toy struct {
-	sim.Front
+	simtest.Front
 	naive bool // a coordinator does not wait for what an earlier one has promised
 	table []claim
 	count uint32
@@ -62,7 +63,7 @@ func (m *toy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) 
 		return
 	}
 	if m.Clear() { // nothing of an earlier coordinator is held here
-		out.Send(m.View.Coordinator, claim{sim.Want{}, m.View.Epoch, m.View.Lease.Tenure, false})
+		out.Send(m.View.Coordinator, claim{simtest.Want{}, m.View.Epoch, m.View.Lease.Tenure, false})
 	}
 	for _, want := range m.Wants {
 		if want.Token == 0 {
@@ -78,7 +79,7 @@ func (m *toy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) 
 
 func toyProtocol(naive bool) sim.Protocol {
 	return sim.Protocol{Name: "toy", Locks: true, Build: sim.Above(func(self protocol.ID) protocol.Machine {
-		return &toy{Front: sim.Front{Self: self}, naive: naive}
+		return &toy{Front: simtest.Front{Self: self}, naive: naive}
 	})}
 }
 
@@ -127,7 +128,7 @@ func (m *needy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 func TestWhoNeedsEverybodyIsStuck(t *testing.T) {
 	manySeeds(t)
 	p := sim.Protocol{Name: "needy", Locks: true, Fewest: 3, Most: 3, Build: sim.Above(func(self protocol.ID) protocol.Machine {
-		return &needy{toy{Front: sim.Front{Self: self}}, 3}
+		return &needy{toy{Front: simtest.Front{Self: self}}, 3}
 	})}
 	c := sim.Config{Protocol: p, Faults: sim.Within, Duration: 20 * time.Second}
 	drawn, err := sim.RunMany(c, 1, 40, 2, nil)

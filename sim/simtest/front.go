@@ -1,4 +1,4 @@
-package sim
+package simtest
 
 import (
 	"slices"
@@ -230,6 +230,12 @@ func (f *Front) revoke(why holdfast.Loss, out *protocol.Effects, some func(*Want
 			decide(out, protocol.CallID{}, w, lock.Revoked, why)
 		}
 	}
+}
+
+// tenancy names a tenure of a member for ever.
+type tenancy struct {
+	id     protocol.ID
+	tenure protocol.Tenure
 }
 
 func decide(out *protocol.Effects, call protocol.CallID, w *Want, kind lock.Kind, why holdfast.Loss) {

@@ -1,17 +1,17 @@
-package sim_test
+package simtest_test
 
 import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/sim"
+	"github.com/holdfast-locks/holdfast/sim/simtest"
 )
 
 // TestTokensAreOfTheirNames: who gives back a name by its token keeps another one that he has
 // under the same, as protocols may count each name by itself.
 func TestTokensAreOfTheirNames(t *testing.T) {
-	var front sim.Front
+	var front simtest.Front
 	var out protocol.Effects
 	session := lock.SessionID{Member: 1, Number: 1}
 	for id, name := range []string{"n0", "n1"} {
