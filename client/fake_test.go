@@ -15,7 +15,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 )
 
@@ -237,14 +237,14 @@ func beaten(id uint64, ttl time.Duration) *schema.Event {
 // stage is a Client at a fake, on a clock that the test moves.
 type stage struct {
 	*fake
-	clock  *clock.Manual
+	clock  *clocktest.Manual
 	client *Client
 }
 
 // dialled dials while answer talks to the Client's first stream.
 func (f *fake) dialled(target string, options ...Option) (*stage, *conversation) {
 	f.t.Helper()
-	s := &stage{fake: f, clock: clock.NewManual()}
+	s := &stage{fake: f, clock: clocktest.NewManual()}
 	result := s.dial(target, options...)
 	v := f.accept()
 	v.welcome("a-1", testTTL)

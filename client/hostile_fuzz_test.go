@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/frames"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 )
 
 // The steps of a script; what follows each is in the comment.
@@ -33,7 +33,7 @@ const (
 type puppet struct {
 	t       *testing.T
 	c       *Client
-	clock   *clock.Manual
+	clock   *clocktest.Manual
 	calls   []*request
 	locks   []*holdfast.Lock
 	longest time.Duration // until when any answer lets a session live
@@ -42,7 +42,7 @@ type puppet struct {
 
 func newPuppet(t *testing.T) *puppet {
 	t.Helper()
-	p := &puppet{t: t, clock: clock.NewManual()}
+	p := &puppet{t: t, clock: clocktest.NewManual()}
 	p.clock.Advance(time.Hour)
 	settings, err := resolve([]Option{withClock(p.clock)})
 	if err != nil {

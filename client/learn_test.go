@@ -9,7 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 )
 
 // tells is a welcome to a session by a member of a cluster, which knows others.
@@ -29,7 +29,7 @@ func (v *conversation) leaves() {
 // there, and the next address is tried.
 func TestLearnedAddressOfAnotherCluster(t *testing.T) {
 	one, two, three := newFake(t), newFake(t), newFake(t)
-	s := &stage{fake: one, clock: clock.NewManual()}
+	s := &stage{fake: one, clock: clocktest.NewManual()}
 	result := s.dial(one.address)
 	first := one.accept()
 	first.send(tells("a-1", "ours", one.address, two.address, three.address))
@@ -56,7 +56,7 @@ func TestLearnedAddressOfAnotherCluster(t *testing.T) {
 // TestMovedReplacesWhatWasLearned.
 func TestMovedReplacesWhatWasLearned(t *testing.T) {
 	one, two := newFake(t), newFake(t)
-	s := &stage{fake: one, clock: clock.NewManual()}
+	s := &stage{fake: one, clock: clocktest.NewManual()}
 	result := s.dial(one.address)
 	first := one.accept()
 	first.send(tells("a-1", "ours", one.address, "127.0.0.1:1"))

@@ -13,7 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 )
 
 // linked lists what is open to a place, and how many streams each carries.
@@ -54,7 +54,7 @@ func (v *conversation) from(t *testing.T) string {
 // and a session of its own, and beat at the same moments. It is closed with the last of them.
 func TestClientsShareAConnection(t *testing.T) {
 	f := newFake(t)
-	shared := clock.NewManual()
+	shared := clocktest.NewManual()
 	var stages []*stage
 	var streams []*conversation
 	for i := range 3 {
@@ -98,7 +98,7 @@ func TestClientsShareAConnection(t *testing.T) {
 // TestSharingIsBounded: a connection carries so many streams and no more, and one that has been silent for a while
 // gets no further one.
 func TestSharingIsBounded(t *testing.T) {
-	time := clock.NewManual()
+	time := clocktest.NewManual()
 	s, err := resolve([]Option{withClock(time)})
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func (f *frozen) connections() int {
 func TestDeadSharedConnection(t *testing.T) {
 	f := newFake(t)
 	between := newFrozen(t, f.address)
-	first := &stage{fake: f, clock: clock.NewManual()}
+	first := &stage{fake: f, clock: clocktest.NewManual()}
 	welcomed := first.dial(between.address)
 	v := f.accept()
 	v.welcome("a-1", testTTL)

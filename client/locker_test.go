@@ -14,9 +14,10 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 )
 
-func manual() *clock.Manual { return clock.NewManual() }
+func manual() *clocktest.Manual { return clocktest.NewManual() }
 
 func contains(text string, parts ...string) bool {
 	for _, part := range parts {

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 )
 
 // TestDeadlineCountsFromSending delays the answers: what counts is when the hello and
@@ -183,7 +183,7 @@ func TestLateOrLost(t *testing.T) {
 	for at, want := range map[time.Duration]int{testTTL / 2: 1, testTTL - 1: 1, testTTL: 0, time.Hour: 0} {
 		synctest.Test(t, func(t *testing.T) {
 			c, told := silent(t)
-			c.clock.(*clock.Manual).Advance(at)
+			c.clock.(*clocktest.Manual).Advance(at)
 			c.onLate()
 			synctest.Wait()
 			if *told != want {
@@ -196,13 +196,13 @@ func TestLateOrLost(t *testing.T) {
 // TestLateNoMore: a session that was renewed or has ended before the goroutine that says
 // that it is late came to run is not said to be.
 func TestLateNoMore(t *testing.T) {
-	for name, meanwhile := range map[string]func(s *session, m *clock.Manual){
-		"renewed": func(s *session, _ *clock.Manual) { s.renew(testTTL/2, testTTL) },
-		"ended":   func(s *session, _ *clock.Manual) { s.end() },
-		"expired": func(_ *session, m *clock.Manual) { m.Advance(testTTL) },
+	for name, meanwhile := range map[string]func(s *session, m *clocktest.Manual){
+		"renewed": func(s *session, _ *clocktest.Manual) { s.renew(testTTL/2, testTTL) },
+		"ended":   func(s *session, _ *clocktest.Manual) { s.end() },
+		"expired": func(_ *session, m *clocktest.Manual) { m.Advance(testTTL) },
 	} {
 		c, told := silent(t)
-		m := c.clock.(*clock.Manual)
+		m := c.clock.(*clocktest.Manual)
 		m.Advance(testTTL / 2)
 		deadline := c.session.deadline.Load()
 		meanwhile(c.session, m)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/api"
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/turns"
 )
 
@@ -94,7 +94,7 @@ func TestDialInTurn(t *testing.T) {
 	one, two := newStageUndialled(newFake(t)), newStageUndialled(newFake(t))
 	first := one.dial(one.address, option)
 	greeted := one.accept() // and not welcomed yet
-	settings, err := resolve([]Option{option, withClock(clock.NewManual())})
+	settings, err := resolve([]Option{option, withClock(clocktest.NewManual())})
 	if err != nil {
 		t.Fatal(err)
 	}

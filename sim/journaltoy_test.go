@@ -16,7 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -460,7 +460,7 @@ func TestScribesOnARealJournal(t *testing.T) {
 				kept = append(kept, k)
 			}
 		}
-		m, hands := newScribe(1, "a", life, 2, kept, b), clock.NewManual()
+		m, hands := newScribe(1, "a", life, 2, kept, b), clocktest.NewManual()
 		m.told = make(chan struct{}, 1<<16)
 		d, err := run.New(run.Config{Machine: protocol.Stack(still{}, m), Clock: hands, Journal: j})
 		if err != nil {

@@ -16,12 +16,13 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
 // testBacking is a session whose deadline the test moves.
 type testBacking struct {
-	clock    *clock.Manual
+	clock    *clocktest.Manual
 	deadline time.Duration
 }
 
@@ -37,7 +38,7 @@ func (b *testBacking) ExtendLock(context.Context, *holdfast.Lock, time.Duration)
 type bed struct {
 	*watch
 	backing *testBacking
-	manual  *clock.Manual
+	manual  *clocktest.Manual
 	kill    time.Duration // the deadline that the guardian has, whose clock is another
 	output  *bufio.Reader // of the command
 	events  *bufio.Reader // of --status-fd
@@ -47,7 +48,7 @@ type bed struct {
 // which its deadline has 12 s left.
 func newBed(t *testing.T, order *lockOrder, script string) *bed {
 	t.Helper()
-	manual := clock.NewManual()
+	manual := clocktest.NewManual()
 	backing := &testBacking{manual, 12 * time.Second}
 	if order.wish == nil {
 		order.wish = &wish{}

@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 )
 
 // Who signals a process and then its group, as timeout(1) does, asks once.
@@ -21,7 +21,7 @@ func TestSameSignalAgainIsOneWish(t *testing.T) {
 		{"another at once", []os.Signal{syscall.SIGINT}, false, syscall.SIGINT},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			manual := clock.NewManual()
+			manual := clocktest.NewManual()
 			arrived := make(chan os.Signal, 4)
 			over := make(chan struct{})
 			defer close(over)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 )
 
 func TestRealNeverGoesBack(t *testing.T) {
@@ -38,23 +39,6 @@ func TestRealTimerFiresAfterItsTime(t *testing.T) {
 	timer.Stop()
 }
 
-func TestManual(t *testing.T) {
-	c := clock.NewManual()
-	timer := c.NewTimer()
-	timer.Reset(2 * time.Second)
-	c.Advance(time.Second)
-	select {
-	case <-timer.C():
-		t.Fatal("timer for 2s fired at 1s")
-	default:
-	}
-	c.Advance(time.Second)
-	<-timer.C()
-	timer.Reset(c.Now())
-	<-timer.C()
-	timer.Stop()
-}
-
 func BenchmarkNow(b *testing.B) {
 	c := clock.Real()
 	for b.Loop() {
@@ -63,7 +47,7 @@ func BenchmarkNow(b *testing.B) {
 }
 
 func TestAlarmsRingInOrder(t *testing.T) {
-	c := clock.NewManual()
+	c := clocktest.NewManual()
 	s := clock.NewAlarms(c)
 	defer s.Close()
 	rung := make(chan int, 8)

@@ -13,5 +13,5 @@
 // clock, which is what lets the demo compare what its processes tell.
 //
 // A [Clock] is passed to all code that measures time, so that tests can drive it by
-// hand with a [Manual].
+// hand with a Manual of package clocktest.
 package clock

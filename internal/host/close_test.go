@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/host"
 )
 
@@ -61,7 +61,7 @@ func TestCloseEndsEverything(t *testing.T) {
 // TestCloseWakesWaitReady: who waits for a member to recover hears that it will not.
 func TestCloseWakesWaitReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := life(t, host.Config{Serves: true, Clock: clock.NewManual()})
+		n := life(t, host.Config{Serves: true, Clock: clocktest.NewManual()})
 		ready := make(chan error)
 		go func() { ready <- n.WaitReady(context.Background()) }()
 		waiting := queue(t, context.Background(), n, "x")

@@ -13,7 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -301,7 +301,7 @@ func TestForceAfterARestart(t *testing.T) {
 	c := startCluster(t, 3, calm)
 	before := take(t, c.nodes[0], "x")
 	c.crash(t, 0, 1, 2)
-	c.configs[2].Clock = clock.NewManual() // so that it stays at its start
+	c.configs[2].Clock = clocktest.NewManual() // so that it stays at its start
 	c.start(t, 2)
 	refused(t, c.nodes[2], api.CodeUnavailable, []string{"c"}, `member "c" has just started`)
 	c.crash(t, 2)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -16,7 +16,7 @@ import (
 // TestHoldLimitEndsBeforeItIsGrantedAgain: the holder's clock ends the lock at the
 // limit, the table gives the name to the next only (1+δ) times as late (P3).
 func TestHoldLimitEndsBeforeItIsGrantedAgain(t *testing.T) {
-	c := clock.NewManual()
+	c := clocktest.NewManual()
 	n := start(t, host.Config{Clock: c})
 	c.Advance(time.Hour)
 	l := take(t, n, "x", holdfast.Hold(10*time.Second))
@@ -53,7 +53,7 @@ func TestHoldLimitEndsBeforeItIsGrantedAgain(t *testing.T) {
 // TestLossIsToldFirst: even where time jumps past both ends at once, the lock has
 // ended before the next holder is told.
 func TestLossIsToldFirst(t *testing.T) {
-	c := clock.NewManual()
+	c := clocktest.NewManual()
 	n := start(t, host.Config{Clock: c})
 	other := another(t, n)
 	for range 200 {
@@ -73,7 +73,7 @@ func TestLossIsToldFirst(t *testing.T) {
 
 // TestEndlessLimits: limits that no clock can count to are no limits.
 func TestEndlessLimits(t *testing.T) {
-	c := clock.NewManual()
+	c := clocktest.NewManual()
 	n := start(t, host.Config{Clock: c})
 	c.Advance(time.Hour)
 	l := take(t, n, "x", holdfast.Hold(math.MaxInt64))
@@ -93,7 +93,7 @@ func TestEndlessLimits(t *testing.T) {
 // TestExtend moves the end of a lock here and in the table, both ways.
 func TestExtend(t *testing.T) {
 	ctx := context.Background()
-	c := clock.NewManual()
+	c := clocktest.NewManual()
 	n := start(t, host.Config{Clock: c})
 	for _, tt := range []struct {
 		name      string
@@ -146,7 +146,7 @@ func TestExtend(t *testing.T) {
 // keep the name when its owner has given up everything (P4).
 func TestExtendOfAnOwner(t *testing.T) {
 	ctx := context.Background()
-	c := clock.NewManual()
+	c := clocktest.NewManual()
 	n := start(t, host.Config{Clock: c})
 	owner := holdfast.Owner("job-7")
 	t.Run("earlier", func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestExtendOfAnOwner(t *testing.T) {
 // has ended, and the name is not kept for it.
 func TestExtendCrossesTheEnd(t *testing.T) {
 	ctx := context.Background()
-	c := clock.NewManual()
+	c := clocktest.NewManual()
 	var crossing *holdfast.Lock // set and read on one goroutine, which steps the member
 	n := start(t, host.Config{Clock: c, Observe: func(protocol.Time, *protocol.Effects) {
 		if crossing == nil {
@@ -201,7 +201,7 @@ func TestExtendCrossesTheEnd(t *testing.T) {
 
 // TestWaitLimit: a wait ends at its limit, not before, and its place is given up.
 func TestWaitLimit(t *testing.T) {
-	c := clock.NewManual()
+	c := clocktest.NewManual()
 	n := start(t, host.Config{Clock: c})
 	l := take(t, n, "x")
 	waiting := queue(t, context.Background(), another(t, n), "x", holdfast.Wait(3*time.Second))

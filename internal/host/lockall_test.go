@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/host"
 )
 
@@ -47,7 +47,7 @@ func TestLockAllLooksAgain(t *testing.T) {
 
 // TestLockAllWaitsOnce: its wait limit is for all names together.
 func TestLockAllWaitsOnce(t *testing.T) {
-	manual := clock.NewManual()
+	manual := clocktest.NewManual()
 	n := start(t, host.Config{Clock: manual})
 	first, second := take(t, n, "a"), take(t, n, "b")
 	queued := make(chan struct{}, 2)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
@@ -84,7 +84,7 @@ func TestRestart(t *testing.T) {
 	c := host.Config{State: filepath.Join(t.TempDir(), "state")}
 	var token holdfast.Token
 	var before session.Opened
-	manual := clock.NewManual()
+	manual := clocktest.NewManual()
 	c.Clock = manual
 	n := life(t, c)
 	first := n.Identity()
@@ -93,7 +93,7 @@ func TestRestart(t *testing.T) {
 	}
 	for i := range uint64(6) {
 		if i > 0 {
-			manual = clock.NewManual()
+			manual = clocktest.NewManual()
 			c.Clock = manual
 			n = life(t, c)
 			manual.Advance(n.View().GrantFrom) // what a crashed life has promised
@@ -145,7 +145,7 @@ func TestForgetful(t *testing.T) {
 }
 
 // stops checks that the member grants nothing before wait has passed, and grants then.
-func stops(t *testing.T, n *host.Member, c *clock.Manual, wait time.Duration) {
+func stops(t *testing.T, n *host.Member, c *clocktest.Manual, wait time.Duration) {
 	t.Helper()
 	began := c.Now()
 	first := queue(t, context.Background(), n, "first")
@@ -207,7 +207,7 @@ func TestUncleanRestartWaits(t *testing.T) {
 		{"beyond the lease", 10 * time.Second, stretch(3*time.Second) + protocol.ReachOf(stretch(10*time.Second)-2*time.Second).Span()},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := host.Config{State: t.TempDir(), Serves: true, Clock: clock.NewManual()}
+			c := host.Config{State: t.TempDir(), Serves: true, Clock: clocktest.NewManual()}
 			n := life(t, c)
 			serves(t, n) // no client was ever promised anything
 			leaveHolding(t, n, openClient(t, n, tt.ttl))
@@ -215,20 +215,20 @@ func TestUncleanRestartWaits(t *testing.T) {
 			shut(t, n) // in good order, but the client still believes
 
 			for _, state := range []string{c.State, crashed} {
-				manual := clock.NewManual()
+				manual := clocktest.NewManual()
 				c.State, c.Clock = state, manual
 				n = life(t, c)
 				again := crash(t, c)
 				stops(t, n, manual, tt.wait)
 				shut(t, n)
 				// A member that crashes while it waits has to wait once more.
-				manual = clock.NewManual()
+				manual = clocktest.NewManual()
 				second := host.Config{State: again, Serves: true, Clock: manual}
 				n = life(t, second)
 				stops(t, n, manual, tt.wait)
 				shut(t, n)
 				// Waited for and forgotten: the next life serves at once.
-				second.Clock = clock.NewManual()
+				second.Clock = clocktest.NewManual()
 				n = life(t, second)
 				serves(t, n)
 				shut(t, n)
@@ -239,11 +239,11 @@ func TestUncleanRestartWaits(t *testing.T) {
 
 // TestLeaseAndDriftOfTheWait: D and δ are the configured ones.
 func TestLeaseAndDriftOfTheWait(t *testing.T) {
-	c := host.Config{State: t.TempDir(), Serves: true, Clock: clock.NewManual(), Lease: 2 * time.Second, Drift: 0.25}
+	c := host.Config{State: t.TempDir(), Serves: true, Clock: clocktest.NewManual(), Lease: 2 * time.Second, Drift: 0.25}
 	n := life(t, c)
 	leaveHolding(t, n, openClient(t, n, time.Second))
 	shut(t, n)
-	manual := clock.NewManual()
+	manual := clocktest.NewManual()
 	c.Clock = manual
 	n = life(t, c)
 	defer shut(t, n)
@@ -254,7 +254,7 @@ func TestLeaseAndDriftOfTheWait(t *testing.T) {
 // its first grant waits for a lease (docs/design/membership.md §9, V16).
 func TestWithoutACellServesLate(t *testing.T) {
 	for range 2 {
-		manual := clock.NewManual()
+		manual := clocktest.NewManual()
 		n := life(t, host.Config{Serves: true, Clock: manual})
 		stops(t, n, manual, stretch(3*time.Second))
 		shut(t, n)
@@ -264,7 +264,7 @@ func TestWithoutACellServesLate(t *testing.T) {
 // TestCleanRestartIsReady: with nothing promised to anybody there is nothing to wait
 // for, whether no client ever came or all have gone.
 func TestCleanRestartIsReady(t *testing.T) {
-	c := host.Config{State: t.TempDir(), Serves: true, Clock: clock.NewManual()}
+	c := host.Config{State: t.TempDir(), Serves: true, Clock: clocktest.NewManual()}
 	for i := range 4 {
 		n := life(t, c)
 		serves(t, n)
@@ -305,7 +305,7 @@ func TestQuietClientIsNotWaitedFor(t *testing.T) {
 
 // TestOwnLocksAreNotWaitedFor: they end with the process.
 func TestOwnLocksAreNotWaitedFor(t *testing.T) {
-	c := host.Config{State: t.TempDir(), Serves: true, Clock: clock.NewManual()}
+	c := host.Config{State: t.TempDir(), Serves: true, Clock: clocktest.NewManual()}
 	n := life(t, c)
 	take(t, n, "x")
 	c.State = crash(t, c)
@@ -405,7 +405,7 @@ func TestStartMeetsDeadContext(t *testing.T) {
 // member's own locks go on. When the disk is well again so are the promises.
 func TestDiskFails(t *testing.T) {
 	var log bytes.Buffer // written under the driver's mutex, read after Close
-	c := host.Config{State: t.TempDir(), Serves: true, Clock: clock.NewManual(), Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	c := host.Config{State: t.TempDir(), Serves: true, Clock: clocktest.NewManual(), Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	n := life(t, c)
 	obstacle := filepath.Join(c.State, "cell.new", "content")
 	if err := os.MkdirAll(obstacle, 0o700); err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -84,7 +84,7 @@ func start(t *testing.T, c run.Config) *run.Driver {
 func standing(t *testing.T) (*scripted, *run.Driver) {
 	t.Helper()
 	m := &scripted{wake: protocol.Never}
-	c := clock.NewManual()
+	c := clocktest.NewManual()
 	c.Advance(time.Hour)
 	return m, start(t, run.Config{Machine: m, Clock: c})
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -37,7 +37,7 @@ func TestStartsFromZero(t *testing.T) {
 	if began != time.Hour || c.Now() != time.Hour || d.Now() != 0 {
 		t.Errorf("began at %v of a clock at %v, now %v", began, c.Now(), d.Now())
 	}
-	c.(*clock.Manual).Advance(time.Minute)
+	c.(*clocktest.Manual).Advance(time.Minute)
 	if d.Now() != time.Minute {
 		t.Errorf("a minute later it is %v", d.Now())
 	}
@@ -137,7 +137,7 @@ func TestObserveSeesEveryStep(t *testing.T) {
 		}
 		seen = append(seen, effects.Notes[0].String())
 	}
-	d := start(t, run.Config{Machine: m, Clock: clock.NewManual(), Observe: observe})
+	d := start(t, run.Config{Machine: m, Clock: clocktest.NewManual(), Observe: observe})
 	sink := d.Attach(&mailbox{})
 	d.Step(protocol.Event{Kind: protocol.Receive}, protocol.Event{Kind: protocol.Raised})
 	if _, _, err := d.Call(call(sink, 1, nil)); err != nil {
@@ -157,7 +157,7 @@ func TestLogsWhatItCannotSend(t *testing.T) {
 	m := &scripted{wake: protocol.Never}
 	var text strings.Builder
 	logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	d := start(t, run.Config{Machine: m, Clock: clock.NewManual(), Logger: logger})
+	d := start(t, run.Config{Machine: m, Clock: clocktest.NewManual(), Logger: logger})
 	m.do = func(_ protocol.Time, _ protocol.Event, out *protocol.Effects) {
 		out.Send(4711, word("hello"))
 		out.Send(protocol.Storage, word("no write"))
@@ -305,7 +305,7 @@ func TestCloseAmongCallers(t *testing.T) {
 // TestNothingDeliveredWhileClosed lets a timer fire into a driver that was closed.
 func TestNothingDeliveredWhileClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := clock.NewManual()
+		c := clocktest.NewManual()
 		m := &scripted{wake: time.Second}
 		d := start(t, run.Config{Machine: m, Clock: c})
 		if err := d.Close(); err != nil {

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/internal/transport/memory"
@@ -48,7 +48,7 @@ func TestSendsOncePerBatch(t *testing.T) {
 	m := &scripted{wake: protocol.Never}
 	box := &mailbox{}
 	peers := &post{box: box}
-	d := start(t, run.Config{Machine: m, Clock: clock.NewManual(), Peers: peers, Storage: keeping{}})
+	d := start(t, run.Config{Machine: m, Clock: clocktest.NewManual(), Peers: peers, Storage: keeping{}})
 	sink := d.Attach(box)
 	m.do = func(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 		if ev.Kind == protocol.Receive && ev.From == protocol.Storage || ev.Fact == "nothing" {
@@ -96,7 +96,7 @@ func TestSendsWhenTimeHasCome(t *testing.T) {
 			out.Send(7, word("poll"))
 		}
 	}
-	c := clock.NewManual()
+	c := clocktest.NewManual()
 	start(t, run.Config{Machine: m, Clock: c, Peers: peersFunc(func(e []protocol.Envelope) { sent <- append([]protocol.Envelope(nil), e...) })})
 	c.Advance(2)
 	if got := <-sent; len(got) != 1 || got[0].Message != protocol.Message(word("poll")) {
@@ -124,7 +124,7 @@ func TestDriversOverMemory(t *testing.T) {
 				out.Send(ev.From, word("pong"))
 			}
 		}
-		drivers[i] = start(t, run.Config{Machine: machines[i], Clock: clock.NewManual(), Peers: ends[i]})
+		drivers[i] = start(t, run.Config{Machine: machines[i], Clock: clocktest.NewManual(), Peers: ends[i]})
 		ends[i].Listen(func(events []protocol.Event) { drivers[i].Step(events...) })
 	}
 	machines[0].do = func(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/storage"
@@ -65,7 +65,7 @@ func TestWritesOneAfterAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var answers []string
 		d := newDisk()
-		driver := start(t, run.Config{Machine: saver(&answers), Clock: clock.NewManual(), Storage: d})
+		driver := start(t, run.Config{Machine: saver(&answers), Clock: clocktest.NewManual(), Storage: d})
 		driver.Step(write(1, 2)...)
 		driver.Step(write(3)...)
 		for id := uint64(1); id <= 3; id++ {
@@ -94,7 +94,7 @@ func TestWritesOneAfterAnother(t *testing.T) {
 func TestNoStorageRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var answers []string
-		driver := start(t, run.Config{Machine: saver(&answers), Clock: clock.NewManual()})
+		driver := start(t, run.Config{Machine: saver(&answers), Clock: clocktest.NewManual()})
 		driver.Step(write(1, 2)...)
 		synctest.Wait()
 		same(t, "answers", answers, []string{
@@ -109,7 +109,7 @@ func TestCloseWaitsForWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var answers []string
 		d := newDisk()
-		driver := start(t, run.Config{Machine: saver(&answers), Clock: clock.NewManual(), Storage: d})
+		driver := start(t, run.Config{Machine: saver(&answers), Clock: clocktest.NewManual(), Storage: d})
 		driver.Step(write(1, 2)...)
 		<-d.begun
 		closed := make(chan []uint64, 2)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/storage"
@@ -61,7 +61,7 @@ func TestRequestsToAStore(t *testing.T) {
 				answers++
 			}
 		}
-		d := start(t, run.Config{Machine: m, Clock: clock.NewManual(), Stores: map[protocol.Port]storage.Store{1: store}})
+		d := start(t, run.Config{Machine: m, Clock: clocktest.NewManual(), Stores: map[protocol.Port]storage.Store{1: store}})
 		d.Step(call(1, 1, "go"))
 		synctest.Wait()
 		store.mu.Lock()

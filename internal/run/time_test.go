@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -14,7 +15,7 @@ import (
 // tested is a clock whose timer can be fired at any time, and counts how often it is
 // armed.
 type tested struct {
-	*clock.Manual
+	*clocktest.Manual
 	timer *testedTimer
 }
 
@@ -24,7 +25,7 @@ type testedTimer struct {
 	sets []time.Duration
 }
 
-func newTested() *tested { return &tested{Manual: clock.NewManual()} }
+func newTested() *tested { return &tested{Manual: clocktest.NewManual()} }
 
 func (c *tested) NewTimer() clock.Timer {
 	c.timer = &testedTimer{Timer: c.Manual.NewTimer(), fire: make(chan struct{}, 1)}
@@ -38,7 +39,7 @@ func (t *testedTimer) Reset(at time.Duration) { t.sets = append(t.sets, at) }
 // TestTicksAtWake: the machine is ticked when it wants to be, not before, and once.
 func TestTicksAtWake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := clock.NewManual()
+		c := clocktest.NewManual()
 		c.Advance(time.Hour) // the machine's time is not the clock's
 		m := &scripted{wake: 5 * time.Second}
 		var ticked []protocol.Time
@@ -60,7 +61,7 @@ func TestTicksAtWake(t *testing.T) {
 // TestArmedAnewWhenWakeChanges: to earlier, to later, and to never.
 func TestArmedAnewWhenWakeChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := clock.NewManual()
+		c := clocktest.NewManual()
 		m := &scripted{wake: 10 * time.Second}
 		var ticked []protocol.Time
 		m.do = func(now protocol.Time, ev protocol.Event, _ *protocol.Effects) {

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -49,7 +49,7 @@ func (calm) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 // bed is a member with two spaces whose port 4040 is served on loopback.
 type bed struct {
 	t       testing.TB
-	clock   *clock.Manual
+	clock   *clocktest.Manual
 	driver  *run.Driver
 	service *service
 	server  *grpcServer
@@ -75,7 +75,7 @@ func newBedOf(t testing.TB, below protocol.Machine, wrap func(protocol.Machine) 
 	t.Helper()
 	ignore := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, ignore) })
-	b := &bed{t: t, clock: clock.NewManual()}
+	b := &bed{t: t, clock: clocktest.NewManual()}
 	b.clock.Advance(time.Hour)
 	var spaces []protocol.Machine
 	for range 2 {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
@@ -30,7 +30,7 @@ import (
 // checked against the OpenAPI document.
 type webBed struct {
 	t        testing.TB
-	clock    *clock.Manual
+	clock    *clocktest.Manual
 	driver   *run.Driver
 	server   *Server
 	address  string
@@ -54,7 +54,7 @@ func newWebBedOf(t testing.TB, membership protocol.Machine, wrap func(protocol.M
 	t.Helper()
 	ignore := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, ignore) })
-	b := &webBed{t: t, clock: clock.NewManual(), contract: readContract(t)}
+	b := &webBed{t: t, clock: clocktest.NewManual(), contract: readContract(t)}
 	b.clock.Advance(time.Hour)
 	var spaces []protocol.Machine
 	for range 2 {

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/internal/server/admin"
@@ -76,14 +76,14 @@ func (s *space) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 // bed is a member with the spaces default and billing.
 type bed struct {
 	t      *testing.T
-	clock  *clock.Manual
+	clock  *clocktest.Manual
 	driver *run.Driver
 	space  *space // billing
 }
 
 func newBed(t *testing.T) *bed {
 	t.Helper()
-	b := &bed{t: t, clock: clock.NewManual()}
+	b := &bed{t: t, clock: clocktest.NewManual()}
 	b.clock.Advance(time.Hour)
 	first, err := central.New(central.Config{Self: me})
 	must(t, err)
@@ -109,7 +109,7 @@ func (b *bed) drive(c session.Config, first, second protocol.Machine, journal ru
 // newBedOfShards is a member whose space billing has three shards.
 func newBedOfShards(t *testing.T) *bed {
 	t.Helper()
-	b := &bed{t: t, clock: clock.NewManual()}
+	b := &bed{t: t, clock: clocktest.NewManual()}
 	b.clock.Advance(time.Hour)
 	first, err := central.New(central.Config{Self: me})
 	must(t, err)
