@@ -6,4 +6,6 @@
 // time, and the race detector sees every step of it.
 //
 // Messages are passed on as they are, not encoded.
+//
+// Only tests import this package: those of package run and of package node.
 package memory
