@@ -2,6 +2,7 @@ package published
 
 import (
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -271,4 +272,55 @@ func TestFindNamesWhatThereIs(t *testing.T) {
 	if _, err := Find("gravity"); err == nil || !strings.Contains(err.Error(), `"gravity"`) || !strings.Contains(err.Error(), `"guests vote"`) {
 		t.Errorf("an unknown rule: %v", err)
 	}
+}
+
+// Shows reports whether a run without the rule shows what the row is about: users were
+// told what breaks a promise, or where that is what the rule prevents, a user is
+// stranded. A machine that panics shows it only where that is said of the row. Nor is it shown by
+// the order in which users come, where that is not what the row is about: a run ends there, and what is
+// worse would have come later.
+func (r *Row) Shows(result *sim.Result) bool {
+	switch result.Outcome {
+	case sim.Violated:
+		return !r.Asserted && (result.Violation.Promise != "P5" || r.Breaks == "P5")
+	case sim.Stuck:
+		return r.Breaks == "P4"
+	case sim.Crashed:
+		return r.Asserted
+	}
+	return false
+}
+
+// From is the first of the seeds within which it must be found.
+func (r *Row) From() uint64 { return max(1, r.First) }
+
+// To is the last of them.
+func (r *Row) To() uint64 { return r.From() + uint64(r.Budget) - 1 }
+
+// Hunt runs the seeds of the budget without the rule, and returns what the first one shows that
+// breaks a promise; nil where none within the budget does.
+func (r *Row) Hunt() (*sim.Result, error) {
+	for seed := r.From(); seed <= r.To(); seed++ {
+		result, err := r.Run(seed, nil)
+		if err != nil {
+			return nil, err
+		}
+		if r.Shows(&result) {
+			return &result, nil
+		}
+	}
+	return nil, nil
+}
+
+// WriteSeeds writes what was found, as Seeds reads it, in the order of All.
+func WriteSeeds(found map[string]Found) string {
+	var b strings.Builder
+	b.WriteString("# The first seed that shows what goes wrong without a rule: seed promise steps rule\n")
+	b.WriteString("# Written by: go test ./sim/published -rewrite\n")
+	for _, r := range All() {
+		if f, ok := found[r.Rule]; ok {
+			fmt.Fprintf(&b, "%d %s %d %s\n", f.Seed, f.Promise, f.Steps, r.Rule)
+		}
+	}
+	return b.String()
 }

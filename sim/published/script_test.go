@@ -3,6 +3,7 @@ package published
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 	"github.com/holdfast-locks/holdfast/sim"
+	"github.com/holdfast-locks/holdfast/sim/draw"
 	"github.com/holdfast-locks/holdfast/sim/shrink"
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
@@ -134,5 +136,29 @@ func TestPictures(t *testing.T) {
 				t.Errorf("%s is not what is drawn now, %v; look at what -retell makes of it", path, err)
 			}
 		})
+	}
+}
+
+// Picture plays the row's script, and lets by be told its story.
+func (r *Row) Picture(by func(timeline.Event)) error {
+	script, _, err := r.Script()
+	if err != nil {
+		return err
+	}
+	p, _ := sim.Find(script.Protocol)
+	defer script.SwitchOff()()
+	_, err = sim.Play(script, sim.Stage{Protocol: p, Observe: by})
+	return err
+}
+
+// PictureFile is where the picture of the row's script is kept, from the folder docs.
+func (r *Row) PictureFile() string { return "pictures/published/" + r.Slug() + ".svg" }
+
+// Drawing says how the picture of the row's script is drawn.
+func (r *Row) Drawing() draw.Picture {
+	return draw.Picture{
+		Title:  fmt.Sprintf("%s without %q", r.Protocol, r.Rule),
+		Repeat: "holdfast sim replay sim/published/" + r.ScriptFile(),
+		Events: 120,
 	}
 }

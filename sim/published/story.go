@@ -89,6 +89,14 @@ func (r *Row) Introduce(w io.Writer) error {
 	return err
 }
 
+// Command is what a reader types to see the row.
+func (r *Row) Command() string {
+	if strings.Contains(r.Rule, "'") {
+		return fmt.Sprintf("holdfast sim --as-published %q", r.Rule)
+	}
+	return "holdfast sim --as-published " + r.Rule
+}
+
 // Slug is the rule's name as a part of a file's.
 func (r *Row) Slug() string {
 	var b bytes.Buffer

@@ -59,14 +59,6 @@ func (r *Row) shown() string {
 	return fmt.Sprintf("[script](../sim/published/%s) | [picture](%s)", r.ScriptFile(), r.PictureFile())
 }
 
-// Command shows the row.
-func (r *Row) Command() string {
-	if strings.Contains(r.Rule, "'") {
-		return fmt.Sprintf("holdfast sim --as-published %q", r.Rule)
-	}
-	return "holdfast sim --as-published " + r.Rule
-}
-
 // afterTable says of the design's other holes why no seed shows them.
 func afterTable() string {
 	var b strings.Builder
