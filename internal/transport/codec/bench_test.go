@@ -71,14 +71,14 @@ func TestAppendAllocatesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}); n != 0 {
-			t.Errorf("%s: %v allocations", Name(m), n)
+			t.Errorf("%s: %v allocations", nameOf(m), n)
 		}
 	}
 }
 
 func BenchmarkAppend(b *testing.B) {
 	for _, m := range hot() {
-		b.Run(Name(m), func(b *testing.B) {
+		b.Run(nameOf(m), func(b *testing.B) {
 			buffer := make([]byte, 0, 1024)
 			b.ReportAllocs()
 			for b.Loop() {
@@ -94,7 +94,7 @@ func BenchmarkAppend(b *testing.B) {
 
 func BenchmarkDecode(b *testing.B) {
 	for _, m := range hot() {
-		b.Run(Name(m), func(b *testing.B) {
+		b.Run(nameOf(m), func(b *testing.B) {
 			encoded, err := Append(nil, 1, m)
 			if err != nil {
 				b.Fatal(err)

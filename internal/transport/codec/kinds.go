@@ -7,8 +7,6 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/authority"
-	"github.com/holdfast-locks/holdfast/protocol/bakery"
-	"github.com/holdfast-locks/holdfast/protocol/consensus"
 )
 
 // kind is the number of a type of message. Numbers are part of the format: they are
@@ -124,48 +122,6 @@ const (
 	kindReform
 	kindReformed
 )
-
-// names has what the metrics call each type.
-var names = [...]string{
-	kindStatusPoll: "StatusPoll", kindStatusAnswer: "StatusAnswer", kindElection: "Election",
-	kindPromise: "Promise", kindRefuse: "Refuse", kindPoll: "Poll", kindNewView: "NewView",
-	kindPollAnswer: "PollAnswer", kindViewAck: "ViewAck", kindJoin: "Join",
-	kindUnwelcome: "Unwelcome", kindDropped: "Dropped", kindResign: "Resign", kindPutOff: "PutOff",
-	kindAcquire: "Acquire", kindRelease: "Release", kindExtend: "Extend",
-	kindEndSession: "EndSession", kindDecided: "Decided", kindInfoRequest: "InfoRequest",
-	kindInfoAnswer: "InfoAnswer", kindAcks: "Acks", kindAsk: "Ask", kindAnswer: "Answer",
-	kindVouch:    "Vouch",
-	kindQuestion: "Question", kindInfo: "Info", kindDepose: "Depose", kindDeposed: "Deposed",
-	kindInquiry: "Inquiry", kindTestimony: "Testimony", kindTransferRequest: "TransferRequest",
-	kindTransferTable: "TransferTable", kindInvite: "Invite", kindInvited: "Invited",
-	kindNotGrantor: "NotGrantor",
-	kindRequest:    "Request", kindReply: "Reply", kindFree: "Free", kindDefer: "Defer",
-	kindDiffers: "Differs", kindClockRequest: "ClockRequest", kindClockAnswer: "ClockAnswer",
-	kindAskPeer: "Ask", kindPeerAnswer: "Answer",
-	kindStarted: "Started", kindElect: "Elect", kindElected: "Elected", kindLeaders: "Leaders",
-	kindRefused: "Refused", kindExhausted: "Exhausted", kindEnvelope: "Envelope", kindHeard: "Heard",
-	kindEntering: "Entering", kindEntered: "Entered", kindGetMax: "GetMax", kindMax: "Max",
-	kindAdd: "Add", kindAdded: "Added", kindExiting: "Exiting", kindReady: "Ready",
-	kindActivate: "Activate", kindActivated: "Activated", kindDrop: "Drop", kindTickets: "Tickets",
-	kindLock: "Lock", kindUnlock: "Unlock", kindClaim: "Claim", kindRaise: "Raise",
-	kindLocked: "Locked", kindQueued: "Queued", kindFailed: "Failed", kindUnlocked: "Unlocked", kindUnlocking: "Unlocking",
-	kindShardEnvelope: "Envelope", kindAgree: "Agree", kindForward: "Forward", kindBeat: "Beat", kindBeaten: "Beaten",
-	kindAskShard: "Ask", kindTold: "Told", kindPart: "Part", kindParted: "Parted", kindYield: "Yield", kindFounding: "Founding",
-	kindReform: "Reform", kindReformed: "Reformed",
-}
-
-// Name returns the name of a message's type without its package, or "" if members do
-// not send such messages to one another; of a message, the name of what it says. Two
-// protocols may have messages of one name: a space has one protocol.
-func Name(m protocol.Message) string {
-	switch letter := m.(type) {
-	case bakery.Envelope:
-		return names[kindOfBody(letter.Body)]
-	case consensus.Envelope:
-		return names[kindOfMinute(letter.Body)]
-	}
-	return names[kindOf(m)]
-}
 
 // kindOf returns the number of a message's type; 0 where it has none.
 func kindOf(m protocol.Message) kind {

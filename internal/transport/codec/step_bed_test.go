@@ -379,7 +379,7 @@ func TestStepBed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			kinds[Name(m)] = true
+			kinds[nameOf(m)] = true
 		}
 		t.Logf("%+v: it has heard %v", mode, kinds)
 	}
