@@ -113,8 +113,9 @@ func Resume(session, secret string) Option {
 // locks. The address is the one under which the members know it.
 func Direct() Option { return func(s *settings) { s.direct = true } }
 
-// Logger gets what is worth knowing about the connection. The default is to say
-// nothing.
+// Logger gets a line when the connection is made or has ended, when no heartbeat is
+// acknowledged, when the session is lost or taken over, and when the server shortens the
+// ttl or refuses an operation. The default discards them.
 func Logger(log *slog.Logger) Option { return func(s *settings) { s.log = log } }
 
 // OnLate calls f when no heartbeat has been acknowledged for half of the ttl, or for up to three quarters where the answers
