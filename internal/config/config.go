@@ -34,6 +34,9 @@ type Config struct {
 	Insecure   bool
 	File       string // the file that was read; "" means none
 
+	// origins has where the value of each key came from: "flag --lease", "environment
+	// HOLDFAST_LEASE", "file PATH line 3" or "default". The key of a space is "spaces."
+	// and its name.
 	origins   map[string]string
 	implied   string // see ImpliedMemory
 	undefined bool   // no space is defined, and memory is not asked for
@@ -77,11 +80,6 @@ type Log struct {
 	Level  string // debug, info, warn, error
 	Format string // text, json
 }
-
-// Origin says where the value of a key came from: "flag --lease", "environment
-// HOLDFAST_LEASE", "file PATH line 3" or "default". The key of a space is
-// "spaces." and its name. An unknown key has no origin: "".
-func (c *Config) Origin(key string) string { return c.origins[key] }
 
 // Sources is where a configuration comes from.
 type Sources struct {

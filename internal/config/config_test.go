@@ -184,8 +184,8 @@ func TestPrecedence(t *testing.T) {
 					t.Fatalf("%q does not parse: %v", text, wrong)
 				}
 				got, want := key.show(c), key.show(&alone)
-				if got != want || c.Origin(key.Name) != origin {
-					t.Errorf("got %q from %s, want %q from %s", got, c.Origin(key.Name), want, origin)
+				if got != want || c.origins[key.Name] != origin {
+					t.Errorf("got %q from %s, want %q from %s", got, c.origins[key.Name], want, origin)
 				}
 			}
 			if with[key.Name] == nil {
@@ -231,7 +231,7 @@ spaces:
 		"y": "environment HOLDFAST_SPACES", "z": "flag --space",
 	}
 	for name, origin := range origins {
-		if got := c.Origin("spaces." + name); got != origin {
+		if got := c.origins["spaces."+name]; got != origin {
 			t.Errorf("space %s is from %s, want %s", name, got, origin)
 		}
 	}
@@ -368,8 +368,8 @@ func TestFilePath(t *testing.T) {
 		{Sources{Environ: variable, File: one}, "one", one, "environment HOLDFAST_CONFIG"},
 	} {
 		c := mustLoad(t, test.sources)
-		if c.Name != test.name || c.File != test.file || c.Origin("config") != test.origin {
-			t.Errorf("%+v: name %q, file %q from %s; want %q, %q from %s", test.sources, c.Name, c.File, c.Origin("config"), test.name, test.file, test.origin)
+		if c.Name != test.name || c.File != test.file || c.origins["config"] != test.origin {
+			t.Errorf("%+v: name %q, file %q from %s; want %q, %q from %s", test.sources, c.Name, c.File, c.origins["config"], test.name, test.file, test.origin)
 		}
 	}
 }

@@ -71,7 +71,7 @@ func TestMemoryOrigin(t *testing.T) {
 		{Sources{Flags: map[string]string{"state": "none"}}, "default with state none"},
 		{Sources{Flags: map[string]string{"memory": "false"}}, "default"},
 	} {
-		if got := mustLoad(t, test.sources).Origin("spaces.default"); got != test.want {
+		if got := mustLoad(t, test.sources).origins["spaces.default"]; got != test.want {
 			t.Errorf("%+v: the default space is from %q, want %q", test.sources, got, test.want)
 		}
 	}

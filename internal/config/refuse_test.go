@@ -229,8 +229,8 @@ func TestOthersVariables(t *testing.T) {
 		"HOLDFAST_SERVICE_HOST=10.0.0.1", "HOLDFAST_SERVICE_PORT=4040", "HOLDFAST_SERVICE_PORT_GRPC=4040",
 		"HOLDFAST_PORT=tcp://10.0.0.1:4040", "HOLDFAST_PORT_4040_TCP_ADDR=10.0.0.1",
 		"HOLDFAST_A_SERVICE_HOST=10.0.0.2", "HOLDFAST_A_PORT_4040_TCP=tcp://10.0.0.2:4040")
-	if c := mustLoad(t, Sources{Environ: environ}); c.Origin("lease") != "default" {
-		t.Errorf("lease is from %s", c.Origin("lease"))
+	if c := mustLoad(t, Sources{Environ: environ}); c.origins["lease"] != "default" {
+		t.Errorf("lease is from %s", c.origins["lease"])
 	}
 }
 
