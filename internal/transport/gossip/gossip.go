@@ -175,14 +175,6 @@ func (g *Gossip) Members() (addresses []string) {
 	return addresses
 }
 
-// Leave says goodbye, so that others need not find out. It returns when it has been
-// said, or after a fraction of the lease.
-func (g *Gossip) Leave() {
-	if err := g.list.Leave(g.config.Lease / 12); err != nil {
-		g.config.Logger.Debug("say goodbye", "error", err)
-	}
-}
-
 // Close ends the gossip; the Links are their owner's. No hint is delivered after it
 // has returned.
 func (g *Gossip) Close() error {
