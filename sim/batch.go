@@ -24,9 +24,6 @@ type Summary struct {
 // Grants returns how often a user was told that a lock is his.
 func (s *Summary) Grants() int { return s.counts.grants }
 
-// Stale returns how many writes a resource has refused because of their tokens.
-func (s *Summary) Stale() int { return s.counts.stale }
-
 // RunMany simulates seeds from first on, several at a time, and stops at the first seed
 // that is not OK: no seed below it is left out, and what is reported does not depend
 // on how many run at a time. Told, if not nil, is called for every result in the order
