@@ -67,7 +67,7 @@ func wrapper(args []string) int {
 	}
 	signals.Forward(p)
 	exit, err := p.Wait()
-	if t := openTerminal(syscall.Getpgrp(), p.ID()); t != nil {
+	if t := openTerminal(syscall.Getpgrp(), p.group.id); t != nil {
 		fmt.Println("home", t.atHome())
 	}
 	if err != nil {

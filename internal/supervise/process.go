@@ -241,9 +241,6 @@ func (p *Process) Remaining() string {
 	return strings.Join(said, ", ")
 }
 
-// ID returns the process id of the command, which is the id of its group too.
-func (p *Process) ID() int { return p.group.id }
-
 // Wait waits until the command itself has ended, ends the guardian, and returns how
 // the command ended. What the command left running in the background goes on,
 // without a guardian, unless [Process.Terminate] is called, before or after. The

@@ -119,13 +119,6 @@ func (h *Hub) TellAll() {
 	}
 }
 
-// Watched says how many rows have watchers.
-func (h *Hub) Watched() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.rows)
-}
-
 // Close ends every Watch, and returns when no function is called back any more. It must
 // not be called by a function that is called back. A second Close waits likewise.
 func (h *Hub) Close() {

@@ -127,7 +127,7 @@ func TestExclusionAndOrder(t *testing.T) {
 		}
 	}
 	unlock(t, lock(t, clients[1], "n")) // what was on its way has arrived before this
-	if n := s.Held(); n > 1 {
+	if n := s.held(); n > 1 {
 		t.Errorf("%d names are held", n)
 	}
 }
@@ -166,7 +166,7 @@ func TestStress(t *testing.T) {
 	for n := range inside {
 		unlock(t, lock(t, c, "n"+string(rune('0'+n))))
 	}
-	if n := s.Held(); n != 0 {
+	if n := s.held(); n != 0 {
 		t.Errorf("%d names are held", n)
 	}
 }
@@ -234,7 +234,7 @@ func TestCancelCrossesGrant(t *testing.T) {
 	}
 	unlock(t, lock(t, b, "n"))
 	unlock(t, lock(t, a, "n"))
-	if n := s.Held(); n != 0 {
+	if n := s.held(); n != 0 {
 		t.Errorf("%d names are held", n)
 	}
 }
@@ -347,4 +347,11 @@ func FuzzRequest(f *testing.F) {
 			t.Fatalf("%v and %v of %v", r, rest, read)
 		}
 	})
+}
+
+// held is how many names are held.
+func (s *Server) held() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.table.entries)
 }

@@ -62,13 +62,6 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 }
 
-// Held is how many names are held.
-func (s *Server) Held() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.table.entries)
-}
-
 func (s *Server) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
