@@ -3,9 +3,11 @@ package client_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -103,6 +105,44 @@ func TestGuestsAreConstant(t *testing.T) {
 	}
 }
 
+// serveHTTP serves a member's HTTP API, too, and returns its URL.
+func serveHTTP(t *testing.T, s *served) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.server.AcceptHTTP(listener) }()
+	t.Cleanup(func() {
+		if err := errors.Join(s.server.Shutdown(context.Background()), <-ended); err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + listener.Addr().String()
+}
+
+// post returns the answer to a request that has a document.
+func post(ctx context.Context, t *testing.T, url, document string) (status int, answer string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Close = true
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	read, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(read)
+}
+
 // TestOperatorsThroughAGuest: what operators ask of a durable space is passed on to members that have a part, over HTTP, too.
 func TestOperatorsThroughAGuest(t *testing.T) {
 	parallel.SkipBrief(t)
@@ -117,13 +157,11 @@ func TestOperatorsThroughAGuest(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { admin.Close() })
+	web := serveHTTP(t, guest)
 	for _, to := range []string{"a", "b"} {
-		answer := httptest.NewRecorder()
-		request := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/v1/spaces/default/transfer", strings.NewReader(fmt.Sprintf(`{"member": %q}`, to)))
-		request.Header.Set("Content-Type", "application/json")
-		guest.server.HTTPHandler().ServeHTTP(answer, request)
-		if answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), fmt.Sprintf(`"authority":[%q]`, to)) {
-			t.Errorf("transfer to %s: %d %s", to, answer.Code, answer.Body)
+		status, answer := post(ctx, t, web+"/v1/spaces/default/transfer", fmt.Sprintf(`{"member": %q}`, to))
+		if status != http.StatusOK || !strings.Contains(answer, fmt.Sprintf(`"authority":[%q]`, to)) {
+			t.Errorf("transfer to %s: %d %s", to, status, answer)
 		}
 		shards, err := admin.Shards(ctx, "default")
 		if err != nil || len(shards.Shards) != 1 || shards.Shards[0].Leader != to {

@@ -14,7 +14,7 @@ import (
 func (b *webBed) answered(t *testing.T, r *http.Request, problems bool) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
-	b.server.HTTPHandler().ServeHTTP(w, r)
+	b.server.web.ServeHTTP(w, r)
 	if w.Code >= 500 {
 		t.Fatalf("status %d: %s", w.Code, w.Body)
 	}

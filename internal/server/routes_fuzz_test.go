@@ -36,7 +36,7 @@ func (b *webBed) perform(t *testing.T, method, target string, header http.Header
 		r = r.WithContext(ctx)
 	}
 	w := httptest.NewRecorder()
-	b.server.HTTPHandler().ServeHTTP(w, r)
+	b.server.web.ServeHTTP(w, r)
 	answer := &reply{status: w.Code, header: w.Header(), raw: w.Body.String()}
 	if method == http.MethodHead {
 		return answer

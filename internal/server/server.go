@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net"
-	"net/http"
 	"sync"
 )
 
@@ -36,12 +35,6 @@ func New(c Config) (*Server, error) {
 	s.watching.Go(service.watchSpaces)
 	return s, nil
 }
-
-// HTTPHandler returns what answers HTTP requests, for a program that has a server
-// of its own. Such a server must not set a read or write timeout shorter than the
-// long poll, and hands over its TLS connections decrypted. Shutdown ends what waits
-// in the handler, and leaves it to that server to wait for it.
-func (s *Server) HTTPHandler() http.Handler { return s.web }
 
 // AcceptHTTP answers HTTP requests on the connections of l, encrypted if the Config
 // says so, until Shutdown, and then returns nil. It closes l.
