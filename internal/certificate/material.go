@@ -58,12 +58,12 @@ func (e *FileError) Unwrap() error { return e.Err }
 
 // What can be wrong with a file that can be read.
 var (
-	ErrTooLarge  = fmt.Errorf("it has more than %d bytes", mostBytes)
+	errTooLarge  = fmt.Errorf("it has more than %d bytes", mostBytes)
 	ErrNoneInPEM = errors.New("it has no certificate in PEM form")
 )
 
-// ReadFile reads a file of at most 1 MiB. The error is a *FileError.
-func ReadFile(path string) ([]byte, error) {
+// readFile reads a file of at most 1 MiB. The error is a *FileError.
+func readFile(path string) ([]byte, error) {
 	data, err := readBounded(path)
 	if err != nil {
 		var system *fs.PathError
@@ -83,7 +83,7 @@ func readBounded(path string) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
 	if err == nil && len(data) > mostBytes {
-		err = ErrTooLarge
+		err = errTooLarge
 	}
 	return data, err
 }
@@ -92,7 +92,7 @@ func readBounded(path string) ([]byte, error) {
 func Read(files Files) (*Material, error) {
 	m := &Material{}
 	for _, path := range files.list() {
-		data, err := ReadFile(path)
+		data, err := readFile(path)
 		if err != nil {
 			return nil, err
 		}
@@ -145,8 +145,8 @@ func (m *Material) Same(other *Material) bool {
 // twoAuthorities reports whether clients have others than members.
 func (m *Material) twoAuthorities() bool { return m.Members == nil || !m.Members.Equal(m.Clients) }
 
-// Expired says why this side's own certificate is not valid at a time; nil if it is.
-func (m *Material) Expired(at time.Time) error {
+// expired says why this side's own certificate is not valid at a time; nil if it is.
+func (m *Material) expired(at time.Time) error {
 	switch {
 	case m.Certificate == nil || m.Certificate.Leaf == nil:
 		return nil

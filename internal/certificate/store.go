@@ -74,7 +74,7 @@ func Open(o Options) (*Store, error) {
 	}
 	s.seen, s.looked = seen, s.now()
 	s.keep(m)
-	if err := m.Expired(s.now()); err != nil {
+	if err := m.expired(s.now()); err != nil {
 		s.logger.Error("no peer will accept this certificate: "+err.Error(), "file", o.Files.Cert)
 	}
 	return s, nil
@@ -160,7 +160,7 @@ func (s *Store) look() {
 		s.told = ""
 		return
 	default:
-		if err = m.Expired(now); err != nil && len(s.seen) > 0 {
+		if err = m.expired(now); err != nil && len(s.seen) > 0 {
 			s.seen[0].young = true // it may be valid later
 		}
 	}

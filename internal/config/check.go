@@ -63,7 +63,7 @@ type Exposure struct{ Key, Address, What string }
 // Exposed lists what the operator has agreed to with insecure, and what others are told to
 // come to without TLS.
 func (c *Config) Exposed() (all []Exposure) {
-	if c.TLS.On() {
+	if c.TLS.on() {
 		return nil
 	}
 	for _, one := range []Exposure{

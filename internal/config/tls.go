@@ -16,13 +16,13 @@ const (
 	authNone    = "none"    // it is not asked for one
 )
 
-// On reports whether there is TLS.
-func (t TLS) On() bool { return t.Cert != "" }
+// on reports whether there is TLS.
+func (t TLS) on() bool { return t.Cert != "" }
 
 // Open reads the material, and returns what reads it again when the files change; nil if
 // there is no TLS.
 func (t TLS) Open(logger *slog.Logger) (*certificate.Store, error) {
-	if !t.On() {
+	if !t.on() {
 		return nil, nil
 	}
 	options := certificate.Options{
@@ -91,10 +91,10 @@ func (l *loader) checkTLSTogether(file string) {
 	case t.Cert == "" && t.ClientCA != "":
 		l.refuse("tls.cert", "tls.client_ca alone does not turn TLS on", file, "give --tls-cert FILE and --tls-key FILE, or leave tls.client_ca out")
 	}
-	if l.good("tls.client_auth") && t.On() && t.CA == "" && t.ClientCA == "" && t.ClientAuth != authNone {
+	if l.good("tls.client_auth") && t.on() && t.CA == "" && t.ClientCA == "" && t.ClientAuth != authNone {
 		l.refuse("tls.client_auth", "clients' certificates can only be checked against tls.ca or tls.client_ca", "none while both are empty",
 			"give --tls-ca FILE, or --tls-client-auth none")
-	} else if t.On() && t.CA == "" && l.good("join") && l.config.Clustered() {
+	} else if t.on() && t.CA == "" && l.good("join") && l.config.Clustered() {
 		l.refuse("tls.ca", "members with TLS know one another by the authority that has signed their certificates", "a PEM file that can be read",
 			"give --tls-ca FILE")
 	}

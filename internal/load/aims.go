@@ -15,8 +15,8 @@ type Aim struct {
 	AtLeast  bool
 }
 
-// Met says whether the measured figure, to two decimals, is as good as the wanted one.
-func (a Aim) Met() bool {
+// met says whether the measured figure, to two decimals, is as good as the wanted one.
+func (a Aim) met() bool {
 	measured := math.Round(a.Measured*100) / 100
 	if a.AtLeast {
 		return measured >= a.Wanted
@@ -125,7 +125,7 @@ func (r *Result) AimTable() Table {
 		if a.AtLeast {
 			wanted = "≥ "
 		}
-		if a.Met() {
+		if a.met() {
 			result = "met"
 		}
 		t.Rows = append(t.Rows, []string{a.Name, short(a.Measured), "[" + short(a.Smallest) + "–" + short(a.Largest) + "]", wanted + short(a.Wanted), result})
@@ -140,6 +140,6 @@ func (a Aim) object() object {
 	}
 	return object{
 		{"name", a.Name}, {"measured", rounded(a.Measured)}, {"spread", []float64{rounded(a.Smallest), rounded(a.Largest)}},
-		{bound, a.Wanted}, {"met", a.Met()},
+		{bound, a.Wanted}, {"met", a.met()},
 	}
 }

@@ -119,7 +119,7 @@ func TestAllocations(t *testing.T) {
 	if got, ok := result.Rows[0].Figure(ClientAllocs); !ok || got < 49 || got > 150 { // few cycles fit into the time of a busy machine
 		t.Errorf("%v allocations a cycle, %v; want 50 and what the measuring itself takes", got, ok)
 	}
-	if len(result.Aims) != 2 || result.Aims[1].Met() {
+	if len(result.Aims) != 2 || result.Aims[1].met() {
 		t.Errorf("%+v", result.Aims)
 	}
 }

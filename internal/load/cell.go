@@ -24,8 +24,8 @@ type Cell struct {
 	Think    time.Duration // how long a worker keeps each lock
 }
 
-// Alone says whether one worker is there, which shares its CPU with the servers.
-func (c Cell) Alone() bool { return c.Workers == 1 }
+// alone says whether one worker is there, which shares its CPU with the servers.
+func (c Cell) alone() bool { return c.Workers == 1 }
 
 // String is how progress is told.
 func (c Cell) String() string {
@@ -33,7 +33,7 @@ func (c Cell) String() string {
 	switch {
 	case c.Workload == Drain:
 		text = fmt.Sprintf("%s, %d waiters", c.Workload, c.Workers)
-	case c.Alone():
+	case c.alone():
 		text = c.Workload + ", 1 worker"
 	}
 	if c.Think > 0 {

@@ -90,8 +90,8 @@ func median(values []float64) float64 {
 	return (values[middle-1] + values[middle]) / 2
 }
 
-// Spread is the smallest and the largest of all rounds.
-func (r *Row) Spread(m Metric) (smallest, largest float64, ok bool) {
+// spread is the smallest and the largest of all rounds.
+func (r *Row) spread(m Metric) (smallest, largest float64, ok bool) {
 	values := r.values(m)
 	if len(values) == 0 {
 		return 0, 0, false

@@ -71,7 +71,7 @@ func (r *Row) detail() object {
 	var spread object
 	for _, metrics := range [][]Metric{rowMetrics, detailMetrics} {
 		for _, m := range metrics {
-			if smallest, largest, ok := r.Spread(m); ok {
+			if smallest, largest, ok := r.spread(m); ok {
 				spread = append(spread, field{string(m), []float64{rounded(smallest), rounded(largest)}})
 			}
 		}

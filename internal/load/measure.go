@@ -12,7 +12,7 @@ const thinkCycles = 20
 
 // measure makes one measurement in one round.
 func (b *bench) measure(ctx context.Context, t Target, cell Cell, round uint64) (err error) {
-	if b.Machine != nil && cell.Alone() {
+	if b.Machine != nil && cell.alone() {
 		restore, err := b.Machine.Share(ctx, t)
 		if err != nil {
 			return err

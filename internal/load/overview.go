@@ -14,7 +14,7 @@ const (
 
 // chief is what a cell is judged by.
 func chief(cell Cell) Metric {
-	if cell.Workload == Drain || cell.Workload == Hot && !cell.Alone() {
+	if cell.Workload == Drain || cell.Workload == Hot && !cell.alone() {
 		return HandoffsPerS
 	}
 	return OpsPerS

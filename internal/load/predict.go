@@ -20,7 +20,7 @@ func Predict(cell Cell, sends Messages, ping, kept time.Duration) (float64, bool
 	}
 	period := kept
 	switch {
-	case cell.Alone() && (cell.Workload == Uncontended || cell.Workload == Hot):
+	case cell.alone() && (cell.Workload == Uncontended || cell.Workload == Hot):
 		period += alone
 	case cell.Workload == Hot || cell.Workload == Drain:
 		period += next

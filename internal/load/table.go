@@ -101,7 +101,7 @@ func figure(header string, m Metric) column {
 
 func spread(m Metric) column {
 	return column{"[MIN–MAX]", func(_ *Result, row *Row) string {
-		if smallest, largest, ok := row.Spread(m); ok {
+		if smallest, largest, ok := row.spread(m); ok {
 			return "[" + short(smallest) + "–" + short(largest) + "]"
 		}
 		return ""

@@ -64,7 +64,7 @@ func TestGuardianIgnoresSignals(t *testing.T) {
 			t.Fatalf("%v: %v", sig, err)
 		}
 	}
-	if err := p.Signal(syscall.SIGUSR2); err != nil {
+	if err := p.signal(syscall.SIGUSR2); err != nil {
 		t.Fatal(err)
 	}
 	expectExit(t, p, Exit{Signal: syscall.SIGUSR2}) // and not ErrGuardian

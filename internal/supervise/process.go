@@ -269,10 +269,10 @@ func (p *Process) SetDeadline(at time.Duration) error {
 	return nil
 }
 
-// Signal sends sig to every process of the group. A stopped command is continued if
+// signal sends sig to every process of the group. A stopped command is continued if
 // sig is one that usually ends a command, so that it can act on it. After the
-// command's end it is for what was adopted, and then Signal does nothing.
-func (p *Process) Signal(sig syscall.Signal) error {
+// command's end it is for what was adopted, and then signal does nothing.
+func (p *Process) signal(sig syscall.Signal) error {
 	select {
 	case <-p.left:
 		return nil

@@ -255,7 +255,7 @@ func TestBackgroundIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	out.expectEnd()
-	if err := p.Signal(syscall.SIGTERM); err != nil {
+	if err := p.signal(syscall.SIGTERM); err != nil {
 		t.Errorf("signal after the end: %v", err)
 	}
 }

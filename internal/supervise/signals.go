@@ -50,7 +50,7 @@ func (s *Signals) Forward(p *Process) {
 		for {
 			select {
 			case sig := <-s.arrived:
-				if err := p.Signal(sig.(syscall.Signal)); err != nil {
+				if err := p.signal(sig.(syscall.Signal)); err != nil {
 					p.notice(err.Error())
 				}
 			case <-p.Left():

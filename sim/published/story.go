@@ -69,8 +69,8 @@ var promises = [...]string{
 	10: "nothing is trusted: bad input and wrong settings get an error, and harm no other member",
 }
 
-// About says what a promise is about; "" where there is none of that name.
-func About(promise string) string {
+// about says what a promise is about; "" where there is none of that name.
+func about(promise string) string {
 	var number int
 	if _, err := fmt.Sscanf(promise, "P%d", &number); err != nil || number < 1 || number >= len(promises) {
 		return ""
@@ -82,10 +82,10 @@ func About(promise string) string {
 // wrong without it.
 func (r *Row) Introduce(w io.Writer) error {
 	breaks := r.Breaks
-	if found := Seeds()[r.Rule]; About(found.Promise) != "" {
+	if found := Seeds()[r.Rule]; about(found.Promise) != "" {
 		breaks = found.Promise
 	}
-	_, err := fmt.Fprintf(w, "rule: %s\npublished: %s\nwithout it: %s\nbreaks: %s, %s\n", r.Rule, r.Source, r.Hole, breaks, About(breaks))
+	_, err := fmt.Fprintf(w, "rule: %s\npublished: %s\nwithout it: %s\nbreaks: %s, %s\n", r.Rule, r.Source, r.Hole, breaks, about(breaks))
 	return err
 }
 

@@ -33,7 +33,7 @@ func TestNamesForShellsAndFiles(t *testing.T) {
 		t.Error(got)
 	}
 	for _, row := range All() {
-		if About(row.Breaks) == "" {
+		if about(row.Breaks) == "" {
 			t.Errorf("%q breaks %s, of which nothing is said", row.Rule, row.Breaks)
 		}
 	}

@@ -47,11 +47,11 @@ func (c *Codec) Marshal(v any) (mem.BufferSlice, error) {
 		return frame.Bytes, nil
 	case *schema.ClientFrame:
 		buffer := c.buffers.Get(operationsHint(frame.Operations))
-		b, err := AppendOperations((*buffer)[:0], frame.Operations)
+		b, err := appendOperations((*buffer)[:0], frame.Operations)
 		return c.pack(buffer, b, err)
 	case *schema.ServerFrame:
 		buffer := c.buffers.Get(plainBytes * len(frame.Events))
-		b, err := AppendEvents((*buffer)[:0], frame.Events)
+		b, err := appendEvents((*buffer)[:0], frame.Events)
 		return c.pack(buffer, b, err)
 	}
 	return c.others.Marshal(v)

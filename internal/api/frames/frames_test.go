@@ -76,7 +76,7 @@ func checkOperations(t *testing.T, list []*schema.Operation) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := AppendOperations(nil, list)
+	got, err := appendOperations(nil, list)
 	if err != nil || string(got) != string(want) {
 		t.Fatalf("%v\nis written as %x (%v)\nwant            %x", list, got, err, want)
 	}
@@ -106,7 +106,7 @@ func checkEvents(t *testing.T, list []*schema.Event) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := AppendEvents(nil, list)
+	got, err := appendEvents(nil, list)
 	if err != nil || string(got) != string(want) {
 		t.Fatalf("%v\nis written as %x (%v)\nwant            %x", list, got, err, want)
 	}
@@ -131,11 +131,11 @@ func reread[M proto.Message](t *testing.T, data []byte, m M) M {
 
 // A frame does not see what was in the frame before it.
 func TestMemoryIsForgotten(t *testing.T) {
-	full, err := AppendOperations(nil, operations())
+	full, err := appendOperations(nil, operations())
 	if err != nil {
 		t.Fatal(err)
 	}
-	empty, err := AppendOperations(nil, []*schema.Operation{acquire(0, &schema.Acquire{}), {Kind: &schema.Operation_Release{Release: &schema.Release{}}}})
+	empty, err := appendOperations(nil, []*schema.Operation{acquire(0, &schema.Acquire{}), {Kind: &schema.Operation_Release{Release: &schema.Release{}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,10 +154,10 @@ func TestMemoryIsForgotten(t *testing.T) {
 // A text that is no UTF-8 is refused both ways, as by the general code.
 func TestTextsAreUTF8(t *testing.T) {
 	bad := []*schema.Operation{acquire(1, &schema.Acquire{Name: "\xff"})}
-	if data, err := AppendOperations(nil, bad); err == nil {
+	if data, err := appendOperations(nil, bad); err == nil {
 		t.Errorf("it is written, as %x", data)
 	}
-	good, err := AppendOperations(nil, []*schema.Operation{acquire(1, &schema.Acquire{Name: "x"})})
+	good, err := appendOperations(nil, []*schema.Operation{acquire(1, &schema.Acquire{Name: "x"})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestLargeFramesAreNotKept(t *testing.T) {
 	for i := range list {
 		list[i] = acquire(uint64(i+1), &schema.Acquire{Name: "x"})
 	}
-	data, err := AppendOperations(nil, list)
+	data, err := appendOperations(nil, list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestLargeFramesAreNotKept(t *testing.T) {
 // FuzzOperationsAsGeneral: both codes refuse the same bytes, and read the others alike.
 func FuzzOperationsAsGeneral(f *testing.F) {
 	for _, o := range operations() {
-		data, err := AppendOperations(nil, []*schema.Operation{o, o})
+		data, err := appendOperations(nil, []*schema.Operation{o, o})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -262,7 +262,7 @@ func FuzzOperationsAsGeneral(f *testing.F) {
 		if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, known); err != nil {
 			t.Fatal(err)
 		}
-		written, err := AppendOperations(nil, known.Operations)
+		written, err := appendOperations(nil, known.Operations)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +274,7 @@ func FuzzOperationsAsGeneral(f *testing.F) {
 
 func FuzzEventsAsGeneral(f *testing.F) {
 	for _, e := range events() {
-		data, err := AppendEvents(nil, []*schema.Event{e, e})
+		data, err := appendEvents(nil, []*schema.Event{e, e})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -300,7 +300,7 @@ func FuzzEventsAsGeneral(f *testing.F) {
 		if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, known); err != nil {
 			t.Fatal(err)
 		}
-		written, err := AppendEvents(nil, known.Events)
+		written, err := appendEvents(nil, known.Events)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -320,7 +320,7 @@ func BenchmarkAcquire(b *testing.B) {
 	var data []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		data, _ = AppendOperations(data[:0], list)
+		data, _ = appendOperations(data[:0], list)
 		if err := read.Read(data); err != nil {
 			b.Fatal(err)
 		}
@@ -338,7 +338,7 @@ func BenchmarkRelease(b *testing.B) {
 	var data []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		data, _ = AppendOperations(data[:0], list)
+		data, _ = appendOperations(data[:0], list)
 		if err := read.Read(data); err != nil {
 			b.Fatal(err)
 		}
@@ -356,7 +356,7 @@ func BenchmarkGranted(b *testing.B) {
 	var data []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		data, _ = AppendEvents(data[:0], list)
+		data, _ = appendEvents(data[:0], list)
 		if err := read.Read(data); err != nil {
 			b.Fatal(err)
 		}

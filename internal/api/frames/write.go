@@ -38,8 +38,8 @@ func operationsHint(operations []*schema.Operation) int {
 	return size
 }
 
-// AppendOperations appends a frame of the client to b.
-func AppendOperations(b []byte, operations []*schema.Operation) ([]byte, error) {
+// appendOperations appends a frame of the client to b.
+func appendOperations(b []byte, operations []*schema.Operation) ([]byte, error) {
 	for i, o := range operations {
 		var start int
 		b, start = begin(b, fieldItem)
@@ -52,8 +52,8 @@ func AppendOperations(b []byte, operations []*schema.Operation) ([]byte, error) 
 	return b, nil
 }
 
-// AppendEvents appends a frame of the server to b.
-func AppendEvents(b []byte, events []*schema.Event) ([]byte, error) {
+// appendEvents appends a frame of the server to b.
+func appendEvents(b []byte, events []*schema.Event) ([]byte, error) {
 	for i, e := range events {
 		var start int
 		b, start = begin(b, fieldItem)

@@ -27,8 +27,8 @@ const (
 	Abandoned   Kind = "abandoned"
 )
 
-// Kinds lists them.
-func Kinds() []Kind {
+// allKinds lists them.
+func allKinds() []Kind {
 	return []Kind{Uncontended, Hot, Shared, Slots, Impatient, Overheld, Sessions, Cut, Abandoned}
 }
 

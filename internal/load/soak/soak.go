@@ -104,7 +104,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 
 func newRun(c Config) *run {
 	r := &run{Config: c, counts: map[Kind]*atomic.Uint64{}}
-	for _, kind := range Kinds() {
+	for _, kind := range allKinds() {
 		r.counts[kind] = &atomic.Uint64{}
 	}
 	return r

@@ -88,7 +88,7 @@ func TestEachKind(t *testing.T) {
 	defer cancel()
 	var r *run
 	all := func() bool {
-		return !slices.ContainsFunc(Kinds(), func(k Kind) bool { return r.counts[k].Load() < 2 })
+		return !slices.ContainsFunc(allKinds(), func(k Kind) bool { return r.counts[k].Load() < 2 })
 	}
 	c := Config{Cluster: h, Own: own, Duration: time.Hour, Every: 20 * time.Millisecond}
 	c.Told = func(Sample) {
@@ -104,7 +104,7 @@ func TestEachKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range Kinds() {
+	for _, kind := range allKinds() {
 		if result.Counts[kind] < 2 {
 			t.Errorf("%s took place %d times", kind, result.Counts[kind])
 		}
@@ -113,7 +113,7 @@ func TestEachKind(t *testing.T) {
 		t.Errorf("%d violations, %d errors (%v), interrupted %v", result.Violations, result.Errors, result.FirstError, result.Interrupted)
 	}
 	last := result.Samples[len(result.Samples)-1]
-	if len(last.Processes) != 2 || last.Turns < 2*uint64(len(Kinds())) {
+	if len(last.Processes) != 2 || last.Turns < 2*uint64(len(allKinds())) {
 		t.Errorf("the last sample is %+v", last)
 	}
 	if result.Judged() {

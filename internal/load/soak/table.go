@@ -13,7 +13,7 @@ import (
 // and the trends.
 func (r *Result) Tables() []load.Table {
 	kinds := load.Table{Header: []string{"KIND", "TURNS"}}
-	for _, kind := range Kinds() {
+	for _, kind := range allKinds() {
 		kinds.Rows = append(kinds.Rows, []string{string(kind), strconv.FormatUint(r.Counts[kind], 10)})
 	}
 	trends := load.Table{Header: []string{"PROCESS", "FIGURE", "FIRST-QUARTER", "LAST-QUARTER", "ALLOWED", "SLOPE/h", "RESULT"}}
@@ -129,7 +129,7 @@ func (r *Result) Sections() []load.Section {
 		}
 		samples.Lines = append(samples.Lines, l)
 	}
-	for _, kind := range Kinds() {
+	for _, kind := range allKinds() {
 		kinds.Lines = append(kinds.Lines, struct {
 			Kind  Kind   `json:"kind"`
 			Turns uint64 `json:"turns"`

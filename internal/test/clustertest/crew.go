@@ -169,9 +169,9 @@ func (c *Crew) AwaitAll(ctx context.Context, mark int, after time.Duration, work
 	return nil
 }
 
-// AwaitKeeping orders a worker to keep the register, and returns what it says when it
+// awaitKeeping orders a worker to keep the register, and returns what it says when it
 // has it.
-func (c *Crew) AwaitKeeping(ctx context.Context, w *Process) (Event, error) {
+func (c *Crew) awaitKeeping(ctx context.Context, w *Process) (Event, error) {
 	mark := c.Mark()
 	if err := w.Order("keep"); err != nil {
 		return Event{}, err
@@ -195,7 +195,7 @@ func (c *Crew) KeepThrough(ctx context.Context, cluster *Cluster, will func(memb
 		if w.PoolOnly || w.wasKilled() {
 			continue
 		}
-		kept, err := c.AwaitKeeping(ctx, w)
+		kept, err := c.awaitKeeping(ctx, w)
 		if err != nil || will(kept.Member) {
 			return w, kept, err
 		}
@@ -241,6 +241,6 @@ func (c *Crew) Finish() error {
 
 // Judge judges all that was told, once the workers have ended.
 func (c *Crew) Judge() (Verdict, error) {
-	writes, err := Register{c.Register}.Writes()
-	return Judge(c.History(0), writes), err
+	writes, err := Register{c.Register}.writes()
+	return judge(c.History(0), writes), err
 }

@@ -33,9 +33,9 @@ type stint struct {
 	from, to time.Duration
 }
 
-// Judge holds the promises against a history. Writes is what the register itself has
+// judge holds the promises against a history. Writes is what the register itself has
 // counted.
-func Judge(history []Event, writes uint64) Verdict {
+func judge(history []Event, writes uint64) Verdict {
 	var v Verdict
 	stints := v.read(history)
 	byName := map[string][]stint{}

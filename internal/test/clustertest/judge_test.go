@@ -58,7 +58,7 @@ func TestJudge(t *testing.T) {
 		{"a worker fails", good(saying{5, Failed, "", 0, 7}), 2, "worker 5: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v := Judge(history(tt.history...), tt.writes)
+			v := judge(history(tt.history...), tt.writes)
 			all := strings.Join(v.Violations, "\n")
 			if !strings.Contains(all, tt.violation) || (tt.violation == "") != (len(v.Violations) == 0) {
 				t.Errorf("violations %q, want %q", all, tt.violation)
@@ -72,7 +72,7 @@ func TestJudge(t *testing.T) {
 
 // TestGoneByItself: a worker that ends without being told is no small matter.
 func TestGoneByItself(t *testing.T) {
-	v := Judge([]Event{{Kind: Gone, Worker: 1}, {Kind: Gone, Worker: 2, Why: "exit 70"}}, 0)
+	v := judge([]Event{{Kind: Gone, Worker: 1}, {Kind: Gone, Worker: 2, Why: "exit 70"}}, 0)
 	if len(v.Violations) != 1 || !strings.Contains(v.Violations[0], "worker 2 ended by itself: exit 70") {
 		t.Errorf("violations %q", v.Violations)
 	}
@@ -108,7 +108,7 @@ func TestRegisterRefusesStaleTokens(t *testing.T) {
 			t.Errorf("write under %d: %v", step.token, err)
 		}
 	}
-	if n, err := r.Writes(); n != 4 || err != nil {
+	if n, err := r.writes(); n != 4 || err != nil {
 		t.Errorf("%d writes, %v", n, err)
 	}
 }

@@ -84,8 +84,8 @@ func start(who string, command []string, hear func(io.Reader)) (*Process, error)
 	return p, nil
 }
 
-// PID is the process's number.
-func (p *Process) PID() int { return p.cmd.Process.Pid }
+// pid is the process's number.
+func (p *Process) pid() int { return p.cmd.Process.Pid }
 
 // Log is the end of what it has written to its standard error.
 func (p *Process) Log() string { return p.errors.String() }

@@ -9,7 +9,7 @@ import (
 // Stopped reports whether the system says that the process is stopped. The state
 // follows the name, which is in parentheses and may contain some itself.
 func (p *Process) Stopped() (bool, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid()))
 	if err != nil {
 		return false, fmt.Errorf("look at %s: %w", p.who, err)
 	}

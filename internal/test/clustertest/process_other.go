@@ -11,7 +11,7 @@ import (
 
 // Stopped reports whether the system says that the process is stopped.
 func (p *Process) Stopped() (bool, error) {
-	text, err := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(p.PID())).Output()
+	text, err := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(p.pid())).Output()
 	if err != nil {
 		return false, fmt.Errorf("look at %s: ps: %w", p.who, err)
 	}

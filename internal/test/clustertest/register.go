@@ -57,8 +57,8 @@ func (r Register) Write(token holdfast.Token) error {
 	return nil
 }
 
-// Writes returns how many writes the register has taken.
-func (r Register) Writes() (uint64, error) {
+// writes returns how many writes the register has taken.
+func (r Register) writes() (uint64, error) {
 	f, err := os.Open(r.path)
 	if err != nil {
 		return 0, fmt.Errorf("open register: %w", err)
