@@ -2,8 +2,10 @@ package client
 
 import (
 	"runtime"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
 // Vanish cuts a Client off for good, without a goodbye: it keeps its locks until their
@@ -27,4 +29,17 @@ func Vanish(c *Client) {
 		}
 		runtime.Gosched()
 	}
+}
+
+// withClock replaces the clock that deadlines are counted on.
+func withClock(c clock.Clock) Option { return func(s *settings) { s.clock = c } }
+
+// withDraw replaces what draws a length of time below another.
+func withDraw(draw func(time.Duration) time.Duration) Option {
+	return func(s *settings) { s.draw = draw }
+}
+
+// withGoodbye replaces the time that Close waits.
+func withGoodbye(d time.Duration) Option {
+	return func(s *settings) { s.goodbye, s.goodbyeEmpty = d, d }
 }

@@ -144,19 +144,6 @@ func Patience(d time.Duration) Option { return func(s *settings) { s.patience = 
 // first; how long the authority waits for Close does not depend on it.
 func KeepLost() Option { return func(s *settings) { s.keep = true } }
 
-// withClock replaces the clock that deadlines are counted on.
-func withClock(c clock.Clock) Option { return func(s *settings) { s.clock = c } }
-
-// withDraw replaces what draws a length of time below another.
-func withDraw(draw func(time.Duration) time.Duration) Option {
-	return func(s *settings) { s.draw = draw }
-}
-
-// withGoodbye replaces the time that Close waits.
-func withGoodbye(d time.Duration) Option {
-	return func(s *settings) { s.goodbye, s.goodbyeEmpty = d, d }
-}
-
 // resolve applies the options and checks them.
 func resolve(options []Option) (*settings, error) {
 	s := &settings{space: holdfast.DefaultSpace, goodbye: closeLimit, goodbyeEmpty: closeLimitEmpty, draw: drawBelow, links: ours}
