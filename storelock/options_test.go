@@ -58,7 +58,7 @@ func TestCleaner(t *testing.T) {
 				t.Fatal(err)
 			}
 			if name == "with" {
-				(&host{t: t, locks: store}).unclaimed(group, "n")
+				(&machine{t: t, locks: store}).unclaimed(group, "n")
 				return
 			}
 			if err := locks.Settle(ctx); err != nil {

@@ -118,8 +118,8 @@ func TestKnowsEveryMessage(t *testing.T) {
 	for _, m := range all() {
 		check(typeOf(m))
 	}
-	check("bakery.Envelope", kindLetter)
-	check("consensus.Envelope", kindShardLetter)
+	check("bakery.Envelope", kindEnvelope)
+	check("consensus.Envelope", kindShardEnvelope)
 	for _, file := range []string{
 		"../../member/election/messages.go", "../../member/membership/messages.go", "../../../protocol/authority/messages.go", "../../../protocol/local/messages.go", "../../../protocol/grantor/messages.go",
 		"../../../protocol/permission/messages.go", "../../../protocol/bakery/messages.go",
