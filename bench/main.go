@@ -185,13 +185,13 @@ func (p *program) run(ctx context.Context, c *cli.Command) (err error) {
 
 // measure starts Holdfast's own targets beside the peers, and ends them.
 func (p *program) measure(ctx context.Context, o *order, holdfast string, peers []*peer.Target, stored []load.Target) (result *load.Result, err error) {
-	bed, err := target.NewBed(ctx, target.Config{Child: []string{holdfast, benchChild}})
+	harness, err := target.NewHarness(ctx, target.Config{Child: []string{holdfast, benchChild}})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, bed.Close()) }()
-	o.load.Machine = bed
-	if o.load.Targets, err = bed.Targets(o.own); err != nil {
+	defer func() { err = errors.Join(err, harness.Close()) }()
+	o.load.Machine = harness
+	if o.load.Targets, err = harness.Targets(o.own); err != nil {
 		return nil, err
 	}
 	for _, t := range peers {

@@ -39,16 +39,16 @@ type word string
 
 func (w word) String() string { return string(w) }
 
-// bed is a stack of one machine below and two above.
-type bed struct {
+// harness is a stack of one machine below and two above.
+type harness struct {
 	stack           protocol.Machine
 	below, one, two *scripted
 	log             []string
 	out             protocol.Effects
 }
 
-func newBed() *bed {
-	b := &bed{}
+func newHarness() *harness {
+	b := &harness{}
 	b.below = &scripted{name: "below", log: &b.log, wake: protocol.Never}
 	b.one = &scripted{name: "one", log: &b.log, wake: protocol.Never}
 	b.two = &scripted{name: "two", log: &b.log, wake: protocol.Never}
@@ -57,7 +57,7 @@ func newBed() *bed {
 }
 
 // step returns what the machines saw of one event.
-func (b *bed) step(ev protocol.Event) []string {
+func (b *harness) step(ev protocol.Event) []string {
 	b.log = nil
 	b.stack.Step(time.Second, ev, &b.out)
 	return b.log
@@ -71,7 +71,7 @@ func same(t *testing.T, what string, got any, want any) {
 }
 
 func TestStackRoutesByPort(t *testing.T) {
-	b := newBed()
+	b := newHarness()
 	for port, name := range []string{"below", "one", "two"} {
 		ev := protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: "wish"}
 		same(t, "a call", b.step(ev), []string{name + " call wish at 1s"})
@@ -84,7 +84,7 @@ func TestStackRoutesByPort(t *testing.T) {
 }
 
 func TestStackNotesTheMisrouted(t *testing.T) {
-	b := newBed()
+	b := newHarness()
 	for _, port := range []protocol.Port{3, 65535} {
 		b.out.Reset()
 		if seen := b.step(protocol.Event{Kind: protocol.Receive, Port: port, Fact: "stray"}); seen != nil {
@@ -98,7 +98,7 @@ func TestStackNotesTheMisrouted(t *testing.T) {
 }
 
 func TestStackStartsEverybodyFromBelow(t *testing.T) {
-	b := newBed()
+	b := newHarness()
 	same(t, "start", b.step(protocol.Event{Kind: protocol.Start}), []string{
 		"below start <nil> at 1s", "one start <nil> at 1s", "two start <nil> at 1s",
 	})
@@ -117,7 +117,7 @@ func TestStackTicksWhatIsDue(t *testing.T) {
 		{protocol.Never, 3 * time.Second, 500 * time.Millisecond, 500 * time.Millisecond, []string{"two tick <nil> at 1s"}},
 		{time.Second, 2 * time.Second, 3 * time.Second, time.Second, []string{"below tick <nil> at 1s"}},
 	} {
-		b := newBed()
+		b := newHarness()
 		b.below.wake, b.one.wake, b.two.wake = tt.below, tt.one, tt.two
 		b.step(protocol.Event{Kind: protocol.Start}) // a Wake changes with a Step only
 		if got := b.stack.Wake(); got != tt.wake {
@@ -130,7 +130,7 @@ func TestStackTicksWhatIsDue(t *testing.T) {
 // TestStackPassesUpWhatIsRaised: each fact reaches all above, one fact after the
 // other, within the step, and then the driver of the stack.
 func TestStackPassesUpWhatIsRaised(t *testing.T) {
-	b := newBed()
+	b := newHarness()
 	b.below.do = func(protocol.Event, *protocol.Effects) {
 		b.out.Raise(word("first"))
 		b.out.Raise(word("second"))
@@ -149,7 +149,7 @@ func TestStackPassesUpWhatIsRaised(t *testing.T) {
 // TestStackRaisesAtTheStart: a view that is there from the start on is known to the
 // machines above before they start.
 func TestStackRaisesAtTheStart(t *testing.T) {
-	b := newBed()
+	b := newHarness()
 	b.below.do = func(_ protocol.Event, out *protocol.Effects) { out.Raise(word("view")) }
 	same(t, "seen", b.step(protocol.Event{Kind: protocol.Start}), []string{
 		"below start <nil> at 1s", "one raised view at 1s", "two raised view at 1s",
@@ -159,7 +159,7 @@ func TestStackRaisesAtTheStart(t *testing.T) {
 
 // TestStackPassesDownWishes: what a machine above raises goes to the one below only.
 func TestStackPassesDownWishes(t *testing.T) {
-	b := newBed()
+	b := newHarness()
 	b.two.do = func(ev protocol.Event, out *protocol.Effects) {
 		if ev.Kind == protocol.Call {
 			out.Raise(word("wish a"))
@@ -176,7 +176,7 @@ func TestStackPassesDownWishes(t *testing.T) {
 
 // TestStackAnswersAWish: the answer to a wish reaches all above in the same step.
 func TestStackAnswersAWish(t *testing.T) {
-	b := newBed()
+	b := newHarness()
 	b.below.do = func(ev protocol.Event, out *protocol.Effects) {
 		if ev.Kind == protocol.Raised {
 			out.Raise(word("answer to " + ev.Fact.(word)))
@@ -200,7 +200,7 @@ func TestStackAnswersAWish(t *testing.T) {
 // way up does not overtake it. A second machine must not see view 2 before view 1,
 // because the first one, told of view 1, wished for another.
 func TestStackKeepsTheOrderOfFacts(t *testing.T) {
-	b := newBed()
+	b := newHarness()
 	b.below.do = func(ev protocol.Event, out *protocol.Effects) {
 		if ev.Kind == protocol.Raised {
 			out.Raise(word("view 2"))
@@ -227,7 +227,7 @@ func TestStackKeepsTheOrderOfFacts(t *testing.T) {
 // TestStackStampsPorts: everything that a machine sends or answers bears its port,
 // also what it says because of a fact from below.
 func TestStackStampsPorts(t *testing.T) {
-	b := newBed()
+	b := newHarness()
 	speak := func(name string) func(protocol.Event, *protocol.Effects) {
 		return func(ev protocol.Event, out *protocol.Effects) {
 			out.Send(7, word(name))
@@ -265,7 +265,7 @@ func TestStackStampsPorts(t *testing.T) {
 // TestTimeComesFirst: what the lower machine's time has come for is done before any
 // other event, so that no machine acts on a lease that has ended.
 func TestTimeComesFirst(t *testing.T) {
-	b := newBed()
+	b := newHarness()
 	b.below.do = func(ev protocol.Event, out *protocol.Effects) {
 		if ev.Kind == protocol.Tick {
 			b.below.wake = protocol.Never

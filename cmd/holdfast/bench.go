@@ -109,15 +109,15 @@ func (p *program) bench(ctx context.Context, c *cli.Command) (err error) {
 // profile begins to profile this process, where that is wanted.
 func (o *benchOrder) profile(command string) (finish func() error, err error) {
 	var file *os.File
-	if o.bed.CPUProfile != "" {
-		if file, err = target.StartProfile(o.bed.CPUProfile); err != nil {
+	if o.harness.CPUProfile != "" {
+		if file, err = target.StartProfile(o.harness.CPUProfile); err != nil {
 			return nil, usageError(command, "flag --cpuprofile: %v", err)
 		}
 	}
 	return func() error {
 		err := target.FinishProfile(file)
-		if o.bed.MemoryProfile != "" {
-			err = errors.Join(err, target.WriteMemoryProfile(o.bed.MemoryProfile))
+		if o.harness.MemoryProfile != "" {
+			err = errors.Join(err, target.WriteMemoryProfile(o.harness.MemoryProfile))
 		}
 		return err
 	}, nil
@@ -136,20 +136,20 @@ func (p *program) withTargets(ctx context.Context, order *benchOrder, use func(l
 	if err != nil {
 		return err
 	}
-	order.bed.Child, order.bed.Unpinned = []string{program, benchChild}, !order.pinned()
-	bed, err := target.NewBed(ctx, order.bed)
+	order.harness.Child, order.harness.Unpinned = []string{program, benchChild}, !order.pinned()
+	harness, err := target.NewHarness(ctx, order.harness)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, bed.Close()) }()
-	targets, err := bed.Targets(names)
+	defer func() { err = errors.Join(err, harness.Close()) }()
+	targets, err := harness.Targets(names)
 	if err != nil {
 		return err
 	}
 	if len(names) < len(order.targets) {
 		targets = append(targets, order.server)
 	}
-	return use(bed, append(targets, order.stores...))
+	return use(harness, append(targets, order.stores...))
 }
 
 // pinned reports whether the servers are of this program, so that one worker can share a CPU
@@ -174,7 +174,7 @@ func (p *program) measure(ctx context.Context, order *benchOrder) (result *load.
 func hostOf(order *benchOrder) load.Host {
 	return load.Host{
 		System: runtime.GOOS, Machine: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version(), Version: version(),
-		Pinned: order.pinned(), Delay: order.bed.Delay.Microseconds(),
+		Pinned: order.pinned(), Delay: order.harness.Delay.Microseconds(),
 	}
 }
 

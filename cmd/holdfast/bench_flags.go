@@ -53,7 +53,7 @@ func seedFlag(usage string) cli.Flag {
 type benchOrder struct {
 	load    load.Config
 	soak    soak.Config // without Duration, nothing is soaked
-	bed     target.Config
+	harness target.Config
 	targets []string
 	server  load.Target // nil with --self
 	stores  []load.Target
@@ -71,7 +71,7 @@ func (p *program) benchOrder(c *cli.Command) (*benchOrder, error) {
 	if c.Bool("self") && p.serverGiven() {
 		return nil, usageError(c.Name, "flags --self and --server: give one of them")
 	}
-	o := &benchOrder{bed: target.Config{CPUProfile: c.String("cpuprofile"), MemoryProfile: c.String("memprofile")}}
+	o := &benchOrder{harness: target.Config{CPUProfile: c.String("cpuprofile"), MemoryProfile: c.String("memprofile")}}
 	var err error
 	if o.load.Workloads, err = listFlag(c, "workloads", load.Workloads()); err != nil {
 		return nil, err
@@ -168,11 +168,11 @@ const mostDelay = 50 * time.Millisecond
 // readDelay reads how far the members are from each other. Beside what has no delay, their
 // figures would say nothing.
 func (o *benchOrder) readDelay(c *cli.Command) error {
-	o.bed.Delay = c.Duration("delay")
+	o.harness.Delay = c.Duration("delay")
 	switch i := slices.IndexFunc(o.targets, func(name string) bool { return !target.Delayed(name) }); {
-	case o.bed.Delay < 0 || o.bed.Delay > mostDelay:
-		return usageError(c.Name, "flag --delay: %v: want 0 to %v", o.bed.Delay, mostDelay)
-	case o.bed.Delay > 0 && i >= 0:
+	case o.harness.Delay < 0 || o.harness.Delay > mostDelay:
+		return usageError(c.Name, "flag --delay: %v: want 0 to %v", o.harness.Delay, mostDelay)
+	case o.harness.Delay > 0 && i >= 0:
 		return usageError(c.Name, "flag --delay: target %s has no members that are all in this process; name those that have: %s",
 			o.targets[i], strings.Join(slices.DeleteFunc(target.Names(), func(name string) bool { return !target.Delayed(name) }), ", "))
 	}

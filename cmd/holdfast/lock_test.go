@@ -34,8 +34,8 @@ func (b *testBacking) ExtendLock(context.Context, *holdfast.Lock, time.Duration)
 	return nil
 }
 
-// bed is a watch over a real command, by a clock and of a lock that the test moves.
-type bed struct {
+// harness is a watch over a real command, by a clock and of a lock that the test moves.
+type harness struct {
 	*watch
 	backing *testBacking
 	manual  *clocktest.Manual
@@ -46,7 +46,7 @@ type bed struct {
 
 // newBed starts a shell script under a watch. The lock's session lives for 12 s, of
 // which its deadline has 12 s left.
-func newBed(t *testing.T, order *lockOrder, script string) *bed {
+func newHarness(t *testing.T, order *lockOrder, script string) *harness {
 	t.Helper()
 	manual := clocktest.NewManual()
 	backing := &testBacking{manual, 12 * time.Second}
@@ -81,7 +81,7 @@ func newBed(t *testing.T, order *lockOrder, script string) *bed {
 		}
 	})
 	w := newWatch(l, 12*time.Second, backing.Deadline)
-	b := &bed{
+	b := &harness{
 		watch: w, backing: backing, manual: manual, kill: w.kept,
 		output: bufio.NewReader(output), events: bufio.NewReader(told),
 	}
@@ -105,7 +105,7 @@ func testPipe(t *testing.T) (r, w *os.File) {
 }
 
 // read returns the command's next line.
-func (b *bed) read(t *testing.T) string {
+func (b *harness) read(t *testing.T) string {
 	t.Helper()
 	line, err := b.output.ReadString('\n')
 	if err != nil {
@@ -115,7 +115,7 @@ func (b *bed) read(t *testing.T) string {
 }
 
 // event returns the next line of the status.
-func (b *bed) event(t *testing.T) occurrence {
+func (b *harness) event(t *testing.T) occurrence {
 	t.Helper()
 	line, err := b.events.ReadBytes('\n')
 	if err != nil {
@@ -134,7 +134,7 @@ type ended struct {
 	lost, err error
 }
 
-func (b *bed) start() <-chan ended {
+func (b *harness) start() <-chan ended {
 	result := make(chan ended, 1)
 	go func() {
 		var e ended
@@ -145,13 +145,13 @@ func (b *bed) start() <-chan ended {
 }
 
 // doubted is when the pauses before TERM begin, by the present deadline.
-func (b *bed) doubted() time.Duration {
+func (b *harness) doubted() time.Duration {
 	b.refresh()
 	return b.doubtAt()
 }
 
 // lapse lets the pauses before TERM pass, each in time, and reports how long they took.
-func (b *bed) lapse() time.Duration {
+func (b *harness) lapse() time.Duration {
 	began := b.manual.Now()
 	for b.onTime(); !b.dying; b.onTime() {
 		b.manual.Advance(b.pauseTo - b.manual.Now())
@@ -160,7 +160,7 @@ func (b *bed) lapse() time.Duration {
 }
 
 // reach moves the clock on to a time, from one timer of a running watch to the next.
-func (b *bed) reach(at time.Duration) {
+func (b *harness) reach(at time.Duration) {
 	for {
 		next := b.manual.Next()
 		if next == clock.Never {
@@ -190,7 +190,7 @@ func TestLockGrace(t *testing.T) {
 		{5 * time.Second, 6 * time.Second, 2 * time.Second},
 		{5 * time.Second, time.Hour, 4 * time.Second},
 	} {
-		b := newBed(t, &lockOrder{wish: &wish{hold: test.hold}, killAfter: test.asked, onLost: lostTerm}, "exit 0")
+		b := newHarness(t, &lockOrder{wish: &wish{hold: test.hold}, killAfter: test.asked, onLost: lostTerm}, "exit 0")
 		if b.grace != test.want {
 			t.Errorf("kill-after %v, hold %v: the grace is %v, want %v", test.asked, test.hold, b.grace, test.want)
 		}
@@ -199,7 +199,7 @@ func TestLockGrace(t *testing.T) {
 
 // TERM is due a grace and a guard before the deadline, even after that has moved.
 func TestLockTermFollowsDeadline(t *testing.T) {
-	b := newBed(t, &lockOrder{killAfter: 3 * time.Second, onLost: lostTerm}, "echo ready; exec cat")
+	b := newHarness(t, &lockOrder{killAfter: 3 * time.Second, onLost: lostTerm}, "echo ready; exec cat")
 	term := func() time.Duration { return b.backing.deadline - 3*time.Second - b.guard }
 	for range 3 {
 		b.manual.Advance(b.doubted() - 1 - b.manual.Now())
@@ -227,7 +227,7 @@ func TestLockTermFollowsDeadline(t *testing.T) {
 
 // A watch looks often enough at a deadline that could come nearer.
 func TestLockLooksAgain(t *testing.T) {
-	b := newBed(t, &lockOrder{killAfter: 3 * time.Second, onLost: lostTerm}, "exec cat")
+	b := newHarness(t, &lockOrder{killAfter: 3 * time.Second, onLost: lostTerm}, "exec cat")
 	if next := b.next(); next != 3*time.Second {
 		t.Errorf("looks again at %v, want at a quarter of what is left", next)
 	}
@@ -240,7 +240,7 @@ func TestLockLooksAgain(t *testing.T) {
 // Where this process and the member stood still together, the member answers at once, and
 // TERM waits for that.
 func TestLockHeartbeatBeforeTerm(t *testing.T) {
-	b := newBed(t, &lockOrder{killAfter: 3 * time.Second, onLost: lostTerm}, "exec cat")
+	b := newHarness(t, &lockOrder{killAfter: 3 * time.Second, onLost: lostTerm}, "exec cat")
 	b.manual.Advance(10 * time.Second) // TERM was due more than a second ago
 	if b.onTime(); b.dying {
 		t.Fatal("TERM came before a heartbeat could be answered")
@@ -263,7 +263,7 @@ func TestLockHeartbeatBeforeTerm(t *testing.T) {
 
 // The guardian gets each deadline, and none that is later once the command is being ended.
 func TestLockGuardianHasTheDeadline(t *testing.T) {
-	b := newBed(t, &lockOrder{killAfter: time.Second, onLost: lostTerm}, "exec cat")
+	b := newHarness(t, &lockOrder{killAfter: time.Second, onLost: lostTerm}, "exec cat")
 	for _, deadline := range []time.Duration{12 * time.Second, 20 * time.Second, 15 * time.Second} {
 		b.backing.deadline = deadline
 		if b.onTime(); b.kill != deadline-b.guard/2 {
@@ -284,7 +284,7 @@ func TestLockGuardianHasTheDeadline(t *testing.T) {
 		t.Error(err)
 	}
 
-	b = newBed(t, &lockOrder{onLost: lostIgnore}, "exec cat")
+	b = newHarness(t, &lockOrder{onLost: lostIgnore}, "exec cat")
 	if b.onTime(); b.kill != clock.Never {
 		t.Errorf("--on-lost ignore: the guardian kills at %v", b.kill)
 	}
@@ -292,7 +292,7 @@ func TestLockGuardianHasTheDeadline(t *testing.T) {
 
 // A heartbeat has no more than a third of what is left until KILL.
 func TestLockHeartbeatIsBounded(t *testing.T) {
-	b := newBed(t, &lockOrder{killAfter: 3 * time.Second, onLost: lostTerm}, "exec cat")
+	b := newHarness(t, &lockOrder{killAfter: 3 * time.Second, onLost: lostTerm}, "exec cat")
 	left := 90 * time.Millisecond
 	b.manual.Advance(12*time.Second - b.guard - left)
 	if took := b.lapse(); took == 0 || took > left/3 {
@@ -302,7 +302,7 @@ func TestLockHeartbeatIsBounded(t *testing.T) {
 		t.Error(err)
 	}
 
-	b = newBed(t, &lockOrder{killAfter: 3 * time.Second, onLost: lostTerm}, "exec cat")
+	b = newHarness(t, &lockOrder{killAfter: 3 * time.Second, onLost: lostTerm}, "exec cat")
 	b.manual.Advance(b.doubted())
 	for b.onTime(); !b.dying; b.onTime() { // each pause ends late, as on a machine that is starved
 		b.manual.Advance(b.pauseTo - b.manual.Now() + b.patience(b.manual.Now()))
@@ -317,7 +317,7 @@ func TestLockHeartbeatIsBounded(t *testing.T) {
 
 // No process of the group is left when the deadline comes, by the clock of deadlines.
 func TestLockKillsBeforeDeadline(t *testing.T) {
-	b := newBed(t, &lockOrder{killAfter: 4 * time.Second, onLost: lostTerm}, stubborn)
+	b := newHarness(t, &lockOrder{killAfter: 4 * time.Second, onLost: lostTerm}, stubborn)
 	if line := b.read(t); line != "ready\n" {
 		t.Fatalf("it said %q", line)
 	}
@@ -346,7 +346,7 @@ func TestLockKillsBeforeDeadline(t *testing.T) {
 // What an operator breaks ends at once, and the loss is told though the command
 // returned 0.
 func TestLockBroken(t *testing.T) {
-	b := newBed(t, &lockOrder{killAfter: 4 * time.Second, onLost: lostTerm},
+	b := newHarness(t, &lockOrder{killAfter: 4 * time.Second, onLost: lostTerm},
 		`trap 'echo term; exit 0' TERM; echo ready; while :; do sleep 600 & wait; done`)
 	b.read(t)
 	result := b.start()
@@ -365,7 +365,7 @@ func TestLockBroken(t *testing.T) {
 
 // A deadline that passed while the machine slept leaves no grace.
 func TestLockAfterSleep(t *testing.T) {
-	b := newBed(t, &lockOrder{killAfter: 4 * time.Second, onLost: lostTerm}, stubborn)
+	b := newHarness(t, &lockOrder{killAfter: 4 * time.Second, onLost: lostTerm}, stubborn)
 	b.read(t)
 	result := b.start()
 	b.manual.Advance(time.Hour)
@@ -376,7 +376,7 @@ func TestLockAfterSleep(t *testing.T) {
 }
 
 func TestLockOnLostKill(t *testing.T) {
-	b := newBed(t, &lockOrder{onLost: lostKill}, stubborn)
+	b := newHarness(t, &lockOrder{onLost: lostKill}, stubborn)
 	b.read(t)
 	b.manual.Advance(12*time.Second - b.guard - 1)
 	if b.onTime(); b.dying {
@@ -393,7 +393,7 @@ func TestLockOnLostKill(t *testing.T) {
 }
 
 func TestLockOnLostIgnore(t *testing.T) {
-	b := newBed(t, &lockOrder{onLost: lostIgnore}, "echo ready; read line </dev/null; exit 0")
+	b := newHarness(t, &lockOrder{onLost: lostIgnore}, "echo ready; read line </dev/null; exit 0")
 	b.read(t)
 	b.locks[0].End(holdfast.SessionExpired)
 	e := <-b.start()
@@ -410,7 +410,7 @@ func TestLockHoldLimitCause(t *testing.T) {
 	for session, want := range map[time.Duration]holdfast.Loss{
 		12 * time.Second: holdfast.SessionExpired, 12*time.Second + 1: holdfast.HoldLimit,
 	} {
-		b := newBed(t, &lockOrder{wish: &wish{hold: time.Minute}, onLost: lostKill}, "exec cat")
+		b := newHarness(t, &lockOrder{wish: &wish{hold: time.Minute}, onLost: lostKill}, "exec cat")
 		b.backing.deadline = session
 		b.locks[0].SetHoldEnd(12 * time.Second)
 		b.manual.Advance(12*time.Second - b.guard)
@@ -429,18 +429,18 @@ func TestLockHoldLimitCause(t *testing.T) {
 func TestLockLateBeforeLost(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		early time.Duration // before the lock is to be given up
-		first func(b *bed)  // what comes before the loss
-		after func(b *bed)  // and after it
+		early time.Duration    // before the lock is to be given up
+		first func(b *harness) // what comes before the loss
+		after func(b *harness) // and after it
 		want  []string
 	}{
-		{"in time", 1, (*bed).late, func(*bed) {}, []string{"late", "lost", "killing", "exit"}},
-		{"when the loss is due", 0, (*bed).late, func(*bed) {}, []string{"lost", "killing", "exit"}},
-		{"after the loss", 0, func(*bed) {}, (*bed).late, []string{"lost", "killing", "exit"}},
-		{"after a loss without a deadline", time.Second, func(b *bed) { b.locks[0].End(holdfast.Broken) }, (*bed).late,
+		{"in time", 1, (*harness).late, func(*harness) {}, []string{"late", "lost", "killing", "exit"}},
+		{"when the loss is due", 0, (*harness).late, func(*harness) {}, []string{"lost", "killing", "exit"}},
+		{"after the loss", 0, func(*harness) {}, (*harness).late, []string{"lost", "killing", "exit"}},
+		{"after a loss without a deadline", time.Second, func(b *harness) { b.locks[0].End(holdfast.Broken) }, (*harness).late,
 			[]string{"lost", "killing", "exit"}},
 	} {
-		b := newBed(t, &lockOrder{killAfter: time.Second, onLost: lostTerm}, "exec cat")
+		b := newHarness(t, &lockOrder{killAfter: time.Second, onLost: lostTerm}, "exec cat")
 		due := 12*time.Second - time.Second - b.guard
 		b.manual.Advance(due - test.early)
 		test.first(b)
@@ -467,12 +467,12 @@ func TestLockLateBeforeLost(t *testing.T) {
 }
 
 // late is what the client calls when the member does not answer.
-func (b *bed) late() { b.onLate(b.backing.deadline - b.manual.Now()) }
+func (b *harness) late() { b.onLate(b.backing.deadline - b.manual.Now()) }
 
 // A hold limit that is about to end a lock is told, and not that the member does not
 // answer.
 func TestLockLateAtHoldLimit(t *testing.T) {
-	b := newBed(t, &lockOrder{wish: &wish{hold: time.Minute}, onLost: lostKill}, "exec cat")
+	b := newHarness(t, &lockOrder{wish: &wish{hold: time.Minute}, onLost: lostKill}, "exec cat")
 	b.backing.deadline = time.Minute
 	b.locks[0].SetHoldEnd(12 * time.Second)
 	b.manual.Advance(12*time.Second - b.guard)

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/issuer"
 )
 
-func (b *bed) leaf(wish issuer.Wish) *x509.Certificate {
+func (b *harness) leaf(wish issuer.Wish) *x509.Certificate {
 	b.t.Helper()
 	c, err := b.members.Issue(wish)
 	b.must(err)
@@ -19,7 +19,7 @@ func (b *bed) leaf(wish issuer.Wish) *x509.Certificate {
 
 // TestCarries: a name is carried exactly, in each of its forms.
 func TestCarries(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	for _, tt := range []struct {
 		wish issuer.Wish
 		name string
@@ -55,7 +55,7 @@ func TestCarries(t *testing.T) {
 
 // TestName: the one name by which a certificate's owner is known.
 func TestName(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	for want, wish := range map[string]issuer.Wish{
 		"job-7":         {Name: "job-7", Hosts: []string{"other"}},
 		"first.example": {Hosts: []string{"first.example", "second.example"}},
@@ -75,7 +75,7 @@ func TestName(t *testing.T) {
 
 // TestClientNames: a client has a name of a sensible length.
 func TestClientNames(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	s := b.open("", true, tls.VerifyClientCertIfGiven)
 	for _, tt := range []struct {
 		name, says string
@@ -89,7 +89,7 @@ func TestClientNames(t *testing.T) {
 
 // TestSentences: every fault of a certificate is told on both sides, with what to do.
 func TestSentences(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	past, future := b.at.Add(-time.Minute), b.at.Add(30*time.Minute)
 	b.issue(b.members, "m1", issuer.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
 	b.issue(b.members, "far", issuer.Wish{Name: "far", Hosts: []string{"10.9.9.9"}, Member: true})
@@ -122,7 +122,7 @@ func TestSentences(t *testing.T) {
 
 // TestVersions: TLS 1.3 where both can, 1.2 at least.
 func TestVersions(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	b.issue(b.members, "m1", issuer.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
 	server, client := b.open("m1", true, 0), b.open("", false, 0)
 	for most, want := range map[uint16]uint16{0: tls.VersionTLS13, tls.VersionTLS12: tls.VersionTLS12, tls.VersionTLS11: 0} {

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/issuer"
 )
 
-// bed has two authorities, and what they sign in a folder.
-type bed struct {
+// harness has two authorities, and what they sign in a folder.
+type harness struct {
 	t                *testing.T
 	folder           string
 	members, clients *issuer.Authority
@@ -23,14 +23,14 @@ type bed struct {
 	at               time.Time
 }
 
-func newBed(t *testing.T) *bed {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
-	b := &bed{t: t, folder: t.TempDir(), at: time.Now()}
+	b := &harness{t: t, folder: t.TempDir(), at: time.Now()}
 	b.members, b.clients = b.authority("members"), b.authority("clients")
 	return b
 }
 
-func (b *bed) must(err error) {
+func (b *harness) must(err error) {
 	b.t.Helper()
 	if err != nil {
 		b.t.Fatal(err)
@@ -38,7 +38,7 @@ func (b *bed) must(err error) {
 }
 
 // authority makes one, and writes it into a file of its name.
-func (b *bed) authority(name string) *issuer.Authority {
+func (b *harness) authority(name string) *issuer.Authority {
 	b.t.Helper()
 	a, err := issuer.New("authority of " + name)
 	b.must(err)
@@ -48,7 +48,7 @@ func (b *bed) authority(name string) *issuer.Authority {
 }
 
 // issue writes a certificate into files of a name.
-func (b *bed) issue(by *issuer.Authority, base string, wish issuer.Wish) {
+func (b *harness) issue(by *issuer.Authority, base string, wish issuer.Wish) {
 	b.t.Helper()
 	c, err := by.Issue(wish)
 	b.must(err)
@@ -56,10 +56,10 @@ func (b *bed) issue(by *issuer.Authority, base string, wish issuer.Wish) {
 	b.must(err)
 }
 
-func (b *bed) path(base string) string { return filepath.Join(b.folder, base+".pem") }
+func (b *harness) path(base string) string { return filepath.Join(b.folder, base+".pem") }
 
 // open opens a store of files; the clients' authority is left out where two is false.
-func (b *bed) open(base string, two bool, auth tls.ClientAuthType) *Store {
+func (b *harness) open(base string, two bool, auth tls.ClientAuthType) *Store {
 	b.t.Helper()
 	files := Files{Members: b.path("members")}
 	if base != "" {
@@ -82,7 +82,7 @@ type meeting struct {
 }
 
 // meet lets two sides shake hands over a connection of the network.
-func (b *bed) meet(accepting, dialling *tls.Config) (m meeting) {
+func (b *harness) meet(accepting, dialling *tls.Config) (m meeting) {
 	b.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	b.must(err)
@@ -136,7 +136,7 @@ func wants(t *testing.T, err error, parts string) {
 // TestWhoIsWho: one port, each sort of certificate, one authority and two, and what
 // clients must show.
 func TestWhoIsWho(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	b.issue(b.members, "m1", issuer.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
 	b.issue(b.members, "m2", issuer.Wish{Name: "m2", Member: true})
 	b.issue(b.members, "web", issuer.Wish{Name: "web"}) // of the members' authority, and a client's
@@ -185,7 +185,7 @@ func TestWhoIsWho(t *testing.T) {
 
 // TestCalling: a member speaks to members, at every address where it reaches them.
 func TestCalling(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	b.issue(b.members, "m1", issuer.Wish{Name: "m1", Member: true})
 	b.issue(b.members, "m2", issuer.Wish{Name: "m2", Member: true})
 	b.issue(b.clients, "m3", issuer.Wish{Name: "m3", Member: true})
@@ -207,7 +207,7 @@ func TestCalling(t *testing.T) {
 // TestReload: a handshake has what the files hold, a second after they have changed at the
 // latest; what does not do is told once, and changes nothing.
 func TestReload(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	b.issue(b.members, "m1", issuer.Wish{Name: "m1", Hosts: []string{"127.0.0.1", "first"}, Member: true})
 	b.issue(b.clients, "job-7", issuer.Wish{Name: "job-7"})
 	server := b.open("m1", true, tls.RequireAndVerifyClientCert)
@@ -265,7 +265,7 @@ func TestReload(t *testing.T) {
 
 // TestReloadAuthorities: who is known changes with the file, for new connections.
 func TestReloadAuthorities(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	b.issue(b.members, "m1", issuer.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
 	b.issue(b.clients, "job-7", issuer.Wish{Name: "job-7"})
 	server, client := b.open("m1", true, tls.RequireAndVerifyClientCert), b.open("job-7", false, 0)
@@ -283,7 +283,7 @@ func TestReloadAuthorities(t *testing.T) {
 
 // TestUnchangedFilesAreNotRead: a look costs no reading where nothing has changed.
 func TestUnchangedFilesAreNotRead(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	b.issue(b.members, "m1", issuer.Wish{Name: "m1", Member: true})
 	s := b.open("m1", true, 0)
 	b.at = b.at.Add(time.Hour)

@@ -26,7 +26,7 @@ func overRate(t *testing.T, problem *schema.Problem) {
 // TestRateOfStreams: at the limit and one past it, whichever of its streams a client
 // uses; what it has is kept and given back all the same, and with time it may ask again.
 func TestRateOfStreams(t *testing.T) {
-	b := newBed(t, rated, nil)
+	b := newHarness(t, rated, nil)
 	c, other := b.open(), b.open() // two of five
 	c.say(opAcquire(1, "a"), opAcquire(2, "b"), opAcquire(3, "c"), opAcquire(4, "d"))
 	overRate(t, c.refused(4, api.CodeLimit)) // it never came to the step of the others
@@ -76,7 +76,7 @@ func TestRateOfStreams(t *testing.T) {
 
 // TestRateOfCalls: a call costs one, an acquire as many as it has names.
 func TestRateOfCalls(t *testing.T) {
-	b := newBed(t, rated, nil)
+	b := newHarness(t, rated, nil)
 	locks, ctx := schema.NewLocksClient(b.conn), context.Background()
 	acquired, err := locks.Acquire(ctx, &schema.AcquireRequest{Names: []string{"a", "b", "c"}})
 	must(t, err)
@@ -98,7 +98,7 @@ func TestRateOfCalls(t *testing.T) {
 }
 
 func TestRateOverHTTP(t *testing.T) {
-	b := newWebBed(t, rated)
+	b := newWebHarness(t, rated)
 	got := b.acquire(object{"names": []string{"a", "b", "c"}})
 	b.get(200, "/v1/status")
 	for range 3 {
@@ -123,7 +123,7 @@ func TestRateOverHTTP(t *testing.T) {
 
 // TestNoRate: without the limit no client is counted.
 func TestNoRate(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	c := b.open()
 	for id := range uint64(1000) {
 		c.say(opTry(id+1, fmt.Sprint(id)))

@@ -39,15 +39,15 @@ func (m lend) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) 
 	}
 	if ev.Kind == protocol.Start {
 		out.Raise(&protocol.View{
-			Number: 1, Epoch: protocol.Epoch{Counter: 3, Candidate: bedMember}, Coordinator: bedMember, Installed: true, Open: true,
-			Members: []protocol.Member{{ID: bedMember, Name: "a", Address: "a.example:4040"}}, Lease: m.lease,
+			Number: 1, Epoch: protocol.Epoch{Counter: 3, Candidate: harnessMember}, Coordinator: harnessMember, Installed: true, Open: true,
+			Members: []protocol.Member{{ID: harnessMember, Name: "a", Address: "a.example:4040"}}, Lease: m.lease,
 		})
 	}
 }
 
 // TestBeatThatCannotRenew is not answered, and ends nothing: the session goes on.
 func TestBeatThatCannotRenew(t *testing.T) {
-	b := newBedOver(t, lendUntil(time.Minute+3*time.Second), nil, nil)
+	b := newHarnessOver(t, lendUntil(time.Minute+3*time.Second), nil, nil)
 	c := b.open()
 	b.clock.Advance(2900 * time.Millisecond)
 	c.say(opBeat(1, 0))
@@ -71,7 +71,7 @@ func TestBeatThatCannotRenew(t *testing.T) {
 
 // TestLapse: everybody hears what is lost, and then that the session is.
 func TestLapse(t *testing.T) {
-	b := newBedOver(t, lendUntil(time.Minute+3*time.Second), nil, nil)
+	b := newHarnessOver(t, lendUntil(time.Minute+3*time.Second), nil, nil)
 	c := b.open()
 	c.say(opAcquire(1, "x"))
 	c.granted(1)
@@ -89,7 +89,7 @@ func TestLapse(t *testing.T) {
 
 // TestRenewWithoutALease is unavailable, and the session goes on.
 func TestRenewWithoutALease(t *testing.T) {
-	b := newWebBedOver(t, lendUntil(time.Minute+3*time.Second), nil)
+	b := newWebHarnessOver(t, lendUntil(time.Minute+3*time.Second), nil)
 	held := b.acquire(object{"name": "x"})
 	b.clock.Advance(3 * time.Second)
 	renewed := b.post(503, "/v1/sessions/renew", object{"session": held.text("session")})
@@ -112,11 +112,11 @@ func others(context.Context) (*membership.Self, error) {
 		State: membership.Recovering, Why: "the view is not installed", Election: election.Variables{Status: election.Reorganization},
 		Members: []membership.Standing{
 			{Member: member(8, "b"), Since: time.Minute, State: membership.Suspected, Election: election.Normal},
-			{Member: member(bedMember, "a"), Since: time.Minute, State: membership.Recovering, Election: election.Reorganization},
+			{Member: member(harnessMember, "a"), Since: time.Minute, State: membership.Recovering, Election: election.Reorganization},
 			{Member: member(9, "c"), State: membership.Present, Election: election.Normal},
 		},
 		Cell: membership.Cell{Accepted: &election.View{
-			Number: 4, Installed: true, Members: []election.Member{member(8, "b"), member(bedMember, "a"), member(9, "c")},
+			Number: 4, Installed: true, Members: []election.Member{member(8, "b"), member(harnessMember, "a"), member(9, "c")},
 		}},
 		Founders: 5, Missing: []membership.Missing{{ID: 10, Name: "d", Address: "d.example:4040", Since: time.Minute}, {Address: "e.example:4040"}},
 	}, nil
@@ -129,7 +129,7 @@ func TestUnwrittenState(t *testing.T) {
 		State: membership.Present, Why: "its state cannot be written (disk full)", Founders: 3,
 		Stale: &membership.Staleness{Since: time.Second, Why: "disk full"},
 	}
-	b := newWebBed(t, func(c *Config) { c.Who = func(context.Context) (*membership.Self, error) { return self, nil } })
+	b := newWebHarness(t, func(c *Config) { c.Who = func(context.Context) (*membership.Self, error) { return self, nil } })
 	if a := b.get(503, "/readyz"); !strings.Contains(a.raw, "this member is normal: its state cannot be written (disk full)") {
 		t.Errorf("/readyz says %q", a.raw)
 	}
@@ -156,7 +156,7 @@ func TestUnwrittenState(t *testing.T) {
 // TestUncountedMemberIsNotReady: a member whose place is a proposal says so at /readyz, and is ready when the view is installed.
 func TestUncountedMemberIsNotReady(t *testing.T) {
 	self := &membership.Self{State: membership.Recovering, Why: "the view is not installed yet", Founders: 3, Uncounted: true}
-	b := newWebBed(t, func(c *Config) { c.Who = func(context.Context) (*membership.Self, error) { return self, nil } })
+	b := newWebHarness(t, func(c *Config) { c.Who = func(context.Context) (*membership.Self, error) { return self, nil } })
 	if a := b.get(503, "/readyz"); a.raw != "this member is recovering: the view is not installed yet\n" {
 		t.Errorf("/readyz says %q", a.raw)
 	}
@@ -169,7 +169,7 @@ func TestUncountedMemberIsNotReady(t *testing.T) {
 
 // TestStatusOfClosedSpaces: status names the members at which a space is closed, whichever member is asked.
 func TestStatusOfClosedSpaces(t *testing.T) {
-	b := newWebBed(t, func(c *Config) {
+	b := newWebHarness(t, func(c *Config) {
 		c.Who = func(ctx context.Context) (*membership.Self, error) {
 			self, err := others(ctx)
 			self.Members[0].Closed, self.Members[2].Closed = []protocol.Port{1}, []protocol.Port{1, 2}
@@ -197,7 +197,7 @@ func since(t *testing.T, member any) time.Time {
 
 // TestStatusOfACluster has every member with its state, this one's own among them.
 func TestStatusOfACluster(t *testing.T) {
-	b := newWebBed(t, func(c *Config) { c.Who = others })
+	b := newWebHarness(t, func(c *Config) { c.Who = others })
 	status := b.get(200, "/v1/status")
 	if me, _ := status.json["member"].(object); me["state"] != "recovering" || me["election"] != "reorganization" || me["name"] != "a" {
 		t.Errorf("member: %v", me)
@@ -243,7 +243,7 @@ func TestStatusOfACluster(t *testing.T) {
 
 // TestClientsLearnWhereToGo: with the welcome, and when that changes.
 func TestClientsLearnWhereToGo(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Who = others }, nil)
+	b := newHarness(t, func(c *Config) { c.Who = others }, nil)
 	c := b.call(b.conn)
 	welcome := c.welcome(&schema.Hello{})
 	if got := strings.Join(welcome.GetMembers(), " "); got != "b.example:4040 a.example:4040" || welcome.GetAuthority() != "a.example:4040" {
@@ -269,7 +269,7 @@ func TestAdminLeaves(t *testing.T) {
 			return err
 		}
 	}
-	b := newBed(t, func(c *Config) { c.Leave, c.Drain = act(nil), act(errors.New("no quorum")) }, nil)
+	b := newHarness(t, func(c *Config) { c.Leave, c.Drain = act(nil), act(errors.New("no quorum")) }, nil)
 	admin := schema.NewAdminClient(b.conn)
 	if _, err := admin.Leave(t.Context(), &schema.LeaveRequest{}); err != nil {
 		t.Error(err)
@@ -286,7 +286,7 @@ func TestAdminLeaves(t *testing.T) {
 	if _, err := admin.Drain(t.Context(), &schema.DrainRequest{Limit: -1}); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("a negative limit: %v", err)
 	}
-	embedded := newBed(t, nil, nil)
+	embedded := newHarness(t, nil, nil)
 	if _, err := schema.NewAdminClient(embedded.conn).Leave(t.Context(), &schema.LeaveRequest{}); !errors.Is(api.FromStatus("leave", err), holdfast.ErrUnsupported) {
 		t.Errorf("an embedded member: %v", err)
 	}
@@ -295,7 +295,7 @@ func TestAdminLeaves(t *testing.T) {
 // TestDrainEndsWithTheServer: the end of the process does not wait for a drain.
 func TestDrainEndsWithTheServer(t *testing.T) {
 	begun, ended := make(chan struct{}), make(chan error, 1)
-	b := newBed(t, func(c *Config) {
+	b := newHarness(t, func(c *Config) {
 		c.Drain = func(ctx context.Context) error {
 			close(begun)
 			<-ctx.Done()
@@ -318,7 +318,7 @@ func TestDrainEndsWithTheServer(t *testing.T) {
 
 // TestReadyzSaysWhyThereIsNoView.
 func TestReadyzSaysWhyThereIsNoView(t *testing.T) {
-	b := newWebBedOver(t, noMembers{}, func(c *Config) { c.Who = others })
+	b := newWebHarnessOver(t, noMembers{}, func(c *Config) { c.Who = others })
 	ready := b.get(503, "/readyz")
 	if !strings.Contains(ready.raw, "default: unavailable: ") || !strings.Contains(ready.raw, "this member is recovering: the view is not installed") {
 		t.Errorf("readyz: %s", ready.raw)
@@ -339,7 +339,7 @@ func (noMembers) Step(protocol.Time, protocol.Event, *protocol.Effects) {}
 // nothing was broken.
 func TestOperatorsAreToldWhy(t *testing.T) {
 	self := &membership.Self{State: membership.Joining, Why: "the quorum is lost", Until: protocol.Never}
-	b := newWebBedOver(t, lendUntil(time.Minute+3*time.Second), func(c *Config) {
+	b := newWebHarnessOver(t, lendUntil(time.Minute+3*time.Second), func(c *Config) {
 		c.Who = func(context.Context) (*membership.Self, error) { return self, nil }
 	})
 	b.driver.Step(protocol.Event{Kind: protocol.Receive, From: protocol.Rumour, Fact: protocol.Hint{}})

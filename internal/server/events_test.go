@@ -25,7 +25,7 @@ const (
 // TestToldAgainIsNoEvent: a stream that was resumed asks again for what it waits
 // for, and a holder asks for another hold limit; neither is news to anybody else.
 func TestToldAgainIsNoEvent(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	f, err := b.service.watch(t.Context(), "", "")
 	must(t, err)
 	defer f.Close()
@@ -83,7 +83,7 @@ func happened(t testing.TB, f *events.Feed) (all []api.Event) {
 // TestSlowWatchIsALimit: who reads too slowly is told which bound it met, and not
 // that something was too large.
 func TestSlowWatchIsALimit(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	watch, err := schema.NewLocksClient(b.conn).Watch(t.Context(), &schema.WatchRequest{})
 	must(t, err)
 	_, err = watch.Header()
@@ -100,7 +100,7 @@ func TestSlowWatchIsALimit(t *testing.T) {
 }
 
 // flood lets so much happen that a watcher who does not read meanwhile is too slow.
-func (b *bed) flood(count int) { floodFrom(b.service, count) }
+func (b *harness) flood(count int) { floodFrom(b.service, count) }
 
 func floodFrom(s *service, count int) {
 	text := strings.Repeat("x", 4<<10) // so that the network does not hold it all

@@ -40,7 +40,7 @@ func (s *survivor) Forced() *api.ForcedView { return s.forced }
 func TestForceView(t *testing.T) {
 	var log bytes.Buffer
 	one := &survivor{}
-	b := newBed(t, func(c *Config) {
+	b := newHarness(t, func(c *Config) {
 		c.Forcer, c.Who = one, others
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	}, nil)
@@ -77,7 +77,7 @@ func TestForceView(t *testing.T) {
 // TestForceViewRefused says what is wrong, and what is allowed.
 func TestForceViewRefused(t *testing.T) {
 	one := &survivor{err: api.Fail(api.CodeConflict, "nothing need be forced")}
-	b := newBed(t, func(c *Config) { c.Forcer = one }, nil)
+	b := newHarness(t, func(c *Config) { c.Forcer = one }, nil)
 	admin := schema.NewAdminClient(b.conn)
 	asked := 0
 	for text, order := range map[string]*schema.ForceViewRequest{
@@ -103,7 +103,7 @@ func TestForceViewRefused(t *testing.T) {
 	if _, err := admin.PlanForce(t.Context(), &schema.PlanForceRequest{Members: []string{"a"}}); !errors.Is(api.FromStatus("force-view", err), holdfast.ErrConflict) {
 		t.Errorf("told %v", err)
 	}
-	embedded := newBed(t, nil, nil)
+	embedded := newHarness(t, nil, nil)
 	if _, err := schema.NewAdminClient(embedded.conn).PlanForce(t.Context(), &schema.PlanForceRequest{Members: []string{"a"}}); !errors.Is(api.FromStatus("force-view", err), holdfast.ErrUnsupported) {
 		t.Errorf("an embedded member: %v", err)
 	}

@@ -41,7 +41,7 @@ func (d *diary) has(t *testing.T, words string, lines int) {
 // process may open; one more is closed, counted, and logged once.
 func TestConnectionsLeaveDescriptors(t *testing.T) {
 	var log diary
-	b := newBed(t, func(c *Config) {
+	b := newHarness(t, func(c *Config) {
 		c.Limits.Connections, c.Limits.Descriptors = 100, 20 // 10 for connections, 5 for each port
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	}, nil)
@@ -63,7 +63,7 @@ func TestConnectionsLeaveDescriptors(t *testing.T) {
 }
 
 // refusals returns how much input was refused for a reason.
-func refusals(t *testing.T, b *bed, why string) float64 {
+func refusals(t *testing.T, b *harness, why string) float64 {
 	t.Helper()
 	families, err := b.service.observer.registry.Gather()
 	must(t, err)
@@ -126,7 +126,7 @@ func (l *exhausted) Accept() (net.Conn, error) {
 // TestNoDescriptorsToAccept: the connection waits, which is counted and logged, and is served when there is a descriptor.
 func TestNoDescriptorsToAccept(t *testing.T) {
 	var log diary
-	b := newBed(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) }, nil)
+	b := newHarness(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) }, nil)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	served := make(chan error, 1)
@@ -147,7 +147,7 @@ func TestNoDescriptorsToAccept(t *testing.T) {
 
 // TestCellsThatFail: each write of the stable cell that fails is counted.
 func TestCellsThatFail(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	for range 2 {
 		b.service.observer.Observe(0, &protocol.Effects{Notes: []protocol.Note{membership.Unsaved{Err: syscall.ENOSPC}}})
 	}

@@ -28,7 +28,7 @@ import (
 )
 
 // raw opens a TCP connection to the port.
-func (b *bed) raw() net.Conn {
+func (b *harness) raw() net.Conn {
 	b.t.Helper()
 	c, err := net.Dial("tcp", b.address)
 	must(b.t, err)
@@ -48,7 +48,7 @@ func (c *talk) serves(id uint64) {
 // TestHalfOpenConnections: those who connect and say nothing do not keep others
 // from being served.
 func TestHalfOpenConnections(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	before := b.open()
 	for range 2000 {
 		b.raw()
@@ -61,7 +61,7 @@ func TestHalfOpenConnections(t *testing.T) {
 
 // TestHalfOpenConnectionsEnd: the handshake has a limit.
 func TestHalfOpenConnectionsEnd(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Limits.Header = 50 * time.Millisecond }, nil)
+	b := newHarness(t, func(c *Config) { c.Limits.Header = 50 * time.Millisecond }, nil)
 	for _, said := range []string{"", "PRI * HTTP/2.0\r\n"} {
 		c := b.raw()
 		_, err := io.WriteString(c, said)
@@ -75,7 +75,7 @@ func TestHalfOpenConnectionsEnd(t *testing.T) {
 
 // TestConnectionsBound: one connection too many is turned away.
 func TestConnectionsBound(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Limits.Connections = 2 }, nil)
+	b := newHarness(t, func(c *Config) { c.Limits.Connections = 2 }, nil)
 	client := b.open()
 	second := b.raw()
 	_, err := io.WriteString(second, http2.ClientPreface) // answered once it was accepted
@@ -128,7 +128,7 @@ func TestBoundListener(t *testing.T) {
 
 // TestGarbage: bytes that mean nothing harm no client.
 func TestGarbage(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	client := b.open()
 	random := rand.New(rand.NewPCG(3, 4))
 	noise := make([]byte, 4096)
@@ -163,7 +163,7 @@ func TestGarbage(t *testing.T) {
 
 // TestBadMessages: well-formed HTTP/2 whose messages are not, or not whole.
 func TestBadMessages(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	client := b.open()
 	message := func(length uint32, body string) []byte {
 		return append(binary.BigEndian.AppendUint32([]byte{0}, length), body...)
@@ -218,7 +218,7 @@ func (h *headerBlock) Write(p []byte) (int, error) {
 }
 
 func TestUnaryCalls(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	ctx := context.Background()
 	locks := schema.NewLocksClient(b.conn)
 	acquired, err := locks.Acquire(ctx, &schema.AcquireRequest{Names: []string{"b", "a"}, Owner: "job", Client: "script"})
@@ -292,7 +292,7 @@ func listed(t *testing.T, locks schema.LocksClient, prefix string) (all []api.Lo
 }
 
 func TestUnaryProblems(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	ctx := context.Background()
 	locks := schema.NewLocksClient(b.conn)
 	long := strings.Repeat("x", holdfast.MaxText+1)
@@ -340,7 +340,7 @@ func TestUnaryProblems(t *testing.T) {
 
 // TestAcquireEndsWithItsCall: a client that hangs up while it waits leaves no trace.
 func TestAcquireEndsWithItsCall(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	c := b.open()
 	c.say(opAcquire(1, "x"))
 	c.granted(1)
@@ -376,7 +376,7 @@ func TestAcquireEndsWithItsCall(t *testing.T) {
 }
 
 func TestHealth(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	client := health.NewHealthClient(b.conn)
 	for _, name := range []string{"", "holdfast.v1.Sessions", "holdfast.v1.Locks", "holdfast.v1.Sessions/any"} {
 		answer, err := client.Check(t.Context(), &health.HealthCheckRequest{Service: name})
@@ -408,7 +408,7 @@ func TestHealth(t *testing.T) {
 }
 
 func TestReflection(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	stream, err := reflection.NewServerReflectionClient(b.conn).ServerReflectionInfo(t.Context())
 	must(t, err)
 	must(t, stream.Send(&reflection.ServerReflectionRequest{
@@ -430,7 +430,7 @@ func TestReflection(t *testing.T) {
 
 // TestStop: a server that stops tells its streams and leaves nothing behind.
 func TestStop(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	c := b.open()
 	c.say(opAcquire(1, "x"))
 	c.granted(1)
@@ -452,7 +452,7 @@ func TestStop(t *testing.T) {
 
 // TestPanics: a mistake in a handler is answered, logged, and ends nothing else.
 func TestPanics(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	c := b.open()
 	_, err := b.server.recoverUnary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "test"},
 		func(context.Context, any) (any, error) { panic("a mistake") })
@@ -474,7 +474,7 @@ func (mistaken) PlanForce(context.Context, []string) (*api.ForcePlan, error) { p
 
 // TestPanicsOfCalls: the same over a socket, of a call that gRPC calls no interceptors for.
 func TestPanicsOfCalls(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Forcer, c.Logger = mistaken{}, nil }, nil)
+	b := newHarness(t, func(c *Config) { c.Forcer, c.Logger = mistaken{}, nil }, nil)
 	c := b.open()
 	if _, err := schema.NewAdminClient(b.conn).PlanForce(t.Context(), &schema.PlanForceRequest{Members: []string{"a"}}); status.Code(err) != codes.Internal {
 		t.Errorf("a call that panics is answered with %v", err)
@@ -484,7 +484,7 @@ func TestPanicsOfCalls(t *testing.T) {
 
 // TestManyClients passes locks between sessions of several connections under -race.
 func TestManyClients(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	var clients sync.WaitGroup
 	var mu sync.Mutex
 	last := uint64(0)

@@ -22,7 +22,7 @@ import (
 // TestTLS serves clients that speak TLS, and no others.
 func TestTLS(t *testing.T) {
 	certificate, pool := selfSigned(t)
-	b := newBed(t, func(c *Config) {
+	b := newHarness(t, func(c *Config) {
 		c.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"}}
 	}, nil)
 	conn, err := grpc.NewClient("passthrough:///"+b.address, grpc.WithTransportCredentials(transport.NewTLS(&tls.Config{RootCAs: pool})))

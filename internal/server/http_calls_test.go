@@ -9,7 +9,7 @@ import (
 )
 
 func TestAcquireReleaseRow(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	got := b.acquire(object{"name": "orders/42", "owner": "job-7", "reason": "nightly", "require": "fenced"})
 	for field, want := range map[string]string{
 		"space": "default", "name": "orders/42", "mode": "exclusive", "owner": "job-7", "ttl": "10s", "class": "fenced",
@@ -34,7 +34,7 @@ func TestAcquireReleaseRow(t *testing.T) {
 }
 
 func TestModes(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	b.acquire(object{"name": "s", "mode": "shared"})
 	b.acquire(object{"name": "s", "mode": "shared"})
 	b.post(409, acquirePath, object{"name": "s"})
@@ -56,7 +56,7 @@ func TestModes(t *testing.T) {
 }
 
 func TestHeldSaysByWhom(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	b.acquire(object{"name": "x", "owner": "job-7"})
 	held := b.post(409, acquirePath, object{"name": "x"})
 	if held.text("code") != "held" || held.text("owner") != "job-7" || held.text("member") != "a" || held.text("since") == "" {
@@ -71,7 +71,7 @@ func TestHeldSaysByWhom(t *testing.T) {
 }
 
 func TestSeveralNames(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	got := b.acquire(object{"names": []string{"c", "a", "b"}, "ttl": "30s"})
 	var names []string
 	for _, one := range got.list("locks") {
@@ -99,7 +99,7 @@ func TestSeveralNames(t *testing.T) {
 }
 
 func TestRefusedLeavesNoSession(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	b.acquire(object{"name": "x"})
 	for range 200 { // more than there may be sessions
 		b.post(409, acquirePath, object{"name": "x"})
@@ -110,7 +110,7 @@ func TestRefusedLeavesNoSession(t *testing.T) {
 }
 
 func TestSessionOverSpaces(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	first := b.acquire(object{"name": "x", "ttl": "20s"})
 	session := first.text("session")
 	second := b.post(200, "/v1/spaces/any/acquire", object{"name": "x", "session": session, "require": "available"})
@@ -135,7 +135,7 @@ func TestSessionOverSpaces(t *testing.T) {
 }
 
 func TestTTLIncludesTheWait(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	events := b.watch()
 	first := b.acquire(object{"name": "x", "ttl": "1h"})
 	waits := b.start(acquirePath, object{"name": "x", "wait": "20s", "ttl": "5s"})
@@ -152,7 +152,7 @@ func TestTTLIncludesTheWait(t *testing.T) {
 }
 
 func TestHoldLimit(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	got := b.acquire(object{"name": "x", "hold": "2s", "ttl": "1m"})
 	if ttl, err := time.ParseDuration(got.text("ttl")); err != nil || ttl <= 0 || ttl > 2*time.Second {
 		t.Errorf("ttl %s is more than the hold limit allows", got.text("ttl"))
@@ -166,7 +166,7 @@ func TestHoldLimit(t *testing.T) {
 }
 
 func TestRenewTellsLoss(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	got := b.acquire(object{"name": "x", "hold": "2s", "ttl": "1m"})
 	session := got.text("session")
 	b.post(200, acquirePath, object{"name": "y", "session": session})
@@ -184,7 +184,7 @@ func TestRenewTellsLoss(t *testing.T) {
 }
 
 func TestExpiredSession(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	got := b.acquire(object{"name": "x", "ttl": "1s"})
 	b.clock.Advance(2 * time.Second)
 	b.acquire(object{"name": "x", "wait": "1m"}) // a renewal before the expiry is judged would count as one that had waited
@@ -196,7 +196,7 @@ func TestExpiredSession(t *testing.T) {
 }
 
 func TestReleaseOfWhatIsNotHeld(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	got := b.acquire(object{"name": "x"})
 	other := b.acquire(object{"name": "y"})
 	session, token := got.text("session"), got.text("token")
@@ -224,7 +224,7 @@ func TestReleaseOfWhatIsNotHeld(t *testing.T) {
 }
 
 func TestBreakRow(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	got := b.acquire(object{"name": "x", "owner": "job-7", "reason": "nightly", "ttl": "1m"})
 	if answer := b.post(400, "/v1/spaces/default/break", object{"name": "x"}); answer.text("code") != "bad_request" {
 		t.Errorf("without a reason: %s", answer.raw)
@@ -244,7 +244,7 @@ func TestBreakRow(t *testing.T) {
 }
 
 func TestShowRow(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	events := b.watch()
 	const name = "site/a b/ü%"
 	free := b.get(200, "/v1/spaces/default/locks/nobody/has/it")
@@ -281,7 +281,7 @@ func TestShowRow(t *testing.T) {
 }
 
 func TestListRow(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	var names []string
 	for i := range 700 {
 		names = append(names, fmt.Sprintf("n/%03d", (i*37)%700))
@@ -332,7 +332,7 @@ func TestListRow(t *testing.T) {
 }
 
 func TestUnsupportedRows(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	for _, c := range []struct {
 		call   string
 		body   object
@@ -353,7 +353,7 @@ func TestUnsupportedRows(t *testing.T) {
 }
 
 func TestStatusRow(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	b.acquire(object{"name": "x"})
 	status := b.get(200, "/v1/status")
 	spaces := status.list("spaces")
@@ -371,7 +371,7 @@ func TestStatusRow(t *testing.T) {
 }
 
 func TestHealthRows(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	for _, path := range []string{"/healthz", "/readyz"} {
 		if answer := b.get(200, path); answer.raw != "ok\n" {
 			t.Errorf("%s: %q", path, answer.raw)
@@ -390,7 +390,7 @@ func TestHealthRows(t *testing.T) {
 }
 
 func TestSessionLimit(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	for i := range 50 {
 		b.acquire(object{"name": fmt.Sprint(i)})
 	}

@@ -24,7 +24,7 @@ type sse struct {
 }
 
 // readEvents subscribes, and returns when the server has said that it is listening.
-func (b *webBed) readEvents(query string) *sse {
+func (b *webHarness) readEvents(query string) *sse {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := b.request(http.MethodGet, "/v1/events"+query, "").WithContext(ctx)
@@ -71,7 +71,7 @@ func (s *sse) next() (string, map[string]any) {
 }
 
 func TestEventsRow(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	events := b.readEvents("?space=default&prefix=a/")
 	all := b.readEvents("")
 	b.acquire(object{"name": "b/1"})
@@ -121,7 +121,7 @@ func TestEventsRow(t *testing.T) {
 }
 
 func TestSlowReaderIsTold(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	reader := b.readEvents("")
 	floodFrom(b.server.service, 3*events.FeedBound)
 	line := reader.line()
@@ -169,7 +169,7 @@ func (p *peers) Follow(ctx context.Context, _ protocol.ID, address string, inter
 // no watcher is told that nothing is missed, and the end of the server is not waited for.
 func TestEventsOfOtherMembers(t *testing.T) {
 	other := &peers{make(chan string, 1), make(chan *schema.MemberEvents, 2)}
-	b := newWebBedOver(t, pair{}, func(c *Config) { c.Others = other })
+	b := newWebHarnessOver(t, pair{}, func(c *Config) { c.Others = other })
 	other.events <- &schema.MemberEvents{Welcome: &schema.MemberHello{Process: 1}, At: 1}
 	events := b.readEvents("?space=default&prefix=a/")
 	// What another member tells before the watcher listens need not be told.
@@ -204,7 +204,7 @@ func TestEventsOfOtherMembers(t *testing.T) {
 }
 
 func TestWatcherLimit(t *testing.T) {
-	b := newWebBed(t, func(c *Config) { c.Limits.Watchers = 1 })
+	b := newWebHarness(t, func(c *Config) { c.Limits.Watchers = 1 })
 	b.readEvents("")
 	if answer := b.get(429, "/v1/events"); answer.text("limit") != "watchers" {
 		t.Errorf("full: %s", answer.raw)
@@ -212,7 +212,7 @@ func TestWatcherLimit(t *testing.T) {
 }
 
 func TestMetricsRow(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	got := b.acquire(object{"name": "secret/name", "ttl": "1h"})
 	b.post(409, acquirePath, object{"name": "secret/name"})
 	b.acquire(object{"name": "y", "hold": "1s"})
@@ -264,8 +264,8 @@ func (m uneasy) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) 
 	switch {
 	case ev.Kind == protocol.Start:
 		out.Raise(&protocol.View{
-			Installed: true, Open: true, Number: 1, Epoch: protocol.Epoch{Counter: 3, Candidate: bedMember}, Coordinator: bedMember,
-			Members:   []protocol.Member{{ID: bedMember, Name: "a", Address: "a.example:4040"}},
+			Installed: true, Open: true, Number: 1, Epoch: protocol.Epoch{Counter: 3, Candidate: harnessMember}, Coordinator: harnessMember,
+			Members:   []protocol.Member{{ID: harnessMember, Name: "a", Address: "a.example:4040"}},
 			GrantFrom: m.from, Lease: &protocol.Lease{Member: protocol.Never, Carried: protocol.Never, Role: m.until},
 		})
 	case ev.Kind == protocol.Raised:
@@ -276,7 +276,7 @@ func (m uneasy) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) 
 }
 
 func TestRecovery(t *testing.T) {
-	b := newWebBedOver(t, uneasy{from: time.Minute + 30*time.Second, until: time.Hour}, nil)
+	b := newWebHarnessOver(t, uneasy{from: time.Minute + 30*time.Second, until: time.Hour}, nil)
 	events := b.readEvents("?space=default")
 	waiting := b.readEvents("?space=default&prefix=x")
 	ready := b.get(503, "/readyz")

@@ -11,7 +11,7 @@ import (
 
 // answered checks what holds for any request: it is answered with a document that the API
 // describes.
-func (b *webBed) answered(t *testing.T, r *http.Request, problems bool) *httptest.ResponseRecorder {
+func (b *webHarness) answered(t *testing.T, r *http.Request, problems bool) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
 	b.server.web.ServeHTTP(w, r)
@@ -37,7 +37,7 @@ func FuzzAcquireBody(f *testing.F) {
 	} {
 		f.Add(body)
 	}
-	b := newWebBed(f, func(c *Config) { c.Limits.LongPoll, c.Limits.Grace, c.Logger = time.Millisecond, time.Millisecond, nil })
+	b := newWebHarness(f, func(c *Config) { c.Limits.LongPoll, c.Limits.Grace, c.Logger = time.Millisecond, time.Millisecond, nil })
 	f.Fuzz(func(t *testing.T, body string) {
 		r := httptest.NewRequest(http.MethodPost, acquirePath, strings.NewReader(body))
 		r.Host = "localhost"
@@ -75,7 +75,7 @@ func FuzzPath(f *testing.F) {
 		f.Add("GET", path)
 	}
 	f.Add("POST", "/v1/spaces/default/acquire")
-	b := newWebBed(f, func(c *Config) { c.Logger = nil })
+	b := newWebHarness(f, func(c *Config) { c.Logger = nil })
 	f.Fuzz(func(t *testing.T, method, target string) {
 		if !strings.HasPrefix(target, "/") || strings.HasPrefix(target, "/v1/events") || method == "" {
 			return // an endless answer, or what no HTTP server hands on

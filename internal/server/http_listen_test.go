@@ -20,7 +20,7 @@ import (
 )
 
 // raw opens a connection and says something on it.
-func (b *webBed) raw(say string) net.Conn {
+func (b *webHarness) raw(say string) net.Conn {
 	b.t.Helper()
 	c, err := net.Dial("tcp", b.address)
 	must(b.t, err)
@@ -41,7 +41,7 @@ func rest(t testing.TB, c net.Conn) string {
 }
 
 // refused returns the count of refused input by its reason.
-func (b *webBed) refused(why string) float64 {
+func (b *webHarness) refused(why string) float64 {
 	b.t.Helper()
 	var n float64
 	for line := range strings.Lines(b.get(200, "/metrics").raw) {
@@ -54,7 +54,7 @@ func (b *webBed) refused(why string) float64 {
 }
 
 func TestGarbageOverHTTP(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	said := []string{
 		"\x00\x01\x02\x03garbage\r\n\r\n",
 		"GET / HTTP/9.9\r\n\r\n",
@@ -76,13 +76,13 @@ func TestGarbageOverHTTP(t *testing.T) {
 
 // TestHalfHeader: a header that never ends is not waited for.
 func TestHalfHeader(t *testing.T) {
-	b := newWebBed(t, func(c *Config) { c.Limits.Header = 50 * time.Millisecond })
+	b := newWebHarness(t, func(c *Config) { c.Limits.Header = 50 * time.Millisecond })
 	rest(t, b.raw("GET /healthz HTTP/1.1\r\nHost: loc"))
 }
 
 // TestHalfBodies: nor is a body that does not end, whether a route wants it or not.
 func TestHalfBodies(t *testing.T) {
-	b := newWebBed(t, func(c *Config) { c.Limits.Body = 500 * time.Millisecond })
+	b := newWebHarness(t, func(c *Config) { c.Limits.Body = 500 * time.Millisecond })
 	wanted := b.raw("POST " + acquirePath + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{\"name\":")
 	var unwanted []net.Conn
 	for _, begun := range []string{
@@ -108,7 +108,7 @@ func TestHalfBodies(t *testing.T) {
 // TestHalfClosed: a client that closes its side of the connection behind its request is answered, unless it waits: one
 // that waits and has gone closes it, too.
 func TestHalfClosed(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	ask := func(body string) string {
 		c := b.raw(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", acquirePath, len(body), body))
 		must(t, c.(*net.TCPConn).CloseWrite())
@@ -128,7 +128,7 @@ func TestHalfClosed(t *testing.T) {
 }
 
 func TestLargeBodyIsNotRead(t *testing.T) {
-	b := newWebBed(t, func(c *Config) { c.Limits.MessageBytes = 1000 })
+	b := newWebHarness(t, func(c *Config) { c.Limits.MessageBytes = 1000 })
 	r := b.request(http.MethodPost, acquirePath, `{"name":"`+strings.Repeat("x", 1<<20)+`"}`)
 	answer := b.wants(413, r)
 	if answer.text("code") != "too_large" || !strings.Contains(answer.text("detail"), "1000 bytes") {
@@ -139,7 +139,7 @@ func TestLargeBodyIsNotRead(t *testing.T) {
 // TestHalfOpenHTTPConnections has thousands of connections that begin a request and
 // never end it, and some that open a wait; others are served as if nothing was.
 func TestHalfOpenHTTPConnections(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	half := 3000
 	var files syscall.Rlimit
 	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files))
@@ -157,7 +157,7 @@ func TestHalfOpenHTTPConnections(t *testing.T) {
 func TestShutdownOutlivesRequests(t *testing.T) {
 	var asked, ended atomic.Bool
 	entered, cut := make(chan struct{}), make(chan struct{})
-	b := newWebBed(t, func(c *Config) {
+	b := newWebHarness(t, func(c *Config) {
 		identity := c.Identity
 		c.Identity = func() Identity {
 			if asked.CompareAndSwap(true, false) {
@@ -191,7 +191,7 @@ func TestShutdownOutlivesRequests(t *testing.T) {
 }
 
 func TestHTTPConnectionLimit(t *testing.T) {
-	b := newWebBed(t, func(c *Config) { c.Limits.Connections = 2 })
+	b := newWebHarness(t, func(c *Config) { c.Limits.Connections = 2 })
 	b.get(200, "/healthz") // one, kept by the client
 	second := b.raw("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	response, err := http.ReadResponse(bufio.NewReader(second), nil)
@@ -213,7 +213,7 @@ func TestHTTPConnectionLimit(t *testing.T) {
 }
 
 func TestSlowReaderOfAnswers(t *testing.T) {
-	b := newWebBed(t, func(c *Config) { c.Limits.Body = 250 * time.Millisecond })
+	b := newWebHarness(t, func(c *Config) { c.Limits.Body = 250 * time.Millisecond })
 	c := b.raw("")
 	must(t, c.(*net.TCPConn).SetReadBuffer(1))
 	// It asks for more than the buffers between the two take, and reads nothing. The
@@ -234,7 +234,7 @@ func TestHTTPOverTLS(t *testing.T) {
 	pool := x509.NewCertPool()
 	pool.AddCert(borrowed.Certificate())
 	borrowed.Close()
-	b := newWebBed(t, func(c *Config) { c.TLS = &tls.Config{Certificates: certificates} })
+	b := newWebHarness(t, func(c *Config) { c.TLS = &tls.Config{Certificates: certificates} })
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	defer client.CloseIdleConnections()
 	response, err := client.Get("https://" + b.address + "/healthz")

@@ -16,7 +16,7 @@ import (
 )
 
 func TestBadAcquireBodies(t *testing.T) {
-	b := newWebBed(t, func(c *Config) { c.Limits.NameBytes, c.Limits.Names, c.Limits.MessageBytes = 100, 3, 4096 })
+	b := newWebHarness(t, func(c *Config) { c.Limits.NameBytes, c.Limits.Names, c.Limits.MessageBytes = 100, 3, 4096 })
 	for _, c := range []struct {
 		body   string
 		status int
@@ -85,7 +85,7 @@ func TestBadAcquireBodies(t *testing.T) {
 }
 
 func TestClassIsRequired(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	answer := b.post(412, "/v1/spaces/any/acquire", object{"name": "x", "require": "fenced"})
 	if answer.text("code") != "class" || answer.text("detail") != `acquire "x" in space "any": space any is available; fenced is required` {
 		t.Errorf("class: %s", answer.raw)
@@ -93,7 +93,7 @@ func TestClassIsRequired(t *testing.T) {
 }
 
 func TestUnknownPlaces(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	for _, c := range []struct {
 		method, path string
 		status       int
@@ -135,7 +135,7 @@ func TestUnknownPlaces(t *testing.T) {
 }
 
 func TestContentType(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	for kind, status := range map[string]int{
 		"application/json":                  200,
 		"application/json; charset=UTF-8":   200,
@@ -154,7 +154,7 @@ func TestContentType(t *testing.T) {
 }
 
 func TestForeignHost(t *testing.T) {
-	b := newWebBed(t, func(c *Config) { c.Hosts = []string{"locks.example"} })
+	b := newWebHarness(t, func(c *Config) { c.Hosts = []string{"locks.example"} })
 	port := b.address[strings.LastIndex(b.address, ":"):]
 	for host, status := range map[string]int{
 		"localhost" + port:      200,
@@ -178,7 +178,7 @@ func TestForeignHost(t *testing.T) {
 
 // TestRefusedMembersAreCounted, with what other members have sent.
 func TestRefusedMembersAreCounted(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	members := b.server.service.observer.Members()
 	members.Refused(transport.NoProof)
 	members.Received(1, authority.Release{})
@@ -208,7 +208,7 @@ func TestRefusedMembersAreCounted(t *testing.T) {
 // TestRebinding: a page that has made its own name point here asks under that name, with
 // any other headers of a browser, and gets nothing.
 func TestRebinding(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	for _, path := range []string{"/v1/status", "/v1/events", "/metrics", "/healthz"} {
 		r := b.request(http.MethodGet, path, "")
 		r.Host = "evil.example:4041"
@@ -226,7 +226,7 @@ func TestRebinding(t *testing.T) {
 // TestForeignOrigin: what a browser does on behalf of a page from elsewhere is refused;
 // what no browser says is not asked for.
 func TestForeignOrigin(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	for _, tt := range []struct {
 		method string
 		header map[string]string
@@ -266,7 +266,7 @@ func TestForeignOrigin(t *testing.T) {
 
 func TestMistakeStaysInItsRequest(t *testing.T) {
 	var broken atomic.Bool
-	b := newWebBed(t, func(c *Config) {
+	b := newWebHarness(t, func(c *Config) {
 		identity := c.Identity
 		c.Identity = func() Identity {
 			if broken.Load() {
@@ -284,7 +284,7 @@ func TestMistakeStaysInItsRequest(t *testing.T) {
 }
 
 func TestUnavailable(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	must(t, b.driver.Close())
 	for _, answer := range []*reply{
 		b.post(503, acquirePath, object{"name": "x"}),
@@ -303,7 +303,7 @@ func TestUnavailable(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	good := func() Config {
 		return Config{
 			Driver: b.driver, Observer: NewObserver([]string{"default"}), Identity: func() Identity { return Identity{} },

@@ -12,7 +12,7 @@ import (
 )
 
 func TestRequestActsOnce(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	body := object{"name": "x", "request": "r-1", "ttl": "10s"}
 	first := b.acquire(body)
 	b.clock.Advance(4 * time.Second)
@@ -32,7 +32,7 @@ func TestRequestActsOnce(t *testing.T) {
 }
 
 func TestRequestWhoseGrantHasEnded(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	released := object{"name": "x", "request": "r-1"}
 	got := b.acquire(released)
 	b.post(200, "/v1/spaces/default/release", object{"name": "x", "token": got.text("token"), "session": got.text("session")})
@@ -73,7 +73,7 @@ func TestRequestWhoseGrantHasEnded(t *testing.T) {
 }
 
 func TestRefusedRequestMayBeSentAgain(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	got := b.acquire(object{"name": "x"})
 	body := object{"name": "x", "request": "r-1"}
 	b.post(409, acquirePath, body)
@@ -82,7 +82,7 @@ func TestRefusedRequestMayBeSentAgain(t *testing.T) {
 }
 
 func TestRequestsAreForgotten(t *testing.T) {
-	b := newWebBed(t, func(c *Config) { c.Limits.Requests, c.Limits.Remember = 2, time.Minute })
+	b := newWebHarness(t, func(c *Config) { c.Limits.Requests, c.Limits.Remember = 2, time.Minute })
 	b.acquire(object{"name": "1", "request": "r-1"})
 	b.acquire(object{"name": "2", "request": "r-2"})
 	full := b.post(429, acquirePath, object{"name": "3", "request": "r-3"})
@@ -96,7 +96,7 @@ func TestRequestsAreForgotten(t *testing.T) {
 
 // TestRequestsCountTheirNames, and an outcome that no client was told leaves no trace.
 func TestRequestsCountTheirNames(t *testing.T) {
-	b := newWebBed(t, func(c *Config) { c.Limits.Requests = 3 })
+	b := newWebHarness(t, func(c *Config) { c.Limits.Requests = 3 })
 	b.post(429, acquirePath, object{"names": []string{"1", "2", "3", "4"}, "request": "r-1"})
 	b.acquire(object{"names": []string{"1", "2"}, "request": "r-1"})
 	b.post(429, acquirePath, object{"names": []string{"3", "4"}, "request": "r-2"})
@@ -106,7 +106,7 @@ func TestRequestsCountTheirNames(t *testing.T) {
 // TestUntoldGrantIsForgotten: a request that was granted when its client had gone is
 // given back, and leaves nothing in memory.
 func TestUntoldGrantIsForgotten(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	s := b.server.service
 	o, err := s.order(acquireInput{Space: "default", Names: []string{"x"}, Request: "r-1", Arrived: s.now()})
 	must(t, err)
@@ -126,7 +126,7 @@ func TestUntoldGrantIsForgotten(t *testing.T) {
 }
 
 // waitAgain sends a request until it is no longer told to ask again.
-func (b *webBed) waitAgain(body object) *reply {
+func (b *webHarness) waitAgain(body object) *reply {
 	b.t.Helper()
 	for {
 		answer, err := b.do(b.request("POST", acquirePath, jsonText(b.t, body)))
@@ -141,7 +141,7 @@ func (b *webBed) waitAgain(body object) *reply {
 }
 
 func TestLongPollKeepsThePlace(t *testing.T) {
-	b := newWebBed(t, func(c *Config) { c.Limits.LongPoll, c.Limits.Grace = 20*time.Millisecond, time.Hour })
+	b := newWebHarness(t, func(c *Config) { c.Limits.LongPoll, c.Limits.Grace = 20*time.Millisecond, time.Hour })
 	events := b.watch()
 	held := b.acquire(object{"name": "x", "ttl": "1h", "owner": "job-7"})
 	first := object{"name": "x", "request": "r-1", "wait": "10m", "ttl": "1h"}
@@ -170,7 +170,7 @@ func TestLongPollKeepsThePlace(t *testing.T) {
 }
 
 func TestWaitCountsOverRetries(t *testing.T) {
-	b := newWebBed(t, func(c *Config) { c.Limits.LongPoll, c.Limits.Grace = 20*time.Millisecond, time.Hour })
+	b := newWebHarness(t, func(c *Config) { c.Limits.LongPoll, c.Limits.Grace = 20*time.Millisecond, time.Hour })
 	b.acquire(object{"name": "x", "ttl": "1h"})
 	body := object{"name": "x", "request": "r-1", "wait": "1m"}
 	b.post(409, acquirePath, body)
@@ -182,7 +182,7 @@ func TestWaitCountsOverRetries(t *testing.T) {
 }
 
 func TestGraceEndsTheWait(t *testing.T) {
-	b := newWebBed(t, func(c *Config) { c.Limits.LongPoll, c.Limits.Grace = time.Millisecond, time.Millisecond })
+	b := newWebHarness(t, func(c *Config) { c.Limits.LongPoll, c.Limits.Grace = time.Millisecond, time.Millisecond })
 	b.acquire(object{"name": "x", "ttl": "1h"})
 	b.post(409, acquirePath, object{"name": "x", "request": "r-1", "wait": "10m"})
 	known := func() int {
@@ -197,7 +197,7 @@ func TestGraceEndsTheWait(t *testing.T) {
 }
 
 func TestGraceEndsTheGrant(t *testing.T) {
-	b := newWebBed(t, func(c *Config) { c.Limits.LongPoll, c.Limits.Grace = time.Millisecond, 50*time.Millisecond })
+	b := newWebHarness(t, func(c *Config) { c.Limits.LongPoll, c.Limits.Grace = time.Millisecond, 50*time.Millisecond })
 	events := b.watch()
 	held := b.acquire(object{"name": "x", "ttl": "1h"})
 	b.post(409, acquirePath, object{"name": "x", "request": "r-1", "wait": "10m", "ttl": "1h"})
@@ -212,7 +212,7 @@ func TestGraceEndsTheGrant(t *testing.T) {
 }
 
 func TestLongPollWithoutRequest(t *testing.T) {
-	b := newWebBed(t, func(c *Config) { c.Limits.LongPoll = time.Millisecond })
+	b := newWebHarness(t, func(c *Config) { c.Limits.LongPoll = time.Millisecond })
 	b.acquire(object{"name": "x", "ttl": "1h"})
 	answer := b.post(409, acquirePath, object{"name": "x", "wait": "10m"})
 	if answer.json["retry"] != true || !strings.Contains(answer.text("detail"), "no longer waiting") {
@@ -224,7 +224,7 @@ func TestLongPollWithoutRequest(t *testing.T) {
 }
 
 func TestWaitLimitOverHTTP(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	events := b.watch()
 	b.acquire(object{"name": "x", "ttl": "1h"})
 	waits := b.start(acquirePath, object{"name": "x", "wait": "5s"})
@@ -237,7 +237,7 @@ func TestWaitLimitOverHTTP(t *testing.T) {
 }
 
 func TestClosingCancels(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	events := b.watch()
 	held := b.acquire(object{"name": "x", "ttl": "1h"})
 	for _, body := range []object{
@@ -263,7 +263,7 @@ func TestClosingCancels(t *testing.T) {
 }
 
 func TestTwoConnectionsOfOneRequest(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	events := b.watch()
 	held := b.acquire(object{"name": "x", "ttl": "1h"})
 	body := object{"name": "x", "wait": "50s", "request": "r-1"}
@@ -277,7 +277,7 @@ func TestTwoConnectionsOfOneRequest(t *testing.T) {
 }
 
 func TestShutdownEndsHTTPWaits(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	events := b.watch()
 	b.acquire(object{"name": "x", "ttl": "1h"})
 	one := b.start(acquirePath, object{"name": "x", "wait": "50s"})
@@ -295,7 +295,7 @@ func TestShutdownEndsHTTPWaits(t *testing.T) {
 // TestShutdownEndsTheGrace: what was granted while its client was to ask again is given
 // back, because no client will ask again.
 func TestShutdownEndsTheGrace(t *testing.T) {
-	b := newWebBed(t, func(c *Config) { c.Limits.LongPoll, c.Limits.Grace = time.Millisecond, time.Hour })
+	b := newWebHarness(t, func(c *Config) { c.Limits.LongPoll, c.Limits.Grace = time.Millisecond, time.Hour })
 	events := b.watch()
 	held := b.acquire(object{"name": "x", "ttl": "1h"})
 	b.post(409, acquirePath, object{"name": "x", "request": "r-1", "wait": "10m", "ttl": "1h"})

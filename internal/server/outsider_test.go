@@ -13,7 +13,7 @@ import (
 
 // TestSilenceAtAGuest: a stream that says nothing is not passed on, and not waited for longer than at other members.
 func TestSilenceAtAGuest(t *testing.T) {
-	b := newBed(t, func(c *Config) {
+	b := newHarness(t, func(c *Config) {
 		c.Insiders = func() []string { return []string{"127.0.0.1:1"} }
 		c.Limits.Header = 300 * time.Millisecond
 	}, nil)

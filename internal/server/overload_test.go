@@ -18,7 +18,7 @@ import (
 // before their streams broke.
 func TestOverload(t *testing.T) {
 	var over atomic.Bool
-	b := newBed(t, func(c *Config) {
+	b := newHarness(t, func(c *Config) {
 		c.Lag = func() (time.Duration, bool) { return 1500 * time.Millisecond, over.Load() }
 		c.Logger = slog.New(slog.DiscardHandler)
 	}, nil)
@@ -74,7 +74,7 @@ func TestOverload(t *testing.T) {
 }
 
 // gauge returns a metric without labels.
-func gauge(t *testing.T, b *bed, name string) float64 {
+func gauge(t *testing.T, b *harness, name string) float64 {
 	t.Helper()
 	families, err := b.service.observer.registry.Gather()
 	must(t, err)

@@ -17,7 +17,7 @@ import (
 
 // perform serves a request as it stands, for a client that has hung up where hungUp, and
 // checks the answer against the document. What is no request for any HTTP server is nil.
-func (b *webBed) perform(t *testing.T, method, target string, header http.Header, body string, hungUp bool) *reply {
+func (b *webHarness) perform(t *testing.T, method, target string, header http.Header, body string, hungUp bool) *reply {
 	t.Helper()
 	if !strings.HasPrefix(target, "/") || method == "" {
 		return nil
@@ -98,7 +98,7 @@ func FuzzRoutes(f *testing.F) {
 	}
 	f.Add("POST", acquirePath, json, `{"name":"held","wait":"1h"}`, true)
 	f.Add("GET", "/v1/events", "", "", true)
-	b := newWebBed(f, func(c *Config) { c.Limits.LongPoll, c.Limits.Grace, c.Logger = time.Millisecond, time.Nanosecond, nil })
+	b := newWebHarness(f, func(c *Config) { c.Limits.LongPoll, c.Limits.Grace, c.Logger = time.Millisecond, time.Nanosecond, nil })
 	f.Fuzz(func(t *testing.T, method, target, kind, body string, hungUp bool) {
 		held := b.perform(t, "POST", acquirePath, posted(), `{"name":"held","ttl":"1h"}`, false)
 		if held.status != http.StatusOK {
@@ -122,7 +122,7 @@ func FuzzRoutes(f *testing.F) {
 
 // nothingLeft checks that no session is open and nothing is held or waited for, when what
 // requests have left for others of the same id is over.
-func (b *webBed) nothingLeft(t *testing.T) {
+func (b *webHarness) nothingLeft(t *testing.T) {
 	t.Helper()
 	b.server.service.requests.graces.Wait()
 	b.server.service.background.Wait()
@@ -148,7 +148,7 @@ func FuzzNames(f *testing.F) {
 	} {
 		f.Add(name)
 	}
-	b := newWebBed(f, func(c *Config) { c.Logger = nil })
+	b := newWebHarness(f, func(c *Config) { c.Logger = nil })
 	f.Fuzz(func(t *testing.T, name string) {
 		rule := holdfast.CheckName(name)
 		path := "/v1/spaces/default/locks/" + url.PathEscape(name)

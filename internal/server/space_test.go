@@ -63,7 +63,7 @@ func (m *movable) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 
 // two is the view of a member a with another, b.
 func two() protocol.View {
-	view := alone(api.Member{ID: bedMember, Name: "a", Address: "a.example:4040"})()
+	view := alone(api.Member{ID: harnessMember, Name: "a", Address: "a.example:4040"})()
 	view.Members = append(view.Members, protocol.Member{ID: 8, Name: "b", Address: "b.example:4040"})
 	return view
 }
@@ -86,7 +86,7 @@ func obliging(fact any) any {
 // and watchers are told what was done.
 func TestTransferRow(t *testing.T) {
 	m := &movable{answer: obliging}
-	b := newWebBedOf(t, calm{}, m.wrap, func(c *Config) { c.View = two })
+	b := newWebHarnessOf(t, calm{}, m.wrap, func(c *Config) { c.View = two })
 	watching := b.watch()
 	for _, member := range []string{"b", "b.example:4040"} {
 		if got := b.post(200, "/v1/spaces/any/transfer", object{"member": member}); got.raw != `{"space":"any","authority":["b"]}`+"\n" {
@@ -101,7 +101,7 @@ func TestTransferRow(t *testing.T) {
 // TestTransferRefusals: each has its code and a sentence.
 func TestTransferRefusals(t *testing.T) {
 	m := &movable{answer: obliging}
-	b := newWebBedOf(t, calm{}, m.wrap, func(c *Config) { c.View, c.Limits.LongPoll = two, 10*time.Millisecond })
+	b := newWebHarnessOf(t, calm{}, m.wrap, func(c *Config) { c.View, c.Limits.LongPoll = two, 10*time.Millisecond })
 	for _, c := range []struct {
 		space  string
 		body   object
@@ -141,7 +141,7 @@ func TestTransferRefusals(t *testing.T) {
 // TestOpenAndCloseRows: one answer each, an event each, and what is refused.
 func TestOpenAndCloseRows(t *testing.T) {
 	m := &movable{answer: obliging}
-	b := newWebBedOf(t, calm{}, m.wrap, func(c *Config) { c.Limits.LongPoll = 10 * time.Millisecond })
+	b := newWebHarnessOf(t, calm{}, m.wrap, func(c *Config) { c.Limits.LongPoll = 10 * time.Millisecond })
 	watching := b.watch()
 	for _, c := range []struct{ call, want, why string }{
 		{"close", `{"space":"any","open":false}`, "closed on member a by http "},
@@ -179,12 +179,12 @@ func TestStatusOfAMovableSpace(t *testing.T) {
 			return nil
 		}
 		return &protocol.Condition{
-			State: protocol.Transferring, Why: "the table is on its way", Until: protocol.Never, Reign: 3, Version: 7, Elder: bedMember,
-			Authority: []protocol.ID{8}, Closed: true, Transfers: []protocol.Handover{{From: bedMember, To: 8, Since: time.Second}},
-			Awaited: []protocol.Awaited{{Member: 8, Reply: bedMember, Requests: 3}},
+			State: protocol.Transferring, Why: "the table is on its way", Until: protocol.Never, Reign: 3, Version: 7, Elder: harnessMember,
+			Authority: []protocol.ID{8}, Closed: true, Transfers: []protocol.Handover{{From: harnessMember, To: 8, Since: time.Second}},
+			Awaited: []protocol.Awaited{{Member: 8, Reply: harnessMember, Requests: 3}},
 		}
 	}}
-	b := newWebBedOf(t, calm{}, m.wrap, func(c *Config) {
+	b := newWebHarnessOf(t, calm{}, m.wrap, func(c *Config) {
 		c.View = two
 		c.Spaces[1].Placement, c.Spaces[1].HoldOn = 10*time.Second, time.Minute
 		c.Spaces[0].Capacity, c.Spaces[0].Defer, c.Spaces[0].Retain = 2, true, true
@@ -209,10 +209,10 @@ func TestStatusOfLeaders(t *testing.T) {
 		}
 		return &protocol.Condition{
 			State: protocol.Unavailable, Why: "leaders are being elected", Until: protocol.Never, Reign: 3, Version: 7, Authority: []protocol.ID{8},
-			Candidates: []protocol.Candidate{{Member: bedMember, Priority: 15, Why: "its candidate is off"}, {Member: 8, Priority: 2, Eligible: true, Why: "can be elected"}},
+			Candidates: []protocol.Candidate{{Member: harnessMember, Priority: 15, Why: "its candidate is off"}, {Member: 8, Priority: 2, Eligible: true, Why: "can be elected"}},
 		}
 	}}
-	b := newWebBedOf(t, calm{}, m.wrap, func(c *Config) {
+	b := newWebHarnessOf(t, calm{}, m.wrap, func(c *Config) {
 		c.View = two
 		c.Spaces[1].Published, c.Spaces[1].GraceOfHold = true, true
 		c.Spaces[0].Grace = 90 * time.Second
@@ -235,7 +235,7 @@ func TestStatusOfLeaders(t *testing.T) {
 
 // TestStatusOfVoters has the options of spaces whose members vote.
 func TestStatusOfVoters(t *testing.T) {
-	b := newWebBedOf(t, calm{}, nil, func(c *Config) {
+	b := newWebHarnessOf(t, calm{}, nil, func(c *Config) {
 		c.Spaces[0].Shards, c.Spaces[0].Autopilot = 3, time.Hour
 		c.Spaces[1].Shards, c.Spaces[1].Autopilot = 1, -1
 	})
@@ -258,7 +258,7 @@ func TestClientsAreSentToTheGrantor(t *testing.T) {
 		}
 		return nil
 	}}
-	b := newBedOf(t, calm{}, m.wrap, func(c *Config) { c.View = two }, nil)
+	b := newHarnessOf(t, calm{}, m.wrap, func(c *Config) { c.View = two }, nil)
 	space := &Space{Name: holdfast.DefaultSpace, Port: 2}
 	for _, c := range []struct {
 		elder     protocol.ID
@@ -266,9 +266,9 @@ func TestClientsAreSentToTheGrantor(t *testing.T) {
 		want      string
 	}{
 		{0, []protocol.ID{8}, "a.example:4040"},
-		{bedMember, []protocol.ID{8}, "b.example:4040"},
-		{bedMember, nil, ""},
-		{bedMember, []protocol.ID{99}, ""},
+		{harnessMember, []protocol.ID{8}, "b.example:4040"},
+		{harnessMember, nil, ""},
+		{harnessMember, []protocol.ID{99}, ""},
 		{0, nil, "a.example:4040"},
 	} {
 		condition.Elder, condition.Authority = c.elder, c.authority
@@ -288,11 +288,11 @@ func TestShowSaysWhosePermissionIsMissing(t *testing.T) {
 			return nil
 		}
 		return &lock.Lock{Name: show.Name, Waiters: []lock.Wait{
-			{Session: lock.SessionID{Member: bedMember, Number: 1}, Until: lock.Never, For: []uint64{8, 99}},
+			{Session: lock.SessionID{Member: harnessMember, Number: 1}, Until: lock.Never, For: []uint64{8, 99}},
 			{Session: lock.SessionID{Member: 8, Number: 2}, Until: lock.Never},
 		}}
 	}}
-	b := newWebBedOf(t, calm{}, m.wrap, func(c *Config) { c.View = two })
+	b := newWebHarnessOf(t, calm{}, m.wrap, func(c *Config) { c.View = two })
 	got := b.get(200, "/v1/spaces/any/locks/x")
 	for _, want := range []string{
 		`"member":"a","client":"","mode":"exclusive","units":0,"since":`, `"position":0,"reason":"","for":["b","2r"]}`,
@@ -315,7 +315,7 @@ func TestClientsStayWhereAllDecide(t *testing.T) {
 		}
 		return nil
 	}}
-	b := newBedOf(t, calm{}, m.wrap, func(c *Config) {
+	b := newHarnessOf(t, calm{}, m.wrap, func(c *Config) {
 		c.View = func() protocol.View {
 			view := two()
 			view.Coordinator = 8
@@ -324,7 +324,7 @@ func TestClientsStayWhereAllDecide(t *testing.T) {
 	}, nil)
 	space := &Space{Name: holdfast.DefaultSpace, Port: 2}
 	for want, authority := range map[string][]protocol.ID{
-		"a.example:4040": {bedMember, 8},
+		"a.example:4040": {harnessMember, 8},
 		"b.example:4040": {8},
 	} {
 		condition.Authority = authority
@@ -340,7 +340,7 @@ func TestClientsStayWhereAllDecide(t *testing.T) {
 func TestDeedsOverGRPC(t *testing.T) {
 	var log bytes.Buffer
 	m := &movable{answer: obliging}
-	b := newBedOf(t, calm{}, m.wrap, func(c *Config) {
+	b := newHarnessOf(t, calm{}, m.wrap, func(c *Config) {
 		c.View, c.Logger = two, slog.New(slog.NewTextHandler(&log, nil))
 	}, nil)
 	admin := schema.NewAdminClient(b.conn)
@@ -397,7 +397,7 @@ func TestLookingAsksNobody(t *testing.T) {
 		}
 		return nil
 	}}
-	b := newBedOf(t, calm{}, m.wrap, nil, nil)
+	b := newHarnessOf(t, calm{}, m.wrap, nil, nil)
 	b.service.lookAt(&Space{Name: "any", Port: 2}, &spaceState{})
 	m.mu.Lock()
 	defer m.mu.Unlock()

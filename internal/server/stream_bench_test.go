@@ -10,7 +10,7 @@ import (
 // BenchmarkRoundTrip locks and unlocks one name over loopback, one operation a
 // frame; the release is not waited for.
 func BenchmarkRoundTrip(b *testing.B) {
-	c := newBed(b, nil, nil).open()
+	c := newHarness(b, nil, nil).open()
 	id := uint64(0)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -26,7 +26,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 // include those of the client.
 func BenchmarkBatch(b *testing.B) {
 	const n = 100
-	c := newBed(b, nil, nil).open()
+	c := newHarness(b, nil, nil).open()
 	id := uint64(0)
 	acquire, release := make([]*schema.Operation, n), make([]*schema.Operation, n)
 	b.ReportAllocs()
@@ -47,7 +47,7 @@ func BenchmarkBatch(b *testing.B) {
 
 // BenchmarkFill turns 256 answers into a frame, again and again.
 func BenchmarkFill(b *testing.B) {
-	bed := newBed(b, nil, nil)
+	harness := newHarness(b, nil, nil)
 	f := newFrame()
 	batch := make([]told, keepSlots)
 	for i := range batch {
@@ -55,8 +55,8 @@ func BenchmarkFill(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		f.fill(batch, bed.service)
-		f.counted(bed.service)
+		f.fill(batch, harness.service)
+		f.counted(harness.service)
 		f.empty()
 	}
 }

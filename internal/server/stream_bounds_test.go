@@ -18,7 +18,7 @@ import (
 // TestBadOperations: each mistake is refused by itself, and what stands beside it
 // in the frame is done.
 func TestBadOperations(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Limits.NameBytes = 20 }, nil)
+	b := newHarness(t, func(c *Config) { c.Limits.NameBytes = 20 }, nil)
 	acquire := func(a *schema.Acquire) *schema.Operation {
 		return &schema.Operation{Id: 7, Kind: &schema.Operation_Acquire{Acquire: a}}
 	}
@@ -76,7 +76,7 @@ func TestBadOperations(t *testing.T) {
 
 // TestReusedID: an id that names a request of another lock changes nothing of that.
 func TestReusedID(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	c, other := b.open(), b.open()
 	c.say(opAcquire(1, "x"))
 	token := c.granted(1).GetToken()
@@ -90,7 +90,7 @@ func TestReusedID(t *testing.T) {
 }
 
 func TestOperationsPerFrame(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	c := b.open()
 	operations := make([]*schema.Operation, maxOperations+3)
 	for i := range operations {
@@ -114,7 +114,7 @@ func TestOperationsPerFrame(t *testing.T) {
 // else, and costs no more memory than the bound.
 func TestSlowReader(t *testing.T) {
 	const bound = 20_000
-	b := newBed(t, nil, func(g *grpcServer) { g.outboxEvents = bound })
+	b := newHarness(t, nil, func(g *grpcServer) { g.outboxEvents = bound })
 	c, other := b.open(), b.open()
 	c.say(opAcquire(1, "x"))
 	c.granted(1)
@@ -231,7 +231,7 @@ func TestOutboxesTogether(t *testing.T) {
 
 // TestFrameBound: a large batch is cut, a welcome and what belongs to it is not.
 func TestFrameBound(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	f := newFrame()
 	batch := make([]told, frameEvents+10)
 	for i := range batch {
@@ -260,7 +260,7 @@ func TestFrameBound(t *testing.T) {
 
 // TestOversizedFrame is refused before it is understood.
 func TestOversizedFrame(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Limits.MessageBytes = 10_000 }, nil)
+	b := newHarness(t, func(c *Config) { c.Limits.MessageBytes = 10_000 }, nil)
 	c, other := b.open(), b.open()
 	c.say(opAcquire(1, strings.Repeat("n", 20_000)))
 	if got := status.Code(c.end()); got != codes.ResourceExhausted {
@@ -275,7 +275,7 @@ func TestOversizedFrame(t *testing.T) {
 
 // TestSilence: a stream that never says hello is not kept.
 func TestSilence(t *testing.T) {
-	b := newBed(t, nil, func(g *grpcServer) { g.patience = 10 * time.Millisecond })
+	b := newHarness(t, nil, func(g *grpcServer) { g.patience = 10 * time.Millisecond })
 	c := b.call(b.conn)
 	// An empty frame is no hello. It may come too late, where the stream has ended before.
 	if err := c.stream.Send(&schema.ClientFrame{}); err != nil && !errors.Is(err, io.EOF) {
@@ -288,7 +288,7 @@ func TestSilence(t *testing.T) {
 
 // TestClosedWithoutEnd: who closes only its own direction hears its answers.
 func TestClosedWithoutEnd(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	c := b.open()
 	c.say(opAcquire(1, "x"))
 	must(t, c.stream.CloseSend())

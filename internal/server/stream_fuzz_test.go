@@ -33,7 +33,7 @@ func FuzzOperations(f *testing.F) {
 		f.Add(frame, other, frame)
 		f.Add(other, frame, other)
 	}
-	b := newBed(f, func(c *Config) { c.Logger = nil }, nil)
+	b := newHarness(f, func(c *Config) { c.Logger = nil }, nil)
 	f.Fuzz(func(t *testing.T, first, second, third []byte) {
 		one, two := b.openRaw(t), b.openRaw(t)
 		for i, data := range [][]byte{first, second, third} {
@@ -56,7 +56,7 @@ func FuzzOperations(f *testing.F) {
 }
 
 // openRaw opens a session for a stream that only the test reads and writes.
-func (b *bed) openRaw(t *testing.T) *stream {
+func (b *harness) openRaw(t *testing.T) *stream {
 	t.Helper()
 	s := newStream(b.server, nil)
 	s.sending.Lock() // what it answers stays in the box
@@ -68,7 +68,7 @@ func (b *bed) openRaw(t *testing.T) *stream {
 }
 
 // closeRaw ends a session, and checks what its client would be told.
-func (b *bed) closeRaw(t *testing.T, s *stream) {
+func (b *harness) closeRaw(t *testing.T, s *stream) {
 	t.Helper()
 	if s.over.Load() && status.Code(s.result) != codes.ResourceExhausted {
 		t.Errorf("the stream ended with %v", s.result)
@@ -87,7 +87,7 @@ func (b *bed) closeRaw(t *testing.T, s *stream) {
 }
 
 // compatible checks that the holders of a name may hold it at the same time.
-func (b *bed) compatible(t *testing.T) {
+func (b *harness) compatible(t *testing.T) {
 	t.Helper()
 	for _, space := range []string{"default", "any"} {
 		listed, err := b.service.list(t.Context(), listInput{Space: space})

@@ -15,7 +15,7 @@ import (
 )
 
 func TestHelloIsWelcomed(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	c := b.call(b.conn)
 	w := c.welcome(&schema.Hello{Client: "test", Ttl: int64(20 * time.Second)})
 	if w.GetSession() == "" || len(w.GetSecret()) != 32 {
@@ -35,7 +35,7 @@ func TestHelloIsWelcomed(t *testing.T) {
 
 // TestWelcomeNamesDurableSpaces: those in which a client asks for many names at the same time.
 func TestWelcomeNamesDurableSpaces(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Spaces[1].Protocol = "consensus" }, nil)
+	b := newHarness(t, func(c *Config) { c.Spaces[1].Protocol = "consensus" }, nil)
 	w := b.call(b.conn).welcome(&schema.Hello{Client: "test"})
 	if got := w.GetDurable(); len(got) != 1 || got[0] != "any" {
 		t.Errorf("durable are %q, want the space of protocol consensus", got)
@@ -43,7 +43,7 @@ func TestWelcomeNamesDurableSpaces(t *testing.T) {
 }
 
 func TestFirstOperationMustBeHello(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	for what, first := range map[string]*schema.Operation{
 		"acquire":      opAcquire(1, "x"),
 		"no kind":      {},
@@ -68,7 +68,7 @@ func TestFirstOperationMustBeHello(t *testing.T) {
 }
 
 func TestUnknownSessionIsRefused(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	c := b.open()
 	for what, hello := range map[string]*schema.Hello{
 		"wrong secret":  {Session: c.id, Secret: "00000000000000000000000000000000"},
@@ -89,7 +89,7 @@ func TestUnknownSessionIsRefused(t *testing.T) {
 
 // TestBatch sends hello and many operations in one frame.
 func TestBatch(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	c := b.call(b.conn)
 	const n = 10_000
 	operations := []*schema.Operation{{Kind: &schema.Operation_Hello{Hello: &schema.Hello{}}}}
@@ -118,7 +118,7 @@ func TestBatch(t *testing.T) {
 }
 
 func TestQueueAndGrant(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	one, two := b.open(), b.open()
 	one.say(opAcquire(1, "x"))
 	token := one.granted(1).GetToken()
@@ -145,7 +145,7 @@ func TestQueueAndGrant(t *testing.T) {
 }
 
 func TestWaitLimit(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	one, two := b.open(), b.open()
 	one.say(opAcquire(1, "x"))
 	one.granted(1)
@@ -157,7 +157,7 @@ func TestWaitLimit(t *testing.T) {
 
 // TestCancelCrossesGrant: whichever comes first, nothing stays held.
 func TestCancelCrossesGrant(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	one, two := b.open(), b.open()
 	one.say(opAcquire(1, "x"))
 	token := one.granted(1).GetToken()
@@ -182,7 +182,7 @@ func TestCancelCrossesGrant(t *testing.T) {
 }
 
 func TestExtend(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	c := b.open()
 	c.say(&schema.Operation{Id: 1, Kind: &schema.Operation_Acquire{Acquire: &schema.Acquire{Name: "x", Hold: int64(time.Second)}}})
 	g := c.granted(1)
@@ -208,7 +208,7 @@ func TestExtend(t *testing.T) {
 
 // TestResumeActsOnce breaks a stream and repeats everything on the next.
 func TestResumeActsOnce(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	one, other := b.open(), b.open()
 	other.say(opAcquire(1, "taken"))
 	other.granted(1)
@@ -246,7 +246,7 @@ func TestResumeActsOnce(t *testing.T) {
 // TestResumeEndsWhatIsSettled: a hello says what its client has not settled, and the rest
 // of what it had asked for until then is given up.
 func TestResumeEndsWhatIsSettled(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	c, other := b.open(), b.open()
 	c.say(opAcquire(1, "kept"), opAcquire(2, "settled"), opAcquire(3, "newer"))
 	for id := range uint64(3) {
@@ -264,7 +264,7 @@ func TestResumeEndsWhatIsSettled(t *testing.T) {
 }
 
 func TestLaterStreamSupersedes(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	first := b.open()
 	first.say(opAcquire(1, "x"))
 	token := first.granted(1).GetToken()
@@ -284,7 +284,7 @@ func TestLaterStreamSupersedes(t *testing.T) {
 
 // TestManyResumeAtOnce: however many streams want a session, one has it in the end.
 func TestManyResumeAtOnce(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	first := b.open()
 	var all []*talk
 	for range 20 {
@@ -314,7 +314,7 @@ func TestManyResumeAtOnce(t *testing.T) {
 
 // TestExpiry: the stream lives, and the beats have stopped.
 func TestExpiry(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	c, other := b.open(), b.open()
 	c.say(opAcquire(1, "x"), opAcquire(2, "y"))
 	c.granted(1)
@@ -343,7 +343,7 @@ func TestExpiry(t *testing.T) {
 
 // TestBreak: a broken lock stays taken until its holder says that it has stopped.
 func TestBreak(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	c, other := b.open(), b.open()
 	c.say(opAcquire(1, "x"))
 	token := c.granted(1).GetToken()
@@ -368,7 +368,7 @@ func TestBreak(t *testing.T) {
 // TestResumeTellsBroken: a client that was away when its lock was broken hears so
 // with its welcome, in the same frame.
 func TestResumeTellsBroken(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	c := b.open()
 	c.say(opAcquire(1, "x"))
 	c.granted(1)
@@ -389,7 +389,7 @@ func TestResumeTellsBroken(t *testing.T) {
 }
 
 func TestEnd(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	c, other := b.open(), b.open()
 	other.say(opAcquire(1, "z"))
 	other.granted(1)
@@ -412,7 +412,7 @@ func TestEnd(t *testing.T) {
 }
 
 func TestDetachedSessionKeepsItsPlace(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	holder := b.open()
 	holder.say(opAcquire(1, "x"))
 	holder.granted(1)
@@ -436,7 +436,7 @@ func TestDetachedSessionKeepsItsPlace(t *testing.T) {
 }
 
 func TestBeatCountsFromArrival(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	c := b.open()
 	for range 5 {
 		b.clock.Advance(9 * time.Second)
@@ -467,7 +467,7 @@ func TestCallNumbers(t *testing.T) {
 
 // TestLargeIDs: an id may be any positive int64 but the largest.
 func TestLargeIDs(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	c := b.open()
 	for id := uint64(maxID); id > maxID-3; id-- {
 		c.say(opAcquire(id, "x"))
@@ -492,7 +492,7 @@ func TestLargeIDs(t *testing.T) {
 // TestForeignRequests: what another edge asks for in a session is not told on its
 // stream.
 func TestForeignRequests(t *testing.T) {
-	b := newBed(t, nil, nil)
+	b := newHarness(t, nil, nil)
 	c := b.open()
 	s := b.streams()[0]
 	s.Deliver([]protocol.Reply{{

@@ -22,7 +22,7 @@ import (
 // TestSuspendRow: nothing is granted until it is resumed, who did it and why stands in the
 // answers, in the status and among the events, and to do either twice changes nothing.
 func TestSuspendRow(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	watching := b.watch()
 	first := b.post(200, "/v1/spaces/default/suspend", object{"reason": "restore"})
 	if first.json["suspended"] != true || first.json["changed"] != true || first.text("space") != "default" {
@@ -85,7 +85,7 @@ func (w *watcher) deed(begins string) api.Event {
 // TestSuspendIsHeldUp: by what is held, for as long as the call may wait; then nothing
 // stays queued, and new grants go on.
 func TestSuspendIsHeldUp(t *testing.T) {
-	b := newWebBed(t, func(c *Config) { c.Limits.LongPoll = 50 * time.Millisecond })
+	b := newWebHarness(t, func(c *Config) { c.Limits.LongPoll = 50 * time.Millisecond })
 	got := b.acquire(object{"name": "x", "owner": "job-7"})
 	for i, body := range []object{{}, {"wait": "0s"}, {"wait": "1h"}, {"reason": "restore", "wait": "1ms"}} {
 		held := b.post(409, "/v1/spaces/default/suspend", body)
@@ -105,7 +105,7 @@ func TestSuspendIsHeldUp(t *testing.T) {
 // TestSuspendWaitsForHolders: new grants stop when it is asked for, and it is answered when
 // all have released. Who hangs up has not asked.
 func TestSuspendWaitsForHolders(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	got := b.acquire(object{"name": "x"})
 	asked := func() *started {
 		s := b.start("/v1/spaces/default/suspend", object{})
@@ -137,7 +137,7 @@ func TestSuspendWaitsForHolders(t *testing.T) {
 
 // TestSuspendRefusals: each has its code and a sentence.
 func TestSuspendRefusals(t *testing.T) {
-	b := newWebBed(t, nil)
+	b := newWebHarness(t, nil)
 	for _, c := range []struct {
 		path   string
 		body   object
@@ -167,7 +167,7 @@ func TestSuspendRefusals(t *testing.T) {
 
 // TestSuspendWithoutAnAuthority is unavailable, not held.
 func TestSuspendWithoutAnAuthority(t *testing.T) {
-	b := newWebBedOver(t, lendUntil(time.Minute+3*time.Second), func(c *Config) { c.Limits.LongPoll = 50 * time.Millisecond })
+	b := newWebHarnessOver(t, lendUntil(time.Minute+3*time.Second), func(c *Config) { c.Limits.LongPoll = 50 * time.Millisecond })
 	b.clock.Advance(3 * time.Second)
 	for _, body := range []object{{}, {"wait": "0s"}} {
 		if got := b.post(503, "/v1/spaces/default/suspend", body); got.text("code") != "unavailable" {
@@ -180,7 +180,7 @@ func TestSuspendWithoutAnAuthority(t *testing.T) {
 // the log.
 func TestSuspendOverGRPC(t *testing.T) {
 	var log bytes.Buffer
-	b := newBed(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) }, nil)
+	b := newHarness(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) }, nil)
 	admin := schema.NewAdminClient(b.conn)
 	c := b.open()
 	c.say(opAcquire(1, "x"))

@@ -171,7 +171,7 @@ func TestLineIsBounded(t *testing.T) {
 // TestCallsEndTheGreeting: the welcome of a session, and any other call, give the turn of their connection to
 // the next one.
 func TestCallsEndTheGreeting(t *testing.T) {
-	b := newBed(t, nil, func(g *grpcServer) { g.stile = newTurnstile(1, 10, time.Hour) })
+	b := newHarness(t, nil, func(g *grpcServer) { g.stile = newTurnstile(1, 10, time.Hour) })
 	free := func(what string) {
 		t.Helper()
 		until(t, what+" has ended the greeting", func() bool {

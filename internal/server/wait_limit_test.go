@@ -19,7 +19,7 @@ func (dumb) Wake() protocol.Time                                   { return prot
 // wait limit and says why, whether its request has an id or not. Without the limit's being
 // kept here these calls would not end at all.
 func TestWaitLimitOfAnAcquire(t *testing.T) {
-	b := newWebBedOf(t, calm{}, func(m protocol.Machine) protocol.Machine { return dumb{m} }, nil)
+	b := newWebHarnessOf(t, calm{}, func(m protocol.Machine) protocol.Machine { return dumb{m} }, nil)
 	for _, body := range []object{
 		{"name": "x", "wait": "100ms"},
 		{"name": "x", "wait": "100ms", "request": "r-1"},

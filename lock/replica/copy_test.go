@@ -24,7 +24,7 @@ func TestCopiesAreOfTheirBeginning(t *testing.T) {
 	for seed := range uint64(300) {
 		rand := rand.New(rand.NewPCG(seed, 1))
 		c := Config{Outcomes: 20, Requests: 10, Remember: time.Second, Part: 1 + rand.IntN(200), Table: lock.Config{WaitersPerName: 6}}
-		b := newBed(t, c)
+		b := newHarness(t, c)
 		var under []*taking
 		for step := range 150 {
 			if rand.IntN(8) == 0 {

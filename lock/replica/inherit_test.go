@@ -21,7 +21,7 @@ func TestInherit(t *testing.T) {
 		"asks for a name":               by(second, acquire(1, 20, "own")),
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, Config{})
+			b := newHarness(t, Config{})
 			begins := open(1)
 			begins.Attached = &lock.Attachments{Attachment: first}
 			once := by(first, acquire(1, 3, "y"))

@@ -98,7 +98,7 @@ func TestWishes(t *testing.T) {
 		},
 	} {
 		for restores := range len(steps) + 1 {
-			b := newBed(t, Config{})
+			b := newHarness(t, Config{})
 			b.do(open(1), open(2), open(3))
 			for i, s := range steps {
 				if i == restores {
@@ -120,20 +120,20 @@ func TestHoldLimitOfAWish(t *testing.T) {
 		o.Hold, o.Age = 10*time.Second, age
 		return o
 	}
-	for name, act := range map[string]func(b *bed) []lock.Decision{
-		"it holds": func(b *bed) []lock.Decision {
+	for name, act := range map[string]func(b *harness) []lock.Decision{
+		"it holds": func(b *harness) []lock.Decision {
 			all := b.do(limited(1, 0)).Decisions
 			b.at += 4 * time.Second
 			return append(all, b.do(limited(2, 0)).Decisions...)
 		},
-		"it waits": func(b *bed) []lock.Decision {
+		"it waits": func(b *harness) []lock.Decision {
 			b.do(acquire(2, 1, "x"), limited(1, time.Second))
 			b.at += 4 * time.Second
 			b.do(limited(2, time.Second))
 			return b.do(release(2, 1, "x", 0)).Decisions[1:]
 		},
 	} {
-		b := newBed(t, Config{})
+		b := newHarness(t, Config{})
 		b.do(open(1), open(2))
 		all := act(b)
 		end := b.Due()
@@ -149,7 +149,7 @@ func TestHoldLimitOfAWish(t *testing.T) {
 
 // TestWishesAreBounded: those that are over by number and time, and by how many requests one is asked for.
 func TestWishesAreBounded(t *testing.T) {
-	b := newBed(t, Config{Requests: 2, Remember: time.Minute})
+	b := newHarness(t, Config{Requests: 2, Remember: time.Minute})
 	b.do(open(1), open(2))
 	over := func(n, request uint64) {
 		once := fmt.Sprint("w", request)
@@ -235,7 +235,7 @@ func checkWishes(t *testing.T, r *Replica) {
 
 // TestEndIdle ends a session that has nothing, by what the log says: another member may have asked for something meanwhile.
 func TestEndIdle(t *testing.T) {
-	b := newBed(t, Config{})
+	b := newHarness(t, Config{})
 	b.do(open(1), open(2))
 	b.only(acquire(1, 1, "x"))
 	b.only(acquire(2, 1, "x"))

@@ -22,26 +22,26 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bed is a replica and the time of its entries.
-type bed struct {
+// harness is a replica and the time of its entries.
+type harness struct {
 	*testing.T
 	*Replica
 	at Time
 }
 
-func newBed(t *testing.T, c Config) *bed {
+func newHarness(t *testing.T, c Config) *harness {
 	t.Helper()
 	r, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bed{t, r, time.Second}
+	b := &harness{t, r, time.Second}
 	b.apply(Entry{Begin: true})
 	return b
 }
 
 // apply applies an entry as another copy reads it.
-func (b *bed) apply(e Entry) Effects {
+func (b *harness) apply(e Entry) Effects {
 	b.Helper()
 	e.At = b.at
 	var read Entry
@@ -53,13 +53,13 @@ func (b *bed) apply(e Entry) Effects {
 	return out
 }
 
-func (b *bed) do(ops ...Op) Effects {
+func (b *harness) do(ops ...Op) Effects {
 	b.Helper()
 	return b.apply(Entry{Ops: ops})
 }
 
 // only returns what was decided about one request.
-func (b *bed) only(ops ...Op) lock.Decision {
+func (b *harness) only(ops ...Op) lock.Decision {
 	b.Helper()
 	out := b.do(ops...)
 	if len(out.Decisions) != 1 || len(out.Failures) != 0 {
@@ -83,7 +83,7 @@ func release(n, request uint64, name string, token holdfast.Token) Op {
 }
 
 func TestReleaseGrantsTheNext(t *testing.T) {
-	b := newBed(t, Config{})
+	b := newHarness(t, Config{})
 	b.do(open(1), open(2))
 	first := b.only(acquire(1, 1, "a"))
 	if d := b.only(acquire(2, 1, "a")); d.Kind != lock.Queued {
@@ -100,18 +100,18 @@ func TestReleaseGrantsTheNext(t *testing.T) {
 func TestRequestsActOnce(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		ends func(b *bed, d lock.Decision) // what ends request 7 of session 1
-		op   Op                            // that is repeated
+		ends func(b *harness, d lock.Decision) // what ends request 7 of session 1
+		op   Op                                // that is repeated
 		want lock.Decision
 	}{
 		{"lock that waits is granted once", nil, acquire(1, 7, "x"), lock.Decision{Kind: lock.Granted}},
-		{"lock that was released", func(b *bed, d lock.Decision) { b.only(release(1, 7, "x", d.Token)) }, acquire(1, 7, "x"), lock.Decision{Kind: lock.Released}},
-		{"unlock", func(b *bed, d lock.Decision) { b.only(release(1, 7, "x", d.Token)) }, release(1, 7, "x", 0), lock.Decision{Kind: lock.Released}},
-		{"cancel", func(b *bed, d lock.Decision) { b.only(Op{Kind: Cancel, Session: id(1), Request: 7, Name: "x"}) }, Op{Kind: Cancel, Session: id(1), Request: 7, Name: "x"}, lock.Decision{Kind: lock.Released}},
+		{"lock that was released", func(b *harness, d lock.Decision) { b.only(release(1, 7, "x", d.Token)) }, acquire(1, 7, "x"), lock.Decision{Kind: lock.Released}},
+		{"unlock", func(b *harness, d lock.Decision) { b.only(release(1, 7, "x", d.Token)) }, release(1, 7, "x", 0), lock.Decision{Kind: lock.Released}},
+		{"cancel", func(b *harness, d lock.Decision) { b.only(Op{Kind: Cancel, Session: id(1), Request: 7, Name: "x"}) }, Op{Kind: Cancel, Session: id(1), Request: 7, Name: "x"}, lock.Decision{Kind: lock.Released}},
 	} {
 		for _, restored := range []bool{false, true} {
 			t.Run(fmt.Sprint(test.name, restored), func(t *testing.T) {
-				b := newBed(t, Config{Outcomes: 30_000})
+				b := newHarness(t, Config{Outcomes: 30_000})
 				b.do(open(1), open(2))
 				granted := b.only(acquire(1, 7, "x"))
 				if test.ends != nil {
@@ -136,7 +136,7 @@ func TestRequestsActOnce(t *testing.T) {
 
 // TestForgottenOutcomeIsRefused: that a request has ended is known longer than how.
 func TestForgottenOutcomeIsRefused(t *testing.T) {
-	b := newBed(t, Config{Outcomes: 3})
+	b := newHarness(t, Config{Outcomes: 3})
 	b.do(open(1))
 	for i := uint64(1); i <= 5; i++ {
 		b.only(release(1, i, "x", b.only(acquire(1, i, "x")).Token))
@@ -151,7 +151,7 @@ func TestForgottenOutcomeIsRefused(t *testing.T) {
 
 // TestCancelledBeforeItCame has no effect when it comes.
 func TestCancelledBeforeItCame(t *testing.T) {
-	b := newBed(t, Config{})
+	b := newHarness(t, Config{})
 	b.do(open(1))
 	if d := b.only(Op{Kind: Cancel, Session: id(1), Request: 4, Name: "x"}); d.Kind != lock.Released {
 		t.Error(d)
@@ -183,7 +183,7 @@ func TestGivenUp(t *testing.T) {
 			"through nobody yet":               {[]Op{by(givesUp, 1, 2), by(asks, 1, 1)}, false},
 			"and back":                         {[]Op{by(asks, 1, 1), by(asks, 2, 1), by(asks, 1, 2), by(givesUp, 1, 3)}, true},
 		} {
-			b := newBed(t, Config{})
+			b := newHarness(t, Config{})
 			b.do(open(1))
 			for _, o := range c.ops {
 				b.do(o)
@@ -206,7 +206,7 @@ func TestGivenUp(t *testing.T) {
 
 // TestRefusalIsToldAgain of the same kind.
 func TestRefusalIsToldAgain(t *testing.T) {
-	b := newBed(t, Config{Table: lock.Config{WaitersPerName: 1}})
+	b := newHarness(t, Config{Table: lock.Config{WaitersPerName: 1}})
 	b.do(open(1), open(2), open(3))
 	b.only(acquire(1, 1, "x"))
 	try := acquire(2, 1, "x")
@@ -224,7 +224,7 @@ func TestRefusalIsToldAgain(t *testing.T) {
 
 // TestExpiredSession loses what it holds, and what comes of it later is told so.
 func TestExpiredSession(t *testing.T) {
-	b := newBed(t, Config{})
+	b := newHarness(t, Config{})
 	b.do(open(1), open(2))
 	held := b.only(acquire(1, 1, "x"))
 	b.do(acquire(2, 1, "x"), acquire(1, 2, "y"))
@@ -244,7 +244,7 @@ func TestExpiredSession(t *testing.T) {
 
 // TestTimeComesWithEntries, and never goes back.
 func TestTimeComesWithEntries(t *testing.T) {
-	b := newBed(t, Config{})
+	b := newHarness(t, Config{})
 	b.do(open(1), open(2))
 	hold := acquire(1, 1, "x")
 	hold.Hold = time.Second
@@ -271,7 +271,7 @@ func TestTimeComesWithEntries(t *testing.T) {
 
 // TestBounds of sessions, and what is wrong with an Open.
 func TestBounds(t *testing.T) {
-	b := newBed(t, Config{Sessions: 2})
+	b := newHarness(t, Config{Sessions: 2})
 	other := open(1)
 	other.Secret[5]++
 	for i, test := range []struct {
@@ -293,7 +293,7 @@ func TestBounds(t *testing.T) {
 
 // TestReignsFollow each other, and a restored state's are above what is said.
 func TestReignsFollow(t *testing.T) {
-	b := newBed(t, Config{})
+	b := newHarness(t, Config{})
 	b.do(open(1))
 	first := b.only(acquire(1, 1, "x"))
 	b.apply(Entry{Begin: true})
@@ -396,7 +396,7 @@ func TestCopiesAgree(t *testing.T) {
 	}
 	for seed := range seeds {
 		rand := rand.New(rand.NewPCG(seed, 0))
-		one := newBed(t, Config{Outcomes: 20, Requests: 10, Remember: time.Second, Table: lock.Config{WaitersPerName: 4}})
+		one := newHarness(t, Config{Outcomes: 20, Requests: 10, Remember: time.Second, Table: lock.Config{WaitersPerName: 4}})
 		copies := []*Replica{copied(t, one.Replica)}
 		for range 200 {
 			one.at += time.Duration(rand.Int64N(2e8))
@@ -435,7 +435,7 @@ func checkOnce(t *testing.T, r *Replica) {
 }
 
 // readParts restores what a file has, a part a line.
-func readParts(t *testing.T, path string) *bed {
+func readParts(t *testing.T, path string) *harness {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -459,7 +459,7 @@ func readParts(t *testing.T, path string) *bed {
 	if r.Table().Holds() != 1 || r.Table().Waiters() != 1 || r.Len() != 2 {
 		t.Errorf("%d sessions hold %d and wait for %d", r.Len(), r.Table().Holds(), r.Table().Waiters())
 	}
-	return &bed{t, r, r.Now()}
+	return &harness{t, r, r.Now()}
 }
 
 // TestFormerSnapshots are read, and what they do not say is not known.
@@ -516,7 +516,7 @@ func TestAttach(t *testing.T) {
 		"a session that there is not":     {[]Op{begins, {Kind: Attach, Session: id(2), Attached: &first}}, first, 1},
 		"an older program opens it again": {[]Op{begins, open(1)}, first, 1},
 	} {
-		b := newBed(t, Config{})
+		b := newHarness(t, Config{})
 		told := 0
 		for _, o := range c.ops {
 			out := b.do(o)
@@ -532,7 +532,7 @@ func TestAttach(t *testing.T) {
 		"the client that uses it": {Kind: End, Session: id(1), Attached: &second},
 		"a call of its own":       {Kind: End, Session: id(1)},
 	} {
-		b := newBed(t, Config{})
+		b := newHarness(t, Config{})
 		b.do(begins, at(second), end)
 		if _, lives := b.Session(id(1)); lives {
 			t.Errorf("%s ends the session, and it lives", name)
@@ -542,7 +542,7 @@ func TestAttach(t *testing.T) {
 
 // TestDamagedSnapshotIsRefused: any byte of it that is wrong, missing or too many, and parts in another order.
 func TestDamagedSnapshotIsRefused(t *testing.T) {
-	b := newBed(t, Config{})
+	b := newHarness(t, Config{})
 	rand := rand.New(rand.NewPCG(1, 1))
 	for range 200 {
 		b.at += time.Millisecond
@@ -573,7 +573,7 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 
 // TestPartsFitAJournal, for any texts that clients have: one that does not ends the member's part.
 func TestPartsFitAJournal(t *testing.T) {
-	b := newBed(t, Config{})
+	b := newHarness(t, Config{})
 	long := strings.Repeat("x", mostText)
 	const entries = 1200
 	for n := range uint64(entries) {
@@ -597,7 +597,7 @@ func TestPartsFitAJournal(t *testing.T) {
 
 // TestOperationsActOnce: a member that did not hear of one sends it again, and another copy of it may come much later.
 func TestOperationsActOnce(t *testing.T) {
-	b := newBed(t, Config{})
+	b := newHarness(t, Config{})
 	b.do(open(1), open(2))
 	b.only(acquire(1, 1, "x"))
 	breaks := Op{Kind: Break, Name: "x", ID: OpID{3, 7}}
@@ -618,7 +618,7 @@ func TestOperationsActOnce(t *testing.T) {
 
 // TestMembersAreBounded of which it is known what sessions have ended.
 func TestMembersAreBounded(t *testing.T) {
-	b := newBed(t, Config{})
+	b := newHarness(t, Config{})
 	for member := uint64(1); member <= MaxMembers+1; member++ {
 		o := open(1)
 		o.Session.Member = member

@@ -38,15 +38,15 @@ client_encryption_options:
   truststore: %s
 `
 
-// bed is a node of a test's own, and what it takes to reach it.
-type bed struct {
+// harness is a node of a test's own, and what it takes to reach it.
+type harness struct {
 	*realstore.CassandraNode
 	keyspace string
 	secure   url.Values // the options of TLS
 }
 
 // newBed starts a strict node.
-func newBed(t *testing.T) *bed {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
 	folder := t.TempDir()
 	authority, err := issuer.New("cassandra")
@@ -84,7 +84,7 @@ func newBed(t *testing.T) *bed {
 	if err := os.WriteFile(pair, both, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return &bed{
+	return &harness{
 		CassandraNode: realstore.CassandraNodes(t, 1, fmt.Sprintf(strict, pair, ca))[0],
 		keyspace:      realstore.Keyspace(),
 		secure:        url.Values{"tls": {"true"}, "ca": {ca}, "cert": {cert}, "key": {key}},
@@ -92,7 +92,7 @@ func newBed(t *testing.T) *bed {
 }
 
 // url names the node to a user, with further options.
-func (b *bed) url(user, password, more string) string {
+func (b *harness) url(user, password, more string) string {
 	return "cassandra://" + user + ":" + password + "@" + b.Address + "/" + b.keyspace + "?" + b.secure.Encode() + more
 }
 
@@ -135,7 +135,7 @@ func of(t *testing.T, what string, err, kind error) {
 
 // TestFaults does to a node of its own what a shared one cannot bear, and more each time.
 func TestFaults(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	// The first user is made while the node answers already, and is not known before.
 	final := func(err error) bool {
 		return !errors.Is(err, storage.ErrRefused) && !strings.Contains(err.Error(), "incorrect")
@@ -163,7 +163,7 @@ func TestFaults(t *testing.T) {
 
 // doors: who may not come in is told why, and who comes in needs no more than to read and to
 // write the two tables.
-func doors(t *testing.T, b *bed, root *Store) {
+func doors(t *testing.T, b *harness, root *Store) {
 	mustFail(t, b.url("cassandra", "secret", ""), "incorrect", storage.ErrInvalid)
 	mustFail(t, "cassandra://cassandra:secret@"+b.Address+"/k", "", storage.ErrRefused)
 	mustFail(t, "cassandra://cassandra:secret@"+b.Address+"/k?tls=true", "certificate", storage.ErrRefused)
@@ -255,7 +255,7 @@ func everything(t *testing.T, s storage.Store, limit time.Duration, reading, wri
 }
 
 // paused: a node that is stopped answers nothing, and what it was asked for may happen later.
-func paused(t *testing.T, b *bed, s, patient *Store) {
+func paused(t *testing.T, b *harness, s, patient *Store) {
 	add(t, patient, "k", 1, 0, "there", "")
 	// The node knows the statements from now on: of what is to be said in two steps the second
 	// would never come.
@@ -317,7 +317,7 @@ func (s streams) StreamFinished(gocql.ObservedStream)  {}
 func (s streams) StreamAbandoned(gocql.ObservedStream) {}
 
 // closed: what is under way ends when the store is closed, and nothing begins after that.
-func closed(t *testing.T, b *bed) {
+func closed(t *testing.T, b *harness) {
 	o, err := parse(b.url("cassandra", "cassandra", "&timeout=1h"))
 	if err != nil {
 		t.Fatal(err)
@@ -353,7 +353,7 @@ func closed(t *testing.T, b *bed) {
 }
 
 // crashed: of what is asked for after the connections are gone nothing was done.
-func crashed(t *testing.T, b *bed, s *Store) {
+func crashed(t *testing.T, b *harness, s *Store) {
 	patient := open(t, b.url("cassandra", "cassandra", "&retries=3"))
 	b.Kill(t)
 	for {

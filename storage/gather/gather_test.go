@@ -11,16 +11,16 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/gather"
 )
 
-// bed is a store whose requests end when the test says so. An answer has the key of its swap.
-type bed struct {
+// harness is a store whose requests end when the test says so. An answer has the key of its swap.
+type harness struct {
 	*gather.Gatherer
 	begun chan []string // the keys of each request
 	end   chan struct{} // one for each that may end
 	work  sync.WaitGroup
 }
 
-func newBed(lanes, most int) *bed {
-	b := &bed{begun: make(chan []string, 100), end: make(chan struct{})}
+func newHarness(lanes, most int) *harness {
+	b := &harness{begun: make(chan []string, 100), end: make(chan struct{})}
 	b.Gatherer = gather.New(gather.Config{
 		Lanes: lanes, Most: most,
 		One: func(ctx context.Context, s *storage.Swap) (storage.Swapped, error) {
@@ -35,7 +35,7 @@ func newBed(lanes, most int) *bed {
 	return b
 }
 
-func (b *bed) send(swaps []*storage.Swap) (answers []gather.Answer) {
+func (b *harness) send(swaps []*storage.Swap) (answers []gather.Answer) {
 	var keys []string
 	for _, s := range swaps {
 		keys = append(keys, s.Key)
@@ -48,7 +48,7 @@ func (b *bed) send(swaps []*storage.Swap) (answers []gather.Answer) {
 
 // ask asks for a swap, and checks that the answer is its own. It returns when the swap is under way or
 // waits, which queued tells.
-func (b *bed) ask(t *testing.T, key string) {
+func (b *harness) ask(t *testing.T, key string) {
 	b.work.Go(func() {
 		if got, err := b.Swap(context.Background(), &storage.Swap{Key: key, Column: "c", New: "v"}); err != nil || got.Value != key {
 			t.Errorf("the swap of %s is answered with %v, %v", key, got, err)
@@ -59,7 +59,7 @@ func (b *bed) ask(t *testing.T, key string) {
 // TestTogether: what comes while all lanes are busy is sent together, as much as one request may have,
 // and each gets its own answer. No request has a column twice.
 func TestTogether(t *testing.T) {
-	b := newBed(1, 3)
+	b := newHarness(1, 3)
 	b.ask(t, "first")
 	if keys := <-b.begun; len(keys) != 1 {
 		t.Fatal(keys)
@@ -96,7 +96,7 @@ func TestTogether(t *testing.T) {
 // TestEndOfContext: a caller whose context ends returns at once. What waited is refused, and never
 // sent; what was sent with others is unknown.
 func TestEndOfContext(t *testing.T) {
-	b := newBed(1, 10)
+	b := newHarness(1, 10)
 	b.ask(t, "first")
 	<-b.begun
 	ended := make(chan error)
@@ -138,7 +138,7 @@ func TestEndOfContext(t *testing.T) {
 // TestManyAtOnce: of many swaps that come at one time each gets its own answer, on no more lanes than
 // there are.
 func TestManyAtOnce(t *testing.T) {
-	b := newBed(2, 7)
+	b := newHarness(2, 7)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

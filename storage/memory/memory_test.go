@@ -12,15 +12,15 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/memory"
 )
 
-// bed is a store, its clock, and the test that plays with them.
-type bed struct {
+// harness is a store, its clock, and the test that plays with them.
+type harness struct {
 	*testing.T
 	*memory.Store
 	now time.Time
 }
 
-func newBed(t *testing.T, remember time.Duration) *bed {
-	b := &bed{T: t, now: time.UnixMicro(1_000_000_000)}
+func newHarness(t *testing.T, remember time.Duration) *harness {
+	b := &harness{T: t, now: time.UnixMicro(1_000_000_000)}
 	b.Store = memory.New(memory.Config{Now: func() time.Time { return b.now }, Remember: remember})
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
@@ -30,7 +30,7 @@ func newBed(t *testing.T, remember time.Duration) *bed {
 	return b
 }
 
-func (b *bed) add(stamp int64, ttl time.Duration, column, value string) {
+func (b *harness) add(stamp int64, ttl time.Duration, column, value string) {
 	b.Helper()
 	m := storage.Mutate{Key: "k", Additions: []storage.Entry{{Column: column, Value: value}}, Timestamp: stamp, TTL: ttl}
 	if err := b.Mutate(b.Context(), &m); err != nil {
@@ -38,7 +38,7 @@ func (b *bed) add(stamp int64, ttl time.Duration, column, value string) {
 	}
 }
 
-func (b *bed) remove(stamp int64, columns ...string) {
+func (b *harness) remove(stamp int64, columns ...string) {
 	b.Helper()
 	if err := b.Mutate(b.Context(), &storage.Mutate{Key: "k", Deletions: columns, Timestamp: stamp}); err != nil {
 		b.Fatal(err)
@@ -46,7 +46,7 @@ func (b *bed) remove(stamp int64, columns ...string) {
 }
 
 // want looks whether the row has these columns, each followed by its value.
-func (b *bed) want(pairs ...string) {
+func (b *harness) want(pairs ...string) {
 	b.Helper()
 	entries, err := b.Slice(b.Context(), &storage.Slice{Key: "k"})
 	if err != nil {
@@ -63,7 +63,7 @@ func (b *bed) want(pairs ...string) {
 
 // TestTimestampsDecide between writes of one column, whichever comes last.
 func TestTimestampsDecide(t *testing.T) {
-	b := newBed(t, 0)
+	b := newHarness(t, 0)
 	b.add(5, 0, "a", "five")
 	b.add(4, 0, "a", "four")
 	b.want("a", "five")
@@ -83,7 +83,7 @@ func TestTimestampsDecide(t *testing.T) {
 
 // TestDeletionsAreRemembered for a while, where that is wanted.
 func TestDeletionsAreRemembered(t *testing.T) {
-	b := newBed(t, time.Minute)
+	b := newHarness(t, time.Minute)
 	b.remove(5, "a")
 	b.want()
 	b.add(5, 0, "a", "not higher")
@@ -104,7 +104,7 @@ func TestDeletionsAreRemembered(t *testing.T) {
 // TestColumnsAreForgotten at the full second after their TTL; one that was written anew
 // without one is not.
 func TestColumnsAreForgotten(t *testing.T) {
-	b := newBed(t, 0)
+	b := newHarness(t, 0)
 	b.add(1, time.Millisecond, "a", "1")
 	b.add(1, 2*time.Second, "b", "2")
 	b.add(1, time.Second, "c", "3")

@@ -16,20 +16,20 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/storagetest"
 )
 
-// bed is a server, a connection beside all drivers, and drivers.
-type bed struct {
+// harness is a server, a connection beside all drivers, and drivers.
+type harness struct {
 	*testing.T
 	server *realstore.Server
 	admin  *pgx.Conn
 }
 
-func newBed(t *testing.T, more ...string) *bed {
-	b := &bed{T: t, server: realstore.StartPostgres(t, more...)}
+func newHarness(t *testing.T, more ...string) *harness {
+	b := &harness{T: t, server: realstore.StartPostgres(t, more...)}
 	b.admin = b.connect()
 	return b
 }
 
-func (b *bed) connect() *pgx.Conn {
+func (b *harness) connect() *pgx.Conn {
 	b.Helper()
 	c, err := pgx.Connect(b.Context(), b.server.URL())
 	if err != nil {
@@ -40,7 +40,7 @@ func (b *bed) connect() *pgx.Conn {
 }
 
 // do has the server do something beside the driver.
-func (b *bed) do(statements ...string) {
+func (b *harness) do(statements ...string) {
 	b.Helper()
 	for _, statement := range statements {
 		if _, err := b.admin.Exec(b.Context(), statement); err != nil {
@@ -49,7 +49,7 @@ func (b *bed) do(statements ...string) {
 	}
 }
 
-func (b *bed) open(url string) *postgres.Store {
+func (b *harness) open(url string) *postgres.Store {
 	b.Helper()
 	store, err := postgres.Open(b.Context(), url)
 	if err != nil {
@@ -69,7 +69,7 @@ func add(key, column string) *storage.Mutate {
 }
 
 // want wants an error of one kind alone, with words in it.
-func (b *bed) want(what string, err, kind error, says string) {
+func (b *harness) want(what string, err, kind error, says string) {
 	b.Helper()
 	n := 0
 	for _, k := range []error{storage.ErrRefused, storage.ErrInvalid, storage.ErrUnknown} {
@@ -83,7 +83,7 @@ func (b *bed) want(what string, err, kind error, says string) {
 }
 
 // has reads from the server whether a column is there.
-func (b *bed) has(column string) bool {
+func (b *harness) has(column string) bool {
 	b.Helper()
 	var is bool
 	err := b.admin.QueryRow(b.Context(), "SELECT EXISTS (SELECT FROM holdfast_locks WHERE col = $1)", []byte(column)).Scan(&is)
@@ -96,7 +96,7 @@ func (b *bed) has(column string) bool {
 // TestAnswersLost: a write of which no answer came is of unknown end, and was done here; a read
 // is refused; and the next request finds a connection.
 func TestAnswersLost(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	proxy := realstore.NewProxy(t, b.server.Address())
 	store := b.open(b.server.URLAt(proxy.Address()))
 	swap := func(column string) error {
@@ -168,7 +168,7 @@ func TestAnswersLost(t *testing.T) {
 
 // TestWhatTheServerSays is of the kind that its SQLSTATE says.
 func TestWhatTheServerSays(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	store := b.open(b.server.URL() + "&retries=1&pool=2")
 	// A lock on the column, which a statement waits for.
 	b.do("INSERT INTO holdfast_locks (key, col, value, stamp) VALUES ('k', 'held', '', 0)")
@@ -211,7 +211,7 @@ func TestWhatTheServerSays(t *testing.T) {
 // TestRolledBackIsTriedAgain, unless the address says otherwise: in a transaction that shows one
 // instant to the end, a column that another has changed meanwhile is not to be had.
 func TestRolledBackIsTriedAgain(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	meet := func(retries int) error {
 		store := b.open(fmt.Sprintf("%s&retries=%d&default_transaction_isolation=repeatable%%20read", b.server.URL(), retries))
 		if err := store.Mutate(t.Context(), add("k", "c")); err != nil {
@@ -255,7 +255,7 @@ func TestFaulty(t *testing.T) {
 // TestRightsOfAUser: docs/stores.md says what a user needs where another user has made the table, and that is
 // all that is asked for.
 func TestRightsOfAUser(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	b.open(b.server.URL()) // makes the table
 	b.do("CREATE ROLE locker LOGIN", "GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast_locks TO locker")
 	store := b.open(strings.Replace(b.server.URL(), "postgres@", "locker@", 1))

@@ -39,7 +39,7 @@ func long(n int) string { return strings.Repeat("x", n) }
 
 // TestServersThatAreRefused for now, or for good.
 func TestServersThatAreRefused(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	refuse := func(what, url string, kind error, says string) {
 		t.Helper()
 		_, err := postgres.Open(t.Context(), url)
@@ -63,7 +63,7 @@ func TestServersThatAreRefused(t *testing.T) {
 // TestManyMakeTheTable at a time, with its schema, and none is in another's way. Names are taken
 // as they are.
 func TestManyMakeTheTable(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	url := b.server.URL() + `&schema=Odd%20"schema"&table=` + `a%20'table'%3B%20` + long(50)
 	var all sync.WaitGroup
 	for range 12 {
@@ -89,7 +89,7 @@ func TestManyMakeTheTable(t *testing.T) {
 // statement has looked at no table of its snapshot, and PostgreSQL's to_regclass finds the new one. A
 // function of that name, which the search path finds first, waits for the test.
 func TestTableMadeMeanwhile(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	b.do("CREATE SCHEMA first", `CREATE FUNCTION first.to_regclass(name text) RETURNS regclass LANGUAGE plpgsql AS $$ BEGIN
 		PERFORM pg_advisory_lock_shared(7);
 		PERFORM pg_advisory_unlock_shared(7);
@@ -123,7 +123,7 @@ func TestTableMadeMeanwhile(t *testing.T) {
 
 // TestWatchersHearOfALostConnection when it is there again, and of what comes then.
 func TestWatchersHearOfALostConnection(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	proxy := realstore.NewProxy(t, b.server.Address())
 	watching, other := b.open(b.server.URLAt(proxy.Address())), b.open(b.server.URL())
 	deaf := b.open(b.server.URLAt(proxy.Address()))
@@ -181,7 +181,7 @@ func TestWatchersHearOfALostConnection(t *testing.T) {
 
 // TestStandbyIsRefused by Open, and by a Store whose server has become one.
 func TestStandbyIsRefused(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	store := b.open(b.server.URL() + "&retries=5")
 	if err := store.Mutate(t.Context(), add("k", "c")); err != nil {
 		t.Fatal(err)
@@ -207,7 +207,7 @@ func TestStandbyIsRefused(t *testing.T) {
 // TestServerThatIsGoneWithoutAWord is missed by who listens, though nothing comes from one that is
 // there either; and watchers are told when it is back.
 func TestServerThatIsGoneWithoutAWord(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	proxy := realstore.NewProxy(t, b.server.Address())
 	store := b.open(b.server.URLAt(proxy.Address()) + "&timeout=200ms")
 	store.SetQuiet(20 * time.Millisecond)

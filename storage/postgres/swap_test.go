@@ -11,7 +11,7 @@ import (
 // TestSwapsTogetherUseTheIndex: the plan of a statement for many rows, which is made when the table is
 // small and kept, looks each of them up; and no other is made.
 func TestSwapsTogetherUseTheIndex(t *testing.T) {
-	b := newBed(t, "-c", "autovacuum=off")
+	b := newHarness(t, "-c", "autovacuum=off")
 	store := b.open(b.server.URL())
 	const rows = 200
 	swapAll := func(w storage.Swap, want bool) {

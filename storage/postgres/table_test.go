@@ -11,7 +11,7 @@ import (
 
 // TestColumnsThatAreOverAreDeleted from the table, and no others.
 func TestColumnsThatAreOverAreDeleted(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	store := b.open(b.server.URL())
 	for i := range 2500 {
 		m := add("k", fmt.Sprint("over ", i))
@@ -42,7 +42,7 @@ func TestColumnsThatAreOverAreDeleted(t *testing.T) {
 // TestSwapsStayInPlace: a column that is swapped all the time moves no index, and the table does
 // not grow with it.
 func TestSwapsStayInPlace(t *testing.T) {
-	b := newBed(t, "-c", "autovacuum=off")
+	b := newHarness(t, "-c", "autovacuum=off")
 	store := b.open(b.server.URL())
 	value := ""
 	const swaps = 2000

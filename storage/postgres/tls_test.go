@@ -80,7 +80,7 @@ func works(t *testing.T, address string) {
 }
 
 // refuses fails where something is opened by a URL, or the error is of another kind or says something else.
-func (b *bed) refuses(what, address string, kind error, says string) {
+func (b *harness) refuses(what, address string, kind error, says string) {
 	b.Helper()
 	store, err := postgres.Open(b.Context(), address)
 	if err == nil {
@@ -93,7 +93,7 @@ func (b *bed) refuses(what, address string, kind error, says string) {
 // other; nor without TLS, or where the certificate is for another host.
 func TestEncrypted(t *testing.T) {
 	ours, others := newParty(t, "ours"), newParty(t, "others")
-	b := &bed{T: t, server: realstore.StartPostgresTLS(t, realstore.TLS{Authority: ours.Authority})}
+	b := &harness{T: t, server: realstore.StartPostgresTLS(t, realstore.TLS{Authority: ours.Authority})}
 	for range 8 { // closing while others are being told must not take long, however far that has come
 		works(t, b.server.URL()+ours.trusts)
 	}
@@ -102,7 +102,7 @@ func TestEncrypted(t *testing.T) {
 	b.refuses("another authority", b.server.URL()+others.trusts, storage.ErrRefused, unknown)
 	b.refuses("no TLS", "postgres://postgres@"+b.server.Address()+"/postgres?sslmode=disable", storage.ErrInvalid, "no encryption")
 
-	named := &bed{T: t, server: realstore.StartPostgresTLS(t, realstore.TLS{Authority: ours.Authority, Host: "db.example"})}
+	named := &harness{T: t, server: realstore.StartPostgresTLS(t, realstore.TLS{Authority: ours.Authority, Host: "db.example"})}
 	named.refuses("another host", named.server.URL()+ours.trusts, storage.ErrRefused, "127.0.0.1")
 	works(t, "postgres://postgres@"+named.server.Address()+"/postgres?sslmode=verify-ca"+ours.trusts)
 }
@@ -111,7 +111,7 @@ func TestEncrypted(t *testing.T) {
 // certificate of its authority, and no others.
 func TestMutual(t *testing.T) {
 	ours, others := newParty(t, "ours"), newParty(t, "others")
-	b := &bed{T: t, server: realstore.StartPostgresTLS(t, realstore.TLS{Authority: ours.Authority, Mutual: true})}
+	b := &harness{T: t, server: realstore.StartPostgresTLS(t, realstore.TLS{Authority: ours.Authority, Mutual: true})}
 	works(t, b.server.URL()+ours.trusts+ours.shows)
 	b.refuses("no certificate", b.server.URL()+ours.trusts, storage.ErrInvalid, "valid client certificate")
 	b.refuses("another's certificate", b.server.URL()+ours.trusts+others.shows, storage.ErrInvalid, "valid client certificate")

@@ -19,7 +19,7 @@ var led = spaceOf("bakery")
 
 // leaders returns who leads, by rank, as a member sees it once that is so many, and none of those
 // who must not.
-func (b *bed) leaders(seenBy *clustertest.Member, count int, without ...*clustertest.Member) (all []*clustertest.Member) {
+func (b *harness) leaders(seenBy *clustertest.Member, count int, without ...*clustertest.Member) (all []*clustertest.Member) {
 	b.Helper()
 	status, err := b.cluster.AwaitStatus(b.ctx, seenBy, fmt.Sprintf("%d lead", count), func(s *api.Status) bool {
 		space := s.Spaces[0]
@@ -36,16 +36,16 @@ func (b *bed) leaders(seenBy *clustertest.Member, count int, without ...*cluster
 
 // queue is the line of clients that wait for what another client holds.
 type queue struct {
-	*bed
+	*harness
 	held    []*holdfast.Lock
 	granted chan *holdfast.Lock
 	work    sync.WaitGroup
 }
 
 // line lets clients of some members hold names, and others of each of them wait for those.
-func (b *bed) line(through []*clustertest.Member, names int) *queue {
+func (b *harness) line(through []*clustertest.Member, names int) *queue {
 	b.Helper()
-	q := &queue{bed: b, held: b.holdMany(through, names), granted: make(chan *holdfast.Lock, names*len(through))}
+	q := &queue{harness: b, held: b.holdMany(through, names), granted: make(chan *holdfast.Lock, names*len(through))}
 	queued := make(chan struct{}, cap(q.granted))
 	for _, m := range through {
 		waiting, err := client.Dial(b.ctx, m.Address)

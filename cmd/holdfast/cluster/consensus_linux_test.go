@@ -66,7 +66,7 @@ func TestLastingMinority(t *testing.T) {
 }
 
 // refuses asserts that a member neither grants a name nor shows it.
-func (b *bed) refuses(m *clustertest.Member, name string) {
+func (b *harness) refuses(m *clustertest.Member, name string) {
 	b.Helper()
 	if shown, err := b.adminOf(m).Show(b.ctx, "", name); !errors.Is(err, holdfast.ErrUnavailable) {
 		b.Errorf("%s, which is cut off, shows %s: %+v, %v", m.Name, name, shown, err)
@@ -86,7 +86,7 @@ func (b *bed) refuses(m *clustertest.Member, name string) {
 }
 
 // remembers asserts that a member shows what it had, to who does not mind that it is old.
-func (b *bed) remembers(m *clustertest.Member, e *errand) {
+func (b *harness) remembers(m *clustertest.Member, e *errand) {
 	b.Helper()
 	shown, err := b.adminOf(m).Stale().Show(b.ctx, "", e.name)
 	b.check(err)
@@ -102,7 +102,7 @@ func (b *bed) remembers(m *clustertest.Member, e *errand) {
 
 // disk is a file system of its own for the data folder of each member, in memory.
 type disk struct {
-	*bed
+	*harness
 	folder func(name string) string
 }
 

@@ -28,7 +28,7 @@ func lasting(t *testing.T) clustertest.Settings {
 }
 
 // layLasting starts such a cluster of three on loopback, and workers.
-func layLasting(t *testing.T, workers int) *bed {
+func layLasting(t *testing.T, workers int) *harness {
 	t.Helper()
 	t.Parallel()
 	settings := lasting(t)
@@ -39,7 +39,7 @@ func layLasting(t *testing.T, workers int) *bed {
 }
 
 // leader returns the member that leads the default space, as one sees it that runs.
-func (b *bed) leader(without ...*clustertest.Member) *clustertest.Member {
+func (b *harness) leader(without ...*clustertest.Member) *clustertest.Member {
 	b.Helper()
 	status, err := b.cluster.AwaitStatus(b.ctx, b.another(without...), "a member leads that runs", func(s *api.Status) bool {
 		space := s.Spaces[0]
@@ -52,7 +52,7 @@ func (b *bed) leader(without ...*clustertest.Member) *clustertest.Member {
 
 // errand is a `holdfast lock` that waits for a name, and has it until it is told to end.
 type errand struct {
-	*bed
+	*harness
 	name    string
 	command *exec.Cmd
 	input   io.WriteCloser
@@ -69,9 +69,9 @@ type said struct {
 }
 
 // send starts an errand that goes to one member first, and to the others when it must. Flags are further ones of its.
-func (b *bed) send(first *clustertest.Member, name string, flags ...string) *errand {
+func (b *harness) send(first *clustertest.Member, name string, flags ...string) *errand {
 	b.Helper()
-	e := &errand{bed: b, name: name, says: make(chan said, 100)}
+	e := &errand{harness: b, name: name, says: make(chan said, 100)}
 	command := append([]string{"lock", "--server", b.cluster.Servers(b.index(first)), "--status-fd", "1", "--kill-after", "500ms"}, flags...)
 	e.command = exec.CommandContext(b.ctx, program, append(command, name, "--", "cat")...)
 	e.command.Stderr = &e.errors
@@ -142,7 +142,7 @@ func (e *errand) finish() {
 
 // awaitShown asks a member until what it shows of a name is as wanted. While no member leads it refuses to show
 // anything.
-func (b *bed) awaitShown(through *clustertest.Member, name, what string, is func(*api.Lock) bool) *api.Lock {
+func (b *harness) awaitShown(through *clustertest.Member, name, what string, is func(*api.Lock) bool) *api.Lock {
 	b.Helper()
 	admin := b.adminOf(through)
 	look := time.NewTicker(20 * time.Millisecond)
@@ -165,15 +165,15 @@ func (b *bed) awaitShown(through *clustertest.Member, name, what string, is func
 
 // scene is a name that an errand holds, and others wait for in order.
 type scene struct {
-	*bed
+	*harness
 	holder  *errand
 	waiting []*errand
 }
 
 // set lets an errand through one member hold a name, and others wait for it through some, one after the other.
-func (b *bed) set(name string, holds *clustertest.Member, wait ...*clustertest.Member) *scene {
+func (b *harness) set(name string, holds *clustertest.Member, wait ...*clustertest.Member) *scene {
 	b.Helper()
-	s := &scene{bed: b, holder: b.send(holds, name).acquired()}
+	s := &scene{harness: b, holder: b.send(holds, name).acquired()}
 	for _, m := range wait {
 		s.waiting = append(s.waiting, b.send(m, name))
 		b.awaitShown(holds, name, "with a waiter more", func(l *api.Lock) bool { return len(l.Waiters) == len(s.waiting) })
@@ -209,7 +209,7 @@ func (s *scene) play() {
 }
 
 // keeps lets a worker go on that keeps the register: it must have it still.
-func (b *bed) keeps(keeper *clustertest.Process, kept clustertest.Event) {
+func (b *harness) keeps(keeper *clustertest.Process, kept clustertest.Event) {
 	b.Helper()
 	if write, end := b.goOn(keeper, kept); write.Kind != clustertest.Wrote || end.Kind != clustertest.Left {
 		b.Errorf("the holder was told %s and %s %s: what is held outlasts its member", write.Kind, end.Kind, end.Why)
@@ -262,11 +262,11 @@ func TestLastingAllKilled(t *testing.T) {
 // farewells are the ways in which a member leaves in good order.
 var farewells = []struct {
 	name string
-	bid  func(*bed, *clustertest.Member) error
+	bid  func(*harness, *clustertest.Member) error
 }{
-	{"TERM", func(_ *bed, m *clustertest.Member) error { return m.Terminate() }},
-	{"leave", func(b *bed, m *clustertest.Member) error { return b.adminOf(m).Leave(b.ctx, 0) }},
-	{"drain", func(b *bed, m *clustertest.Member) error { return b.adminOf(m).Drain(b.ctx, 0) }},
+	{"TERM", func(_ *harness, m *clustertest.Member) error { return m.Terminate() }},
+	{"leave", func(b *harness, m *clustertest.Member) error { return b.adminOf(m).Leave(b.ctx, 0) }},
+	{"drain", func(b *harness, m *clustertest.Member) error { return b.adminOf(m).Drain(b.ctx, 0) }},
 }
 
 // TestLastingLeaves: every member is restarted in turn, under load, by each of the ways in which one leaves in good order,
@@ -345,7 +345,7 @@ func TestLastingOutOfTheView(t *testing.T) {
 }
 
 // acquire takes a name by a single call, as a script does.
-func (b *bed) acquire(through *clustertest.Member, name string) *api.AcquiredAll {
+func (b *harness) acquire(through *clustertest.Member, name string) *api.AcquiredAll {
 	b.Helper()
 	acquired, err := b.adminOf(through).Acquire(b.ctx, "", client.Acquisition{Names: []string{name}})
 	b.check(err)
@@ -353,7 +353,7 @@ func (b *bed) acquire(through *clustertest.Member, name string) *api.AcquiredAll
 }
 
 // handBack renews what was acquired like that through one member, and releases it through another one.
-func (b *bed) handBack(acquired *api.AcquiredAll, renew, release *clustertest.Member) {
+func (b *harness) handBack(acquired *api.AcquiredAll, renew, release *clustertest.Member) {
 	b.Helper()
 	_, err := b.adminOf(renew).Renew(b.ctx, acquired.Session, 0)
 	b.check(err)
@@ -463,7 +463,7 @@ func TestLastingAlone(t *testing.T) {
 }
 
 // wantNoneLost asserts that no client has lost anything.
-func (b *bed) wantNoneLost(v clustertest.Verdict) {
+func (b *harness) wantNoneLost(v clustertest.Verdict) {
 	b.Helper()
 	if v.Lost+v.Stale > 0 {
 		b.Errorf("%d locks were lost, and %d writes refused: what is held outlasts its member", v.Lost, v.Stale)

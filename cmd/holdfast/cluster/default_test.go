@@ -9,7 +9,7 @@ import (
 )
 
 // byDefault starts members that are told who they are and where their folder is, and nothing else.
-func byDefault(t *testing.T, members int) *bed {
+func byDefault(t *testing.T, members int) *harness {
 	t.Helper()
 	t.Parallel()
 	b := prepare(t, clustertest.Settings{Addresses: loopback(t, members), Lease: 3 * time.Second, Durable: true})
@@ -18,7 +18,7 @@ func byDefault(t *testing.T, members int) *bed {
 }
 
 // jobs starts `holdfast lock` jobs through each member in turn, and waits until all have their locks.
-func (b *bed) jobs(count int) (jobs []*errand) {
+func (b *harness) jobs(count int) (jobs []*errand) {
 	b.Helper()
 	for i := range count {
 		jobs = append(jobs, b.send(b.cluster.Members[i%len(b.cluster.Members)], fmt.Sprintf("job-%d", i)))
@@ -31,7 +31,7 @@ func (b *bed) jobs(count int) (jobs []*errand) {
 }
 
 // restart ends a member, with a kill or in good order, and starts it again.
-func (b *bed) restart(m *clustertest.Member, kill bool) {
+func (b *harness) restart(m *clustertest.Member, kill bool) {
 	b.Helper()
 	if kill {
 		b.check(m.Kill())

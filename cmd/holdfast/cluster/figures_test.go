@@ -60,7 +60,7 @@ func TestLastingGap(t *testing.T) {
 }
 
 // gaps kills a member again and again that has some role, and reports the standstills.
-func (b *bed) gaps(role string, bound time.Duration, choose func() *clustertest.Member) {
+func (b *harness) gaps(role string, bound time.Duration, choose func() *clustertest.Member) {
 	b.Helper()
 	var gaps []time.Duration
 	for range *crashes {
@@ -139,7 +139,7 @@ func TestReconcile(t *testing.T) {
 
 // giveBack unlocks what may have been lost meanwhile: where nothing is asserted of a stay, a
 // lapse of the member's lease on a starved machine is no fault.
-func (b *bed) giveBack(lock *holdfast.Lock) {
+func (b *harness) giveBack(lock *holdfast.Lock) {
 	b.Helper()
 	if err := lock.Unlock(b.ctx); !errors.Is(err, holdfast.ErrLost) {
 		b.check(err)
@@ -157,7 +157,7 @@ func alive(locks []*holdfast.Lock) (count int) {
 }
 
 // holdMany holds that many names, each by one of eight clients of some members.
-func (b *bed) holdMany(through []*clustertest.Member, count int) []*holdfast.Lock {
+func (b *harness) holdMany(through []*clustertest.Member, count int) []*holdfast.Lock {
 	b.Helper()
 	const clients, each = 8, 16
 	locks := make([]*holdfast.Lock, count)
@@ -187,7 +187,7 @@ func (b *bed) holdMany(through []*clustertest.Member, count int) []*holdfast.Loc
 
 // wantHeld asks for some of the names that are held: a client that believes in a lock
 // afterwards has kept others out before.
-func (b *bed) wantHeld(probe *client.Client, locks []*holdfast.Lock) {
+func (b *harness) wantHeld(probe *client.Client, locks []*holdfast.Lock) {
 	b.Helper()
 	for k := 0; k < len(locks); k += max(1, len(locks)/100) {
 		lock := locks[k]

@@ -22,7 +22,7 @@ func TestForcedViewOfLeaders(t *testing.T) {
 	forced(t, b)
 }
 
-func forced(t *testing.T, b *bed) {
+func forced(t *testing.T, b *harness) {
 	t.Helper()
 	survivor := b.another(b.coordinator())
 	keeper, kept := b.keep(survivor)

@@ -57,7 +57,7 @@ func TestLeaderGap(t *testing.T) {
 }
 
 // hold takes a name through a member, and returns what gives it back.
-func (b *bed) hold(through *clustertest.Member, name string) (release func()) {
+func (b *harness) hold(through *clustertest.Member, name string) (release func()) {
 	b.Helper()
 	holder, err := client.Dial(b.ctx, through.Address)
 	b.check(err)
@@ -69,7 +69,7 @@ func (b *bed) hold(through *clustertest.Member, name string) (release func()) {
 
 // waitThrough lets a client of this process wait for a name through a member, and nowhere else. When that was
 // killed it gives up, so that it does not go on when the member is back.
-func (b *bed) waitThrough(m *clustertest.Member, name string) (giveUp func()) {
+func (b *harness) waitThrough(m *clustertest.Member, name string) (giveUp func()) {
 	b.Helper()
 	waiting, err := client.Dial(b.ctx, m.Address)
 	b.check(err)
@@ -113,7 +113,7 @@ func (th *throng) standstill(from time.Duration) (longest time.Duration) {
 
 // detected waits until the members that are left have a view without one, and returns when the first of
 // them had, by its log.
-func (b *bed) detected(lost *clustertest.Member, since time.Time) (first time.Time) {
+func (b *harness) detected(lost *clustertest.Member, since time.Time) (first time.Time) {
 	b.Helper()
 	left := b.cluster.Others(lost)
 	for _, m := range left {

@@ -13,7 +13,7 @@ import (
 var grantors = spaceOf("grantor")
 
 // transfer makes a member the grantor, as an operator does who asks some member.
-func (b *bed) transfer(through, to *clustertest.Member) {
+func (b *harness) transfer(through, to *clustertest.Member) {
 	b.Helper()
 	admin, err := client.DialAdmin(through.Address)
 	b.check(err)
@@ -22,7 +22,7 @@ func (b *bed) transfer(through, to *clustertest.Member) {
 }
 
 // appoint makes a member the grantor, and waits until others see that it is.
-func (b *bed) appoint(m *clustertest.Member) {
+func (b *harness) appoint(m *clustertest.Member) {
 	b.Helper()
 	b.transfer(m, m)
 	_, err := b.cluster.AwaitStatus(b.ctx, m, m.Name+" grants", func(s *api.Status) bool {

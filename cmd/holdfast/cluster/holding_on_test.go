@@ -64,14 +64,14 @@ func TestKeeperKilled(t *testing.T) {
 
 // keeping is a member that holds on, a client through it, and an operator at the grantor.
 type keeping struct {
-	*bed
+	*harness
 	grantor *client.Admin
 	locks   *client.Client
 	member  *clustertest.Member
 }
 
 // dial begins a client of this process that knows one member.
-func (b *bed) dial(m *clustertest.Member) *client.Client {
+func (b *harness) dial(m *clustertest.Member) *client.Client {
 	b.Helper()
 	locks, err := client.Dial(b.ctx, m.Address)
 	b.check(err)
@@ -80,7 +80,7 @@ func (b *bed) dial(m *clustertest.Member) *client.Client {
 }
 
 // adminOf reaches a member as an operator.
-func (b *bed) adminOf(m *clustertest.Member) *client.Admin {
+func (b *harness) adminOf(m *clustertest.Member) *client.Admin {
 	b.Helper()
 	admin, err := client.DialAdmin(m.Address)
 	b.check(err)

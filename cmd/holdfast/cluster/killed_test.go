@@ -24,7 +24,7 @@ func inEach(t *testing.T, test func(t *testing.T, space string), protocols ...st
 }
 
 // kill kills members together, and returns where the history stood.
-func (b *bed) kill(what string, victims ...*clustertest.Member) (mark int, at time.Duration) {
+func (b *harness) kill(what string, victims ...*clustertest.Member) (mark int, at time.Duration) {
 	b.Helper()
 	var names []string
 	b.check(clustertest.KillAll(victims...)) // it looks at the exit status
@@ -35,7 +35,7 @@ func (b *bed) kill(what string, victims ...*clustertest.Member) (mark int, at ti
 }
 
 // revive starts all members that do not run, and waits until all is well.
-func (b *bed) revive() {
+func (b *harness) revive() {
 	b.Helper()
 	for _, m := range b.cluster.Members {
 		if !m.Running() {
@@ -47,7 +47,7 @@ func (b *bed) revive() {
 
 // killHolder kills a member while the register is held through it: that passes on when no
 // client can believe in it any more, under a higher token, and its holder is told.
-func (b *bed) killHolder(victim *clustertest.Member, what string) {
+func (b *harness) killHolder(victim *clustertest.Member, what string) {
 	b.Helper()
 	keeper, kept := b.keep(victim)
 	mark, _ := b.kill(what+" through which the register is held", victim)
@@ -58,7 +58,7 @@ func (b *bed) killHolder(victim *clustertest.Member, what string) {
 
 // killBeside kills a member while the register is held through another one, and others wait
 // through it: they ask elsewhere, the holder writes and gives back, and all go on.
-func (b *bed) killBeside(victim *clustertest.Member, what string) (write, end clustertest.Event) {
+func (b *harness) killBeside(victim *clustertest.Member, what string) (write, end clustertest.Event) {
 	b.Helper()
 	keeper, kept := b.keep(b.another(victim))
 	mark, at := b.kill(what+" through which others wait", victim)
@@ -75,7 +75,7 @@ func (b *bed) killBeside(victim *clustertest.Member, what string) (write, end cl
 //
 // Whether the register was held all the while is not asserted: on a starved machine its
 // member's lease may have lapsed. Either way the judge sees it.
-func (b *bed) killAuthority(what string, victims ...*clustertest.Member) {
+func (b *harness) killAuthority(what string, victims ...*clustertest.Member) {
 	b.Helper()
 	keeper, kept := b.keep(b.another(victims...))
 	mark, _ := b.kill(what, victims...)
@@ -88,7 +88,7 @@ func (b *bed) killAuthority(what string, victims ...*clustertest.Member) {
 }
 
 // hireBeside starts a cluster, and workers that never go to one of its members.
-func (b *bed) hireBeside(victim func() *clustertest.Member, workers int) *clustertest.Member {
+func (b *harness) hireBeside(victim func() *clustertest.Member, workers int) *clustertest.Member {
 	b.Helper()
 	b.check(b.cluster.Start(b.ctx))
 	spared := victim()

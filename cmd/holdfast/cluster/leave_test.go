@@ -7,7 +7,7 @@ import (
 )
 
 // leave lets a member leave in good order, and waits for its end.
-func (b *bed) leave(m *clustertest.Member) {
+func (b *harness) leave(m *clustertest.Member) {
 	b.Helper()
 	b.check(m.Terminate())
 	b.fault("member %s leaves", m.Name)

@@ -30,13 +30,13 @@ type network struct {
 
 // layNetwork starts a cluster of three in namespaces, and workers. Flags are further ones of
 // each member. Where that cannot be done, the test is skipped.
-func layNetwork(t *testing.T, workers int, flags ...string) (*bed, *network) {
+func layNetwork(t *testing.T, workers int, flags ...string) (*harness, *network) {
 	t.Helper()
 	return layNetworkOf(t, workers, clustertest.Settings{Flags: flags})
 }
 
 // layNetworkOf does so for a cluster of these settings, whose addresses it gives.
-func layNetworkOf(t *testing.T, workers int, settings clustertest.Settings) (*bed, *network) {
+func layNetworkOf(t *testing.T, workers int, settings clustertest.Settings) (*harness, *network) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")

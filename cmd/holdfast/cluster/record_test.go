@@ -27,7 +27,7 @@ func TestLastingRecordingsReplay(t *testing.T) {
 }
 
 // recorded starts a cluster whose members record, and where they do.
-func recorded(t *testing.T, s clustertest.Settings) (b *bed, folder string) {
+func recorded(t *testing.T, s clustertest.Settings) (b *harness, folder string) {
 	t.Helper()
 	folder = t.TempDir()
 	s.Addresses = loopback(t, 3)
@@ -38,7 +38,7 @@ func recorded(t *testing.T, s clustertest.Settings) (b *bed, folder string) {
 }
 
 // replayed kills a member and has it come back, ends the cluster, and replays what all have recorded.
-func (b *bed) replayed(folder string, victim *clustertest.Member, what string) {
+func (b *harness) replayed(folder string, victim *clustertest.Member, what string) {
 	b.Helper()
 	b.killAuthority(what, victim)
 	b.judge()
@@ -52,7 +52,7 @@ func (b *bed) replayed(folder string, victim *clustertest.Member, what string) {
 }
 
 // replays replays the recording of a member, whose lives ended so.
-func (b *bed) replays(path string, endings []string) {
+func (b *harness) replays(path string, endings []string) {
 	b.Helper()
 	file, err := os.Open(path)
 	b.check(err)

@@ -9,7 +9,7 @@ import (
 
 // standStill stops a process for three leases at least, until something else has
 // happened, too. It looks before and after whether the process stands still.
-func (b *bed) standStill(p *clustertest.Process, who string, meanwhile func(mark int)) {
+func (b *harness) standStill(p *clustertest.Process, who string, meanwhile func(mark int)) {
 	b.Helper()
 	b.check(p.Stop()) // it looks at the process's state
 	mark, at := b.fault("%s was stopped", who)
@@ -30,7 +30,7 @@ func (b *bed) standStill(p *clustertest.Process, who string, meanwhile func(mark
 
 // lostAndRefused: a holder whose lock has passed on finds it lost, and its write is
 // refused.
-func (b *bed) lostAndRefused(keeper *clustertest.Process, kept clustertest.Event) {
+func (b *harness) lostAndRefused(keeper *clustertest.Process, kept clustertest.Event) {
 	b.Helper()
 	write, end := b.goOn(keeper, kept)
 	if write.Kind != clustertest.Refused || end.Kind != clustertest.Lost {

@@ -74,7 +74,7 @@ func (b *bureau) files(name string) client.Option {
 
 // prepareTLS makes a cluster under mutual TLS that has not started, whose members have a
 // lease.
-func prepareTLS(t *testing.T, lease time.Duration) (*bureau, *bed) {
+func prepareTLS(t *testing.T, lease time.Duration) (*bureau, *harness) {
 	t.Helper()
 	t.Parallel()
 	b := newBureau(t)
@@ -146,7 +146,7 @@ func TestAuthorityIsReplaced(t *testing.T) {
 }
 
 // persist asks until the answer is yes.
-func (b *bed) persist(what string, yes func(context.Context) bool) {
+func (b *harness) persist(what string, yes func(context.Context) bool) {
 	b.Helper()
 	for again := time.NewTicker(50 * time.Millisecond); ; {
 		ctx, cancel := context.WithTimeout(b.ctx, time.Second)

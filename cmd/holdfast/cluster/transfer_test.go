@@ -76,7 +76,7 @@ func TestTransferGap(t *testing.T) {
 
 // move makes a member the grantor. Where a member's lease has lapsed, on a starved machine,
 // no member can say which one grants: it is asked for again.
-func (b *bed) move(through *client.Admin, to *clustertest.Member) {
+func (b *harness) move(through *client.Admin, to *clustertest.Member) {
 	b.Helper()
 	for {
 		_, err := through.Transfer(b.ctx, "", to.Name)
@@ -97,7 +97,7 @@ func quantile(times []time.Duration, share float64) time.Duration {
 type window struct{ from, to time.Duration }
 
 // admins reach the members, one each.
-func (b *bed) admins() (admins []*client.Admin) {
+func (b *harness) admins() (admins []*client.Admin) {
 	b.Helper()
 	for _, m := range b.cluster.Members {
 		admins = append(admins, b.adminOf(m))
@@ -109,7 +109,7 @@ func (b *bed) admins() (admins []*client.Admin) {
 // dispersed. Of a hot name, that all of them want, it judges who has it, and notes when
 // it was granted.
 type throng struct {
-	bed     *bed
+	harness *harness
 	stop    context.CancelFunc
 	work    sync.WaitGroup
 	checker load.Checker
@@ -127,10 +127,10 @@ const names = 1000
 
 // gather begins to lock through each of some members: the hot name, unless it is "", by a client of
 // one worker, and others by a client of some.
-func (b *bed) gather(through []*clustertest.Member, hot string, others int) *throng {
+func (b *harness) gather(through []*clustertest.Member, hot string, others int) *throng {
 	b.Helper()
 	ctx, stop := context.WithCancel(b.ctx)
-	th := &throng{bed: b, stop: stop, changed: make(chan struct{})}
+	th := &throng{harness: b, stop: stop, changed: make(chan struct{})}
 	b.Cleanup(func() { stop(); th.work.Wait() })
 	for _, m := range through {
 		if hot != "" {
@@ -163,7 +163,7 @@ func (th *throng) hire(ctx context.Context, locks *client.Client, hot bool, name
 			held, err := locks.Lock(ctx, name())
 			if err != nil {
 				if ctx.Err() == nil {
-					th.bed.Errorf("worker %d: %v", worker, err)
+					th.harness.Errorf("worker %d: %v", worker, err)
 				}
 				return
 			}
@@ -180,7 +180,7 @@ func (th *throng) hire(ctx context.Context, locks *client.Client, hot bool, name
 			case errors.Is(err, holdfast.ErrLost):
 				th.lose(held, err) // on a starved machine a member's lease may lapse
 			case err != nil:
-				th.bed.Errorf("worker %d unlocks: %v", worker, err)
+				th.harness.Errorf("worker %d unlocks: %v", worker, err)
 			}
 		}
 	})
@@ -193,10 +193,10 @@ func (th *throng) granted(worker int, held *holdfast.Lock, hot bool) {
 	th.count[worker]++
 	if hot {
 		if held.Token() <= th.last {
-			th.bed.Errorf("worker %d was granted %s under token %v, after %v", worker, held.Name(), held.Token(), th.last)
+			th.harness.Errorf("worker %d was granted %s under token %v, after %v", worker, held.Name(), held.Token(), th.last)
 		}
 		th.last = held.Token()
-		th.grants = append(th.grants, th.bed.crew.Now())
+		th.grants = append(th.grants, th.harness.crew.Now())
 	}
 	close(th.changed)
 	th.changed = make(chan struct{})
@@ -207,13 +207,13 @@ func (th *throng) lose(held *holdfast.Lock, why error) {
 	th.mu.Lock()
 	defer th.mu.Unlock()
 	if th.lost++; th.lost == 1 {
-		th.bed.tell("%s was lost under token %v: %v", held.Name(), held.Token(), why)
+		th.harness.tell("%s was lost under token %v: %v", held.Name(), held.Token(), why)
 	}
 }
 
 // awaitGrants waits until every worker has been granted so many locks more.
 func (th *throng) awaitGrants(more int) {
-	th.bed.Helper()
+	th.harness.Helper()
 	th.mu.Lock()
 	before := slices.Clone(th.count)
 	th.mu.Unlock()
@@ -228,15 +228,15 @@ func (th *throng) awaitGrants(more int) {
 		}
 		select {
 		case <-changed:
-		case <-th.bed.ctx.Done():
-			th.bed.Fatalf("worker %d is granted nothing any more: %v", worker, th.bed.ctx.Err())
+		case <-th.harness.ctx.Done():
+			th.harness.Fatalf("worker %d is granted nothing any more: %v", worker, th.harness.ctx.Err())
 		}
 	}
 }
 
 // disperse waits until every worker has been granted something more, and ends them.
 func (th *throng) disperse() {
-	th.bed.Helper()
+	th.harness.Helper()
 	th.awaitGrants(1)
 	th.stop()
 	th.work.Wait()
@@ -245,9 +245,9 @@ func (th *throng) disperse() {
 		total += n
 	}
 	if _, violations := th.checker.Counts(); violations > 0 {
-		th.bed.Errorf("%d times two had the hot name", violations)
+		th.harness.Errorf("%d times two had the hot name", violations)
 	}
-	th.bed.tell("%d locks by %d workers, %d of the hot name, %d lost", total, len(th.count), len(th.grants), th.lost)
+	th.harness.tell("%d locks by %d workers, %d of the hot name, %d lost", total, len(th.count), len(th.grants), th.lost)
 }
 
 // gaps returns the longest time between two grants of the hot name around each of some

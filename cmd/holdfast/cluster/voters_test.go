@@ -14,7 +14,7 @@ import (
 )
 
 // guest starts one member more, which is no founder, with a folder of its own and further flags.
-func (b *bed) guest(address string, settings clustertest.Settings) *clustertest.Member {
+func (b *harness) guest(address string, settings clustertest.Settings) *clustertest.Member {
 	b.Helper()
 	m := &clustertest.Member{Name: "guest", Address: address}
 	m.Command = append([]string{
@@ -27,7 +27,7 @@ func (b *bed) guest(address string, settings clustertest.Settings) *clustertest.
 }
 
 // reform has a member be something else, as soon as it can.
-func (b *bed) reform(through, m *clustertest.Member, as string) {
+func (b *harness) reform(through, m *clustertest.Member, as string) {
 	b.Helper()
 	admin := b.adminOf(through)
 	b.eventually(func() (bool, error) {
@@ -37,7 +37,7 @@ func (b *bed) reform(through, m *clustertest.Member, as string) {
 }
 
 // awaitShards asks a member who leads and votes until that is as wanted.
-func (b *bed) awaitShards(through *clustertest.Member, what string, is func([]api.Shard) bool) {
+func (b *harness) awaitShards(through *clustertest.Member, what string, is func([]api.Shard) bool) {
 	b.Helper()
 	admin := b.adminOf(through)
 	b.eventually(func() (bool, error) {
@@ -48,7 +48,7 @@ func (b *bed) awaitShards(through *clustertest.Member, what string, is func([]ap
 
 // eventually looks again and again whether something is so. What cannot be yet, because members do not know it or cannot decide,
 // is no error.
-func (b *bed) eventually(is func() (bool, error), what string, arguments ...any) {
+func (b *harness) eventually(is func() (bool, error), what string, arguments ...any) {
 	b.Helper()
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()

@@ -17,16 +17,16 @@ import (
 
 // watching is a `holdfast locks --watch --json` at one member.
 type watching struct {
-	*bed
+	*harness
 	command *exec.Cmd
 	events  chan api.Event
 }
 
 // watch begins to watch at a member. What happens is told from the first event on that
 // is seen, so things are made to happen until one is.
-func (b *bed) watch(at *clustertest.Member) *watching {
+func (b *harness) watch(at *clustertest.Member) *watching {
 	b.Helper()
-	w := &watching{bed: b, events: make(chan api.Event, 1000)}
+	w := &watching{harness: b, events: make(chan api.Event, 1000)}
 	w.command = exec.CommandContext(b.ctx, program, "locks", "--watch", "--json", "--server", at.Address)
 	w.command.Stderr = os.Stderr
 	out, err := w.command.StdoutPipe()
@@ -76,7 +76,7 @@ func (w *watching) until(what string, is func(api.Event) bool) api.Event {
 }
 
 // use takes a name through a member, and gives it back.
-func (b *bed) use(through *clustertest.Member, name string) holdfast.Token {
+func (b *harness) use(through *clustertest.Member, name string) holdfast.Token {
 	b.Helper()
 	c, err := client.Dial(b.ctx, through.Address)
 	b.check(err)

@@ -108,7 +108,7 @@ const replicated = "consensus"
 // cluster is three members in children, whose default space has a protocol. Two targets
 // share it.
 type cluster struct {
-	bed       *Bed
+	harness   *Harness
 	protocol  string
 	users     int
 	addresses []string
@@ -135,13 +135,13 @@ func (c *cluster) startAll(ctx context.Context) (err error) {
 		return err
 	}
 	for i, name := range memberNames() {
-		folder := c.bed.fresh("member-" + name)
-		args := c.bed.memberArgs(name, folder, c.addresses[i],
+		folder := c.harness.fresh("member-" + name)
+		args := c.harness.memberArgs(name, folder, c.addresses[i],
 			"--join", strings.Join(c.addresses, ","), "--expect", fmt.Sprint(len(c.addresses)), "--space", "default="+c.protocol)
 		if c.protocol == replicated {
 			args = append(args, "--data", folder+"-data")
 		}
-		member, err := c.bed.start("member "+name, "member-"+name, args...)
+		member, err := c.harness.start("member "+name, "member-"+name, args...)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,7 @@
 // Package target starts and reaches what the bench measures (package load has the
 // workloads): servers as child processes, a member in this process, a running cluster.
 //
-//	bed.go         what a run of the bench has: folder, CPUs, echo server, targets
+//	harness.go         what a run of the bench has: folder, CPUs, echo server, targets
 //	raw.go         ping-pongs over TCP: what a message costs
 //	limits.go      package limit's lock server in a child
 //	members.go     Holdfast: one member here, one in a child; central.go: three in children

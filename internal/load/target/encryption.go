@@ -18,7 +18,7 @@ type material struct {
 }
 
 // encryption makes the run's certificates when they are first needed.
-func (b *Bed) encryption() (*material, error) {
+func (b *Harness) encryption() (*material, error) {
 	if b.material != nil {
 		return b.material, nil
 	}

@@ -15,8 +15,8 @@ import (
 // TestLimitTLS: the limit server with mutual TLS serves clients that have a certificate of the run's
 // authority, and no others.
 func TestLimitTLS(t *testing.T) {
-	b := bed(t)
-	l := &limited{bed: b, name: "limit-tls", encrypted: true}
+	b := harness(t)
+	l := &limited{harness: b, name: "limit-tls", encrypted: true}
 	if l.Supports(load.Cell{Workload: load.Drain, Workers: 1000}) || l.Supports(load.Cell{Workload: load.Hot, Workers: 8, Think: time.Second}) {
 		t.Error("it is measured where TLS is not the question")
 	}
@@ -66,8 +66,8 @@ func TestLimitTLS(t *testing.T) {
 // TestPipeline: many messages on one connection come back to the senders that they belong to, and all
 // waits end with the connection.
 func TestPipeline(t *testing.T) {
-	b := bed(t)
-	r := &raw{bed: b}
+	b := harness(t)
+	r := &raw{harness: b}
 	c, err := r.Connect(limitedContext(t), 100)
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestPipeline(t *testing.T) {
 // TestProfiles: each life of a server writes profiles of its own.
 func TestProfiles(t *testing.T) {
 	folder := t.TempDir()
-	b, err := NewBed(limitedContext(t), Config{Child: command(t), CPUProfile: filepath.Join(folder, "a cpu"), MemoryProfile: filepath.Join(folder, "memory")})
+	b, err := NewHarness(limitedContext(t), Config{Child: command(t), CPUProfile: filepath.Join(folder, "a cpu"), MemoryProfile: filepath.Join(folder, "memory")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestProfiles(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	l := &limited{bed: b, name: "limit"}
+	l := &limited{harness: b, name: "limit"}
 	for range 2 {
 		if err := l.Start(limitedContext(t)); err != nil {
 			t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 
 // limited is package limit's server in a child, and one connection for all workers.
 type limited struct {
-	bed       *Bed
+	harness   *Harness
 	name      string
 	queued    bool // Unlock returns when the release is on its way
 	encrypted bool // mutual TLS
@@ -29,7 +29,7 @@ func besideTLS(c load.Cell) bool {
 func (l *limited) Start(ctx context.Context) (err error) {
 	words := []string{LimitServer}
 	if l.encrypted {
-		m, err := l.bed.encryption()
+		m, err := l.harness.encryption()
 		if err != nil {
 			return err
 		}
@@ -39,7 +39,7 @@ func (l *limited) Start(ctx context.Context) (err error) {
 		}
 		words = append(words, files.Cert, files.Key, m.ca)
 	}
-	if l.server, err = l.bed.start("the limit server", l.name, words...); err != nil {
+	if l.server, err = l.harness.start("the limit server", l.name, words...); err != nil {
 		return err
 	}
 	if err := l.server.awaitReady(ctx); err != nil {
@@ -62,7 +62,7 @@ func (l *limited) Connect(ctx context.Context, _ int) (load.Client, error) {
 		options = append(options, limit.Queued())
 	}
 	if l.encrypted {
-		options = append(options, limit.TLS(l.bed.material.client))
+		options = append(options, limit.TLS(l.harness.material.client))
 	}
 	c, err := limit.Dial(ctx, l.server.listen, options...)
 	if err != nil {

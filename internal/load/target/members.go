@@ -93,13 +93,13 @@ type open struct{ locks }
 func (open) Close() error { return nil }
 
 // memberArgs make a child a member.
-func (b *Bed) memberArgs(name, folder, listen string, more ...string) []string {
+func (b *Harness) memberArgs(name, folder, listen string, more ...string) []string {
 	return append([]string{"serve", "--name", name, "--listen", listen, "--http", "", "--state", folder, "--log-level", "warn"}, more...)
 }
 
 // remote is a member alone in a child.
 type remote struct {
-	bed       *Bed
+	harness   *Harness
 	encrypted bool // mutual TLS
 	server    *child
 }
@@ -114,9 +114,9 @@ func (r *remote) Name() string {
 func (r *remote) Supports(c load.Cell) bool { return !r.encrypted || besideTLS(c) }
 
 func (r *remote) Start(ctx context.Context) (err error) {
-	args := r.bed.memberArgs(r.Name(), r.bed.fresh(r.Name()), "127.0.0.1:0", "--memory")
+	args := r.harness.memberArgs(r.Name(), r.harness.fresh(r.Name()), "127.0.0.1:0", "--memory")
 	if r.encrypted {
-		m, err := r.bed.encryption()
+		m, err := r.harness.encryption()
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (r *remote) Start(ctx context.Context) (err error) {
 		}
 		args = append(args, "--tls-cert", files.Cert, "--tls-key", files.Key, "--tls-ca", m.ca)
 	}
-	if r.server, err = r.bed.start("member "+r.Name(), r.Name(), args...); err != nil {
+	if r.server, err = r.harness.start("member "+r.Name(), r.Name(), args...); err != nil {
 		return err
 	}
 	if err := r.server.awaitReady(ctx); err != nil {
@@ -158,7 +158,7 @@ func (r *remote) TLS() *tls.Config {
 	if !r.encrypted {
 		return nil
 	}
-	return r.bed.material.client
+	return r.harness.material.client
 }
 
 // Sample is what it has.

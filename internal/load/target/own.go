@@ -20,7 +20,7 @@ const grantors = "grantor"
 // own is a member in this process, beside two in children, one of which is the grantor. It
 // counts the messages of its space.
 type own struct {
-	bed      *Bed
+	harness  *Harness
 	kept     bool // option hold_on
 	members  []*child
 	node     *host.Member
@@ -60,9 +60,9 @@ func (o *own) start(ctx context.Context) error {
 	}
 	last := len(names) - 1
 	for i, name := range names[:last] {
-		args := o.bed.memberArgs(name, o.bed.fresh("member-"+name), addresses[i],
+		args := o.harness.memberArgs(name, o.harness.fresh("member-"+name), addresses[i],
 			"--join", strings.Join(addresses, ","), "--expect", fmt.Sprint(len(addresses)), "--space", definition)
-		member, err := o.bed.start("member "+name, "member-"+name, args...)
+		member, err := o.harness.start("member "+name, "member-"+name, args...)
 		if err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (o *own) start(ctx context.Context) error {
 	}
 	o.node, err = host.Start(ctx, host.Config{
 		Name: names[last], Address: addresses[last], Join: addresses, Expect: len(addresses), Peers: hear(addresses[last], &o.messages, 0, &o.hearing),
-		State: o.bed.fresh("member-" + names[last]), Spaces: []host.Space{space},
+		State: o.harness.fresh("member-" + names[last]), Spaces: []host.Space{space},
 	})
 	if err != nil {
 		return err

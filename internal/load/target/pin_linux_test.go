@@ -24,7 +24,7 @@ func (h hosted) Processes() ([]int, error) { return h.processes, h.err }
 // TestShareHosted: a server that is not ours is on the one CPU too, and afterwards on all;
 // where its processes cannot be listed everything is as before.
 func TestShareHosted(t *testing.T) {
-	b := bed(t)
+	b := harness(t)
 	ended := exec.Command("true")
 	if err := ended.Run(); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func (p *pinger) ping() error {
 }
 
 // raw is ping-pongs with the echo server, as if each were a lock.
-type raw struct{ bed *Bed }
+type raw struct{ harness *Harness }
 
 func (r *raw) Name() string { return "raw" }
 
@@ -37,18 +37,18 @@ func (r *raw) Supports(c load.Cell) bool {
 // Messages says that nothing is locked.
 func (r *raw) Messages() load.Messages { return load.NoLocks }
 
-// Start does nothing: the bed has the echo server.
+// Start does nothing: the harness has the echo server.
 func (r *raw) Start(context.Context) error { return nil }
 
 func (r *raw) Stop() error { return nil }
 
 // Usage is the echo server's.
 func (r *raw) Usage(ctx context.Context, settle bool) (load.Usage, error) {
-	return r.bed.echo.usage(ctx, settle)
+	return r.harness.echo.usage(ctx, settle)
 }
 
 func (r *raw) Connect(ctx context.Context, workers int) (load.Client, error) {
-	p, err := dialPinger(ctx, r.bed.echo.listen)
+	p, err := dialPinger(ctx, r.harness.echo.listen)
 	if err != nil {
 		return nil, err
 	}

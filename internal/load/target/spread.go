@@ -47,14 +47,14 @@ func allSpreadNames() (names []string) {
 }
 
 // spreads makes all targets of so many members. Those of protocol central share a cluster.
-func (b *Bed) spreads(count int) []load.Target {
-	central := &gathering{bed: b, count: count, space: host.Space{Protocol: "central"}}
+func (b *Harness) spreads(count int) []load.Target {
+	central := &gathering{harness: b, count: count, space: host.Space{Protocol: "central"}}
 	return []load.Target{
 		&spread{gathering: central, coordinator: true},
 		&spread{gathering: central},
-		&spread{gathering: &gathering{bed: b, count: count, space: host.Space{Protocol: peers}}},
-		&spread{gathering: &gathering{bed: b, count: count, space: host.Space{Protocol: peers, Retain: true}}},
-		&spread{gathering: &gathering{bed: b, count: count, space: host.Space{Protocol: leaders}}},
+		&spread{gathering: &gathering{harness: b, count: count, space: host.Space{Protocol: peers}}},
+		&spread{gathering: &gathering{harness: b, count: count, space: host.Space{Protocol: peers, Retain: true}}},
+		&spread{gathering: &gathering{harness: b, count: count, space: host.Space{Protocol: leaders}}},
 	}
 }
 
@@ -94,8 +94,8 @@ func (s *spread) Messages() load.Messages {
 
 // Ping is a ping-pong as it is between the members: with their delay, there and back.
 func (s *spread) Ping(ctx context.Context, d time.Duration) (time.Duration, error) {
-	ping, err := s.gathering.bed.Ping(ctx, d)
-	return ping + 2*s.gathering.bed.config.Delay, err
+	ping, err := s.gathering.harness.Ping(ctx, d)
+	return ping + 2*s.gathering.harness.config.Delay, err
 }
 
 func (s *spread) Start(ctx context.Context) error { return s.gathering.start(ctx) }
@@ -140,7 +140,7 @@ func (places) Close() error { return nil }
 // gathering is a cluster of members in this process, which reach each other over the
 // loopback. Several targets may share it.
 type gathering struct {
-	bed      *Bed
+	harness  *Harness
 	count    int
 	space    host.Space // its Name is the default one
 	users    int
@@ -170,8 +170,8 @@ func (g *gathering) startAll(ctx context.Context) error {
 		name := "m" + strconv.Itoa(i+1)
 		n, err := host.Start(ctx, host.Config{
 			Name: name, Address: address, Join: addresses, Expect: g.count,
-			Peers: hear(address, &g.messages, g.bed.config.Delay, &g.hearing),
-			State: g.bed.fresh("member-" + name), Spaces: []host.Space{g.space},
+			Peers: hear(address, &g.messages, g.harness.config.Delay, &g.hearing),
+			State: g.harness.fresh("member-" + name), Spaces: []host.Space{g.space},
 		})
 		if err != nil {
 			return err

@@ -28,7 +28,7 @@ func figure(t *testing.T, r *load.Result, target string, cell load.Cell, m load.
 func TestSpread(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
-	b := bed(t)
+	b := harness(t)
 	targets, err := b.Targets(spreadNames(3))
 	if err != nil {
 		t.Fatal(err)
@@ -76,8 +76,8 @@ func TestSpread(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
-	b := bed(t)
-	g := &gathering{bed: b, count: 3, space: host.Space{Protocol: "central"}}
+	b := harness(t)
+	g := &gathering{harness: b, count: 3, space: host.Space{Protocol: "central"}}
 	at, beside := &spread{gathering: g, coordinator: true}, &spread{gathering: g}
 	for _, s := range []*spread{at, beside} {
 		if err := s.Start(limitedContext(t)); err != nil {
@@ -113,7 +113,7 @@ func TestPlaces(t *testing.T) {
 func TestDelay(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
-	b := bed(t)
+	b := harness(t)
 	const delay = 20 * time.Millisecond
 	b.config.Delay = delay
 	targets, err := b.Targets([]string{"central-3", "permission-3"})

@@ -64,9 +64,9 @@ func limitedContext(t *testing.T) context.Context {
 	return ctx
 }
 
-func bed(t *testing.T) *Bed {
+func harness(t *testing.T) *Harness {
 	t.Helper()
-	b, err := NewBed(limitedContext(t), Config{Child: command(t)})
+	b, err := NewHarness(limitedContext(t), Config{Child: command(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func bed(t *testing.T) *Bed {
 
 // TestRun: what needs no member is measured with real processes, and exclusive.
 func TestRun(t *testing.T) {
-	b := bed(t)
+	b := harness(t)
 	targets, err := b.Targets([]string{"limit-queued", "local", "local-grantor", "limit", "raw"})
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func metricsOf(row *load.Row) []load.Metric {
 
 // TestTargets: names are known or refused, and come in the usual order.
 func TestTargets(t *testing.T) {
-	b := &Bed{}
+	b := &Harness{}
 	reversed := Names()
 	slices.Reverse(reversed)
 	targets, err := b.Targets(reversed)
@@ -165,7 +165,7 @@ func TestChildFails(t *testing.T) {
 // TestNotReady: a server that does not get ready is waited for only as long as wanted,
 // and ends all the same.
 func TestNotReady(t *testing.T) {
-	b := bed(t)
+	b := harness(t)
 	for _, name := range []string{"remote", "central", "grantor", "grantor-own", "permission-3"} {
 		targets, err := b.Targets([]string{name})
 		if err != nil {
@@ -208,7 +208,7 @@ func TestOrders(t *testing.T) {
 // TestLeash: when the leash ends, as it does when the bench dies, a child removes the
 // folder and ends.
 func TestLeash(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "bed")
+	folder := filepath.Join(t.TempDir(), "harness")
 	if err := os.MkdirAll(filepath.Join(folder, "member"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestLeash(t *testing.T) {
 
 // TestPing: the ping-pong takes some time, and ends with its context.
 func TestPing(t *testing.T) {
-	b := bed(t)
+	b := harness(t)
 	if d, err := b.Ping(limitedContext(t), time.Millisecond); err != nil || d <= 0 || d > time.Minute {
 		t.Errorf("%v, %v", d, err)
 	}

@@ -16,7 +16,7 @@ import (
 // TestTransfer: the member is known by its name or its address, and the member that decides then is
 // told by name.
 func TestTransfer(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	o := b.operator()
 	b.space.answer = func(fact any) any {
 		return &protocol.Transferred{Authority: []protocol.ID{fact.(*protocol.Transfer).To}}
@@ -34,7 +34,7 @@ func TestTransfer(t *testing.T) {
 
 // TestTransferRefused: each refusal has its kind, and a sentence that says what to do.
 func TestTransferRefused(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	o := b.operator()
 	said := errors.New("member b has the space closed")
 	for _, c := range []struct {
@@ -62,7 +62,7 @@ func TestTransferRefused(t *testing.T) {
 
 // TestTransferWithoutAView: no member is known, which is no fault of the name.
 func TestTransferWithoutAView(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	o, err := admin.New(admin.Config{
 		Driver: b.driver, View: func() protocol.View { return protocol.View{} },
 		Spaces: []admin.Space{{Name: "default"}, {Name: "billing"}},
@@ -77,7 +77,7 @@ func TestTransferWithoutAView(t *testing.T) {
 
 // TestOpenAndClose: a space is opened and closed at its own port, and refusals are told.
 func TestOpenAndClose(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	o := b.operator()
 	var answer error
 	b.space.answer = func(fact any) any {
@@ -109,7 +109,7 @@ func TestOpenAndClose(t *testing.T) {
 
 // TestUnansweredDeeds end with their context, because of its cause, and with the Operator.
 func TestUnansweredDeeds(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	o := b.operator()
 	cause := errors.New("the caller has gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -125,7 +125,7 @@ func TestUnansweredDeeds(t *testing.T) {
 
 // TestNew names what is missing.
 func TestNew(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	spaces := []admin.Space{{Name: "default"}}
 	for want, c := range map[string]admin.Config{
 		"operator: Driver is nil":   {View: view, Spaces: spaces},

@@ -12,7 +12,7 @@ import (
 
 // TestReform: a member is known by its name or its address, also when the view has it no more, and by its id.
 func TestReform(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	o := b.operator()
 	var asked []protocol.Reform
 	b.space.answer = func(fact any) any {
@@ -42,7 +42,7 @@ func TestReform(t *testing.T) {
 
 // TestReformRefused: each refusal has its kind, and a sentence that says why.
 func TestReformRefused(t *testing.T) {
-	b := newBed(t)
+	b := newHarness(t)
 	o := b.operator()
 	behind := fmt.Errorf("%w: it lacks 200 entries", holdfast.ErrConflict)
 	for _, c := range []struct {

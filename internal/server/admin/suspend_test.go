@@ -19,7 +19,7 @@ func order(wait time.Duration) admin.Order {
 // changes nothing, and it has ended when Resume returns.
 func TestSuspendAndResume(t *testing.T) { onEach(t, suspendAndResume) }
 
-func suspendAndResume(t *testing.T, b *bed) {
+func suspendAndResume(t *testing.T, b *harness) {
 	o := b.operator()
 	if resumed, err := o.Resume(t.Context(), order(0)); err != nil || resumed.Changed || resumed.Grant.Token != 0 {
 		t.Errorf("what is not suspended is resumed: %+v, %v", resumed, err)
@@ -54,7 +54,7 @@ func suspendAndResume(t *testing.T, b *bed) {
 // queued.
 func TestSuspendWaits(t *testing.T) { onEach(t, suspendWaits) }
 
-func suspendWaits(t *testing.T, b *bed) {
+func suspendWaits(t *testing.T, b *harness) {
 	o := b.operator()
 	other := b.program()
 	held := other.ask("orders/42", false)
@@ -101,7 +101,7 @@ func suspendWaits(t *testing.T, b *bed) {
 
 // untilStopped waits until a name of billing, which is free, is not granted any more: where
 // there are shards, a suspension that waits comes to one after the other.
-func (b *bed) untilStopped(name string) {
+func (b *harness) untilStopped(name string) {
 	b.t.Helper()
 	newcomer := b.program()
 	for deadline := time.Now().Add(time.Minute); ; {
@@ -117,7 +117,7 @@ func (b *bed) untilStopped(name string) {
 }
 
 // until waits until so many wait to suspend billing.
-func (b *bed) until(waiters int) {
+func (b *harness) until(waiters int) {
 	b.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
 		if _, now := b.suspension(); now == waiters {
@@ -130,7 +130,7 @@ func (b *bed) until(waiters int) {
 }
 
 // untilFree waits until no session suspends billing, or waits to.
-func (b *bed) untilFree() {
+func (b *harness) untilFree() {
 	b.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
 		holders, waiters := b.suspension()
@@ -147,7 +147,7 @@ func (b *bed) untilFree() {
 // could not be granted because of it; and an operator that resumes ends it.
 func TestSuspensionOfAnotherOperator(t *testing.T) { onEach(t, suspensionOfAnotherOperator) }
 
-func suspensionOfAnotherOperator(t *testing.T, b *bed) {
+func suspensionOfAnotherOperator(t *testing.T, b *harness) {
 	one, two := b.operator(), b.operator()
 	first, err := one.Suspend(t.Context(), order(0))
 	must(t, err)
@@ -167,7 +167,7 @@ func suspensionOfAnotherOperator(t *testing.T, b *bed) {
 // and one Resume ends it.
 func TestSuspendsAtOnce(t *testing.T) { onEach(t, suspendsAtOnce) }
 
-func suspendsAtOnce(t *testing.T, b *bed) {
+func suspendsAtOnce(t *testing.T, b *harness) {
 	other := b.program()
 	held := other.ask("x", false)
 	one, two := b.operator(), b.operator()
@@ -200,7 +200,7 @@ func suspendsAtOnce(t *testing.T, b *bed) {
 // TestSuspensionOfAProgram is its own: an operator's waits for it, and Resume breaks it.
 func TestSuspensionOfAProgram(t *testing.T) { onEach(t, suspensionOfAProgram) }
 
-func suspensionOfAProgram(t *testing.T, b *bed) {
+func suspensionOfAProgram(t *testing.T, b *harness) {
 	o := b.operator()
 	p := b.program()
 	held := p.ask(lock.SpaceLock, false)
@@ -226,7 +226,7 @@ func suspensionOfAProgram(t *testing.T, b *bed) {
 // TestClose gives up what is held and what is waited for, and takes nothing more.
 func TestClose(t *testing.T) { onEach(t, closes) }
 
-func closes(t *testing.T, b *bed) {
+func closes(t *testing.T, b *harness) {
 	o := b.operator()
 	_, err := o.Suspend(t.Context(), order(0))
 	must(t, err)

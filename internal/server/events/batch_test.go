@@ -44,7 +44,7 @@ func readAll(t *testing.T, f *Feed, count int, encode func(*api.Event) ([]byte, 
 // form they get it; and every one of them has all events that it wants, in their order.
 func TestAnEventIsEncodedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, 2)
+		b := newHarness(t, 2)
 		defer b.Close()
 		see(b.own, 1, 1, 2)
 		const events, watchers = 1000, 40
@@ -101,7 +101,7 @@ func TestAnEventIsEncodedOnce(t *testing.T) {
 // TestAWatcherBeginsNow: what happened before it watched is for others.
 func TestAWatcherBeginsNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t)
+		b := newHarness(t)
 		defer b.Close()
 		early := b.watch("", "")
 		defer early.Close()

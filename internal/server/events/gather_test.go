@@ -16,7 +16,7 @@ import (
 )
 
 // wants checks what a feed has had when everything is at rest.
-func wants(b *bed, f *Feed, lines ...string) {
+func wants(b *harness, f *Feed, lines ...string) {
 	b.Helper()
 	synctest.Wait()
 	if got := told(f); !slices.Equal(got, lines) {
@@ -33,7 +33,7 @@ func pass(d time.Duration) {
 
 func TestWatchersSeeEveryMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, 2, 3)
+		b := newHarness(t, 2, 3)
 		defer b.Close()
 		see(b.own, 1, 1, 2, 3)
 		f := b.watch("", "")
@@ -64,7 +64,7 @@ func TestWatchersSeeEveryMember(t *testing.T) {
 // space, not as of a lock without a name; and it counts for nothing that could be missing.
 func TestSuspensionsAreNoLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, 2)
+		b := newHarness(t, 2)
 		defer b.Close()
 		see(b.own, 1, 1, 2)
 		f := b.watch("", "")
@@ -79,7 +79,7 @@ func TestSuspensionsAreNoLocks(t *testing.T) {
 
 func TestNothingIsSaidOfQuietTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, 2, 3)
+		b := newHarness(t, 2, 3)
 		defer b.Close()
 		grant(b.life(2), "before", 1)
 		see(b.own, 1, 1, 2)
@@ -98,7 +98,7 @@ func TestNothingIsSaidOfQuietTimes(t *testing.T) {
 
 func TestGapsAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, 2)
+		b := newHarness(t, 2)
 		defer b.Close()
 		see(b.own, 1, 1, 2)
 		f := b.watch("", "")
@@ -130,7 +130,7 @@ func TestGapsAreTold(t *testing.T) {
 // TestWhoDoesNotAnswerAtFirst is told when the watch begins, which waits for it in vain.
 func TestWhoDoesNotAnswerAtFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, 2)
+		b := newHarness(t, 2)
 		defer b.Close()
 		b.sever(2, true)
 		see(b.own, 1, 1, 2)
@@ -153,7 +153,7 @@ func TestWhoDoesNotAnswerAtFirst(t *testing.T) {
 
 func TestMembersComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, 2, 3, 4)
+		b := newHarness(t, 2, 3, 4)
 		defer b.Close()
 		see(b.own, 1, 1, 2, 3)
 		f := b.watch("", "")
@@ -188,7 +188,7 @@ func TestMembersComeAndGo(t *testing.T) {
 // TestLastWordsAreHeard: a member that no view has any more is heard as long as it tells.
 func TestLastWordsAreHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, 2)
+		b := newHarness(t, 2)
 		defer b.Close()
 		see(b.own, 1, 1, 2)
 		f := b.watch("", "")
@@ -209,7 +209,7 @@ func TestLastWordsAreHeard(t *testing.T) {
 
 func TestFiltersTravel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, 2)
+		b := newHarness(t, 2)
 		defer b.Close()
 		see(b.own, 1, 1, 2)
 		narrow := b.watch("default", "a/")
@@ -256,7 +256,7 @@ func TestFiltersTravel(t *testing.T) {
 // TestSlowWatcher is dropped, and no other watcher is.
 func TestSlowWatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, 2)
+		b := newHarness(t, 2)
 		defer b.Close()
 		see(b.own, 1, 1, 2)
 		slow, fast := b.watch("", ""), b.watch("", "x")
@@ -289,7 +289,7 @@ func TestSlowWatcher(t *testing.T) {
 // TestSlowMember is dropped by the source, asks again, and tells of a gap.
 func TestSlowMember(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, 2)
+		b := newHarness(t, 2)
 		defer b.Close()
 		see(b.own, 1, 1, 2)
 		f := b.watch("", "")

@@ -68,7 +68,7 @@ func FuzzStep(f *testing.F) {
 		if len(script) == 0 {
 			return
 		}
-		b := newStepBed(t, modeOf(script[0]))
+		b := newStepHarness(t, modeOf(script[0]))
 		script = script[1:]
 		for range mostSteps {
 			if script = b.perform(script); len(script) == 0 {
@@ -91,7 +91,7 @@ func unhex(t testing.TB, encoded string) []byte {
 }
 
 // perform does the first step of a script, and returns the rest.
-func (b *stepBed) perform(script []byte) (rest []byte) {
+func (b *stepHarness) perform(script []byte) (rest []byte) {
 	argument := func() (n byte) {
 		if len(script) > 0 {
 			n, script = script[0], script[1:]
@@ -253,7 +253,7 @@ func changeList(v reflect.Value, what byte) {
 const mostPages = 4
 
 // inspect asks the victim what is held, if it can say so, and checks that this can be so.
-func (b *stepBed) inspect() {
+func (b *stepHarness) inspect() {
 	b.t.Helper()
 	for port := range protocol.Port(2) {
 		b.victim.scanned = nil
@@ -290,7 +290,7 @@ func (b *stepBed) inspect() {
 	}
 }
 
-func (b *stepBed) check(name string, mode holdfast.Mode, capacity, waiters int) {
+func (b *stepHarness) check(name string, mode holdfast.Mode, capacity, waiters int) {
 	b.t.Helper()
 	if err := holdfast.CheckName(name); err != nil {
 		b.t.Errorf("it tells of %q: %v", name, err)

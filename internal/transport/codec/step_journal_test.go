@@ -27,7 +27,7 @@ func newConsensus(id protocol.ID, number uint64, mode stepMode, c consensus.Conf
 }
 
 // enroll tells the spaces which sessions their member serves, as no session machine does yet.
-func (b *stepBed) enroll() {
+func (b *stepHarness) enroll() {
 	for _, p := range b.places {
 		for _, s := range p.sessions {
 			for port := range protocol.Port(2) {
@@ -55,7 +55,7 @@ type keptLog struct {
 }
 
 // answer steps a member with what its journal answers, one answer after the other.
-func (b *stepBed) answer(p *place) {
+func (b *stepHarness) answer(p *place) {
 	if p.journal.answering {
 		return // what asks was answered itself: those before it come first
 	}

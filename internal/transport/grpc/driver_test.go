@@ -71,7 +71,7 @@ func (m *asker) ask(now protocol.Time, out *protocol.Effects) {
 type cluster struct {
 	t          *testing.T
 	identities []transport.Identity
-	members    [3]*peerBed
+	members    [3]*peerHarness
 	drivers    [3]*run.Driver
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // telling starts a member that tells others what comes on a channel, until it is closed.
-func telling(t *testing.T, happened <-chan *schema.MemberEvents, change func(*Config)) *peerBed {
+func telling(t *testing.T, happened <-chan *schema.MemberEvents, change func(*Config)) *peerHarness {
 	t.Helper()
 	return startTelling(t, func(ctx context.Context, interest *schema.MemberInterest, send func(*schema.MemberEvents) error) error {
 		first := &schema.MemberEvents{At: 1, Events: []*schema.MemberEvent{{Space: interest.GetSpace(), Name: interest.GetPrefix()}}}
@@ -35,7 +35,7 @@ func telling(t *testing.T, happened <-chan *schema.MemberEvents, change func(*Co
 	}, change)
 }
 
-func startTelling(t *testing.T, tell Teller, change func(*Config)) *peerBed {
+func startTelling(t *testing.T, tell Teller, change func(*Config)) *peerHarness {
 	t.Helper()
 	l := listenAgain(t, "127.0.0.1:0")
 	b := prepare(t, identityAt(2, l), change)
@@ -49,7 +49,7 @@ func startTelling(t *testing.T, tell Teller, change func(*Config)) *peerBed {
 }
 
 // follow asks b, and returns what it tells, and why that has ended.
-func follow(ctx context.Context, a, b *peerBed) (<-chan *schema.MemberEvents, <-chan error) {
+func follow(ctx context.Context, a, b *peerHarness) (<-chan *schema.MemberEvents, <-chan error) {
 	told, ended := make(chan *schema.MemberEvents, 10), make(chan error, 1)
 	go func() {
 		interest := &schema.MemberInterest{Space: "s", Prefix: "p"}

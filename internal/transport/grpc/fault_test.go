@@ -142,7 +142,7 @@ func TestSlowReader(t *testing.T) {
 		if n := a.counts.get("dropped unreachable"); n != 0 {
 			t.Errorf("%d messages were lost with a link that was given up", n)
 		}
-		for _, member := range []*peerBed{a, b, c} {
+		for _, member := range []*peerHarness{a, b, c} {
 			member.stop()
 		}
 	})
@@ -157,7 +157,7 @@ func TestIdlePeersAreLetGo(t *testing.T) {
 		//tidy:sleep inside a synctest bubble
 		time.Sleep(4 * idle)
 		synctest.Wait()
-		for _, member := range []*peerBed{a, b} {
+		for _, member := range []*peerHarness{a, b} {
 			member.mu.Lock()
 			peers, streams := len(member.peers), len(member.incoming)
 			member.mu.Unlock()
@@ -175,7 +175,7 @@ func TestIdlePeersAreLetGo(t *testing.T) {
 // TestGossip: packets and connections of the gossip come by the same way.
 func TestGossip(t *testing.T) {
 	packets := make(chan string, 8)
-	gossip := func(t *testing.T, id protocol.ID) *peerBed {
+	gossip := func(t *testing.T, id protocol.ID) *peerHarness {
 		l := listenAgain(t, "127.0.0.1:0")
 		b := prepare(t, identityAt(id, l), nil)
 		b.Gossip(func(from string, packet []byte) { packets <- fmt.Sprintf("%s: %s", from, packet) }, echo)

@@ -29,7 +29,7 @@ type line struct {
 func newLine() *line { return &line{listeners: map[string]*ear{}, changed: make(chan struct{})} }
 
 // start starts a member on the line.
-func (l *line) start(t *testing.T, id protocol.ID, change func(*Config)) *peerBed {
+func (l *line) start(t *testing.T, id protocol.ID, change func(*Config)) *peerHarness {
 	t.Helper()
 	e := &ear{line: l, address: fmt.Sprintf("m%d:4040", id), calls: make(chan net.Conn), closed: make(chan struct{})}
 	l.mu.Lock()

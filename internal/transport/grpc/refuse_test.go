@@ -35,7 +35,7 @@ func TestForeignCluster(t *testing.T) {
 		b.counts.await(t, "dropped unreachable", n+1)
 		call(b, a.identity.Address)
 	}
-	for _, member := range []*peerBed{a, b} {
+	for _, member := range []*peerHarness{a, b} {
 		if lines := member.log.await(t, "level=ERROR", strconv.FormatUint(0xbad, 36), strconv.FormatUint(77, 36)); lines != 1 {
 			t.Errorf("%s tells it %d times", member.identity.Name, lines)
 		}
@@ -55,7 +55,7 @@ func TestForeignCluster(t *testing.T) {
 }
 
 // call ends the pause of a peer, as its own call would.
-func call(b *peerBed, address string) {
+func call(b *peerHarness, address string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if p := b.peers[address]; p != nil {
@@ -68,7 +68,7 @@ func call(b *peerBed, address string) {
 func TestFindsItsClusterLater(t *testing.T) {
 	a := start(t, 1, nil)
 	clusters := make(chan uint64, 1)
-	var b *peerBed
+	var b *peerHarness
 	current := uint64(0)
 	l := listenAgain(t, "127.0.0.1:0")
 	identity := transport.Identity{ID: 2, Incarnation: 1, Name: "b", Address: l.Addr().String()}
@@ -194,7 +194,7 @@ type caller struct {
 	cancel context.CancelFunc
 }
 
-func knock(t *testing.T, b *peerBed) *caller {
+func knock(t *testing.T, b *peerHarness) *caller {
 	t.Helper()
 	conn, err := grpc.NewClient(b.identity.Address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -75,8 +75,8 @@ const patience = 2 * time.Minute
 // view waits for a lease, so tests that nothing of the kind can fail have the short one.
 func steady() time.Duration { return max(*lease, 8*time.Second) }
 
-// bed is a cluster with workers.
-type bed struct {
+// harness is a cluster with workers.
+type harness struct {
 	*testing.T
 	ctx     context.Context
 	cluster *clustertest.Cluster
@@ -86,7 +86,7 @@ type bed struct {
 
 // lay starts a cluster of three on loopback, and workers. Flags are further ones of each
 // member.
-func lay(t *testing.T, workers int, flags ...string) *bed {
+func lay(t *testing.T, workers int, flags ...string) *harness {
 	t.Helper()
 	t.Parallel()
 	b := prepare(t, clustertest.Settings{Addresses: loopback(t, 3), Flags: flags})
@@ -116,7 +116,7 @@ func loopback(t *testing.T, count int) (addresses []string) {
 // prepare makes a cluster that has not started, with the lease of the flag unless the
 // settings have another. All processes end with the test, and
 // what the members have said is shown where it has failed.
-func prepare(t *testing.T, settings clustertest.Settings) *bed {
+func prepare(t *testing.T, settings clustertest.Settings) *harness {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("real clusters take a minute or two; run without -short")
@@ -125,7 +125,7 @@ func prepare(t *testing.T, settings clustertest.Settings) *bed {
 	settings.Program, settings.Folder, settings.Lease = program, t.TempDir(), cmp.Or(settings.Lease, *lease)
 	settings.Patience = settings.Lease / 10
 	settings.LogLevel = cmp.Or(settings.LogLevel, *level)
-	b := &bed{
+	b := &harness{
 		T: t, ctx: ctx, cluster: clustertest.NewCluster(settings),
 		crew: clustertest.NewCrew(worker(*stay), filepath.Join(settings.Folder, "register")),
 	}
@@ -150,7 +150,7 @@ func worker(stay time.Duration) []string {
 }
 
 // begin starts members, and workers through all of them in turn.
-func (b *bed) begin(workers int) {
+func (b *harness) begin(workers int) {
 	b.Helper()
 	b.check(b.cluster.Start(b.ctx))
 	b.check(b.crew.HireAll(b.cluster, workers))
@@ -159,7 +159,7 @@ func (b *bed) begin(workers int) {
 }
 
 // check ends the test where something went wrong that must not.
-func (b *bed) check(err error) {
+func (b *harness) check(err error) {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)
@@ -167,13 +167,13 @@ func (b *bed) check(err error) {
 }
 
 // tell logs with the time since the beginning.
-func (b *bed) tell(format string, arguments ...any) {
+func (b *harness) tell(format string, arguments ...any) {
 	b.Helper()
 	b.Logf("%6.2fs  %s", (b.crew.Now() - b.began).Seconds(), fmt.Sprintf(format, arguments...))
 }
 
 // coordinator returns the member that coordinates, as any that runs sees it.
-func (b *bed) coordinator() *clustertest.Member {
+func (b *harness) coordinator() *clustertest.Member {
 	b.Helper()
 	m, err := b.cluster.Coordinator(b.ctx, b.cluster.Others()[0])
 	b.check(err)
@@ -181,10 +181,10 @@ func (b *bed) coordinator() *clustertest.Member {
 }
 
 // index is the place of a member.
-func (b *bed) index(m *clustertest.Member) int { return slices.Index(b.cluster.Members, m) }
+func (b *harness) index(m *clustertest.Member) int { return slices.Index(b.cluster.Members, m) }
 
 // another returns a member that runs and is none of these.
-func (b *bed) another(than ...*clustertest.Member) *clustertest.Member {
+func (b *harness) another(than ...*clustertest.Member) *clustertest.Member {
 	b.Helper()
 	others := b.cluster.Others(than...)
 	if len(others) == 0 {
@@ -194,7 +194,7 @@ func (b *bed) another(than ...*clustertest.Member) *clustertest.Member {
 }
 
 // keep lets a worker keep the register that goes through a member.
-func (b *bed) keep(through *clustertest.Member) (*clustertest.Process, clustertest.Event) {
+func (b *harness) keep(through *clustertest.Member) (*clustertest.Process, clustertest.Event) {
 	b.Helper()
 	keeper, kept, err := b.crew.KeepThrough(b.ctx, b.cluster, func(name string) bool { return name == through.Name }, through)
 	b.check(err)
@@ -204,7 +204,7 @@ func (b *bed) keep(through *clustertest.Member) (*clustertest.Process, clusterte
 
 // goOn lets a worker go on that keeps the register: it writes, and gives it back. What
 // it was told is returned: whether the register took the write, and how the stay ended.
-func (b *bed) goOn(keeper *clustertest.Process, kept clustertest.Event) (write, end clustertest.Event) {
+func (b *harness) goOn(keeper *clustertest.Process, kept clustertest.Event) (write, end clustertest.Event) {
 	b.Helper()
 	mark := b.crew.Mark()
 	b.check(keeper.Order("go on"))
@@ -219,7 +219,7 @@ func (b *bed) goOn(keeper *clustertest.Process, kept clustertest.Event) (write, 
 	return write, end
 }
 
-func (b *bed) await(what string, mark int, is func(clustertest.Event) bool) clustertest.Event {
+func (b *harness) await(what string, mark int, is func(clustertest.Event) bool) clustertest.Event {
 	b.Helper()
 	e, err := b.crew.Await(b.ctx, what, mark, is)
 	b.check(err)
@@ -227,7 +227,7 @@ func (b *bed) await(what string, mark int, is func(clustertest.Event) bool) clus
 }
 
 // fault notes that something was done, and returns where the history stood.
-func (b *bed) fault(format string, arguments ...any) (mark int, at time.Duration) {
+func (b *harness) fault(format string, arguments ...any) (mark int, at time.Duration) {
 	b.Helper()
 	text := fmt.Sprintf(format, arguments...)
 	b.tell("%s", text)
@@ -240,7 +240,7 @@ func (b *bed) fault(format string, arguments ...any) (mark int, at time.Duration
 func reign(t holdfast.Token) uint64 { return uint64(t) >> 32 }
 
 // awaitReign waits for a grant by a later authority than the one that gave a token.
-func (b *bed) awaitReign(mark int, after holdfast.Token) clustertest.Event {
+func (b *harness) awaitReign(mark int, after holdfast.Token) clustertest.Event {
 	b.Helper()
 	e := b.await("a grant by another authority", mark, func(e clustertest.Event) bool {
 		return e.Kind == clustertest.Entered && reign(e.Token) > reign(after)
@@ -250,7 +250,7 @@ func (b *bed) awaitReign(mark int, after holdfast.Token) clustertest.Event {
 }
 
 // awaitPassed waits until another worker has written under a later token.
-func (b *bed) awaitPassed(mark int, kept clustertest.Event) {
+func (b *harness) awaitPassed(mark int, kept clustertest.Event) {
 	b.Helper()
 	e := b.await("a write by another worker", mark, func(e clustertest.Event) bool {
 		return e.Kind == clustertest.Wrote && e.Token > kept.Token
@@ -260,7 +260,7 @@ func (b *bed) awaitPassed(mark int, kept clustertest.Event) {
 
 // healed waits until all members that run see one another, and every worker has been
 // granted a lock since.
-func (b *bed) healed() {
+func (b *harness) healed() {
 	b.Helper()
 	members := b.cluster.Others()
 	for _, m := range members {
@@ -273,7 +273,7 @@ func (b *bed) healed() {
 }
 
 // judge ends workers and members in good order, and judges.
-func (b *bed) judge() clustertest.Verdict {
+func (b *harness) judge() clustertest.Verdict {
 	b.Helper()
 	b.check(b.crew.Finish())
 	b.check(b.cluster.End(b.ctx))

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const patience = 30 * time.Second
 
 // peerBed is one member on loopback, with what it has heard.
-type peerBed struct {
+type peerHarness struct {
 	t        *testing.T
 	identity transport.Identity
 	*Transport
@@ -37,7 +37,7 @@ type peerBed struct {
 
 // start starts a member that listens on an address of its own. Change may set its
 // Config before.
-func start(t *testing.T, id protocol.ID, change func(*Config)) *peerBed {
+func start(t *testing.T, id protocol.ID, change func(*Config)) *peerHarness {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -50,7 +50,7 @@ func identityAt(id protocol.ID, l net.Listener) transport.Identity {
 	return transport.Identity{ID: id, Incarnation: 1, Cluster: 77, Name: fmt.Sprintf("m%d", id), Address: l.Addr().String()}
 }
 
-func startOn(t *testing.T, l net.Listener, identity transport.Identity, change func(*Config)) *peerBed {
+func startOn(t *testing.T, l net.Listener, identity transport.Identity, change func(*Config)) *peerHarness {
 	t.Helper()
 	b := prepare(t, identity, change)
 	go func() { b.served <- b.Serve(l) }()
@@ -60,9 +60,9 @@ func startOn(t *testing.T, l net.Listener, identity transport.Identity, change f
 }
 
 // prepare makes a member that does not listen yet.
-func prepare(t *testing.T, identity transport.Identity, change func(*Config)) *peerBed {
+func prepare(t *testing.T, identity transport.Identity, change func(*Config)) *peerHarness {
 	t.Helper()
-	b := &peerBed{t: t, identity: identity, served: make(chan error, 1)}
+	b := &peerHarness{t: t, identity: identity, served: make(chan error, 1)}
 	b.inbox.changed = make(chan struct{})
 	b.counts.changed = make(chan struct{})
 	b.log.changed = make(chan struct{})
@@ -86,7 +86,7 @@ func prepare(t *testing.T, identity transport.Identity, change func(*Config)) *p
 }
 
 // stop ends the member, and may be called again.
-func (b *peerBed) stop() {
+func (b *peerHarness) stop() {
 	if err := b.Close(); err != nil {
 		b.t.Error(err)
 	}
@@ -115,7 +115,7 @@ func at(address string, n int) []protocol.Envelope {
 }
 
 // meet lets a and b know each other, by a message each way.
-func meet(t *testing.T, a, b *peerBed) {
+func meet(t *testing.T, a, b *peerHarness) {
 	t.Helper()
 	a.Send(at(b.identity.Address, 9001))
 	b.inbox.await(t, heard(a.identity.ID, 9001))

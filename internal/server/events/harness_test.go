@@ -139,17 +139,17 @@ func (n *network) Follow(ctx context.Context, id protocol.ID, address string, in
 	return err
 }
 
-// bed is member a, with who watches there.
-type bed struct {
+// harness is member a, with who watches there.
+type harness struct {
 	*testing.T
 	*network
 	own *Source
 	*Gatherer
 }
 
-func newBed(t *testing.T, others ...protocol.ID) *bed {
+func newHarness(t *testing.T, others ...protocol.ID) *harness {
 	t.Helper()
-	b := &bed{T: t, network: newNetwork(others...), own: NewSource([]string{"default"})}
+	b := &harness{T: t, network: newNetwork(others...), own: NewSource([]string{"default"})}
 	var err error
 	if b.Gatherer, err = NewGatherer(Config{Source: b.own, Self: 1, Peers: b.network}); err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func newBed(t *testing.T, others ...protocol.ID) *bed {
 }
 
 // watch begins to watch.
-func (b *bed) watch(space, prefix string) *Feed {
+func (b *harness) watch(space, prefix string) *Feed {
 	b.Helper()
 	f, err := b.Watch(b.Context(), Filter{space, prefix}, "a", 100)
 	if err != nil {

@@ -73,17 +73,17 @@ func (s *space) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 	s.Machine.Step(now, ev, out)
 }
 
-// bed is a member with the spaces default and billing.
-type bed struct {
+// harness is a member with the spaces default and billing.
+type harness struct {
 	t      *testing.T
 	clock  *clocktest.Manual
 	driver *run.Driver
 	space  *space // billing
 }
 
-func newBed(t *testing.T) *bed {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
-	b := &bed{t: t, clock: clocktest.NewManual()}
+	b := &harness{t: t, clock: clocktest.NewManual()}
 	b.clock.Advance(time.Hour)
 	first, err := central.New(central.Config{Self: me})
 	must(t, err)
@@ -94,7 +94,7 @@ func newBed(t *testing.T) *bed {
 }
 
 // drive has a member with these machines, and with a journal if they keep something.
-func (b *bed) drive(c session.Config, first, second protocol.Machine, journal run.Journal) {
+func (b *harness) drive(c session.Config, first, second protocol.Machine, journal run.Journal) {
 	b.t.Helper()
 	b.space = &space{Machine: second, answer: func(any) any { return nil }}
 	c.Member, c.Incarnation, c.Rand, c.Spaces = me, 1, rand.New(rand.NewPCG(1, 2)), 2
@@ -107,9 +107,9 @@ func (b *bed) drive(c session.Config, first, second protocol.Machine, journal ru
 }
 
 // newBedOfShards is a member whose space billing has three shards.
-func newBedOfShards(t *testing.T) *bed {
+func newHarnessOfShards(t *testing.T) *harness {
 	t.Helper()
-	b := &bed{t: t, clock: clocktest.NewManual()}
+	b := &harness{t: t, clock: clocktest.NewManual()}
 	b.clock.Advance(time.Hour)
 	first, err := central.New(central.Config{Self: me})
 	must(t, err)
@@ -154,13 +154,13 @@ func (p paper) write(done chan<- struct{}) {
 }
 
 // onEach runs a test of suspensions with a space of each kind.
-func onEach(t *testing.T, test func(*testing.T, *bed)) {
-	t.Run("central", func(t *testing.T) { test(t, newBed(t)) })
-	t.Run("consensus in shards", func(t *testing.T) { test(t, newBedOfShards(t)) })
+func onEach(t *testing.T, test func(*testing.T, *harness)) {
+	t.Run("central", func(t *testing.T) { test(t, newHarness(t)) })
+	t.Run("consensus in shards", func(t *testing.T) { test(t, newHarnessOfShards(t)) })
 }
 
 // operator is a new one, as each member has.
-func (b *bed) operator() *admin.Service {
+func (b *harness) operator() *admin.Service {
 	b.t.Helper()
 	o, err := admin.New(admin.Config{
 		Driver: b.driver, View: view,
@@ -172,7 +172,7 @@ func (b *bed) operator() *admin.Service {
 }
 
 // suspension returns who has suspended billing, and how many wait to do that.
-func (b *bed) suspension() (holders []lock.Grant, waiters int) {
+func (b *harness) suspension() (holders []lock.Grant, waiters int) {
 	b.t.Helper()
 	reply, err := b.driver.Ask(b.t.Context(), 2, &protocol.Show{Name: lock.SpaceLock})
 	must(b.t, err)
@@ -182,16 +182,16 @@ func (b *bed) suspension() (holders []lock.Grant, waiters int) {
 
 // program is a session of its own, which takes what it wants.
 type program struct {
-	*bed
+	*harness
 	sink    uint64
 	session lock.SessionID
 	last    uint64
 	decided chan lock.Decision
 }
 
-func (b *bed) program() *program {
+func (b *harness) program() *program {
 	b.t.Helper()
-	p := &program{bed: b, decided: make(chan lock.Decision, 100)}
+	p := &program{harness: b, decided: make(chan lock.Decision, 100)}
 	p.sink = b.driver.Attach(p)
 	reply, answered, err := b.driver.Call(protocol.Event{
 		Kind: protocol.Call, Call: protocol.CallID{Sink: p.sink, Op: 1 << 50}, Fact: &session.Open{Kind: session.Local, Client: "program"},

@@ -24,7 +24,7 @@ import (
 // stepBed is three founders in one process, on one clock that stands still until it is
 // advanced: the victim, whose every step is checked, and two others that are honest by
 // themselves. Everything in it follows from the bytes that drive it.
-type stepBed struct {
+type stepHarness struct {
 	t      testing.TB
 	mode   stepMode
 	now    protocol.Time
@@ -58,7 +58,7 @@ const mostHeard = 256
 
 func addressOf(id protocol.ID) string { return fmt.Sprintf("10.0.0.%d:4040", id) }
 
-// stepMode is what a bed is like, as the first byte of a script says.
+// stepMode is what a harness is like, as the first byte of a script says.
 type stepMode struct {
 	victim    int    // the first of the members coordinates
 	available bool   // partition mode any
@@ -106,9 +106,9 @@ func modeOf(b byte) stepMode {
 }
 
 // newStepBed forms the cluster and gives its clients a few locks.
-func newStepBed(t testing.TB, mode stepMode) *stepBed {
+func newStepHarness(t testing.TB, mode stepMode) *stepHarness {
 	t.Helper()
-	b := &stepBed{t: t, mode: mode, now: time.Hour}
+	b := &stepHarness{t: t, mode: mode, now: time.Hour}
 	for i := range b.places {
 		b.places[i] = b.found(protocol.ID(i+1), mode)
 	}
@@ -134,7 +134,7 @@ func newStepBed(t testing.TB, mode stepMode) *stepBed {
 	return b
 }
 
-func (b *stepBed) found(id protocol.ID, mode stepMode) *place {
+func (b *stepHarness) found(id protocol.ID, mode stepMode) *place {
 	b.t.Helper()
 	random := rand.New(rand.NewPCG(uint64(id), 1))
 	below, err := membership.New(membership.Config{
@@ -189,7 +189,7 @@ func newSpace(id protocol.ID, log uint64, mode stepMode) (protocol.Machine, erro
 const mostSends = 512
 
 // step is one step of a member, and hands on what it wants done.
-func (b *stepBed) step(p *place, ev protocol.Event) {
+func (b *stepHarness) step(p *place, ev protocol.Event) {
 	p.machine.Step(b.now, ev, &p.out)
 	out := p.out
 	p.out = protocol.Effects{}
@@ -233,7 +233,7 @@ func (b *stepBed) step(p *place, ev protocol.Event) {
 }
 
 // post puts a message on the wire. One that cannot be encoded would be lost each time.
-func (b *stepBed) post(p *place, sent protocol.Envelope) {
+func (b *stepHarness) post(p *place, sent protocol.Envelope) {
 	bytes, err := Append(nil, sent.Port, sent.Message)
 	if err != nil {
 		b.t.Fatalf("%v cannot be sent: %v", sent.Message, err)
@@ -253,7 +253,7 @@ func (b *stepBed) post(p *place, sent protocol.Envelope) {
 const mostDelivered = 4096
 
 // deliver brings all that is under way to the members it is for.
-func (b *stepBed) deliver() {
+func (b *stepHarness) deliver() {
 	for n := 0; len(b.wire) > 0; n++ {
 		next := b.wire[0]
 		b.wire = b.wire[1:]
@@ -273,7 +273,7 @@ func (b *stepBed) deliver() {
 }
 
 // receive lets a member receive what decodes.
-func (b *stepBed) receive(p parcel) {
+func (b *stepHarness) receive(p parcel) {
 	port, message, _, err := Decode(p.bytes)
 	if err != nil {
 		b.t.Fatalf("%x was encoded by a member: %v", p.bytes, err)
@@ -282,7 +282,7 @@ func (b *stepBed) receive(p parcel) {
 }
 
 // pass lets time pass: who wants to be woken is.
-func (b *stepBed) pass(d time.Duration) {
+func (b *stepHarness) pass(d time.Duration) {
 	b.deliver()
 	end := b.now + d
 	for still := 0; ; still++ {
@@ -303,13 +303,13 @@ func (b *stepBed) pass(d time.Duration) {
 	}
 }
 
-func (b *stepBed) call(p *place, port protocol.Port, fact any) {
+func (b *stepHarness) call(p *place, port protocol.Port, fact any) {
 	p.op++
 	b.step(p, protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: uint64(p.id), Op: p.op}, Fact: fact})
 }
 
 // wish lets a client of some member want something, as the byte says.
-func (b *stepBed) wish(which byte) {
+func (b *stepHarness) wish(which byte) {
 	p := b.places[which%3]
 	if len(p.sessions) == 0 {
 		return
@@ -350,7 +350,7 @@ func (b *stepBed) wish(which byte) {
 }
 
 // decree lets an operator want something of a whole space, where the byte says so.
-func (b *stepBed) decree(p *place, port protocol.Port, which byte) bool {
+func (b *stepHarness) decree(p *place, port protocol.Port, which byte) bool {
 	switch which >> 4 & 15 {
 	case 6, 14:
 		b.call(p, port, &protocol.Transfer{To: protocol.ID(1 + which&3)})
@@ -365,10 +365,10 @@ func (b *stepBed) decree(p *place, port protocol.Port, which byte) bool {
 }
 
 // TestStepBed: left alone, the members grant, report and list.
-func TestStepBed(t *testing.T) {
+func TestStepHarness(t *testing.T) {
 	for _, which := range stepModes() {
 		mode := modeOf(which)
-		b := newStepBed(t, mode)
+		b := newStepHarness(t, mode)
 		b.inspect()
 		if b.listed == 0 || len(b.heard) == 0 {
 			t.Errorf("%+v: nothing is locked, or nothing was said", mode)

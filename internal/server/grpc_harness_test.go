@@ -24,7 +24,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/central"
 )
 
-const bedMember = 7
+const harnessMember = 7
 
 // calm is a membership that lets a member alone do what it likes.
 type calm struct{}
@@ -35,8 +35,8 @@ func (calm) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch {
 	case ev.Kind == protocol.Start:
 		out.Raise(&protocol.View{
-			Number: 1, Epoch: protocol.Epoch{Counter: 3, Candidate: bedMember}, Coordinator: bedMember, Installed: true, Open: true,
-			Members: []protocol.Member{{ID: bedMember, Name: "a", Address: "a.example:4040"}},
+			Number: 1, Epoch: protocol.Epoch{Counter: 3, Candidate: harnessMember}, Coordinator: harnessMember, Installed: true, Open: true,
+			Members: []protocol.Member{{ID: harnessMember, Name: "a", Address: "a.example:4040"}},
 			Lease:   &protocol.Lease{Member: protocol.Never, Role: protocol.Never, Carried: protocol.Never},
 		})
 	case ev.Kind == protocol.Raised:
@@ -46,8 +46,8 @@ func (calm) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	}
 }
 
-// bed is a member with two spaces whose port 4040 is served on loopback.
-type bed struct {
+// harness is a member with two spaces whose port 4040 is served on loopback.
+type harness struct {
 	t       testing.TB
 	clock   *clocktest.Manual
 	driver  *run.Driver
@@ -59,27 +59,27 @@ type bed struct {
 
 // newBed starts a member whose clock stands still until it is advanced. Change may
 // set limits before the service begins, and tune the server before it serves.
-func newBed(t testing.TB, change func(*Config), tune func(*grpcServer)) *bed {
+func newHarness(t testing.TB, change func(*Config), tune func(*grpcServer)) *harness {
 	t.Helper()
-	return newBedOver(t, calm{}, change, tune)
+	return newHarnessOver(t, calm{}, change, tune)
 }
 
 // newBedOver is newBed over another membership.
-func newBedOver(t testing.TB, below protocol.Machine, change func(*Config), tune func(*grpcServer)) *bed {
+func newHarnessOver(t testing.TB, below protocol.Machine, change func(*Config), tune func(*grpcServer)) *harness {
 	t.Helper()
-	return newBedOf(t, below, nil, change, tune)
+	return newHarnessOf(t, below, nil, change, tune)
 }
 
 // newBedOf is newBedOver with the space at port 2 wrapped.
-func newBedOf(t testing.TB, below protocol.Machine, wrap func(protocol.Machine) protocol.Machine, change func(*Config), tune func(*grpcServer)) *bed {
+func newHarnessOf(t testing.TB, below protocol.Machine, wrap func(protocol.Machine) protocol.Machine, change func(*Config), tune func(*grpcServer)) *harness {
 	t.Helper()
 	ignore := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, ignore) })
-	b := &bed{t: t, clock: clocktest.NewManual()}
+	b := &harness{t: t, clock: clocktest.NewManual()}
 	b.clock.Advance(time.Hour)
 	var spaces []protocol.Machine
 	for range 2 {
-		m, err := central.New(central.Config{Self: bedMember})
+		m, err := central.New(central.Config{Self: harnessMember})
 		must(t, err)
 		spaces = append(spaces, m)
 	}
@@ -87,7 +87,7 @@ func newBedOf(t testing.TB, below protocol.Machine, wrap func(protocol.Machine) 
 		spaces[1] = wrap(spaces[1])
 	}
 	sessions, err := session.New(session.Config{
-		Member: bedMember, Incarnation: 1, Rand: rand.New(rand.NewPCG(1, 2)), Spaces: len(spaces),
+		Member: harnessMember, Incarnation: 1, Rand: rand.New(rand.NewPCG(1, 2)), Spaces: len(spaces),
 	}, protocol.Stack(below, spaces...))
 	must(t, err)
 	observer := NewObserver([]string{"default", "any"})
@@ -98,7 +98,7 @@ func newBedOf(t testing.TB, below protocol.Machine, wrap func(protocol.Machine) 
 	config := Config{
 		Driver: b.driver, Observer: observer,
 		Identity: func() Identity {
-			return Identity{Member: api.Member{Name: "a", ID: bedMember, Address: "a.example:4040"}}
+			return Identity{Member: api.Member{Name: "a", ID: harnessMember, Address: "a.example:4040"}}
 		},
 		Spaces: []Space{
 			{Name: "default", Port: 1, Protocol: "central", Class: holdfast.Fenced, Partition: "primary"},
@@ -122,7 +122,7 @@ func newBedOf(t testing.TB, below protocol.Machine, wrap func(protocol.Machine) 
 	return b
 }
 
-func (b *bed) serve() {
+func (b *harness) serve() {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(b.t, err)
 	b.address = listener.Addr().String()
@@ -136,7 +136,7 @@ func (b *bed) serve() {
 	})
 }
 
-func (b *bed) dial() *grpc.ClientConn {
+func (b *harness) dial() *grpc.ClientConn {
 	b.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+b.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	must(b.t, err)
@@ -171,7 +171,7 @@ type talk struct {
 }
 
 // call opens a stream and says nothing.
-func (b *bed) call(conn *grpc.ClientConn) *talk {
+func (b *harness) call(conn *grpc.ClientConn) *talk {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	b.t.Cleanup(cancel)
@@ -181,7 +181,7 @@ func (b *bed) call(conn *grpc.ClientConn) *talk {
 }
 
 // open opens a session.
-func (b *bed) open() *talk {
+func (b *harness) open() *talk {
 	b.t.Helper()
 	c := b.call(b.conn)
 	c.welcome(&schema.Hello{Client: "test"})
@@ -189,7 +189,7 @@ func (b *bed) open() *talk {
 }
 
 // resume goes on with the session of earlier on a stream of its own.
-func (b *bed) resume(earlier *talk) *talk {
+func (b *harness) resume(earlier *talk) *talk {
 	b.t.Helper()
 	c := b.call(b.conn)
 	c.id, c.secret = earlier.id, earlier.secret
@@ -313,7 +313,7 @@ func opEnd() *schema.Operation {
 }
 
 // streams returns the open streams of the server.
-func (b *bed) streams() (all []*stream) {
+func (b *harness) streams() (all []*stream) {
 	b.server.live.mu.Lock()
 	defer b.server.live.mu.Unlock()
 	for s := range b.server.live.all {

@@ -28,7 +28,7 @@ import (
 // webBed is a member with two spaces whose port 4041 is served on loopback, and
 // whose clock stands still until it is advanced. Every answer that it fetches is
 // checked against the OpenAPI document.
-type webBed struct {
+type webHarness struct {
 	t        testing.TB
 	clock    *clocktest.Manual
 	driver   *run.Driver
@@ -38,27 +38,27 @@ type webBed struct {
 	contract *contract
 }
 
-func newWebBed(t testing.TB, change func(*Config)) *webBed {
+func newWebHarness(t testing.TB, change func(*Config)) *webHarness {
 	t.Helper()
-	return newWebBedOver(t, calm{}, change)
+	return newWebHarnessOver(t, calm{}, change)
 }
 
 // newWebBedOver is newWebBed over another membership.
-func newWebBedOver(t testing.TB, membership protocol.Machine, change func(*Config)) *webBed {
+func newWebHarnessOver(t testing.TB, membership protocol.Machine, change func(*Config)) *webHarness {
 	t.Helper()
-	return newWebBedOf(t, membership, nil, change)
+	return newWebHarnessOf(t, membership, nil, change)
 }
 
 // newWebBedOf is newWebBedOver with the space at port 2 wrapped.
-func newWebBedOf(t testing.TB, membership protocol.Machine, wrap func(protocol.Machine) protocol.Machine, change func(*Config)) *webBed {
+func newWebHarnessOf(t testing.TB, membership protocol.Machine, wrap func(protocol.Machine) protocol.Machine, change func(*Config)) *webHarness {
 	t.Helper()
 	ignore := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, ignore) })
-	b := &webBed{t: t, clock: clocktest.NewManual(), contract: readContract(t)}
+	b := &webHarness{t: t, clock: clocktest.NewManual(), contract: readContract(t)}
 	b.clock.Advance(time.Hour)
 	var spaces []protocol.Machine
 	for range 2 {
-		m, err := central.New(central.Config{Self: bedMember})
+		m, err := central.New(central.Config{Self: harnessMember})
 		must(t, err)
 		spaces = append(spaces, m)
 	}
@@ -66,7 +66,7 @@ func newWebBedOf(t testing.TB, membership protocol.Machine, wrap func(protocol.M
 		spaces[1] = wrap(spaces[1])
 	}
 	sessions, err := session.New(session.Config{
-		Member: bedMember, Incarnation: 1, Rand: rand.New(rand.NewPCG(1, 2)), Spaces: len(spaces), Sessions: 50, MaxTTL: time.Hour,
+		Member: harnessMember, Incarnation: 1, Rand: rand.New(rand.NewPCG(1, 2)), Spaces: len(spaces), Sessions: 50, MaxTTL: time.Hour,
 	}, protocol.Stack(membership, spaces...))
 	must(t, err)
 	observer := NewObserver([]string{"default", "any"})
@@ -78,7 +78,7 @@ func newWebBedOf(t testing.TB, membership protocol.Machine, wrap func(protocol.M
 		Driver: b.driver, Observer: observer,
 		Identity: func() Identity {
 			return Identity{Cluster: "c1", Version: "v9", Member: api.Member{
-				Name: "a", ID: bedMember, Incarnation: 1, Founder: true, Address: "a.example:4040", HTTP: "a.example:4041",
+				Name: "a", ID: harnessMember, Incarnation: 1, Founder: true, Address: "a.example:4040", HTTP: "a.example:4041",
 				Since: api.At(time.Unix(1, 0)), State: "normal", Election: "normal",
 			}}
 		},
@@ -98,7 +98,7 @@ func newWebBedOf(t testing.TB, membership protocol.Machine, wrap func(protocol.M
 	return b
 }
 
-func (b *webBed) serve() {
+func (b *webHarness) serve() {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(b.t, err)
 	b.address = listener.Addr().String()
@@ -138,7 +138,7 @@ func (r *reply) list(field string) (objects []map[string]any) {
 type object = map[string]any
 
 // post sends a body and wants a status.
-func (b *webBed) post(want int, path string, body object) *reply {
+func (b *webHarness) post(want int, path string, body object) *reply {
 	b.t.Helper()
 	raw, err := json.Marshal(body)
 	must(b.t, err)
@@ -146,12 +146,12 @@ func (b *webBed) post(want int, path string, body object) *reply {
 }
 
 // get wants a status.
-func (b *webBed) get(want int, path string) *reply {
+func (b *webHarness) get(want int, path string) *reply {
 	b.t.Helper()
 	return b.wants(want, b.request(http.MethodGet, path, ""))
 }
 
-func (b *webBed) request(method, path, body string) *http.Request {
+func (b *webHarness) request(method, path, body string) *http.Request {
 	b.t.Helper()
 	r, err := http.NewRequest(method, "http://"+b.address+path, strings.NewReader(body))
 	must(b.t, err)
@@ -161,7 +161,7 @@ func (b *webBed) request(method, path, body string) *http.Request {
 	return r
 }
 
-func (b *webBed) wants(want int, r *http.Request) *reply {
+func (b *webHarness) wants(want int, r *http.Request) *reply {
 	b.t.Helper()
 	answer, err := b.do(r)
 	must(b.t, err)
@@ -173,7 +173,7 @@ func (b *webBed) wants(want int, r *http.Request) *reply {
 
 // do sends a request and checks it, unless it was refused, and its answer against
 // the document.
-func (b *webBed) do(r *http.Request) (*reply, error) {
+func (b *webHarness) do(r *http.Request) (*reply, error) {
 	var sent []byte
 	if r.Body != nil {
 		var err error
@@ -202,7 +202,7 @@ func (b *webBed) do(r *http.Request) (*reply, error) {
 	return answer, nil
 }
 
-func (b *webBed) validate(r *http.Request, sent []byte, answer *reply, kind string) {
+func (b *webHarness) validate(r *http.Request, sent []byte, answer *reply, kind string) {
 	b.t.Helper()
 	_, op := b.contract.operation(r.Method, r.URL.EscapedPath())
 	if op == nil {
@@ -244,7 +244,7 @@ func (b *webBed) validate(r *http.Request, sent []byte, answer *reply, kind stri
 const acquirePath = "/v1/spaces/default/acquire"
 
 // acquire wants a name to be granted.
-func (b *webBed) acquire(body object) *reply {
+func (b *webHarness) acquire(body object) *reply {
 	b.t.Helper()
 	return b.post(200, acquirePath, body)
 }
@@ -256,7 +256,7 @@ type started struct {
 }
 
 // start sends a request that will wait.
-func (b *webBed) start(path string, body object) *started {
+func (b *webHarness) start(path string, body object) *started {
 	b.t.Helper()
 	raw, err := json.Marshal(body)
 	must(b.t, err)
@@ -289,7 +289,7 @@ func (s *started) wants(t testing.TB, status int) *reply {
 }
 
 // watch subscribes to what happens from now on.
-func (b *webBed) watch() *watcher {
+func (b *webHarness) watch() *watcher {
 	b.t.Helper()
 	f, err := b.server.service.watch(b.t.Context(), "", "")
 	must(b.t, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load"
 )
 
-// Config says how a bed starts its children.
+// Config says how a harness starts its children.
 type Config struct {
 	// Child is the command that makes this program a child: a folder to remove in the end,
 	// or "-", and what it shall be follow: "echo", "limit", or serve and its flags.
@@ -33,8 +33,8 @@ type Config struct {
 	Unpinned bool
 }
 
-// Bed is what one run of the bench has. It is a [load.Machine].
-type Bed struct {
+// Harness is what one run of the bench has. It is a [load.Machine].
+type Harness struct {
 	config   Config
 	folder   string
 	echo     *child
@@ -66,8 +66,8 @@ func Usual() []string {
 }
 
 // NewBed makes a folder and starts the echo server.
-func NewBed(ctx context.Context, c Config) (*Bed, error) {
-	b := &Bed{config: c, lives: map[string]int{}}
+func NewHarness(ctx context.Context, c Config) (*Harness, error) {
+	b := &Harness{config: c, lives: map[string]int{}}
 	var err error
 	if b.mine, err = ownCPUs(); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func NewBed(ctx context.Context, c Config) (*Bed, error) {
 }
 
 // listen starts the echo server and connects to it.
-func (b *Bed) listen(ctx context.Context) (err error) {
+func (b *Harness) listen(ctx context.Context) (err error) {
 	if b.echo, err = startChild("the echo server", slices.Concat(b.config.Child, []string{b.folder, EchoServer})); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (b *Bed) listen(ctx context.Context) (err error) {
 
 // start starts a child that removes nothing: the echo server does that. Its profiles, if
 // any, have the given name.
-func (b *Bed) start(who, name string, args ...string) (*child, error) {
+func (b *Harness) start(who, name string, args ...string) (*child, error) {
 	c, err := startChild(who, slices.Concat(b.config.Child, []string{"-"}, args))
 	if err != nil {
 		return nil, err
@@ -113,13 +113,13 @@ func (b *Bed) start(who, name string, args ...string) (*child, error) {
 }
 
 // fresh is a folder that does not exist yet.
-func (b *Bed) fresh(name string) string {
+func (b *Harness) fresh(name string) string {
 	b.started++
 	return filepath.Join(b.folder, name+"-"+strconv.Itoa(b.started))
 }
 
 // Close ends the echo server and removes the folder. The targets must have been stopped.
-func (b *Bed) Close() error {
+func (b *Harness) Close() error {
 	var errs []error
 	if b.pinger != nil {
 		errs = append(errs, b.pinger.Close())
@@ -131,24 +131,24 @@ func (b *Bed) Close() error {
 }
 
 // Targets returns those with the given names, in the order of [Names].
-func (b *Bed) Targets(names []string) ([]load.Target, error) {
+func (b *Harness) Targets(names []string) ([]load.Target, error) {
 	if b.clusters == nil {
 		b.clusters = map[string]*cluster{}
 		for _, protocol := range []string{"central", grantors, replicated} {
-			b.clusters[protocol] = &cluster{bed: b, protocol: protocol}
+			b.clusters[protocol] = &cluster{harness: b, protocol: protocol}
 		}
 	}
 	makers := map[string]func() load.Target{
-		"raw":           func() load.Target { return &raw{bed: b} },
-		"limit":         func() load.Target { return &limited{bed: b, name: "limit"} },
-		"limit-queued":  func() load.Target { return &limited{bed: b, name: "limit-queued", queued: true} },
-		"limit-tls":     func() load.Target { return &limited{bed: b, name: "limit-tls", encrypted: true} },
+		"raw":           func() load.Target { return &raw{harness: b} },
+		"limit":         func() load.Target { return &limited{harness: b, name: "limit"} },
+		"limit-queued":  func() load.Target { return &limited{harness: b, name: "limit-queued", queued: true} },
+		"limit-tls":     func() load.Target { return &limited{harness: b, name: "limit-tls", encrypted: true} },
 		"local":         func() load.Target { return &local{protocol: "central"} },
 		"local-grantor": func() load.Target { return &local{protocol: grantors} },
-		"remote":        func() load.Target { return &remote{bed: b} },
-		"remote-tls":    func() load.Target { return &remote{bed: b, encrypted: true} },
-		"grantor-own":   func() load.Target { return &own{bed: b} },
-		"grantor-kept":  func() load.Target { return &own{bed: b, kept: true} },
+		"remote":        func() load.Target { return &remote{harness: b} },
+		"remote-tls":    func() load.Target { return &remote{harness: b, encrypted: true} },
+		"grantor-own":   func() load.Target { return &own{harness: b} },
+		"grantor-kept":  func() load.Target { return &own{harness: b, kept: true} },
 	}
 	for protocol, c := range b.clusters {
 		makers[protocol] = func() load.Target { return &three{cluster: c, direct: true} }
@@ -177,10 +177,10 @@ func (b *Bed) Targets(names []string) ([]load.Target, error) {
 func Pins() bool { return canPin }
 
 // CPU is what this process has used.
-func (b *Bed) CPU() time.Duration { return ownCPU() }
+func (b *Harness) CPU() time.Duration { return ownCPU() }
 
 // Ping measures ping-pongs for about d.
-func (b *Bed) Ping(ctx context.Context, d time.Duration) (time.Duration, error) {
+func (b *Harness) Ping(ctx context.Context, d time.Duration) (time.Duration, error) {
 	var times load.Histogram
 	for begun := time.Now(); times.Count() == 0 || time.Since(begun) < d; {
 		if err := ctx.Err(); err != nil {
@@ -202,7 +202,7 @@ type Hosted interface {
 }
 
 // Share puts this process, the echo server and a target's servers onto one CPU.
-func (b *Bed) Share(ctx context.Context, t load.Target) (restore func() error, err error) {
+func (b *Harness) Share(ctx context.Context, t load.Target) (restore func() error, err error) {
 	if !canPin || b.config.Unpinned {
 		return func() error { return nil }, nil
 	}
