@@ -50,7 +50,7 @@ func (b *bureau) must(err error) {
 // server is what a member with a name encrypts with, and demands.
 func (b *bureau) server(name string) *tls.Config {
 	b.t.Helper()
-	c, err := b.members.Issue(issuer.Wish{Name: name, Hosts: []string{"127.0.0.1"}, Member: true})
+	c, err := b.members.Issue(issuer.Request{Name: name, Hosts: []string{"127.0.0.1"}, Member: true})
 	b.must(err)
 	return &tls.Config{
 		Certificates: []tls.Certificate{c.TLS()}, RootCAs: b.members.Pool(),
@@ -61,14 +61,14 @@ func (b *bureau) server(name string) *tls.Config {
 // client writes a certificate for a client with a name, and returns the files.
 func (b *bureau) client(name string) client.Files {
 	b.t.Helper()
-	return b.signed(b.clients, issuer.Wish{Name: name})
+	return b.signed(b.clients, issuer.Request{Name: name})
 }
 
-func (b *bureau) signed(by *issuer.Authority, wish issuer.Wish) client.Files {
+func (b *bureau) signed(by *issuer.Authority, request issuer.Request) client.Files {
 	b.t.Helper()
-	c, err := by.Issue(wish)
+	c, err := by.Issue(request)
 	b.must(err)
-	files, err := c.Write(b.folder, wish.Name)
+	files, err := c.Write(b.folder, request.Name)
 	b.must(err)
 	return client.Files{CA: filepath.Join(b.folder, "members.pem"), Cert: files.Cert, Key: files.Key}
 }
@@ -180,7 +180,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %v\nwant %q", tt.what, err, tt.says)
 		}
 	}
-	member := b.signed(b.members, issuer.Wish{Name: "m2", Member: true})
+	member := b.signed(b.members, issuer.Request{Name: "m2", Member: true})
 	if _, err := b.admin(secure.Addr().String(), client.TLSFiles(member)).Status(context.Background()); !errors.Is(err, holdfast.ErrDenied) || !strings.Contains(err.Error(), "m2 is no client's") {
 		t.Errorf("a member's certificate: %v", err)
 	}

@@ -14,7 +14,7 @@
 //     slots, another capacity is refused as a conflict) while the name is live.
 //   - Order: one queue a name, first come first served. Only its head is ever
 //     granted, so nothing is overtaken: a waiting exclusive blocks later shared
-//     requests, and a large wish for slots is not starved by small ones. A release
+//     requests, and a large request for slots is not starved by small ones. A release
 //     grants every request at the head that fits, in the same step (P4, P5).
 //   - Owners: (session, owner id). A named owner that asks again for what it holds
 //     enters it again, at once, under the same token; each live name is a hold of its

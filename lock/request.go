@@ -64,7 +64,7 @@ type Request struct {
 	// whose users compare with the member's clock.
 	Belief time.Duration
 	// Once is what the client calls what it wants, whichever members it asks for it: requests of one session for one name that
-	// share it are one. Content is a sum of what is wanted, by which another wish of that name is found out. Where a session is
+	// share it are one. Content is a sum of what is wanted, by which another request of that name is found out. Where a session is
 	// served by one member alone, that member compares, and protocols do not look at it. "" is none.
 	Once    string
 	Content uint64

@@ -21,26 +21,26 @@ func modeChecks() []check {
 func isHeld(err error) bool     { return errors.Is(err, holdfast.ErrHeld) }
 func isCanceled(err error) bool { return errors.Is(err, context.Canceled) }
 
-// wish is a mode in which a name can be asked for.
-type wish struct {
+// request is a mode in which a name can be asked for.
+type modeRequest struct {
 	name    string
 	mode    holdfast.Mode
 	units   int
 	options []holdfast.Option
 }
 
-const wishCapacity = 3
+const wantedCapacity = 3
 
-// wishes lists those that the implementation offers.
-func (s *stage) wishes() []wish {
-	all := []wish{{name: "exclusive"}}
+// wanted lists those that the implementation offers.
+func (s *stage) wanted() []modeRequest {
+	all := []modeRequest{{name: "exclusive"}}
 	if !s.caps.NoShared {
-		all = append(all, wish{"shared", holdfast.ModeShared, 0, []holdfast.Option{holdfast.Shared()}})
+		all = append(all, modeRequest{"shared", holdfast.ModeShared, 0, []holdfast.Option{holdfast.Shared()}})
 	}
 	if !s.caps.NoSlots {
-		for units := 1; units <= wishCapacity; units++ {
-			options := []holdfast.Option{holdfast.Slots(units, wishCapacity)}
-			all = append(all, wish{fmt.Sprintf("slots%d", units), holdfast.ModeSlots, units, options})
+		for units := 1; units <= wantedCapacity; units++ {
+			options := []holdfast.Option{holdfast.Slots(units, wantedCapacity)}
+			all = append(all, modeRequest{fmt.Sprintf("slots%d", units), holdfast.ModeSlots, units, options})
 		}
 	}
 	return all
@@ -48,12 +48,12 @@ func (s *stage) wishes() []wish {
 
 // fits is the table of docs/design/promises.md §3: exclusive fits nothing, shared fits shared, slots
 // fit slots while units remain.
-func (held wish) fits(wanted wish) bool {
+func (held modeRequest) fits(wanted modeRequest) bool {
 	switch {
 	case held.mode != wanted.mode:
 		return false
 	case held.mode == holdfast.ModeSlots:
-		return held.units+wanted.units <= wishCapacity
+		return held.units+wanted.units <= wantedCapacity
 	}
 	return held.mode == holdfast.ModeShared
 }
@@ -61,8 +61,8 @@ func (held wish) fits(wanted wish) bool {
 // modesFit tries every pair of modes, in one session and between two.
 func (s *stage) modesFit() {
 	one, two := s.locker(), s.locker()
-	for _, held := range s.wishes() {
-		for _, wanted := range s.wishes() {
+	for _, held := range s.wanted() {
+		for _, wanted := range s.wanted() {
 			for _, other := range []holdfast.Locker{one, two} {
 				name := s.name(held.name, wanted.name, other == one)
 				first := s.lock(one, name, held.options...)
@@ -89,8 +89,8 @@ func (s *stage) modesFit() {
 // those it does not fit beside is gone.
 func (s *stage) modesWait() {
 	one, two := s.locker(), s.locker()
-	for _, held := range s.wishes() {
-		for _, wanted := range s.wishes() {
+	for _, held := range s.wanted() {
+		for _, wanted := range s.wanted() {
 			if held.fits(wanted) || held.mode == holdfast.ModeExclusive {
 				continue
 			}
@@ -144,13 +144,13 @@ func (s *stage) modesNotOffered() {
 // lockTellsItsGrant reads back what was asked for.
 func (s *stage) lockTellsItsGrant() {
 	locks := s.locker()
-	for _, wanted := range s.wishes() {
+	for _, wanted := range s.wanted() {
 		name := s.name(wanted.name)
 		options := append(wanted.options[:len(wanted.options):len(wanted.options)], holdfast.Reason("to be read back"))
 		lock := s.lock(locks, name, options...)
 		capacity := 0
 		if wanted.mode == holdfast.ModeSlots {
-			capacity = wishCapacity
+			capacity = wantedCapacity
 		}
 		if lock.Name() != name || lock.Space() != holdfast.DefaultSpace || lock.Mode() != wanted.mode ||
 			lock.Units() != wanted.units || lock.Capacity() != capacity {

@@ -12,7 +12,7 @@ func orderChecks() []check {
 	return []check{
 		{name: "fifo", need: needFIFO, run: (*stage).fifo},
 		{name: "waiting_exclusive_blocks_later_shared", need: needs(needFIFO, needShared), run: (*stage).exclusiveBlocksLaterShared},
-		{name: "large_slots_wish_is_not_starved", need: needs(needFIFO, needSlots), run: (*stage).largeWishNotStarved},
+		{name: "large_slots_wish_is_not_starved", need: needs(needFIFO, needSlots), run: (*stage).largeRequestNotStarved},
 		{name: "release_grants_all_that_fit", need: needShared, run: (*stage).releaseGrantsAllThatFit},
 		{name: "no_lost_wakeup", need: needs(needShared, needSlots), run: (*stage).noLostWakeup},
 	}
@@ -74,8 +74,8 @@ func (s *stage) exclusiveBlocksLaterShared() {
 	s.unlock(a, b)
 }
 
-// largeWishNotStarved wants all units while small wishes keep coming.
-func (s *stage) largeWishNotStarved() {
+// largeRequestNotStarved wants all units while small requests keep coming.
+func (s *stage) largeRequestNotStarved() {
 	one, two := s.locker(), s.locker()
 	name := s.name()
 	first := s.lock(one, name, holdfast.Slots(1, 3))
@@ -130,11 +130,11 @@ func (s *stage) noLostWakeup() {
 	sessions := s.lockers(3)
 	name := s.name()
 	held := s.lock(sessions[0], name)
-	wishes := s.wishes()
+	wanted := s.wanted()
 	var granted atomic.Int32
 	var waiters []*waiter
 	for i := range requests {
-		locks, options := sessions[i%len(sessions)], wishes[i%len(wishes)].options
+		locks, options := sessions[i%len(sessions)], wanted[i%len(wanted)].options
 		waiters = append(waiters, s.wait(name, func(queued holdfast.Option) outcome {
 			lock, err := locks.Lock(s.ctx, name, append(options[:len(options):len(options)], queued)...)
 			if err != nil {

@@ -85,8 +85,8 @@ func (s *stage) reentryPassesQueue() {
 func (s *stage) reentryInModes() {
 	locks := s.locker()
 	me := holdfast.Owner("me")
-	for _, held := range s.wishes() {
-		for _, wanted := range s.wishes() {
+	for _, held := range s.wanted() {
+		for _, wanted := range s.wanted() {
 			name := s.name(held.name, wanted.name)
 			first := s.lock(locks, name, append([]holdfast.Option{me}, held.options...)...)
 			second, err := locks.Lock(s.ctx, name, append([]holdfast.Option{me}, wanted.options...)...)

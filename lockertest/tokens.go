@@ -79,7 +79,7 @@ func (s *stage) tokensRiseInAllModes() {
 	name := s.name()
 	tokens := rising{s: s}
 	for range 5 {
-		for _, wanted := range s.wishes() {
+		for _, wanted := range s.wanted() {
 			lock := s.lock(one, name, wanted.options...)
 			tokens.next(lock)
 			if wanted.fits(wanted) {

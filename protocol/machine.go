@@ -59,7 +59,7 @@ const (
 	Tick
 	// Receive brings a message from another member, or from Storage.
 	Receive
-	// Call brings a wish of this member's own users; the field Call says where to
+	// Call brings a request of this member's own users; the field Call says where to
 	// send the answer.
 	Call
 	// Raised brings what the machine below has raised: a View, a Horizon.

@@ -6,7 +6,7 @@ import "fmt"
 // Events go to the machine at their Port; what the lower one raises reaches all
 // above, in order, within the same Step, and then the one who drives the stack.
 // What a machine above raises goes down to the lower one, as an event of kind
-// Raised: a wish such as [NeedEpoch].
+// Raised: a request such as [NeedEpoch].
 func Stack(below Machine, above ...Machine) Machine {
 	s := &stack{below: below, above: above, wakes: make([]Time, len(above)+1)}
 	s.wakes[0] = below.Wake()
@@ -65,7 +65,7 @@ func (s *stack) Step(now Time, ev Event, out *Effects) {
 }
 
 // stepBelow steps the lower machine and passes up what it raised. What it raises to
-// answer the wish of a machine that is being told of an earlier fact is passed up
+// answer the request of a machine that is being told of an earlier fact is passed up
 // after that fact has reached all: no machine sees a later one first.
 func (s *stack) stepBelow(now Time, ev *Event, out *Effects) {
 	before := len(out.Raises)
@@ -94,14 +94,14 @@ func (s *stack) stepAbove(now Time, i int, ev *Event, out *Effects) {
 	for j := replies; j < len(out.Replies); j++ {
 		out.Replies[j].Port = Port(i + 1)
 	}
-	wishes := out.Raises[raises:]
-	if len(wishes) == 0 {
+	requests := out.Raises[raises:]
+	if len(requests) == 0 {
 		return
 	}
-	wishes = append([]any(nil), wishes...)
+	requests = append([]any(nil), requests...)
 	out.Raises = out.Raises[:raises]
-	for _, wish := range wishes {
-		s.stepBelow(now, &Event{Kind: Raised, Port: Port(i + 1), Fact: wish}, out)
+	for _, request := range requests {
+		s.stepBelow(now, &Event{Kind: Raised, Port: Port(i + 1), Fact: request}, out)
 	}
 }
 

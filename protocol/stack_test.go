@@ -158,7 +158,7 @@ func TestStackRaisesAtTheStart(t *testing.T) {
 }
 
 // TestStackPassesDownWishes: what a machine above raises goes to the one below only.
-func TestStackPassesDownWishes(t *testing.T) {
+func TestStackPassesDownRequests(t *testing.T) {
 	b := newHarness()
 	b.two.do = func(ev protocol.Event, out *protocol.Effects) {
 		if ev.Kind == protocol.Call {
@@ -174,7 +174,7 @@ func TestStackPassesDownWishes(t *testing.T) {
 	}
 }
 
-// TestStackAnswersAWish: the answer to a wish reaches all above in the same step.
+// TestStackAnswersAWish: the answer to a request reaches all above in the same step.
 func TestStackAnswersAWish(t *testing.T) {
 	b := newHarness()
 	b.below.do = func(ev protocol.Event, out *protocol.Effects) {

@@ -25,7 +25,7 @@ const (
 var errUnanswered = fmt.Errorf("%w: no member has answered", holdfast.ErrUnavailable)
 
 // ask enters a request.
-func (s *stream) ask(want wish, who asker) *request {
+func (s *stream) ask(want wantedLock, who asker) *request {
 	now := s.client.now()
 	s.lastID++
 	r := &request{client: s.client, id: s.lastID, want: want, asker: who, unsent: true, waitEnd: protocol.Never, guard: protocol.Never, holdEnd: protocol.Never}
@@ -98,7 +98,7 @@ func (s *stream) cancelRefused(listed []*request) {
 		s.client.world.count.deaf[deafRefused]++
 		if !protocol.Mutated("what is refused behind a hello is cancelled") {
 			s.requests = append(s.requests, &request{
-				client: s.client, id: r.id, want: wish{name: r.want.name}, state: cancelling,
+				client: s.client, id: r.id, want: wantedLock{name: r.want.name}, state: cancelling,
 				waitEnd: protocol.Never, guard: protocol.Never, holdEnd: protocol.Never,
 			})
 		}

@@ -146,7 +146,7 @@ func TestWhatIsUnsettledIsNamed(t *testing.T) {
 		"has not had every name": func(w *world, m *process) { c := user(t, w, m); c.workers = append(c.workers, newWorker(c, 0)) },
 		"names are held or wanted": func(w *world, m *process) {
 			c := user(t, w, m)
-			c.stream.ask(wish{name: "n"}, &keeper{})
+			c.stream.ask(wantedLock{name: "n"}, &keeper{})
 			c.arm()
 			w.run(w.now + time.Second)
 		},
@@ -242,12 +242,12 @@ func TestAReleaseIsAnsweredBeforeTheNextServes(t *testing.T) {
 			spaces[1].decides = tt.decided
 			w.members[1].drain()
 			w.now += instant(time.Minute)
-			w.judge.asks(first, caller("one"), wish{name: "n"})
+			w.judge.asks(first, caller("one"), wantedLock{name: "n"})
 			spaces[1].decides = true
 			w.members[1].drain()
 			w.judge.decision(w.members[1], opRelease, first, &lock.Decision{Kind: lock.Released, Session: first.session, Request: first.id, Name: "n"})
 			w.now += 1 + tt.later*instant(w.judge.lease)
-			w.judge.asks(second, caller("two"), wish{name: "n"})
+			w.judge.asks(second, caller("two"), wantedLock{name: "n"})
 			w.judge.decision(w.members[0], opAcquire, second, &lock.Decision{
 				Kind: lock.Refused, Session: second.session, Request: second.id, Name: "n", Err: &lock.HeldBy{Holder: first.session},
 			})

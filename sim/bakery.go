@@ -117,7 +117,7 @@ func (l leadersOfBakery) Finds(space protocol.Machine, view *protocol.View, from
 		case slices.ContainsFunc(claim.Claims, func(c bakery.Claimed) bool { return c.Token != 0 }):
 			return FindsHold
 		case len(claim.Claims) > 0:
-			return FindsWish
+			return FindsRequest
 		}
 	case bakery.Refused:
 		if m.Why == bakery.RefusedEpoch {
@@ -153,6 +153,6 @@ func (l leadersOfBakery) Placed(space protocol.Machine, m any) (Placed, bool) {
 }
 
 // Wish reads off the owner's space which request of a client waits by a ticket.
-func (leadersOfBakery) Wish(space protocol.Machine, t Placed) (lock.SessionID, uint64, bool) {
-	return space.(*bakery.Machine).Wish(bakery.Key{Member: t.Owner, Incarnation: t.Incarnation, Number: t.Number})
+func (leadersOfBakery) Request(space protocol.Machine, t Placed) (lock.SessionID, uint64, bool) {
+	return space.(*bakery.Machine).Request(bakery.Key{Member: t.Owner, Incarnation: t.Incarnation, Number: t.Number})
 }

@@ -73,7 +73,7 @@ const (
 type request struct {
 	client *client
 	id     uint64
-	want   wish
+	want   wantedLock
 	asker  asker
 
 	state   state
@@ -101,8 +101,8 @@ type request struct {
 	refused  bool          // a member has refused it, or its release
 }
 
-// wish is what a user wants locked, and how.
-type wish struct {
+// request is what a user wants locked, and how.
+type wantedLock struct {
 	name     string
 	owner    string
 	mode     holdfast.Mode
@@ -113,8 +113,8 @@ type wish struct {
 	hold     time.Duration // 0 for none
 }
 
-// String tells a wish, without what is not asked for.
-func (w wish) String() string {
+// String tells a request, without what is not asked for.
+func (w wantedLock) String() string {
 	text := fmt.Sprintf("%q %s", w.name, w.mode)
 	if w.units != 0 {
 		text += fmt.Sprintf(" %d of %d units", w.units, w.capacity)
@@ -148,7 +148,7 @@ type limit struct {
 	hold  time.Duration
 }
 
-// extension is a wish for another hold limit.
+// extension is a request for another hold limit.
 type extension struct {
 	hold   time.Duration
 	unsent bool

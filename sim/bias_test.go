@@ -53,7 +53,7 @@ func TestStrandedCoordinators(t *testing.T) {
 func TestWhoSurvivesKeepsItsLock(t *testing.T) {
 	w := still(t, 3, 1<<Crash)
 	h := &holder{t: t}
-	user(t, w, follower(w)).stream.ask(wish{name: "n"}, h)
+	user(t, w, follower(w)).stream.ask(wantedLock{name: "n"}, h)
 	w.run(w.now + time.Second)
 	w.judge.survivors.holders = w.judge.holdersBeside(uint64(w.coordinator().id))
 	if len(w.judge.survivors.holders) != 1 {

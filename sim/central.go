@@ -31,7 +31,7 @@ func centralProtocol() Protocol {
 		Position: position,
 		Costs:    func(int) []Cost { return centralCosts() },
 		Routine:  routineOfHolders,
-		Wish:     wishOfHolders,
+		Request:  requestOfHolders,
 		Universe: Universe{Below: membershipMessages(), Above: []protocol.Message{
 			authority.Acquire{}, authority.Release{}, authority.Extend{}, authority.EndSession{}, authority.Decided{},
 			authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Ask{}, authority.Answer{},
@@ -47,9 +47,9 @@ func routineOfHolders(m protocol.Message) bool {
 }
 
 // wishOfHolders reads off what a holder asks an authority for.
-func wishOfHolders(m protocol.Message) (Standing, bool) {
+func requestOfHolders(m protocol.Message) (Standing, bool) {
 	acquire, ok := m.(authority.Acquire)
-	return Standing{Name: acquire.Wish.Name, Session: acquire.Wish.Session, Wish: acquire.Wish.Request}, ok
+	return Standing{Name: acquire.Entry.Name, Session: acquire.Entry.Session, Request: acquire.Entry.Request}, ok
 }
 
 // position reads off what an authority says that it has queued something, or has not.
@@ -57,12 +57,12 @@ func position(m protocol.Message) (Standing, bool) {
 	decided, ok := m.(authority.Decided)
 	gone := decided.Kind == lock.Refused || decided.Kind == lock.Lost
 	if ok && decided.Kind == lock.Granted {
-		return Standing{Name: decided.Name, Session: decided.Session, Wish: decided.Wish, Token: decided.Token}, true
+		return Standing{Name: decided.Name, Session: decided.Session, Request: decided.Seq, Token: decided.Token}, true
 	}
 	if !ok || decided.Kind != lock.Queued && !gone {
 		return Standing{}, false
 	}
-	return Standing{Name: decided.Name, Session: decided.Session, Wish: decided.Wish, Reign: decided.Epoch, Tenure: decided.Tenure, Gone: gone}, true
+	return Standing{Name: decided.Name, Session: decided.Session, Request: decided.Seq, Reign: decided.Epoch, Tenure: decided.Tenure, Gone: gone}, true
 }
 
 // centralCosts are those of the design text of CENTRAL_LOCK2 (doc/design/CENTRAL_LOCK2.txt):

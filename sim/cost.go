@@ -225,7 +225,7 @@ func (d *doing) moves() {
 // ask lets a user want the name.
 func (d *doing) ask(who *client, try bool) *request {
 	c := d.cost
-	r := who.stream.ask(wish{name: "cost", mode: c.Mode, units: c.Units, capacity: c.Capacity, try: try}, d)
+	r := who.stream.ask(wantedLock{name: "cost", mode: c.Mode, units: c.Units, capacity: c.Capacity, try: try}, d)
 	who.arm()
 	return r
 }

@@ -34,7 +34,7 @@ type task struct {
 	kind taskKind
 	end  end    // taskBreak: which end
 	to   int32  // place of a member, number of a client
-	life uint32 // of the member; of the wish to be woken
+	life uint32 // of the member; of the request to be woken
 	told uint32 // of what is on its way: its number in the story, or 0
 	id   uint64 // taskMessage: the id it is addressed to, taskSaved: the write, taskStored, taskFetched: the act
 	from uint64 // taskMessage: who sent it

@@ -177,7 +177,7 @@ func (g *gatherer) ask() {
 // wait asks for the first name that is wanted, by itself.
 func (g *gatherer) wait() { g.one = g.enter(g.client.world.whole(g.wanted[0])) }
 
-func (g *gatherer) enter(want wish) *asking {
+func (g *gatherer) enter(want wantedLock) *asking {
 	return &asking{request: g.client.stream.ask(want, g)}
 }
 

@@ -28,7 +28,7 @@ func grantorProtocol() Protocol {
 		Costs:    func(int) []Cost { return grantorCosts() },
 		Position: position,
 		Routine:  routineOfHolders,
-		Wish:     wishOfHolders,
+		Request:  requestOfHolders,
 		Moving:   movingGrantor{},
 		Universe: Universe{Below: membershipMessages(), Above: []protocol.Message{
 			authority.Acquire{}, authority.Release{}, authority.Extend{}, authority.EndSession{}, authority.Decided{},

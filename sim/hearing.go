@@ -32,18 +32,18 @@ type hearers struct {
 const mostPleas = 256
 
 // wish returns which request of a client a member asks the others for by a number.
-func (m *process) wish(number uint64) (key requestKey, asks bool) {
+func (m *process) request(number uint64) (key requestKey, asks bool) {
 	if m.space() == nil || m.view == nil {
 		return requestKey{}, false
 	}
-	session, request, asks := m.world.protocol.Peering.Wish(m.space(), number)
+	session, request, asks := m.world.protocol.Peering.Request(m.space(), number)
 	return requestKey{session, request}, asks
 }
 
 // heardBy notes that another member has heard of a request. When all have that are in its member's
 // view, no request that is made later comes before it.
 func (m *process) heardBy(other *process, plea *Plea) {
-	if _, asks := m.wish(plea.Number); !asks {
+	if _, asks := m.request(plea.Number); !asks {
 		return
 	}
 	m.forgetPleas()
@@ -61,12 +61,12 @@ func (m *process) heardBy(other *process, plea *Plea) {
 
 // stand lets a request stand, if everybody has heard of it.
 func (m *process) stand(number uint64) {
-	key, asks := m.wish(number)
+	key, asks := m.request(number)
 	if !asks || !m.heardByAll(number) {
 		return
 	}
 	plea, asked := m.heard[number].of, requestKey{lock.SessionID{Member: uint64(m.id)}, number}
-	m.world.judge.wishes(plea.Name, asked, key)
+	m.world.judge.requestsOf(plea.Name, asked, key)
 	m.world.judge.stands(plea.Name, asked, plea.Reign)
 }
 
@@ -113,7 +113,7 @@ func (m *process) forgetPleas() {
 	}
 	//tidy:unordered each is kept or dropped by itself
 	for number := range m.heard {
-		if _, asks := m.wish(number); !asks {
+		if _, asks := m.request(number); !asks {
 			delete(m.heard, number)
 		}
 	}

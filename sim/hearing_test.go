@@ -25,7 +25,7 @@ func (peeringStandIn) Asks(message any) (Plea, bool) {
 	return plea, is
 }
 
-func (peeringStandIn) Wish(space protocol.Machine, number uint64) (lock.SessionID, uint64, bool) {
+func (peeringStandIn) Request(space protocol.Machine, number uint64) (lock.SessionID, uint64, bool) {
 	key, asks := space.(*peerStandIn).asks[number]
 	return key.session, key.id, asks
 }
@@ -117,7 +117,7 @@ func TestARequestStandsWhenAllHaveHeardIt(t *testing.T) {
 func TestWhoComesIntoAViewAgainStandsNowhere(t *testing.T) {
 	for since, stands := range map[uint64]bool{1: true, 2: false} {
 		w, _ := peerStandIns(3)
-		w.judge.wishes("n", key(9), key(1)) // of member 1
+		w.judge.requestsOf("n", key(9), key(1)) // of member 1
 		w.judge.stands("n", key(9), protocol.Epoch{Counter: 1})
 		view := *w.members[0].view
 		view.Members = append([]protocol.Member{{ID: 1, Since: since}}, view.Members[1:]...)

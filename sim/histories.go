@@ -44,7 +44,7 @@ func newHistories(j *judge) *histories {
 // asks is called when a request is sent for the first time. A user's wish not to wait
 // is left out: an acquire that comes a second time, long after its user has unlocked,
 // is granted and given back at once by the user's member, and a try is refused meanwhile.
-func (h *histories) asks(key requestKey, who fmt.Stringer, want wish) {
+func (h *histories) asks(key requestKey, who fmt.Stringer, want wantedLock) {
 	if h == nil {
 		return
 	}
@@ -60,12 +60,12 @@ func (h *histories) asks(key requestKey, who fmt.Stringer, want wish) {
 		h.giveUp(in)
 		return
 	}
-	wish := history.Wish{Who: who.String(), Mode: want.mode, Units: want.units, Capacity: want.capacity}
+	request := history.Request{Who: who.String(), Mode: want.mode, Units: want.units, Capacity: want.capacity}
 	if want.owner != "" {
-		wish.Owner = fmt.Sprintf("%s of session %v", want.owner, key.session)
+		request.Owner = fmt.Sprintf("%s of session %v", want.owner, key.session)
 	}
 	in.keys = append(in.keys, key)
-	h.of[key] = &chronicled{Acquisition: in.Ask(h.judge.clock(), wish), in: in}
+	h.of[key] = &chronicled{Acquisition: in.Ask(h.judge.clock(), request), in: in}
 }
 
 // asksAgain is called when another request is sent for what one has asked for before.

@@ -22,7 +22,7 @@ func recorded(happens func(*witness)) history.Result {
 
 // TestTheJudgeRecordsHistories from what it is told anyway, and nothing that is not so.
 func TestTheJudgeRecordsHistories(t *testing.T) {
-	ask := func(h *witness, s uint64) { h.asks(key(s), caller("user"), wish{name: "n"}) }
+	ask := func(h *witness, s uint64) { h.asks(key(s), caller("user"), wantedLock{name: "n"}) }
 	for name, tt := range map[string]struct {
 		want    history.Result
 		happens func(*witness)
@@ -110,14 +110,14 @@ func TestALogThatIsTooLongIsGivenUp(t *testing.T) {
 	w := newWorld(&c, 1, nil, newCounts(false))
 	name := w.settings.names[0].name
 	for s := range uint64(mostAcquisitions) {
-		w.judge.asks(key(s+1), caller("user"), wish{name: name})
+		w.judge.asks(key(s+1), caller("user"), wantedLock{name: name})
 	}
 	h := w.judge.histories
 	if len(h.of) != mostAcquisitions || h.names[name].full {
 		t.Errorf("of as many as may be recorded %d are", len(h.of))
 	}
-	w.judge.asks(key(mostAcquisitions+1), caller("user"), wish{name: name})
-	w.judge.asks(key(mostAcquisitions+2), caller("user"), wish{name: name})
+	w.judge.asks(key(mostAcquisitions+1), caller("user"), wantedLock{name: name})
+	w.judge.asks(key(mostAcquisitions+2), caller("user"), wantedLock{name: name})
 	if err := w.checkHistories(); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestAViolatedHistoryIsWritten(t *testing.T) {
 	name := w.settings.names[0].name
 	for s, token := range []holdfast.Token{9, 8} {
 		g := hold(uint64(s+1), token, func(g *grant) { g.name = name })
-		w.judge.asks(key(uint64(s+1)), caller("user"), wish{name: name})
+		w.judge.asks(key(uint64(s+1)), caller("user"), wantedLock{name: name})
 		w.judge.histories.told(&g)
 		w.judge.histories.ended(&g, "")
 	}

@@ -84,9 +84,9 @@ type record struct {
 
 // gift is a grant that an authority has told a member of, and when it did first.
 type gift struct {
-	token holdfast.Token
-	wish  requestKey
-	at    instant
+	token   holdfast.Token
+	request requestKey
+	at      instant
 }
 
 // passage is the latest token of an exclusive grant that a member has told of.

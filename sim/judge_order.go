@@ -11,10 +11,10 @@ import (
 
 // place is a request that stands in an authority's queue.
 type place struct {
-	key   requestKey
-	wish  requestKey // what its member asks the authority for
-	reign protocol.Epoch
-	since instant
+	key     requestKey
+	request requestKey // what its member asks the authority for
+	reign   protocol.Epoch
+	since   instant
 }
 
 // passing is a grant of a name while others wait for it.
@@ -51,7 +51,7 @@ func (j *judge) reignOfGrant(g *grant) protocol.Epoch {
 // knows its number, and of two that exclude each other none comes before the other (leading.go).
 
 // asks is called when a client sends a request for the first time.
-func (j *judge) asks(key requestKey, who fmt.Stringer, want wish) {
+func (j *judge) asks(key requestKey, who fmt.Stringer, want wantedLock) {
 	j.fate(key).asked = j.clock()
 	if j.tenants != nil {
 		j.enters(want.name, key)
@@ -67,46 +67,46 @@ func (j *judge) asksAgain(key, first requestKey) {
 	j.histories.asksAgain(key, first)
 }
 
-// wishes is called when a member asks an authority for what a client has asked for. A place
-// that the request has by another wish, which was given up, is none.
-func (j *judge) wishes(name string, wish, key requestKey) {
-	if _, known := j.wished[wish]; !known {
+// requests is called when a member asks an authority for what a client has asked for. A place
+// that the request has by another request, which was given up, is none.
+func (j *judge) requestsOf(name string, request, key requestKey) {
+	if _, known := j.wished[request]; !known {
 		r := j.record(name)
-		r.queue = slices.DeleteFunc(r.queue, func(p place) bool { return p.key == key && p.wish != wish })
+		r.queue = slices.DeleteFunc(r.queue, func(p place) bool { return p.key == key && p.request != request })
 	}
-	j.wished[wish] = key
+	j.wished[request] = key
 }
 
 // stands is called when an authority says that it has queued what a member asks for. A
-// member that asks for the same request by another wish has given the one before up: that
+// member that asks for the same request by another request has given the one before up: that
 // was refused, and was queued by a copy that came later. So the request arrives again.
-func (j *judge) stands(name string, wish requestKey, reign protocol.Epoch) {
+func (j *judge) stands(name string, request requestKey, reign protocol.Epoch) {
 	reign = j.reignOf(reign)
 	r := j.record(name)
-	key, known := j.wished[wish]
+	key, known := j.wished[request]
 	if !known || j.fate(key).token != 0 {
 		return
 	}
 	for i := range r.queue {
 		if at := &r.queue[i]; at.key == key {
-			if reign.Counter > at.reign.Counter || j.sides != nil && reign != at.reign || wish != at.wish {
-				*at = place{key, wish, reign, j.clock()}
+			if reign.Counter > at.reign.Counter || j.sides != nil && reign != at.reign || request != at.request {
+				*at = place{key, request, reign, j.clock()}
 			}
 			return
 		}
 	}
-	r.queue = append(r.queue, place{key, wish, reign, j.clock()})
+	r.queue = append(r.queue, place{key, request, reign, j.clock()})
 }
 
 // gives is called when an authority tells a member of a grant. Its client may have given it up,
 // and a later request of the same owner may enter it before it is given back: that one passes
 // no request that was not passed by the grant itself.
-func (j *judge) gives(name string, token holdfast.Token, wish requestKey) {
+func (j *judge) gives(name string, token holdfast.Token, request requestKey) {
 	r := j.record(name)
-	if slices.ContainsFunc(r.given[:], func(g gift) bool { return g.token == token && g.wish == wish }) {
+	if slices.ContainsFunc(r.given[:], func(g gift) bool { return g.token == token && g.request == request }) {
 		return
 	}
-	r.given[r.gifts%len(r.given)] = gift{token, wish, j.clock()}
+	r.given[r.gifts%len(r.given)] = gift{token, request, j.clock()}
 	r.gifts++
 }
 
@@ -120,12 +120,12 @@ func (r *record) sent(g *grant, asked instant) instant {
 	return min(asked, r.given[i].at)
 }
 
-// gaveAnother reports whether a grant was given to another wish than the one by which its request stands. A member that becomes the
-// authority itself gives up the wish, and tells the next authority of another one, by which the request arrives there.
+// gaveAnother reports whether a grant was given to another request than the one by which its request stands. A member that becomes the
+// authority itself gives up the request, and tells the next authority of another one, by which the request arrives there.
 func (r *record) gaveAnother(g *grant, stood *place) bool {
 	another := false
 	for _, given := range r.given {
-		if given.token == g.token && given.wish == stood.wish {
+		if given.token == g.token && given.request == stood.request {
 			return false
 		}
 		another = another || given.token == g.token

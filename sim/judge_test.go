@@ -207,11 +207,11 @@ func TestTheJudgeSeesWhatIsNotFree(t *testing.T) {
 	// story is a hold that has ended in a way, and a try of another session that is refused because of it.
 	story := func(h *witness, ended func()) {
 		h.tenants, h.lease = map[tenant]*having{}, time.Second
-		h.asks(key(1), caller("one"), wish{name: "n"})
+		h.asks(key(1), caller("one"), wantedLock{name: "n"})
 		h.now += instant(time.Minute)
 		ended()
 		h.now += instant(time.Second)
-		h.asks(try, caller("two"), wish{name: "n"})
+		h.asks(try, caller("two"), wantedLock{name: "n"})
 		h.decision(caller("member"), opAcquire, try, refused)
 	}
 	release := func(h *witness) {
@@ -223,7 +223,7 @@ func TestTheJudgeSeesWhatIsNotFree(t *testing.T) {
 		}},
 		"a try while another hold of the session is left": {"", func(h *witness) {
 			story(h, func() {
-				h.asks(requestKey{key(1).session, 3}, caller("one"), wish{name: "n"})
+				h.asks(requestKey{key(1).session, 3}, caller("one"), wantedLock{name: "n"})
 				release(h)
 			})
 		}},
@@ -298,10 +298,10 @@ func judgedAs(t *testing.T, j *judge, promise string) {
 // stand lets session 1 stand in the queue of reign 1, under wish 11, from 2 s on, and session 2
 // ask.
 func stand(h *witness, asked2 instant) {
-	h.asks(key(1), caller("user"), wish{name: "n"})
-	h.wishes("n", requestKey{key(1).session, 11}, key(1))
+	h.asks(key(1), caller("user"), wantedLock{name: "n"})
+	h.requestsOf("n", requestKey{key(1).session, 11}, key(1))
 	h.at(2*time.Second).stands("n", requestKey{key(1).session, 11}, protocol.Epoch{Counter: 1})
-	h.at(asked2).asks(key(2), caller("user"), wish{name: "n"})
+	h.at(asked2).asks(key(2), caller("user"), wantedLock{name: "n"})
 	h.at(5 * time.Second)
 }
 
@@ -337,7 +337,7 @@ func TestTheJudgeSeesWhoOvertakes(t *testing.T) {
 		}},
 		"asked for anew by another wish": {"", func(h *witness) {
 			stand(h, 3*time.Second)
-			h.wishes("n", requestKey{key(1).session, 12}, key(1))
+			h.requestsOf("n", requestKey{key(1).session, 12}, key(1))
 			h.stands("n", requestKey{key(1).session, 12}, protocol.Epoch{Counter: 1})
 			h.granting(hold(2, reign+1))
 			h.granting(hold(1, reign+2))

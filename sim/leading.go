@@ -31,7 +31,7 @@ type Leading interface {
 	// number of a ticket of its own, and which.
 	Placed(space protocol.Machine, message any) (Placed, bool)
 	// Wish reads off the owner's space which request of a client waits by a ticket.
-	Wish(space protocol.Machine, ticket Placed) (session lock.SessionID, request uint64, asks bool)
+	Request(space protocol.Machine, ticket Placed) (session lock.SessionID, request uint64, asks bool)
 }
 
 // Drawn is a ticket at its master: how far it is, whose it is, which other leader has answered first, and
@@ -87,7 +87,7 @@ const (
 	FindsLeaders          // it tells who leads
 	FindsNewcomer         // it tells who leads, and has done so before this member came
 	FindsHold             // it claims what is held, of leaders that follow no other
-	FindsWish             // it claims what is waited for, of those
+	FindsRequest          // it claims what is waited for, of those
 	FindsRefused          // it tells that no leaders can be elected before another epoch has begun
 )
 
@@ -98,7 +98,7 @@ const (
 	leadSender           // a leader crashed whose tickets were on their way to the next term
 	leadReceiver         // one to which such were on their way
 	leadHold             // what was held was claimed of leaders that follow no other
-	leadWish             // what was waited for was
+	leadRequest          // what was waited for was
 	leadAgain            // who leads was lost on its way to a member, and told it again
 	leadOlder            // an older election came late
 	leadNewcomer         // who has come was told who leads
@@ -254,8 +254,8 @@ func (w *world) finds(m *process, from protocol.ID, message any) (after func()) 
 		w.exercises(leadOlder, true)
 	case FindsHold:
 		w.exercises(leadHold, true)
-	case FindsWish:
-		w.exercises(leadWish, true)
+	case FindsRequest:
+		w.exercises(leadRequest, true)
 	case FindsLeaders, FindsNewcomer:
 		w.exercises(leadNewcomer, found == FindsNewcomer)
 		w.exercises(leadAgain, m.led.missed)
@@ -282,13 +282,13 @@ func (w *world) places(master *process, message any) {
 	if owner.space() == nil || owner.view == nil || owner.id != ticket.Owner {
 		return
 	}
-	session, request, asks := w.protocol.Leading.Wish(owner.space(), ticket)
+	session, request, asks := w.protocol.Leading.Request(owner.space(), ticket)
 	if !asks {
 		return
 	}
-	wish := requestKey{lock.SessionID{Member: uint64(ticket.Owner)}, ticket.Number}
-	w.judge.wishes(ticket.Name, wish, requestKey{session, request})
-	w.judge.stands(ticket.Name, wish, ticket.Reign)
+	key := requestKey{lock.SessionID{Member: uint64(ticket.Owner)}, ticket.Number}
+	w.judge.requestsOf(ticket.Name, key, requestKey{session, request})
+	w.judge.stands(ticket.Name, key, ticket.Reign)
 }
 
 // graced is called after each step of a member.

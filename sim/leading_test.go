@@ -50,7 +50,7 @@ func (leadingStandIn) Placed(space protocol.Machine, _ any) (Placed, bool) {
 	return placed, placed.Name != ""
 }
 
-func (leadingStandIn) Wish(space protocol.Machine, t Placed) (lock.SessionID, uint64, bool) {
+func (leadingStandIn) Request(space protocol.Machine, t Placed) (lock.SessionID, uint64, bool) {
 	key, asks := space.(*leaderStandIn).waits[t.Number]
 	return key.session, key.id, asks
 }
@@ -132,7 +132,7 @@ func TestWhatLeadersAreToldIsCounted(t *testing.T) {
 		spaces[0].finds = what
 		w.takes(m, 2, "a message")
 	}
-	for _, what := range []Finding{FindsNothing, FindsEnded, FindsOlder, FindsHold, FindsWish, FindsLeaders} {
+	for _, what := range []Finding{FindsNothing, FindsEnded, FindsOlder, FindsHold, FindsRequest, FindsLeaders} {
 		finds(what)
 	}
 	finds(FindsRefused)
@@ -151,7 +151,7 @@ func TestWhatLeadersAreToldIsCounted(t *testing.T) {
 		w.moved(m)
 	}
 	want := [leadCount]int{
-		leadEnded: 1, leadOlder: 1, leadHold: 1, leadWish: 1, leadNewcomer: 1, leadAgain: 1, leadTakenOver: 1, leadGrace: 1,
+		leadEnded: 1, leadOlder: 1, leadHold: 1, leadRequest: 1, leadNewcomer: 1, leadAgain: 1, leadTakenOver: 1, leadGrace: 1,
 		leadRefused: 2, leadBehind: 2, leadCaughtUp: 1,
 	}
 	if w.count.leads.hits != want {
@@ -226,7 +226,7 @@ func TestLeadersOfBakeryAreRead(t *testing.T) {
 	if _, placed := read.Placed(space, letter(bakery.Added{})); placed || read.Serves(space) || len(read.Drawn(space)) > 0 || read.Graces(space) > 0 {
 		t.Error("who has no view leads")
 	}
-	if _, _, asks := read.Wish(space, Placed{Owner: 1, Number: 1}); asks {
+	if _, _, asks := read.Request(space, Placed{Owner: 1, Number: 1}); asks {
 		t.Error("who has no clients asks")
 	}
 }

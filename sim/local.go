@@ -28,7 +28,7 @@ type taking struct {
 	local   *ownClient
 	id      uint64
 	call    int
-	want    wish
+	want    wantedLock
 	token   holdfast.Token
 	held    bool
 	over    bool
@@ -156,7 +156,7 @@ func (l *ownClient) begin() {
 	l.lastID++
 	now := m.now()
 	l.chooses(l.call)
-	t := &taking{local: l, id: l.lastID, call: l.call, want: w.wish(nil), holdEnd: protocol.Never}
+	t := &taking{local: l, id: l.lastID, call: l.call, want: w.request(nil), holdEnd: protocol.Never}
 	l.takings = append(l.takings, t)
 	request := &lock.Request{
 		Session: l.session, ID: t.id, Name: t.want.name, Mode: t.want.mode, Units: t.want.units, Capacity: t.want.capacity,

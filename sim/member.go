@@ -145,7 +145,7 @@ func (m *process) start() {
 	m.step(protocol.Event{Kind: protocol.Start})
 }
 
-// step is what package run does: one event, then all its effects, then the wish to be
+// step is what package run does: one event, then all its effects, then the request to be
 // woken.
 func (m *process) step(ev protocol.Event) {
 	w := m.world

@@ -52,7 +52,7 @@ func (n *network) send(from *process, e *protocol.Envelope) {
 	if w.settings.restless > 0 || w.told() {
 		w.nemesis.silence(from, e.Message)
 	}
-	if w.protocol.Position != nil && w.protocol.Wish != nil {
+	if w.protocol.Position != nil && w.protocol.Request != nil {
 		n.follow(from, e.Message)
 	}
 	if !known {
@@ -88,27 +88,27 @@ func (n *network) send(from *process, e *protocol.Envelope) {
 func (n *network) follow(from *process, m protocol.Message) {
 	w := n.world
 	if r := from.asking; r != nil {
-		if at, ok := w.protocol.Wish(m); ok && at.Session == r.Session && at.Name == r.Name {
-			w.judge.wishes(at.Name, requestKey{at.Session, at.Wish}, requestKey{r.Session, r.ID})
+		if at, ok := w.protocol.Request(m); ok && at.Session == r.Session && at.Name == r.Name {
+			w.judge.requestsOf(at.Name, requestKey{at.Session, at.Request}, requestKey{r.Session, r.ID})
 			return
 		}
 	}
-	if at, ok := w.protocol.Wish(m); ok && w.protocol.Decides != nil {
+	if at, ok := w.protocol.Request(m); ok && w.protocol.Decides != nil {
 		// Where reigns outlive views, a member that was left out of one has lost its place in
 		// the queues, and arrives again.
-		w.judge.leaves(at.Name, w.judge.wished[requestKey{at.Session, at.Wish}])
+		w.judge.leaves(at.Name, w.judge.wished[requestKey{at.Session, at.Request}])
 	}
 	switch at, ok := w.protocol.Position(m); {
 	case ok && at.Token != 0:
-		w.judge.gives(at.Name, at.Token, requestKey{at.Session, at.Wish})
+		w.judge.gives(at.Name, at.Token, requestKey{at.Session, at.Request})
 	case ok && at.Gone:
-		w.judge.leaves(at.Name, w.judge.wished[requestKey{at.Session, at.Wish}])
+		w.judge.leaves(at.Name, w.judge.wished[requestKey{at.Session, at.Request}])
 	case ok && n.current(at):
 		if w.protocol.Decides != nil {
 			at.Reign = protocol.Epoch{Candidate: at.Reign.Candidate}
 			at.Reign.Counter, _ = from.reigns()
 		}
-		w.judge.stands(at.Name, requestKey{at.Session, at.Wish}, at.Reign)
+		w.judge.stands(at.Name, requestKey{at.Session, at.Request}, at.Reign)
 	}
 }
 

@@ -16,7 +16,7 @@ type Peering interface {
 	Asks(message any) (Plea, bool)
 	// Wish reads off the asker's space which request of a client asks by a number; of one that
 	// has entered it reads the same, and that it does not ask.
-	Wish(space protocol.Machine, number uint64) (session lock.SessionID, request uint64, asks bool)
+	Request(space protocol.Machine, number uint64) (session lock.SessionID, request uint64, asks bool)
 	// Heard reads off a space whether it has taken in what a peer asks for.
 	Heard(space protocol.Machine, from protocol.ID, message any) bool
 	// Dealings reads off a space what its member has to do with its peers.

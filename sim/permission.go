@@ -65,8 +65,8 @@ func (peersOfPermission) Asks(m any) (Plea, bool) {
 }
 
 // Wish reads off a space which request of a client asks by a number, or has entered.
-func (peersOfPermission) Wish(space protocol.Machine, number uint64) (lock.SessionID, uint64, bool) {
-	return space.(*permission.Machine).Wish(number)
+func (peersOfPermission) Request(space protocol.Machine, number uint64) (lock.SessionID, uint64, bool) {
+	return space.(*permission.Machine).Request(number)
 }
 
 // Heard reads off a space whether it has taken in a peer's request.
@@ -90,7 +90,7 @@ func (peersOfPermission) Meets(space protocol.Machine, from protocol.ID, m any) 
 			return MeetsKept
 		}
 	case permission.Reply:
-		session, _, _ := peer.Wish(m.Number)
+		session, _, _ := peer.Request(m.Number)
 		switch {
 		case m.Count > 1:
 			return MeetsSeveral

@@ -36,7 +36,7 @@ type Protocol struct {
 	// does that; Position, that what was asked for so stands in the queue of an authority:
 	// from then on no request that is made later may overtake it in that reign (P5). Nil means that
 	// the order is not checked.
-	Wish     func(protocol.Message) (Standing, bool)
+	Request  func(protocol.Message) (Standing, bool)
 	Position func(protocol.Message) (Standing, bool)
 	// Decides, if not nil, reads off the space of a member whether that one decides, and in
 	// which reign it counts tokens. Nil means that the coordinator does, in its epoch.
@@ -189,11 +189,11 @@ type Built struct {
 type Standing struct {
 	Name    string
 	Session lock.SessionID
-	Wish    uint64
+	Request uint64
 	Reign   protocol.Epoch  // in which tokens are counted; where Decides says that, regardless of what stands here
 	Tenure  protocol.Tenure // of the member that asks
 	Gone    bool            // it stands there no more
-	Token   holdfast.Token  // it is granted under it; then the name, the session and the wish are said beside, and no more
+	Token   holdfast.Token  // it is granted under it; then the name, the session and the request are said beside, and no more
 }
 
 // Protocols lists the protocols that can be simulated.

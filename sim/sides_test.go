@@ -212,7 +212,7 @@ func TestSidesMeet(t *testing.T) {
 	for _, place := range []int{0, 2} {
 		h := &holder{t: t}
 		holders = append(holders, h)
-		user(t, w, w.members[place]).stream.ask(wish{name: "n"}, h)
+		user(t, w, w.members[place]).stream.ask(wantedLock{name: "n"}, h)
 		w.run(w.now + time.Second)
 		if h.lock == nil {
 			t.Fatalf("the side of %s grants nothing", w.members[place])

@@ -28,7 +28,7 @@ type survivors struct {
 	story   string // of the first that has lost its lock
 }
 
-// ended takes note of a lock that has ended. A hold limit is its holder's own wish.
+// ended takes note of a lock that has ended. A hold limit is its holder's own request.
 func (s *survivors) ended(g *grant, why holdfast.Loss) {
 	if why != "" && why != holdfast.HoldLimit && slices.Contains(s.holders, g.holder) {
 		if !s.lost {

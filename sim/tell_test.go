@@ -129,7 +129,7 @@ func TestAViolationNamesWhomItConcerns(t *testing.T) {
 		c.up = true
 		p := &presence{client: c, deadline: c.now() + time.Duration(5+i)*time.Second}
 		p.id.Number = uint64(i + 1)
-		r := &request{client: c, state: held, session: p, holdEnd: 1 << 62, want: wish{name: "n0"}, token: 4}
+		r := &request{client: c, state: held, session: p, holdEnd: 1 << 62, want: wantedLock{name: "n0"}, token: 4}
 		w.judge.told(grantOf(c, r))
 	}
 	if err := timeline.Check(told); err != nil {

@@ -23,7 +23,7 @@ type visitor struct {
 
 	act     int // the call, in the names of choices
 	round   int // which lock it wants; what belongs to an earlier one is void
-	want    wish
+	want    wantedLock
 	session lock.SessionID
 	secret  session.Secret
 	token   holdfast.Token
@@ -101,7 +101,7 @@ func (s *visitor) begin() {
 	s.round++
 	w.within(s.name, "call", s.act)
 	s.place = pick(w, "member", w.members)
-	s.want = w.wish(nil)
+	s.want = w.request(nil)
 	s.held, s.asking, s.calls = false, nil, 0
 	w.trace("%s wants %v through %s", s, s.want, s.place)
 	if w.protocol.Logs {

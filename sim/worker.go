@@ -76,7 +76,7 @@ func (w *worker) begin(now time.Duration) {
 		return
 	}
 	w.chooses()
-	want := world.wish(w)
+	want := world.request(w)
 	w.since = world.now
 	w.until = protocol.Never
 	if patience := world.patience(); patience > 0 {
@@ -240,7 +240,7 @@ func (w *worker) failed(r *request, err error) {
 	}
 }
 
-// extended is told what became of a wish for another hold limit.
+// extended is told what became of a request for another hold limit.
 func (w *worker) extended(r *request, err error) {
 	w.client.world.trace("%s: %s is extended: %v", w, r.want.name, err)
 }

@@ -354,20 +354,20 @@ func (w *world) trueWall() time.Duration {
 	return membership.Origin*time.Second + 1000*time.Hour + w.now
 }
 
-// whole is a wish for a name that nothing fits beside or, where every lock is one of some
+// whole is a request for a name that nothing fits beside or, where every lock is one of some
 // entries, for one of them.
-func (w *world) whole(name string) wish {
+func (w *world) whole(name string) wantedLock {
 	if capacity := w.settings.capacity; capacity != 0 {
-		return wish{name: name, mode: holdfast.ModeSlots, units: 1, capacity: capacity}
+		return wantedLock{name: name, mode: holdfast.ModeSlots, units: 1, capacity: capacity}
 	}
-	return wish{name: name}
+	return wantedLock{name: name}
 }
 
 // wish draws what a user wants: of workers, some name an owner.
-func (w *world) wish(who *worker) wish {
+func (w *world) request(who *worker) wantedLock {
 	s := &w.settings
 	n := pick(w, "name", s.names)
-	want := wish{name: n.name, mode: holdfast.ModeExclusive}
+	want := wantedLock{name: n.name, mode: holdfast.ModeExclusive}
 	if n.use != holdfast.ModeExclusive && (s.capacity != 0 || !w.oneIn("exclusive", 3)) {
 		want.mode = n.use
 	}

@@ -35,7 +35,7 @@ func (p *program) acquireCommand() *cli.Command {
 			"A script learns from `renew` and `release` whether it has lost a lock: exit code 79, or 81 if it was\n" +
 			"broken. Losing one of several ends the keeper, and the others with the session.\n" +
 			"SESSION has a secret: a process that knows it can release and renew.",
-		Flags: clientFlags(append(wishFlags(),
+		Flags: clientFlags(append(requestFlags(),
 			&cli.IntFlag{Name: "while-pid", Usage: "keep the locks while process `PID` lives", DefaultText: "the caller", Sources: variables("while-pid")},
 			switchFlag("no-keep", "start no keeper: the locks end after --ttl unless `renew` is called in time"),
 			switchFlag("json", "print the answer as JSON"),
@@ -47,9 +47,9 @@ func (p *program) acquireCommand() *cli.Command {
 
 // acquire takes the locks, hands them to a keeper, and prints them.
 func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
-	wish, err := wishOf(c, c.Args().Slice())
+	request, err := requestOf(c, c.Args().Slice())
 	if err == nil {
-		err = wish.check()
+		err = request.check()
 	}
 	if err != nil {
 		return err
@@ -69,12 +69,12 @@ func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
 	// The cause of the end is returned below.
 	defer func() { _ = stop() }()
 	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
-		if err := wish.askOwnParent(ctx, spaceOf(c), admin, p.outerSessions()); err != nil {
+		if err := request.askOwnParent(ctx, spaceOf(c), admin, p.outerSessions()); err != nil {
 			return err
 		}
-		got, err := wish.acquire(ctx, c, admin)
+		got, err := request.acquire(ctx, c, admin)
 		if err != nil {
-			err = wish.refused(hinted(reworded("lock", wish.names[0], err), ""))
+			err = request.refused(hinted(reworded("lock", request.names[0], err), ""))
 		} else if witness != nil {
 			err = p.startKeeper(c, witness, got.Session)
 		}
@@ -85,7 +85,7 @@ func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
 			err = p.printAcquired(got, c.Bool("json"))
 		}
 		if err == nil && got.Locks[0].TTLCut != "" {
-			p.say("%s", cutTTL(wish.ttl, time.Duration(got.Locks[0].TTL), got.Locks[0].TTLCut))
+			p.say("%s", cutTTL(request.ttl, time.Duration(got.Locks[0].TTL), got.Locks[0].TTLCut))
 		}
 		if err == nil && witness != nil {
 			p.say("kept while process %d lives; `%s release` gives a lock back before that", witness.pid, name)
@@ -134,7 +134,7 @@ const waitMargin = 400 * time.Millisecond
 // acquire asks for the locks. A member answers a long wait in parts: asked again
 // under its id, the request keeps its place. Members that do not serve yet are asked
 // again, too, for as long as lock would wait for them.
-func (w *wish) acquire(ctx context.Context, c *cli.Command, admin *client.Admin) (*api.AcquiredAll, error) {
+func (w *request) acquire(ctx context.Context, c *cli.Command, admin *client.Admin) (*api.AcquiredAll, error) {
 	order := client.Acquisition{Names: w.names, TTL: w.ttl, Request: rand.Text()}
 	timeout, err := timeoutOf(c)
 	if err != nil {
@@ -179,7 +179,7 @@ func (w *wish) acquire(ctx context.Context, c *cli.Command, admin *client.Admin)
 const refusedLimit = 2 * time.Second
 
 // asksOn reports whether members that do not serve are asked again, after a time.
-func (w *wish) asksOn(err error, answered bool, passed, timeout time.Duration) bool {
+func (w *request) asksOn(err error, answered bool, passed, timeout time.Duration) bool {
 	limit := w.limit()
 	var told *client.UnreachableError
 	switch {
@@ -230,7 +230,7 @@ const takeBackLimit = 250 * time.Millisecond
 // takeBack asks once more what became of a request that was cut off. A grant that
 // has crossed that is returned, so that it can be ended; what still waits is
 // cancelled by the end of this.
-func (w *wish) takeBack(admin *client.Admin, c *cli.Command, order client.Acquisition) *api.AcquiredAll {
+func (w *request) takeBack(admin *client.Admin, c *cli.Command, order client.Acquisition) *api.AcquiredAll {
 	ctx, cancel := context.WithTimeout(context.Background(), takeBackLimit)
 	defer cancel()
 	got, err := admin.Acquire(ctx, spaceOf(c), order)

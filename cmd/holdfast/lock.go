@@ -49,7 +49,7 @@ func (p *program) lockCommand() *cli.Command {
 			"renewed while the command runs. If holdfast itself is killed, the command's group is killed too, and the\n" +
 			"claim stays until it expires (expiry, 30s). A password in a URL can be read in process lists: put such\n" +
 			"a URL into $HOLDFAST_STORE.",
-		Flags: clientFlags(append(append(wishFlags(), lockStoreFlags()...),
+		Flags: clientFlags(append(append(requestFlags(), lockStoreFlags()...),
 			durationFlag("kill-after", usualKillAfter, "time between TERM and KILL; at most a third of the session's ttl (with --store a sixth of expiry) and of --hold"),
 			onLost,
 			switchFlag("detach", "release when COMMAND itself has ended: what it has left running goes on without the lock"),
@@ -63,7 +63,7 @@ func (p *program) lockCommand() *cli.Command {
 
 // lockOrder is what the command line asks for.
 type lockOrder struct {
-	*wish
+	*request
 	store     *storeOrder // nil: a member is asked
 	command   []string
 	killAfter time.Duration
@@ -84,12 +84,12 @@ func (p *program) lockOrder(c *cli.Command) (*lockOrder, error) {
 	if len(p.command) == 0 || p.command[0] == "" {
 		return nil, usageError("lock", "there is no command after \"--\"")
 	}
-	wish, err := wishOf(c, names)
+	request, err := requestOf(c, names)
 	if err != nil {
 		return nil, err
 	}
 	o := &lockOrder{
-		wish: wish, command: p.command, skip: c.Bool("skip"), detach: c.Bool("detach"), onLost: c.String("on-lost"),
+		request: request, command: p.command, skip: c.Bool("skip"), detach: c.Bool("detach"), onLost: c.String("on-lost"),
 		killAfter: c.Duration("kill-after"), explicit: c.IsSet("kill-after") || c.IsSet("ttl") || c.IsSet("hold"),
 	}
 	switch {

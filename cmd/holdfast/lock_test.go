@@ -50,8 +50,8 @@ func newHarness(t *testing.T, order *lockOrder, script string) *harness {
 	t.Helper()
 	manual := clocktest.NewManual()
 	backing := &testBacking{manual, 12 * time.Second}
-	if order.wish == nil {
-		order.wish = &wish{}
+	if order.request == nil {
+		order.request = &request{}
 	}
 	lock := holdfast.NewLock(holdfast.Grant{Space: "default", Name: "n", Token: 7}, 1, holdfast.Forever, backing, nil)
 	said, say := testPipe(t)
@@ -190,7 +190,7 @@ func TestLockGrace(t *testing.T) {
 		{5 * time.Second, 6 * time.Second, 2 * time.Second},
 		{5 * time.Second, time.Hour, 4 * time.Second},
 	} {
-		b := newHarness(t, &lockOrder{wish: &wish{hold: test.hold}, killAfter: test.asked, onLost: lostTerm}, "exit 0")
+		b := newHarness(t, &lockOrder{request: &request{hold: test.hold}, killAfter: test.asked, onLost: lostTerm}, "exit 0")
 		if b.grace != test.want {
 			t.Errorf("kill-after %v, hold %v: the grace is %v, want %v", test.asked, test.hold, b.grace, test.want)
 		}
@@ -410,7 +410,7 @@ func TestLockHoldLimitCause(t *testing.T) {
 	for session, want := range map[time.Duration]holdfast.Loss{
 		12 * time.Second: holdfast.SessionExpired, 12*time.Second + 1: holdfast.HoldLimit,
 	} {
-		b := newHarness(t, &lockOrder{wish: &wish{hold: time.Minute}, onLost: lostKill}, "exec cat")
+		b := newHarness(t, &lockOrder{request: &request{hold: time.Minute}, onLost: lostKill}, "exec cat")
 		b.backing.deadline = session
 		b.locks[0].SetHoldEnd(12 * time.Second)
 		b.manual.Advance(12*time.Second - b.guard)
@@ -472,7 +472,7 @@ func (b *harness) late() { b.onLate(b.backing.deadline - b.manual.Now()) }
 // A hold limit that is about to end a lock is told, and not that the member does not
 // answer.
 func TestLockLateAtHoldLimit(t *testing.T) {
-	b := newHarness(t, &lockOrder{wish: &wish{hold: time.Minute}, onLost: lostKill}, "exec cat")
+	b := newHarness(t, &lockOrder{request: &request{hold: time.Minute}, onLost: lostKill}, "exec cat")
 	b.backing.deadline = time.Minute
 	b.locks[0].SetHoldEnd(12 * time.Second)
 	b.manual.Advance(12*time.Second - b.guard)

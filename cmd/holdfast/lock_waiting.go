@@ -29,7 +29,7 @@ func (p *program) outerSessions() []string {
 
 // ownParent returns the error of a wait that could never end: the name is held by a command
 // of lock that runs this one and waits for its end. It is nil where the modes are compatible.
-func (w *wish) ownParent(outer []string, shown *api.Lock) error {
+func (w *request) ownParent(outer []string, shown *api.Lock) error {
 	wanted, err := holdfast.NewRequest(shown.Name, w.options...)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func compatible(wanted holdfast.Request, shown *api.Lock, holder api.Grant) bool
 
 // askOwnParent is ownParent for a command that is not told that it waits. What cannot be
 // asked now, the request for the lock will report.
-func (w *wish) askOwnParent(ctx context.Context, space string, admin *client.Admin, outer []string) error {
+func (w *request) askOwnParent(ctx context.Context, space string, admin *client.Admin, outer []string) error {
 	if len(outer) == 0 {
 		return nil
 	}

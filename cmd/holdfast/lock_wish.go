@@ -17,7 +17,7 @@ import (
 const busyCode = 75
 
 // wishFlags say which lock is wanted, for lock and acquire.
-func wishFlags() []cli.Flag {
+func requestFlags() []cli.Flag {
 	return []cli.Flag{
 		switchFlag("shared", "beside other shared holders"),
 		textFlag("slots", "`U/N`: U units of the N that the name has"),
@@ -32,8 +32,8 @@ func wishFlags() []cli.Flag {
 	}
 }
 
-// wish is which locks are wanted, and how.
-type wish struct {
+// request is which locks are wanted, and how.
+type request struct {
 	names   []string
 	options []holdfast.Option // all but the wait limit
 	try     bool
@@ -49,7 +49,7 @@ const tryPatience = 5 * time.Second
 
 // limit is for how long the locks are waited for, regardless of what keeps them from being
 // granted: a holder, or that no member serves yet.
-func (w *wish) limit() time.Duration {
+func (w *request) limit() time.Duration {
 	switch {
 	case w.try:
 		return tryPatience
@@ -64,7 +64,7 @@ const asLongAsItTakes = time.Duration(1 << 62)
 
 // patience is for how long a first answer is waited for where no address has given one. Who
 // gives a wait limit wants to wait for just that.
-func (w *wish) patience(timeout time.Duration) time.Duration {
+func (w *request) patience(timeout time.Duration) time.Duration {
 	if w.wait > 0 {
 		return 0
 	}
@@ -73,8 +73,8 @@ func (w *wish) patience(timeout time.Duration) time.Duration {
 
 // wishOf reads the flags, for the names. What is wrong with how they are written is
 // a usage error; what they mean is looked at by check.
-func wishOf(c *cli.Command, names []string) (*wish, error) {
-	w := &wish{
+func requestOf(c *cli.Command, names []string) (*request, error) {
+	w := &request{
 		names: names, try: c.Bool("try"),
 		wait: c.Duration("wait"), hold: c.Duration("hold"), ttl: c.Duration("ttl"),
 		busy: c.Int("conflict-exit-code"),
@@ -109,7 +109,7 @@ func wishOf(c *cli.Command, names []string) (*wish, error) {
 
 // contradiction finds flags that exclude each other, values out of their bounds,
 // and names that are missing.
-func (w *wish) contradiction(c *cli.Command) error {
+func (w *request) contradiction(c *cli.Command) error {
 	for _, flag := range []string{"wait", "hold", "ttl"} {
 		if d := c.Duration(flag); c.IsSet(flag) && d <= 0 {
 			hint := ""
@@ -138,7 +138,7 @@ func cutTTL(wanted, given time.Duration, why string) string {
 }
 
 // check says what is wrong with the names and with what is wanted of them.
-func (w *wish) check() error {
+func (w *request) check() error {
 	for i, name := range w.names {
 		_, err := holdfast.NewRequest(name, w.options...)
 		if err == nil && slices.Contains(w.names[:i], name) {
@@ -168,7 +168,7 @@ func parseSlots(text string) (units, capacity int, err error) {
 
 // refused adds to the error of a lock that was not granted which flag made us give
 // up, and gives it the exit code that was asked for.
-func (w *wish) refused(err error) error {
+func (w *request) refused(err error) error {
 	held, unavailable := errors.Is(err, holdfast.ErrHeld), errors.Is(err, holdfast.ErrUnavailable)
 	switch {
 	case !held && !unavailable:

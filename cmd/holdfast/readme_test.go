@@ -120,12 +120,12 @@ func TestReadmeTLS(t *testing.T) {
 	clients, err := issuer.New("clients")
 	must(t, err)
 	for _, one := range []struct {
-		by   *issuer.Authority
-		wish issuer.Wish
-	}{{members, issuer.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true}}, {clients, issuer.Wish{Name: "job-7"}}} {
-		made, err := one.by.Issue(one.wish)
+		by      *issuer.Authority
+		request issuer.Request
+	}{{members, issuer.Request{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true}}, {clients, issuer.Request{Name: "job-7"}}} {
+		made, err := one.by.Issue(one.request)
 		must(t, err)
-		_, err = made.Write(folder, one.wish.Name)
+		_, err = made.Write(folder, one.request.Name)
 		must(t, err)
 	}
 	_, err = members.Write(folder, "members")

@@ -15,7 +15,7 @@ import (
 )
 
 // scriptWish is what hold and queue ask for.
-type scriptWish struct {
+type scriptRequest struct {
 	name, space string
 	ttl         time.Duration
 	wait        bool
@@ -23,11 +23,11 @@ type scriptWish struct {
 }
 
 // scriptWishOf reads NAME and flags, in any order of the two.
-func scriptWishOf(ts *testscript.TestScript, args []string) scriptWish {
+func scriptRequestOf(ts *testscript.TestScript, args []string) scriptRequest {
 	if len(args) == 0 {
 		ts.Fatalf("usage: hold NAME [-space S] [-owner ID] [-reason TEXT] [-shared] [-slots U/N] [-ttl D] [-wait]")
 	}
-	w := scriptWish{name: args[0]}
+	w := scriptRequest{name: args[0]}
 	flags := flag.NewFlagSet("hold", flag.ContinueOnError)
 	flags.SetOutput(ts.Stderr())
 	flags.StringVar(&w.space, "space", holdfast.DefaultSpace, "")
@@ -51,9 +51,9 @@ func scriptWishOf(ts *testscript.TestScript, args []string) scriptWish {
 	return w
 }
 
-// open opens a session for a wish. It is closed by let-go, or at the end of the
+// open opens a session for a request. It is closed by let-go, or at the end of the
 // script; a server that is gone by then does not hear of it.
-func (w scriptWish) open(ts *testscript.TestScript) *client.Client {
+func (w scriptRequest) open(ts *testscript.TestScript) *client.Client {
 	c, err := client.Dial(context.Background(), ts.Getenv("HOLDFAST_SERVER"), client.Name("test"), client.TTL(w.ttl), client.Space(w.space))
 	ts.Check(err)
 	ts.Defer(func() {
@@ -101,7 +101,7 @@ func goodbye(ts *testscript.TestScript, c *client.Client) error {
 }
 
 func scriptHold(ts *testscript.TestScript, neg bool, args []string) {
-	w := scriptWishOf(ts, args)
+	w := scriptRequestOf(ts, args)
 	c := w.open(ts)
 	take := c.TryLock
 	if w.wait {
@@ -122,7 +122,7 @@ func scriptHoldMany(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	count, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	c := scriptWish{name: args[1]}.open(ts)
+	c := scriptRequest{name: args[1]}.open(ts)
 	for i := range count {
 		_, err := c.TryLock(context.Background(), fmt.Sprintf("%s%06d", args[1], i))
 		ts.Check(err)
@@ -133,7 +133,7 @@ func scriptQueue(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("unsupported: ! queue")
 	}
-	w := scriptWishOf(ts, args)
+	w := scriptRequestOf(ts, args)
 	c := w.open(ts)
 	queued := make(chan struct{})
 	refused := make(chan error, 1)

@@ -77,7 +77,7 @@ var probed = regexp.MustCompile("granted.*" + probe)
 
 // provoke makes things happen until the watcher has shown a grant.
 func (w *runningWatcher) provoke(ts *testscript.TestScript) {
-	c := scriptWish{name: probe}.open(ts)
+	c := scriptRequest{name: probe}.open(ts)
 	for {
 		held, err := c.Lock(context.Background(), probe)
 		ts.Check(err)

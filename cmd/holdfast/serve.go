@@ -149,25 +149,25 @@ func (p *program) untilSignal(ctx context.Context, log *slog.Logger) (context.Co
 	}
 }
 
-// sameWish is how long a signal that arrives again is still the same wish.
-const sameWish = time.Second
+// sameWish is how long a signal that arrives again is still the same request.
+const sameRequest = time.Second
 
 // heedEnd calls first for the first signal that arrives and second for the second,
 // unless over is closed before. The same signal again within sameWish does not count:
 // timeout(1), for one, sends its signal to the process and then to the whole group,
 // and a member must leave in good order all the same.
 func heedEnd(arrived <-chan os.Signal, over <-chan struct{}, c clock.Clock, first, second func(os.Signal)) {
-	var wish os.Signal
+	var request os.Signal
 	var since time.Duration
 	for {
 		select {
 		case sig := <-arrived:
 			now := c.Now()
 			switch {
-			case wish == nil:
-				wish, since = sig, now
+			case request == nil:
+				request, since = sig, now
 				first(sig)
-			case sig != wish || now-since >= sameWish:
+			case sig != request || now-since >= sameRequest:
 				second(sig)
 				return
 			}

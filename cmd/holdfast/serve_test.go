@@ -9,7 +9,7 @@ import (
 )
 
 // Who signals a process and then its group, as timeout(1) does, asks once.
-func TestSameSignalAgainIsOneWish(t *testing.T) {
+func TestSameSignalAgainIsOneRequest(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		later  []os.Signal // after the first TERM, at once
@@ -32,7 +32,7 @@ func TestSameSignalAgainIsOneWish(t *testing.T) {
 				t.Fatalf("first: %v", got)
 			}
 			if tt.waited {
-				manual.Advance(sameWish)
+				manual.Advance(sameRequest)
 			}
 			for _, sig := range tt.later {
 				arrived <- sig

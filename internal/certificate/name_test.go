@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/issuer"
 )
 
-func (b *harness) leaf(wish issuer.Wish) *x509.Certificate {
+func (b *harness) leaf(request issuer.Request) *x509.Certificate {
 	b.t.Helper()
-	c, err := b.members.Issue(wish)
+	c, err := b.members.Issue(request)
 	b.must(err)
 	return c.Leaf
 }
@@ -21,34 +21,34 @@ func (b *harness) leaf(wish issuer.Wish) *x509.Certificate {
 func TestCarries(t *testing.T) {
 	b := newHarness(t)
 	for _, tt := range []struct {
-		wish issuer.Wish
-		name string
-		want bool
+		request issuer.Request
+		name    string
+		want    bool
 	}{
-		{issuer.Wish{Name: "a"}, "a", true},
-		{issuer.Wish{Name: "a"}, "A", false},
-		{issuer.Wish{Name: "a"}, "", false},
-		{issuer.Wish{}, "", false},
-		{issuer.Wish{Name: "a"}, "a-1", false},
-		{issuer.Wish{Hosts: []string{"x", "b_2.example"}}, "b_2.example", true},
-		{issuer.Wish{Hosts: []string{"*.example"}}, "b.example", false},
-		{issuer.Wish{URIs: []string{"urn:holdfast:member:a"}}, "a", true},
-		{issuer.Wish{URIs: []string{"urn:holdfast:member:10.0.0.1%3A4040"}}, "10.0.0.1:4040", true},
-		{issuer.Wish{URIs: []string{"urn:holdfast:client:a"}}, "a", false},
-		{issuer.Wish{URIs: []string{"https://a"}}, "a", false},
-		{issuer.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1-4040", true},
-		{issuer.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1:4040", true},
-		{issuer.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1-0", false},
-		{issuer.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1-04040", false},
-		{issuer.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1-65536", false},
-		{issuer.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.1", false},
-		{issuer.Wish{Hosts: []string{"10.0.0.1"}}, "10.0.0.11-4040", false},
-		{issuer.Wish{Hosts: []string{"10.0.0.1"}}, "-4040", false},
-		{issuer.Wish{Hosts: []string{"::1"}}, "[::1]:4040", true},
-		{issuer.Wish{Hosts: []string{"lock.example"}}, "lock.example-4040", false},
+		{issuer.Request{Name: "a"}, "a", true},
+		{issuer.Request{Name: "a"}, "A", false},
+		{issuer.Request{Name: "a"}, "", false},
+		{issuer.Request{}, "", false},
+		{issuer.Request{Name: "a"}, "a-1", false},
+		{issuer.Request{Hosts: []string{"x", "b_2.example"}}, "b_2.example", true},
+		{issuer.Request{Hosts: []string{"*.example"}}, "b.example", false},
+		{issuer.Request{URIs: []string{"urn:holdfast:member:a"}}, "a", true},
+		{issuer.Request{URIs: []string{"urn:holdfast:member:10.0.0.1%3A4040"}}, "10.0.0.1:4040", true},
+		{issuer.Request{URIs: []string{"urn:holdfast:client:a"}}, "a", false},
+		{issuer.Request{URIs: []string{"https://a"}}, "a", false},
+		{issuer.Request{Hosts: []string{"10.0.0.1"}}, "10.0.0.1-4040", true},
+		{issuer.Request{Hosts: []string{"10.0.0.1"}}, "10.0.0.1:4040", true},
+		{issuer.Request{Hosts: []string{"10.0.0.1"}}, "10.0.0.1-0", false},
+		{issuer.Request{Hosts: []string{"10.0.0.1"}}, "10.0.0.1-04040", false},
+		{issuer.Request{Hosts: []string{"10.0.0.1"}}, "10.0.0.1-65536", false},
+		{issuer.Request{Hosts: []string{"10.0.0.1"}}, "10.0.0.1", false},
+		{issuer.Request{Hosts: []string{"10.0.0.1"}}, "10.0.0.11-4040", false},
+		{issuer.Request{Hosts: []string{"10.0.0.1"}}, "-4040", false},
+		{issuer.Request{Hosts: []string{"::1"}}, "[::1]:4040", true},
+		{issuer.Request{Hosts: []string{"lock.example"}}, "lock.example-4040", false},
 	} {
-		if got := Carries(b.leaf(tt.wish), tt.name); got != tt.want {
-			t.Errorf("%+v carries %q: %v", tt.wish, tt.name, got)
+		if got := Carries(b.leaf(tt.request), tt.name); got != tt.want {
+			t.Errorf("%+v carries %q: %v", tt.request, tt.name, got)
 		}
 	}
 }
@@ -56,7 +56,7 @@ func TestCarries(t *testing.T) {
 // TestName: the one name by which a certificate's owner is known.
 func TestName(t *testing.T) {
 	b := newHarness(t)
-	for want, wish := range map[string]issuer.Wish{
+	for want, request := range map[string]issuer.Request{
 		"job-7":         {Name: "job-7", Hosts: []string{"other"}},
 		"first.example": {Hosts: []string{"first.example", "second.example"}},
 		"spiffe://x/y":  {URIs: []string{"spiffe://x/y"}},
@@ -64,11 +64,11 @@ func TestName(t *testing.T) {
 		`"a\nb"`:        {Name: "a\nb"},
 		"":              {},
 	} {
-		if got := Name(b.leaf(wish)); got != want {
-			t.Errorf("%+v is called %q, want %q", wish, got, want)
+		if got := Name(b.leaf(request)); got != want {
+			t.Errorf("%+v is called %q, want %q", request, got, want)
 		}
 	}
-	if got := Names(b.leaf(issuer.Wish{})); got != "no name" {
+	if got := Names(b.leaf(issuer.Request{})); got != "no name" {
 		t.Errorf("a certificate of nobody is for %q", got)
 	}
 }
@@ -80,7 +80,7 @@ func TestClientNames(t *testing.T) {
 	for _, tt := range []struct {
 		name, says string
 	}{{strings.Repeat("n", mostNameBytes), ""}, {strings.Repeat("n", mostNameBytes+1), "has 257 bytes; at most 256"}, {"", "has no name"}} {
-		c, err := b.clients.Issue(issuer.Wish{Name: tt.name})
+		c, err := b.clients.Issue(issuer.Request{Name: tt.name})
 		b.must(err)
 		_, err = s.Client(&tls.ConnectionState{PeerCertificates: []*x509.Certificate{c.Leaf}})
 		wants(t, err, tt.says)
@@ -91,14 +91,14 @@ func TestClientNames(t *testing.T) {
 func TestSentences(t *testing.T) {
 	b := newHarness(t)
 	past, future := b.at.Add(-time.Minute), b.at.Add(30*time.Minute)
-	b.issue(b.members, "m1", issuer.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
-	b.issue(b.members, "far", issuer.Wish{Name: "far", Hosts: []string{"10.9.9.9"}, Member: true})
-	b.issue(b.members, "old", issuer.Wish{Name: "old", Hosts: []string{"127.0.0.1"}, Member: true, NotAfter: past})
-	b.issue(b.members, "young", issuer.Wish{Name: "young", Hosts: []string{"127.0.0.1"}, Member: true, NotBefore: future})
-	b.issue(b.clients, "rogue", issuer.Wish{Name: "rogue", Hosts: []string{"127.0.0.1"}, Member: true})
-	b.issue(b.clients, "job-7", issuer.Wish{Name: "job-7"})
-	b.issue(b.clients, "late", issuer.Wish{Name: "late", NotAfter: past})
-	b.issue(b.authority("third"), "stray", issuer.Wish{Name: "stray"})
+	b.issue(b.members, "m1", issuer.Request{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
+	b.issue(b.members, "far", issuer.Request{Name: "far", Hosts: []string{"10.9.9.9"}, Member: true})
+	b.issue(b.members, "old", issuer.Request{Name: "old", Hosts: []string{"127.0.0.1"}, Member: true, NotAfter: past})
+	b.issue(b.members, "young", issuer.Request{Name: "young", Hosts: []string{"127.0.0.1"}, Member: true, NotBefore: future})
+	b.issue(b.clients, "rogue", issuer.Request{Name: "rogue", Hosts: []string{"127.0.0.1"}, Member: true})
+	b.issue(b.clients, "job-7", issuer.Request{Name: "job-7"})
+	b.issue(b.clients, "late", issuer.Request{Name: "late", NotAfter: past})
+	b.issue(b.authority("third"), "stray", issuer.Request{Name: "stray"})
 	for _, tt := range []struct{ server, client, dialling, accepting string }{
 		{"far", "job-7", "is for 10.9.9.9, far and not for 127.0.0.1|--tls-server-name", "refuses this member's certificate"},
 		{"old", "job-7", "for 127.0.0.1, old does not do|has expired at|renew it", "refuses this member's certificate|has expired"},
@@ -123,7 +123,7 @@ func TestSentences(t *testing.T) {
 // TestVersions: TLS 1.3 where both can, 1.2 at least.
 func TestVersions(t *testing.T) {
 	b := newHarness(t)
-	b.issue(b.members, "m1", issuer.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
+	b.issue(b.members, "m1", issuer.Request{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
 	server, client := b.open("m1", true, 0), b.open("", false, 0)
 	for most, want := range map[uint16]uint16{0: tls.VersionTLS13, tls.VersionTLS12: tls.VersionTLS12, tls.VersionTLS11: 0} {
 		c := client.Dialling()

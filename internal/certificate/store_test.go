@@ -48,9 +48,9 @@ func (b *harness) authority(name string) *issuer.Authority {
 }
 
 // issue writes a certificate into files of a name.
-func (b *harness) issue(by *issuer.Authority, base string, wish issuer.Wish) {
+func (b *harness) issue(by *issuer.Authority, base string, request issuer.Request) {
 	b.t.Helper()
-	c, err := by.Issue(wish)
+	c, err := by.Issue(request)
 	b.must(err)
 	_, err = c.Write(b.folder, base)
 	b.must(err)
@@ -137,11 +137,11 @@ func wants(t *testing.T, err error, parts string) {
 // clients must show.
 func TestWhoIsWho(t *testing.T) {
 	b := newHarness(t)
-	b.issue(b.members, "m1", issuer.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
-	b.issue(b.members, "m2", issuer.Wish{Name: "m2", Member: true})
-	b.issue(b.members, "web", issuer.Wish{Name: "web"}) // of the members' authority, and a client's
-	b.issue(b.clients, "job-7", issuer.Wish{Name: "job-7"})
-	b.issue(b.clients, "m3", issuer.Wish{Name: "m3", Member: true}) // looks like a member's, and is not
+	b.issue(b.members, "m1", issuer.Request{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
+	b.issue(b.members, "m2", issuer.Request{Name: "m2", Member: true})
+	b.issue(b.members, "web", issuer.Request{Name: "web"}) // of the members' authority, and a client's
+	b.issue(b.clients, "job-7", issuer.Request{Name: "job-7"})
+	b.issue(b.clients, "m3", issuer.Request{Name: "m3", Member: true}) // looks like a member's, and is not
 	for _, tt := range []struct {
 		who, as string
 		two     bool
@@ -186,10 +186,10 @@ func TestWhoIsWho(t *testing.T) {
 // TestCalling: a member speaks to members, at every address where it reaches them.
 func TestCalling(t *testing.T) {
 	b := newHarness(t)
-	b.issue(b.members, "m1", issuer.Wish{Name: "m1", Member: true})
-	b.issue(b.members, "m2", issuer.Wish{Name: "m2", Member: true})
-	b.issue(b.clients, "m3", issuer.Wish{Name: "m3", Member: true})
-	b.issue(b.members, "web", issuer.Wish{Name: "web"})
+	b.issue(b.members, "m1", issuer.Request{Name: "m1", Member: true})
+	b.issue(b.members, "m2", issuer.Request{Name: "m2", Member: true})
+	b.issue(b.clients, "m3", issuer.Request{Name: "m3", Member: true})
+	b.issue(b.members, "web", issuer.Request{Name: "web"})
 	caller := b.open("m1", true, 0)
 	m := b.meet(b.open("m2", true, tls.RequireAndVerifyClientCert).Membership(), caller.Calling())
 	b.must(m.failed)
@@ -208,8 +208,8 @@ func TestCalling(t *testing.T) {
 // latest; what does not do is told once, and changes nothing.
 func TestReload(t *testing.T) {
 	b := newHarness(t)
-	b.issue(b.members, "m1", issuer.Wish{Name: "m1", Hosts: []string{"127.0.0.1", "first"}, Member: true})
-	b.issue(b.clients, "job-7", issuer.Wish{Name: "job-7"})
+	b.issue(b.members, "m1", issuer.Request{Name: "m1", Hosts: []string{"127.0.0.1", "first"}, Member: true})
+	b.issue(b.clients, "job-7", issuer.Request{Name: "job-7"})
 	server := b.open("m1", true, tls.RequireAndVerifyClientCert)
 	b.must(server.Require("m1", true))
 	client := b.open("job-7", false, 0)
@@ -219,7 +219,7 @@ func TestReload(t *testing.T) {
 		b.must(m.failed)
 		return Names(m.dialled.PeerCertificates[0])
 	}
-	b.issue(b.members, "m1", issuer.Wish{Name: "m1", Hosts: []string{"127.0.0.1", "second"}, Member: true})
+	b.issue(b.members, "m1", issuer.Request{Name: "m1", Hosts: []string{"127.0.0.1", "second"}, Member: true})
 	if got := shown(); got != "127.0.0.1, first, m1" {
 		t.Errorf("within the second: %s", got)
 	}
@@ -237,10 +237,10 @@ func TestReload(t *testing.T) {
 		{"half a file", func() { b.must(os.WriteFile(b.path("m1"), whole[:40], 0o600)) }, "does not make a pair"},
 		{"no file", func() { b.must(os.Remove(b.path("m1"))) }, "no such file"},
 		{"another's key", func() { b.must(os.WriteFile(b.path("m1"), b.members.PEM(), 0o600)) }, "does not make a pair"},
-		{"another's name", func() { b.issue(b.members, "m1", issuer.Wish{Name: "m2", Member: true}) }, "does not carry this member's own name m1"},
-		{"a client's", func() { b.issue(b.members, "m1", issuer.Wish{Name: "m1"}) }, "serverAuth"},
+		{"another's name", func() { b.issue(b.members, "m1", issuer.Request{Name: "m2", Member: true}) }, "does not carry this member's own name m1"},
+		{"a client's", func() { b.issue(b.members, "m1", issuer.Request{Name: "m1"}) }, "serverAuth"},
 		{"an expired one", func() {
-			b.issue(b.members, "m1", issuer.Wish{Name: "m1", Member: true, NotAfter: b.at.Add(-time.Minute)})
+			b.issue(b.members, "m1", issuer.Request{Name: "m1", Member: true, NotAfter: b.at.Add(-time.Minute)})
 		}, "has expired at"},
 	} {
 		b.log.Reset()
@@ -256,7 +256,7 @@ func TestReload(t *testing.T) {
 		}
 	}
 	b.log.Reset()
-	b.issue(b.members, "m1", issuer.Wish{Name: "m1", Hosts: []string{"127.0.0.1", "third"}, Member: true})
+	b.issue(b.members, "m1", issuer.Request{Name: "m1", Hosts: []string{"127.0.0.1", "third"}, Member: true})
 	b.at = b.at.Add(lookEvery)
 	if got := shown(); got != "127.0.0.1, m1, third" || !strings.Contains(b.log.String(), "read again") {
 		t.Errorf("mended: %s\n%s", got, b.log.String())
@@ -266,8 +266,8 @@ func TestReload(t *testing.T) {
 // TestReloadAuthorities: who is known changes with the file, for new connections.
 func TestReloadAuthorities(t *testing.T) {
 	b := newHarness(t)
-	b.issue(b.members, "m1", issuer.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
-	b.issue(b.clients, "job-7", issuer.Wish{Name: "job-7"})
+	b.issue(b.members, "m1", issuer.Request{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
+	b.issue(b.clients, "job-7", issuer.Request{Name: "job-7"})
 	server, client := b.open("m1", true, tls.RequireAndVerifyClientCert), b.open("job-7", false, 0)
 	m := b.meet(server.Shared(), client.Dialling())
 	b.must(m.failed)
@@ -275,7 +275,7 @@ func TestReloadAuthorities(t *testing.T) {
 	b.at = b.at.Add(lookEvery)
 	m = b.meet(server.Shared(), client.Dialling())
 	wants(t, client.ExplainDialling(m.failed), "does not know the authority authority of clients that has signed our certificate for job-7|--tls-cert FILE")
-	b.issue(b.clients, "job-7", issuer.Wish{Name: "job-7"})
+	b.issue(b.clients, "job-7", issuer.Request{Name: "job-7"})
 	b.at = b.at.Add(lookEvery)
 	m = b.meet(server.Shared(), client.Dialling())
 	b.must(m.failed)
@@ -284,7 +284,7 @@ func TestReloadAuthorities(t *testing.T) {
 // TestUnchangedFilesAreNotRead: a look costs no reading where nothing has changed.
 func TestUnchangedFilesAreNotRead(t *testing.T) {
 	b := newHarness(t)
-	b.issue(b.members, "m1", issuer.Wish{Name: "m1", Member: true})
+	b.issue(b.members, "m1", issuer.Request{Name: "m1", Member: true})
 	s := b.open("m1", true, 0)
 	b.at = b.at.Add(time.Hour)
 	s.Material() // which finds that the files are not young any more

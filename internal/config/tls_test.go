@@ -188,7 +188,7 @@ func TestDefaultNamesAreCarried(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, host := range []string{"127.0.0.1", "10.20.30.40", "::1", "fe80::1:2", "2001:db8::7"} {
-		c, err := a.Issue(issuer.Wish{Hosts: []string{host}, Member: true})
+		c, err := a.Issue(issuer.Request{Hosts: []string{host}, Member: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,7 +60,7 @@ func (s *localSession) ExtendLock(ctx context.Context, l *holdfast.Lock, hold ti
 	}
 }
 
-// ask puts a wish about a lock to its space; its answer comes on line.
+// ask puts a request about a lock to its space; its answer comes on line.
 func (s *localSession) ask(port protocol.Port, fact any, line chan lock.Decision) error {
 	op := s.number()
 	s.mu.Lock()

@@ -129,34 +129,34 @@ func (c *client) leave() {
 }
 
 // admit takes a token for each of what was asked at now, and returns how many of them
-// have got one: wishes ask for something, and returns keep or give back.
-func (c *client) admit(now protocol.Time, wishes, returns int) (mayWish, mayReturn int) {
+// have got one: requests ask for something, and returns keep or give back.
+func (c *client) admit(now protocol.Time, requests, returns int) (mayRequest, mayReturn int) {
 	if c == nil {
-		return wishes, returns
+		return requests, returns
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	mayWish, mayReturn = c.left(now, wishes, returns)
-	c.bucket.AllowN(instant(now), mayWish+mayReturn)
-	return mayWish, mayReturn
+	mayRequest, mayReturn = c.left(now, requests, returns)
+	c.bucket.AllowN(instant(now), mayRequest+mayReturn)
+	return mayRequest, mayReturn
 }
 
 // admitAll takes a token for each, or none where there are too few, and reports which.
-func (c *client) admitAll(now protocol.Time, wishes, returns int) bool {
+func (c *client) admitAll(now protocol.Time, requests, returns int) bool {
 	if c == nil {
 		return true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	mayWish, mayReturn := c.left(now, wishes, returns)
-	return mayWish == wishes && mayReturn == returns && c.bucket.AllowN(instant(now), wishes+returns)
+	mayRequest, mayReturn := c.left(now, requests, returns)
+	return mayRequest == requests && mayReturn == returns && c.bucket.AllowN(instant(now), requests+returns)
 }
 
 // left returns how many of each there are tokens for.
-func (c *client) left(now protocol.Time, wishes, returns int) (mayWish, mayReturn int) {
+func (c *client) left(now protocol.Time, requests, returns int) (mayRequest, mayReturn int) {
 	tokens := int(c.bucket.TokensAt(instant(now)))
 	mayReturn = min(returns, tokens)
-	return min(wishes, max(0, tokens-mayReturn-c.all.burst)), mayReturn
+	return min(requests, max(0, tokens-mayReturn-c.all.burst)), mayReturn
 }
 
 // instant is a time of the driver's clock as a bucket wants it.
@@ -164,11 +164,11 @@ func instant(now protocol.Time) time.Time { return time.Unix(0, int64(now)) }
 
 // admit admits one request of the client of that name that asks for so many things, all or
 // none, or returns the ErrLimit that refuses it.
-func (s *service) admit(name string, wishes, returns int, now protocol.Time) error {
+func (s *service) admit(name string, requests, returns int, now protocol.Time) error {
 	if s.clients == nil {
 		return nil
 	}
-	if !s.clients.find(name, now).admitAll(now, wishes, returns) {
+	if !s.clients.find(name, now).admitAll(now, requests, returns) {
 		s.observer.refused(rateLimit)
 		return s.clients.refusal()
 	}

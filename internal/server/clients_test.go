@@ -141,8 +141,8 @@ func TestClientsAreBounded(t *testing.T) {
 	c := newClients(Limits{Rate: 10, Burst: 5})
 	now := protocol.Time(time.Hour)
 	early := c.enter("early", now)
-	if wishes, _ := early.admit(now, 5, 0); wishes != 5 {
-		t.Fatalf("%d of 5", wishes)
+	if requests, _ := early.admit(now, 5, 0); requests != 5 {
+		t.Fatalf("%d of 5", requests)
 	}
 	for i := range 3 * maxClients {
 		c.find(fmt.Sprint(i), now).admit(now, 1, 0)
@@ -150,16 +150,16 @@ func TestClientsAreBounded(t *testing.T) {
 	if len(c.byName) != maxClients {
 		t.Errorf("%d are known", len(c.byName))
 	}
-	if wishes, returns := c.find("late", now).admit(now, 1, 1); wishes != 0 || returns != 1 {
-		t.Errorf("one of too many may make %d and %d requests", wishes, returns)
+	if requests, returns := c.find("late", now).admit(now, 1, 1); requests != 0 || returns != 1 {
+		t.Errorf("one of too many may make %d and %d requests", requests, returns)
 	}
 	if c.find("early", now) != early {
 		t.Error("who has a stream is forgotten")
 	}
 	now += protocol.Time(time.Hour) // everybody has been quiet
 	late := c.find("late", now)
-	if wishes, _ := late.admit(now, 6, 0); wishes != 5 {
-		t.Errorf("there is room, and %d may be asked", wishes)
+	if requests, _ := late.admit(now, 6, 0); requests != 5 {
+		t.Errorf("there is room, and %d may be asked", requests)
 	}
 	if len(c.byName) != 2 {
 		t.Errorf("%d are known", len(c.byName))

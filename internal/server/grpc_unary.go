@@ -74,14 +74,14 @@ func (s *service) receiveOne(stream grpc.ServerStream, request proto.Message) er
 // admitCall takes the tokens of a call.
 func (g *grpcServer) admitCall(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if g.service.clients != nil {
-		wishes, returns := 1, 0
+		requests, returns := 1, 0
 		switch r := request.(type) {
 		case *schema.AcquireRequest:
-			wishes = max(1, len(r.GetNames()))
+			requests = max(1, len(r.GetNames()))
 		case *schema.ReleaseRequest, *schema.RenewRequest, *schema.EndSessionRequest:
-			wishes, returns = 0, 1
+			requests, returns = 0, 1
 		}
-		if err := g.service.admit(callerName(ctx), wishes, returns, g.service.now()); err != nil {
+		if err := g.service.admit(callerName(ctx), requests, returns, g.service.now()); err != nil {
 			return nil, api.ToStatus(err)
 		}
 	}

@@ -116,12 +116,12 @@ func (t *route) admit(s *service, c *exchange) error {
 	if s.clients == nil || t.path[0] != "v1" {
 		return nil
 	}
-	wishes, returns := 1, 0
+	requests, returns := 1, 0
 	switch t.path[len(t.path)-1] {
 	case "release", "renew", "end":
-		wishes, returns = 0, 1
+		requests, returns = 0, 1
 	}
-	return s.admit(clientName(c.r.RemoteAddr, c.visitor.identity), wishes, returns, c.arrived)
+	return s.admit(clientName(c.r.RemoteAddr, c.visitor.identity), requests, returns, c.arrived)
 }
 
 // match reports whether a path, cut at slashes and still encoded, is the route's,

@@ -174,7 +174,7 @@ func (o *Observer) Source() *events.Source { return o.source }
 func (s *observed) decided(now protocol.Time, d *lock.Decision) {
 	switch d.Kind {
 	case lock.Granted:
-		if d.Since != 0 { // otherwise it answers a wish for another hold limit
+		if d.Since != 0 { // otherwise it answers a request for another hold limit
 			s.wait.Observe(d.Waited.Seconds())
 		}
 	case lock.Released, lock.Lost:

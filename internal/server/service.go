@@ -215,7 +215,7 @@ func (s *service) checkName(name string) error {
 	return nil
 }
 
-// checkTTL says what is wrong with the ttl that a client wants; 0 is its wish for
+// checkTTL says what is wrong with the ttl that a client wants; 0 is its request for
 // the default. A longer one than this member allows is cut.
 func (s *service) checkTTL(ttl time.Duration) error {
 	if ttl == 0 || time.Millisecond <= ttl {
@@ -264,7 +264,7 @@ func (s *service) askRaw(port protocol.Port, fact any) (protocol.Reply, error) {
 	return reply, nil
 }
 
-// decide puts a wish about a lock to its space and returns what was decided.
+// decide puts a request about a lock to its space and returns what was decided.
 func (s *service) decide(port protocol.Port, fact any) (lock.Decision, error) {
 	reply, err := s.askRaw(port, fact)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 // allowance is how many operations of the present frame may still be done, of those that
 // ask for something and of those that keep or give back.
-type allowance struct{ wishes, returns int }
+type allowance struct{ requests, returns int }
 
 // admit takes the tokens for a frame, all at once.
 func (s *stream) admit(operations []*schema.Operation, arrived protocol.Time) {
@@ -18,7 +18,7 @@ func (s *stream) admit(operations []*schema.Operation, arrived protocol.Time) {
 	for _, operation := range operations[:min(len(operations), maxOperations)] {
 		*wanted.kind(operation)++
 	}
-	s.allowance.wishes, s.allowance.returns = s.asker.admit(arrived, wanted.wishes, wanted.returns)
+	s.allowance.requests, s.allowance.returns = s.asker.admit(arrived, wanted.requests, wanted.returns)
 }
 
 // kind returns the count to which an operation belongs. What has no kind asks for
@@ -28,7 +28,7 @@ func (a *allowance) kind(operation *schema.Operation) *int {
 	case *schema.Operation_Release, *schema.Operation_Cancel, *schema.Operation_Beat, *schema.Operation_End:
 		return &a.returns
 	}
-	return &a.wishes
+	return &a.requests
 }
 
 // admitted reports whether an operation may be done; if not it has been refused.
@@ -64,11 +64,11 @@ func asks(operation *schema.Operation) (asked call, space, name string) {
 
 // admitHello takes the token of a hello. Who resumes keeps what it has.
 func (s *stream) admitHello(resumes bool, arrived protocol.Time) error {
-	wishes, returns := 1, 0
+	requests, returns := 1, 0
 	if resumes {
-		wishes, returns = 0, 1
+		requests, returns = 0, 1
 	}
-	if !s.asker.admitAll(arrived, wishes, returns) {
+	if !s.asker.admitAll(arrived, requests, returns) {
 		return s.asker.all.refusal()
 	}
 	return nil

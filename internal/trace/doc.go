@@ -32,7 +32,7 @@
 //	end "the member has ended"
 //
 // A step is its number, the member's time and the event: start, tick, receive FROM at PORT
-// MESSAGE, call SINK.OPERATION at PORT WISH. Below it stands what the machines did, in the
+// MESSAGE, call SINK.OPERATION at PORT REQUEST. Below it stands what the machines did, in the
 // order in which the driver hears of it:
 //
 //	drew N                      a number that they took by chance; Drawn has those before step 1

@@ -18,9 +18,9 @@ func (r *Replica) Digest() uint64 {
 	for _, s := range r.sessions {
 		w.b = w.b[:0]
 		w.sessionRecord(s)
-		for _, wish := range s.inOrder() {
-			if wish.over {
-				w.overWish(wish)
+		for _, intent := range s.inOrder() {
+			if intent.over {
+				w.overIntent(intent)
 			}
 		}
 		sum += crc64.Checksum(w.b, ecma)

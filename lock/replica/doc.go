@@ -7,7 +7,7 @@
 //
 //	lock.Table   who holds and who waits
 //	sessions     who may; a session outlives the member that its client is connected to, and says which client uses it
-//	wishes       which requests are for the same, through several members
+//	intents       which requests are for the same, through several members
 //	ended        which requests and sessions have had their end, and shall not act again
 //	the time     the table's own, which entries tell
 //	the reign    the high part of every token
@@ -51,10 +51,10 @@
 // another has asked for it ([Op].GivenUp): there the client says itself what it does not want any more.
 //
 // A client that does not know what became of its request may send it again to another member, which asks under a number of its
-// own. So it says what it calls its wish ([Op].Once): requests of one session for one name that share that are one hold. All of
-// them are told what is decided about it, each gives itself up, and the wish is given up with the last; which member notices
+// own. So it says what it calls its intent ([Op].Once): requests of one session for one name that share that are one hold. All of
+// them are told what is decided about it, each gives itself up, and the intent is given up with the last; which member notices
 // first that its client has gone makes no difference. A member that is gone gives nothing up: a request that came through it
-// stays until it is released, its wait limit has passed, or its session has ended. A wish that was granted and has ended is
+// stays until it is released, its wait limit has passed, or its session has ended. An intent that was granted and has ended is
 // remembered for Config.Remember, and told again how.
 //
 // # Who uses a session

@@ -92,7 +92,7 @@ type Op struct {
 	Hold          time.Duration
 	Belief        time.Duration
 	// Once is what its client calls what it wants, whichever requests it sends for it: those of one session for one name that
-	// share it are one. Content is a sum of what is wanted, by which another wish of that name is found out. "" is none.
+	// share it are one. Content is a sum of what is wanted, by which another intent of that name is found out. "" is none.
 	Once     string
 	Content  uint64
 	Client   string // Open too

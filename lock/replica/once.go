@@ -10,18 +10,18 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// MaxAsks is how many requests may ask for one wish at a time. One more is refused.
+// MaxAsks is how many requests may ask for one intent at a time. One more is refused.
 const MaxAsks = 16
 
-// wish is what a client wants once, however often it asks for it: by requests of different numbers, through different members,
+// intent is what a client wants once, however often it asks for it: by requests of different numbers, through different members,
 // because it does not know what has become of the one before ([Op].Once). The table knows one of them, and all that it decides
 // about that one is told to all.
 //
 // Each request is given up by itself: the member that a client has turned away from says so when it notices, which may be long
-// after the client has been granted the wish through another one. A wish ends when no request asks for it any more. When it has
+// after the client has been granted the intent through another one. An intent ends when no request asks for it any more. When it has
 // been granted and has ended otherwise, it is remembered for Config.Remember.
-type wish struct {
-	wishKey
+type intent struct {
+	intentKey
 	content uint64
 	number  uint64 // of the request that the table knows
 	arrived Time   // when that came, by the table's time
@@ -36,8 +36,8 @@ type wish struct {
 	gone  bool
 }
 
-// wishKey names a wish among those of its session.
-type wishKey struct{ name, once string }
+// intentKey names an intent among those of its session.
+type intentKey struct{ name, once string }
 
 // requestFor names a request among those of its session: a number is told apart for each name, as in the table.
 type requestFor struct {
@@ -45,28 +45,28 @@ type requestFor struct {
 	name   string
 }
 
-// ask is a request for a wish.
+// ask is a request for an intent.
 type ask struct {
 	number  uint64
 	arrived Time
 }
 
-// remembered are the wishes that are over, in the order in which they have ended.
+// remembered are the intents that are over, in the order in which they have ended.
 type remembered struct {
-	list  []*wish
+	list  []*intent
 	count int // without those whose session is gone
 }
 
-func (w *wish) find(number uint64) int {
+func (w *intent) find(number uint64) int {
 	return slices.IndexFunc(w.asks, func(a ask) bool { return a.number == number })
 }
 
-// wants keeps a wish.
-func (s *session) wants(w *wish) {
-	if s.wishes == nil {
-		s.wishes, s.asked = map[wishKey]*wish{}, map[requestFor]*wish{}
+// wants keeps an intent.
+func (s *session) wants(w *intent) {
+	if s.intents == nil {
+		s.intents, s.asked = map[intentKey]*intent{}, map[requestFor]*intent{}
 	}
-	s.wishes[w.wishKey] = w
+	s.intents[w.intentKey] = w
 	if w.over {
 		return
 	}
@@ -92,21 +92,21 @@ func (r *Replica) lives(s *session, name string, number uint64) bool {
 	return r.table.Knows(s.ID, name, number)
 }
 
-// acquireOnce asks for a wish, or takes part in it.
+// acquireOnce asks for an intent, or takes part in it.
 func (r *Replica) acquireOnce(s *session, o *Op, out *Effects) {
 	request := o.request(r.now)
-	key := wishKey{o.Name, o.Once}
+	key := intentKey{o.Name, o.Once}
 	r.table.Alter(o.Name)
 	var err error
-	switch w := s.wishes[key]; {
+	switch w := s.intents[key]; {
 	case w == nil && r.remembered.count >= r.config.Requests:
 		err = &holdfast.LimitError{Limit: "requests", Value: int64(r.config.Requests)}
 	case w == nil:
 		from := len(out.Decisions)
 		r.table.Acquire(r.now, &request, &out.Decisions)
 		if r.table.Knows(s.ID, o.Name, o.Request) {
-			s.wants(&wish{
-				wishKey: key, content: o.Content, number: o.Request, arrived: request.Arrived,
+			s.wants(&intent{
+				intentKey: key, content: o.Content, number: o.Request, arrived: request.Arrived,
 				asks: []ask{{o.Request, request.Arrived}}, granted: out.Decisions[from].Kind == lock.Granted,
 			})
 		}
@@ -127,8 +127,8 @@ func (r *Replica) acquireOnce(s *session, o *Op, out *Effects) {
 	r.say(refusal(o, err), out)
 }
 
-// askAgain tells one request for a wish what it is told now.
-func (r *Replica) askAgain(w *wish, request *lock.Request, out *Effects) {
+// askAgain tells one request for an intent what it is told now.
+func (r *Replica) askAgain(w *intent, request *lock.Request, out *Effects) {
 	number, from := request.ID, len(out.Decisions)
 	request.ID = w.number
 	r.table.Acquire(r.now, request, &out.Decisions)
@@ -138,8 +138,8 @@ func (r *Replica) askAgain(w *wish, request *lock.Request, out *Effects) {
 	r.told = len(out.Decisions)
 }
 
-// cancelAsk gives up one request for a wish, and the wish with the last one.
-func (r *Replica) cancelAsk(s *session, w *wish, o *Op, out *Effects) {
+// cancelAsk gives up one request for an intent, and the intent with the last one.
+func (r *Replica) cancelAsk(s *session, w *intent, o *Op, out *Effects) {
 	if len(w.asks) == 1 {
 		w.given = true
 		r.table.Cancel(r.now, o.Session, o.Name, w.number, &out.Decisions)
@@ -154,7 +154,7 @@ func (r *Replica) cancelAsk(s *session, w *wish, o *Op, out *Effects) {
 	r.say(lock.Decision{Kind: lock.Released, Session: o.Session, Request: o.Request, Name: o.Name}, out)
 }
 
-// share tells all who ask for a wish what was decided about it, from a place on.
+// share tells all who ask for an intent what was decided about it, from a place on.
 func (r *Replica) share(from int, out *Effects) {
 	for i := max(from, r.told); i < len(out.Decisions); i++ {
 		d := out.Decisions[i]
@@ -178,7 +178,7 @@ func (r *Replica) share(from int, out *Effects) {
 		case lock.Granted:
 			w.granted = true
 		case lock.Refused, lock.Lost, lock.Released:
-			r.endWish(s, w, &d)
+			r.endIntent(s, w, &d)
 		}
 	}
 	r.told = 0
@@ -186,7 +186,7 @@ func (r *Replica) share(from int, out *Effects) {
 
 // tell is what one request is told. A hold limit counts from when that request was sent, and not from when the one was that the
 // table knows: for one that came later less is left.
-func (w *wish) tell(d lock.Decision, a ask) lock.Decision {
+func (w *intent) tell(d lock.Decision, a ask) lock.Decision {
 	d.Request = a.number
 	if d.Hold > 0 {
 		d.Hold = max(1, d.Hold-max(0, a.arrived-w.arrived))
@@ -194,15 +194,15 @@ func (w *wish) tell(d lock.Decision, a ask) lock.Decision {
 	return d
 }
 
-// endWish forgets a wish that was never granted or that was given up, and remembers any other.
-func (r *Replica) endWish(s *session, w *wish, d *lock.Decision) {
+// endWish forgets an intent that was never granted or that was given up, and remembers any other.
+func (r *Replica) endIntent(s *session, w *intent, d *lock.Decision) {
 	delete(s.asked, requestFor{w.number, w.name})
 	for _, a := range w.asks {
 		delete(s.asked, requestFor{a.number, w.name})
 	}
 	w.asks = nil
 	if !w.granted || w.given || s == r.leaves {
-		delete(s.wishes, w.wishKey)
+		delete(s.intents, w.intentKey)
 		return
 	}
 	w.over, w.since = true, r.now
@@ -210,26 +210,26 @@ func (r *Replica) endWish(s *session, w *wish, d *lock.Decision) {
 	r.remembered.add(w)
 }
 
-func (m *remembered) add(w *wish) {
+func (m *remembered) add(w *intent) {
 	m.list = append(m.list, w)
 	m.count++
 }
 
 // forgetWishes forgets those of a session that ends.
-func (r *Replica) forgetWishes(s *session) {
+func (r *Replica) forgetIntents(s *session) {
 	//tidy:unordered all are
-	for _, w := range s.wishes {
+	for _, w := range s.intents {
 		if w.over {
 			w.gone = true
 			r.remembered.count--
 		}
 	}
 	if len(r.remembered.list) > 2*r.remembered.count+64 {
-		r.remembered.list = slices.DeleteFunc(r.remembered.list, func(w *wish) bool { return w.gone })
+		r.remembered.list = slices.DeleteFunc(r.remembered.list, func(w *intent) bool { return w.gone })
 	}
 }
 
-// forgetOld forgets the wishes that were over long ago.
+// forgetOld forgets the intents that were over long ago.
 func (r *Replica) forgetOld() {
 	m := &r.remembered
 	for len(m.list) > 0 && (m.list[0].gone || m.list[0].since+r.config.Remember <= r.now) {
@@ -238,14 +238,14 @@ func (r *Replica) forgetOld() {
 		m.list = m.list[1:]
 		if !w.gone {
 			m.count--
-			delete(r.sessions[w.how.session].wishes, w.wishKey)
+			delete(r.sessions[w.how.session].intents, w.intentKey)
 		}
 	}
 }
 
-// inOrder returns the wishes of a session, those that are over in the order in which they have ended.
-func (s *session) inOrder() []*wish {
-	return slices.SortedFunc(maps.Values(s.wishes), func(a, b *wish) int {
+// inOrder returns the intents of a session, those that are over in the order in which they have ended.
+func (s *session) inOrder() []*intent {
+	return slices.SortedFunc(maps.Values(s.intents), func(a, b *intent) int {
 		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.name, b.name), cmp.Compare(a.once, b.once))
 	})
 }

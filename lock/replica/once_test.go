@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// wanted is a request for a wish.
+// wanted is a request for an intent.
 func wanted(n, request uint64, name, once string) Op {
 	o := acquire(n, request, name)
 	o.Once, o.Content = once, 1
@@ -42,7 +42,7 @@ func told(out Effects) string {
 
 // TestWishes: what a client wants once is one hold, whichever requests it has sent for it and in which order they and their ends
 // come; and so it is in a copy that is restored after any of them.
-func TestWishes(t *testing.T) {
+func TestIntents(t *testing.T) {
 	type step struct {
 		op   Op
 		want string
@@ -148,7 +148,7 @@ func TestHoldLimitOfAWish(t *testing.T) {
 }
 
 // TestWishesAreBounded: those that are over by number and time, and by how many requests one is asked for.
-func TestWishesAreBounded(t *testing.T) {
+func TestIntentsAreBounded(t *testing.T) {
 	b := newHarness(t, Config{Requests: 2, Remember: time.Minute})
 	b.do(open(1), open(2))
 	over := func(n, request uint64) {
@@ -182,7 +182,7 @@ func TestWishesAreBounded(t *testing.T) {
 		b.do(open(n), wanted(n, 1, fmt.Sprint(n), "w"), release(n, 1, fmt.Sprint(n), 0), Op{Kind: End, Session: id(n)})
 	}
 	if n := len(b.remembered.list); n > 100 {
-		t.Errorf("%d wishes of sessions that have ended are kept", n)
+		t.Errorf("%d intents of sessions that have ended are kept", n)
 	}
 	if _, err := New(Config{Remember: -1}); err == nil {
 		t.Error("a negative time is allowed")
@@ -190,14 +190,14 @@ func TestWishesAreBounded(t *testing.T) {
 }
 
 // checkWishes: each is held or waited for once, by who asks for it.
-func checkWishes(t *testing.T, r *Replica) {
+func checkIntents(t *testing.T, r *Replica) {
 	t.Helper()
 	over := 0
 	for _, s := range r.sessions {
 		asked := 0
-		for key, w := range s.wishes {
+		for key, w := range s.intents {
 			switch {
-			case w.wishKey != key || w.given || w.gone:
+			case w.intentKey != key || w.given || w.gone:
 				t.Errorf("%+v is kept under %+v", w, key)
 			case w.over:
 				over++
@@ -225,11 +225,11 @@ func checkWishes(t *testing.T, r *Replica) {
 			}
 		}
 		if asked != len(s.asked) {
-			t.Errorf("%d requests are for wishes, and %d are known to be", asked, len(s.asked))
+			t.Errorf("%d requests are for intents, and %d are known to be", asked, len(s.asked))
 		}
 	}
 	if over != r.remembered.count {
-		t.Errorf("%d wishes are over, and %d are counted", over, r.remembered.count)
+		t.Errorf("%d intents are over, and %d are counted", over, r.remembered.count)
 	}
 }
 

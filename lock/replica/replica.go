@@ -19,7 +19,7 @@ type Config struct {
 	// Outcomes is of how many requests that have ended, of all sessions together, it is remembered how.
 	// Zero means 16,384.
 	Outcomes int
-	// Requests is how many wishes (Op.Once) that were granted and have ended are remembered. At the bound no other one is
+	// Requests is how many intents (Op.Once) that were granted and have ended are remembered. At the bound no other one is
 	// taken: a repetition of one that was forgotten would act again. Zero means 100,000.
 	Requests int
 	// Remember is how long they are. Zero means 5 min.
@@ -70,10 +70,10 @@ type Session struct {
 
 type session struct {
 	Session
-	ended  ended
-	wishes map[wishKey]*wish
-	asked  map[requestFor]*wish  // those that are not over
-	by     map[requestFor]uint64 // of its requests that hold or wait: the member that has asked for them, or several
+	ended   ended
+	intents map[intentKey]*intent
+	asked   map[requestFor]*intent // those that are not over
+	by      map[requestFor]uint64  // of its requests that hold or wait: the member that has asked for them, or several
 }
 
 // several stands for the members of a request that came through more than one.
@@ -260,7 +260,7 @@ func (r *Replica) settle(from int, out *Effects) {
 	r.share(from, out)
 	if s := r.leaves; s != nil {
 		r.leaves = nil
-		r.forgetWishes(s)
+		r.forgetIntents(s)
 		delete(r.sessions, s.ID)
 		r.gone.of(s.ID.Member).add(s.ID.Number)
 	}

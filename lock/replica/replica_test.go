@@ -169,9 +169,9 @@ func TestGivenUp(t *testing.T) {
 		return o
 	}
 	givesUp := Op{Kind: Cancel, Session: id(1), Request: 4, Name: "x", GivenUp: true}
-	wish := acquire(1, 4, "x")
-	wish.Once = "w"
-	for _, asks := range []Op{acquire(1, 4, "x"), wish} {
+	intent := acquire(1, 4, "x")
+	intent.Once = "w"
+	for _, asks := range []Op{acquire(1, 4, "x"), intent} {
 		for name, c := range map[string]struct {
 			ops   []Op
 			stays bool
@@ -431,7 +431,7 @@ func checkOnce(t *testing.T, r *Replica) {
 			}
 		})
 	}
-	checkWishes(t, r)
+	checkIntents(t, r)
 }
 
 // readParts restores what a file has, a part a line.
@@ -480,8 +480,8 @@ func TestFormerSnapshots(t *testing.T) {
 			t.Errorf("request %d was asked for by %d, %t", 4+member, by, known)
 		}
 	}
-	if b.remembered.count != 1 || len(b.sessions[id(1)].wishes) != 2 {
-		t.Errorf("%d wishes are over, of %d", b.remembered.count, len(b.sessions[id(1)].wishes))
+	if b.remembered.count != 1 || len(b.sessions[id(1)].intents) != 2 {
+		t.Errorf("%d intents are over, of %d", b.remembered.count, len(b.sessions[id(1)].intents))
 	}
 	copied(t, b.Replica)
 }

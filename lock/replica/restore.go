@@ -17,11 +17,11 @@ type Restorer struct {
 	number  uint32 // of the part that comes next
 	kind    byte   // of the latest one
 	// What is still to come, by the header.
-	sessions, gone, done, outcomes, wishes, entries int
-	ended                                           bool   // all entries were there
-	version                                         int    // of the format
-	taken                                           uint64 // entries
-	table                                           lock.Chunk
+	sessions, gone, done, outcomes, intents, entries int
+	ended                                            bool   // all entries were there
+	version                                          int    // of the format
+	taken                                            uint64 // entries
+	table                                            lock.Chunk
 }
 
 // Restore begins. The error names the field of c that is wrong. Its bounds are not applied to what is
@@ -46,11 +46,11 @@ func (s *Restorer) Add(part []byte) error {
 
 // Done returns the replica, when all parts are there.
 func (s *Restorer) Done() (*Replica, error) {
-	if s.number == 0 || s.sessions+s.gone+s.done+s.outcomes+s.wishes > 0 || s.entries != 0 || !s.ended {
-		return nil, fmt.Errorf("restore a replica: %d parts were given, and %d sessions, %d and %d members, %d outcomes, %d wishes and %d entries are missing: %w",
-			s.number, s.sessions, s.gone, s.done, s.outcomes, s.wishes, s.entries, ErrMalformed)
+	if s.number == 0 || s.sessions+s.gone+s.done+s.outcomes+s.intents > 0 || s.entries != 0 || !s.ended {
+		return nil, fmt.Errorf("restore a replica: %d parts were given, and %d sessions, %d and %d members, %d outcomes, %d intents and %d entries are missing: %w",
+			s.number, s.sessions, s.gone, s.done, s.outcomes, s.intents, s.entries, ErrMalformed)
 	}
-	slices.SortStableFunc(s.replica.remembered.list, func(a, b *wish) int { return cmp.Compare(a.since, b.since) })
+	slices.SortStableFunc(s.replica.remembered.list, func(a, b *intent) int { return cmp.Compare(a.since, b.since) })
 	return s.replica, nil
 }
 
@@ -81,8 +81,8 @@ func (s *Restorer) add(part []byte) error {
 			r.roll(&s.replica.done, &s.done)
 		case partOutcomes:
 			s.outcome(r)
-		case partWishes:
-			s.wish(r)
+		case partIntents:
+			s.intent(r)
 		case partEntries:
 			s.entry(r)
 		default:
@@ -108,7 +108,7 @@ func (s *Restorer) header(r *reader) {
 		s.table.Reign, s.table.Count, s.table.Paused = r.number(), uint32(r.small(math.MaxUint32)), r.flag()
 	}
 	s.sessions, s.gone, s.done = r.small(math.MaxInt32), r.small(MaxMembers), r.small(MaxMembers)
-	s.outcomes, s.wishes, s.entries = r.small(math.MaxInt32), r.small(math.MaxInt32), r.small(math.MaxInt32)
+	s.outcomes, s.intents, s.entries = r.small(math.MaxInt32), r.small(math.MaxInt32), r.small(math.MaxInt32)
 }
 
 func (s *Restorer) session(r *reader) {
@@ -179,24 +179,24 @@ func (r *reader) outcome() (o outcome) {
 	return o
 }
 
-func (s *Restorer) wish(r *reader) {
+func (s *Restorer) intent(r *reader) {
 	if s.version < whole {
 		s.apart(r)
 		return
 	}
-	w := &wish{wishKey: wishKey{r.text(), r.text()}, content: r.number(), over: true, since: r.time(), how: r.outcome()}
-	if r.err == nil && s.wishes == 0 {
-		r.fail("wish %q of session %v is one too many", w.once, w.how.session)
+	w := &intent{intentKey: intentKey{r.text(), r.text()}, content: r.number(), over: true, since: r.time(), how: r.outcome()}
+	if r.err == nil && s.intents == 0 {
+		r.fail("intent %q of session %v is one too many", w.once, w.how.session)
 	}
 	w.number = w.how.request.number
-	s.wishes--
+	s.intents--
 	s.wants(r, w.how.session, w)
 }
 
-// apart reads a wish that is apart from its entry, or over.
+// apart reads an intent that is apart from its entry, or over.
 func (s *Restorer) apart(r *reader) {
 	id := r.session()
-	w := &wish{wishKey: wishKey{r.text(), r.text()}, content: r.number(), over: r.flag()}
+	w := &intent{intentKey: intentKey{r.text(), r.text()}, content: r.number(), over: r.flag()}
 	if w.over {
 		w.since, w.how = r.time(), r.outcome()
 		w.number = w.how.request.number
@@ -204,15 +204,15 @@ func (s *Restorer) apart(r *reader) {
 		w.number = r.number()
 		s.asks(r, id, w)
 	}
-	if r.err == nil && (s.wishes == 0 || w.over && w.how.session != id) {
-		r.fail("wish %q of session %v is one too many, or of another", w.once, id)
+	if r.err == nil && (s.intents == 0 || w.over && w.how.session != id) {
+		r.fail("intent %q of session %v is one too many, or of another", w.once, id)
 	}
-	s.wishes--
+	s.intents--
 	s.wants(r, id, w)
 }
 
-// asks reads who asks for a wish.
-func (s *Restorer) asks(r *reader, id lock.SessionID, w *wish) {
+// asks reads who asks for an intent.
+func (s *Restorer) asks(r *reader, id lock.SessionID, w *intent) {
 	w.arrived, w.granted = r.time(), r.flag()
 	for range r.small(MaxAsks) {
 		w.asks = append(w.asks, ask{r.number(), r.time()})
@@ -221,18 +221,18 @@ func (s *Restorer) asks(r *reader, id lock.SessionID, w *wish) {
 		s.by(r, s.replica.sessions[id], requestFor{a.number, w.name})
 	}
 	if len(w.asks) == 0 {
-		r.fail("nothing asks for wish %q of session %v", w.once, id)
+		r.fail("nothing asks for intent %q of session %v", w.once, id)
 	}
 }
 
-// wants takes a wish that was read.
-func (s *Restorer) wants(r *reader, id lock.SessionID, w *wish) {
+// wants takes an intent that was read.
+func (s *Restorer) wants(r *reader, id lock.SessionID, w *intent) {
 	of := s.replica.sessions[id]
 	switch {
 	case r.err != nil:
 		return
-	case of == nil || of.wishes[w.wishKey] != nil:
-		r.fail("wish %q of session %v has no session, or is there already", w.once, id)
+	case of == nil || of.intents[w.intentKey] != nil:
+		r.fail("intent %q of session %v has no session, or is there already", w.once, id)
 		return
 	}
 	of.wants(w)
@@ -267,7 +267,7 @@ func (s *Restorer) entry(r *reader) {
 	entry := r.entry()
 	s.by(r, s.replica.sessions[entry.Session], requestFor{entry.Request, entry.Name})
 	if r.flag() {
-		w := &wish{wishKey: wishKey{entry.Name, r.text()}, number: entry.Request, content: r.number()}
+		w := &intent{intentKey: intentKey{entry.Name, r.text()}, number: entry.Request, content: r.number()}
 		s.asks(r, entry.Session, w)
 		s.wants(r, entry.Session, w)
 	}

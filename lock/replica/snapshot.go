@@ -14,11 +14,11 @@ import (
 //
 //	part   = CRC-32C of the part's number and the rest (4 bytes) | kind | records
 //	header = format | now | reign | the table's reign, count and pause |
-//	         how many sessions, members, members, outcomes, wishes, entries     part 0
-//	then sessions, which have ended by member, which operations were done by member, outcomes, wishes that are over and entries,
+//	         how many sessions, members, members, outcomes, intents, entries     part 0
+//	then sessions, which have ended by member, which operations were done by member, outcomes, intents that are over and entries,
 //	in their order
 //
-// An entry says through which member its request has come and, where it is for a wish, the wish.
+// An entry says through which member its request has come and, where it is for an intent, the intent.
 
 // format is what the first part begins with.
 const format = "holdfast replica 4"
@@ -29,7 +29,7 @@ var formats = [...]string{"holdfast replica 2", "holdfast replica 3", format}
 // What formats say, by the place among formats of the first that does.
 const (
 	asked = 1 // through which members requests were asked for
-	whole = 2 // which client uses a session, and with each entry all that there is of it; before, wishes were apart, and entries in the table's chunks
+	whole = 2 // which client uses a session, and with each entry all that there is of it; before, intents were apart, and entries in the table's chunks
 )
 
 // DefaultPart is how large a part grows before the next one begins; one record more may be in it, which is well below what a
@@ -43,7 +43,7 @@ const (
 	partGone
 	partDone
 	partOutcomes
-	partWishes
+	partIntents
 	partEntries
 )
 
@@ -64,8 +64,8 @@ func (r *Replica) Snapshot(keep func(part []byte) error) error {
 type Copy struct {
 	replica *Replica
 	parts   parts
-	ready   [][]byte // of what was written at the beginning, and is still to be given
-	over    []*wish  // that are still to be written
+	ready   [][]byte  // of what was written at the beginning, and is still to be given
+	over    []*intent // that are still to be written
 	entries *lock.Copy
 	begun   bool // the parts of entries
 }
@@ -102,7 +102,7 @@ func (r *Replica) Copy() *Copy {
 		p.outcome(o)
 		p.split()
 	})
-	p.begin(partWishes)
+	p.begin(partIntents)
 	return c
 }
 
@@ -133,7 +133,7 @@ func (c *Copy) Next() (part []byte, more bool) {
 func (c *Copy) step() {
 	p := &c.parts
 	for len(c.over) > 0 && len(c.ready) == 0 {
-		p.overWish(c.over[0])
+		p.overIntent(c.over[0])
 		c.over = c.over[1:]
 		p.split()
 	}
@@ -166,14 +166,14 @@ func (r *Replica) writeEntry(b []byte, s *lock.Entry) []byte {
 	w := &writer{b}
 	w.entry(s)
 	w.by(r, s.Session, requestFor{s.Request, s.Name})
-	var of *wish
+	var of *intent
 	if session := r.sessions[s.Session]; session != nil {
 		of = session.asked[requestFor{s.Request, s.Name}]
 	}
 	known := of != nil && of.number == s.Request // of those who ask for it
 	w.flag(known)
 	if known {
-		w.wish(of)
+		w.intent(of)
 		for _, a := range of.asks {
 			w.by(r, s.Session, requestFor{a.number, s.Name})
 		}
@@ -258,26 +258,26 @@ func (w *writer) outcome(o *outcome) {
 	w.text(string(o.loss))
 }
 
-// wish writes one that is held or waited for, of which its entry tells the name.
-func (w *writer) wish(wish *wish) {
-	w.text(wish.once)
-	w.number(wish.content)
-	w.time(wish.arrived)
-	w.flag(wish.granted)
-	w.number(uint64(len(wish.asks)))
-	for _, a := range wish.asks {
+// intent writes one that is held or waited for, of which its entry tells the name.
+func (w *writer) intent(intent *intent) {
+	w.text(intent.once)
+	w.number(intent.content)
+	w.time(intent.arrived)
+	w.flag(intent.granted)
+	w.number(uint64(len(intent.asks)))
+	for _, a := range intent.asks {
 		w.number(a.number)
 		w.time(a.arrived)
 	}
 }
 
 // overWish writes one that is over, which was of the session of its outcome.
-func (w *writer) overWish(wish *wish) {
-	w.text(wish.name)
-	w.text(wish.once)
-	w.number(wish.content)
-	w.time(wish.since)
-	w.outcome(&wish.how)
+func (w *writer) overIntent(intent *intent) {
+	w.text(intent.name)
+	w.text(intent.once)
+	w.number(intent.content)
+	w.time(intent.since)
+	w.outcome(&intent.how)
 }
 
 // by writes the member through which a request has come, if that is known.

@@ -21,7 +21,7 @@ func (m *Machine) adopt(now protocol.Time, of protocol.ID, s *lock.Entry, end pr
 	err := table.Adopt(now, s, end)
 	if errors.Is(err, holdfast.ErrConflict) {
 		err = m.adoptRival(now, s, end)
-		m.tell(now, wishKey{}, out)
+		m.tell(now, seqKey{}, out)
 	}
 	if err != nil {
 		out.Note(Ignored{What: fmt.Sprintf("report of member %d: %v", of, err)})

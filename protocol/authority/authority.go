@@ -30,16 +30,16 @@ type authority struct {
 	loans  map[string]*loan // by name: grants that their members may keep
 	visits []visit
 
-	words     map[wishKey]*word
-	numbers   map[uint64]wishKey // of words
+	words     map[seqKey]*word
+	numbers   map[uint64]seqKey // of words
 	lastWord  uint64
-	reminders protocol.Reminders[wishKey] // of words
+	reminders protocol.Reminders[seqKey] // of words
 
 	counter counter // of grants; only with Rules.GrantCount
 }
 
 func newAuthority(table *lock.Table, version Version) *authority {
-	return &authority{table: table, version: version, paused: true, waits: protocol.Never, unheard: protocol.Never, loans: map[string]*loan{}, words: map[wishKey]*word{}, numbers: map[uint64]wishKey{}}
+	return &authority{table: table, version: version, paused: true, waits: protocol.Never, unheard: protocol.Never, loans: map[string]*loan{}, words: map[seqKey]*word{}, numbers: map[uint64]seqKey{}}
 }
 
 // keptDecisions is how much scratch is kept from one step to the next: what one step
@@ -116,7 +116,7 @@ func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 		c.paused, c.served, c.limits = false, true, nil
 		out.Note(protocol.Serving{Reign: c.table.Reign()})
 		c.table.Resume(now, &m.scratch)
-		m.tell(now, wishKey{}, out)
+		m.tell(now, seqKey{}, out)
 		m.extendDeferred(now, out)
 	case !serves && !c.paused:
 		c.paused = true
@@ -134,7 +134,7 @@ func (m *Machine) authorityTick(now protocol.Time, out *protocol.Effects) {
 		m.attend(now, out)
 	}
 	m.authority.table.Tick(now, &m.scratch)
-	m.tell(now, wishKey{}, out)
+	m.tell(now, seqKey{}, out)
 	m.repeatWords(now, out)
 	m.peersTick(now, out)
 }
@@ -153,9 +153,9 @@ func (m *Machine) authorityAcquire(now protocol.Time, r *lock.Request, out *prot
 	switch {
 	case err != nil:
 		m.scratch = append(m.scratch, d)
-		m.tell(now, wishKey{}, out)
+		m.tell(now, seqKey{}, out)
 		return
-	case m.postpone(now, r, wishKey{}, out):
+	case m.postpone(now, r, seqKey{}, out):
 		d.Kind, d.Position = lock.Queued, unknownPosition
 		m.holderDecided(&d, out)
 		return
@@ -164,7 +164,7 @@ func (m *Machine) authorityAcquire(now protocol.Time, r *lock.Request, out *prot
 	if m.authority.table.Exhausted() { // now, perhaps
 		m.attend(now, out)
 	}
-	m.tell(now, wishKey{}, out)
+	m.tell(now, seqKey{}, out)
 }
 
 // knows reports whether a request holds or waits already. Its copy is not refused: its
@@ -185,7 +185,7 @@ func (m *Machine) authorityRelease(now protocol.Time, r *protocol.Release, out *
 			Kind: lock.Refused, Session: r.Session, Request: r.Request, Name: r.Name, Token: r.Token, Err: err,
 		})
 	}
-	m.tell(now, wishKey{}, out)
+	m.tell(now, seqKey{}, out)
 }
 
 // authorityCancel ends a request for good. Unknown here, it is gone already, which is
@@ -198,7 +198,7 @@ func (m *Machine) authorityCancel(now protocol.Time, r *protocol.Cancel, out *pr
 			Kind: lock.Released, Session: r.Session, Request: r.Request, Name: r.Name,
 		})
 	}
-	m.tell(now, wishKey{}, out)
+	m.tell(now, seqKey{}, out)
 }
 
 // authorityExtend replaces a hold limit.
@@ -213,7 +213,7 @@ func (m *Machine) authorityExtend(now protocol.Time, r *protocol.Extend, out *pr
 		delete(m.authority.limits, heldGrant{r.Session, r.Name, r.Token})
 	}
 	m.scratch = append(m.scratch, d)
-	m.tell(now, wishKey{}, out)
+	m.tell(now, seqKey{}, out)
 }
 
 // authorityEndSession ends all that a session holds or waits for.
@@ -225,7 +225,7 @@ func (m *Machine) authorityEndSession(now protocol.Time, r *protocol.EndSession,
 	}
 	m.refuseVisits(now, func(q *lock.Request) bool { return q.Session == r.Session }, err, out)
 	m.authority.table.EndSession(now, r.Session, r.Why, &m.scratch)
-	m.tell(now, wishKey{}, out)
+	m.tell(now, seqKey{}, out)
 }
 
 // breakName tells the holders of a name to stop. The name stays taken until they have.
@@ -241,14 +241,14 @@ func (m *Machine) breakName(now protocol.Time, b *protocol.Break, out *protocol.
 	for i := 0; i < len(grants) && protocol.Mutated("revocation is advisory"); i++ {
 		m.authority.table.EndSession(now, grants[i].Session, "", &m.scratch)
 	}
-	m.tell(now, wishKey{}, out)
+	m.tell(now, seqKey{}, out)
 	return grants, err
 }
 
 // tell tells each decision to the holder whose session it is about, in order. The
 // decision about answered, if it is among them, answers what that holder has asked in
 // this step.
-func (m *Machine) tell(now protocol.Time, answered wishKey, out *protocol.Effects) {
+func (m *Machine) tell(now protocol.Time, answered seqKey, out *protocol.Effects) {
 	for i := range m.scratch {
 		d := &m.scratch[i]
 		m.telling(now, d)

@@ -13,7 +13,7 @@
 //   - A holder has a record of each request of its clients, from when it is asked until
 //     nothing of it is left anywhere. It answers a request Queued at once (at a position
 //     that is −1 until the authority has told it), and Granted or Refused later. It
-//     sends what it wishes, again after T, 2T, 4T, 8T, 8T, … until that is answered. A
+//     sends what it requests, again after T, 2T, 4T, 8T, 8T, … until that is answered. A
 //     Release is answered when the authority has taken it, a Cancel at once, because
 //     anything that comes after it is given back.
 //   - The authority's own clients are in its table and nowhere else: two copies could
@@ -26,7 +26,7 @@
 //	holder → authority   Acquire Release Extend EndSession Ask InfoAnswer Acks
 //	authority → holder   Decided (granted, queued, refused, lost, revoked) Answer InfoRequest Acks
 //
-// Each carries the epoch, the holder's tenure, and the wish's number, which is never used
+// Each carries the epoch, the holder's tenure, and the number of the request, which is never used
 // again; what does not match is void. What is told until it is heard is acknowledged by
 // a number of its own, so that a late acknowledgement is of nothing else. Acknowledgements
 // ride on the next message, or travel by themselves, with others, after T/5. So a remote
@@ -40,7 +40,7 @@
 // clients' holds follow, and all that waits queues by age, as each one's own member has
 // measured it; ties go by seniority, then by request. It grants when, beside, every member
 // that has joined the view meanwhile has reported too, and the protocol's Terms allow.
-// Wishes that come before are dropped: the holder, which sends none before it has been
+// Requests that come before are dropped: the holder, which sends none before it has been
 // asked, repeats them. No member is waited for by a timeout, and none left out but by a
 // view. A member that is dropped before having reported may hold anything: then its time to
 // be free is waited for, for all names.
@@ -94,7 +94,7 @@
 // An authority may leave all that it has to the next one ([Machine.Relinquish],
 // [Machine.Inherit]): a [Handover] has the entries of the table in order, the count of tokens,
 // and every word that was not acknowledged. Its own clients' entries get the numbers of
-// wishes, and become records; the heir's own become the table's. What was granted to one of
+// requests, and become records; the heir's own become the table's. What was granted to one of
 // them and not heard yet is told at once, with the limit that the one before had told.
 //
 // # Closing
@@ -104,9 +104,9 @@
 // # Invariants
 //
 //   - One role decides: requests are executed by an authority that is in charge.
-//   - A wish acts once. A grant is taken from the authority of the newest reign, under
+//   - A request acts once. A grant is taken from the authority of the newest reign, under
 //     its epoch, which is none below what is promised, by the tenure that asked, for a
-//     wish that is wanted. Any other is void or is given back; a grant is repeated until
+//     request that is wanted. Any other is void or is given back; a grant is repeated until
 //     it is taken or given back, so nothing is stranded.
 //   - A release and the next grant are one step. A request travels with the releases of its name
 //     that are under way, and comes after them, regardless of the order in which they arrive.
@@ -117,7 +117,7 @@
 //     told no more than the grant's holder was, and no limit is extended until the next one serves.
 //   - Tokens are reign·2³² + count.
 //   - A member speaks for its own sessions only: its id, incarnation and lapses stand in
-//     the session's and the wish's number.
+//     the session's and the number of the request.
 //
 // # Bounds
 //

@@ -75,16 +75,16 @@ func (m *Machine) takeEnds(now protocol.Time, p *peer, released []Ended, out *pr
 	slices.SortFunc(sessions, func(a, b lock.SessionID) int { return cmp.Compare(a.Number, b.Number) })
 	for _, session := range slices.Compact(sessions) {
 		names := map[uint64]string{}
-		var wishes []uint64
-		m.authority.table.Requests(session, func(wish uint64, name string, _ holdfast.Token) {
-			if ended[Ended{session, wish}] {
-				names[wish] = name
-				wishes = append(wishes, wish)
+		var seqs []uint64
+		m.authority.table.Requests(session, func(seq uint64, name string, _ holdfast.Token) {
+			if ended[Ended{session, seq}] {
+				names[seq] = name
+				seqs = append(seqs, seq)
 			}
 		})
-		for _, wish := range wishes {
-			last := m.authority.furthestLent(names[wish], wishKey{p.id, wish}) // how far it has counted is not reported
-			m.onRelease(now, p, Released{Ended{session, wish}, last}, names[wish], out)
+		for _, seq := range seqs {
+			last := m.authority.furthestLent(names[seq], seqKey{p.id, seq}) // how far it has counted is not reported
+			m.onRelease(now, p, Released{Ended{session, seq}, last}, names[seq], out)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func (m *Machine) clearRecords(records []*record, out *protocol.Effects) (extens
 		}
 		m.drop(r, out)
 	}
-	h.reminders = protocol.Reminders[wishKey]{}
+	h.reminders = protocol.Reminders[seqKey]{}
 	return extensions
 }
 
@@ -220,5 +220,5 @@ func (m *Machine) queuePending(now protocol.Time, out *protocol.Effects) {
 			m.callIn(now, r.Name, out)
 		}
 	}
-	m.tell(now, wishKey{}, out)
+	m.tell(now, seqKey{}, out)
 }

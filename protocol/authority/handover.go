@@ -20,7 +20,7 @@ type Handover struct {
 	// older one would take members that have come since for members that are gone.
 	Epoch, View uint64
 	// Entries are those of the table, in the order in which it is restored. All have the
-	// numbers of their wishes.
+	// numbers of their requests.
 	Entries []lock.Entry
 	// Words have no stamp yet, and are in the order in which they were said first.
 	Words []Decided
@@ -107,7 +107,7 @@ func (m *Machine) claim(now protocol.Time, estate *Handover) (own map[uint64]loc
 			if r == nil || r.state == ending || r.grantee() != s.Session || r.request.Name != s.Name {
 				continue // its release is under way, or comes when nothing is left to release
 			}
-			own[r.wish] = s
+			own[r.seq] = s
 			if r.origin != nil {
 				s = m.entry(now, r) // another client has it now
 			}
@@ -164,7 +164,7 @@ func (m *Machine) enroll(entries []lock.Entry) {
 func (m *Machine) adoptWords(now protocol.Time, words []Decided) {
 	for i := range words {
 		msg := words[i]
-		key := wishKey{protocol.ID(msg.Session.Member), msg.Wish}
+		key := seqKey{protocol.ID(msg.Session.Member), msg.Seq}
 		if key.member == m.self {
 			continue
 		}
@@ -179,7 +179,7 @@ func (m *Machine) settleOwn(now protocol.Time, own map[uint64]lock.Entry, words 
 	told := map[uint64]*Decided{}
 	for i := range words {
 		if protocol.ID(words[i].Session.Member) == m.self {
-			told[words[i].Wish] = &words[i]
+			told[words[i].Seq] = &words[i]
 		}
 	}
 	var records []*record
@@ -188,25 +188,25 @@ func (m *Machine) settleOwn(now protocol.Time, own map[uint64]lock.Entry, words 
 	}
 	var asks []*lock.Request
 	for _, r := range records {
-		s, seated := own[r.wish]
+		s, seated := own[r.seq]
 		switch {
 		case r.state == ending:
 		case seated && s.Token != 0 && r.waits():
 			r.token, r.since = s.Token, now
 			d := r.decision(lock.Granted)
 			d.Waited, d.Hold = max(0, now-r.request.Arrived), r.request.Hold
-			if w := told[r.wish]; w != nil && w.Kind == lock.Granted && !protocol.Mutated("an heir tells the limit that was told") {
+			if w := told[r.seq]; w != nil && w.Kind == lock.Granted && !protocol.Mutated("an heir tells the limit that was told") {
 				d.Hold = w.Hold // a request that enters a grant has the grant's limit, and not its own
 			}
 			out.Decide(protocol.CallID{}, &d)
 		case seated:
-		case r.waits() && told[r.wish] == nil:
+		case r.waits() && told[r.seq] == nil:
 			request := r.request
 			asks = append(asks, &request)
 		default:
-			m.tellMissing(now, r, told[r.wish], out)
+			m.tellMissing(now, r, told[r.seq], out)
 		}
-		if w := told[r.wish]; w != nil && w.Kind == lock.Revoked && seated && !r.revoked {
+		if w := told[r.seq]; w != nil && w.Kind == lock.Revoked && seated && !r.revoked {
 			r.revoked, r.loss = true, w.Loss
 			m.tellLoss(r, lock.Revoked, w.Loss, out)
 		}
@@ -220,7 +220,7 @@ func (m *Machine) settleOwn(now protocol.Time, own map[uint64]lock.Entry, words 
 			m.scratch = m.scratch[:queued] // that its client has been told
 		}
 	}
-	m.tell(now, wishKey{}, out)
+	m.tell(now, seqKey{}, out)
 	m.extendAll(now, extensions, out)
 }
 

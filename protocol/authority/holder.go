@@ -13,13 +13,13 @@ import (
 // holder is the role that speaks for this member's clients, as long as they are not in
 // this member's own table: a record of each request.
 type holder struct {
-	records  map[uint64]*record // by wish
+	records  map[uint64]*record // by request
 	byKey    map[recordKey]*record
 	names    map[string]*chain
 	sessions map[lock.SessionID]*presence
 	spare    *presence // of a session that has nothing here any more, for the next one
 	all      chain
-	wishes   uint64   // numbers given
+	seqs     uint64   // numbers given
 	lapses   uint64   // of the tenure that they are given in
 	asked    []uint64 // numbers of what was asked for, in order, the first ones of which are unanswered
 	reign    uint64   // the last one in which this member was the authority
@@ -42,7 +42,7 @@ type holder struct {
 	vouchPause  protocol.Time
 	confirmed   protocol.Epoch  // the epoch for which Confirmed was raised
 	tenure      protocol.Tenure // and the tenure
-	reminders   protocol.Reminders[wishKey]
+	reminders   protocol.Reminders[seqKey]
 
 	operations    []*operation
 	lastOperation uint64
@@ -65,7 +65,7 @@ func newHolder() holder {
 // unknownPosition is the position in a queue that no authority has told yet.
 const unknownPosition = -1
 
-// holderCall takes a wish of this member's clients while they are in no table here.
+// holderCall takes a request of this member's clients while they are in no table here.
 func (m *Machine) holderCall(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *lock.Request:
@@ -138,7 +138,7 @@ func (m *Machine) holderAcquire(now protocol.Time, call protocol.CallID, q *lock
 		out.Decide(call, &d)
 		return
 	}
-	r.wish = h.nextWish()
+	r.seq = h.nextSeq()
 	h.enter(r)
 	m.send(now, r, out)
 	m.remind(r)
@@ -323,7 +323,7 @@ func (m *Machine) holderEndSession(now protocol.Time, end *protocol.EndSession, 
 		m.drop(r, out)
 	}
 	if known > 0 {
-		whole := &record{wish: m.holder.nextWish(), state: ending, whole: true, why: end.Why, sent: true, at: protocol.Never, due: protocol.Never, end: protocol.Never}
+		whole := &record{seq: m.holder.nextSeq(), state: ending, whole: true, why: end.Why, sent: true, at: protocol.Never, due: protocol.Never, end: protocol.Never}
 		whole.request.Session = end.Session
 		m.holder.enter(whole)
 		m.send(now, whole, out)
@@ -387,11 +387,11 @@ func (m *Machine) drop(r *record, out *protocol.Effects) {
 }
 
 // holderRestore makes a record of what this member's own table had of its clients, and
-// returns its wish.
+// returns its request.
 func (m *Machine) holderRestore(now protocol.Time, s *lock.Entry) uint64 {
 	h := &m.holder
 	r := &record{
-		wish: h.nextWish(), state: queued, position: unknownPosition, sent: true,
+		seq: h.nextSeq(), state: queued, position: unknownPosition, sent: true,
 		at: protocol.Never, due: protocol.Never, end: protocol.Never,
 		request: lock.Request{
 			Session: s.Session, ID: s.Request, Name: s.Name, Owner: s.Owner, Reason: s.Reason, Client: s.Client,
@@ -411,7 +411,7 @@ func (m *Machine) holderRestore(now protocol.Time, s *lock.Entry) uint64 {
 	}
 	h.enter(r)
 	m.remind(r)
-	return r.wish
+	return r.seq
 }
 
 // holderLapsed ends every hold because of its member, and gives what waits the numbers
@@ -434,7 +434,7 @@ func (m *Machine) holderLapsed(now protocol.Time, next protocol.Tenure, out *pro
 			m.drop(r, out)
 		default:
 			h.leave(r)
-			r.wish, r.state, r.sent, r.position, r.at = h.nextWish(), asking, false, unknownPosition, protocol.Never
+			r.seq, r.state, r.sent, r.position, r.at = h.nextSeq(), asking, false, unknownPosition, protocol.Never
 			r.due, r.pause = protocol.Never, 0
 			h.enter(r)
 			m.remind(r)

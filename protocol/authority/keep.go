@@ -11,7 +11,7 @@ import (
 // is the holder's side of it; the authority's is in loan.go.
 
 // origin is what an authority knows of a grant that its member has kept: which session it
-// was given to, and under which token. Its wish is the record's.
+// was given to, and under which token. Its request is the record's.
 type origin struct {
 	session lock.SessionID
 	token   holdfast.Token
@@ -61,7 +61,7 @@ func (m *Machine) Unused() int { return m.holder.unused }
 // KeepsOn reports whether this member may keep the grant that a word of an authority is about,
 // and whether it keeps it already, unused.
 func (m *Machine) KeepsOn(d *Decided) (may, unused bool) {
-	r := m.holder.records[d.Wish]
+	r := m.holder.records[d.Seq]
 	if r == nil || r.request.Name != d.Name || r.grantee() != d.Session {
 		return false, false
 	}

@@ -11,7 +11,7 @@ import (
 // loan is a grant that the member it was given to may keep (Rules.HoldOn): the authority's
 // side of keep.go. It is known from when that was allowed until the entry is free.
 type loan struct {
-	key     wishKey
+	key     seqKey
 	session lock.SessionID
 	token   holdfast.Token // given with it; the member counts on from there
 	asked   bool           // its member was asked to give way
@@ -23,8 +23,8 @@ type loan struct {
 // is in use.
 type visit struct {
 	request lock.Request
-	asker   wishKey // the wish that the answer is for, at another member; zero for this member's own
-	held    wishKey
+	asker   seqKey // the request that the answer is for, at another member; zero for this member's own
+	held    seqKey
 	until   protocol.Time
 }
 
@@ -58,7 +58,7 @@ func (m *Machine) overLocks(r *lock.Request) error {
 // allowKeeping reports whether a grant that is being told may be kept by its member, and
 // remembers that it may. A named owner's may not, nor one with a hold limit: what they mean
 // is the table's to judge. Nor may one that another request waits for.
-func (m *Machine) allowKeeping(key wishKey, d *lock.Decision) bool {
+func (m *Machine) allowKeeping(key seqKey, d *lock.Decision) bool {
 	c := m.authority
 	if l := c.loans[d.Name]; l != nil && l.key == key {
 		return !l.asked
@@ -72,7 +72,7 @@ func (m *Machine) allowKeeping(key wishKey, d *lock.Decision) bool {
 
 // settleLoan takes what was decided about a grant that its member may keep. One that is
 // revoked is released when its client has stopped, and not asked for beside that.
-func (c *authority) settleLoan(d *lock.Decision, key wishKey) {
+func (c *authority) settleLoan(d *lock.Decision, key seqKey) {
 	l := c.loans[d.Name]
 	switch {
 	case l == nil || l.key != key:
@@ -84,7 +84,7 @@ func (c *authority) settleLoan(d *lock.Decision, key wishKey) {
 }
 
 // useLoan hears that what was asked for is in use, from the acknowledgement of the asking.
-func (c *authority) useLoan(key wishKey, told *Decided) {
+func (c *authority) useLoan(key seqKey, told *Decided) {
 	if l := c.loans[told.Name]; l != nil && l.key == key && l.asked && told.Kind == lock.Granted {
 		l.used = true
 	}
@@ -124,10 +124,10 @@ func (m *Machine) askBack(now protocol.Time, name string, l *loan, out *protocol
 	}
 	l.asked = true
 	p := m.authority.peer(l.key.member)
-	if p == nil || tenureOf(l.session, l.key.wish) != p.tenure {
+	if p == nil || tenureOf(l.session, l.key.seq) != p.tenure {
 		return // its entry will be free in time
 	}
-	msg := Decided{Ended: Ended{l.session, l.key.wish}, Kind: lock.Granted, Name: name, Token: l.token}
+	msg := Decided{Ended: Ended{l.session, l.key.seq}, Kind: lock.Granted, Name: name, Token: l.token}
 	m.authority.forget(l.key)
 	m.repeatUntilHeard(now, l.key, &msg)
 	msg.Stamp = m.authorityStamp(p)
@@ -136,7 +136,7 @@ func (m *Machine) askBack(now protocol.Time, name string, l *loan, out *protocol
 
 // advancePast makes the tokens to come higher than those that a member has given by itself. It
 // has said how far it has counted; what it cannot have counted to is not believed.
-func (m *Machine) advancePast(name string, key wishKey, last holdfast.Token) {
+func (m *Machine) advancePast(name string, key seqKey, last holdfast.Token) {
 	l := m.authority.loans[name]
 	if l == nil || l.key != key || last <= l.token || last-l.token > maxUses || last>>32 != l.token>>32 {
 		return
@@ -150,7 +150,7 @@ func (m *Machine) advancePast(name string, key wishKey, last holdfast.Token) {
 func (m *Machine) advancePastLost(lost func(lock.SessionID, uint64) bool) {
 	//tidy:unordered the highest of them counts
 	for _, l := range m.authority.loans {
-		if lost(l.session, l.key.wish) {
+		if lost(l.session, l.key.seq) {
 			m.authority.table.AdvancePast(furthest(l.token))
 		}
 	}
@@ -169,7 +169,7 @@ func (c *authority) advancePastLent() uint32 {
 
 // furthestLent is how far a member can have counted under a grant that it may keep; 0 where it
 // may not.
-func (c *authority) furthestLent(name string, key wishKey) holdfast.Token {
+func (c *authority) furthestLent(name string, key seqKey) holdfast.Token {
 	if l := c.loans[name]; l != nil && l.key == key {
 		return furthest(l.token)
 	}
@@ -194,7 +194,7 @@ func (m *Machine) inheritLoans(entries []lock.Entry) {
 	for i := range entries {
 		s := &entries[i]
 		if protocol.ID(s.Session.Member) != m.self && s.Token != 0 && s.Mode == holdfast.ModeExclusive && s.Owner == "" && s.Left == lock.Never && s.Name != lock.SpaceLock {
-			m.authority.loans[s.Name] = &loan{key: wishKey{protocol.ID(s.Session.Member), s.Request}, session: s.Session, token: s.Token}
+			m.authority.loans[s.Name] = &loan{key: seqKey{protocol.ID(s.Session.Member), s.Request}, session: s.Session, token: s.Token}
 		}
 	}
 }
@@ -210,7 +210,7 @@ func (m *Machine) callInWanted(now protocol.Time, out *protocol.Effects) {
 
 // postpone reports whether a request that does not want to wait is answered later, because
 // who has the name may not be using it, and is being asked.
-func (m *Machine) postpone(now protocol.Time, r *lock.Request, asker wishKey, out *protocol.Effects) bool {
+func (m *Machine) postpone(now protocol.Time, r *lock.Request, asker seqKey, out *protocol.Effects) bool {
 	c := m.authority
 	l := c.loans[r.Name]
 	if l == nil || l.used || !r.Try && r.WaitEnd > now || !m.serves(now) || len(c.visits) == maxVisits {
@@ -251,9 +251,9 @@ func (m *Machine) answerVisits(now protocol.Time, out *protocol.Effects) {
 // keepVisits makes records of this member's own requests that its table has not answered.
 func (m *Machine) keepVisits(visits []visit) {
 	for i := range visits {
-		if v := &visits[i]; v.asker == (wishKey{}) {
+		if v := &visits[i]; v.asker == (seqKey{}) {
 			r := &record{
-				wish: m.holder.nextWish(), state: asking, request: v.request, position: unknownPosition,
+				seq: m.holder.nextSeq(), state: asking, request: v.request, position: unknownPosition,
 				at: protocol.Never, due: protocol.Never, end: protocol.Never,
 			}
 			m.holder.enter(r)

@@ -241,7 +241,7 @@ func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
 	m.holderTick(now, out)
 }
 
-// onCall takes a wish of this member's clients, or of an operator.
+// onCall takes a request of this member's clients, or of an operator.
 func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
 	if !m.deciding {
 		m.holderCall(now, *ev, out)

@@ -16,10 +16,10 @@ import (
 //	holder → authority   Acquire Release Extend EndSession Ask InfoAnswer Acks Vouch
 //	authority → holder   Decided Answer InfoRequest Acks
 //
-// A wish is what a holder asks for one request of a client. It has a number of its
+// A request is what a holder asks for one request of a client. It has a number of its
 // own, lapses·2⁴⁰ + count, that its member's incarnation never uses again: a holder
 // that asks for the same thing again, after an end or after a lapse, has another
-// wish. So no copy of an old message can be about a new wish (V21, V22).
+// request. So no copy of an old message can be about a new request (V21, V22).
 type (
 	// Stamp is what every message begins with: it tells old from new. A message of
 	// another epoch than the receiver's, or of or to another tenure, is void, and
@@ -31,7 +31,7 @@ type (
 		Version Version
 		// Tenure is the holder's, regardless of which of the two speaks.
 		Tenure protocol.Tenure
-		// Acks, from an authority, are wishes: their release has been executed, nothing of
+		// Acks, from an authority, are requests: their release has been executed, nothing of
 		// them is left. From a holder they are words (Decided.Word) that it has heard.
 		Acks []uint64
 		// Known, from an authority, says that it knows all that the holder has reported
@@ -39,13 +39,13 @@ type (
 		Known bool
 	}
 
-	// Ended is a wish that is to end, or has.
+	// Ended is a request that is to end, or has.
 	Ended struct {
 		Session lock.SessionID
-		Wish    uint64
+		Seq     uint64
 	}
 
-	// Released is a wish that has ended, and the highest token that its member has given by
+	// Released is a request that has ended, and the highest token that its member has given by
 	// itself under its grant; 0 for none.
 	Released struct {
 		Ended
@@ -56,16 +56,16 @@ type (
 	// has answered it.
 	Acquire struct {
 		Stamp
-		// Wish is what is wanted: Request is the wish's number, Age since when it was asked
+		// Entry is what is wanted: Request is the number of the request, Age since when it was asked
 		// for, Left how long it still waits, Hold its hold limit, Try as in lock.Request.
-		Wish lock.Entry
-		// After are wishes for the same name whose release is under way, and comes first.
+		Entry lock.Entry
+		// After are requests for the same name whose release is under way, and comes first.
 		After []Released
-		// Low is the lowest wish of the sender's that no authority has answered yet.
+		// Low is the lowest request of the sender's that no authority has answered yet.
 		Low uint64
 	}
 
-	// Release ends a wish for good, granted or not: RELEASE_LOCK, forced or not. It is
+	// Release ends a request for good, granted or not: RELEASE_LOCK, forced or not. It is
 	// repeated until it is acknowledged, whether or not anything was left to release.
 	//
 	// Last is as in Released. Awaited says that a client waits for the acknowledgement: it
@@ -78,7 +78,7 @@ type (
 		Awaited bool
 	}
 
-	// Extend replaces the hold limit of the grant that a wish has; 0 removes it. Repeated
+	// Extend replaces the hold limit of the grant that a request has; 0 removes it. Repeated
 	// or late it does no harm, because it never shortens: a holder whose shorter limit
 	// is over releases. Number tells its answer from those to earlier ones.
 	Extend struct {
@@ -90,7 +90,7 @@ type (
 		Number uint64
 	}
 
-	// EndSession ends all wishes of a session. It is repeated until Wish, a number of its
+	// EndSession ends all requests of a session. It is repeated until Seq, a number of its
 	// own, is acknowledged.
 	EndSession struct {
 		Stamp
@@ -98,16 +98,16 @@ type (
 		Why holdfast.Loss
 	}
 
-	// Decided tells what became of a wish: LOCK_GRANTED, LOCK_DENIED, LOCK_REVOKED. An
+	// Decided tells what became of a request: LOCK_GRANTED, LOCK_DENIED, LOCK_REVOKED. An
 	// answer is given again as often as it is asked for; a grant, and what is told
-	// unasked, is repeated until it is acknowledged or its wish released.
+	// unasked, is repeated until it is acknowledged or its request released.
 	Decided struct {
 		Stamp
 		Ended
 		Kind     lock.Kind // Granted Queued Refused Lost Revoked
 		Name     string
 		Token    holdfast.Token
-		Hold     time.Duration // Granted: counted from when the wish was asked for (Age); 0 none
+		Hold     time.Duration // Granted: counted from when the request was asked for (Age); 0 none
 		Position int           // Queued: how many wait before it
 		Loss     holdfast.Loss // Lost, Revoked
 		Err      error         // Refused
@@ -131,7 +131,7 @@ type (
 	}
 
 	// InfoAnswer is a part of a holder's report: LOCK_INFO_RSP. An entry with a token is
-	// held, any other waits; its Request is the wish's number. What is being released is
+	// held, any other waits; its Request is the number of the request. What is being released is
 	// reported as that alone (H4).
 	InfoAnswer struct {
 		Stamp
@@ -234,12 +234,12 @@ func (s Stamp) String() string {
 // Stamped returns what the message begins with.
 func (s Stamp) Stamped() Stamp { return s }
 
-func (e Ended) String() string { return fmt.Sprintf("%v %s", e.Session, number(e.Wish)) }
+func (e Ended) String() string { return fmt.Sprintf("%v %s", e.Session, number(e.Seq)) }
 
 func (m Acquire) String() string {
-	text := fmt.Sprintf("acquire %v %s %q", m.Wish.Session, number(m.Wish.Request), m.Wish.Name)
+	text := fmt.Sprintf("acquire %v %s %q", m.Entry.Session, number(m.Entry.Request), m.Entry.Name)
 	for _, released := range m.After {
-		text += fmt.Sprintf(" after %s", number(released.Wish)) + lastUsed(released.Last)
+		text += fmt.Sprintf(" after %s", number(released.Seq)) + lastUsed(released.Last)
 	}
 	return text + " · " + m.Stamp.String()
 }
@@ -303,7 +303,7 @@ func (m InfoAnswer) String() string {
 		text += fmt.Sprintf(" %s %q %s", number(m.Entries[i].Request), m.Entries[i].Name, word)
 	}
 	for _, ended := range m.Released {
-		text += fmt.Sprintf(" %s released", number(ended.Wish))
+		text += fmt.Sprintf(" %s released", number(ended.Seq))
 	}
 	return text + " · " + m.Stamp.String()
 }
@@ -329,8 +329,8 @@ func (m Ask) String() string {
 
 func (m Answer) String() string { return fmt.Sprintf("answer %d · %v", m.Number, m.Stamp) }
 
-// number renders the number of a wish.
-func number(wish uint64) string { return protocol.ShowNumber("w", wish) }
+// number renders the number of a request.
+func number(seq uint64) string { return protocol.ShowNumber("w", seq) }
 
 // Vocabulary lists one value of each type that is sent here. A package that writes such
 // values down, or reads them, needs to know of no others.

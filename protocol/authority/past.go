@@ -7,68 +7,68 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A wish acts once, and when it is over it stays so. An Acquire is sent again until it is answered, so copies of it
-// may be under way when its answer is, and arrive when that has been acted on. One of a wish that was released
-// would take the name for a request that is gone; one of a wish that was refused, because too many waited
+// A request acts once, and when it is over it stays so. An Acquire is sent again until it is answered, so copies of it
+// may be under way when its answer is, and arrive when that has been acted on. One of a request that was released
+// would take the name for a request that is gone; one of a request that was refused, because too many waited
 // or the name was held, would queue it, though its client has been told of the refusal, or is about to be. Each
-// Acquire says below which number all of the sender's wishes are answered (Low): copies of those are late. Which of
+// Acquire says below which number all of the sender's requests are answered (Low): copies of those are late. Which of
 // the others are over the authority remembers until they are below.
 
-// past is what an authority remembers of a holder's wishes that are over.
+// past is what an authority remembers of a holder's requests that are over.
 type past struct {
 	low   uint64 // all below are answered
-	top   uint64 // no wish above is known
+	top   uint64 // no request above is known
 	ended []ended
 }
 
-// ended is a wish that is over.
+// ended is a request that is over.
 type ended struct {
-	wish    uint64
+	seq     uint64
 	refusal *Decided // what its holder was told, and is told again when it asks again; nil where it has ended it itself
 }
 
-// maxPast is how many wishes of one holder are remembered. With one more the oldest is forgotten: a copy of that,
+// maxPast is how many requests of one holder are remembered. With one more the oldest is forgotten: a copy of that,
 // which is later than those of so many others, is asked anew, and what it gets is given back.
 const maxPast = 4096
 
-// add remembers that a wish is over, if a copy of it can still be taken.
-func (p *past) add(wish uint64, refusal *Decided) {
-	if wish < p.low {
+// add remembers that a request is over, if a copy of it can still be taken.
+func (p *past) add(seq uint64, refusal *Decided) {
+	if seq < p.low {
 		return
 	}
-	p.top = max(p.top, wish)
+	p.top = max(p.top, seq)
 	if len(p.ended) == maxPast {
 		p.ended = slices.Delete(p.ended, 0, maxPast/2)
 	}
-	p.ended = append(p.ended, ended{wish, refusal})
+	p.ended = append(p.ended, ended{seq, refusal})
 }
 
-// take takes how far a holder has been answered, and finds a wish that it asks for among those that are over.
-func (p *past) take(low, wish uint64) (known ended, over bool) {
+// take takes how far a holder has been answered, and finds a request that it asks for among those that are over.
+func (p *past) take(low, seq uint64) (known ended, over bool) {
 	p.low = max(p.low, low)
 	first := 0
-	for first < len(p.ended) && p.ended[first].wish < p.low {
+	for first < len(p.ended) && p.ended[first].seq < p.low {
 		first++
 	}
 	p.ended = slices.Delete(p.ended, 0, first)
 	switch {
-	case wish < p.low:
-		return ended{wish: wish}, true
-	case wish > p.top:
-		p.top = wish
+	case seq < p.low:
+		return ended{seq: seq}, true
+	case seq > p.top:
+		p.top = seq
 		return ended{}, false
 	}
-	i := slices.IndexFunc(p.ended, func(e ended) bool { return e.wish == wish })
+	i := slices.IndexFunc(p.ended, func(e ended) bool { return e.seq == seq })
 	if i < 0 {
 		return ended{}, false
 	}
 	return p.ended[i], true
 }
 
-// isOver reports whether an Acquire is a late copy, of a wish that is over. What was refused is refused again: the
+// isOver reports whether an Acquire is a late copy, of a request that is over. What was refused is refused again: the
 // first word may be lost.
 func (m *Machine) isOver(p *peer, msg *Acquire, out *protocol.Effects) bool {
-	known, over := p.past.take(msg.Low, msg.Wish.Request)
+	known, over := p.past.take(msg.Low, msg.Entry.Request)
 	if !over || protocol.Mutated("late copy asked anew") {
 		return false
 	}
@@ -82,22 +82,22 @@ func (m *Machine) isOver(p *peer, msg *Acquire, out *protocol.Effects) bool {
 	return true
 }
 
-// low returns the lowest wish that no authority has answered. Those that were asked for are in order, and one that
+// low returns the lowest request that no authority has answered. Those that were asked for are in order, and one that
 // was answered is never asked for again under its number.
 func (h *holder) low() uint64 {
 	if len(h.asked) > 2*len(h.records)+keptDecisions { // the first of them has long been without an answer
-		h.asked = slices.DeleteFunc(h.asked, func(wish uint64) bool { return !h.asks(wish) })
+		h.asked = slices.DeleteFunc(h.asked, func(seq uint64) bool { return !h.asks(seq) })
 	}
 	for len(h.asked) > 0 && !h.asks(h.asked[0]) {
 		h.asked = h.asked[1:]
 	}
 	if len(h.asked) == 0 {
-		return h.lapses<<protocol.NumberBits | (h.wishes + 1)
+		return h.lapses<<protocol.NumberBits | (h.seqs + 1)
 	}
 	return h.asked[0]
 }
 
-func (h *holder) asks(wish uint64) bool {
-	r := h.records[wish]
+func (h *holder) asks(seq uint64) bool {
+	r := h.records[seq]
 	return r != nil && r.state == asking
 }

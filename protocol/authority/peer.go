@@ -24,7 +24,7 @@ type peer struct {
 	acks    []uint64
 	acksDue protocol.Time // when acknowledgements travel by themselves
 
-	past past // its wishes that are over, as far as copies of them may be under way
+	past past // its requests that are over, as far as copies of them may be under way
 
 	grants int // that were given to its clients since the last GrantCount
 }
@@ -44,10 +44,10 @@ type word struct {
 	pause   protocol.Time
 }
 
-// tenureOf returns the tenure that a wish belongs to: a session's number begins with
-// its incarnation, a wish's with its lapses.
-func tenureOf(session lock.SessionID, wish uint64) protocol.Tenure {
-	return protocol.Tenure{Incarnation: session.Number >> 32, Lapses: wish >> protocol.NumberBits}
+// tenureOf returns the tenure that a request belongs to: a session's number begins with
+// its incarnation, a request's with its lapses.
+func tenureOf(session lock.SessionID, seq uint64) protocol.Tenure {
+	return protocol.Tenure{Incarnation: session.Number >> 32, Lapses: seq >> protocol.NumberBits}
 }
 
 func (c *authority) peer(id protocol.ID) *peer {
@@ -142,19 +142,19 @@ func (m *Machine) freeDeparted(now protocol.Time, out *protocol.Effects) {
 		return
 	}
 	c.departed = left
-	isFree := func(s lock.SessionID, wish uint64) bool {
+	isFree := func(s lock.SessionID, seq uint64) bool {
 		return slices.ContainsFunc(free, func(d departed) bool {
-			return s.Member == uint64(d.id) && tenureOf(s, wish) == d.tenure
+			return s.Member == uint64(d.id) && tenureOf(s, seq) == d.tenure
 		})
 	}
 	m.advancePastLost(isFree)
 	if m.deciding {
 		m.attend(now, out)
 	}
-	c.table.EndWhere(now, holdfast.MemberLost, func(_ string, s lock.SessionID, wish uint64, _ holdfast.Token) bool {
-		return isFree(s, wish)
+	c.table.EndWhere(now, holdfast.MemberLost, func(_ string, s lock.SessionID, seq uint64, _ holdfast.Token) bool {
+		return isFree(s, seq)
 	}, &m.scratch)
-	m.tell(now, wishKey{}, out)
+	m.tell(now, seqKey{}, out)
 }
 
 // endWaits forgets what a departed member waits for: it will ask again, if it is there
@@ -167,10 +167,10 @@ func (m *Machine) endWaits(now protocol.Time, p *peer, out *protocol.Effects) {
 	c.endVisits(func(r *lock.Request) bool {
 		return r.Session.Member == uint64(p.id) && tenureOf(r.Session, r.ID) == p.tenure
 	})
-	c.table.EndWhere(now, holdfast.MemberLost, func(_ string, s lock.SessionID, wish uint64, token holdfast.Token) bool {
-		return token == 0 && s.Member == uint64(p.id) && tenureOf(s, wish) == p.tenure
+	c.table.EndWhere(now, holdfast.MemberLost, func(_ string, s lock.SessionID, seq uint64, token holdfast.Token) bool {
+		return token == 0 && s.Member == uint64(p.id) && tenureOf(s, seq) == p.tenure
 	}, &m.scratch)
-	m.tell(now, wishKey{}, out)
+	m.tell(now, seqKey{}, out)
 }
 
 // onHolder takes a message of another member's holder.
@@ -205,7 +205,7 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 		return
 	}
 	if !m.deciding || !p.reported {
-		return // it is asked for its report, and repeats what it wishes
+		return // it is asked for its report, and repeats what it requests
 	}
 	m.attend(now, out)
 	switch msg := ev.Fact.(type) {
@@ -214,7 +214,7 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 	case Release:
 		if p.owns(msg.Ended) {
 			m.onRelease(now, p, Released{msg.Ended, msg.Last}, msg.Name, out)
-			m.ackTo(now, p, msg.Wish)
+			m.ackTo(now, p, msg.Seq)
 			if msg.Awaited {
 				out.Send(p.id, Acks{Stamp: m.authorityStamp(p)})
 			}
@@ -227,8 +227,8 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 		if p.owns(msg.Ended) {
 			m.authority.endVisits(func(r *lock.Request) bool { return r.Session == msg.Session })
 			m.authority.table.EndSession(now, msg.Session, "", &m.scratch)
-			m.tell(now, wishKey{}, out)
-			m.ackTo(now, p, msg.Wish)
+			m.tell(now, seqKey{}, out)
+			m.ackTo(now, p, msg.Seq)
 		}
 	}
 }
@@ -247,14 +247,14 @@ func malformed(s *lock.Entry) error {
 	return holdfast.CheckText("reason", s.Reason)
 }
 
-// owns reports whether a wish is the peer's, of its present tenure. No member speaks
+// owns reports whether a request is the peer's, of its present tenure. No member speaks
 // for another's clients.
 func (p *peer) owns(e Ended) bool {
-	return e.Session.Member == uint64(p.id) && tenureOf(e.Session, e.Wish) == p.tenure
+	return e.Session.Member == uint64(p.id) && tenureOf(e.Session, e.Seq) == p.tenure
 }
 
 func (m *Machine) onAcquire(now protocol.Time, p *peer, msg *Acquire, out *protocol.Effects) {
-	w := &msg.Wish
+	w := &msg.Entry
 	if !p.owns(Ended{w.Session, w.Request}) {
 		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: not its own", msg, p.id)})
 		return
@@ -272,12 +272,12 @@ func (m *Machine) onAcquire(now protocol.Time, p *peer, msg *Acquire, out *proto
 		return
 	}
 	r := requestOf(now, w)
-	if m.postpone(now, r, wishKey{p.id, w.Request}, out) {
+	if m.postpone(now, r, seqKey{p.id, w.Request}, out) {
 		return
 	}
 	m.authority.table.Acquire(now, r, &m.scratch)
 	m.attend(now, out) // the count may be at its end now
-	m.tell(now, wishKey{p.id, w.Request}, out)
+	m.tell(now, seqKey{p.id, w.Request}, out)
 }
 
 // requestOf makes the request that a holder has described: its age is measured by its
@@ -294,15 +294,15 @@ func requestOf(now protocol.Time, s *lock.Entry) *lock.Request {
 	return r
 }
 
-// onRelease ends a wish, regardless of what has become of it.
+// onRelease ends a request, regardless of what has become of it.
 func (m *Machine) onRelease(now protocol.Time, p *peer, e Released, name string, out *protocol.Effects) {
-	key := wishKey{p.id, e.Wish}
-	p.past.add(e.Wish, nil)
+	key := seqKey{p.id, e.Seq}
+	p.past.add(e.Seq, nil)
 	m.authority.forget(key)
-	m.authority.endVisits(func(r *lock.Request) bool { return r.Session == e.Session && r.ID == e.Wish })
+	m.authority.endVisits(func(r *lock.Request) bool { return r.Session == e.Session && r.ID == e.Seq })
 	m.advancePast(name, key, e.Last)
-	m.authority.table.Cancel(now, e.Session, name, e.Wish, &m.scratch)
-	m.tell(now, wishKey{}, out)
+	m.authority.table.Cancel(now, e.Session, name, e.Seq, &m.scratch)
+	m.tell(now, seqKey{}, out)
 }
 
 func (m *Machine) onExtend(now protocol.Time, p *peer, msg *Extend, out *protocol.Effects) {
@@ -310,7 +310,7 @@ func (m *Machine) onExtend(now protocol.Time, p *peer, msg *Extend, out *protoco
 		out.Send(p.id, Acks{Stamp: m.authorityStamp(p)}) // it is heard, and asks again
 		return
 	}
-	err := m.authority.table.Prolong(now, msg.Session, msg.Name, msg.Token, msg.Wish, msg.Hold)
+	err := m.authority.table.Prolong(now, msg.Session, msg.Name, msg.Token, msg.Seq, msg.Hold)
 	answer := Decided{
 		Stamp: m.authorityStamp(p), Ended: msg.Ended, Kind: lock.Granted, Name: msg.Name, Token: msg.Token,
 		Hold: msg.Hold, Extension: msg.Number,
@@ -321,16 +321,16 @@ func (m *Machine) onExtend(now protocol.Time, p *peer, msg *Extend, out *protoco
 	out.Send(p.id, answer)
 }
 
-// tellPeer tells a holder at another member what became of a wish of its. A grant, and
+// tellPeer tells a holder at another member what became of a request of its. A grant, and
 // what it has not just asked for, it is told until it acknowledges it.
-func (m *Machine) tellPeer(now protocol.Time, d *lock.Decision, answered wishKey, out *protocol.Effects) {
+func (m *Machine) tellPeer(now protocol.Time, d *lock.Decision, answered seqKey, out *protocol.Effects) {
 	c := m.authority
 	p := c.peer(protocol.ID(d.Session.Member))
-	key := wishKey{protocol.ID(d.Session.Member), d.Request}
+	key := seqKey{protocol.ID(d.Session.Member), d.Request}
 	unheard, repeats := c.words[key], false
 	c.settleLoan(d, key)
 	if p == nil || tenureOf(d.Session, d.Request) != p.tenure {
-		if unheard != nil && unheard.message.Session == d.Session { // its next life counts its wishes from the beginning
+		if unheard != nil && unheard.message.Session == d.Session { // its next life counts its requests from the beginning
 			c.forget(key)
 		}
 		return // it has ended all this itself
@@ -356,7 +356,7 @@ func (m *Machine) tellPeer(now protocol.Time, d *lock.Decision, answered wishKey
 		p.past.add(d.Request, nil)
 		repeats = d.Loss != holdfast.HoldLimit || unheard != nil
 	case lock.Refused:
-		// Who has asked asks again, unless it has reported the wish and takes it for queued: then the
+		// Who has asked asks again, unless it has reported the request and takes it for queued: then the
 		// word before, which answered the report, has not been heard.
 		refusal := msg
 		p.past.add(d.Request, &refusal)
@@ -374,8 +374,8 @@ func (m *Machine) tellPeer(now protocol.Time, d *lock.Decision, answered wishKey
 }
 
 // repeatUntilHeard gives a decision the number under which it is to be acknowledged, and
-// tells it again until it is. There is one about a wish at a time.
-func (m *Machine) repeatUntilHeard(now protocol.Time, key wishKey, msg *Decided) {
+// tells it again until it is. There is one about a request at a time.
+func (m *Machine) repeatUntilHeard(now protocol.Time, key seqKey, msg *Decided) {
 	c := m.authority
 	c.lastWord++
 	msg.Word = c.lastWord
@@ -384,7 +384,7 @@ func (m *Machine) repeatUntilHeard(now protocol.Time, key wishKey, msg *Decided)
 	m.remindWord(now, key, w)
 }
 
-// heard ends the word that a peer has acknowledged. By its number, and not by its wish:
+// heard ends the word that a peer has acknowledged. By its number, and not by its request:
 // a late acknowledgement of one word is none of another.
 func (c *authority) heard(p *peer, number uint64) {
 	key, ok := c.numbers[number]
@@ -395,15 +395,15 @@ func (c *authority) heard(p *peer, number uint64) {
 	c.forget(key)
 }
 
-// forget ends the word about a wish, if there is one.
-func (c *authority) forget(key wishKey) {
+// forget ends the word about a request, if there is one.
+func (c *authority) forget(key seqKey) {
 	if w := c.words[key]; w != nil {
 		delete(c.numbers, w.message.Word)
 		delete(c.words, key)
 	}
 }
 
-func (m *Machine) remindWord(now protocol.Time, key wishKey, w *word) {
+func (m *Machine) remindWord(now protocol.Time, key seqKey, w *word) {
 	w.pause = protocol.Longer(w.pause, m.config.Patience)
 	w.at = now + w.pause
 	m.authority.reminders.Push(w.at, key)
@@ -419,7 +419,7 @@ func (m *Machine) repeatWords(now protocol.Time, out *protocol.Effects) {
 			continue
 		}
 		p := c.peer(reminded.Key.member)
-		if p == nil || tenureOf(w.message.Session, w.message.Wish) != p.tenure {
+		if p == nil || tenureOf(w.message.Session, w.message.Seq) != p.tenure {
 			c.forget(reminded.Key)
 			continue
 		}
@@ -441,8 +441,8 @@ func (m *Machine) authorityStamp(p *peer) Stamp {
 }
 
 // ackTo acknowledges a release, with the next message or after a short time.
-func (m *Machine) ackTo(now protocol.Time, p *peer, wish uint64) {
-	p.acks = append(p.acks, wish)
+func (m *Machine) ackTo(now protocol.Time, p *peer, seq uint64) {
+	p.acks = append(p.acks, seq)
 	p.acksDue = min(p.acksDue, now+m.ackDelay())
 	if len(p.acks) >= maxAcks {
 		p.acksDue = now

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// state is where a record's wish stands, as its holder knows it.
+// state is where a record's request stands, as its holder knows it.
 type state uint8
 
 const (
@@ -21,10 +21,10 @@ const (
 // for until nothing of it is left anywhere. The records are what an authority's table
 // is rebuilt from.
 type record struct {
-	wish     uint64
+	seq      uint64
 	state    state
 	request  lock.Request  // Arrived: when it was asked for here, from which everything counts
-	sent     bool          // an authority may know of the wish
+	sent     bool          // an authority may know of the request
 	first    protocol.Time // when it was sent for the first time to the present authority
 	position int           // in the queue; -1 while no authority has said
 	client   bool          // it is a client's; not what is kept, nor what was when it was given back
@@ -74,7 +74,7 @@ func (r *record) key() recordKey {
 	return recordKey{r.request.Session, r.request.ID, r.request.Name}
 }
 
-// waits reports whether a client waits for the wish.
+// waits reports whether a client waits for the request.
 func (r *record) waits() bool { return r.state == asking || r.state == queued }
 
 // decision describes the record's request, with kind as what became of it.
@@ -100,7 +100,7 @@ const (
 	ofName
 )
 
-// chain is a list of records, in the order of their wishes.
+// chain is a list of records, in the order of their requests.
 type chain struct{ first, last *record }
 
 func (c *chain) join(which int, r *record) {
@@ -137,9 +137,9 @@ type presence struct {
 
 // enter puts a record where it is found.
 func (h *holder) enter(r *record) {
-	h.records[r.wish] = r
+	h.records[r.seq] = r
 	if r.state == asking {
-		h.asked = append(h.asked, r.wish)
+		h.asked = append(h.asked, r.seq)
 	}
 	h.all.join(ofAll, r)
 	if r.whole {
@@ -192,7 +192,7 @@ func (h *holder) leaveClient(r *record) {
 // leave takes a record out of everything.
 func (h *holder) leave(r *record) {
 	h.settleHold(r)
-	delete(h.records, r.wish)
+	delete(h.records, r.seq)
 	h.reminders.Sweep(len(h.records), h.reminds)
 	h.all.part(ofAll, r)
 	if r.whole {
@@ -245,10 +245,10 @@ func (h *holder) take(r *record, token holdfast.Token, since, end protocol.Time)
 }
 
 // nextWish draws a number that this incarnation never uses again.
-func (h *holder) nextWish() uint64 {
-	h.wishes++
-	if h.wishes >= 1<<protocol.NumberBits {
-		panic("authority: a tenure has run out of wishes")
+func (h *holder) nextSeq() uint64 {
+	h.seqs++
+	if h.seqs >= 1<<protocol.NumberBits {
+		panic("authority: a tenure has run out of numbers")
 	}
-	return h.lapses<<protocol.NumberBits | h.wishes
+	return h.lapses<<protocol.NumberBits | h.seqs
 }

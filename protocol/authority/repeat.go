@@ -12,9 +12,9 @@ import (
 type stage uint8
 
 const (
-	silent    stage = iota // not asked for a report yet: no wish is sent
+	silent    stage = iota // not asked for a report yet: no request is sent
 	reporting              // asked; what is wanted and held is on its way
-	known                  // all that was reported is known there: wishes are sent
+	known                  // all that was reported is known there: requests are sent
 )
 
 // maxAfter is how many releases a request may have to come after. One more, and the
@@ -24,7 +24,7 @@ const maxAfter = 64
 // maxAcks is how many acknowledgements wait for a message to ride on.
 const maxAcks = 256
 
-// speaks reports whether wishes are sent: there is an authority elsewhere, and it
+// speaks reports whether requests are sent: there is an authority elsewhere, and it
 // knows all that this holder has reported.
 func (m *Machine) speaks() bool {
 	return m.holder.stage == known && m.reign.Authority != 0 && m.admitted()
@@ -82,7 +82,7 @@ func (m *Machine) send(now protocol.Time, r *record, out *protocol.Effects) {
 				r.first = now
 			}
 			r.sent = true
-			m.toAuthority(Acquire{Stamp: m.stamp(), Wish: m.entry(now, r), After: after, Low: m.holder.low()}, out)
+			m.toAuthority(Acquire{Stamp: m.stamp(), Entry: m.entry(now, r), After: after, Low: m.holder.low()}, out)
 		}
 	case r.state == ending && r.whole:
 		m.toAuthority(EndSession{Stamp: m.stamp(), Ended: r.ended(), Why: r.why}, out)
@@ -108,7 +108,7 @@ func (m *Machine) send(now protocol.Time, r *record, out *protocol.Effects) {
 // expect notes that an answer is waited for.
 func (m *Machine) expect(now protocol.Time) { m.holder.unanswered = min(m.holder.unanswered, now) }
 
-func (r *record) ended() Ended { return Ended{Session: r.grantee(), Wish: r.wish} }
+func (r *record) ended() Ended { return Ended{Session: r.grantee(), Seq: r.seq} }
 
 // endingBefore lists the releases of the same name that are under way: they come first,
 // regardless of what the network does with the order of messages. It reports false where
@@ -130,7 +130,7 @@ func (m *Machine) endingBefore(r *record) (after []Released, ok bool) {
 func (m *Machine) entry(now protocol.Time, r *record) lock.Entry {
 	q := &r.request
 	s := lock.Entry{
-		Name: q.Name, Session: r.grantee(), Request: r.wish, Owner: q.Owner, Reason: q.Reason, Client: q.Client,
+		Name: q.Name, Session: r.grantee(), Request: r.seq, Owner: q.Owner, Reason: q.Reason, Client: q.Client,
 		Mode: q.Mode, Units: q.Units, Capacity: q.Capacity, Left: lock.Never,
 	}
 	if r.state == held {
@@ -147,9 +147,9 @@ func (m *Machine) entry(now protocol.Time, r *record) lock.Entry {
 	return s
 }
 
-// waitOver is when a wish that waits has waited long enough. While the authority
+// waitOver is when a request that waits has waited long enough. While the authority
 // answers, its own word about that comes first, because it says more; but a wait limit is a
-// promise, and is not exceeded by more than lock.WaitGrace. A wish that does not want to wait
+// promise, and is not exceeded by more than lock.WaitGrace. A request that does not want to wait
 // at all waits for a question and its answer nevertheless; first for the one about which
 // member the authority is, where that is not known.
 func (m *Machine) waitOver(r *record) protocol.Time {
@@ -176,14 +176,14 @@ func (m *Machine) remind(r *record) {
 	}
 	if at < r.at {
 		r.at = at
-		m.holder.reminders.Push(at, wishKey{wish: r.wish})
+		m.holder.reminders.Push(at, seqKey{seq: r.seq})
 	}
 }
 
 // reminds reports whether a reminder is one that a record waits for. A client that asks
 // and gives up, with wait limits of an hour, must not leave an hour's reminders behind.
-func (h *holder) reminds(reminder protocol.Reminder[wishKey]) bool {
-	r := h.records[reminder.Key.wish]
+func (h *holder) reminds(reminder protocol.Reminder[seqKey]) bool {
+	r := h.records[reminder.Key.seq]
 	return r != nil && r.at == reminder.At
 }
 
@@ -205,7 +205,7 @@ func (m *Machine) holderTick(now protocol.Time, out *protocol.Effects) {
 	h := &m.holder
 	for h.reminders.First() <= now {
 		reminded := h.reminders.Pop()
-		r := h.records[reminded.Key.wish]
+		r := h.records[reminded.Key.seq]
 		if r == nil || r.at != reminded.At {
 			continue
 		}
@@ -278,17 +278,17 @@ func (m *Machine) endCarried(now protocol.Time, out *protocol.Effects) {
 	m.confirm(out)
 }
 
-// wishKey names a wish among those of all members; at a holder, where all are its own,
+// seqKey names a request among those of all members; at a holder, where all are its own,
 // without the member.
-type wishKey struct {
+type seqKey struct {
 	member protocol.ID
-	wish   uint64
+	seq    uint64
 }
 
-// Before orders by member and then by wish.
-func (k wishKey) Before(other wishKey) bool {
+// Before orders by member and then by request.
+func (k seqKey) Before(other seqKey) bool {
 	if k.member != other.member {
 		return k.member < other.member
 	}
-	return k.wish < other.wish
+	return k.seq < other.seq
 }

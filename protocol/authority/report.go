@@ -7,14 +7,14 @@ import (
 )
 
 // report is what a holder tells the authority of a new reign, cut into chunks once,
-// when it is asked first. What is asked for afterwards is sent as a wish of its own.
+// when it is asked first. What is asked for afterwards is sent as a request of its own.
 type report struct {
-	taken  bool
-	epoch  protocol.Epoch // under which it was taken
-	wishes []uint64
-	cuts   []int         // where each chunk ends
-	due    protocol.Time // when to send the last chunk again, because no authority has said that it is known
-	pause  protocol.Time
+	taken bool
+	epoch protocol.Epoch // under which it was taken
+	seqs  []uint64
+	cuts  []int         // where each chunk ends
+	due   protocol.Time // when to send the last chunk again, because no authority has said that it is known
+	pause protocol.Time
 }
 
 // maxChunkBytes bounds the texts of a chunk.
@@ -161,8 +161,8 @@ func (m *Machine) answerInfo(now protocol.Time, chunk uint32, out *protocol.Effe
 	if chunk > 0 {
 		from = h.report.cuts[chunk-1]
 	}
-	for _, wish := range h.report.wishes[from:h.report.cuts[chunk]] {
-		r := h.records[wish]
+	for _, seq := range h.report.seqs[from:h.report.cuts[chunk]] {
+		r := h.records[seq]
 		switch {
 		case r == nil || r.whole:
 		case r.state == ending && !(protocol.Mutated("H4") && r.token != 0):
@@ -181,7 +181,7 @@ func (m *Machine) answerInfo(now protocol.Time, chunk uint32, out *protocol.Effe
 	if h.stage != reporting || !last {
 		return
 	}
-	if len(h.report.wishes) == 0 {
+	if len(h.report.seqs) == 0 {
 		// Nothing was told, so there is nothing whose arrival matters.
 		m.reportKnown(now, out)
 		return
@@ -214,13 +214,13 @@ func (m *Machine) takeReport() {
 		r.reported, r.freed = first && r.state != ending, first && r.state == ending && !inherited
 		q := &r.request
 		bytes += len(q.Name) + len(q.Owner) + len(q.Reason) + len(q.Client)
-		if n := len(h.report.wishes); n > begun && (n-begun == m.config.Chunk || bytes > maxChunkBytes) {
+		if n := len(h.report.seqs); n > begun && (n-begun == m.config.Chunk || bytes > maxChunkBytes) {
 			h.report.cuts = append(h.report.cuts, n)
 			begun, bytes = n, 0
 		}
-		h.report.wishes = append(h.report.wishes, r.wish)
+		h.report.seqs = append(h.report.seqs, r.seq)
 	}
-	h.report.cuts = append(h.report.cuts, len(h.report.wishes))
+	h.report.cuts = append(h.report.cuts, len(h.report.seqs))
 }
 
 // reportKnown goes on when the authority knows the report: what is held is confirmed,
@@ -228,7 +228,7 @@ func (m *Machine) takeReport() {
 func (m *Machine) reportKnown(now protocol.Time, out *protocol.Effects) {
 	h := &m.holder
 	h.stage = known
-	h.report = report{taken: true, epoch: h.report.epoch, due: protocol.Never, cuts: h.report.cuts, wishes: h.report.wishes}
+	h.report = report{taken: true, epoch: h.report.epoch, due: protocol.Never, cuts: h.report.cuts, seqs: h.report.seqs}
 	h.unconfirmed = 0
 	var records []*record
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
@@ -282,8 +282,8 @@ func (m *Machine) hears(now protocol.Time, from protocol.ID, s *Stamp, out *prot
 	if protocol.Mutated("a doubt ends with its answer") {
 		m.holder.doubt = 0
 	}
-	for _, wish := range s.Acks {
-		if r := m.holder.records[wish]; r != nil && r.state == ending {
+	for _, seq := range s.Acks {
+		if r := m.holder.records[seq]; r != nil && r.state == ending {
 			m.drop(r, out)
 		}
 	}
@@ -311,13 +311,13 @@ func (m *Machine) hasNothing(from protocol.ID, s *Stamp) bool {
 		s.Tenure == m.lease.Tenure && m.isNewest(from, s)
 }
 
-// onDecided takes what became of a wish.
+// onDecided takes what became of a request.
 func (m *Machine) onDecided(now protocol.Time, from protocol.ID, msg *Decided, out *protocol.Effects) {
 	if !m.hears(now, from, &msg.Stamp, out) {
 		out.Note(Ignored{What: "void " + msg.String()})
 		return
 	}
-	r := m.holder.records[msg.Wish]
+	r := m.holder.records[msg.Seq]
 	switch {
 	case r == nil || r.whole || r.request.Name != msg.Name || r.grantee() != msg.Session:
 		m.refuseWord(now, msg, out)
@@ -332,7 +332,7 @@ func (m *Machine) onDecided(now protocol.Time, from protocol.ID, msg *Decided, o
 	}
 }
 
-// refuseWord answers a word about a wish that no client here has: a granted or queued
+// refuseWord answers a word about a request that no client here has: a granted or queued
 // request is released, so that nothing is stranded.
 func (m *Machine) refuseWord(now protocol.Time, msg *Decided, out *protocol.Effects) {
 	switch {

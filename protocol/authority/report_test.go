@@ -10,7 +10,7 @@ import (
 
 // TestASecondReportIsConfirmedWishByWish: an authority asks a holder again under another epoch of its reign, and may take a late copy of the
 // report before for the new one. So when that is known, what the holder waits for is sent again, and what it has released is, too.
-func TestASecondReportIsConfirmedWishByWish(t *testing.T) {
+func TestASecondReportIsConfirmedRequestByRequest(t *testing.T) {
 	defer mutation.Switch("")
 	for rule, want := range map[string]int{"": 2, "a second report is confirmed wish by wish": 0} {
 		mutation.Switch(rule)
@@ -23,7 +23,7 @@ func TestASecondReportIsConfirmedWishByWish(t *testing.T) {
 		}
 		again, asks := sent[0].(Acquire)
 		released, ends := sent[1].(Release)
-		if !asks || again.Wish.Name != "a" || !ends || released.Name != "b" {
+		if !asks || again.Entry.Name != "a" || !ends || released.Name != "b" {
 			t.Errorf("when the report is known, %v is sent", sent)
 		}
 	}

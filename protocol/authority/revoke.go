@@ -26,7 +26,7 @@ func (m *Machine) authorityRevoke(now protocol.Time, s lock.SessionID, why holdf
 	m.attend(now, out)
 	m.refuseVisits(now, func(q *lock.Request) bool { return q.Session == s }, refusal, out)
 	m.authority.table.RevokeSession(now, s, why, refusal, &m.scratch)
-	m.tell(now, wishKey{}, out)
+	m.tell(now, seqKey{}, out)
 }
 
 // holderRevoke revokes what a session has in records: waits first, as a table does.

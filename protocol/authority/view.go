@@ -223,7 +223,7 @@ func (c *authority) copyEntries(now protocol.Time) (entries []lock.Entry) {
 }
 
 // keepOwn makes records of what this member's own clients have among the entries of its
-// table, and gives those entries the numbers of their wishes.
+// table, and gives those entries the numbers of their requests.
 func (m *Machine) keepOwn(now protocol.Time, entries []lock.Entry) {
 	var own []*lock.Entry
 	for i := range entries {

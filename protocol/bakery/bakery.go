@@ -214,7 +214,7 @@ func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
 	m.mindLinks(now, out)
 }
 
-// onCall takes a wish of this member's clients, or of an operator.
+// onCall takes a request of this member's clients, or of an operator.
 func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
 	if m.stopsInGrace(now, ev, out) || m.clients.OnCall(now, ev, out) || m.survey.OnCall(now, ev, out) {
 		return

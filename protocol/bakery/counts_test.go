@@ -57,7 +57,7 @@ func TestUncontendedLockCosts(t *testing.T) {
 	for _, published := range []bool{false, true} {
 		for _, n := range sizes {
 			s := newSchedule(t, 1, n, 1, bakery.Config{Published: published})
-			s.wishes, s.left = exclusive, n
+			s.requests, s.left = exclusive, n
 			others := min(n, 3) - 1
 			for i, p := range s.members {
 				c := p.clients[0]
@@ -92,7 +92,7 @@ func TestTurnCosts(t *testing.T) {
 	for _, published := range []bool{false, true} {
 		for _, n := range sizes {
 			s := newSchedule(t, 1, n, crowd, bakery.Config{Published: published})
-			s.wishes, s.left, s.inOrder = exclusive, n*crowd, true
+			s.requests, s.left, s.inOrder = exclusive, n*crowd, true
 			for _, p := range s.members {
 				for _, c := range p.clients {
 					s.next(c)
@@ -145,7 +145,7 @@ func TestContendedLockCosts(t *testing.T) {
 				late, waited := 0, 0
 				each(t, schedules, func(t testing.TB, seed uint64) {
 					s := newSchedule(t, seed, n, clients, bakery.Config{Published: published})
-					s.wishes, s.left = exclusive, wanted
+					s.requests, s.left = exclusive, wanted
 					s.run()
 					each := wanted * (min(n, 3) - 1)
 					for _, step := range append(steps(published), "Drop") {
@@ -186,7 +186,7 @@ func TestLossyNetwork(t *testing.T) {
 			each(t, schedules/4, func(t testing.TB, seed uint64) {
 				s := newSchedule(t, seed, n, 2, bakery.Config{Published: published})
 				s.lossy = true
-				s.wishes, s.left = exclusive, wanted
+				s.requests, s.left = exclusive, wanted
 				s.run()
 				if s.grants != wanted {
 					t.Errorf("published=%t n=%d: %d of %d were granted", published, n, s.grants, wanted)

@@ -72,8 +72,8 @@ func (m *Machine) Placed(key Key) (name string, epoch uint64, placed bool) {
 	return t.Name, m.term.Term.Epoch, true
 }
 
-// Wish returns which request of this member's clients waits by a ticket. None does that has ended, or holds.
-func (m *Machine) Wish(key Key) (session lock.SessionID, request uint64, asks bool) {
+// Request returns which request of this member's clients waits by a ticket. None does that has ended, or holds.
+func (m *Machine) Request(key Key) (session lock.SessionID, request uint64, asks bool) {
 	r := m.mine[key]
 	if r == nil || r.Held || r.Dropped {
 		return lock.SessionID{}, 0, false

@@ -14,7 +14,7 @@ import (
 func TestDealingsAreRead(t *testing.T) {
 	s := newSchedule(t, 1, 3, 1, bakery.Config{})
 	s.inOrder, s.left, s.stay = true, 10, 1
-	s.wishes = func(*schedule) lock.Request { return lock.Request{} }
+	s.requests = func(*schedule) lock.Request { return lock.Request{} }
 	master, quick, slow := s.members[0], s.members[1], s.members[2]
 	client := master.clients[0]
 	is := func(step bakery.Step, first protocol.ID, late ...protocol.ID) bakery.Key {
@@ -39,7 +39,7 @@ func TestDealingsAreRead(t *testing.T) {
 	}
 	s.act(client)
 	key := is(bakery.StepEntering, 0)
-	if session, request, asks := master.machine.Wish(key); session != client.session || request != 1 || !asks {
+	if session, request, asks := master.machine.Request(key); session != client.session || request != 1 || !asks {
 		t.Errorf("%v is request %d of %v, and asks: %v", key, request, session, asks)
 	}
 	s.deliver() // entering, at the quick one
@@ -56,7 +56,7 @@ func TestDealingsAreRead(t *testing.T) {
 	if name, epoch, placed := master.machine.Placed(key); name != contested || epoch != 4 || !placed {
 		t.Errorf("it is placed: %v, for %q in epoch %d", placed, name, epoch)
 	}
-	if _, _, asks := master.machine.Wish(key); asks || client.state != holds {
+	if _, _, asks := master.machine.Request(key); asks || client.state != holds {
 		t.Error("who holds asks")
 	}
 	if master.machine.TakenOver(key) || !master.machine.Serves() || master.machine.Rebuilds() || master.machine.ID() != 1 {

@@ -90,7 +90,7 @@
 //
 // Leases: a member takes Locked under its own lease only, and in its own term. While most of the term's leaders are gone, under a view of
 // another epoch than the term's, it takes none: others may have given tokens of an epoch between the two, under a view of which it has not
-// heard. To leaders that follow no earlier ones it claims what it has not taken as a wish, and they give it a token of theirs. A ticket of
+// heard. To leaders that follow no earlier ones it claims what it has not taken as a request, and they give it a token of theirs. A ticket of
 // a member that has left ends when a view without it is open (protocol.View.Open): until then its clients may believe that they
 // hold. What was surely not locked ends at once: its master says so; or, where that is lost too, as a leader's own
 // clients' is, none of the leaders left has agreed to it, which they tell the next with its number (Agreed). So

@@ -301,7 +301,7 @@ func (m *Machine) fail(now protocol.Time, x *ticket, why Failed, out *protocol.E
 	m.end(now, x, out)
 }
 
-// onUnlock ends a ticket at its member's wish.
+// onUnlock ends a ticket when its member asks.
 func (m *Machine) onUnlock(now protocol.Time, from protocol.ID, msg *Unlock, out *protocol.Effects) {
 	x := m.own(msg.Key)
 	if x != nil && x.For.ID != from {

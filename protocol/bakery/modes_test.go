@@ -28,7 +28,7 @@ func TestModesBeside(t *testing.T) {
 			beside := 0
 			each(t, schedules, func(t testing.TB, seed uint64) {
 				s := newSchedule(t, seed, n, 3, bakery.Config{Published: published})
-				s.wishes, s.left = modes, wanted
+				s.requests, s.left = modes, wanted
 				s.run()
 				if s.most > 1 {
 					beside++
@@ -45,11 +45,11 @@ func TestModesBeside(t *testing.T) {
 func TestModesOverALossyNetwork(t *testing.T) {
 	for _, published := range []bool{false, true} {
 		for _, n := range sizes {
-			for _, wishes := range []func(*schedule) lock.Request{modes} {
+			for _, requests := range []func(*schedule) lock.Request{modes} {
 				each(t, schedules/10, func(t testing.TB, seed uint64) {
 					s := newSchedule(t, seed, n, 2, bakery.Config{Published: published})
 					s.lossy = true
-					s.wishes, s.left = wishes, wanted
+					s.requests, s.left = requests, wanted
 					s.run()
 					if s.grants != wanted {
 						t.Errorf("published=%t n=%d: %d of %d were granted", published, n, s.grants, wanted)

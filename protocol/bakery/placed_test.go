@@ -15,7 +15,7 @@ func TestAllThatWaitKnowTheirPlaces(t *testing.T) {
 	seeds := rounds(20_000)
 	for seed := range seeds {
 		s := newSchedule(t, seed, 3, 1, bakery.Config{})
-		s.wishes = func(*schedule) lock.Request { return lock.Request{} }
+		s.requests = func(*schedule) lock.Request { return lock.Request{} }
 		for next := 0; next < len(s.members) || len(s.transit) > 0; {
 			if next < len(s.members) && (len(s.transit) == 0 || s.rand.IntN(2) == 0) {
 				s.act(s.members[next].clients[0])

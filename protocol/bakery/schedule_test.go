@@ -25,17 +25,17 @@ const restless = 200_000
 
 // schedule is one run.
 type schedule struct {
-	t       testing.TB
-	failed  bool
-	rand    *rand.Rand
-	now     protocol.Time
-	stay    int  // holders give back once in so many turns
-	lossy   bool // the network keeps nothing
-	inOrder bool // it keeps all, and what is said first comes first
-	members []*peer
-	transit []flight
-	wishes  func(*schedule) lock.Request // what is wanted next; its mode and units
-	left    int                          // wishes to come
+	t        testing.TB
+	failed   bool
+	rand     *rand.Rand
+	now      protocol.Time
+	stay     int  // holders give back once in so many turns
+	lossy    bool // the network keeps nothing
+	inOrder  bool // it keeps all, and what is said first comes first
+	members  []*peer
+	transit  []flight
+	requests func(*schedule) lock.Request // what is wanted next; its mode and units
+	left     int                          // wishes to come
 
 	inside  map[lock.SessionID]*lock.Decision
 	keys    map[lock.SessionID]bakery.Key // of the newest ticket that was drawn for a client
@@ -133,7 +133,7 @@ func (s *schedule) drain() {
 	}
 }
 
-// run draws what happens next until all wishes are granted and given back.
+// run draws what happens next until all requests are granted and given back.
 func (s *schedule) run() {
 	for turns := 0; !s.failed; turns++ {
 		able := s.able()
@@ -212,10 +212,10 @@ func (s *schedule) act(c *client) {
 	} else {
 		s.left--
 		c.request++
-		wish := s.wishes(s)
-		wish.Session, wish.ID, wish.Name, wish.Arrived, wish.WaitEnd = c.session, c.request, contested, s.now, lock.Never
+		request := s.requests(s)
+		request.Session, request.ID, request.Name, request.Arrived, request.WaitEnd = c.session, c.request, contested, s.now, lock.Never
 		c.state, c.placed = waits, false
-		fact = &wish
+		fact = &request
 	}
 	s.step(p, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: fact})
 }

@@ -41,16 +41,16 @@ func answered(t *testing.T, reports ...[]lock.Entry) (*central.Machine, []string
 func said(out *protocol.Effects) (words []string) {
 	for _, send := range out.Sends {
 		if d, ok := send.Message.(authority.Decided); ok {
-			words = append(words, fmt.Sprintf("%d: %v w%d %v", send.To, d.Kind, d.Wish, d.Loss))
+			words = append(words, fmt.Sprintf("%d: %v w%d %v", send.To, d.Kind, d.Seq, d.Loss))
 		}
 	}
 	out.Reset()
 	return words
 }
 
-func reported(member, wish uint64, owner string, token uint64, revoked bool) lock.Entry {
+func reported(member, request uint64, owner string, token uint64, revoked bool) lock.Entry {
 	return lock.Entry{
-		Name: "X", Session: lock.SessionID{Member: member, Number: 1}, Request: wish, Owner: owner, Left: lock.Never,
+		Name: "X", Session: lock.SessionID{Member: member, Number: 1}, Request: request, Owner: owner, Left: lock.Never,
 		Token: lock.Token(token, 1), Revoked: revoked,
 	}
 }
@@ -73,7 +73,7 @@ func TestReportOfAGrantThatIsHalfRevoked(t *testing.T) {
 
 // released releases wishes of a member one by one, and returns those before whose release
 // a request of the coordinator's own client was not granted.
-func released(m *central.Machine, member uint64, wishes ...uint64) string {
+func released(m *central.Machine, member uint64, requests ...uint64) string {
 	var out protocol.Effects
 	granted := func() bool {
 		return slices.ContainsFunc(out.Replies, func(r protocol.Reply) bool { return r.Decision.Kind == lock.Granted })
@@ -82,13 +82,13 @@ func released(m *central.Machine, member uint64, wishes ...uint64) string {
 		Session: lock.SessionID{Member: 1, Number: 1}, ID: 1, Name: "X", WaitEnd: lock.Never,
 	}}, &out)
 	var held strings.Builder
-	for _, wish := range wishes {
+	for _, request := range requests {
 		if !granted() {
-			fmt.Fprint(&held, wish)
+			fmt.Fprint(&held, request)
 		}
 		m.Step(0, protocol.Event{Kind: protocol.Receive, From: protocol.ID(member), Fact: authority.Release{
 			Stamp: authority.Stamp{Epoch: protocol.Epoch{Counter: 9, Candidate: 1}},
-			Ended: authority.Ended{Session: lock.SessionID{Member: member, Number: 1}, Wish: wish}, Name: "X",
+			Ended: authority.Ended{Session: lock.SessionID{Member: member, Number: 1}, Seq: request}, Name: "X",
 		}}, &out)
 	}
 	if !granted() {

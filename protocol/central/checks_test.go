@@ -46,7 +46,7 @@ func (c *checks) begun(b *belief) {
 		return // over by its client's clock before it was told of
 	}
 	c.grants++
-	q := &b.wish.request
+	q := &b.request.request
 	h := c.name(q.Name)
 	var live []*belief
 	for _, other := range h.live {
@@ -54,7 +54,7 @@ func (c *checks) begun(b *belief) {
 			continue
 		}
 		live = append(live, other)
-		o := &other.wish.request
+		o := &other.request.request
 		mate := o.Owner != "" && o.Owner == q.Owner && o.Session == q.Session
 		if mate && other.token != b.token {
 			c.fail("P1: %q is held by one owner twice: %v, %v", q.Name, other, b)
@@ -76,14 +76,14 @@ func (c *checks) begun(b *belief) {
 }
 
 // ended ends a belief, because its client has stopped.
-func (c *checks) ended(one *wish) {
+func (c *checks) ended(one *request) {
 	if one.belief == nil {
 		return
 	}
 	one.belief.until = min(one.belief.until, c.w.now)
 }
 
-func (c *checks) lost(one *wish, why holdfast.Loss) {
+func (c *checks) lost(one *request, why holdfast.Loss) {
 	if c.losses == nil {
 		c.losses = map[holdfast.Loss]int{}
 	}

@@ -12,17 +12,17 @@ import (
 
 // client is a process of its own that locks and unlocks through its member.
 type client struct {
-	at      *citizen
-	local   bool // part of the member's process: its session outlives a lapse
-	rate    float64
-	session lock.SessionID
-	last    uint64
-	wishes  map[uint64]*wish
-	life    int
+	at       *citizen
+	local    bool // part of the member's process: its session outlives a lapse
+	rate     float64
+	session  lock.SessionID
+	last     uint64
+	requests map[uint64]*request
+	life     int
 }
 
-// wish is one request, as its client sees it.
-type wish struct {
+// request is one request, as its client sees it.
+type request struct {
 	client  *client
 	request lock.Request
 	sent    time.Duration // true time
@@ -33,9 +33,9 @@ type wish struct {
 
 // belief is what the client of a grant takes for true.
 type belief struct {
-	wish  *wish
-	token holdfast.Token
-	until time.Duration // true time; Never while nothing limits it
+	request *request
+	token   holdfast.Token
+	until   time.Duration // true time; Never while nothing limits it
 }
 
 func newClient(c *citizen, local bool) *client {
@@ -46,7 +46,7 @@ func newClient(c *citizen, local bool) *client {
 }
 
 func (cl *client) open() {
-	cl.session, cl.wishes, cl.life = cl.at.opened(), map[uint64]*wish{}, cl.at.life
+	cl.session, cl.requests, cl.life = cl.at.opened(), map[uint64]*request{}, cl.at.life
 }
 
 // act does something now and then.
@@ -92,8 +92,8 @@ func (cl *client) ask() {
 	case 4:
 		q.Owner = "owner"
 	}
-	one := &wish{client: cl, request: q, sent: w.now}
-	cl.wishes[q.ID] = one
+	one := &request{client: cl, request: q, sent: w.now}
+	cl.requests[q.ID] = one
 	asked := q
 	cl.call(&asked)
 	if w.rand.IntN(10) == 0 {
@@ -101,7 +101,7 @@ func (cl *client) ask() {
 	}
 	if w.rand.IntN(10) == 0 { // a client that repeats itself is told the same again
 		w.after(time.Duration(w.rand.Int64N(int64(time.Second))), func() {
-			if cl.wishes[q.ID] == one && !one.gone {
+			if cl.requests[q.ID] == one && !one.gone {
 				again := q
 				cl.call(&again)
 			}
@@ -109,17 +109,17 @@ func (cl *client) ask() {
 	}
 }
 
-func (cl *client) cancel(one *wish) {
-	if cl.wishes[one.request.ID] != one || one.gone || cl.at.down {
+func (cl *client) cancel(one *request) {
+	if cl.requests[one.request.ID] != one || one.gone || cl.at.down {
 		return
 	}
 	cl.at.w.checks.ended(one)
 	one.gone = true
-	delete(cl.wishes, one.request.ID)
+	delete(cl.requests, one.request.ID)
 	cl.call(&protocol.Cancel{Session: cl.session, Name: one.request.Name, Request: one.request.ID})
 }
 
-func (cl *client) unlock(one *wish) {
+func (cl *client) unlock(one *request) {
 	if one.belief == nil || one.gone || cl.at.down {
 		return
 	}
@@ -131,18 +131,18 @@ func (cl *client) unlock(one *wish) {
 
 // end ends the session: its client has stopped, or was told to.
 func (cl *client) end(why holdfast.Loss) {
-	for _, one := range cl.wishes {
+	for _, one := range cl.requests {
 		cl.at.w.checks.ended(one)
 		one.gone = true
 	}
 	cl.call(&protocol.EndSession{Session: cl.session, Why: why})
-	cl.wishes = map[uint64]*wish{}
+	cl.requests = map[uint64]*request{}
 }
 
 // told takes a decision.
 func (cl *client) told(reply protocol.Reply) {
 	d, w := reply.Decision, cl.at.w
-	one := cl.wishes[d.Request]
+	one := cl.requests[d.Request]
 	if one == nil || one.request.Name != d.Name {
 		if d.Kind == lock.Granted {
 			w.checks.fail("P6: %v #%d is granted %q, and is over", d.Session, d.Request, d.Name)
@@ -160,12 +160,12 @@ func (cl *client) told(reply protocol.Reply) {
 			w.checks.fail("P6: %v #%d is refused %q after it was granted: %v", d.Session, d.Request, d.Name, d.Err)
 		}
 		one.decided, one.gone = true, true
-		delete(cl.wishes, d.Request)
+		delete(cl.requests, d.Request)
 	case lock.Lost:
 		w.checks.lost(one, d.Loss)
 		w.checks.ended(one)
 		one.gone = true
-		delete(cl.wishes, d.Request)
+		delete(cl.requests, d.Request)
 	case lock.Revoked:
 		w.checks.ended(one)
 		if !one.gone {
@@ -174,12 +174,12 @@ func (cl *client) told(reply protocol.Reply) {
 		}
 	case lock.Released:
 		if one.gone {
-			delete(cl.wishes, d.Request)
+			delete(cl.requests, d.Request)
 		}
 	}
 }
 
-func (cl *client) granted(one *wish, d *lock.Decision) {
+func (cl *client) granted(one *request, d *lock.Decision) {
 	w := cl.at.w
 	if one.gone {
 		w.checks.fail("P6: %v #%d is granted %q after it had given up", d.Session, d.Request, d.Name)
@@ -192,7 +192,7 @@ func (cl *client) granted(one *wish, d *lock.Decision) {
 		return
 	}
 	one.decided = true
-	one.belief = &belief{wish: one, token: d.Token, until: protocol.Never}
+	one.belief = &belief{request: one, token: d.Token, until: protocol.Never}
 	if d.Hold > 0 {
 		one.belief.until = one.sent + time.Duration(float64(d.Hold)/cl.rate)
 	}
@@ -209,5 +209,5 @@ func (cl *client) granted(one *wish, d *lock.Decision) {
 }
 
 func (b *belief) String() string {
-	return fmt.Sprintf("%v #%d with token %d:%d", b.wish.request.Session, b.wish.request.ID, b.token>>32, uint32(b.token))
+	return fmt.Sprintf("%v #%d with token %d:%d", b.request.request.Session, b.request.request.ID, b.token>>32, uint32(b.token))
 }

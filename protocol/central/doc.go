@@ -63,7 +63,7 @@
 //	H7  a request outlives its sender       a request is executed when it comes or not at all, and its waits go with its tenure
 //	H8  a waiter for a condition is granted there are no conditions
 //	H9  a missing responder is ignored      it is waited for until a view drops it, and then until it can hold nothing
-//	H10 a second request is dropped         it is a wish of its own, with its own number and answer
+//	H10 a second request is dropped         it is a request of its own, with its own number and answer
 //	H11 stale entries survive a merge       no table survives its epoch
 //	H12 an unlock that times out is held on the hold ends with the call; the release is repeated until it is taken
 //	H13 reconciliation blocks views         it is a state, in which everything else goes on

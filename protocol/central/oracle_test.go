@@ -180,8 +180,8 @@ func (o *oracle) crash(c *citizen) {
 	c.down = true
 	over := o.w.now + term
 	for _, cl := range c.clients {
-		//tidy:unordered each wish is changed by itself
-		for _, one := range cl.wishes {
+		//tidy:unordered each request is changed by itself
+		for _, one := range cl.requests {
 			if one.belief != nil {
 				one.belief.until = min(one.belief.until, over)
 			}

@@ -58,7 +58,7 @@ func (c *checks) settled() {
 		}
 		for _, cl := range member.clients {
 			//tidy:unordered any of them is as good
-			for id, one := range cl.wishes {
+			for id, one := range cl.requests {
 				if !one.decided {
 					c.fail("P4: %v #%d still waits for %q", cl.session, id, one.request.Name)
 				}

@@ -95,7 +95,7 @@ func New(c Config) (*Machine, error) {
 	m.clients, err = local.New(local.Config{
 		Protocol: "claim", Table: c.Table, Patience: c.Patience, Operators: c.Operators,
 		Answers: int((authorityWait + c.Patience - 1) / c.Patience),
-	}, m.standing, wishes{m})
+	}, m.standing, requests{m})
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// onCall takes a wish of this member's clients, or of an operator.
+// onCall takes a request of this member's clients, or of an operator.
 func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
 	if m.clients.OnCall(now, ev, out) {
 		if m.clients.Closed() {
@@ -35,15 +35,15 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 	}
 }
 
-// wishes is what this protocol does about the requests of a process's clients
+// requests is what this protocol does about the requests of a process's clients
 // (local.Protocol).
-type wishes struct{ m *Machine }
+type requests struct{ m *Machine }
 
-func (w wishes) Ready() bool { return w.m.ready() }
+func (w requests) Ready() bool { return w.m.ready() }
 
 // Refusal refuses what a claim cannot be for, and clients that could believe in a lock for longer than its
 // claim may live.
-func (w wishes) Refusal(q *lock.Request) error {
+func (w requests) Refusal(q *lock.Request) error {
 	m := w.m
 	_, hasRow := m.config.row(q.Name)
 	switch {
@@ -60,13 +60,13 @@ func (w wishes) Refusal(q *lock.Request) error {
 	return nil
 }
 
-func (w wishes) Keep(r local.Request) *request { return &request{Request: r, belief: r.Belief} }
+func (w requests) Keep(r local.Request) *request { return &request{Request: r, belief: r.Belief} }
 
-func (w wishes) Enroll(_ protocol.Time, r *request, _ *protocol.Effects) { w.m.enroll(r) }
+func (w requests) Enroll(_ protocol.Time, r *request, _ *protocol.Effects) { w.m.enroll(r) }
 
-func (w wishes) Ended(r *request) { w.m.ended(w.m.now, r) }
+func (w requests) Ended(r *request) { w.m.ended(w.m.now, r) }
 
-func (w wishes) Named(text string) []*request {
+func (w requests) Named(text string) []*request {
 	if n := w.m.names[text]; n != nil && n.holder != nil {
 		return []*request{n.holder}
 	}
@@ -74,7 +74,7 @@ func (w wishes) Named(text string) []*request {
 }
 
 // Explain says who is before a request, or what is wrong with the store.
-func (w wishes) Explain(now protocol.Time, r *request, err error) error {
+func (w requests) Explain(now protocol.Time, r *request, err error) error {
 	n := w.m.names[r.Key.Name]
 	switch {
 	case n == nil:
@@ -107,19 +107,19 @@ func (m *Machine) silence(now protocol.Time, c *claim) time.Duration {
 
 // Knows reports whether a request is known to wait: behind others here, or because a claim is
 // older.
-func (w wishes) Knows(r *request) bool {
+func (w requests) Knows(r *request) bool {
 	n := w.m.names[r.Key.Name]
 	return r.Waits || n != nil && (n.holder != nil || len(n.queue) > 0 && n.queue[0] != r)
 }
 
 // Withhold reports that the store still says that the name is taken.
-func (w wishes) Withhold(r *request) bool { return true }
+func (w requests) Withhold(r *request) bool { return true }
 
 // Graces reports that names are free when their holds have ended.
-func (w wishes) Graces(protocol.Time) []local.Grace { return nil }
+func (w requests) Graces(protocol.Time) []local.Grace { return nil }
 
 // Settled reports whether the store has taken all that this process has given up.
-func (w wishes) Settled() bool {
+func (w requests) Settled() bool {
 	//tidy:unordered nothing is told
 	for _, n := range w.m.names {
 		if len(n.sweep.stamps) > 0 || n.asks > 0 || w.m.config.CAS && (!n.cell.idle() || w.m.ours(&n.cell)) {
@@ -130,8 +130,8 @@ func (w wishes) Settled() bool {
 }
 
 // Awaits reports that no member is waited for.
-func (w wishes) Awaits(*request, protocol.ID) bool { return false }
+func (w requests) Awaits(*request, protocol.ID) bool { return false }
 
-func (w wishes) Condition(_ protocol.Time, counts local.Counts) *protocol.Condition {
+func (w requests) Condition(_ protocol.Time, counts local.Counts) *protocol.Condition {
 	return w.m.condition(counts)
 }

@@ -82,7 +82,7 @@ func (m *Machine) errFailed() error {
 	return fmt.Errorf("%w: this member's part has ended: %v", holdfast.ErrUnavailable, m.failed)
 }
 
-// onCall takes a wish of this member's clients, or of an operator.
+// onCall takes a request of this member's clients, or of an operator.
 func (m *Machine) onCall(ev *protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *lock.Request:
@@ -297,7 +297,7 @@ func (m *Machine) onHeld(w *work, out *protocol.Effects) {
 		return
 	}
 	w.op = op
-	m.wish(p, w, out)
+	m.request(p, w, out)
 }
 
 // submitHeld has a shard do an operation about what is held.

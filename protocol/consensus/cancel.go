@@ -59,7 +59,7 @@ func (m *Machine) cancelAt(c *client, p *part, name string, number uint64, why *
 	if w.farewell != nil {
 		w.farewell.missing++
 	}
-	m.wish(p, w, out)
+	m.request(p, w, out)
 }
 
 // submitCancel has a shard end a request. Where it cannot be told, the request ends with its session.

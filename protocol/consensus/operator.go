@@ -29,7 +29,7 @@ type inquiry struct {
 // patienceOfAsk is for how long a question waits for an answer, in election timeouts.
 const patienceOfAsk = 8
 
-// onOperator takes a wish of an operator.
+// onOperator takes a request of an operator.
 func (m *Machine) onOperator(ev *protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.Show:
@@ -248,7 +248,7 @@ func (m *Machine) Decides() (reign uint64, decides bool) {
 	return m.parts[0].shard.Replica().Reign(), true
 }
 
-// transfer is a wish that a member lead all shards.
+// transfer is a request that a member lead all shards.
 type transfer struct {
 	call protocol.CallID
 	to   protocol.ID

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
-// reforming is a wish that a member be something else in all shards.
+// reforming is a request that a member be something else in all shards.
 type reforming struct {
 	call    protocol.CallID
 	member  protocol.ID

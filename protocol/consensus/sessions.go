@@ -166,7 +166,7 @@ func (m *Machine) opened(w *work, err error, out *protocol.Effects) {
 	queue, waits, postponed := presence.queue, presence.waits, presence.postponed
 	presence.queue, presence.waits, presence.postponed = nil, nil, nil
 	for _, w := range postponed {
-		m.wish(presence.part, w, out)
+		m.request(presence.part, w, out)
 	}
 	for _, r := range queue {
 		if m.current(r) {

@@ -41,7 +41,7 @@ func (c *client) isAdopted() bool {
 }
 
 // wish has a shard do an operation as soon as it has the session.
-func (m *Machine) wish(p *part, w *work, out *protocol.Effects) {
+func (m *Machine) request(p *part, w *work, out *protocol.Effects) {
 	switch {
 	case !w.client.isKnownTo(p):
 		m.postpone(p, w, out)

@@ -19,13 +19,13 @@ func TestAWishWaitsForItsSession(t *testing.T) {
 	defer mutation.Switch("")
 	for rule, taken := range map[string]bool{"": false, "a wish waits for its session": true} {
 		mutation.Switch(rule)
-		for name, wish := range map[string]func(*movedClient){
+		for name, request := range map[string]func(*movedClient){
 			"it asks again and cancels": func(c *movedClient) { c.cancels(true) },
 			"it cancels":                func(c *movedClient) { c.cancels(false) },
 			"it releases":               (*movedClient).releases,
 		} {
 			c := movesClient(t, 0)
-			wish(c)
+			request(c)
 			c.world.loses = nil
 			c.world.pass(5 * time.Second)
 			if holds := c.holds(); (holds > 0) != taken || len(c.answers) != 1 {
@@ -41,7 +41,7 @@ type movedClient struct {
 	leader, first, moved *member
 	id                   lock.SessionID
 	at                   int             // the shard
-	answers              []lock.Decision // to its wishes at the second member
+	answers              []lock.Decision // to its requests at the second member
 }
 
 // movesClient makes one. A shard takes so many sessions at most; 0 means its default.
@@ -102,7 +102,7 @@ func (c *movedClient) cancels(again bool) {
 	if again {
 		c.asks(c.moved)
 	}
-	c.wishes(&protocol.Cancel{Session: c.id, Request: 2, Name: "late"})
+	c.requests(&protocol.Cancel{Session: c.id, Request: 2, Name: "late"})
 	if lost == 0 || c.holds() > 0 {
 		w.Fatalf("%d messages were lost, and the name was granted before: %v", lost, c.holds() > 0)
 	}
@@ -111,7 +111,7 @@ func (c *movedClient) cancels(again bool) {
 // releases releases a name at the second member that the first one was granted, before the second one has heard of the session.
 func (c *movedClient) releases() {
 	c.holdsUnseen()
-	c.wishes(&protocol.Release{Session: c.id, Request: 2, Name: "late"})
+	c.requests(&protocol.Release{Session: c.id, Request: 2, Name: "late"})
 }
 
 // holdsUnseen has the first member be granted the name, of which the second one hears nothing.
@@ -135,7 +135,7 @@ func (c *movedClient) holdsUnseen() {
 }
 
 // wishes asks the second member, and counts its answers.
-func (c *movedClient) wishes(fact any) {
+func (c *movedClient) requests(fact any) {
 	c.world.told = func(m *member, reply *protocol.Reply) {
 		if m == c.moved && reply.To.Op == 5 {
 			c.answers = append(c.answers, reply.Decision)
@@ -151,7 +151,7 @@ func TestAnExtensionWaitsForItsSession(t *testing.T) {
 	c := movesClient(t, 0)
 	c.holdsUnseen()
 	is, _ := c.shardOf(c.leader).Replica().Standing(c.id, "late", 2)
-	c.wishes(&protocol.Extend{Session: c.id, Request: 2, Name: "late", Token: is.Token, Hold: time.Minute})
+	c.requests(&protocol.Extend{Session: c.id, Request: 2, Name: "late", Token: is.Token, Hold: time.Minute})
 	if len(c.answers) > 0 {
 		t.Fatalf("it is answered before the session is known: %+v", c.answers)
 	}
@@ -170,8 +170,8 @@ func TestAWishWhoseSessionIsRefused(t *testing.T) {
 	c.world.call(c.first, 1, &protocol.Enroll{Session: other, TTL: time.Hour})
 	c.world.call(c.first, 1, &lock.Request{Session: other, ID: 1, Name: "late", WaitEnd: lock.Never})
 	c.world.pass(time.Second)
-	c.wishes(&protocol.Cancel{Session: c.id, Request: 2, Name: "late"})
-	c.wishes(&protocol.Release{Session: c.id, Request: 3, Name: "late"})
+	c.requests(&protocol.Cancel{Session: c.id, Request: 2, Name: "late"})
+	c.requests(&protocol.Release{Session: c.id, Request: 3, Name: "late"})
 	if len(c.answers) != 2 || c.answers[0].Kind != lock.Released || c.answers[1].Kind != lock.Refused || !errors.Is(c.answers[1].Err, holdfast.ErrLimit) {
 		t.Errorf("they are answered %+v", c.answers)
 	}
@@ -200,7 +200,7 @@ func TestWhatIsRefusedIsGivenBack(t *testing.T) {
 	w.call(c.moved, 4, &protocol.Adopt{Session: c.id, Requests: []uint64{1, 2, 3}, Last: 3})
 	w.pass(time.Second)
 	c.moved.machine.config.Table.LocksPerSession = 1
-	c.wishes(&lock.Request{Session: c.id, ID: 2, Name: "late", WaitEnd: lock.Never})
+	c.requests(&lock.Request{Session: c.id, ID: 2, Name: "late", WaitEnd: lock.Never})
 	if len(late) == 0 || len(c.answers) != 1 || !errors.Is(c.answers[0].Err, holdfast.ErrLimit) {
 		t.Fatalf("%d messages are late, and the request is answered %+v", len(late), c.answers)
 	}
@@ -222,7 +222,7 @@ func TestWhatIsRefusedIsGivenBack(t *testing.T) {
 }
 
 // TestWishesThatWaitAreBounded by what a session may hold.
-func TestWishesThatWaitAreBounded(t *testing.T) {
+func TestRequestsThatWaitAreBounded(t *testing.T) {
 	c := movesClient(t, 0)
 	c.moved.machine.config.Table.LocksPerSession = 1
 	c.world.loses = func(f flight) bool {
@@ -231,7 +231,7 @@ func TestWishesThatWaitAreBounded(t *testing.T) {
 		return is && forward && f.from == c.moved.id
 	}
 	for request := range uint64(2) {
-		c.wishes(&protocol.Release{Session: c.id, Request: 2 + request, Name: "late"})
+		c.requests(&protocol.Release{Session: c.id, Request: 2 + request, Name: "late"})
 	}
 	var limit *holdfast.LimitError
 	if len(c.answers) != 1 || c.answers[0].Request != 3 || !errors.As(c.answers[0].Err, &limit) || limit.Limit != "locks_per_session" {

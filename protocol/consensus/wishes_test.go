@@ -28,7 +28,7 @@ func (o *once) serveEverywhere(id lock.SessionID) {
 	o.only(o.a, &protocol.Release{Session: id, Request: 1, Name: "serves"}, lock.Released)
 }
 
-func (o *once) wish(m *member, number uint64, name, what string) *lock.Request {
+func (o *once) request(m *member, number uint64, name, what string) *lock.Request {
 	q := o.lock(m, client7, number, name)
 	q.Once, q.Content = what, 1
 	return q
@@ -39,8 +39,8 @@ func (o *once) wish(m *member, number uint64, name, what string) *lock.Request {
 func TestAWishThroughAnotherMember(t *testing.T) {
 	o := layOnce(t)
 	o.serveEverywhere(client7)
-	granted := o.only(o.a, o.wish(o.a, 10, "x", "w"), lock.Granted)
-	if again := o.only(o.c, o.wish(o.c, 20, "x", "w"), lock.Granted); again.Token != granted.Token {
+	granted := o.only(o.a, o.request(o.a, 10, "x", "w"), lock.Granted)
+	if again := o.only(o.c, o.request(o.c, 20, "x", "w"), lock.Granted); again.Token != granted.Token {
 		t.Fatalf("granted under %d, and through another member under %d", granted.Token, again.Token)
 	}
 	o.only(o.a, &protocol.Cancel{Session: client7, Request: 10, Name: "x"}, lock.Released)
@@ -54,17 +54,17 @@ func TestAWishThroughAnotherMember(t *testing.T) {
 			t.Errorf("released: %+v", d)
 		}
 	}
-	if d := o.asks(o.b, o.wish(o.b, 30, "x", "w")); len(d) != 1 || d[0].Kind != lock.Released || d[0].Token != granted.Token {
+	if d := o.asks(o.b, o.request(o.b, 30, "x", "w")); len(d) != 1 || d[0].Kind != lock.Released || d[0].Token != granted.Token {
 		t.Errorf("asked for when it was released: %+v", d)
 	}
-	other := o.wish(o.b, 40, "x", "w")
+	other := o.request(o.b, 40, "x", "w")
 	other.Content = 2
 	if d := o.only(o.b, other, lock.Refused); !errors.Is(d.Err, holdfast.ErrConflict) {
 		t.Errorf("with another content: %v", d.Err)
 	}
 }
 
-// try is one connection of a client to a member, by which it asks for a wish.
+// try is one connection of a client to a member, by which it asks for a request.
 type try struct {
 	of     *wisher
 	member *member
@@ -147,7 +147,7 @@ func (c *wishers) asksFor(w *wisher) {
 	y := &try{of: w, member: c.members[c.rand.IntN(3)], number: 100 + uint64(len(c.tries))}
 	w.tries = append(w.tries, y)
 	c.tries[y.number] = y
-	c.call(y.member, 1, c.wish(y.member, y.number, w.name, w.what))
+	c.call(y.member, 1, c.request(y.member, y.number, w.name, w.what))
 }
 
 // breaks has a client turn away from a member, which notices that later.
@@ -237,7 +237,7 @@ func (c *wishers) nothingLeft() {
 // TestWishesInAnyOrder: clients ask for what they want through one member after the other, are granted it or turn away, and
 // members notice that late, while messages are lost. A client that was told that it holds does so until it releases; what no
 // client wants any more is free; and no name has two holders.
-func TestWishesInAnyOrder(t *testing.T) {
+func TestRequestsInAnyOrder(t *testing.T) {
 	var all counts
 	seeds := rounds(150, 5)
 	for seed := range seeds {

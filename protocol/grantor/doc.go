@@ -61,7 +61,7 @@
 // # Leaving
 //
 // Where the space's instance at a member is closed ([protocol.CloseSpace]) its clients are
-// told to stop, and it is closed when every wish of theirs, regardless of what had become
+// told to stop, and it is closed when every request of theirs, regardless of what had become
 // of it, has been ended and that was acknowledged; a grant that comes late is given back.
 // So a space that is opened again at once meets nothing of the one before. A grantor then
 // asks the member that has most in the table, ties by seniority, to succeed it, and goes on
@@ -144,7 +144,7 @@
 //
 // A message of an epoch before makes no grantor known: an elder of that epoch may have named it under a view that was never
 // installed, and the elder of this one know of none such. A report stays as it is until the grantor has said that it
-// knows it, and of a second one under the same reign each wish is sent again: the grantor may have taken a late copy of the first.
+// knows it, and of a second one under the same reign each request is sent again: the grantor may have taken a late copy of the first.
 //
 // A continuing reign under a new epoch vouches for its holders ([authority.Vouch]), so that
 // what they hold is renewed with their leases. A hold that no authority has confirmed is not

@@ -226,7 +226,7 @@ func TestClearOfNoReign(t *testing.T) {
 func follows(t *testing.T, out *protocol.Effects, version authority.Version) {
 	t.Helper()
 	for _, sent := range out.Sends {
-		if acquire, is := sent.Message.(authority.Acquire); is && sent.To == 1 && acquire.Version == version && acquire.Wish.Name == "X" {
+		if acquire, is := sent.Message.(authority.Acquire); is && sent.To == 1 && acquire.Version == version && acquire.Entry.Name == "X" {
 			return
 		}
 	}

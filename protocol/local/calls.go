@@ -12,7 +12,7 @@ import (
 // at all, in units of patience, where Config.Answers is zero.
 const patienceOfTry = 2
 
-// OnCall takes a wish of this member's clients, and whether the space is open to them. It
+// OnCall takes a request of this member's clients, and whether the space is open to them. It
 // reports whether the call was one of these.
 func (c *Clients[R]) OnCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) bool {
 	switch fact := ev.Fact.(type) {

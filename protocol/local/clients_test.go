@@ -18,7 +18,7 @@ func TestTheProtocolDecides(t *testing.T) {
 	m.told(m.ask(1, func(q *lock.Request) { q.Owner, q.Hold = "o", time.Minute }), "1 queued -1")
 	m.told(m.ask(2, nil), "2 queued -1")
 	m.told(m.ask(1, func(q *lock.Request) { q.Owner, q.Hold = "o", time.Minute }), "1 queued -1") // a copy
-	w := m.wish(1)
+	w := m.request(1)
 	if w.Owner != "o" || w.Hold != time.Minute || w.Arrival != 1 || w.Shape.Mode != holdfast.ModeExclusive || w.Held {
 		t.Errorf("kept is %+v", w)
 	}
@@ -27,7 +27,7 @@ func TestTheProtocolDecides(t *testing.T) {
 		t.Errorf("held is %+v", w)
 	}
 	m.told(m.step(func(out *protocol.Effects) {
-		m.clients.Deny(m.now, m.wish(2), w.HeldBy(m.now+time.Second), out)
+		m.clients.Deny(m.now, m.request(2), w.HeldBy(m.now+time.Second), out)
 	}), "2 refused: "+(&lock.HeldBy{Owner: "o"}).Error())
 	m.has("2")
 	m.told(m.call(&protocol.Release{Session: session, Name: "n", Request: 1}), "1 released")
@@ -46,9 +46,9 @@ func TestReleasesAreToldWhenOthersKnow(t *testing.T) {
 	release := func(id uint64) protocol.Effects {
 		return m.call(&protocol.Release{Session: session, Name: "n", Token: 7, Request: id})
 	}
-	hold := func() *wish {
+	hold := func() *request {
 		m.ask(1, nil)
-		w := m.wish(1)
+		w := m.request(1)
 		w.withhold = true
 		m.permit(1, 7)
 		return w
@@ -94,17 +94,17 @@ func TestPlacesAreToldWhenTheyAreKnown(t *testing.T) {
 	let := func(ids ...uint64) protocol.Effects {
 		return m.step(func(out *protocol.Effects) {
 			for _, id := range ids {
-				m.clients.LetWait(m.wish(id))
+				m.clients.LetWait(m.request(id))
 			}
 		})
 	}
 	m.told(let(2, 3), "2 queued 1")
 	m.told(let(2))
 	m.told(m.step(func(out *protocol.Effects) {
-		m.clients.LetWait(m.wish(1))
-		m.clients.Permit(m.now, m.wish(1), 5, out)
+		m.clients.LetWait(m.request(1))
+		m.clients.Permit(m.now, m.request(1), 5, out)
 	}), "1 granted 5")
-	m.told(m.step(func(*protocol.Effects) { m.clients.Review(m.wish(2)) }))
+	m.told(m.step(func(*protocol.Effects) { m.clients.Review(m.request(2)) }))
 	alone := newMember(t, 1)
 	alone.told(alone.ask(1, nil), "1 queued 0")
 	alone.standing.Leave()
@@ -131,7 +131,7 @@ func TestWhoDoesNotWaitWaitsForAnswers(t *testing.T) {
 	m := newMember(t, 2)
 	now := func(q *lock.Request) { q.WaitEnd = m.now }
 	m.told(m.ask(1, now), "1 queued -1")
-	if w := m.wish(1); !w.Try {
+	if w := m.request(1); !w.Try {
 		t.Errorf("%+v waits for holders", w)
 	}
 	m.told(m.pass(2*time.Second - 1))
@@ -194,7 +194,7 @@ func TestCallsOfSessions(t *testing.T) {
 	m.ask(3, nil)
 	m.ask(4, nil)
 	m.permit(3, 9)
-	third := m.wish(3)
+	third := m.request(3)
 	m.told(m.step(func(out *protocol.Effects) { m.clients.Lose(m.now, holdfast.MemberLost, out) }), "3 lost 9")
 	if third.Lost != holdfast.MemberLost || !third.Dropped {
 		t.Errorf("lost is %+v", third)

@@ -16,9 +16,9 @@ type member struct {
 	t        *testing.T
 	now      protocol.Time
 	standing *Standing
-	clients  *Clients[*wish]
-	survey   *Survey[*wish]
-	wishes   []*wish
+	clients  *Clients[*request]
+	survey   *Survey[*request]
+	requests []*request
 	ready    bool
 	why      error // what Explain says
 	ended    []string
@@ -26,7 +26,7 @@ type member struct {
 	ops      uint64
 }
 
-type wish struct {
+type request struct {
 	Request
 	awaits   []protocol.ID
 	withhold bool
@@ -70,22 +70,22 @@ func (m *member) Refusal(q *lock.Request) error {
 	return nil
 }
 
-func (m *member) Keep(r Request) *wish { return &wish{Request: r} }
+func (m *member) Keep(r Request) *request { return &request{Request: r} }
 
-func (m *member) Enroll(_ protocol.Time, w *wish, _ *protocol.Effects) {
-	m.wishes = append(m.wishes, w)
+func (m *member) Enroll(_ protocol.Time, w *request, _ *protocol.Effects) {
+	m.requests = append(m.requests, w)
 }
 
-func (m *member) Ended(w *wish) {
+func (m *member) Ended(w *request) {
 	if !w.Dropped {
 		m.t.Errorf("request %d has ended, and is not dropped", w.Key.ID)
 	}
 	m.ended = append(m.ended, fmt.Sprint(w.Key.ID))
-	m.wishes = slices.DeleteFunc(m.wishes, func(other *wish) bool { return other == w })
+	m.requests = slices.DeleteFunc(m.requests, func(other *request) bool { return other == w })
 }
 
-func (m *member) Named(name string) (named []*wish) {
-	for _, w := range m.wishes {
+func (m *member) Named(name string) (named []*request) {
+	for _, w := range m.requests {
 		if w.Key.Name == name {
 			named = append(named, w)
 		}
@@ -93,22 +93,22 @@ func (m *member) Named(name string) (named []*wish) {
 	return named
 }
 
-func (m *member) Explain(_ protocol.Time, _ *wish, err error) error {
+func (m *member) Explain(_ protocol.Time, _ *request, err error) error {
 	if m.why != nil {
 		return m.why
 	}
 	return err
 }
 
-func (m *member) Knows(w *wish) bool { return w.Waits || m.standing.Alone() }
+func (m *member) Knows(w *request) bool { return w.Waits || m.standing.Alone() }
 
 func (m *member) Settled() bool { return true }
 
-func (m *member) Awaits(w *wish, peer protocol.ID) bool { return slices.Contains(w.awaits, peer) }
+func (m *member) Awaits(w *request, peer protocol.ID) bool { return slices.Contains(w.awaits, peer) }
 
 func (m *member) Graces(protocol.Time) []Grace { return slices.Clone(m.kept) }
 
-func (m *member) Withhold(w *wish) bool { return w.withhold }
+func (m *member) Withhold(w *request) bool { return w.withhold }
 
 func (m *member) Condition(_ protocol.Time, counts Counts) *protocol.Condition {
 	c, stands := m.clients.Describe(counts)
@@ -173,9 +173,9 @@ func (m *member) ask(id uint64, change func(*lock.Request)) protocol.Effects {
 	return m.call(q)
 }
 
-func (m *member) wish(id uint64) *wish {
+func (m *member) request(id uint64) *request {
 	m.t.Helper()
-	for _, w := range m.wishes {
+	for _, w := range m.requests {
 		if w.Key.ID == id {
 			return w
 		}
@@ -186,7 +186,7 @@ func (m *member) wish(id uint64) *wish {
 
 func (m *member) permit(id uint64, token holdfast.Token) protocol.Effects {
 	m.t.Helper()
-	return m.step(func(out *protocol.Effects) { m.clients.Permit(m.now, m.wish(id), token, out) })
+	return m.step(func(out *protocol.Effects) { m.clients.Permit(m.now, m.request(id), token, out) })
 }
 
 // told compares what clients were told with what they should have been.

@@ -36,7 +36,7 @@ func other(token holdfast.Token) lock.Lock {
 func TestShowAsksAll(t *testing.T) {
 	m := newMember(t, 3)
 	m.ask(1, nil)
-	m.wish(1).awaits = []protocol.ID{2, 3}
+	m.request(1).awaits = []protocol.ID{2, 3}
 	out := m.call(&protocol.Show{Name: "n"})
 	ask := askOf(t, out, 2)
 	if ask.Kind != AskShow || ask.Name != "n" || askOf(t, out, 3).Number != ask.Number {
@@ -59,7 +59,7 @@ func TestPeersAreAnswered(t *testing.T) {
 	m.ask(1, nil)
 	m.permit(1, 7)
 	m.ask(2, nil)
-	m.wish(2).awaits = []protocol.ID{2}
+	m.request(2).awaits = []protocol.ID{2}
 	m.pass(3 * time.Second)
 	tag := m.standing.Tag()
 	answer := func(ask Ask) Answer {

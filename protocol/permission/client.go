@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// onCall takes a wish of this member's clients, or of an operator.
+// onCall takes a request of this member's clients, or of an operator.
 func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
 	if m.clients.OnCall(now, ev, out) || m.survey.OnCall(now, ev, out) {
 		return
@@ -29,14 +29,14 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 	}
 }
 
-// wishes is what this protocol does about the requests of a member's clients
+// requests is what this protocol does about the requests of a member's clients
 // (local.Protocol).
-type wishes struct{ m *Machine }
+type requests struct{ m *Machine }
 
-func (w wishes) Ready() bool { return w.m.ready() }
+func (w requests) Ready() bool { return w.m.ready() }
 
 // Refusal refuses, in a space with Capacity, any request that is not for one of its slots.
-func (w wishes) Refusal(q *lock.Request) error {
+func (w requests) Refusal(q *lock.Request) error {
 	k := w.m.config.Capacity
 	if k == 0 || q.Mode == holdfast.ModeSlots && q.Units == 1 && q.Capacity == k {
 		return nil
@@ -53,15 +53,17 @@ func asked(s shape) string {
 	return "in mode " + s.Mode.String()
 }
 
-func (w wishes) Keep(r local.Request) *request {
+func (w requests) Keep(r local.Request) *request {
 	return &request{Request: r, due: protocol.Never}
 }
 
-func (w wishes) Enroll(now protocol.Time, r *request, out *protocol.Effects) { w.m.enroll(now, r, out) }
+func (w requests) Enroll(now protocol.Time, r *request, out *protocol.Effects) {
+	w.m.enroll(now, r, out)
+}
 
-func (w wishes) Ended(r *request) { w.m.ended(r) }
+func (w requests) Ended(r *request) { w.m.ended(r) }
 
-func (w wishes) Named(text string) []*request {
+func (w requests) Named(text string) []*request {
 	if nm := w.m.names[text]; nm != nil {
 		return nm.asked()
 	}
@@ -70,7 +72,7 @@ func (w wishes) Named(text string) []*request {
 
 // Explain says who is before a request, or who has not answered one that should be answered at
 // once.
-func (w wishes) Explain(now protocol.Time, r *request, err error) error {
+func (w requests) Explain(now protocol.Time, r *request, err error) error {
 	m := w.m
 	if c := m.condition(now, local.Counts{}); r.number == 0 || err == holdfast.ErrUnavailable || c.State != protocol.Ready {
 		return c.Unavailable(now, "this request was not sent to the other members yet")
@@ -94,25 +96,25 @@ func (w wishes) Explain(now protocol.Time, r *request, err error) error {
 
 // Knows reports whether a request is known to wait: behind others here, or because a peer lets
 // it. Else it is not asked for yet, or about to be granted.
-func (w wishes) Knows(r *request) bool {
+func (w requests) Knows(r *request) bool {
 	return len(w.m.peers) == 0 || r.Waits || r.clock != 0 && r.number == 0
 }
 
 // Withhold reports that no other member knows of what was released here: peers ask this member.
-func (w wishes) Withhold(*request) bool { return false }
+func (w requests) Withhold(*request) bool { return false }
 
 // Graces reports that names are free when their holds have ended.
-func (w wishes) Graces(protocol.Time) []local.Grace { return nil }
+func (w requests) Graces(protocol.Time) []local.Grace { return nil }
 
 // Settled reports that others ask this member when they want to know.
-func (w wishes) Settled() bool { return true }
+func (w requests) Settled() bool { return true }
 
 // Awaits reports whether a request waits for a peer's Reply.
-func (w wishes) Awaits(r *request, peer protocol.ID) bool {
+func (w requests) Awaits(r *request, peer protocol.ID) bool {
 	i := w.m.peerAt(peer)
 	return i >= 0 && r.number != 0 && !w.m.peers[i].harmless && r.boundOf(peer) != 0
 }
 
-func (w wishes) Condition(now protocol.Time, counts local.Counts) *protocol.Condition {
+func (w requests) Condition(now protocol.Time, counts local.Counts) *protocol.Condition {
 	return w.m.condition(now, counts)
 }

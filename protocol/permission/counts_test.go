@@ -23,7 +23,7 @@ func TestExclusiveCosts(t *testing.T) {
 			waited := 0
 			each(t, schedules, func(t testing.TB, seed uint64) {
 				s := newSchedule(t, seed, n, clients, permission.Config{})
-				s.wishes, s.left = exclusive, wanted
+				s.requests, s.left = exclusive, wanted
 				s.run()
 				if len(s.tokens) != wanted || len(s.entries) != wanted && n > 1 {
 					t.Errorf("n=%d: %d grants and %d requests of %d", n, len(s.tokens), len(s.entries), wanted)
@@ -48,7 +48,7 @@ func TestDeferCosts(t *testing.T) {
 	defers := 0
 	each(t, schedules, func(t testing.TB, seed uint64) {
 		s := newSchedule(t, seed, n, 2, permission.Config{Defer: true})
-		s.wishes, s.left = exclusive, wanted
+		s.requests, s.left = exclusive, wanted
 		s.run()
 		for e, about := range s.entries {
 			if about.requests != n-1 || about.replies != n-1 || about.defers > n-1 || about.frees != 0 {
@@ -71,7 +71,7 @@ func TestRetainCosts(t *testing.T) {
 	free, some, full := 0, 0, 0
 	each(t, schedules, func(t testing.TB, seed uint64) {
 		s := newSchedule(t, seed, n, 2, permission.Config{Retain: true})
-		s.wishes, s.left = exclusive, wanted
+		s.requests, s.left = exclusive, wanted
 		s.run()
 		if len(s.tokens) != wanted {
 			t.Errorf("%d grants of %d", len(s.tokens), wanted)
@@ -102,7 +102,7 @@ func TestEntriesCost(t *testing.T) {
 			most, merged := 0, 0
 			each(t, schedules, func(t testing.TB, seed uint64) {
 				s := newSchedule(t, seed, n, 2, permission.Config{Capacity: k})
-				s.wishes = func(*schedule) lock.Request {
+				s.requests = func(*schedule) lock.Request {
 					return lock.Request{Mode: holdfast.ModeSlots, Units: 1, Capacity: k}
 				}
 				s.left = wanted
@@ -140,7 +140,7 @@ func TestUnitsCost(t *testing.T) {
 		most, frees := 0, 0
 		each(t, schedules, func(t testing.TB, seed uint64) {
 			s := newSchedule(t, seed, n, 1, permission.Config{})
-			s.wishes = func(s *schedule) lock.Request {
+			s.requests = func(s *schedule) lock.Request {
 				return lock.Request{Mode: holdfast.ModeSlots, Units: 1 + s.rand.IntN(capacity), Capacity: capacity}
 			}
 			s.left = wanted
@@ -170,7 +170,7 @@ func TestModesBeside(t *testing.T) {
 		shared := 0
 		each(t, schedules, func(t testing.TB, seed uint64) {
 			s := newSchedule(t, seed, 4, 3, config)
-			s.wishes = func(s *schedule) lock.Request {
+			s.requests = func(s *schedule) lock.Request {
 				switch s.rand.IntN(3) {
 				case 0:
 					return lock.Request{Mode: holdfast.ModeExclusive}

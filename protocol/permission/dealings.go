@@ -45,9 +45,9 @@ func (m *Machine) Keeps(name string, of protocol.ID) bool {
 	return nm != nil && slices.Contains(nm.kept, of)
 }
 
-// Wish returns which request of a client asks by a number, or has entered by it. None does that
+// Request returns which request of a client asks by a number, or has entered by it. None does that
 // has ended, or has to wait for its turn at this member.
-func (m *Machine) Wish(number uint64) (session lock.SessionID, request uint64, asks bool) {
+func (m *Machine) Request(number uint64) (session lock.SessionID, request uint64, asks bool) {
 	r := m.asked[number]
 	if r == nil {
 		return lock.SessionID{}, 0, false

@@ -13,7 +13,7 @@ import (
 func TestDealingsAreRead(t *testing.T) {
 	s := newSchedule(t, 1, 2, 1, permission.Config{Retain: true})
 	s.stay, s.left = 1, 10
-	s.wishes = func(*schedule) lock.Request { return lock.Request{} }
+	s.requests = func(*schedule) lock.Request { return lock.Request{} }
 	a, b := s.members[0], s.members[1]
 	settle := func() {
 		for len(s.transit) > 0 {
@@ -32,7 +32,7 @@ func TestDealingsAreRead(t *testing.T) {
 	s.act(a.clients[0])
 	are("a asks", permission.Dealings{Asks: 1}, permission.Dealings{})
 	asked := a.asks
-	if session, request, asks := a.machine.Wish(asked.Number); session != a.clients[0].session || request != 1 || !asks {
+	if session, request, asks := a.machine.Request(asked.Number); session != a.clients[0].session || request != 1 || !asks {
 		t.Errorf("number %d of a is request %d of %v, and asks: %v", asked.Number, request, session, asks)
 	}
 	if b.machine.Heard(a.id, &asked) {
@@ -52,7 +52,7 @@ func TestDealingsAreRead(t *testing.T) {
 	}
 	settle()
 	are("a holds", permission.Dealings{Holds: 1, Keeps: 1}, permission.Dealings{Asks: 1})
-	if _, request, asks := a.machine.Wish(asked.Number); request != 1 || asks {
+	if _, request, asks := a.machine.Request(asked.Number); request != 1 || asks {
 		t.Errorf("number %d has entered, and is request %d, and asks: %v", asked.Number, request, asks)
 	}
 	if !a.machine.Keeps(contested, b.id) || a.machine.Keeps("another", b.id) {
@@ -61,7 +61,7 @@ func TestDealingsAreRead(t *testing.T) {
 	s.act(a.clients[0]) // it unlocks
 	settle()
 	are("b holds", permission.Dealings{}, permission.Dealings{Holds: 1, Keeps: 1})
-	if session, _, _ := a.machine.Wish(asked.Number); session != (lock.SessionID{}) {
+	if session, _, _ := a.machine.Request(asked.Number); session != (lock.SessionID{}) {
 		t.Errorf("number %d has ended, and is one of %v", asked.Number, session)
 	}
 	if a.machine.Keeps(contested, b.id) {

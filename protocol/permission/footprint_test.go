@@ -27,7 +27,7 @@ type crowd struct {
 	healed  bool
 	lost    int
 	ids     uint64
-	asked   []wish
+	asked   []wantedLock
 }
 
 type one struct {
@@ -42,8 +42,8 @@ type crossing struct {
 	message  protocol.Message
 }
 
-// wish is a request that was made, regardless of what has become of it.
-type wish struct {
+// request is a request that was made, regardless of what has become of it.
+type wantedLock struct {
 	session lock.SessionID
 	id      uint64
 	name    string
@@ -154,7 +154,7 @@ func (c *crowd) want(capacity int) {
 	case mode == 1:
 		q.Mode = holdfast.ModeShared
 	}
-	c.asked = append(c.asked, wish{q.Session, q.ID, q.Name})
+	c.asked = append(c.asked, wantedLock{q.Session, q.ID, q.Name})
 	c.call(q.Session, q)
 }
 

@@ -111,7 +111,7 @@ func New(c Config) (*Machine, error) {
 	var err error
 	m.clients, err = local.New(local.Config{
 		Protocol: "permission", Table: c.Table, Patience: c.Patience, Operators: c.Operators,
-	}, m.standing, wishes{m})
+	}, m.standing, requests{m})
 	if err != nil {
 		return nil, err
 	}

@@ -21,15 +21,15 @@ const contested = "X"
 
 // schedule is one run.
 type schedule struct {
-	t       testing.TB
-	failed  bool
-	rand    *rand.Rand
-	stay    int // holders give back once in so many turns
-	config  permission.Config
-	members []*peer
-	transit []flight
-	wishes  func(*schedule) lock.Request // what is wanted next; its mode and units
-	left    int                          // wishes to come
+	t        testing.TB
+	failed   bool
+	rand     *rand.Rand
+	stay     int // holders give back once in so many turns
+	config   permission.Config
+	members  []*peer
+	transit  []flight
+	requests func(*schedule) lock.Request // what is wanted next; its mode and units
+	left     int                          // wishes to come
 
 	inside  map[lock.SessionID]*lock.Decision
 	entries map[entry]*entered
@@ -129,7 +129,7 @@ func viewOf(n int, number, epoch uint64) *protocol.View {
 	return view
 }
 
-// run draws what happens next until all wishes are granted and given back.
+// run draws what happens next until all requests are granted and given back.
 func (s *schedule) run() {
 	for !s.failed {
 		var able []*client
@@ -181,10 +181,10 @@ func (s *schedule) act(c *client) {
 	} else {
 		s.left--
 		c.request++
-		wish := s.wishes(s)
-		wish.Session, wish.ID, wish.Name, wish.WaitEnd = c.session, c.request, contested, lock.Never
-		c.state, c.wants = waits, wish
-		fact = &wish
+		request := s.requests(s)
+		request.Session, request.ID, request.Name, request.WaitEnd = c.session, c.request, contested, lock.Never
+		c.state, c.wants = waits, request
+		fact = &request
 	}
 	s.step(p, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: fact})
 }

@@ -59,7 +59,7 @@ func (s *Stage) quietly(words []string) {
 	s.said.WriteString(said)
 }
 
-// CallOf reads a wish of a client of a member, or of an operator there.
+// CallOf reads a request of a client of a member, or of an operator there.
 func CallOf(t testing.TB, self protocol.ID, word string, args []string, now protocol.Time) any {
 	t.Helper()
 	switch word {

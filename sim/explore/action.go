@@ -110,7 +110,7 @@ func (e *engine) actions(w *world, n next, all []action) []action {
 			all = append(all, action{kind: arrive, at: i})
 		}
 	}
-	all = e.wishes(w, n, all)
+	all = e.requests(w, n, all)
 	for _, m := range w.members {
 		if w.Left.Transfers > 0 && m.up && !m.paused && m.soul.View != nil && (n.focus < 0 || n.focus == m.place) {
 			all = append(all, action{kind: transfer, at: m.place})
@@ -121,7 +121,7 @@ func (e *engine) actions(w *world, n next, all []action) []action {
 
 // wishes adds what users can do: he whose turn it is asks for any name, or takes his time;
 // who takes it acts whenever he likes.
-func (e *engine) wishes(w *world, n next, all []action) []action {
+func (e *engine) requests(w *world, n next, all []action) []action {
 	for i := range w.Users {
 		u := &w.Users[i]
 		turn := n.what == userNext && n.user == i

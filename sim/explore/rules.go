@@ -120,7 +120,7 @@ func mootRules(c *Config) []snapshot.Rule {
 		// A coordinator polls itself by no message.
 		{In: machine, Path: "reign", Field: "tracks.at", Entry: candidateOf},
 		{In: machine, Path: "reign", Field: "tracks.received", Entry: candidateOf},
-		// A member whose wish was heard is echoed nothing that it said before that.
+		// A member whose request was heard is echoed nothing that it said before that.
 		{In: machine, Path: "promises", Field: "wishedAt", Moot: isHeard},
 		// The member that is missing first has to be silent for longer than the next look is away.
 		{In: machine, Path: "reign", Field: "lookAt", Moot: c.isFarFromMissing},
@@ -159,7 +159,7 @@ func numberRules(c *Config) []snapshot.Rule {
 	if c.Protocol.Moves {
 		all = append(all, moving()...)
 	}
-	if !c.Protocol.Locks { // else numbers of wishes are made of them
+	if !c.Protocol.Locks { // else numbers of requests are made of them
 		all = append(all, snapshot.Rule{In: reflect.TypeFor[protocol.Tenure](), Field: "Lapses", Class: lapses, Group: same})
 	}
 	return all

@@ -89,13 +89,13 @@ func (e *engine) begins(w *world, i int, name uint8) error {
 	if e.tell != nil {
 		e.tell("%s wants %q", w.who(i), nameOf(name))
 	}
-	wish := &lock.Request{
+	request := &lock.Request{
 		Session: u.Session, ID: u.Last, Name: nameOf(name), Arrived: w.members[u.Member].clock(w.now), WaitEnd: protocol.Never,
 	}
 	if units, capacity := e.config.Demand(i); capacity > 0 {
-		wish.Mode, wish.Units, wish.Capacity = holdfast.ModeSlots, units, capacity
+		request.Mode, request.Units, request.Capacity = holdfast.ModeSlots, units, capacity
 	}
-	return e.act(w, u.Member, call(i, u.Last, userSpace, wish))
+	return e.act(w, u.Member, call(i, u.Last, userSpace, request))
 }
 
 // unlocks lets a user give back what he believes that he has.

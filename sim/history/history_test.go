@@ -23,13 +23,13 @@ type story struct {
 func newStory() *story { return &story{Log: NewLog("n"), last: map[string]*Acquisition{}} }
 
 // ask lets a user ask for the lock, and ok lets it be told of it.
-func (s *story) ask(who string, change ...func(*Wish)) *story {
-	wish := Wish{Who: who}
+func (s *story) ask(who string, change ...func(*Request)) *story {
+	request := Request{Who: who}
 	for _, c := range change {
-		c(&wish)
+		c(&request)
 	}
 	s.at += time.Second
-	s.last[who] = s.Ask(s.at, wish)
+	s.last[who] = s.Ask(s.at, request)
 	return s
 }
 
@@ -50,18 +50,18 @@ func (s *story) end(who string) *story   { s.End(s.last[who], s.at, "unlock"); r
 func (s *story) taken(who string) *story { s.Take(s.last[who], s.at); return s }
 
 // lock is asking and being told; unlock is stopping and hearing that it was taken back.
-func (s *story) lock(who string, token holdfast.Token, change ...func(*Wish)) *story {
+func (s *story) lock(who string, token holdfast.Token, change ...func(*Request)) *story {
 	return s.ask(who, change...).ok(who, token)
 }
 func (s *story) unlock(who string) *story { return s.end(who).taken(who) }
 
-func try(w *Wish)    { w.Try = true }
-func shared(w *Wish) { w.Mode = holdfast.ModeShared }
-func as(owner string) func(*Wish) {
-	return func(w *Wish) { w.Owner = owner }
+func try(w *Request)    { w.Try = true }
+func shared(w *Request) { w.Mode = holdfast.ModeShared }
+func as(owner string) func(*Request) {
+	return func(w *Request) { w.Owner = owner }
 }
-func slots(units, capacity int) func(*Wish) {
-	return func(w *Wish) { w.Mode, w.Units, w.Capacity = holdfast.ModeSlots, units, capacity }
+func slots(units, capacity int) func(*Request) {
+	return func(w *Request) { w.Mode, w.Units, w.Capacity = holdfast.ModeSlots, units, capacity }
 }
 
 // told is a history, and the promise that it breaks: "" for one without fault.

@@ -9,7 +9,7 @@ import (
 )
 
 // Wish is what a user asks for.
-type Wish struct {
+type Request struct {
 	Who      string // for people
 	Owner    string // the owner that may enter what it holds, with all that tells it from others; "" for none
 	Mode     holdfast.Mode
@@ -39,9 +39,9 @@ type stamp int64
 // forever comes after everything.
 const forever = stamp(1) << 62
 
-// Acquisition is one wish and what its user saw of it.
+// Acquisition is one request and what its user saw of it.
 type Acquisition struct {
-	Wish
+	Request
 	Outcome Outcome
 	Token   holdfast.Token // of Granted
 	Why     string         // why it has ended, for people
@@ -77,16 +77,16 @@ func (l *Log) tick() stamp {
 	return l.clock
 }
 
-// Ask enters a wish when it is sent for the first time. What becomes of it is told by the
+// Ask enters a request when it is sent for the first time. What becomes of it is told by the
 // other methods; until then it is open.
-func (l *Log) Ask(at time.Duration, wish Wish) *Acquisition {
-	a := &Acquisition{Wish: wish, Asked: at, asked: l.tick(), told: forever, ended: forever, taken: forever, number: len(l.all)}
+func (l *Log) Ask(at time.Duration, request Request) *Acquisition {
+	a := &Acquisition{Request: request, Asked: at, asked: l.tick(), told: forever, ended: forever, taken: forever, number: len(l.all)}
 	a.owner = -1 - int32(a.number)
-	if wish.Owner != "" {
-		if l.owners[wish.Owner] == 0 {
-			l.owners[wish.Owner] = int32(len(l.owners) + 1)
+	if request.Owner != "" {
+		if l.owners[request.Owner] == 0 {
+			l.owners[request.Owner] = int32(len(l.owners) + 1)
 		}
-		a.owner = l.owners[wish.Owner]
+		a.owner = l.owners[request.Owner]
 	}
 	l.all = append(l.all, a)
 	return a

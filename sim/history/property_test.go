@@ -33,9 +33,9 @@ func take(from *[]*Acquisition, i int) *Acquisition {
 }
 
 // wish draws what a model knows.
-func (p *played) wish() Wish {
+func (p *played) request() Request {
 	n := p.log.Len()
-	w := Wish{Who: fmt.Sprintf("user%d", n%5)}
+	w := Request{Who: fmt.Sprintf("user%d", n%5)}
 	if p.draw(2) == 0 && p.model.shared {
 		w.Mode = holdfast.ModeShared
 	}
@@ -97,7 +97,7 @@ func (p *played) move() {
 	p.at += time.Millisecond
 	switch p.draw(6) {
 	case 0, 1:
-		p.wait = append(p.wait, p.log.Ask(p.at, p.wish()))
+		p.wait = append(p.wait, p.log.Ask(p.at, p.request()))
 	case 2, 3:
 		if len(p.wait) > 0 {
 			p.grant(p.draw(len(p.wait)))
@@ -118,7 +118,7 @@ func (p *played) move() {
 				p.log.Take(a, p.at)
 			}
 		case len(p.hold) > 0:
-			w := p.wish()
+			w := p.request()
 			w.Try, w.Owner = true, ""
 			p.log.Refuse(p.log.Ask(p.at, w), p.at)
 		}
@@ -171,7 +171,7 @@ func (p *played) harm() string {
 	case 0: // another user is let in, alone, while the victim takes himself for a holder
 		p.at += time.Millisecond
 		victim.ended, victim.taken = forever, forever
-		other := p.log.Ask(p.at, Wish{Who: "intruder"})
+		other := p.log.Ask(p.at, Request{Who: "intruder"})
 		p.log.Grant(other, p.at, p.token+1)
 		return "an intruder comes beside " + victim.Who
 	case 1: // a grant after everything has the token of one before
@@ -182,7 +182,7 @@ func (p *played) harm() string {
 			p.log.End(a, p.at, "unlock")
 			p.log.Take(a, p.at)
 		}
-		other := p.log.Ask(p.at, Wish{Who: "late"})
+		other := p.log.Ask(p.at, Request{Who: "late"})
 		p.log.Grant(other, p.at, victim.Token)
 		return "a token comes again"
 	case 2: // all users have left, and one is told that it is held
@@ -195,11 +195,11 @@ func (p *played) harm() string {
 			p.log.End(a, p.at, "unlock")
 			p.log.Take(a, p.at)
 		}
-		p.log.Refuse(p.log.Ask(p.at, Wish{Who: "late", Try: true}), p.at)
+		p.log.Refuse(p.log.Ask(p.at, Request{Who: "late", Try: true}), p.at)
 		return "somebody is refused what nobody holds"
 	default: // two who exclude each other are let in at the end
 		for i := range 2 {
-			a := p.log.Ask(p.at, Wish{Who: fmt.Sprint("twin", i)})
+			a := p.log.Ask(p.at, Request{Who: fmt.Sprint("twin", i)})
 			p.log.Grant(a, p.at, p.token+1+holdfast.Token(i))
 		}
 		return "twins"

@@ -102,13 +102,13 @@ func Others() []Other {
 	)
 	return []Other{
 		{"A clock that stands still while the machine sleeps", views + "V8", "The clocks of the simulator are those of the processes, and run on while one is paused. That real ones do is the business of internal/clock, and of its tests."},
-		{"A session or a request comes back", views + "V21", "Numbers of sessions and wishes carry the incarnation and the lapses, and are never given twice, so there is no check to leave out; session and protocol/central test what comes late. *id from the name* shows what follows when a member forgets that."},
-		{"A grant is refused, then taken", views + "V22", "A word about a wish has a number of its own, and a record that has ended answers every copy with its release: TestConversations of protocol/central."},
+		{"A session or a request comes back", views + "V21", "Numbers of sessions and requests carry the incarnation and the lapses, and are never given twice, so there is no check to leave out; session and protocol/central test what comes late. *id from the name* shows what follows when a member forgets that."},
+		{"A grant is refused, then taken", views + "V22", "A message about a request has a number of its own, and a record that has ended answers every copy with its release: TestConversations of protocol/central."},
 		{"The coordinator is ahead of its holder's view", lock2 + "H5", "Its question is kept until the view comes, and would be asked again: leaving that out costs time, and breaks nothing. testdata/traces.txt of protocol/central."},
 		{"Requests queue at who is no coordinator", lock2 + "H6", "There is no queue but the table, and only a coordinator has one."},
 		{"A request outlives its sender", lock2 + "H7", "What waits goes with its tenure; testdata/crash_matrix.txt of protocol/central."},
 		{"A waiter for a condition is granted the lock", lock2 + "H8", "There are no conditions."},
-		{"A second request of one owner is dropped", lock2 + "H10", "Every request is a wish of its own, with its own answer."},
+		{"A second request of one owner is dropped", lock2 + "H10", "Every request stands by itself, with its own answer."},
 		{"Stale entries survive a merge", lock2 + "H11", "No table survives its epoch: the next coordinator begins with an empty one."},
 		{"An unlock that times out is held on", lock2 + "H12", "A hold ends with the call; *unlock told once* shows what follows when the rest of it is not repeated."},
 		{"Reconciliation blocks views", lock2 + "H13", "It is a state of a machine, in which everything else goes on; a machine cannot wait."},

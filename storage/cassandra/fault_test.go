@@ -57,20 +57,20 @@ func newHarness(t *testing.T) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	issue := func(wish issuer.Wish) (cert, key string) {
+	issue := func(request issuer.Request) (cert, key string) {
 		t.Helper()
-		issued, err := authority.Issue(wish)
+		issued, err := authority.Issue(request)
 		if err != nil {
 			t.Fatal(err)
 		}
-		files, err := issued.Write(folder, wish.Name)
+		files, err := issued.Write(folder, request.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return files.Cert, files.Key
 	}
-	nodeCert, nodeKey := issue(issuer.Wish{Name: "node", Hosts: []string{"127.0.0.1"}, Member: true})
-	cert, key := issue(issuer.Wish{Name: "locker"})
+	nodeCert, nodeKey := issue(issuer.Request{Name: "node", Hosts: []string{"127.0.0.1"}, Member: true})
+	cert, key := issue(issuer.Request{Name: "locker"})
 	// Cassandra reads key and certificate from one file.
 	var both []byte
 	for _, file := range []string{nodeKey, nodeCert} {

@@ -32,13 +32,13 @@ type Gatherer struct {
 	config Config
 
 	mu        sync.Mutex
-	queue     []*wish
+	queue     []*request
 	busy      int  // lanes
 	gathering bool // one of them has not begun: it will take what is there then
 }
 
-// wish is a swap on its way.
-type wish struct {
+// request is a swap on its way.
+type request struct {
 	swap *storage.Swap
 	done chan Answer // has room for one
 }
@@ -51,7 +51,7 @@ func (g *Gatherer) Swap(ctx context.Context, s *storage.Swap) (storage.Swapped, 
 	if ctx.Err() != nil {
 		return g.config.One(ctx, s) // which says so in the words of the driver
 	}
-	w := &wish{swap: s, done: make(chan Answer, 1)}
+	w := &request{swap: s, done: make(chan Answer, 1)}
 	g.mu.Lock()
 	g.queue = append(g.queue, w)
 	if g.gathering || g.busy == g.config.Lanes {
@@ -83,7 +83,7 @@ func (g *Gatherer) Swap(ctx context.Context, s *storage.Swap) (storage.Swapped, 
 }
 
 // await waits for an answer, or for the end of ctx.
-func (g *Gatherer) await(ctx context.Context, w *wish) (storage.Swapped, error) {
+func (g *Gatherer) await(ctx context.Context, w *request) (storage.Swapped, error) {
 	select {
 	case a := <-w.done:
 		return a.Swapped, a.Err
@@ -103,7 +103,7 @@ type column struct{ key, name string }
 
 // take takes what is sent together out of the queue: the first ones, but no column twice. It is called
 // with the mutex held.
-func (g *Gatherer) take() (batch []*wish) {
+func (g *Gatherer) take() (batch []*request) {
 	if len(g.queue) == 1 {
 		batch, g.queue = g.queue, nil
 		return batch
@@ -124,7 +124,7 @@ func (g *Gatherer) take() (batch []*wish) {
 }
 
 // next takes what a lane goes on with; with nothing it is free.
-func (g *Gatherer) next() []*wish {
+func (g *Gatherer) next() []*request {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if batch := g.take(); len(batch) > 0 {
@@ -135,7 +135,7 @@ func (g *Gatherer) next() []*wish {
 }
 
 // run sends, as long as there is something.
-func (g *Gatherer) run(batch []*wish) {
+func (g *Gatherer) run(batch []*request) {
 	for ; batch != nil; batch = g.next() {
 		swaps := make([]*storage.Swap, len(batch))
 		for i, w := range batch {

@@ -28,7 +28,7 @@ func newParty(t *testing.T, name string) party {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := authority.Issue(issuer.Wish{Name: "client"})
+	client, err := authority.Issue(issuer.Request{Name: "client"})
 	if err != nil {
 		t.Fatal(err)
 	}

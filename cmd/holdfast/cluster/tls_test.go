@@ -50,9 +50,9 @@ func (b *bureau) authority(name string) *issuer.Authority {
 }
 
 // issue writes a certificate into files of a name, in the place of an earlier one.
-func (b *bureau) issue(by *issuer.Authority, base string, wish issuer.Wish) {
+func (b *bureau) issue(by *issuer.Authority, base string, request issuer.Request) {
 	b.t.Helper()
-	c, err := by.Issue(wish)
+	c, err := by.Issue(request)
 	b.must(err)
 	_, err = c.Write(b.folder, base)
 	b.must(err)
@@ -81,9 +81,9 @@ func prepareTLS(t *testing.T, lease time.Duration) (*bureau, *harness) {
 	addresses := loopback(t, 3)
 	for i, name := range []string{"a", "b", "c"} {
 		host, _, _ := strings.Cut(addresses[i], ":")
-		b.issue(b.members, name, issuer.Wish{Name: name, Hosts: []string{host}, Member: true})
+		b.issue(b.members, name, issuer.Request{Name: name, Hosts: []string{host}, Member: true})
 	}
-	b.issue(b.clients, "job-7", issuer.Wish{Name: "job-7"})
+	b.issue(b.clients, "job-7", issuer.Request{Name: "job-7"})
 	return b, prepare(t, clustertest.Settings{Addresses: addresses, Lease: lease, FlagsOf: b.flags, Options: []client.Option{b.files("job-7")}})
 }
 
@@ -99,12 +99,12 @@ func TestAuthorityIsReplaced(t *testing.T) {
 	c.check(err)
 
 	former := b.clients
-	b.issue(former, "old-job", issuer.Wish{Name: "old-job"})
+	b.issue(former, "old-job", issuer.Request{Name: "old-job"})
 	b.clients = b.authority("clients")
-	b.issue(b.clients, "new-job", issuer.Wish{Name: "new-job"})
+	b.issue(b.clients, "new-job", issuer.Request{Name: "new-job"})
 	for _, m := range c.cluster.Members {
 		host, _, _ := strings.Cut(m.Address, ":")
-		b.issue(b.members, m.Name, issuer.Wish{Name: m.Name, Hosts: []string{host, "renewed.example"}, Member: true})
+		b.issue(b.members, m.Name, issuer.Request{Name: m.Name, Hosts: []string{host, "renewed.example"}, Member: true})
 	}
 	for _, m := range c.cluster.Members {
 		admin, err := client.DialAdmin(m.Address, b.files("new-job"))
@@ -137,7 +137,7 @@ func TestAuthorityIsReplaced(t *testing.T) {
 	c.check(last.AwaitReady(c.ctx))
 	c.check(c.cluster.AwaitView(c.ctx, last, c.cluster.Members...))
 	c.check(lock.Check())
-	b.issue(b.clients, "job-7", issuer.Wish{Name: "job-7"})
+	b.issue(b.clients, "job-7", issuer.Request{Name: "job-7"})
 	if again, err := client.Dial(c.ctx, c.cluster.Servers(1), b.files("job-7")); err != nil {
 		t.Error(err)
 	} else {
@@ -169,7 +169,7 @@ func (b *harness) persist(what string, yes func(context.Context) bool) {
 func TestWrongName(t *testing.T) {
 	b, c := prepareTLS(t, *lease)
 	one, two, odd := c.cluster.Members[0], c.cluster.Members[1], c.cluster.Members[2]
-	b.issue(b.members, "c", issuer.Wish{Name: "impostor", Member: true})
+	b.issue(b.members, "c", issuer.Request{Name: "impostor", Member: true})
 	c.check(odd.Start())
 	err := odd.AwaitEnd(c.ctx)
 	if err == nil || !strings.Contains(err.Error(), "exit status 78") || !strings.Contains(err.Error(), "is for impostor and does not carry this member's own name c") {
@@ -178,7 +178,7 @@ func TestWrongName(t *testing.T) {
 	c.check(one.Start())
 	c.check(two.Start())
 
-	ours, err := b.members.Issue(issuer.Wish{Name: "impostor", Member: true})
+	ours, err := b.members.Issue(issuer.Request{Name: "impostor", Member: true})
 	c.check(err)
 	proof, err := certificate.Fixed(&tls.Config{Certificates: []tls.Certificate{ours.TLS()}, RootCAs: b.members.Pool()})
 	c.check(err)
@@ -196,7 +196,7 @@ func TestWrongName(t *testing.T) {
 	}
 	c.check(careless.Close())
 	// There is no first view without the third founder: it was none.
-	b.issue(b.members, "c", issuer.Wish{Name: "c", Member: true})
+	b.issue(b.members, "c", issuer.Request{Name: "c", Member: true})
 	c.check(odd.Start())
 	for _, m := range c.cluster.Members {
 		c.check(m.AwaitReady(c.ctx))

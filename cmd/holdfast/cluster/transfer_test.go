@@ -23,7 +23,7 @@ func TestTransfersUnderLoad(t *testing.T) {
 	b := lay(t, 6, grantors)
 	throng := b.gather(b.cluster.Members, "", 4)
 	admins := b.admins()
-	// The first grantor is made by the first wish. A transfer that crosses it would be told that another one was made meanwhile.
+	// The first grantor is made by the first request. A transfer that crosses it would be told that another one was made meanwhile.
 	b.await("a write", b.crew.Mark(), func(e clustertest.Event) bool { return e.Kind == clustertest.Wrote })
 	for i := range 30 {
 		mark := b.crew.Mark()

@@ -33,7 +33,7 @@ func (b *Harness) encryption() (*material, error) {
 	if m.ca, err = m.authority.Write(m.folder, "ca"); err != nil {
 		return nil, err
 	}
-	own, err := m.authority.Issue(issuer.Wish{Name: "bench"})
+	own, err := m.authority.Issue(issuer.Request{Name: "bench"})
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (b *Harness) encryption() (*material, error) {
 
 // server makes the files of a server's certificate.
 func (m *material) server(name string) (issuer.Files, error) {
-	certificate, err := m.authority.Issue(issuer.Wish{Name: name, Hosts: []string{"127.0.0.1"}, Member: true})
+	certificate, err := m.authority.Issue(issuer.Request{Name: name, Hosts: []string{"127.0.0.1"}, Member: true})
 	if err != nil {
 		return issuer.Files{}, err
 	}

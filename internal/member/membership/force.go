@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// forcing is an operator's wish for a view of some members alone, until that view is
+// forcing is an order of an operator for a view of some members alone, until that view is
 // installed or cannot be.
 type forcing struct {
 	call    protocol.CallID

@@ -12,10 +12,10 @@ import (
 type promises struct {
 	horizon  protocol.Horizon     // what may be promised now
 	given    protocol.Horizon     // the most that was said before and is still needed
-	need     protocol.NeedHorizon // the latest wish
+	need     protocol.NeedHorizon // the latest request
 	asked    bool                 // a machine above waits for a Horizon
-	heeded   bool                 // the coordinator has heard the latest wish
-	wishedAt protocol.Time        // its first answer with the latest wish
+	heeded   bool                 // the coordinator has heard the latest request
+	wishedAt protocol.Time        // its first answer with the latest request
 	wished   bool                 // wishedAt means something
 	said     []election.Pledge    // this tenure's, from the oldest on that some quorum may know as the newest
 	recorded uint64               // version of the newest one that the quorums are known to have written down
@@ -225,7 +225,7 @@ func (m *Machine) answerHorizon(out *protocol.Effects) {
 	}
 }
 
-// decided reports whether a wish has its answer: it is granted, or it cannot be.
+// decided reports whether a request has its answer: it is granted, or it cannot be.
 func (m *Machine) decided(may protocol.Horizon) bool {
 	unattainable := m.attainable() < protocol.ReachOf(m.need.Want)
 	switch {
@@ -245,7 +245,7 @@ func (m *Machine) attainable() protocol.Reach {
 	return m.most
 }
 
-// withdraw: what could not be remembered is not promised; the wish is forgotten, but
+// withdraw: what could not be remembered is not promised; the request is forgotten, but
 // for what was promised before.
 func (m *Machine) withdraw() {
 	m.need = protocol.NeedHorizon{Want: min(m.need.Want, m.given.Confirmed), Clients: m.need.Clients && m.given.Clients}

@@ -162,7 +162,7 @@ func (m *Machine) remembering(msg protocol.Message) protocol.Message {
 
 // writeAt is when the cell may be written next. A disk without room is tried again
 // after a pause that doubles up to T/2, counted from when the write was sent: a
-// member that asks for a promise waits for longer than that. A wish of a machine
+// member that asks for a promise waits for longer than that. A request of a machine
 // above, and the last word of a member, are tried at once.
 func (m *Machine) writeAt() protocol.Time {
 	if m.urgent {

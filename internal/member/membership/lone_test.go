@@ -132,7 +132,7 @@ func TestNewEpoch(t *testing.T) {
 		m.Step(1, protocol.Event{Kind: protocol.Raised, Fact: &protocol.NeedEpoch{Above: first.Epoch.Counter}}, &out)
 	}
 	if len(out.Sends) != 1 || len(out.Raises) != 0 {
-		t.Fatalf("two wishes made %d writes and raised %v", len(out.Sends), out.Raises)
+		t.Fatalf("two requests made %d writes and raised %v", len(out.Sends), out.Raises)
 	}
 	save := out.Sends[0].Message.(storage.Save)
 	out.Reset()

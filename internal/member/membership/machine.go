@@ -114,7 +114,7 @@ func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 	}
 }
 
-// onRaised takes a wish of a machine above.
+// onRaised takes a request of a machine above.
 func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.NeedHorizon:

@@ -608,8 +608,8 @@ func TestAloneOnAFullDisk(t *testing.T) {
 	n.quiet()
 }
 
-// TestWishOnAFullDisk: a wish is tried at once, however lately a write has failed.
-func TestWishOnAFullDisk(t *testing.T) {
+// TestWishOnAFullDisk: a request is tried at once, however lately a write has failed.
+func TestRequestOnAFullDisk(t *testing.T) {
 	n := formed(t, 2, 0, nil)
 	p, full := n.site("b").live, true
 	n.faulty = func(s *site) bool { return full && s.name == "b" }

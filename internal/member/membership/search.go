@@ -24,7 +24,7 @@ type search struct {
 	ballot      *election.Ballot
 	until       protocol.Time // when the answers of the present phase must be there
 	repeatAt    protocol.Time // when they are asked for again
-	forcing     *forcing      // an operator's wish; nil where there is none
+	forcing     *forcing      // an order of an operator; nil where there is none
 	hears       []protocol.ID // who has answered the latest survey
 	trips       trips         // how long answers take
 	putOff      string        // the member that this one has to hear before it gets a place; "" where no coordinator says so

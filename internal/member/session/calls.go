@@ -22,7 +22,7 @@ const (
 
 // What a client's edge asks of the Machine: an Event of kind Call at Port
 // [protocol.Below] has a pointer to one of these as its Fact. The answer goes to
-// Event.Call. Wishes about locks (*lock.Request, *protocol.Release, …) go to the
+// Event.Call. Requests about locks (*lock.Request, *protocol.Release, …) go to the
 // port of their space; the Machine checks that their session is alive and passes them
 // on. It does not check their secret: an edge that does not hold the session by a
 // stream asks for a Renew or Check first.
@@ -121,7 +121,7 @@ type (
 		Err   error
 	}
 
-	// Check asks whether a session is alive and its secret right. It renews nothing. As any other wish that proves
+	// Check asks whether a session is alive and its secret right. It renews nothing. As any other request that proves
 	// whose it is, it takes a session over that lasting spaces have and this member does not.
 	// The answer is a *Renewed with TTL 0. Number and Generation are as of the Resume that is to follow; 0 where none is.
 	Check struct {
@@ -166,7 +166,7 @@ type (
 	Hurry struct{}
 
 	// Expired is told unasked (Op 0) to the sink of a session that has ended otherwise
-	// than by its client's wish, after the decisions about what it held. Err is why, if
+	// than by its client's request, after the decisions about what it held. Err is why, if
 	// it was not that it was not renewed in time.
 	Expired struct {
 		ID  lock.SessionID

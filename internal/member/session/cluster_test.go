@@ -20,7 +20,7 @@ import (
 //	view         the member accepts its first view
 //	lease 3s     its lease ends so long after now; everything is confirmed
 //	lapse        its lease has ended, and so has its tenure
-//	horizon 8s   answers the wish that was noted
+//	horizon 8s   answers the request that was noted
 //	lose NAME    the first space's authority does not know the grants of a name
 //	office       the first space's authority is here, and must be handed over
 //	vacated      it has been
@@ -71,7 +71,7 @@ type order struct {
 	span       time.Duration
 }
 
-// scripted is a membership that does as it is told. A wish for no horizon it grants by
+// scripted is a membership that does as it is told. A request for no horizon it grants by
 // itself; any other it notes.
 type scripted struct {
 	lease   protocol.Lease

@@ -28,12 +28,12 @@
 // its own clock, before the member acts.
 //
 // The ttl answered never exceeds what the member may promise: its remaining lease,
-// and beyond it the confirmed [protocol.Horizon], divided by 1+drift. A wish for
+// and beyond it the confirmed [protocol.Horizon], divided by 1+drift. A request for
 // more asks the membership to raise the horizon, and the answer waits for that. A
 // request that itself waited (a queued acquire over HTTP) is answered with a ttl
 // that includes the time waited, because it counts from the request's sending.
 //
-// A wish for no longer than the lease costs no horizon, and is answered with what the
+// A request for no longer than the lease costs no horizon, and is answered with what the
 // lease alone allows, regardless of the horizon that others have asked for. Without a
 // lease nothing is promised: a new session is refused as unavailable, and one that is
 // there goes on to the deadline that it has. So a member whose coordinator is being

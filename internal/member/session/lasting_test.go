@@ -301,7 +301,7 @@ func TestSilentSpaceHoldsNobody(t *testing.T) {
 	}
 }
 
-// TestEndOfWhoWaits: its client's own wish ends a session in its space, and who waits for it hears of that.
+// TestEndOfWhoWaits: its client's own request ends a session in its space, and who waits for it hears of that.
 func TestEndOfWhoWaits(t *testing.T) {
 	d := newLasting(t, 7)
 	other, s := d.open(1, session.Local, 0), d.open(2, session.OneShot, 0)

@@ -145,7 +145,7 @@ type Machine struct {
 
 	lease    *protocol.Lease // nil before the first view
 	horizon  protocol.Horizon
-	asked    *protocol.NeedHorizon           // the wish under way, or nil
+	asked    *protocol.NeedHorizon           // the request under way, or nil
 	answers  uint64                          // how often a horizon was raised
 	reaches  [int(protocol.MaxReach) + 1]int // how many sessions, and beliefs, need which horizon
 	parked   []parkedCall                    // answers that wait for the horizon
@@ -315,7 +315,7 @@ func (m *Machine) tick(now protocol.Time, judges bool, out *protocol.Effects) {
 	m.beatPresent(now, out)
 }
 
-// onCall takes a wish of a client.
+// onCall takes a request of a client.
 func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
 	if m.config.TakesOver && len(m.config.Lasting) > 0 && m.takesOver(now, ev, out) {
 		return
@@ -390,7 +390,7 @@ func (m *Machine) onRequest(now protocol.Time, ev *protocol.Event, r *lock.Reque
 	m.pass(now, ev, out)
 }
 
-// onHeld passes on a wish about a request of a session that is alive.
+// onHeld passes on a request about a request of a session that is alive.
 func (m *Machine) onHeld(now protocol.Time, ev *protocol.Event, s lock.SessionID, request uint64, name string, out *protocol.Effects) {
 	if m.alive(now, s) == nil {
 		m.refuseUnknown(ev.Call, s, request, name, out)

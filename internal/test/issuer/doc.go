@@ -8,5 +8,5 @@
 //
 // The keys are ECDSA on P-256. An authority's own key is never written anywhere: when
 // the process that made it ends, nothing can be signed in its name any more. What it
-// signs is valid for a day unless the wish says otherwise.
+// signs is valid for a day unless the request says otherwise.
 package issuer

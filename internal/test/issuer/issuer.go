@@ -47,7 +47,7 @@ func New(name string) (*Authority, error) {
 }
 
 // Wish says what a certificate is for.
-type Wish struct {
+type Request struct {
 	// Name is the owner's: its common name, and a DNS name. Empty means no name.
 	Name string
 	// Hosts are the DNS names and IP addresses at which its owner is reached.
@@ -62,35 +62,35 @@ type Wish struct {
 }
 
 // Issue makes a key, and signs a certificate for it.
-func (a *Authority) Issue(wish Wish) (*Certificate, error) {
-	from, until := wish.NotBefore, wish.NotAfter
+func (a *Authority) Issue(request Request) (*Certificate, error) {
+	from, until := request.NotBefore, request.NotAfter
 	if from.IsZero() {
 		from = time.Now().Add(-grace)
 	}
 	if until.IsZero() {
 		until = time.Now().Add(day)
 	}
-	key, template, err := begin(pkix.Name{CommonName: wish.Name}, from, until)
+	key, template, err := begin(pkix.Name{CommonName: request.Name}, from, until)
 	if err != nil {
-		return nil, fmt.Errorf("issue a certificate for %q: %w", wish.Name, err)
+		return nil, fmt.Errorf("issue a certificate for %q: %w", request.Name, err)
 	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	if wish.Member {
+	if request.Member {
 		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
 	}
-	if err := wish.name(template); err != nil {
-		return nil, fmt.Errorf("issue a certificate for %q: %w", wish.Name, err)
+	if err := request.name(template); err != nil {
+		return nil, fmt.Errorf("issue a certificate for %q: %w", request.Name, err)
 	}
 	leaf, err := sign(template, a.certificate, key, a.key)
 	if err != nil {
-		return nil, fmt.Errorf("issue a certificate for %q: %w", wish.Name, err)
+		return nil, fmt.Errorf("issue a certificate for %q: %w", request.Name, err)
 	}
 	return &Certificate{leaf, key}, nil
 }
 
 // name writes the names of the owner into a template.
-func (w *Wish) name(template *x509.Certificate) error {
+func (w *Request) name(template *x509.Certificate) error {
 	if w.Name != "" {
 		template.DNSNames = []string{w.Name}
 	}

@@ -12,11 +12,11 @@ import (
 // the names that were wished, as long as was wished, and for nothing else.
 func TestIssue(t *testing.T) {
 	ours, theirs := made(t, "ours"), made(t, "theirs")
-	member, err := ours.Issue(Wish{Name: "m1", Hosts: []string{"127.0.0.1", "db.example"}, URIs: []string{"urn:holdfast:member:m1"}, Member: true})
+	member, err := ours.Issue(Request{Name: "m1", Hosts: []string{"127.0.0.1", "db.example"}, URIs: []string{"urn:holdfast:member:m1"}, Member: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := ours.Issue(Wish{Name: "job-7", NotAfter: time.Now().Add(time.Minute)})
+	client, err := ours.Issue(Request{Name: "job-7", NotAfter: time.Now().Add(time.Minute)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestIssue(t *testing.T) {
 			t.Errorf("%s: %v, want good %v", tt.what, err, tt.good)
 		}
 	}
-	if _, err := ours.Issue(Wish{Name: "m1", URIs: []string{"%"}}); err == nil {
+	if _, err := ours.Issue(Request{Name: "m1", URIs: []string{"%"}}); err == nil {
 		t.Error("a URI that is none was signed")
 	}
 }
@@ -57,7 +57,7 @@ func TestWrite(t *testing.T) {
 	folder, a := t.TempDir(), made(t, "ours")
 	var before tls.Certificate
 	for range 2 {
-		c, err := a.Issue(Wish{Name: "m1"})
+		c, err := a.Issue(Request{Name: "m1"})
 		if err != nil {
 			t.Fatal(err)
 		}

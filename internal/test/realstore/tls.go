@@ -38,7 +38,7 @@ func (s *TLS) host() string { return cmp.Or(s.Host, "127.0.0.1") }
 
 // write writes what a server needs into its folder, for the user that it runs as.
 func (s *TLS) write(folder string, user, group int) error {
-	certificate, err := s.Authority.Issue(issuer.Wish{Hosts: []string{s.host()}, Member: true})
+	certificate, err := s.Authority.Issue(issuer.Request{Hosts: []string{s.host()}, Member: true})
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (s *TLS) write(folder string, user, group int) error {
 // asking is how a server is asked whether it serves.
 func (s *TLS) asking(t testing.TB) *tls.Config {
 	t.Helper()
-	certificate, err := s.Authority.Issue(issuer.Wish{Name: "realstore"})
+	certificate, err := s.Authority.Issue(issuer.Request{Name: "realstore"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,8 +44,8 @@ func (c *coder) stamp(v *authority.Stamp) {
 		b = binary.AppendUvarint(b, v.Tenure.Incarnation)
 		b = binary.AppendUvarint(b, v.Tenure.Lapses)
 		b = binary.AppendUvarint(b, uint64(len(v.Acks)))
-		for _, wish := range v.Acks {
-			b = binary.AppendUvarint(b, wish)
+		for _, request := range v.Acks {
+			b = binary.AppendUvarint(b, request)
 		}
 		c.b = b
 		c.truth(&v.Known)
@@ -71,11 +71,11 @@ func (c *coder) ended(v *authority.Ended) {
 	if c.writing {
 		b := binary.LittleEndian.AppendUint64(c.b, v.Session.Member)
 		b = binary.AppendUvarint(b, v.Session.Number)
-		c.b = binary.AppendUvarint(b, v.Wish)
+		c.b = binary.AppendUvarint(b, v.Seq)
 		return
 	}
 	c.session(&v.Session)
-	number(c, &v.Wish)
+	number(c, &v.Seq)
 }
 
 func (c *coder) endeds(v *[]authority.Ended) {
@@ -107,7 +107,7 @@ func (c *coder) lockEntry(v *lock.Entry) {
 	number(c, &v.Turn)
 }
 
-// writeSeat is the other direction of entry: a wish is one, and reports are many.
+// writeSeat is the other direction of entry: a request is one, and reports are many.
 func (c *coder) writeLockEntry(v *lock.Entry) {
 	c.writeText(v.Name)
 	b := binary.LittleEndian.AppendUint64(c.b, v.Session.Member)
@@ -130,7 +130,7 @@ func (c *coder) writeLockEntry(v *lock.Entry) {
 
 func (c *coder) acquire(v *authority.Acquire) {
 	c.stamp(&v.Stamp)
-	c.lockEntry(&v.Wish)
+	c.lockEntry(&v.Entry)
 	for i := range list(c, &v.After, leastReleased) {
 		c.ended(&v.After[i].Ended)
 		number(c, &v.After[i].Last)

@@ -39,9 +39,9 @@ func hot() []protocol.Message {
 		Name: "accounts/4711/balance", Client: "teller@web-1 pid 4711", Wait: lock.Never,
 	}
 	entry := replica.Entry{At: 7 * time.Hour, Ops: []replica.Op{op}}
-	ended := authority.Ended{Session: session, Wish: 4712}
+	ended := authority.Ended{Session: session, Seq: 4712}
 	return []protocol.Message{
-		authority.Acquire{Stamp: stamp, Wish: lock.Entry{
+		authority.Acquire{Stamp: stamp, Entry: lock.Entry{
 			Name: "accounts/4711/balance", Session: session, Request: 4712, Client: "teller@web-1 pid 4711", Left: protocol.Never,
 		}},
 		authority.Decided{Stamp: stamp, Ended: ended, Kind: lock.Granted, Name: "accounts/4711/balance", Token: 28_000_000<<32 | 99},

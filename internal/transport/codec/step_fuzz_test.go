@@ -19,13 +19,13 @@ import (
 //	pass     how long        time passes, in steps of 20 ms
 //	forge    from, message   a message of bytes, under the id of a member
 //	twist    which, where, what   a message that was sent before, with one value changed
-//	wish     which           a client wants something
+//	request  which           a client wants something
 //	silence                  nothing honest reaches the victim; again: it does
 const (
 	stepPass = iota
 	stepForge
 	stepTwist
-	stepWish
+	stepRequest
 	stepSilence
 	steps
 )
@@ -41,9 +41,9 @@ const mostSteps = 48
 func FuzzStep(f *testing.F) {
 	for _, mode := range stepModes() {
 		f.Add([]byte{mode})
-		f.Add([]byte{mode, stepSilence, stepPass, 255, stepPass, 255, stepWish, 1, stepSilence, stepPass, 255})
+		f.Add([]byte{mode, stepSilence, stepPass, 255, stepPass, 255, stepRequest, 1, stepSilence, stepPass, 255})
 		for twist := range byte(24) {
-			f.Add([]byte{mode, stepTwist, twist * 10, twist * 7, twist, stepWish, twist * 11, stepPass, 20, stepTwist, twist, twist, 1, stepPass, 200})
+			f.Add([]byte{mode, stepTwist, twist * 10, twist * 7, twist, stepRequest, twist * 11, stepPass, 20, stepTwist, twist, twist, 1, stepPass, 200})
 		}
 	}
 	lines, senders := examples(f), byte(3)
@@ -120,8 +120,8 @@ func (b *stepHarness) perform(script []byte) (rest []byte) {
 			b.receive(parcel{said.from, said.to, twisted})
 			b.deliver()
 		}
-	case stepWish:
-		b.wish(argument())
+	case stepRequest:
+		b.request(argument())
 	case stepSilence:
 		b.quiet = !b.quiet
 	}

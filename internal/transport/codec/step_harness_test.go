@@ -128,7 +128,7 @@ func newStepHarness(t testing.TB, mode stepMode) *stepHarness {
 		b.enroll()
 	}
 	for i := range 8 {
-		b.wish(byte(i))
+		b.request(byte(i))
 	}
 	b.pass(time.Second)
 	return b
@@ -308,8 +308,8 @@ func (b *stepHarness) call(p *place, port protocol.Port, fact any) {
 	b.step(p, protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: uint64(p.id), Op: p.op}, Fact: fact})
 }
 
-// wish lets a client of some member want something, as the byte says.
-func (b *stepHarness) wish(which byte) {
+// request lets a client of some member want something, as the byte says.
+func (b *stepHarness) request(which byte) {
 	p := b.places[which%3]
 	if len(p.sessions) == 0 {
 		return

@@ -62,7 +62,7 @@ func TestFarPeer(t *testing.T) {
 				as := func(name string) func(*Config) {
 					return func(c *Config) {
 						if c.Deadline = 100 * time.Millisecond; secure {
-							bureau.shows(bureau.members, memberWish(name))(c)
+							bureau.shows(bureau.members, memberRequest(name))(c)
 						}
 					}
 				}
@@ -253,7 +253,7 @@ func TestHungUp(t *testing.T) {
 				if !encrypted {
 					return nil
 				}
-				return bureau.shows(bureau.members, memberWish(name))
+				return bureau.shows(bureau.members, memberRequest(name))
 			}
 			b := start(t, 2, change("m2"))
 			a := start(t, 1, change("m1"))

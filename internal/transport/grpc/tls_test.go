@@ -34,9 +34,9 @@ func newBureau(t *testing.T) *bureau {
 }
 
 // config is that of a member that shows a certificate.
-func (b *bureau) config(by *issuer.Authority, wish issuer.Wish) *tls.Config {
+func (b *bureau) config(by *issuer.Authority, request issuer.Request) *tls.Config {
 	b.t.Helper()
-	c, err := by.Issue(wish)
+	c, err := by.Issue(request)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -44,9 +44,9 @@ func (b *bureau) config(by *issuer.Authority, wish issuer.Wish) *tls.Config {
 }
 
 // shows lets a member show a certificate for a name.
-func (b *bureau) shows(by *issuer.Authority, wish issuer.Wish) func(*Config) {
+func (b *bureau) shows(by *issuer.Authority, request issuer.Request) func(*Config) {
 	return func(config *Config) {
-		store, err := certificate.Fixed(b.config(by, wish))
+		store, err := certificate.Fixed(b.config(by, request))
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func (b *bureau) shows(by *issuer.Authority, wish issuer.Wish) func(*Config) {
 	}
 }
 
-func memberWish(name string) issuer.Wish { return issuer.Wish{Name: name, Member: true} }
+func memberRequest(name string) issuer.Request { return issuer.Request{Name: name, Member: true} }
 
 // TestTLS: members that have certificates of the members' authority for their own names
 // speak, at every address where they are reached. No other process is heard or spoken
@@ -62,16 +62,16 @@ func memberWish(name string) issuer.Wish { return issuer.Wish{Name: name, Member
 func TestTLS(t *testing.T) {
 	b := newBureau(t)
 	with := func(c *tls.Config) func(*Config) { return func(config *Config) { config.TLS = c } }
-	one := start(t, 1, with(b.config(b.members, memberWish("m1"))))
-	two := start(t, 2, with(b.config(b.members, memberWish("m2"))))
+	one := start(t, 1, with(b.config(b.members, memberRequest("m1"))))
+	two := start(t, 2, with(b.config(b.members, memberRequest("m2"))))
 	meet(t, one, two)
 	for id, tt := range map[protocol.ID]struct {
 		change func(*Config)
 		says   []string // in the log of either side
 	}{
-		3: {b.shows(b.members, memberWish("m2")), []string{"not believed", "m3 shows a certificate for m2", "DNS name m3"}},
-		4: {b.shows(b.members, issuer.Wish{Name: "m4"}), []string{"not believed", "no member's", "serverAuth"}},
-		5: {b.shows(b.clients, memberWish("m5")), nil},
+		3: {b.shows(b.members, memberRequest("m2")), []string{"not believed", "m3 shows a certificate for m2", "DNS name m3"}},
+		4: {b.shows(b.members, issuer.Request{Name: "m4"}), []string{"not believed", "no member's", "serverAuth"}},
+		5: {b.shows(b.clients, memberRequest("m5")), nil},
 		6: {nil, nil},
 	} {
 		c := start(t, id, tt.change)
@@ -97,8 +97,8 @@ func TestTLS(t *testing.T) {
 // same proof as a link.
 func TestGossipAndEventsAreForMembers(t *testing.T) {
 	b := newBureau(t)
-	one := start(t, 1, func(c *Config) { c.TLS = b.config(b.members, memberWish("m1")) })
-	other := prepare(t, identityAt(2, listenAgain(t, "127.0.0.1:0")), b.shows(b.members, memberWish("m9")))
+	one := start(t, 1, func(c *Config) { c.TLS = b.config(b.members, memberRequest("m1")) })
+	other := prepare(t, identityAt(2, listenAgain(t, "127.0.0.1:0")), b.shows(b.members, memberRequest("m9")))
 	other.served <- nil // it only calls
 	other.Listen(other.inbox.deliver)
 	t.Cleanup(other.stop)
@@ -115,9 +115,9 @@ func TestGossipAndEventsAreForMembers(t *testing.T) {
 func TestOwnCertificate(t *testing.T) {
 	b := newBureau(t)
 	for want, c := range map[string]*tls.Config{
-		"for m2 and does not carry this member's own name m1": b.config(b.members, memberWish("m2")),
-		"does not have serverAuth":                            b.config(b.members, issuer.Wish{Name: "m1"}),
-		"RootCAs is nil":                                      {Certificates: b.config(b.members, memberWish("m1")).Certificates},
+		"for m2 and does not carry this member's own name m1": b.config(b.members, memberRequest("m2")),
+		"does not have serverAuth":                            b.config(b.members, issuer.Request{Name: "m1"}),
+		"RootCAs is nil":                                      {Certificates: b.config(b.members, memberRequest("m1")).Certificates},
 		"there is no certificate":                             {RootCAs: b.members.Pool()},
 	} {
 		l := listenAgain(t, "127.0.0.1:0")

@@ -84,7 +84,7 @@ func (e *engine) take(w *world, a action) (*world, error) {
 	switch a.kind {
 	case arrival:
 		return after, e.deliver(after, a.at)
-	case wish:
+	case request:
 		return after, e.act(after, a.at)
 	case viewing:
 		return after, e.learn(after, a.at)
@@ -148,11 +148,11 @@ func (e *engine) act(w *world, i int) error {
 			ev.Fact = &protocol.Release{Session: e.session(i), Name: contested, Request: request, Token: before.token}
 			return ev
 		}
-		wish := &lock.Request{Session: e.session(i), ID: request, Name: contested, WaitEnd: lock.Never}
+		request := &lock.Request{Session: e.session(i), ID: request, Name: contested, WaitEnd: lock.Never}
 		if units, capacity := e.config.Demand(i); capacity > 0 {
-			wish.Mode, wish.Units, wish.Capacity = holdfast.ModeSlots, units, capacity
+			request.Mode, request.Units, request.Capacity = holdfast.ModeSlots, units, capacity
 		}
-		ev.Fact = wish
+		ev.Fact = request
 		return ev
 	})
 }

@@ -121,7 +121,7 @@ type deed uint8
 
 const (
 	arrival deed = iota
-	wish         // a user asks or gives back
+	request      // a user asks or gives back
 	crash        // of a member
 	viewing      // a member learns of it
 )
@@ -136,7 +136,7 @@ func (e *engine) actions(w *world) (all []action) {
 	}
 	for i := range w.users {
 		if u := &w.users[i]; u.phase == holding || u.phase == idle && u.calls > 0 && w.asks > 0 {
-			all = append(all, action{wish, i})
+			all = append(all, action{request, i})
 		}
 	}
 	for i := range w.members {
