@@ -410,7 +410,7 @@ func TestWhoKeepsLogsIsRecorded(t *testing.T) {
 	var told []timeline.Event
 	c := often(newBook())
 	c.Observe = func(h timeline.Event) { told = append(told, h) }
-	c.Recording = func(member string) io.Writer {
+	c.MemberTrace = func(member string) io.Writer {
 		if texts[member] == nil {
 			texts[member] = &bytes.Buffer{}
 		}

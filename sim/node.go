@@ -69,7 +69,7 @@ func (s *Node) definition() string {
 }
 
 // Nodes says how the spaces are made of members that run these protocols, for a caller that makes
-// one from a recording.
+// one from a trace.
 func Nodes(protocols ...Protocol) []member.Protocol {
 	all := member.Protocols()
 	known := map[string]bool{}

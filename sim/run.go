@@ -34,10 +34,10 @@ type Config struct {
 	Bias Bias
 	// Coverage counts what each machine was stepped with.
 	Coverage bool
-	// Recording returns where what a member does is written down, as package trace does
+	// Trace returns where what a member does is written down, as package trace does
 	// it for a real one; nil for a member that is not recorded. It is asked at each start.
 	// Zero means that no member is.
-	Recording func(member string) io.Writer
+	MemberTrace func(member string) io.Writer
 	// Observe, if not nil, is told the story of a run as it happens (Run); of many runs
 	// (RunMany) it is told nothing. It changes nothing of the run.
 	Observe func(timeline.Event)

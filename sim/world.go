@@ -61,7 +61,7 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 	later := newDice(seed, 0x6c61746572)
 	restless := newDice(seed, 0x726573746c657373)
 	options, eager := newDice(seed, optionsStream), newDice(seed, eagerStream)
-	w := &world{settings: draw(c, r.Rand, later.Rand, restless.Rand, options.Rand, eager.Rand, seed), protocol: &c.Protocol, rand: r, tracing: trace != nil, writer: trace, count: count, records: c.Recording, around: c.around, cores: c.Core}
+	w := &world{settings: draw(c, r.Rand, later.Rand, restless.Rand, options.Rand, eager.Rand, seed), protocol: &c.Protocol, rand: r, tracing: trace != nil, writer: trace, count: count, records: c.MemberTrace, around: c.around, cores: c.Core}
 	if c.record {
 		w.tape = newTape()
 	}

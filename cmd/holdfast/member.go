@@ -320,7 +320,7 @@ func (m *member) connect(introduce func() transport.Identity) (transport.Transpo
 	return m.peers, nil
 }
 
-// badStart adds to an error of the state folder, or of the recording, what can be done about it. With data that is the folder of
+// badStart adds to an error of the state folder, or of the trace, what can be done about it. With data that is the folder of
 // all that is kept.
 func badStart(err error, data bool) error {
 	const unwritable = "give a folder that can be written with --data DIR, or keep locks in memory with --memory, and nothing at all with --state none"

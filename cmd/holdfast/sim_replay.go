@@ -19,14 +19,14 @@ import (
 func (p *program) simReplayCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "replay",
-		Usage:     "let happen again what a file tells: a script, or the recording of a member",
+		Usage:     "let happen again what a file tells: a script, or the trace of a member",
 		UsageText: name + " sim replay [flags] FILE",
 		Description: "The first line of FILE says what it is. A script is what `sim` leaves of a seed that fails: a run without\n" +
 			"chance, with who takes part and everything that is not as usual. It can be edited, and is played again;\n" +
 			"--trace writes down everything that happens, and --svg draws it. The last line is the verdict: exit 0 where\n" +
 			"nothing is broken (any more), 129 (a promise), 128 (something is stuck), 127 (a crash). Where that is not\n" +
 			"what FILE says it was, both are printed.\n" +
-			"A recording is what `serve --trace FILE` has recorded of a real member, or `sim --trace-member` of a simulated\n" +
+			"A trace is what `serve --trace FILE` has recorded of a real member, or `sim --trace-member` of a simulated\n" +
 			"one. The member's machines are made again as they were, and are fed the same events at\n" +
 			"the same times; what they do is compared with what was recorded, step by step. The last line is the\n" +
 			"verdict: exit 0, 129 (the first difference stands above), 127 (an invariant is broken again, as it was).\n" +
@@ -57,28 +57,28 @@ func (p *program) simReplay(_ context.Context, c *cli.Command) (err error) {
 	path := c.Args().First()
 	file, err := os.Open(path)
 	if err != nil {
-		return badRecording("sim replay: read the file: %w", err)
+		return badTrace("sim replay: read the file: %w", err)
 	}
 	defer func() { err = closed(file, err) }()
 	text := bufio.NewReader(file)
-	begin, _ := text.Peek(len(recordingLine)) // less where the file is shorter
+	begin, _ := text.Peek(max(len(traceLine), len(sim.ScriptHeader)+1)) // less where the file is shorter
 	first, _, _ := strings.Cut(string(begin), "\n")
 	switch {
-	case strings.HasPrefix(first, recordingLine) && (c.IsSet("trace") || picture.path != ""):
-		return usageError(c.Name, "flags --trace and --svg are for scripts, and %s is a recording; --show prints its steps", path)
+	case strings.HasPrefix(first, traceLine) && (c.IsSet("trace") || picture.path != ""):
+		return usageError(c.Name, "flags --trace and --svg are for scripts, and %s is a trace; --show prints its steps", path)
 	case first == sim.ScriptHeader && c.Bool("show"):
-		return usageError(c.Name, "flag --show is for recordings, and %s is a script; --trace FILE has everything that happens", path)
-	case strings.HasPrefix(first, recordingLine):
-		return p.replayRecording(path, text, replay.Config{Show: p.shown(c), From: from, To: to})
+		return usageError(c.Name, "flag --show is for traces, and %s is a script; --trace FILE has everything that happens", path)
+	case strings.HasPrefix(first, traceLine):
+		return p.replayTrace(path, text, replay.Config{Show: p.shown(c), From: from, To: to})
 	case first == sim.ScriptHeader:
 		return p.replayScript(path, text, c.String("trace"), picture)
 	default:
-		return badRecording("sim replay: %s begins with %q; a recording begins with %q, and a script with %q", path, first, recordingLine, sim.ScriptHeader)
+		return badTrace("sim replay: %s begins with %q; a trace begins with %q, and a script with %q", path, first, traceLine, sim.ScriptHeader)
 	}
 }
 
-// recordingLine begins a recording.
-const recordingLine = "holdfast recording "
+// traceLine begins a trace.
+const traceLine = "holdfast trace "
 
 // shown is where steps are printed, if the user wants to see them.
 func (p *program) shown(c *cli.Command) io.Writer {
@@ -89,14 +89,14 @@ func (p *program) shown(c *cli.Command) io.Writer {
 }
 
 // replayRecording feeds what a member took to fresh machines.
-func (p *program) replayRecording(path string, text io.Reader, config replay.Config) error {
+func (p *program) replayTrace(path string, text io.Reader, config replay.Config) error {
 	start := time.Now()
 	result, err := replay.Run(text, config)
 	if err != nil {
-		return badRecording("sim replay: %s: %w", path, err)
+		return badTrace("sim replay: %s: %w", path, err)
 	}
 	if len(result.Lives) == 0 {
-		return badRecording("sim replay: %s has nothing", path)
+		return badTrace("sim replay: %s has nothing", path)
 	}
 	for i, life := range result.Lives {
 		if life.Ending == "" {
@@ -125,7 +125,7 @@ func (p *program) replayRecording(path string, text io.Reader, config replay.Con
 	return written(fmt.Fprintf(p.stdout, "replay: ok member=%s lives=%d steps=%d in=%.1fs\n", member, len(result.Lives), result.Steps(), took))
 }
 
-// endingOf tells how the recording of a life ended.
+// endingOf tells how the trace of a life ended.
 func endingOf(life *replay.Life) string {
 	if life.Panic != "" {
 		return "an invariant was broken, and is broken again: " + life.Panic
@@ -134,7 +134,7 @@ func endingOf(life *replay.Life) string {
 }
 
 // badRecording is an exitError about the file.
-func badRecording(format string, arguments ...any) error {
+func badTrace(format string, arguments ...any) error {
 	return &exitError{exitBadData, fmt.Errorf(format, arguments...)}
 }
 

@@ -38,20 +38,20 @@ func (p *program) simShrink(config sim.Config, seed uint64, folder string, budge
 func (p *program) replayScript(path string, file io.Reader, trace string, picture *drawing) error {
 	text, err := io.ReadAll(file)
 	if err != nil {
-		return badRecording("sim replay: read the file: %w", err)
+		return badTrace("sim replay: read the file: %w", err)
 	}
 	script, golden, err := sim.ParseScript(string(text))
 	if err != nil {
-		return badRecording("sim replay: %s: %w", path, err)
+		return badTrace("sim replay: %s: %w", path, err)
 	}
 	protocol, known := sim.Find(script.Protocol)
 	if !known {
-		return badRecording("sim replay: %s: protocol %q is none that can be simulated; %s are allowed", path, script.Protocol, sim.Names())
+		return badTrace("sim replay: %s: protocol %q is none that can be simulated; %s are allowed", path, script.Protocol, sim.Names())
 	}
 	defer script.SwitchOff()()
 	told, played, err := sim.Tell(script, protocol)
 	if err != nil {
-		return badRecording("sim replay: %s: %w", path, err)
+		return badTrace("sim replay: %s: %w", path, err)
 	}
 	if err := written(fmt.Fprint(p.stdout, told)); err != nil {
 		return err

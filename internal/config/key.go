@@ -159,7 +159,7 @@ func logKeys() []Key {
 			"a file that is no other's, or empty",
 			"File to which all that the member takes and does is recorded, for sim replay; lock names are in it, secrets are not."),
 		countKey("trace_size", "1073741824", minTraceSize, maxTraceSize, func(c *Config) *int { return &c.TraceSize },
-			"Most bytes that the file of trace may have; then the recording ends."),
+			"Most bytes that the file of trace may have; then the trace ends."),
 	}
 }
 

@@ -90,7 +90,7 @@ type Config struct {
 	// be replayed by `holdfast sim replay`; see package trace for what is in it. It is
 	// appended to, and only its owner can read it. Zero means that nothing is recorded.
 	Trace string
-	// TraceSize is how large that file may grow, in bytes: then the recording ends, and the
+	// TraceSize is how large that file may grow, in bytes: then the trace ends, and the
 	// member goes on. Zero means 1 GiB.
 	TraceSize int64
 	// Serves says that clients outside this process will be served.

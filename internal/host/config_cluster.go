@@ -70,7 +70,7 @@ func (c *Config) checkCluster() error {
 }
 
 // member is what the member's machines are made from. What is drawn here stands in it, and so in
-// recordings; it is no part of the chance that the machines are given.
+// traces; it is no part of the chance that the machines are given.
 func (c *Config) member(kept bool, remembered membership.Cell, started time.Time, draws *rand.Rand) *member.Config {
 	s := &member.Config{
 		Name: c.Name, Address: c.Address, HTTP: c.HTTP,

@@ -15,7 +15,7 @@ type traceFile struct {
 	recorder *trace.Recorder
 }
 
-// openTrace opens the file of the recording, if there is to be one, before anything is
+// openTrace opens the file of the trace, if there is to be one, before anything is
 // promised that would not be in it.
 func (n *Member) openTrace() (err error) {
 	if n.config.Trace == "" {
@@ -52,7 +52,7 @@ func (n *Member) recorded(from *member.Config, built *member.Machines) (protocol
 	return recorder, nil
 }
 
-// closeTrace ends the recording. The driver steps nothing any more.
+// closeTrace ends the trace. The driver steps nothing any more.
 func (n *Member) closeTrace() error {
 	switch {
 	case n.trace == nil || n.trace.file == nil:

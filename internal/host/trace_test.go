@@ -50,7 +50,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// replayed feeds a recording to fresh machines, which must do the same.
+// replayed feeds a trace to fresh machines, which must do the same.
 func replayed(t *testing.T, path string) *replay.Result {
 	t.Helper()
 	file, err := os.Open(path)
@@ -91,7 +91,7 @@ func lockALot(t *testing.T, n *host.Member, worker int) {
 }
 
 // TestTraceThatCannotBe: a member that is to be recorded and cannot be does not start, and
-// one whose recording is full goes on.
+// one whose trace is full goes on.
 func TestTraceThatCannotBe(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "trace.txt")
@@ -99,7 +99,7 @@ func TestTraceThatCannotBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	var wrong *trace.OpenError
-	if _, err := host.Start(ctx, host.Config{Trace: path}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "field Trace: open the recording "+path+": it is there, and is no recording") {
+	if _, err := host.Start(ctx, host.Config{Trace: path}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "field Trace: open the trace "+path+": it is there, and is no trace") {
 		t.Error(err)
 	}
 	if _, err := host.Start(ctx, host.Config{TraceSize: -1}); err == nil || !strings.Contains(err.Error(), "TraceSize is negative") {

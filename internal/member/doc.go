@@ -9,7 +9,7 @@
 //
 // Everything that the machines ever take from outside is in these two and in the events
 // that they are stepped with. So a program that has written all of that down can make
-// the same machines and let them do the same again (packages recording and sim/replay).
+// the same machines and let them do the same again (packages trace and sim/replay).
 // Package host, the simulator and the replay all build here: there is no second way.
 //
 // Which machine stands for a space, its protocol's [Protocol] says. [Protocols] lists

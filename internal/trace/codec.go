@@ -27,7 +27,7 @@ func sentinels() []text.Sentinel {
 	}
 }
 
-// NewCodec returns what writes and reads the values of a recording: those of every member,
+// NewCodec returns what writes and reads the values of a trace: those of every member,
 // and those of the protocols given. The error names a type that cannot be written.
 func NewCodec(protocols []member.Protocol) (*text.Codec, error) {
 	values := slices.Concat(
@@ -36,7 +36,7 @@ func NewCodec(protocols []member.Protocol) (*text.Codec, error) {
 	)
 	c, err := text.New(values, sentinels()...)
 	if err != nil {
-		return nil, fmt.Errorf("make the codec of recordings: %w", err)
+		return nil, fmt.Errorf("make the codec of traces: %w", err)
 	}
 	c.Veil(reflect.TypeFor[session.Secret]())
 	return c, nil

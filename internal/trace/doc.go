@@ -9,7 +9,7 @@
 //
 // # The text
 //
-//	holdfast recording 1
+//	holdfast trace 1
 //	Holdfast: "v0.1.0"
 //	Started: "2026-11-22T07:28:59.000000001Z"
 //	ID: 1182
@@ -46,14 +46,14 @@
 //	panic "TEXT"                in its place, where an invariant was broken
 //
 // Values are written as package text says. A step without its last line is one that the
-// recording does not know the end of: the process was killed.
+// trace does not know the end of: the process was killed.
 //
 // One file has the lives of one member, one behind the other: each start appends.
 //
 // # What is not in it
 //
 // Secrets of sessions. In the place of each stands another, always the same, by a key that
-// is forgotten when the recording ends: machines only compare secrets, so they do the same
+// is forgotten when the trace ends: machines only compare secrets, so they do the same
 // with these. Their hashes, by which other members know whose a session is, are those of the true ones, and are noted
 // where they are taken. Names of locks, owners, reasons and addresses are in it, which is why the
 // file can be read by its owner alone.
@@ -62,7 +62,7 @@
 //
 // The driver never waits for the disk: what is to be written waits in memory, up to 32
 // MiB, and a goroutine writes it. Where the disk is slower than that, where it is full, and
-// where the file has reached its bound, the recording ends, with a line that says why and
+// where the file has reached its bound, the trace ends, with a line that says why and
 // an error in the log; the member goes on. A step that is missing would make all that
 // follow worthless, so none is left out.
 package trace

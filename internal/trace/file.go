@@ -21,17 +21,17 @@ const (
 	DefaultSize = 1 << 30
 	// MostPending is how much waits in memory for the disk.
 	MostPending = 32 << 20
-	// lastWait is how long a process that must die waits for its recording.
+	// lastWait is how long a process that must die waits for its trace.
 	lastWait = 2 * time.Second
 )
 
-// What ends a recording before its member.
+// What ends a trace before its member.
 var (
 	errSlow = fmt.Errorf("the disk takes less than is recorded; more than %d bytes wait for it", MostPending)
 	errFull = errors.New("the file has reached its bound")
 )
 
-// File is a recording on disk. What is put is written by a goroutine of its own.
+// File is a trace on disk. What is put is written by a goroutine of its own.
 type File struct {
 	path   string
 	disk   disk
@@ -61,12 +61,12 @@ type OpenError struct {
 	Err  error
 }
 
-func (e *OpenError) Error() string { return fmt.Sprintf("open the recording %s: %v", e.Path, e.Err) }
+func (e *OpenError) Error() string { return fmt.Sprintf("open the trace %s: %v", e.Path, e.Err) }
 
 // Unwrap returns what is wrong with the file.
 func (e *OpenError) Unwrap() error { return e.Err }
 
-// Open opens the recording at path, to append to it, or makes it. It grows to limit bytes; 0
+// Open opens the trace at path, to append to it, or makes it. It grows to limit bytes; 0
 // means DefaultSize. The error is an *OpenError: the file is in use, it cannot be written,
 // it is something else.
 func Open(path string, limit int64, logger *slog.Logger) (*File, error) {
@@ -99,7 +99,7 @@ func newFile(path string, f disk, size, limit int64, logger *slog.Logger) *File 
 func claim(f *os.File) (int64, error) {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = errors.New("another process records there")
+			err = errors.New("another process writes it")
 		}
 		return 0, err
 	}
@@ -114,7 +114,7 @@ func claim(f *os.File) (int64, error) {
 	}
 	first, last := make([]byte, len(prefix)), make([]byte, 1)
 	if _, err := f.ReadAt(first, 0); err != nil || !bytes.Equal(first, []byte(prefix)) {
-		return 0, errors.New("it is there, and is no recording")
+		return 0, errors.New("it is there, and is no trace")
 	}
 	if _, err := f.ReadAt(last, about.Size()-1); err != nil {
 		return 0, err
@@ -193,7 +193,7 @@ func (f *File) Ended(why string) {
 	if why == memberEnded || why == "" {
 		level = slog.LevelDebug
 	}
-	f.logger.Log(context.Background(), level, "the recording has ended", "file", f.path, "why", why)
+	f.logger.Log(context.Background(), level, "the trace has ended", "file", f.path, "why", why)
 }
 
 func endLine(why string) []byte { return append(strconv.AppendQuote([]byte("end "), why), '\n') }
@@ -205,7 +205,7 @@ func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.disk.Close(); f.failed == nil && err != nil {
-		f.failed = fmt.Errorf("close the recording %s: %w", f.path, err)
+		f.failed = fmt.Errorf("close the trace %s: %w", f.path, err)
 	}
 	return f.failed
 }
@@ -254,10 +254,10 @@ func (f *File) write(text []byte, there int64) error {
 	if err == nil {
 		return nil
 	}
-	f.logger.Error("the recording cannot be written, and ends", "file", f.path, "error", err)
-	err = fmt.Errorf("write the recording %s: %w", f.path, err)
+	f.logger.Error("the trace cannot be written, and ends", "file", f.path, "error", err)
+	err = fmt.Errorf("write the trace %s: %w", f.path, err)
 	if shorter := f.disk.Truncate(there); shorter == nil {
-		// If even that does not fit, the recording ends within a step, which says as much.
+		// If even that does not fit, the trace ends within a step, which says as much.
 		_, _ = f.disk.Write(endLine(err.Error()))
 	}
 	return err

@@ -14,7 +14,7 @@ import (
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// openFile opens a recording that must open.
+// openFile opens a trace that must open.
 func openFile(t *testing.T, path string, limit int64) *File {
 	t.Helper()
 	f, err := Open(path, limit, quiet())
@@ -32,7 +32,7 @@ func put(t *testing.T, f *File, text string) {
 	}
 }
 
-// end ends a recording, and returns what is in the file.
+// end ends a trace, and returns what is in the file.
 func end(t *testing.T, f *File, path string) string {
 	t.Helper()
 	f.Ended(memberEnded)
@@ -88,8 +88,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 	f := openFile(t, used, 0)
 	defer end(t, f, used)
 	for path, want := range map[string]string{
-		other:                                "it is there, and is no recording",
-		used:                                 "another process records there",
+		other:                                "it is there, and is no trace",
+		used:                                 "another process writes it",
 		folder:                               "is a directory",
 		filepath.Join(folder, "none", "a"):   "no such file or directory",
 		filepath.Join(folder, "none", "a\n"): "no such file or directory",
@@ -124,7 +124,7 @@ func TestSizeOfAFile(t *testing.T) {
 	if err := f.Put([]byte("3"), true); err == nil {
 		t.Error("something is taken behind the end")
 	}
-	want := magic + "\n1 0s start\n  wake never\nend \"the file has reached its bound of 31 bytes\"\n"
+	want := magic + "\n1 0s start\n  wake never\nend \"the file has reached its bound of 27 bytes\"\n"
 	if got := end(t, f, path); got != want {
 		t.Errorf("the file is %q, want %q", got, want)
 	}
@@ -162,7 +162,7 @@ func (d *slowDisk) Truncate(n int64) error {
 func (d *slowDisk) Close() error { return nil }
 
 // TestSlowDisk: a caller that puts never waits. What is more than memory holds ends the
-// recording, which says so.
+// trace, which says so.
 func TestSlowDisk(t *testing.T) {
 	d := &slowDisk{begun: make(chan struct{}, 8), goOn: make(chan struct{}), room: -1}
 	f := newFile("a.txt", d, 0, DefaultSize, quiet())
@@ -200,14 +200,14 @@ func TestFullDisk(t *testing.T) {
 	close(d.goOn)
 	f.Flush()
 	err := f.Put([]byte("more"), true)
-	if err == nil || !strings.Contains(err.Error(), "write the recording a.txt: no space left on device") {
+	if err == nil || !strings.Contains(err.Error(), "write the trace a.txt: no space left on device") {
 		t.Errorf("who records is told %v", err)
 	}
 	f.Ended(err.Error())
 	if closed := f.Close(); !errors.Is(closed, err) {
 		t.Errorf("who closes is told %v", closed)
 	}
-	want := "first\nend \"write the recording a.txt: no space left on device\"\n"
+	want := "first\nend \"write the trace a.txt: no space left on device\"\n"
 	if got := d.text.String(); got != want {
 		t.Errorf("the file is %q, want %q", got, want)
 	}

@@ -17,7 +17,7 @@ import (
 
 // The first line of each life. Another version is refused rather than guessed at.
 const (
-	prefix     = "holdfast recording "
+	prefix     = "holdfast trace "
 	magic      = prefix + "1"
 	keptPrefix = "Log: " // the one field of a keeping
 )

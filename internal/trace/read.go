@@ -20,7 +20,7 @@ const (
 	maxStep = 1 << 30  // bytes of the lines of one step
 )
 
-// Error says which line of a recording is not what it should be.
+// Error says which line of a trace is not what it should be.
 type Error struct {
 	Line int
 	Err  error
@@ -43,13 +43,13 @@ type Step struct {
 	Proofs  [][32]byte // the hashes of secrets that it took
 	Effects []string   // the lines of what was done, without Drawn, Secrets and Proofs
 	// Ended says that the last line is there, which is among Effects: otherwise the
-	// recording ends within the step.
+	// trace ends within the step.
 	Ended bool
 	// Panic is what an invariant that was broken said; "" where none was.
 	Panic string
 }
 
-// Reader reads a recording: Life, then Step until it returns io.EOF, then the next Life.
+// Reader reads a trace: Life, then Step until it returns io.EOF, then the next Life.
 type Reader struct {
 	codec  *text.Codec
 	lines  *bufio.Reader
@@ -86,7 +86,7 @@ func (r *Reader) next() (string, error) {
 			r.broken = len(part)+len(long) > 0
 			return "", io.EOF
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return "", fmt.Errorf("read the recording: %w", err)
+			return "", fmt.Errorf("read the trace: %w", err)
 		case len(long)+len(part) > maxLine:
 			return "", r.fail("it is longer than %d bytes", maxLine)
 		}
@@ -107,14 +107,14 @@ func (r *Reader) Life() (*Header, error) {
 		case err != nil && r.begun:
 			return nil, err
 		case err != nil:
-			return nil, r.fail("it is no recording: want %q", magic)
+			return nil, r.fail("it is no trace: want %q", magic)
 		case line == magic:
 			r.begun, r.why = true, ""
 			return r.header()
 		case strings.HasPrefix(line, prefix):
-			return nil, r.fail("it is a recording of version %q; this program reads %q", strings.TrimPrefix(line, prefix), strings.TrimPrefix(magic, prefix))
+			return nil, r.fail("it is a trace of version %q; this program reads %q", strings.TrimPrefix(line, prefix), strings.TrimPrefix(magic, prefix))
 		case !r.begun:
-			return nil, r.fail("it is no recording: want %q", magic)
+			return nil, r.fail("it is no trace: want %q", magic)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func (r *Reader) header() (*Header, error) {
 		line, err := r.next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil, r.fail("the recording ends before its first step")
+			return nil, r.fail("the trace ends before its first step")
 		case err != nil:
 			return nil, err
 		case line == "":
@@ -138,12 +138,12 @@ func (r *Reader) header() (*Header, error) {
 	}
 }
 
-// Ending says why the life's recording ended, after Step has returned io.EOF.
+// Ending says why the life's trace ended, after Step has returned io.EOF.
 func (r *Reader) Ending() string {
 	if r.why != "" {
 		return r.why
 	}
-	return "the process was killed, or the recording was cut"
+	return "the process was killed, or the trace was cut"
 }
 
 // Step returns the next step of the life; io.EOF after the last.
@@ -157,7 +157,7 @@ func (r *Reader) Step() (*Step, error) {
 		return nil, io.EOF
 	case strings.HasPrefix(line, "end "):
 		why, err := strconv.Unquote(strings.TrimPrefix(line, "end "))
-		if wrong := r.fail("want why the recording ends, in quotes, and there is %q", line); (err != nil || why == "") && !r.cut() {
+		if wrong := r.fail("want why the trace ends, in quotes, and there is %q", line); (err != nil || why == "") && !r.cut() {
 			return nil, wrong
 		}
 		r.why = why

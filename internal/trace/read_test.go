@@ -71,7 +71,7 @@ end "it is over"
 		if step, err := r.Step(); !errors.Is(err, io.EOF) {
 			t.Errorf("behind the last step: %+v, %v", step, err)
 		}
-		if ending := []string{"the process was killed, or the recording was cut", "it is over"}[life]; r.Ending() != ending {
+		if ending := []string{"the process was killed, or the trace was cut", "it is over"}[life]; r.Ending() != ending {
 			t.Errorf("life %d ended with %q, want %q", life, r.Ending(), ending)
 		}
 	}
@@ -91,7 +91,7 @@ func same(t *testing.T, got, want *Step) {
 	}
 }
 
-// all reads a recording to its end or its first error.
+// all reads a trace to its end or its first error.
 func all(r *Reader) (steps int, err error) {
 	for {
 		if _, err := r.Life(); err != nil {
@@ -113,11 +113,11 @@ func all(r *Reader) (steps int, err error) {
 // TestWrongRecordings are refused with the line, and what is wrong with it.
 func TestWrongRecordings(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                    "line 1: it is no recording",
-		"x\n":                                 "line 1: it is no recording",
-		"holdfast script 1\n":                 "line 1: it is no recording",
-		"holdfast recording 2\n":              `line 1: it is a recording of version "2"; this program reads "1"`,
-		magic + "\n":                          "the recording ends before its first step",
+		"":                                    "line 1: it is no trace",
+		"x\n":                                 "line 1: it is no trace",
+		"holdfast script 1\n":                 "line 1: it is no trace",
+		"holdfast trace 2\n":                  `line 1: it is a trace of version "2"; this program reads "1"`,
+		magic + "\n":                          "the trace ends before its first step",
 		magic + "\nNothing: 1\n\n":            `line 2: at byte 0: "Nothing" is no field of member.Config`,
 		magic + "\nIncarnation: -1\n\n":       `line 2: at byte 2, in field Incarnation: "-1" is no number of 64 bits`,
 		magic + "\nDrift: x\n\n":              `line 2: at byte 1, in field Drift: "x" is no number`,
@@ -138,7 +138,7 @@ func TestWrongRecordings(t *testing.T) {
 		head + "1 0s tick\n  proved " + strings.Repeat("0", 64) + "\n  wake 0s\n":      "want 64 hexadecimal digits",
 		head + "1 0s tick\n  dances\n  wake 0s\n":                                      `line 8: "dances" is nothing that a machine does`,
 		head + "1 0s tick\n  panic x\n":                                                `line 8: panic "x": want a text in quotes`,
-		head + "1 0s tick\n  wake 0s\nend x\n":                                         "line 9: want why the recording ends",
+		head + "1 0s tick\n  wake 0s\nend x\n":                                         "line 9: want why the trace ends",
 	} {
 		if strings.HasPrefix(text, head) {
 			text += "9 9s tick\n" // a last line that is wrong may be one that was not finished
@@ -151,7 +151,7 @@ func TestWrongRecordings(t *testing.T) {
 	}
 }
 
-// TestCutRecordings: a recording that is cut anywhere behind its header is read so far.
+// TestCutRecordings: a trace that is cut anywhere behind its header is read so far.
 func TestCutRecordings(t *testing.T) {
 	text := head + "1 0s start\n  send 0 at 0 storage.Save{ID: 1}\n  wake 3s\n2 1s tick\n  wake never\nend \"over\"\n"
 	for size := len(head); size <= len(text); size++ {

@@ -13,11 +13,11 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Store takes the text of a recording.
+// Store takes the text of a trace.
 type Store interface {
 	// Put takes a part of the text without waiting, and copies it. SpaceLock says that a step
 	// begins with it, so that it may be refused; the error then says why, and nothing is put
-	// any more but the line that ends the recording.
+	// any more but the line that ends the trace.
 	Put(text []byte, whole bool) error
 	// Flush waits until what was put is written, or cannot be soon.
 	Flush()
@@ -191,10 +191,10 @@ func (r *Recorder) drawn(b []byte) []byte {
 	return b
 }
 
-// memberEnded is why the recording of a member ends that does so in good order.
+// memberEnded is why the trace of a member ends that does so in good order.
 const memberEnded = "the member has ended"
 
-// Close ends the recording, if it has not ended. The machine is not stepped any more.
+// Close ends the trace, if it has not ended. The machine is not stepped any more.
 func (r *Recorder) Close() { r.end(memberEnded) }
 
 // end writes why nothing more follows.

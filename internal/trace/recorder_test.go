@@ -173,7 +173,7 @@ func (m *recordedMember) step(events ...protocol.Event) (replies []protocol.Repl
 }
 
 // TestSecretsAreNotRecorded: nothing of a session's secret is in the text, in anything in which it is
-// passed; what stands for it is always the same in one recording, and another in another.
+// passed; what stands for it is always the same in one trace, and another in another.
 func TestSecretsAreNotRecorded(t *testing.T) {
 	standIn := func() string {
 		m := newMember(t)
@@ -212,7 +212,7 @@ func TestSecretsAreNotRecorded(t *testing.T) {
 		return veiled
 	}
 	if one, other := standIn(), standIn(); one == other {
-		t.Errorf("two recordings have %s for the same secret", one)
+		t.Errorf("two traces have %s for the same secret", one)
 	}
 }
 
@@ -272,9 +272,9 @@ func (f *full) Put(text []byte, whole bool) error {
 	return f.Store.Put(text, whole)
 }
 
-// TestMemberOutlivesItsRecording: where nothing more can be recorded, that is said once, and
+// TestMemberOutlivesItsTrace: where nothing more can be recorded, that is said once, and
 // the machine goes on. So it is with what cannot be written down.
-func TestMemberOutlivesItsRecording(t *testing.T) {
+func TestMemberOutlivesItsTrace(t *testing.T) {
 	for _, tt := range []struct {
 		left int
 		fact any
@@ -295,7 +295,7 @@ func TestMemberOutlivesItsRecording(t *testing.T) {
 		r.Step(time.Second, protocol.Event{Kind: protocol.Tick}, &out)
 		r.Close()
 		if text.String() != tt.want || len(out.Raises) != 3 {
-			t.Errorf("the machine has raised %d, and the recording is %q, want %q", len(out.Raises), text.String(), tt.want)
+			t.Errorf("the machine has raised %d, and the trace is %q, want %q", len(out.Raises), text.String(), tt.want)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (t *Tap) secret() session.Secret {
 	return s
 }
 
-// proof gives the hash of a secret. It is noted as what was drawn is: the secret will be another one where the recording is
+// proof gives the hash of a secret. It is noted as what was drawn is: the secret will be another one where the trace is
 // replayed, and other members compare the hash with what they have.
 func (t *Tap) proof(s session.Secret) [32]byte {
 	proof := session.ProofOf(s)

@@ -13,9 +13,9 @@ type Difference struct {
 	Member  string
 	Life    int    // counted from 1
 	Step    uint64 // 0: while the machines were made
-	Line    int    // of the recording, where the step begins
+	Line    int    // of the trace, where the step begins
 	At      protocol.Time
-	Event   string   // as it stands in the recording
+	Event   string   // as it stands in the trace
 	Want    []string // the lines that were recorded
 	Got     []string // and those of now
 	Entropy string   // how what was drawn by chance differs; "" where it does not

@@ -40,7 +40,7 @@ func oddProtocol(step func(protocol.Event, *protocol.Effects)) sim.Protocol {
 // recordedOdd simulates an odd protocol, and returns what the member a did.
 func recordedOdd(t *testing.T, p sim.Protocol) (text bytes.Buffer, result sim.Result) {
 	t.Helper()
-	result, err := sim.Run(sim.Config{Protocol: p, Duration: 5 * time.Second, Recording: func(member string) io.Writer {
+	result, err := sim.Run(sim.Config{Protocol: p, Duration: 5 * time.Second, MemberTrace: func(member string) io.Writer {
 		if member == "a" {
 			return &text
 		}
@@ -80,7 +80,7 @@ func TestPanicIsReproduced(t *testing.T) {
 	}
 	if !bytes.HasSuffix(text.Bytes(), []byte("\n  panic \"two members coordinate\"\n")) {
 		// Another member may have been the first.
-		t.Fatalf("the recording ends with %q", text.Bytes()[max(0, text.Len()-200):])
+		t.Fatalf("the trace ends with %q", text.Bytes()[max(0, text.Len()-200):])
 	}
 	for size := text.Len(); size > text.Len()-30; size -= 29 { // also without its last line
 		result := run(t, text.Bytes()[:size], replay.Config{Protocols: sim.Nodes(p)})

@@ -20,7 +20,7 @@ type Config struct {
 	// members run and that can be simulated.
 	Protocols []member.Protocol
 	// Show, if not nil, gets the steps from From to To of each life, as they stand in the
-	// recording. All steps are replayed, whether or not they are shown.
+	// trace. All steps are replayed, whether or not they are shown.
 	Show     io.Writer
 	From, To uint64 // zero means the first, and the last
 }
@@ -37,9 +37,9 @@ type Life struct {
 	Header *trace.Header
 	Steps  int
 	Last   protocol.Time // of the last step
-	// Ending says why the recording of this life ended.
+	// Ending says why the trace of this life ended.
 	Ending string
-	// Panic is the invariant that was broken, in the recording and again; "" where none was.
+	// Panic is the invariant that was broken, in the trace and again; "" where none was.
 	Panic string
 }
 
@@ -61,7 +61,7 @@ func (r *Result) Panic() string {
 	return ""
 }
 
-// Run replays a recording. The error says where the recording is not one, or why its
+// Run replays a trace. The error says where the trace is not one, or why its
 // machines cannot be made; a difference is no error.
 func Run(from io.Reader, c Config) (*Result, error) {
 	if c.Protocols == nil {
@@ -181,7 +181,7 @@ func (l *life) step(step *trace.Step) *Difference {
 		l.Panic = broken
 		return nil
 	case !step.Ended:
-		return nil // the recording ends within this step
+		return nil // the trace ends within this step
 	}
 	return compare(l.Header.Config.Name, step, got, wrong)
 }
@@ -197,7 +197,7 @@ func (l *life) feed(step *trace.Step) (broken string) {
 	return ""
 }
 
-// did is the text of what the machines did, line by line as the recording has it.
+// did is the text of what the machines did, line by line as the trace has it.
 func (l *life) did(broken string) []string {
 	if broken != "" {
 		return linesOf(l.writer.Panic(nil, broken))

@@ -16,7 +16,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "record testdata anew")
 
-// run replays a recording that is one.
+// run replays a trace that is one.
 func run(t testing.TB, text []byte, c replay.Config) *replay.Result {
 	t.Helper()
 	result, err := replay.Run(bytes.NewReader(text), c)
@@ -34,7 +34,7 @@ func recorded(t testing.TB, protocol string, seed uint64, duration time.Duration
 		t.Fatalf("there is no protocol %s", protocol)
 	}
 	records := map[string]*bytes.Buffer{}
-	result, err := sim.Run(sim.Config{Protocol: p, Faults: sim.Within, Duration: duration, Recording: func(member string) io.Writer {
+	result, err := sim.Run(sim.Config{Protocol: p, Faults: sim.Within, Duration: duration, MemberTrace: func(member string) io.Writer {
 		if records[member] == nil {
 			records[member] = &bytes.Buffer{}
 		}
@@ -71,19 +71,19 @@ func TestSimulatedMembersReplay(t *testing.T) {
 	}
 }
 
-// TestRecordingChangesNothing: a run is the same, line by line, whether or not its members
+// TestTracingChangesNothing: a run is the same, line by line, whether or not its members
 // are recorded.
-func TestRecordingChangesNothing(t *testing.T) {
+func TestTracingChangesNothing(t *testing.T) {
 	for _, protocol := range []string{"central", "bakery"} { // which draws an option
 		p, _ := sim.Find(protocol)
 		c := sim.Config{Protocol: p, Faults: sim.Within, Duration: 10 * time.Second}
 		var with, without bytes.Buffer
 		for seed := uint64(20); seed < 23; seed++ {
-			c.Recording = nil
+			c.MemberTrace = nil
 			if _, err := sim.Run(c, seed, &without); err != nil {
 				t.Fatal(err)
 			}
-			c.Recording = func(string) io.Writer { return io.Discard }
+			c.MemberTrace = func(string) io.Writer { return io.Discard }
 			if _, err := sim.Run(c, seed, &with); err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +94,7 @@ func TestRecordingChangesNothing(t *testing.T) {
 	}
 }
 
-// TestEveryValueIsReadBack: all that stands in a recording can be read, and is written again
+// TestEveryValueIsReadBack: all that stands in a trace can be read, and is written again
 // as it stands, what machines did as well as what they took.
 func TestEveryValueIsReadBack(t *testing.T) {
 	codec, err := trace.NewCodec(sim.Nodes(sim.Protocols()...))
@@ -150,7 +150,7 @@ func TestDifferences(t *testing.T) {
 	} {
 		before, after, found := strings.Cut(text, tt.old)
 		if !found {
-			t.Fatalf("the recording has no %q", tt.old)
+			t.Fatalf("the trace has no %q", tt.old)
 		}
 		line := strings.Count(before, "\n") + 1
 		d := run(t, []byte(before+tt.new+after), replay.Config{}).Difference
@@ -175,19 +175,19 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestLostEvents: an event that is left out, or comes twice, is no recording any more.
+// TestLostEvents: an event that is left out, or comes twice, is no trace any more.
 func TestLostEvents(t *testing.T) {
 	text := recorded(t, "central", 1, 5*time.Second)["a"].String()
 	second := strings.Index(text, "\n2 ") + 1
 	third := strings.Index(text, "\n3 ") + 1
 	for altered, want := range map[string]string{
-		text[:second] + text[third:]:                        "step 3 at ",
-		text[:third] + text[second:]:                        "step 2 at ",
-		strings.Replace(text, "\n2 ", "\n2 -", 1):           "is no time",
-		strings.Replace(text, "central", "paxos", 2):        `space "default" has protocol "paxos"`,
-		strings.Replace(text, "Lease: ", "Lease: -", 1):     "make the machines of",
-		strings.Replace(text, "\nName: ", "\nNome: ", 1):    `"Nome" is no field`,
-		strings.Replace(text, "recording 1", "script 1", 1): "it is no recording",
+		text[:second] + text[third:]:                     "step 3 at ",
+		text[:third] + text[second:]:                     "step 2 at ",
+		strings.Replace(text, "\n2 ", "\n2 -", 1):        "is no time",
+		strings.Replace(text, "central", "paxos", 2):     `space "default" has protocol "paxos"`,
+		strings.Replace(text, "Lease: ", "Lease: -", 1):  "make the machines of",
+		strings.Replace(text, "\nName: ", "\nNome: ", 1): `"Nome" is no field`,
+		strings.Replace(text, "trace 1", "script 1", 1):  "it is no trace",
 	} {
 		if _, err := replay.Run(strings.NewReader(altered), replay.Config{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
@@ -195,7 +195,7 @@ func TestLostEvents(t *testing.T) {
 	}
 }
 
-// TestCutRecordingsReplay: at any point where a recording ends, it replays so far.
+// TestCutRecordingsReplay: at any point where a trace ends, it replays so far.
 func TestCutRecordingsReplay(t *testing.T) {
 	text := recorded(t, "central", 2, 5*time.Second)["b"].Bytes()
 	whole := run(t, text, replay.Config{}).Steps()
@@ -211,10 +211,10 @@ func TestCutRecordingsReplay(t *testing.T) {
 	}
 }
 
-// TestShow prints the steps that are asked for as they stand in the recording.
+// TestShow prints the steps that are asked for as they stand in the trace.
 func TestShow(t *testing.T) {
 	text := recorded(t, "central", 2, 5*time.Second)["b"].Bytes()
-	life, _, _ := bytes.Cut(text[1:], []byte("holdfast recording"))
+	life, _, _ := bytes.Cut(text[1:], []byte("holdfast trace"))
 	var shown bytes.Buffer
 	run(t, append([]byte("h"), life...), replay.Config{Show: &shown, From: 3, To: 4})
 	third, fifth := bytes.Index(text, []byte("\n3 "))+1, bytes.Index(text, []byte("\n5 "))+1
@@ -229,7 +229,7 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// TestGolden: the recordings of earlier versions replay. Where a machine behaves otherwise
+// TestGolden: the traces of earlier versions replay. Where a machine behaves otherwise
 // than before with good reason, -rewrite records them anew.
 func TestGolden(t *testing.T) {
 	const path = "testdata/central.txt"

@@ -45,13 +45,13 @@ func (b *harness) replayed(folder string, victim *clustertest.Member, what strin
 	for _, m := range b.cluster.Members {
 		lives := []string{"the member has ended"}
 		if m == victim {
-			lives = []string{"the process was killed, or the recording was cut", "the member has ended"}
+			lives = []string{"the process was killed, or the trace was cut", "the member has ended"}
 		}
 		b.replays(filepath.Join(folder, m.Name), lives)
 	}
 }
 
-// replays replays the recording of a member, whose lives ended so.
+// replays replays the trace of a member, whose lives ended so.
 func (b *harness) replays(path string, endings []string) {
 	b.Helper()
 	file, err := os.Open(path)

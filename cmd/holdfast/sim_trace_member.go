@@ -22,7 +22,7 @@ func simRecord(c *cli.Command, config sim.Config, seed uint64) (err error) {
 	path := fmt.Sprintf("sim-%d-%s.txt", seed, member)
 	var file *os.File
 	var text *bufio.Writer
-	config.Recording = func(name string) io.Writer {
+	config.MemberTrace = func(name string) io.Writer {
 		if name != member || err != nil {
 			return nil
 		}
@@ -41,7 +41,7 @@ func simRecord(c *cli.Command, config sim.Config, seed uint64) (err error) {
 		return usageError(c.Name, "flag --trace-member: no %q starts in the run of seed %d; members are called a, b, c and so on", member, seed)
 	}
 	if err := errors.Join(text.Flush(), file.Close()); err != nil {
-		return fmt.Errorf("write the recording: %w", err)
+		return fmt.Errorf("write the trace: %w", err)
 	}
 	return nil
 }
