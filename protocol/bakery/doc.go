@@ -1,6 +1,15 @@
-// Package bakery is the protocol in which three leaders number tickets: Lamport's Bakery (CACM 17(8),
-// 1974) as snaplock has it, of which each step waits for the faster of two answers. Any one leader can
-// be lost at any time: the other two know of every ticket, and nothing is rebuilt.
+// Package bakery is a replicated queue of tickets on three leaders: each request gets a number from a majority of the
+// leaders, and the lowest number holds the lock. It is Lamport's Bakery (CACM 17(8), 1974) as snaplock has it: each step waits for
+// the faster of two answers. Any one leader can be lost at any time: the other two know of every ticket, and nothing is
+// rebuilt.
+//
+// A client of leader a takes a lock; b and c are the other leaders, and a goes on with the faster answer of the two:
+//
+//	a → b, c   Entering   ticket l1, "X"                  a chooses a number
+//	b, c → a   Entered    the highest number is 0
+//	a → b, c   Add        l1 has number 1, and asks whether it is the first
+//	b, c → a   Added      it is the first                 the lock is granted
+//	a → b, c   Drop       l1                              when the client unlocks
 //
 // # One page
 //

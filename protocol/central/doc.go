@@ -1,5 +1,14 @@
-// Package central is the protocol in which one coordinator keeps the lock table:
-// JGroups' CENTRAL_LOCK2, whole and with its published holes closed.
+// Package central is a lock manager on one coordinator: the coordinator of the membership view keeps the lock table
+// for all members, and the next coordinator rebuilds it from what the members report. It is JGroups' CENTRAL_LOCK2, whole
+// and with its published holes closed.
+//
+// A client of member b takes and releases a lock, while a is the coordinator:
+//
+//	client → b   lock "X"
+//	     b → a   Acquire   "X", request 1        retransmitted until it is answered
+//	     a → b   Decided   granted, token 4:1    b tells its client; a client of a needs no message
+//	     b → a   Release   "X", request 1        when the client unlocks
+//	     a → b   Acks      1                     rides on the next message to b, or goes after T/5
 //
 // # The manager, on one page
 //

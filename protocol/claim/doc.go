@@ -1,6 +1,16 @@
-// Package claim is the protocol in which a store decides that knows nothing of locks: Titan's
-// ConsistentKeyLocker, whole, for operators that run a key-column-value store and want no other
-// servers. Processes do not know each other; all they share is the store (package storage).
+// Package claim is locking over a key-column-value store: a process writes a claim with its timestamp into the row of the
+// lock, waits until any earlier claim must be visible, and holds the lock if its own claim is the oldest. It is Titan's
+// ConsistentKeyLocker, whole, for operators that run such a store and want no other servers. Processes do not know each
+// other; all they share is the store (package storage), which knows nothing of locks. With conditional writes (cas) one write
+// takes the place of all this (section CAS).
+//
+// A client of process a takes a lock:
+//
+//	a → store   Mutate   row "X": add the claim a@0s
+//	            wait W, in which every claim that is older has arrived
+//	a → store   Slice    row "X"
+//	store → a            a@0s, the only claim         the lock is granted; the claim is renewed before it expires
+//	a → store   Mutate   row "X": delete the claim    when the client unlocks
 //
 // # One page
 //

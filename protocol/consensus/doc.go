@@ -1,6 +1,14 @@
-// Package consensus is protocol consensus: the lock table, and the sessions of its clients, are replicated by Raft and kept
-// on disks. Holders survive the loss of any minority, the restart of everything, and the loss of the member that
-// they were connected to.
+// Package consensus is a replicated state machine: the lock table, and the sessions of its clients, are replicated by Raft
+// and kept on disks. Holders survive the loss of any minority, the restart of everything, and the loss of the member that they
+// were connected to.
+//
+// A client of member b takes a lock, while a leads the Raft group of its shard:
+//
+//	client → b   lock "X"
+//	     b → a   Forward   the operation                   a follower forwards to the leader
+//	  a → b, c   Agree     the entry                       synced by a quorum, each on its own disk
+//	     a → b   Agree     it is committed                 b applies the entry to its copy of the table
+//	b → client   granted, token 3:1                        by b, from its own copy
 //
 // # One page
 //

@@ -1,7 +1,15 @@
-// Package grantor is the protocol in which an elder names a grantor for each space, and
-// grantorship can be handed over: Apache Geode's distributed lock service, whole, with the
-// parts that its published design describes and its code never had, and with its holes
-// closed.
+// Package grantor is a lock manager that moves to where the locks are used: an elder, the coordinator of the
+// membership view, names one member the grantor of a space, and the grantor keeps the lock table until it hands the table over
+// to another member. It is Apache Geode's distributed lock service, whole, with the parts that its published design
+// describes and its code never had, and with its holes closed.
+//
+// Member b takes the first lock of a space, then c takes one; a is the elder:
+//
+//	b → a   Question   who is the grantor?
+//	a → b   Info       you are                   b grants its own locks from now on, without a message
+//	c → a   Question   who is the grantor?
+//	a → c   Info       b, since version 4.1
+//	c → b   Acquire    "X", request 1            then Decided, Release and Acks, as in protocol central
 //
 // # One page
 //

@@ -1,8 +1,15 @@
-// Package permission is the protocol in which no member is in charge: a member that wants a
-// lock asks all others, and enters when they have answered. It is Ricart and Agrawala's
-// algorithm (CACM 24(1), 1981) for exclusive locks, Raymond's (IPL 30(4), 1989) for a name
-// with K entries, Raynal's (LNCS 497, 1991) for several units of a capacity, on views whose
-// members agree.
+// Package permission is mutual exclusion without a leader: a member that wants a lock asks all others, ordered by
+// Lamport clocks, and holds the lock when all have given their permission. It is Ricart and Agrawala's algorithm (CACM
+// 24(1), 1981) for exclusive locks, Raymond's (IPL 30(4), 1989) for a name with K entries, Raynal's (LNCS 497,
+// 1991) for several units of a capacity, on membership views whose members agree.
+//
+// Members a and b want one name at the same time; a's request has the older stamp:
+//
+//	a → b, c   Request   "X", stamp 4:1.a
+//	b → a, c   Request   "X", stamp 4:1.b
+//	c → a, b   Reply                             c does not want the name
+//	b → a      Reply                             a is before b: a holds the lock
+//	a → b      Reply                             when a's client has unlocked: b holds the lock
 //
 // # One page
 //
