@@ -9,7 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/holdfast-locks/holdfast/storage"
-	"github.com/holdfast-locks/holdfast/storage/gather"
+	"github.com/holdfast-locks/holdfast/storage/internal/gather"
 )
 
 // lanes is how many transactions with swaps are under way at a time.

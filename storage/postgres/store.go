@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/holdfast-locks/holdfast/storage"
-	"github.com/holdfast-locks/holdfast/storage/gather"
+	"github.com/holdfast-locks/holdfast/storage/internal/gather"
 	"github.com/holdfast-locks/holdfast/storage/watch"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-locks/holdfast/storage"
-	"github.com/holdfast-locks/holdfast/storage/gather"
+	"github.com/holdfast-locks/holdfast/storage/internal/gather"
 )
 
 // lanes is how many statements with swaps are under way at a time, each on a connection, and

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/holdfast-locks/holdfast/storage"
-	"github.com/holdfast-locks/holdfast/storage/gather"
+	"github.com/holdfast-locks/holdfast/storage/internal/gather"
 )
 
 // lanes is how many scripts with swaps are under way at a time, and mostSwaps how many swaps one

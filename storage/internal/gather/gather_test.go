@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/storage"
-	"github.com/holdfast-locks/holdfast/storage/gather"
+	"github.com/holdfast-locks/holdfast/storage/internal/gather"
 )
 
 // harness is a store whose requests end when the test says so. An answer has the key of its swap.
