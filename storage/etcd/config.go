@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 
-	"github.com/holdfast-locks/holdfast/storage/location"
+	"github.com/holdfast-locks/holdfast/storage/internal/location"
 )
 
 const (

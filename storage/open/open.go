@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/cassandra"
 	"github.com/holdfast-locks/holdfast/storage/etcd"
-	"github.com/holdfast-locks/holdfast/storage/location"
+	"github.com/holdfast-locks/holdfast/storage/internal/location"
 	"github.com/holdfast-locks/holdfast/storage/memory"
 	"github.com/holdfast-locks/holdfast/storage/pebble"
 	"github.com/holdfast-locks/holdfast/storage/postgres"

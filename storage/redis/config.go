@@ -14,7 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/holdfast-locks/holdfast/storage"
-	"github.com/holdfast-locks/holdfast/storage/location"
+	"github.com/holdfast-locks/holdfast/storage/internal/location"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/storage"
-	"github.com/holdfast-locks/holdfast/storage/location"
+	"github.com/holdfast-locks/holdfast/storage/internal/location"
 )
 
 // TestParse takes a URL apart, and gives what is not said what is usual.
