@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/storage"
-	"github.com/holdfast-locks/holdfast/storage/watch"
+	"github.com/holdfast-locks/holdfast/storage/internal/watch"
 )
 
 // Config is what a store in memory is like.

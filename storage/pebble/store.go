@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/holdfast-locks/holdfast/storage"
-	"github.com/holdfast-locks/holdfast/storage/watch"
+	"github.com/holdfast-locks/holdfast/storage/internal/watch"
 )
 
 // Store is one handle on an open folder. Others come from Share.

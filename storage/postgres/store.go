@@ -13,7 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/internal/gather"
-	"github.com/holdfast-locks/holdfast/storage/watch"
+	"github.com/holdfast-locks/holdfast/storage/internal/watch"
 )
 
 // Store is a table, as one process uses it.

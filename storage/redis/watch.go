@@ -11,7 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/holdfast-locks/holdfast/storage"
-	"github.com/holdfast-locks/holdfast/storage/watch"
+	"github.com/holdfast-locks/holdfast/storage/internal/watch"
 )
 
 // Watch has changed called after every write of the row.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/storage"
+	"github.com/holdfast-locks/holdfast/storage/internal/watch"
 	"github.com/holdfast-locks/holdfast/storage/memory"
-	"github.com/holdfast-locks/holdfast/storage/watch"
 )
 
 // broken is a fault, and what the handles of a store share that has it.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/storage"
-	"github.com/holdfast-locks/holdfast/storage/watch"
+	"github.com/holdfast-locks/holdfast/storage/internal/watch"
 )
 
 // Odds says how often each fault befalls a request: one time in so many, as chance has it. Zero

@@ -80,7 +80,7 @@ func rows() []row {
 		row{folders: []string{"internal/transport/..."}, own: with("internal/transport", "internal/transport/secure", "internal/api/schema", "internal/transport/codec", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing"), outside: anyModule},
 		// What makes a driver of a URL knows them all.
 		row{folders: []string{"storage/open"}, own: []string{"storage", "storage/..."}},
-		row{folders: []string{"storage/..."}, own: []string{"storage", "storage/watch", "storage/internal/gather", "storage/internal/location", "internal/descriptors", "internal/sparing"}, outside: anyModule},
+		row{folders: []string{"storage/..."}, own: []string{"storage", "storage/internal/watch", "storage/internal/gather", "storage/internal/location", "internal/descriptors", "internal/sparing"}, outside: anyModule},
 		row{folders: []string{"internal/run"}, own: with("internal/clock"), outside: anyModule},
 		row{folders: []string{"internal/server/admin"}, own: with("internal/run", "internal/api")},
 		row{folders: []string{"internal/trace/text"}},

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/holdfast-locks/holdfast/storage"
-	"github.com/holdfast-locks/holdfast/storage/watch"
+	"github.com/holdfast-locks/holdfast/storage/internal/watch"
 )
 
 // TestWhoIsTold: the watchers of that row, all of them, and everybody by TellAll.
