@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/snapshot"
+	"github.com/holdfast-locks/holdfast/internal/disk/cell"
 	"github.com/holdfast-locks/holdfast/internal/host"
-	"github.com/holdfast-locks/holdfast/storage/cell"
 )
 
 // snapshotCommand saves spaces that last, and restores them.

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/storage/cell"
+	"github.com/holdfast-locks/holdfast/internal/disk/cell"
 )
 
 // A guest that has taken its cluster's definitions keeps them in its state folder. Where no member answers at a later start, it

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/disk/cell"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
-	"github.com/holdfast-locks/holdfast/storage/cell"
 )
 
 // dataName is where `serve` keeps data in a state folder, unless it is told otherwise.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/disk/cell"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
-	"github.com/holdfast-locks/holdfast/storage/cell"
 )
 
 // supersededName is the file of a state folder that says that a later life of its member has run elsewhere.

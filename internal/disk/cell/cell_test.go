@@ -13,8 +13,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/holdfast-locks/holdfast/internal/disk/cell"
 	"github.com/holdfast-locks/holdfast/storage"
-	"github.com/holdfast-locks/holdfast/storage/cell"
 )
 
 // The environment that makes the test binary another process that opens a folder.
