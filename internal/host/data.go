@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/disk/cell"
+	"github.com/holdfast-locks/holdfast/internal/disk/journal"
 	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/storage"
-	"github.com/holdfast-locks/holdfast/storage/journal"
 )
 
 // What Config.Data has: the journal in a folder of its own, and which spaces it is of. The cell may be beside

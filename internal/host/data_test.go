@@ -15,11 +15,11 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/disk/cell"
+	disk "github.com/holdfast-locks/holdfast/internal/disk/journal"
 	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
-	disk "github.com/holdfast-locks/holdfast/storage/journal"
 )
 
 // keepingData is a member alone that keeps what its spaces have.

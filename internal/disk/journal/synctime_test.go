@@ -9,7 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/holdfast-locks/holdfast/storage/journal"
+	"github.com/holdfast-locks/holdfast/internal/disk/journal"
 )
 
 // slowDisk takes its time for each sync of data.

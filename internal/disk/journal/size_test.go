@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/holdfast-locks/holdfast/internal/disk/journal"
 	"github.com/holdfast-locks/holdfast/storage"
-	"github.com/holdfast-locks/holdfast/storage/journal"
 )
 
 // sizeOf is how many bytes are in the files of a folder.
