@@ -12,7 +12,7 @@
 //	usage_*.go     what its processes have used
 //
 // How the servers of etcd, Redis and PostgreSQL are found and started is in
-// internal/realstore/recipe, where tests have it from, too.
+// internal/test/realstore/recipe, where tests have it from, too.
 //
 // # What they are, and what their locks are worth
 //

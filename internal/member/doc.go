@@ -1,4 +1,4 @@
-// Package codec is what a member is made from, and how.
+// Package member is what a member is made from, and how.
 //
 // A [Config] is a member at its start, as plain values: who it is, who the others are, what
 // it is configured with and what it remembers. Together with a [Chance], which draws what

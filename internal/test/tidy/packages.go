@@ -47,7 +47,7 @@ func docs(t *Tree) (found []Finding) {
 }
 
 // parts are the folders of protocol that are no protocol.
-var parts = []string{"protocol/authority", "local", "protocoltest"}
+var parts = []string{"authority", "local", "protocoltest"}
 
 // skeleton finds protocols that lack a file which all the others have.
 func skeleton(t *Tree) (found []Finding) {
