@@ -55,12 +55,10 @@ func TestConnectionsAreMadeInTurn(t *testing.T) {
 		under[0].End()
 		under[0].End() // twice is once
 		check("when one has ended", "first", "second")
-		//tidy:sleep inside a synctest bubble
-		time.Sleep(raceDelay - time.Millisecond)
+		time.Sleep(raceDelay - time.Millisecond) //nolint:forbidigo // inside a synctest bubble
 		synctest.Wait()
 		check("before the limit", "first", "second")
-		//tidy:sleep inside a synctest bubble
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) //nolint:forbidigo // inside a synctest bubble
 		synctest.Wait()
 		check("when the others were silent for the limit")
 		for _, each := range append(under, first, second, hurried) {

@@ -75,8 +75,7 @@ func (o *original) writeLock(ctx context.Context, row string) (int64, error) {
 func (o *original) checkLock(ctx context.Context, row string, timestamp int64) error {
 	now := o.now()
 	for ; now <= timestamp+o.wait.Microseconds(); now = o.now() {
-		//tidy:sleep inside a synctest bubble
-		time.Sleep(time.Duration(timestamp+o.wait.Microseconds()-now+1) * time.Microsecond)
+		time.Sleep(time.Duration(timestamp+o.wait.Microseconds()-now+1) * time.Microsecond) //nolint:forbidigo // inside a synctest bubble
 	}
 	var entries []storage.Entry
 	err := errTemporary
@@ -137,21 +136,17 @@ func (d *distant) ways() (there, back time.Duration) {
 
 func (d *distant) Mutate(ctx context.Context, m *storage.Mutate) error {
 	there, back := d.ways()
-	//tidy:sleep inside a synctest bubble
-	time.Sleep(there)
+	time.Sleep(there) //nolint:forbidigo // inside a synctest bubble
 	err := d.Store.Mutate(ctx, m)
-	//tidy:sleep inside a synctest bubble
-	time.Sleep(back)
+	time.Sleep(back) //nolint:forbidigo // inside a synctest bubble
 	return err
 }
 
 func (d *distant) Slice(ctx context.Context, r *storage.Slice) ([]storage.Entry, error) {
 	there, back := d.ways()
-	//tidy:sleep inside a synctest bubble
-	time.Sleep(there)
+	time.Sleep(there) //nolint:forbidigo // inside a synctest bubble
 	entries, err := d.Store.Slice(ctx, r)
-	//tidy:sleep inside a synctest bubble
-	time.Sleep(back)
+	time.Sleep(back) //nolint:forbidigo // inside a synctest bubble
 	return entries, err
 }
 
@@ -275,8 +270,7 @@ func sharesRows(t *testing.T, seed uint64) {
 			t.Errorf("%s has the lock beside another", by)
 		}
 		mu.Unlock()
-		//tidy:sleep inside a synctest bubble
-		time.Sleep(length)
+		time.Sleep(length) //nolint:forbidigo // inside a synctest bubble
 		mu.Lock()
 		holders--
 		mu.Unlock()
@@ -303,8 +297,7 @@ func sharesRows(t *testing.T, seed uint64) {
 					}
 					o.deleteLock(ctx, row, ts)
 				}
-				//tidy:sleep inside a synctest bubble
-				time.Sleep(time.Duration(own.IntN(400)) * time.Millisecond)
+				time.Sleep(time.Duration(own.IntN(400)) * time.Millisecond) //nolint:forbidigo // inside a synctest bubble
 			}
 		})
 	}

@@ -134,8 +134,7 @@ func (d slowDisk) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 }
 
 func (f slowFile) SyncData() error {
-	//tidy:sleep a disk that is slow takes real time
-	time.Sleep(slowSync)
+	time.Sleep(slowSync) //nolint:forbidigo // a disk that is slow takes real time
 	return f.File.SyncData()
 }
 

@@ -19,11 +19,9 @@ func TestNews(t *testing.T) {
 		want("a", true, 0)
 		want("a", false, 0)
 		want("b", true, 0)
-		//tidy:sleep inside a synctest bubble
-		time.Sleep(newsAfter - 1)
+		time.Sleep(newsAfter - 1) //nolint:forbidigo // inside a synctest bubble
 		want("a", false, 0)
-		//tidy:sleep inside a synctest bubble
-		time.Sleep(time.Nanosecond)
+		time.Sleep(time.Nanosecond) //nolint:forbidigo // inside a synctest bubble
 		want("a", true, 2)
 		for i := range 10 * sayAtMost {
 			want(strconv.Itoa(i), true, 0)

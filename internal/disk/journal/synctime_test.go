@@ -32,8 +32,7 @@ func (d *slowDisk) Create(name string, category vfs.DiskWriteCategory) (vfs.File
 
 func (f *slowFile) SyncData() error {
 	d := f.disk
-	//tidy:sleep inside a synctest bubble
-	time.Sleep(d.takes[min(d.syncs, len(d.takes)-1)])
+	time.Sleep(d.takes[min(d.syncs, len(d.takes)-1)]) //nolint:forbidigo // inside a synctest bubble
 	d.syncs++
 	return errors.Join(d.fails, f.File.SyncData())
 }

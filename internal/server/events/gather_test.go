@@ -26,8 +26,7 @@ func wants(b *harness, f *Feed, lines ...string) {
 
 // pass lets time pass.
 func pass(d time.Duration) {
-	//tidy:sleep inside a synctest bubble, where it costs no time
-	time.Sleep(d)
+	time.Sleep(d) //nolint:forbidigo // inside a synctest bubble, where it costs no time
 	synctest.Wait()
 }
 

@@ -11,16 +11,15 @@
 // The layers stand in layers.go. A package that is in no layer is itself a finding:
 // the author that adds one decides what it may import.
 //
-// Two findings can be waived where they occur, by a comment on the line above that
+// A range over a map can be waived where it occurs, by a comment on the line above that
 // gives a reason:
 //
 //	//tidy:unordered the sum does not depend on the order
 //	for _, hold := range holds {
 //
-//	//tidy:sleep inside a synctest bubble, where it costs no time
-//	time.Sleep(lease)
-//
 // The order of a map matters in rules packages because a run must be repeatable
-// from its events; a sleep matters in tests because it is either too short on a
-// busy machine or too long on every other.
+// from its events.
+//
+// What linters can say, .golangci.yml says: what packages import from outside of this
+// module, how long functions are, that rules read no clock and that tests do not sleep.
 package tidy

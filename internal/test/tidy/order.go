@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"slices"
+	"strings"
 )
 
 // mapFunctions of package maps go through a map in its own order.
@@ -13,8 +14,31 @@ var mapFunctions = []string{"All", "Keys", "Values", "DeleteFunc"}
 // sortFunctions of package slices put what they are given in an order of their own.
 var sortFunctions = []string{"Sorted", "SortedFunc", "SortedStableFunc"}
 
+// waiver is a comment that says why the order of the map below it cannot be seen.
+type waiver struct {
+	file   *File
+	pos    token.Pos
+	reason string
+	used   bool
+}
+
+// waivers are those of the rules packages, in order.
+func waivers(t *Tree) (found []*waiver) {
+	for _, f := range t.Rules() {
+		for _, group := range f.AST.Comments {
+			for _, comment := range group.List {
+				if reason, ok := strings.CutPrefix(comment.Text, "//tidy:unordered"); ok {
+					found = append(found, &waiver{file: f, pos: comment.Pos(), reason: strings.TrimSpace(reason)})
+				}
+			}
+		}
+	}
+	return found
+}
+
 // order finds ranges over maps in rules packages, and iterators over maps that
-// are not sorted at once. A range that looks at neither key nor value is fine.
+// are not sorted at once. A range that looks at neither key nor value is fine. It
+// finds waivers too that give no reason or waive nothing.
 func order(t *Tree) (found []Finding) {
 	const fix = "range over sorted keys or keep a slice beside the map; " +
 		"where the order cannot be seen, say why in a //tidy:unordered comment on the line above"
@@ -22,25 +46,18 @@ func order(t *Tree) (found []Finding) {
 	if err != nil {
 		return []Finding{{".", 0, "the rules cannot be type-checked", err.Error()}}
 	}
+	waived := waivers(t)
 	for _, f := range t.Rules() {
 		report := func(pos token.Pos, what string) {
-			if !f.marked(pos, "unordered") {
+			above := f.Line(pos) - 1
+			i := slices.IndexFunc(waived, func(w *waiver) bool { return w.file == f && f.Line(w.pos) == above })
+			if i < 0 {
 				found = append(found, f.find(pos, fix, "%s", what))
+				return
 			}
+			waived[i].used = true
 		}
-		ast.Inspect(f.AST, func(n ast.Node) bool {
-			loop, ok := n.(*ast.RangeStmt)
-			if !ok || blank(loop.Key) && blank(loop.Value) {
-				return true
-			}
-			switch kind := info.TypeOf(loop.X); {
-			case kind == nil || kind == types.Typ[types.Invalid]:
-				found = append(found, f.find(loop.Pos(), "make the package compile", "what is ranged over has no type"))
-			case isMap(kind):
-				report(loop.Pos(), "a range over a map")
-			}
-			return true
-		})
+		ranges(f, info, report)
 		sorted := sortedAtOnce(f)
 		for _, use := range uses(f, "maps") {
 			if slices.Contains(mapFunctions, use.Sel.Name) && !sorted[use] {
@@ -48,7 +65,31 @@ func order(t *Tree) (found []Finding) {
 			}
 		}
 	}
+	for _, w := range waived {
+		if !w.used {
+			found = append(found, w.file.find(w.pos, "remove it, or move it to the line above", "//tidy:unordered waives nothing here"))
+		} else if w.reason == "" {
+			found = append(found, w.file.find(w.pos, "say on the same line why it is harmless here", "//tidy:unordered gives no reason"))
+		}
+	}
 	return found
+}
+
+// ranges reports the ranges of a file over maps, and over what has no type.
+func ranges(f *File, info *types.Info, report func(token.Pos, string)) {
+	ast.Inspect(f.AST, func(n ast.Node) bool {
+		loop, ok := n.(*ast.RangeStmt)
+		if !ok || blank(loop.Key) && blank(loop.Value) {
+			return true
+		}
+		switch kind := info.TypeOf(loop.X); {
+		case kind == nil || kind == types.Typ[types.Invalid]:
+			report(loop.Pos(), "what is ranged over has no type")
+		case isMap(kind):
+			report(loop.Pos(), "a range over a map")
+		}
+		return true
+	})
 }
 
 func blank(e ast.Expr) bool {

@@ -1,46 +1,21 @@
 package tidy
 
 import (
-	"go/ast"
-	"path"
 	"slices"
 	"strings"
 )
-
-// initFunctions finds functions that run by themselves.
-func initFunctions(t *Tree) (found []Finding) {
-	for _, f := range t.Go() {
-		for _, declared := range f.AST.Decls {
-			if function, ok := declared.(*ast.FuncDecl); ok && function.Recv == nil && function.Name.Name == "init" {
-				found = append(found, f.find(function.Pos(), "do it in New, or in main", "a function init"))
-			}
-		}
-	}
-	return found
-}
 
 // docs finds packages without the page that introduces them.
 func docs(t *Tree) (found []Finding) {
 	folders, files := t.Packages()
 	for _, folder := range folders {
-		page := "doc.go"
+		page := folder + "/doc.go"
 		if folder == "" {
 			page = "holdfast.go"
 		}
-		name, comment := files[folder][0].AST.Name.Name, ""
-		for _, f := range files[folder] {
-			if path.Base(f.Path) == page && f.AST.Doc != nil {
-				comment = f.AST.Doc.Text()
-			}
-		}
-		at := strings.TrimPrefix(folder+"/"+page, "/")
-		switch {
-		case comment == "":
-			found = append(found, Finding{at, 0, "no package comment",
+		if !slices.ContainsFunc(files[folder], func(f *File) bool { return f.Path == page && f.AST.Doc != nil }) {
+			found = append(found, Finding{page, 0, "no package comment",
 				"write the page that a newcomer reads first: what the package is for, its design, what it guarantees"})
-		case name != "main" && !strings.HasPrefix(comment, "Package "+name+" "):
-			found = append(found, Finding{at, 1, "the package comment does not begin with its name",
-				"begin it with \"Package " + name + "\""})
 		}
 	}
 	return found

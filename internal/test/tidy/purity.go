@@ -3,20 +3,14 @@ package tidy
 import (
 	"go/ast"
 	"go/token"
-	"slices"
 	"strconv"
 	"strings"
 )
 
-// concurrency finds goroutines, channels and package sync in rules packages.
+// concurrency finds goroutines and channels in rules packages.
 func concurrency(t *Tree) (found []Finding) {
 	const fix = "rules only step; let the driver run, wait and lock"
 	for _, f := range t.Rules() {
-		for _, spec := range f.AST.Imports {
-			if p := strings.Trim(spec.Path.Value, `"`); p == "sync" || p == "sync/atomic" {
-				found = append(found, f.find(spec.Pos(), fix, "rules import %s", p))
-			}
-		}
 		ast.Inspect(f.AST, func(n ast.Node) bool {
 			what := ""
 			switch n := n.(type) {
@@ -38,42 +32,6 @@ func concurrency(t *Tree) (found []Finding) {
 			}
 			return true
 		})
-	}
-	return found
-}
-
-var clockNames = []string{
-	"Now", "Since", "Until", "After", "Sleep", "Tick", "NewTimer", "NewTicker", "AfterFunc",
-}
-
-// clock finds readings of a clock in rules packages.
-func clock(t *Tree) (found []Finding) {
-	for _, f := range t.Rules() {
-		for _, use := range uses(f, "time") {
-			if slices.Contains(clockNames, use.Sel.Name) {
-				found = append(found, f.find(use.Pos(), "take now from Step, and say in Wake when to be called",
-					"rules use time.%s", use.Sel.Name))
-			}
-		}
-	}
-	return found
-}
-
-// randomNames are what rules may use of math/rand/v2; all else there draws from
-// the process's own source.
-var randomNames = []string{
-	"Rand", "Source", "New", "NewPCG", "PCG", "NewChaCha8", "ChaCha8", "NewZipf", "Zipf",
-}
-
-// randomness finds draws from an unseeded source in rules packages.
-func randomness(t *Tree) (found []Finding) {
-	for _, f := range t.Rules() {
-		for _, use := range uses(f, "math/rand/v2") {
-			if !slices.Contains(randomNames, use.Sel.Name) {
-				found = append(found, f.find(use.Pos(), "draw from the *rand.Rand of the machine's Config",
-					"rules draw from the process's source by rand.%s", use.Sel.Name))
-			}
-		}
 	}
 	return found
 }

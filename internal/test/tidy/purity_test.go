@@ -2,20 +2,11 @@ package tidy_test
 
 func purityExamples() []example {
 	return []example{
-		{"concurrency", one("lock/a.go", "package lock\nimport \"sync\"\nvar _ sync.Mutex"), []string{"lock/a.go:2: rules import sync"}},
 		{"concurrency", one("lock/a.go", "package lock\nfunc f() { go f() }"), []string{"a.go:2: a goroutine"}},
 		{"concurrency", one("lock/a.go", "package lock\ntype t struct {\n\tc chan int\n}"), []string{"a.go:3: a channel"}},
 		{"concurrency", one("lock/a.go", "package lock\nfunc f() {\n\tselect {\n\tcase c <- <-d:\n\t}\n}"), []string{"3: a select", "4: a send", "4: a receive"}},
 		{"concurrency", one("internal/run/a.go", "package run\nfunc f(c chan int) { go f(c) }"), nil},
 		{"concurrency", one("lock/a.go", "package lock\nfunc f(x *int) int { return -*x }"), nil},
-
-		{"clock", one("lock/a.go", "package lock\nimport \"time\"\nvar now = time.Now"), []string{"a.go:3: rules use time.Now"}},
-		{"clock", one("internal/member/session/a.go", "package session\nimport tm \"time\"\nfunc f() { tm.AfterFunc(0, f) }"), []string{"time.AfterFunc"}},
-		{"clock", one("lock/a.go", "package lock\nimport \"time\"\nconst d = 3 * time.Second\ntype t struct{ time.Time }"), nil},
-		{"clock", one("internal/host/a.go", "package node\nimport \"time\"\nvar _ = time.Now()"), nil},
-
-		{"randomness", one("internal/member/election/a.go", "package election\nimport \"math/rand/v2\"\nvar _ = rand.IntN(3)"), []string{"rand.IntN"}},
-		{"randomness", one("internal/member/election/a.go", "package election\nimport \"math/rand/v2\"\nfunc f(r *rand.Rand) int { return r.IntN(3) }"), nil},
 
 		{"order", one("lock/a.go", "package lock\nfunc f(m map[int]int) (s []int) {\n\tfor k := range m {\n\t\ts = append(s, k)\n\t}\n\treturn\n}"), []string{"a.go:3: a range over a map"}},
 		{"order", one("lock/a.go", "package lock\ntype t map[int]int\ntype u struct{ t }\nfunc f(x u) {\n\tfor _, v := range x.t {\n\t\tprintln(v)\n\t}\n}"), []string{"a.go:5"}},
@@ -28,13 +19,10 @@ func purityExamples() []example {
 		{"order", one("lock/a.go", "package lock\nimport (\"maps\"; \"slices\")\nfunc f(m map[int]int) []int { return slices.Sorted(maps.Keys(m)) }"), nil},
 		{"order", one("lock/a.go", "package lock\nfunc f(s []int) {\n\tfor k := range s {\n\t\tprintln(k)\n\t}\n\tfor range 3 {\n\t}\n}"), nil},
 		{"order", one("lock/a.go", "package lock\nfunc f(m map[int]int) (n int) {\n\tfor range m {\n\t\tn++\n\t}\n\t//tidy:unordered a sum\n\tfor _, v := range m {\n\t\tn += v\n\t}\n\treturn\n}"), nil},
-		{"order", one("lock/a.go", "package lock\nfunc f(m map[int]int) {\n\t//tidy:unordered\n\tfor k := range m {\n\t\tprintln(k)\n\t}\n}"), []string{"a.go:4"}},
+		{"order", one("lock/a.go", "package lock\nfunc f(m map[int]int) {\n\t//tidy:unordered\n\tfor k := range m {\n\t\tprintln(k)\n\t}\n}"), []string{"a.go:3: //tidy:unordered gives no reason"}},
+		{"order", one("lock/a.go", "package lock\n\n//tidy:unordered a sum\nfunc f() {}"), []string{"waives nothing here"}},
+		{"order", one("sim/a.go", "package sim\n\n//tidy:unordered a sum\nfunc f() {}"), nil},
 		{"order", one("lock/a.go", "package lock\nfunc f() {\n\tfor k := range missing {\n\t\tprintln(k)\n\t}\n}"), []string{"has no type"}},
 		{"order", one("internal/run/a.go", "package run\nfunc f(m map[int]int) {\n\tfor k := range m {\n\t\tprintln(k)\n\t}\n}"), nil},
-
-		{"markers", one("lock/a.go", "package lock\nfunc f(m map[int]int) {\n\t//tidy:unordered\n\tfor range m {\n\t}\n}"), []string{"a.go:3: //tidy:unordered gives no reason"}},
-		{"markers", one("lock/a.go", "package lock\n\n//tidy:ignore me\nfunc f() {}"), []string{"no rule is waived by //tidy:ignore"}},
-		{"markers", one("lock/a.go", "package lock\n\n//tidy:unordered a sum\nfunc f() {}"), []string{"waives nothing here"}},
-		{"markers", one("lock/a.go", "package lock\nfunc f(m map[int]int) (n int) {\n\t//tidy:unordered a sum\n\tfor _, v := range m {\n\t\tn += v\n\t}\n\treturn\n}"), nil},
 	}
 }

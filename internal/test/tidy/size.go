@@ -1,34 +1,12 @@
 package tidy
 
-import (
-	"go/ast"
-	"strconv"
-)
+import "strconv"
 
 const (
-	maxFunction     = 70
 	maxFile         = 500
 	maxTestFile     = 800
 	maxArchitecture = 130
 )
-
-// functionLength finds functions that are too long, from their func to their last
-// brace.
-func functionLength(t *Tree) (found []Finding) {
-	for _, f := range t.Go() {
-		for _, declared := range f.AST.Decls {
-			function, ok := declared.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
-			if n := f.Line(function.End()) - f.Line(function.Pos()) + 1; n > maxFunction {
-				found = append(found, f.find(function.Pos(), "give its steps names of their own",
-					"function %s has %d lines, %d are allowed", function.Name.Name, n, maxFunction))
-			}
-		}
-	}
-	return found
-}
 
 // fileLength finds files that are too long.
 func fileLength(t *Tree) (found []Finding) {

@@ -2,29 +2,35 @@ package tidy
 
 import (
 	"bytes"
-	"go/ast"
-	"go/token"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 )
 
+// failing is how the text of an error shall not begin. The words here are put together
+// so that this file passes its own checks.
+var failing = regexp.MustCompile("[\"`](?i:fai" + "led) to ")
+
 // errorWords finds texts that begin by saying that something failed.
-func errorWords(t *Tree) (found []Finding) {
-	for _, f := range t.Code() {
-		ast.Inspect(f.AST, func(n ast.Node) bool {
-			text, ok := n.(*ast.BasicLit)
-			if ok && text.Kind == token.STRING && strings.HasPrefix(strings.ToLower(text.Value[1:]), "failed"+" to ") {
-				found = append(found, f.find(text.Pos(), "write `verb phrase: %w`, as in `read the cell: %w`", "%s", text.Value))
-			}
-			return true
-		})
-	}
-	return found
+func errorWords(t *Tree) []Finding {
+	const fix = "write `verb phrase: %w`, as in `read the cell: %w`"
+	return grep(t, func(f *File) bool { return isCode(f) && !f.Test() }, failing, "", fix)
 }
 
-// The words are put together here so that this file passes its own check.
+// empty finds the names of packages and of exported types that say nothing about them.
+var empty = regexp.MustCompile(`(?m)^package (utils?|common|helpers?|manager|base)(_test)?\b` +
+	`|^type [A-Z]\w*(Manager|Helpers?|Utils?)\b`)
+
+// names finds packages and exported types whose names say nothing.
+func names(t *Tree) []Finding {
+	const fix = "name it after what it is or holds: a Grant, a Waiter, a Reign"
+	return grep(t, isCode, empty, "an empty name: ", fix)
+}
+
+// isCode says whether people wrote the file for the compiler.
+func isCode(f *File) bool { return f.AST != nil && !f.Generated() }
+
 var unfinishedWords = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|X` + `XX)\b`)
 
 // unfinished finds notes of work that was left for later.
@@ -35,15 +41,12 @@ func unfinished(t *Tree) []Finding {
 
 // isProse says whether people wrote the file to be read: Go, Markdown or shell.
 func isProse(f *File) bool {
-	if f.AST != nil && f.Generated() {
-		return false
-	}
 	extension := path.Ext(f.Path)
-	return slices.Contains([]string{".go", ".md", ".sh", ".bash"}, extension) ||
+	return isCode(f) || slices.Contains([]string{".md", ".sh", ".bash"}, extension) ||
 		extension == "" && bytes.HasPrefix(f.Source, []byte("#!"))
 }
 
-// Words that name nothing, put together for the same reason.
+// nameless are words that name nothing.
 var nameless = regexp.MustCompile(`(?i)\b(no` + `body|some` + `body|who` + `ever|who` + `m|what` + `ever|where` + `ever|there` + `of)\b`)
 
 // subjects finds documents and comments that say such a word in the place of a thing's name.
@@ -71,7 +74,6 @@ func isDocument(f *File) bool {
 		extension == "" && bytes.HasPrefix(f.Source, []byte("#!"))
 }
 
-// These too are put together so that this file passes its own check.
 var placeWords = regexp.MustCompile(`(?:^|[^\w.~$}*-])/(?:wo` + `rk|ho` + `me|ro` + `ot)/` +
 	`|\b(?:proxy\.gol` + `ang\.org|sum\.gol` + `ang\.org|goproxy\.(?:io|cn)|registry\.np` + `mjs\.org|pypi\.org)`)
 
@@ -94,27 +96,6 @@ func grep(t *Tree, which func(*File) bool, pattern *regexp.Regexp, what, fix str
 			if match := pattern.Find(line); match != nil {
 				found = append(found, Finding{f.Path, number, what + strings.TrimSpace(string(match)), fix})
 			}
-		}
-	}
-	return found
-}
-
-// sleep finds tests that wait for a while. Those of rules packages have no clock
-// at all, so nothing excuses it there.
-func sleep(t *Tree) (found []Finding) {
-	for _, f := range t.Go() {
-		if !f.Test() {
-			continue
-		}
-		for _, use := range uses(f, "time") {
-			if use.Sel.Name != "Sleep" || !isRules(f.Folder()) && f.marked(use.Pos(), "sleep") {
-				continue
-			}
-			fix := "wait for the event itself; inside a synctest bubble say so in a //tidy:sleep comment on the line above"
-			if isRules(f.Folder()) {
-				fix = "Step the machine with a later now"
-			}
-			found = append(found, f.find(use.Pos(), fix, "a test sleeps"))
 		}
 	}
 	return found

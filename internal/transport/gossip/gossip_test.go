@@ -118,8 +118,7 @@ func (h *house) told() []string {
 
 // pass lets time pass in the bubble.
 func pass(d time.Duration) {
-	//tidy:sleep inside a synctest bubble
-	time.Sleep(d)
+	time.Sleep(d) //nolint:forbidigo // inside a synctest bubble
 	synctest.Wait()
 }
 

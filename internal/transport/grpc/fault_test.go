@@ -73,8 +73,7 @@ func TestFarPeer(t *testing.T) {
 				for n := range 10 {
 					a.Send(to(2, n))
 					b.inbox.await(t, heard(1, n))
-					//tidy:sleep inside a synctest bubble
-					time.Sleep(time.Second)
+					time.Sleep(time.Second) //nolint:forbidigo // inside a synctest bubble
 				}
 				if line.dials != 1 {
 					t.Errorf("%d connections were made, want one", line.dials)
@@ -132,8 +131,7 @@ func TestSlowReader(t *testing.T) {
 		if waiting != most {
 			t.Errorf("%d messages wait for it", waiting)
 		}
-		//tidy:sleep inside a synctest bubble
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) //nolint:forbidigo // inside a synctest bubble
 		b.inbox.mu.Lock()
 		b.inbox.hold = nil
 		b.inbox.mu.Unlock()
@@ -154,8 +152,7 @@ func TestIdlePeersAreLetGo(t *testing.T) {
 		line := newLine()
 		a, b := line.start(t, 1, nil), line.start(t, 2, nil)
 		meet(t, a, b)
-		//tidy:sleep inside a synctest bubble
-		time.Sleep(4 * idle)
+		time.Sleep(4 * idle) //nolint:forbidigo // inside a synctest bubble
 		synctest.Wait()
 		for _, member := range []*peerHarness{a, b} {
 			member.mu.Lock()

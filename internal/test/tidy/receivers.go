@@ -1,45 +1,6 @@
 package tidy
 
-import (
-	"go/ast"
-	"slices"
-	"strings"
-)
-
-// emptyNames say nothing about a package.
-var emptyNames = []string{"util", "utils", "common", "helper", "helpers", "manager", "base"}
-
-// emptyEndings say nothing about a type.
-var emptyEndings = []string{"Manager", "Helper", "Helpers", "Util", "Utils"}
-
-// names finds packages and exported types whose names say nothing.
-func names(t *Tree) (found []Finding) {
-	for _, f := range t.Go() {
-		name := strings.TrimSuffix(f.AST.Name.Name, "_test")
-		if slices.Contains(emptyNames, name) {
-			found = append(found, f.find(f.AST.Name.Pos(), "name it after what it holds", "package %s", name))
-		}
-		for _, declared := range f.AST.Decls {
-			group, ok := declared.(*ast.GenDecl)
-			if !ok {
-				continue
-			}
-			for _, spec := range group.Specs {
-				spec, ok := spec.(*ast.TypeSpec)
-				if !ok || !spec.Name.IsExported() {
-					continue
-				}
-				for _, ending := range emptyEndings {
-					if strings.HasSuffix(spec.Name.Name, ending) {
-						found = append(found, f.find(spec.Pos(), "name it after what it is: a Grant, a Waiter, a Reign",
-							"type %s ends in %s", spec.Name.Name, ending))
-					}
-				}
-			}
-		}
-	}
-	return found
-}
+import "go/ast"
 
 // machineFolders hold machines whose receivers are all called m.
 var machineFolders = []string{"internal/member/membership", "internal/member/session", "protocol/..."}
