@@ -5,103 +5,98 @@ import (
 	"strings"
 )
 
-// row says what the packages in a folder may import of this module. A pattern that ends in /...
-// stands for the folders below it; "" is the root package.
+// row says what packages may import of this module, tests left out. What they import
+// from outside of it is in .golangci.yml.
 type row struct {
-	folders []string
-	own     []string
+	folders []string // patterns, as those of may; the first row that matches counts
+	may     []string
 }
 
-// ruleOrder lists the rules packages: each may import what stands before it.
-var ruleOrder = []string{"lock", "lock/replica", "storage", "protocol", "internal/member/election", "internal/member/membership", "internal/member/session", "protocol/authority", "protocol/local", "protocol/consensus/group", "protocol/consensus/...", "protocol/...", "internal/member"}
+// A pattern is a folder; "" is the root. One that ends in /... is the folder with all below
+// it, and one that begins with ! takes out what the others match.
+var (
+	// rules are pure: an event goes in, effects come out.
+	rules = []string{"lock/...", "storage", "protocol/...", "!protocol/protocoltest", "internal/member/..."}
 
-// edgeOwn is what an edge may import of this module. Edges do not know each other.
-// Other storage drivers than the member's own cell and journal reach an edge as values.
-var edgeOwn = []string{
-	"", "lock", "storage", "protocol", "internal/member/membership", "internal/member/session", "protocol/authority", "protocol/local", "protocol/...",
-	"internal/run", "internal/api", "internal/api/...", "internal/transport", "internal/transport/...", "internal/server/events", "internal/server/admin", "storage/cell", "storage/journal", "internal/clock",
-	"internal/certificate", "internal/descriptors", "internal/socket", "internal/sparing", "internal/turns", "internal/member", "internal/trace",
-}
+	// leaves know nothing of locks.
+	leaves = []string{
+		"internal/certificate", "internal/clock", "internal/descriptors", "internal/socket",
+		"internal/sparing", "internal/trace/text", "internal/turns",
+	}
 
-// programs may import everything, and only programs may import them.
-var programs = []string{"cmd/...", "bench", "bench/...", "internal/load/target", "internal/load/soak", "internal/supervise", "internal/config", "internal/demo", "internal/test/clustertest", "internal/test/realstore", "internal/test/realstore/...", "tools/..."}
+	// engines move bytes and time, and decide nothing.
+	engines = slices.Concat([]string{""}, rules, leaves, []string{
+		"internal/api/...", "internal/transport/...", "internal/run", "internal/trace",
+		"internal/server/admin", "internal/server/events",
+	})
+)
 
 // switchFolder has the switch that takes a rule out of the code. Beside tests, only the
 // simulator may set it, and only package protocol may ask on behalf of the rules: no way
 // leads there from what a member is configured with.
 const switchFolder = "internal/mutation"
 
-var switchers = []string{"protocol", "sim", "sim/..."}
+// table is from the bottom to the top: nouns, rules, engines, edges, programs.
+var table = []row{
+	{slices.Concat([]string{"", "storage", switchFolder, "internal/load", "internal/load/limit"}, leaves), nil},
 
-// rows is the table: nouns, rules, engines, edges, programs.
-func rows() []row {
-	table := []row{{folders: []string{""}}}
-	for i, folder := range ruleOrder {
-		table = append(table, row{[]string{folder}, append([]string{"", switchFolder}, ruleOrder[:i]...)})
-	}
-	rules := append([]string{""}, ruleOrder...)
-	with := func(more ...string) []string { return append(slices.Clone(rules), more...) }
-	return append(table,
-		row{folders: []string{"internal/clock"}},
-		row{folders: []string{"internal/descriptors"}},
-		row{folders: []string{"internal/test/tidy", "internal/sparing", "internal/turns", "internal/test/parallel", switchFolder}},
-		row{folders: []string{"internal/test/issuer", "internal/certificate"}},
-		row{folders: []string{"internal/socket"}},
-		row{folders: []string{"protocol/protocoltest"}, own: with()},
-		row{folders: []string{"internal/api/snapshot"}, own: []string{"internal/api"}},
-		row{folders: []string{"internal/api", "internal/api/..."}, own: with("internal/api/schema")},
-		row{folders: []string{"internal/server/events"}, own: with("internal/api", "internal/api/schema")},
-		row{folders: []string{"internal/transport"}, own: with()},
-		row{folders: []string{"internal/transport/..."}, own: with("internal/transport", "internal/transport/secure", "internal/api/schema", "internal/transport/codec", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing")},
-		// What makes a driver of a URL knows them all.
-		row{folders: []string{"storage/open"}, own: []string{"storage", "storage/..."}},
-		row{folders: []string{"storage/..."}, own: []string{"storage", "storage/watch", "storage/gather", "storage/location", "internal/descriptors", "internal/sparing"}},
-		row{folders: []string{"internal/run"}, own: with("internal/clock")},
-		row{folders: []string{"internal/server/admin"}, own: with("internal/run", "internal/api")},
-		row{folders: []string{"internal/trace/text"}},
-		row{folders: []string{"internal/trace"}, own: with("internal/trace/text")},
-		// Runs of processes that share a store have one in memory.
-		row{folders: []string{"sim/explore/stored"}, own: with("storage/memory", switchFolder)},
-		row{folders: []string{"sim", "sim/..."}, own: with("sim", "sim/...", "internal/trace", switchFolder)},
-		// A locker over a store is a member alone.
-		row{folders: []string{"storelock"}, own: append(slices.Clone(edgeOwn), "node")},
-		// A guest locks through members that have a part in a space, as any client.
-		row{folders: []string{"node"}, own: append(slices.Clone(edgeOwn), "client")},
-		row{folders: []string{"internal/server", "internal/server/...", "lockertest"}, own: edgeOwn},
-		row{
-			folders: []string{"client"},
-			own:     []string{"", "lock", "internal/member/session", "internal/api", "internal/api/...", "internal/transport", "internal/transport/secure", "internal/clock", "internal/certificate", "internal/socket", "internal/sparing", "internal/turns"},
-		},
-		// The workloads know no engine: another module measures other services with them.
-		row{folders: []string{"internal/load", "internal/load/limit"}},
-		row{folders: programs, own: []string{"", "..."}},
-	)
+	{[]string{"lock/..."}, []string{"", "lock"}},
+	{[]string{"protocol"}, []string{"", "lock", switchFolder}},
+	{[]string{"protocol/authority", "protocol/local"}, []string{"", "lock", "protocol"}},
+	{[]string{"protocol/consensus/..."}, []string{"", "lock/...", "storage", "protocol", "protocol/consensus/..."}},
+	// Protocols do not know each other.
+	{[]string{"protocol/..."}, []string{"", "lock/...", "storage", "protocol", "protocol/authority", "protocol/local"}},
+	{[]string{"internal/member"}, slices.Concat([]string{""}, rules)},
+	{[]string{"internal/member/..."}, []string{"", "lock", "storage", "protocol", "internal/member/..."}},
+
+	// What makes a driver of a URL knows them all.
+	{[]string{"storage/open"}, []string{"storage/..."}},
+	{[]string{"storage/..."}, []string{
+		"storage", "storage/gather", "storage/location", "storage/watch", "internal/descriptors", "internal/sparing",
+	}},
+	{[]string{"internal/api/..."}, []string{"", "internal/api/..."}},
+	{[]string{"internal/transport/..."}, slices.Concat([]string{""}, rules, leaves, []string{
+		"internal/api/schema", "internal/transport", "internal/transport/codec", "internal/transport/secure",
+	})},
+	{[]string{"internal/run", "internal/trace"}, slices.Concat([]string{""}, rules, leaves)},
+	{[]string{"internal/server/admin", "internal/server/events"}, slices.Concat([]string{""}, rules, []string{"internal/api/...", "internal/run"})},
+	{[]string{"sim/..."}, slices.Concat([]string{""}, rules, []string{"sim/...", "internal/trace", "storage/memory", switchFolder})},
+
+	// Edges do not know each other. Other storage drivers than the member's own cell and
+	// journal reach a member as values; a guest locks through members, as any client.
+	{[]string{"lockertest"}, []string{""}},
+	{[]string{"client"}, slices.Concat([]string{"", "internal/api/...", "internal/transport/secure"}, leaves)},
+	{[]string{"internal/server"}, engines},
+	{[]string{"internal/host", "node"}, slices.Concat(engines, []string{"client", "internal/host", "storage/cell", "storage/journal"})},
+	{[]string{"storelock"}, []string{"", "storage", "protocol/claim", "node", "internal/clock"}},
+
+	// Only programs import programs.
+	{[]string{
+		"cmd/...", "bench/...", "tools/...", "internal/config", "internal/demo", "internal/supervise",
+		"internal/load/soak", "internal/load/target", "internal/test/...",
+	}, []string{"/...", "!" + switchFolder}},
 }
 
 // isRules says whether the package in folder is pure. The root is not one of
 // them: it holds the locks that users hold, which know contexts. Nor is what plays
 // conversations in the tests of protocols.
-func isRules(folder string) bool {
-	return matches(ruleOrder, folder) && folder != "protocol/protocoltest"
-}
+func isRules(folder string) bool { return matches(rules, folder) }
 
-// matches says whether one of patterns stands for folder.
-func matches(patterns []string, folder string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool {
-		if pattern == "..." {
-			return true
+// matches says whether patterns stand for folder.
+func matches(patterns []string, folder string) (matched bool) {
+	for _, pattern := range patterns {
+		pattern, out := strings.CutPrefix(pattern, "!")
+		above, all := strings.CutSuffix(pattern, "/...")
+		if folder == above || all && (above == "" || strings.HasPrefix(folder, above+"/")) {
+			matched = !out
 		}
-		if above, ok := strings.CutSuffix(pattern, "..."); ok {
-			return strings.HasPrefix(folder, above)
-		}
-		return folder == pattern
-	})
+	}
+	return matched
 }
 
 // imports checks the table. Tests are exempt: a test may drive a rule with any
 // engine.
 func imports(t *Tree) (found []Finding) {
-	table := rows()
 	folders, files := t.Packages()
 	for _, folder := range folders {
 		i := slices.IndexFunc(table, func(r row) bool { return matches(r.folders, folder) })
@@ -113,8 +108,10 @@ func imports(t *Tree) (found []Finding) {
 		for _, f := range files[folder] {
 			for _, spec := range f.AST.Imports {
 				imported := strings.Trim(spec.Path.Value, `"`)
-				if why := table[i].refuse(folder, imported); why != "" {
-					found = append(found, f.find(spec.Pos(), why, "package %q imports %s", folder, imported))
+				own, ours := strings.CutPrefix(imported, Module)
+				own = strings.TrimPrefix(own, "/")
+				if ours && !matches(table[i].may, own) {
+					found = append(found, f.find(spec.Pos(), instead(table[i].may, own), "package %q imports %s", folder, imported))
 				}
 			}
 		}
@@ -122,29 +119,20 @@ func imports(t *Tree) (found []Finding) {
 	return found
 }
 
-// refuse says what a package in folder may import instead, or "".
-func (r row) refuse(folder, imported string) string {
-	own, ours := strings.CutPrefix(imported, Module)
-	own = strings.TrimPrefix(own, "/")
-	switch {
-	case !ours:
-		return ""
-	case own == switchFolder && !matches(switchers, folder):
+// instead says what a package may import of this module where it may not import own.
+func instead(may []string, own string) string {
+	if own == switchFolder {
 		return "switch rules off in the simulator alone; rules ask protocol.Mutated"
-	case matches(r.own, own):
-		return ""
-	case len(r.own) == 0:
-		return "it may import nothing of this module"
 	}
-	return "of this module it may import " + list(r.own)
-}
-
-func list(allowed []string) string {
-	words := slices.Clone(allowed)
+	words := slices.Clone(may)
 	for i, word := range words {
 		if word == "" {
 			words[i] = "the root"
 		}
+		words[i] = strings.Replace(words[i], "!", "not ", 1)
 	}
-	return "only " + strings.Join(words, ", ")
+	if len(words) == 0 {
+		return "it may import nothing of this module"
+	}
+	return "of this module it may import only " + strings.Join(words, ", ")
 }

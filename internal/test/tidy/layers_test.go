@@ -17,6 +17,7 @@ func layerExamples() []example {
 		// Nouns.
 		{"imports", one("holdfast.go", "package p\nimport \"context\"\nimport \"golang.org/x/sys/unix\""), nil},
 		{"imports", imports("holdfast.go", "/lock"), []string{`holdfast.go:2: package "" imports github.com/holdfast-locks/holdfast/lock`}},
+		{"imports", imports("storage/a.go", ""), []string{"nothing of this module"}},
 		// Rules.
 		{"imports", imports("lock/replica/a.go", "", "/lock"), nil},
 		{"imports", imports("lock/a.go", "/protocol"), []string{"of this module it may import only the root"}},
@@ -34,6 +35,7 @@ func layerExamples() []example {
 		{"imports", imports("internal/run/a.go", "/internal/member/session", "/internal/clock"), nil},
 		{"imports", imports("internal/run/a.go", "/sim"), []string{"holdfast/sim"}},
 		{"imports", imports("sim/a.go", "/internal/run"), []string{"internal/run"}},
+		{"imports", imports("sim/a.go", "/protocol/protocoltest"), []string{"not protocol/protocoltest, "}},
 		{"imports", imports("internal/api/a.go", "/internal/api/schema"), nil},
 		{"imports", imports("storage/pebble/a.go", "/storage"), nil},
 		{"imports", imports("storage/pebble/a.go", "/storage/redis"), []string{"only storage"}},
@@ -49,7 +51,11 @@ func layerExamples() []example {
 		{"imports", imports("internal/config/a.go", "/internal/mutation"), []string{"in the simulator alone"}},
 		// Edges and programs.
 		{"imports", imports("node/a.go", "/internal/run", "/internal/member/session"), nil},
+		{"imports", imports("node/a.go", "/internal/host", "/internal/api", "/protocol/claim"), nil},
 		{"imports", imports("node/a.go", "/internal/server"), []string{"internal/server"}},
+		{"imports", imports("internal/host/a.go", "/node"), []string{"holdfast/node"}},
+		{"imports", imports("internal/host/a.go", "/internal/test/parallel"), []string{"test/parallel"}},
+		{"imports", imports("storelock/a.go", "/client"), []string{"only the root, storage"}},
 		{"imports", imports("internal/server/a.go", "/internal/load"), []string{"internal/load"}},
 		{"imports", imports("client/a.go", "/internal/api/schema"), nil},
 		{"imports", imports("client/a.go", "/internal/run"), []string{"internal/run"}},

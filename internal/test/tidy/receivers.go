@@ -3,7 +3,7 @@ package tidy
 import "go/ast"
 
 // machineFolders hold machines whose receivers are all called m.
-var machineFolders = []string{"internal/member/membership", "internal/member/session", "protocol/..."}
+var machineFolders = []string{"internal/member/membership", "internal/member/session", "protocol/...", "!protocol"}
 
 // receivers finds machines that use other words than the rest: m for the machine,
 // and now, ev and out for what Step is given.
