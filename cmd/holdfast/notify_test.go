@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -19,8 +22,9 @@ func TestNotifyAbstractSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer manager.Close()
-	if err := send(address.Name, "READY=1"); err != nil {
-		t.Fatal(err)
+	t.Setenv("NOTIFY_SOCKET", address.Name)
+	if logged := notified(t); logged != "" {
+		t.Fatal(logged)
 	}
 	told := make([]byte, 100)
 	n, err := manager.Read(told)
@@ -33,7 +37,21 @@ func TestNotifyAbstractSocket(t *testing.T) {
 }
 
 func TestNotifyWithoutManager(t *testing.T) {
-	if err := send(t.TempDir()+"/nobody", "READY=1"); err == nil {
-		t.Error("a socket that is not there took a datagram")
+	t.Setenv("NOTIFY_SOCKET", "")
+	if logged := notified(t); logged != "" {
+		t.Errorf("without a service manager: %s", logged)
 	}
+	t.Setenv("NOTIFY_SOCKET", t.TempDir()+"/missing")
+	if logged := notified(t); !strings.Contains(logged, "level=WARN") || !strings.Contains(logged, "READY=1") {
+		t.Errorf("a socket that is not there is logged as %q", logged)
+	}
+}
+
+// notified tells the service manager of this process's environment READY=1, and returns
+// what is logged.
+func notified(t *testing.T) string {
+	t.Helper()
+	var log bytes.Buffer
+	notify("READY=1", slog.New(slog.NewTextHandler(&log, nil)))
+	return log.String()
 }

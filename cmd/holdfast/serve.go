@@ -101,7 +101,7 @@ func (p *program) serve(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	err = m.serveUntil(ctx, func() { p.ready(m, log) })
-	p.notify("STOPPING=1", log) // after READY=1, if that was ever said
+	notify("STOPPING=1", log) // after READY=1, if that was ever said
 	return errors.Join(err, m.stop())
 }
 
@@ -118,7 +118,7 @@ func (p *program) ready(m *member, log *slog.Logger) {
 	if err := json.NewEncoder(p.stdout).Encode(line); err != nil {
 		log.Error("the ready line cannot be written", "error", err)
 	}
-	p.notify("READY=1", log)
+	notify("READY=1", log)
 }
 
 // untilSignal returns a context that a first INT, TERM or HUP ends. A second one

@@ -120,6 +120,18 @@ func (p *program) colour(file *os.File) bool {
 	return supervise.IsTerminal(file)
 }
 
+// variable returns a variable of the environment; "" where it is not set. Of one that
+// stands there twice the last one counts.
+func (p *program) variable(name string) string {
+	value := ""
+	for _, entry := range p.environ {
+		if found, ok := strings.CutPrefix(entry, name+"="); ok {
+			value = found
+		}
+	}
+	return value
+}
+
 // printJSON writes a document as one line.
 func printJSON(to io.Writer, document any) error {
 	encoder := json.NewEncoder(to)
