@@ -68,12 +68,12 @@ var table = []row{
 	{[]string{"client"}, slices.Concat([]string{"", "internal/api/...", "internal/transport/secure"}, leaves)},
 	{[]string{"internal/server"}, engines},
 	{[]string{"internal/host", "node"}, slices.Concat(engines, []string{"client", "internal/host", "storage/cell", "storage/journal"})},
-	{[]string{"storelock"}, []string{"", "storage", "protocol/claim", "node", "internal/clock"}},
+	{[]string{"storelock"}, []string{"", "storage", "protocol/claim", "node", "internal/host", "internal/clock"}},
 
-	// Only programs import programs.
+	// Only programs, and tests, import programs and what tests are made with.
 	{[]string{
 		"cmd/...", "bench/...", "tools/...", "internal/config", "internal/demo", "internal/supervise",
-		"internal/load/soak", "internal/load/target", "internal/test/...",
+		"internal/load/soak", "internal/load/target", "internal/test/...", "internal/clock/clocktest",
 	}, []string{"/...", "!" + switchFolder}},
 }
 

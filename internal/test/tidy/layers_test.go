@@ -55,6 +55,8 @@ func layerExamples() []example {
 		{"imports", imports("node/a.go", "/internal/server"), []string{"internal/server"}},
 		{"imports", imports("internal/host/a.go", "/node"), []string{"holdfast/node"}},
 		{"imports", imports("internal/host/a.go", "/internal/test/parallel"), []string{"test/parallel"}},
+		{"imports", imports("storelock/a.go", "/node", "/internal/host", "/protocol/claim"), nil},
+		{"imports", imports("client/a.go", "/internal/clock/clocktest"), []string{"clocktest"}},
 		{"imports", imports("storelock/a.go", "/client"), []string{"only the root, storage"}},
 		{"imports", imports("internal/server/a.go", "/internal/load"), []string{"internal/load"}},
 		{"imports", imports("client/a.go", "/internal/api/schema"), nil},
