@@ -98,7 +98,7 @@ func TestConfigReachesTheMember(t *testing.T) {
 	}
 }
 
-// same reports whether two values say the same, whatever their types are called.
+// same reports whether two values say the same. Their types may have different names.
 func same(a, b reflect.Value) bool {
 	switch a.Kind() {
 	case reflect.Func:

@@ -10,7 +10,7 @@ import (
 )
 
 // disk is the storage of one machine: the peer protocol.Storage of its member. It
-// does what package storage/cell does with a file that is written beside the old one,
+// does what package internal/disk/cell does with a file that is written beside the old one,
 // synced, and put in its place: the bytes after a crash are the old ones or the new
 // ones, and which of them is unknown until the write was answered.
 type disk struct {

@@ -3,13 +3,13 @@
 //
 // The members are the very machines that ship: a [session.Machine] in front of a stack of
 // membership and spaces. What is around them is made here: the part of package run
-// (member.go), of storage/cell (disk.go), of storage/journal (journal.go, ledger.go), of transport (network.go), of server (edge.go,
+// (member.go), of internal/disk/cell (disk.go), of internal/disk/journal (journal.go, ledger.go), of transport (network.go), of server (edge.go,
 // link.go), of client (belief.go, asking.go, stream.go, connection.go), of node (local.go)
 // and of curl (visitor.go). The files that repeat the rules of another package name the
 // functions that they repeat, because a client that believed otherwise than the real one
 // would prove nothing. A store that members share (store.go) keeps what package storage
 // promises of every one, and no more. So does a member's journal, which is written as
-// storage/journal does it, in groups that are synced together: a crash leaves some first ones of
+// internal/disk/journal does it, in groups that are synced together: a crash leaves some first ones of
 // the requests that were not answered; a disk that fails ends the journal, and that the process,
 // which begins anew with what is there.
 //

@@ -12,7 +12,7 @@ import (
 )
 
 // journal keeps the logs of one member beside its cell, on the same disk, where its protocol has
-// logs (Protocol.Logs). It does what package storage/journal does with a folder: what is asked
+// logs (Protocol.Logs). It does what package internal/disk/journal does with a folder: what is asked
 // while the disk syncs waits, and goes into the next group, with one sync for all; groups come one
 // after the other. What is not answered is there after a crash or not, but nothing of it without
 // what was asked before. When the disk fails the journal has failed, which ends the process; the

@@ -8,7 +8,7 @@ import (
 )
 
 // ledger is one log of a member's journal: what is there, and what was written of a snapshot that
-// is not the log's yet. It takes what storage/journal takes (ledger.append, ledger.chunk,
+// is not the log's yet. It takes what internal/disk/journal takes (ledger.append, ledger.chunk,
 // ledger.install, Journal.fetch), and nothing else.
 type ledger struct {
 	log      uint64

@@ -91,6 +91,6 @@
 //
 // Packages storage/memory, pebble, postgres, redis, etcd and cassandra each make a Store of
 // something that exists; storage/open does so from a URL. Package storage/storagetest is
-// what each of them must pass. Package storage/cell keeps the cell, and storage/journal the
+// what each of them must pass. Package internal/disk/cell keeps the cell, and internal/disk/journal the
 // journal.
 package storage

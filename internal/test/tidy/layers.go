@@ -52,8 +52,9 @@ var table = []row{
 	// What makes a driver of a URL knows them all.
 	{[]string{"storage/open"}, []string{"storage/..."}},
 	{[]string{"storage/..."}, []string{
-		"storage", "storage/gather", "storage/location", "storage/watch", "internal/descriptors", "internal/sparing",
+		"storage", "storage/internal/...", "internal/descriptors", "internal/sparing",
 	}},
+	{[]string{"internal/disk/..."}, []string{"storage", "internal/descriptors", "internal/sparing"}},
 	{[]string{"internal/api/..."}, []string{"", "internal/api/..."}},
 	{[]string{"internal/transport/..."}, slices.Concat([]string{""}, rules, leaves, []string{
 		"internal/api/schema", "internal/transport", "internal/transport/codec", "internal/transport/secure",
@@ -62,13 +63,13 @@ var table = []row{
 	{[]string{"internal/server/admin", "internal/server/events"}, slices.Concat([]string{""}, rules, []string{"internal/api/...", "internal/run"})},
 	{[]string{"sim/..."}, slices.Concat([]string{""}, rules, []string{"sim/...", "internal/trace", "storage/memory", switchFolder})},
 
-	// Edges do not know each other. Other storage drivers than the member's own cell and
-	// journal reach a member as values; a guest locks through members, as any client.
+	// Edges do not know each other. The drivers of stores
+	// reach a member as values; a guest locks through members, as any client.
 	{[]string{"lockertest"}, []string{""}},
 	{[]string{"client"}, slices.Concat([]string{"", "internal/api/...", "internal/transport/secure"}, leaves)},
 	{[]string{"internal/server"}, engines},
-	{[]string{"internal/host", "node"}, slices.Concat(engines, []string{"client", "internal/host", "storage/cell", "storage/journal"})},
-	{[]string{"storelock"}, []string{"", "storage", "protocol/claim", "node", "internal/host", "internal/clock"}},
+	{[]string{"internal/host"}, slices.Concat(engines, []string{"client", "internal/disk/..."})},
+	{[]string{"node", "storelock"}, []string{"", "storage", "protocol", "protocol/claim", "node", "internal/host", "internal/api", "internal/clock"}},
 
 	// Only programs, and tests, import programs and what tests are made with.
 	{[]string{

@@ -28,7 +28,7 @@ func layerExamples() []example {
 		{"imports", imports("internal/member/a.go", "/internal/member/session", "/protocol/central"), nil},
 		{"imports", imports("protocol/central/a.go", "/protocol/authority"), nil},
 		{"imports", imports("protocol/central/a.go", "/protocol/grantor"), []string{"protocol/grantor"}},
-		{"imports", imports("protocol/central/a.go", "/storage/cell"), []string{"storage/cell"}},
+		{"imports", imports("protocol/central/a.go", "/internal/disk/cell"), []string{"internal/disk/cell"}},
 		{"imports", imports("protocol/central/a.go", "/internal/api"), []string{"internal/api"}},
 		{"imports", imports("protocol/consensus/shard/a.go", "/protocol/consensus/group"), nil},
 		// Engines.
@@ -46,11 +46,11 @@ func layerExamples() []example {
 		{"imports", imports("sim/published/a.go", "/internal/mutation"), nil},
 		{"imports", imports("node/a_test.go", "/internal/mutation"), nil},
 		{"imports", imports("internal/member/membership/a.go", "/internal/mutation"), []string{"rules ask protocol.Mutated"}},
-		{"imports", imports("node/a.go", "/internal/mutation"), []string{"in the simulator alone"}},
+		{"imports", imports("internal/host/a.go", "/internal/mutation"), []string{"in the simulator alone"}},
 		{"imports", imports("cmd/holdfast/a.go", "/internal/mutation"), []string{"in the simulator alone"}},
 		{"imports", imports("internal/config/a.go", "/internal/mutation"), []string{"in the simulator alone"}},
 		// Edges and programs.
-		{"imports", imports("node/a.go", "/internal/run", "/internal/member/session"), nil},
+		{"imports", imports("internal/host/a.go", "/internal/run", "/internal/member/session"), nil},
 		{"imports", imports("node/a.go", "/internal/host", "/internal/api", "/protocol/claim"), nil},
 		{"imports", imports("node/a.go", "/internal/server"), []string{"internal/server"}},
 		{"imports", imports("internal/host/a.go", "/node"), []string{"holdfast/node"}},
