@@ -9,7 +9,7 @@ import (
 
 // ForceView orders a view without the quorum that is lost for good.
 type ForceView struct {
-	Members []string // the names of the founders that the view shall have, this member among them
+	Members []string // the names of the voters that the view shall have, this member among them
 	Reason  string   // why, for the log. Required
 	By      string   // who orders it, for the log
 	Confirm string   // the Code of the ForcePlan that By has read. Required
@@ -21,8 +21,8 @@ type ForcePlan struct {
 	Epoch       uint64        // its epoch
 	Coordinator string        // the name of its coordinator
 	Places      []ForcedPlace // its members, in order of seniority
-	Named       []string      // the founders of the forced view
-	Rivals      []string      // the founders that are not named: if these are alive, two clients may hold one lock
+	Named       []string      // the voters of the forced view
+	Rivals      []string      // the voters that are not named: if these are alive, two clients may hold one lock
 	Wait        time.Duration // from the forced view to its first grant
 	Spaces      []ForcedSpace // what becomes of each space
 	Code        string        // confirms this plan, and no other
@@ -31,7 +31,7 @@ type ForcePlan struct {
 // ForcedPlace is a member of the view that a forced one would replace.
 type ForcedPlace struct {
 	Name, Address string
-	Founder       bool
+	Voter         bool
 	Named         bool      // it is one of ForcePlan.Named
 	Alive         bool      // this member has heard of it lately
 	Heard         time.Time // when this member heard of it last; zero where it has not
@@ -56,7 +56,7 @@ type ForcedView struct {
 	Spaces   []ForcedSpace // what becomes of each space; none at a member through which the view was not forced
 }
 
-// PlanForce returns what a view of the named founders alone would be, with the code that Force asks for. It changes
+// PlanForce returns what a view of the named voters alone would be, with the code that Force asks for. It changes
 // nothing. The error says why the view cannot be forced, and what to do instead: an ErrConflict where the quorum is not
 // lost, or a name does not fit; an ErrUnavailable where this member does not know yet; an ErrUnsupported where there is no
 // quorum to lose.
@@ -71,15 +71,15 @@ func (n *Node) PlanForce(ctx context.Context, members []string) (*ForcePlan, err
 	}
 	for _, place := range p.Places {
 		plan.Places = append(plan.Places, ForcedPlace{
-			Name: place.Name, Address: place.Address, Founder: place.Founder, Named: place.Named, Alive: place.Alive, Heard: place.Heard.Time,
+			Name: place.Name, Address: place.Address, Voter: place.Voter, Named: place.Named, Alive: place.Alive, Heard: place.Heard.Time,
 		})
 	}
 	return plan, nil
 }
 
-// Force makes a view of the named founders alone, without the quorum that is lost for good, and returns when the view is
+// Force makes a view of the named voters alone, without the quorum that is lost for good, and returns when the view is
 // installed (docs/design/membership.md §5). The view grants when all that the members before may have promised has
-// run out. It is not made unless the plan that was confirmed still holds. If the founders that are not named are alive with a
+// run out. It is not made unless the plan that was confirmed still holds. If the voters that are not named are alive with a
 // quorum of their own, two clients may hold one lock; the caller alone can know whether they are. The log of every member that
 // takes part, or learns of it, has the order, and Forced returns it there.
 //

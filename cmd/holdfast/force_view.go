@@ -22,11 +22,11 @@ func (p *program) forceViewCommand() *cli.Command {
 		Name:      "force-view",
 		Usage:     "go on without a majority that is lost for good",
 		UsageText: name + " force-view --server ADDRESS --members NAME[,NAME…] --reason TEXT [--confirm CODE] [flags]",
-		Description: "While fewer than a majority of the founders are there no lock is granted. Starting enough of them\n" +
-			"again, with their state folders, is always better. If they are lost for good, ask a founder that is alive\n" +
-			"for a view of the founders that are left: name all that are alive, the one asked among them.\n" +
+		Description: "While fewer than a majority of the voters are there no lock is granted. Starting enough of them\n" +
+			"again, with their state folders, is always better. If they are lost for good, ask a voter that is alive\n" +
+			"for a view of the voters that are left: name all that are alive, the one asked among them.\n" +
 			"\n" +
-			"THE DANGER: if the founders that are left out are alive somewhere with a majority of their own, two\n" +
+			"THE DANGER: if the voters that are left out are alive somewhere with a majority of their own, two\n" +
 			"clients will hold one lock. No member can know that. See with your own eyes that they are stopped, and\n" +
 			"keep them stopped until the new view is there. Afterwards they may be started: they join as any other.\n" +
 			"\n" +
@@ -40,7 +40,7 @@ func (p *program) forceViewCommand() *cli.Command {
 			"have not run out. The member's log keeps who has done it, and why; `" + name + " status` shows it while that\n" +
 			"member runs.",
 		Flags: append([]cli.Flag{
-			textFlag("members", "`NAMES` of the founders of the new view, separated by commas; required"),
+			textFlag("members", "`NAMES` of the voters of the new view, separated by commas; required"),
 			textFlag("reason", "why, for the member's log; required"),
 			textFlag("confirm", "`CODE` that a first run has printed: do it"),
 			switchFlag("json", "print one JSON document"),
@@ -110,7 +110,7 @@ func (p *program) orderOf(c *cli.Command) (order api.ForceView, err error) {
 	addresses, err := api.ParseTarget(serverOf(c))
 	switch {
 	case len(order.Members) == 0:
-		return order, usageError(c.Name, "flag --members is missing: name the founders that are alive, as in --members a,b")
+		return order, usageError(c.Name, "flag --members is missing: name the voters that are alive, as in --members a,b")
 	case order.Reason == "":
 		return order, usageError(c.Name, "flag --reason is missing: the member's log keeps it")
 	case c.IsSet("confirm") && order.Confirm == "":

@@ -22,8 +22,8 @@ func (p *program) tellPlan(c *cli.Command, plan *api.ForcePlan) error {
 	}
 	t := newTable("VIEW", "MEMBER", "ROLE", "ADDRESS", "ALIVE", "HEARD OF", "NEW VIEW")
 	for _, place := range plan.Places {
-		role, alive, heard, next := "founder", "no", shownTime(place.Heard), "left out"
-		if !place.Founder {
+		role, alive, heard, next := "voter", "no", shownTime(place.Heard), "left out"
+		if !place.Voter {
 			role = "guest"
 		}
 		if place.Alive {
@@ -38,7 +38,7 @@ func (p *program) tellPlan(c *cli.Command, plan *api.ForcePlan) error {
 		switch {
 		case place.Named:
 			next = "member"
-		case !place.Founder:
+		case !place.Voter:
 			next = "joins again"
 		}
 		t.row(strconv.FormatUint(plan.View, 10), place.Name, role, place.Address, alive, heard, next)

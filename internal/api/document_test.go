@@ -34,8 +34,8 @@ func TestDocuments(t *testing.T) {
 		`{"view":"8","replaced":"7","members":["a"],"reason":"fire","by":"ops","time":"2026-11-21T18:04:05.000000600Z"}`: api.ForcedView{
 			View: 8, Replaced: 7, Members: []string{"a"}, Reason: "fire", By: "ops", Time: at,
 		},
-		`{"member":"a","started":"2026-11-21T18:04:05.000000600Z","view":"7","epoch":"3","coordinator":"b","places":[{"name":"b","address":"h:1","founder":true,"named":false,"alive":false}],"named":["a"],"rivals":["b"],"wait":"3.15s","spaces":[],"code":"0123abcd"}`: api.ForcePlan{
-			Member: "a", Started: at, View: 7, Epoch: 3, Coordinator: "b", Places: []api.ForcedPlace{{Name: "b", Address: "h:1", Founder: true}},
+		`{"member":"a","started":"2026-11-21T18:04:05.000000600Z","view":"7","epoch":"3","coordinator":"b","places":[{"name":"b","address":"h:1","voter":true,"named":false,"alive":false}],"named":["a"],"rivals":["b"],"wait":"3.15s","spaces":[],"code":"0123abcd"}`: api.ForcePlan{
+			Member: "a", Started: at, View: 7, Epoch: 3, Coordinator: "b", Places: []api.ForcedPlace{{Name: "b", Address: "h:1", Voter: true}},
 			Named: []string{"a"}, Rivals: []string{"b"}, Wait: api.Duration(3150 * time.Millisecond), Code: "0123abcd",
 		},
 		`{"owner":"","session":"a-1","member":"m","client":"c","mode":"shared","units":0,"since":"2026-11-21T18:04:05.000000600Z","position":0,"reason":""}`:                     api.Wait{Session: "a-1", Member: "m", Client: "c", Mode: holdfast.ModeShared, Since: at},

@@ -2,7 +2,7 @@ package api
 
 // ForceView asks one member to make a view without the quorum that is lost for good.
 type ForceView struct {
-	Members []string // names of the founders that the view shall have, the member itself among them
+	Members []string // names of the voters that the view shall have, the member itself among them
 	Reason  string   // why, for the log
 	By      string   // who does it, for the log
 	Confirm string   // Code of the ForcePlan that was agreed to
@@ -17,8 +17,8 @@ type ForcePlan struct {
 	Epoch       uint64            `json:"epoch,string"`
 	Coordinator string            `json:"coordinator"` // of that view
 	Places      List[ForcedPlace] `json:"places"`      // of that view, in order of seniority
-	Named       List[string]      `json:"named"`       // the founders of the view to be
-	Rivals      List[string]      `json:"rivals"`      // the founders not named: if these are alive, two may hold one lock
+	Named       List[string]      `json:"named"`       // the voters of the view to be
+	Rivals      List[string]      `json:"rivals"`      // the voters not named: if these are alive, two may hold one lock
 	Wait        Duration          `json:"wait"`        // from the forced view to its first grant
 	Spaces      List[ForcedSpace] `json:"spaces"`      // what becomes of each
 	Code        string            `json:"code"`        // what confirms this plan, and no other
@@ -28,7 +28,7 @@ type ForcePlan struct {
 type ForcedPlace struct {
 	Name    string `json:"name"`
 	Address string `json:"address"`
-	Founder bool   `json:"founder"`
+	Voter   bool   `json:"voter"`
 	Named   bool   `json:"named"`
 	Alive   bool   `json:"alive"`
 	Heard   Time   `json:"heard,omitzero"` // when it was heard of last; left out if never since Started

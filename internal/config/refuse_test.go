@@ -238,7 +238,7 @@ func TestOthersVariables(t *testing.T) {
 func TestDurableRefused(t *testing.T) {
 	folder := t.TempDir()
 	for _, test := range []struct{ value, key, parts string }{
-		{"a=consensus,partition=any", "spaces.a", `option partition cannot be "any": a lock is decided by a majority of the founders; allowed: primary`},
+		{"a=consensus,partition=any", "spaces.a", `option partition cannot be "any": a lock is decided by a majority of the voters; allowed: primary`},
 		{"a=consensus,preempt=true", "spaces.a", `option preempt cannot be "true": no coordinator decides its locks; allowed: false`},
 		{"a=consensus,shards=257", "spaces.a", `option shards cannot be "257": it is too large; allowed: 1 to 256; give 256 or less`},
 		{"a=consensus,autopilot=999ms", "spaces.a", `option autopilot cannot be "999ms": it is too short; allowed: 1h, off, 1s to 720h`},

@@ -84,7 +84,7 @@ func optionsOf(protocol string) []option {
 			option{name: "grace", words: []string{"0", "snaplock"}, timed: true})
 	case durable:
 		options[0] = option{name: "partition", words: []string{"primary"}, refused: map[string]flaw{"any": {
-			"a lock is decided by a majority of the founders",
+			"a lock is decided by a majority of the voters",
 			"leave it out for primary, or use protocol central or grantor",
 		}}}
 		options[1] = option{name: "preempt", words: []string{"false"}, refused: map[string]flaw{"true": {

@@ -395,7 +395,7 @@ func (s *Space) checkOptions() error {
 	case s.Protocol == "bakery" && s.Partition == "any":
 		return fmt.Errorf("space %q: partition is any, and in protocol bakery a lock is decided by a majority of the leaders; use primary, or protocol central or grantor", s.Name)
 	case s.Protocol == "consensus" && s.Partition == "any":
-		return fmt.Errorf("space %q: partition is any, and in protocol consensus a lock is decided by a majority of the founders; use primary, or protocol central or grantor", s.Name)
+		return fmt.Errorf("space %q: partition is any, and in protocol consensus a lock is decided by a majority of the voters; use primary, or protocol central or grantor", s.Name)
 	case s.Protocol == "consensus" && s.Preempt:
 		return fmt.Errorf("space %q: Preempt is true, and in protocol consensus no coordinator decides; leave it out", s.Name)
 	case s.Shards < 0 || s.Shards > consensus.MaxShards:

@@ -50,7 +50,7 @@ func (n *Member) plan(now protocol.Time, self *membership.Self, named []string) 
 	fmt.Fprintf(digest, "%x %x %x %x %x %x", self.Cell.Cluster, self.Cell.ID, self.Cell.Incarnation, v.Epoch.Counter, v.Epoch.Candidate, v.Number)
 	for _, member := range v.Members {
 		place := api.ForcedPlace{
-			Name: member.Name, Address: member.Address, Founder: member.Founder,
+			Name: member.Name, Address: member.Address, Voter: member.Founder,
 			Named: slices.Contains(named, member.Name), Alive: n.alive(now, self, member.ID),
 		}
 		if at, known := n.roll.last(member.ID); known {
@@ -59,7 +59,7 @@ func (n *Member) plan(now protocol.Time, self *membership.Self, named []string) 
 		switch {
 		case place.Named:
 			plan.Named = append(plan.Named, place.Name)
-		case place.Founder:
+		case place.Voter:
 			plan.Rivals = append(plan.Rivals, place.Name)
 		}
 		if member.ID == v.Epoch.Candidate {
@@ -85,7 +85,7 @@ func (n *Member) refuseEver() error {
 	case !n.config.clustered():
 		return api.Fail(api.CodeUnsupported, fmt.Sprintf("member %q is a cluster of one, which needs no vote of another; there is nothing to force", n.Name()))
 	case n.config.guest():
-		return api.Fail(api.CodeConflict, fmt.Sprintf("member %q is a guest, which has no vote; ask a founder that is alive, one of %s", n.Name(), strings.Join(n.config.Join, ", ")))
+		return api.Fail(api.CodeConflict, fmt.Sprintf("member %q is a guest, which has no vote; ask a voter that is alive, one of %s", n.Name(), strings.Join(n.config.Join, ", ")))
 	case n.config.any():
 		return api.Fail(api.CodeUnsupported, "partition mode any needs no quorum: every side goes on by itself; there is nothing to force")
 	}
@@ -100,7 +100,7 @@ func (n *Member) refuseNow(now protocol.Time, self *membership.Self) error {
 		return api.Fail(api.CodeConflict, fmt.Sprintf("member %q is leaving; ask one that stays", n.Name()))
 	case v == nil:
 		return api.Fail(api.CodeConflict, fmt.Sprintf(
-			"member %q knows no view: this cluster has never had one, or the member has lost its state folder; ask a founder that knows one, or start all founders (%s)",
+			"member %q knows no view: this cluster has never had one, or the member has lost its state folder; ask a voter that knows one, or start all voters (%s)",
 			n.Name(), strings.Join(n.config.founders(), ", ")))
 	case self.State != membership.Joining:
 		return api.Fail(api.CodeConflict, n.wellText(self))
@@ -108,12 +108,12 @@ func (n *Member) refuseNow(now protocol.Time, self *membership.Self) error {
 		return api.Fail(api.CodeUnavailable, fmt.Sprintf("member %q has just started, and is still looking for the others; ask again in %v",
 			n.Name(), (n.silence()-now).Round(100*time.Millisecond)))
 	case !listed || !place.Founder:
-		return api.Fail(api.CodeConflict, fmt.Sprintf("view %d does not have member %q as a founder; ask one that it has: %s",
+		return api.Fail(api.CodeConflict, fmt.Sprintf("view %d does not have member %q as a voter; ask one that it has: %s",
 			v.Number, n.Name(), protocol.Phrase(n.places(self, isFounder))))
 	case n.quorumOf(self, func(id protocol.ID) bool { return n.alive(now, self, id) }):
 		alive := n.places(self, func(p membership.Standing) bool { return isFounder(p) && n.alive(now, self, p.ID) })
 		return api.Fail(api.CodeConflict, fmt.Sprintf(
-			"the quorum is not lost: of the founders of view %d, %s have been heard of within the last %v, and elect a coordinator by themselves; stop those that shall have no part, and ask again in %v",
+			"the quorum is not lost: of the voters of view %d, %s have been heard of within the last %v, and elect a coordinator by themselves; stop those that shall have no part, and ask again in %v",
 			v.Number, protocol.Phrase(alive), n.silence(), n.silence()))
 	}
 	return nil
@@ -143,7 +143,7 @@ func (n *Member) refuseNames(now protocol.Time, self *membership.Self, named []s
 	for _, name := range named {
 		i := slices.IndexFunc(n.standings(self), func(p membership.Standing) bool { return p.Name == name })
 		if i < 0 {
-			return refuse("member %q is not in view %d, whose founders are %s; name some of these", name, v.Number, protocol.Phrase(n.places(self, isFounder)))
+			return refuse("member %q is not in view %d, whose voters are %s; name some of these", name, v.Number, protocol.Phrase(n.places(self, isFounder)))
 		}
 		place := n.standings(self)[i]
 		switch {

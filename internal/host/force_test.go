@@ -140,7 +140,7 @@ func (c *cluster) checkPlan(t *testing.T, p *api.ForcePlan, survivor, coordinato
 	}
 	for _, place := range p.Places {
 		is := place.Name == self
-		if place.Alive != is || place.Named != is || place.Heard.IsZero() != is || !place.Founder {
+		if place.Alive != is || place.Named != is || place.Heard.IsZero() != is || !place.Voter {
 			t.Errorf("a place of the plan: %+v", place)
 		}
 	}
@@ -225,12 +225,12 @@ func TestForceOfSeveral(t *testing.T) {
 	n := c.nodes[3]
 	c.crash(t, 0, 1, 2)
 	p := plan(t, n, "e", "d", "e")
-	refused(t, n, api.CodeConflict, []string{"d", "x"}, `member "x" is not in view`, "whose founders are", "name some of these")
+	refused(t, n, api.CodeConflict, []string{"d", "x"}, `member "x" is not in view`, "whose voters are", "name some of these")
 	refused(t, n, api.CodeConflict, []string{"d", "a"}, `member "a" at unix://`, "last heard of at", "start it, or leave it out")
 	refused(t, n, api.CodeConflict, []string{"d", "guest"}, `member "guest" is a guest`, "leave it out")
 	refused(t, n, api.CodeConflict, []string{"e"}, `member "d", which is asked, is not among the named e`)
 	refused(t, n, api.CodeConflict, nil, "is not among the named none")
-	refused(t, guest, api.CodeConflict, []string{"d"}, `member "guest" is a guest`, "ask a founder")
+	refused(t, guest, api.CodeConflict, []string{"d"}, `member "guest" is a guest`, "ask a voter")
 	stuck(t, guest, "only d and e can be heard", "force-view --server "+c.configs[3].Listen+" --members d,e")
 	if again := plan(t, n, "d", "e"); again.Code != p.Code {
 		t.Errorf("the same facts have the codes %s and %s", p.Code, again.Code)
