@@ -107,7 +107,7 @@ func told(t *testing.T, row *Row, head string) string {
 	if len(script.Choices) > tooLong {
 		t.Errorf("%d choices: nobody reads that", len(script.Choices))
 	}
-	return "----\n" + text
+	return "----\n" + abridged(text)
 }
 
 // TestPictures: each rule that seeds find has a picture of its script, and it is what is
