@@ -33,6 +33,8 @@ func styleExamples() []example {
 		{"files", one("internal/run/a.go", "package p"+strings.Repeat("\n", 501)), []string{"501 lines, 500 lines are allowed"}},
 		{"files", one("internal/run/a_test.go", "package p"+strings.Repeat("\n", 801)), []string{"801 lines, 800"}},
 		{"files", one("internal/api/schema/a.pb.go", "package p"+strings.Repeat("\n", 900)), nil},
+		{"files", one("lock/testdata/a.txt", strings.Repeat("\n", 601)), []string{"601 lines, 600"}},
+		{"files", one("docs/a.txt", strings.Repeat("\n", 601)), nil},
 		{"files", one("ARCHITECTURE.md", strings.Repeat("\n", 131)), []string{"ARCHITECTURE.md:131"}},
 
 		{"docs", one("internal/run/a.go", "// Package run is.\npackage run"), []string{"internal/run/doc.go: no package comment"}},
