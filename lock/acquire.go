@@ -189,7 +189,7 @@ func (t *Table) otherCapacity(e int32, mode holdfast.Mode, capacity int) error {
 	if c.slots == 0 || int(c.capacity) == capacity {
 		return nil
 	}
-	return fmt.Errorf("%w: capacity %d is asked for, and the live name has capacity %d", holdfast.ErrConflict, capacity, c.capacity)
+	return fmt.Errorf("%w: capacity %d is asked for, and the name has capacity %d", holdfast.ErrConflict, capacity, c.capacity)
 }
 
 // permits reports whether a new request of session s may queue at its name, were it only
@@ -248,7 +248,7 @@ func (t *Table) held(now Time, e int32) error {
 }
 
 // heldBy is held for a live name that has holders.
-func (t *Table) heldBy(now Time, x *liveName) error {
+func (t *Table) heldBy(now Time, x *record) error {
 	err := t.keptBy(now, t.entries.at(x.holders))
 	if x.crowd != 0 {
 		err.Others = int(t.crowds.at(x.crowd).grants) - 1

@@ -71,7 +71,7 @@ func (t *Table) LetIn(now Time, r *Request, s SessionID, owner string, out *[]De
 }
 
 // recede makes the holds of SpaceLock, live name x, which are one grant, the first that wait for it.
-func (t *Table) recede(x *liveName, r *Request, out *[]Decision) {
+func (t *Table) recede(x *record, r *Request, out *[]Decision) {
 	t.alter(t.gate.spaceLock)
 	var holds []int32
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {

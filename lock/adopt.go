@@ -145,7 +145,7 @@ func (t *Table) admitFrom(i int32, excess bool) {
 
 // moveUp moves entry i, the last of its live name's holders, before those whose tokens are
 // higher.
-func (t *Table) moveUp(x *liveName, i int32) {
+func (t *Table) moveUp(x *record, i int32) {
 	token := t.entries.at(i).token
 	at := i
 	for at != x.holders {
@@ -212,17 +212,6 @@ func (t *Table) Prolong(now Time, s SessionID, name string, token holdfast.Token
 		}
 	}
 	return t.extend(now, i, hold)
-}
-
-// Stretch returns how long this clock must count so that d has passed on every other,
-// where one may run faster than another by the given drift; 0 means 0.05.
-func Stretch(d time.Duration, drift float64) time.Duration {
-	return newDrift(cmp.Or(drift, DefaultDrift)).stretch(d)
-}
-
-// Shrink returns what every clock has counted, at the least, when this one counts d.
-func Shrink(d time.Duration, drift float64) time.Duration {
-	return newDrift(cmp.Or(drift, DefaultDrift)).shrink(d)
 }
 
 // After returns t + d, or Never where that is beyond all times.

@@ -35,7 +35,7 @@ func checkTable(tb failer, t *Table) {
 			live++
 		}
 		if t.byName[x.name] != e {
-			tb.Fatalf("%q is live name %d and is found as %d", x.name, e, t.byName[x.name])
+			tb.Fatalf("%q is record %d and is found as %d", x.name, e, t.byName[x.name])
 		}
 		own := checkEntry(tb, t, e, sessions, details)
 		entries += own
@@ -47,7 +47,7 @@ func checkTable(tb failer, t *Table) {
 		tb.Fatalf("%d wait for an authority, %d are counted", tries, t.tries)
 	}
 	if v := &t.recentNames; vacant != v.count || vacant > maxVacant || vacant != chained(t) {
-		tb.Fatalf("%d live names are vacant, %d are counted, %d are chained", vacant, v.count, chained(t))
+		tb.Fatalf("%d records are vacant, %d are counted, %d are chained", vacant, v.count, chained(t))
 	}
 	if live != t.Names() || named != len(t.byName)-vacant || entries != t.entries.used || waiting != t.waiters {
 		tb.Fatalf("%d names, %d entries, %d waiters; %d, %d, %d are counted", live, entries, waiting, t.Names(), t.entries.used, t.waiters)
@@ -81,7 +81,7 @@ func checkTable(tb failer, t *Table) {
 	}
 }
 
-// chained counts the vacant live names that are in the order of their vacation, from
+// chained counts the vacant records that are in the order of their vacation, from
 // either end.
 func chained(t *Table) int {
 	n, newest := 0, int32(0)
@@ -212,7 +212,7 @@ func checkFound(tb failer, t *Table, e, i int32, position int) {
 	}
 }
 
-func checkIndex(tb failer, t *Table, x *liveName, c *crowd, grants int32) {
+func checkIndex(tb failer, t *Table, x *record, c *crowd, grants int32) {
 	tb.Helper()
 	if c.index == nil {
 		if c.entries > indexAbove {

@@ -27,7 +27,7 @@ type Copy struct {
 	kept   map[int32]*kept // by live names that have changed since, and come later
 }
 
-// kept is what was written of a live name before it changed.
+// kept is what was written of a name before it changed.
 type kept struct {
 	b    []byte
 	ends []int // of the entries, in b
@@ -122,7 +122,7 @@ func (c *Copy) keep(e int32) {
 	})
 }
 
-// visitSeats visits the entries of a live name in their order, but for so many of the first, until it is told to stop, and reports
+// visitEntries visits the entries of a live name in their order, but for so many of the first, until it is told to stop, and reports
 // whether it was not.
 func (t *Table) visitEntries(e int32, skip int, visit func(i int32) bool) bool {
 	if !t.live(e) {

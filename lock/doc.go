@@ -2,7 +2,9 @@
 // which token.
 //
 // Every protocol that has an authority shares it: central and grantor keep one
-// [Table] at the coordinator or grantor, consensus replicates one. It is pure: it
+// [Table] at the coordinator or grantor, consensus replicates one. In permission, bakery and claim each
+// member has a table of its own clients' requests, and the protocol has its own order (Config.Permitted,
+// permit.go). It is pure: it
 // does no I/O, reads no clock and starts no goroutine. Time is an argument, and
 // what it decides is appended to a slice of [Decision] that the caller passes in,
 // in the order in which it must be told.
@@ -17,7 +19,7 @@
 //     requests, and a large request for slots is not starved by small ones. A release
 //     grants every request at the head that fits, in the same step (P4, P5).
 //   - Owners: (session, owner id). A named owner that asks again for what it holds
-//     enters it again, at once, under the same token; each live name is a hold of its
+//     enters it again, at once, under the same token; each entering is a hold of its
 //     own, named by the id of its request, and the name is free when the last hold
 //     is released. Without a name every request is an owner of its own. Asking for
 //     the same name in another mode or for other units is a conflict, because
@@ -100,7 +102,7 @@
 // records in slabs, which never move, name one another by number and are used again when freed. The entries of a name and
 // those of a session are in rings; a name with many entries has an index (index.go), and numbers its waiters so that it can
 // tell positions (tickets.go). Limits in time are in one heap (deadline.go). Names that stay are kept sorted, for listings
-// (order.go). The live names of the names that were freed last are kept for requests that take these names again (recent_names.go).
+// (order.go). The records of the names that were freed last are kept for requests that take these names again (recent_names.go).
 // A name with an excess is marked, and only there its holders are walked when one of them ends (excess.go). What the gate
 // needs is there while it is closed, and no longer (gate.go); which owners have passed it goes by the entries that there are
 // and the set of those that are parked, so that nothing can be counted down twice (permission.go). A caller that suspends

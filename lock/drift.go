@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"time"
@@ -14,6 +15,17 @@ const billion = 1_000_000_000
 
 func newDrift(by float64) drift {
 	return drift{fast: billion + uint64(math.Ceil(by*billion))}
+}
+
+// Stretch returns how long this clock must count so that d has passed on every other,
+// where one may run faster than another by the given drift; 0 means 0.05.
+func Stretch(d time.Duration, drift float64) time.Duration {
+	return newDrift(cmp.Or(drift, DefaultDrift)).stretch(d)
+}
+
+// Shrink returns what every clock has counted, at the least, when this one counts d.
+func Shrink(d time.Duration, drift float64) time.Duration {
+	return newDrift(cmp.Or(drift, DefaultDrift)).shrink(d)
 }
 
 // stretch returns d·(1+drift), rounded up: in that time on our clock, d has passed

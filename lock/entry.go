@@ -6,18 +6,18 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// liveName is a live name: one that a request holds or waits for. It and one entry are all
+// record is what the table has of a live name, one that a request holds or waits for. It and one entry are all
 // that an uncontended lock takes, so what only contended names need is in a crowd. A
-// vacant live name is kept for a name that may soon be live again; see recent_names.go.
-type liveName struct {
+// vacant record is kept for a name that may soon be live again; see recent_names.go.
+type record struct {
 	name    string
-	holders int32 // ring of entries, in order of their tokens; vacant: the live name vacated next
-	queue   int32 // ring of entries, in order of arrival, without those that are parked; vacant: the live name vacated before
+	holders int32 // ring of entries, in order of their tokens; vacant: the record vacated next
+	queue   int32 // ring of entries, in order of arrival, without those that are parked; vacant: the record vacated before
 	waiting int32 // how many are in that ring, or vacated
 	crowd   int32 // none while the name has had one entry only, and no slots
 }
 
-func (e *liveName) link() *int32 { return &e.holders }
+func (e *record) link() *int32 { return &e.holders }
 
 // crowd is what a name needs that more than one request, or slots, are at.
 type crowd struct {

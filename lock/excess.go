@@ -197,7 +197,7 @@ func (t *Table) recount(e int32) {
 
 // capacityOf returns the capacity of a name with slots: that of its first holder that
 // stays, else that of its first waiter, else that of its first revoked holder.
-func (t *Table) capacityOf(e int32, x *liveName) int32 {
+func (t *Table) capacityOf(e int32, x *record) int32 {
 	revoked := int32(0)
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
 		s := t.entries.at(i)
@@ -220,7 +220,7 @@ func (t *Table) capacityOf(e int32, x *liveName) int32 {
 }
 
 // exceeds reports whether the holders of x do not all fit beside each other.
-func (t *Table) exceeds(x *liveName, c *crowd) bool {
+func (t *Table) exceeds(x *record, c *crowd) bool {
 	if x.holders == 0 {
 		return false
 	}
@@ -247,7 +247,7 @@ func (t *Table) exceeds(x *liveName, c *crowd) bool {
 
 // firstOf returns the entry that says what a name is held or wanted for: its first holder
 // that stays; without one, its first revoked one, or its first waiter.
-func (t *Table) firstOf(e int32, x *liveName) int32 {
+func (t *Table) firstOf(e int32, x *record) int32 {
 	switch {
 	case x.holders != 0:
 	case x.queue != 0:

@@ -13,7 +13,7 @@ import (
 // arrival. A suspension that waits stands in the queue of SpaceLock, too. A parked request
 // stands in a lane of its name, behind those that wait in the name's queue.
 type gate struct {
-	spaceLock int32           // the live name of SpaceLock; 0 while it is not live
+	spaceLock int32           // the record of SpaceLock; 0 while it is not live
 	first     int32           // the entry that has waited longest in the gate, or 0
 	last      int32           // the one that came last, or 0
 	turns     map[int32]*turn // of the entries that wait in the gate
@@ -96,7 +96,7 @@ func (t *Table) waiting(e int32) int {
 }
 
 // empty reports whether no request holds, waits or is parked at live name e, which is x.
-func (t *Table) empty(e int32, x *liveName) bool {
+func (t *Table) empty(e int32, x *record) bool {
 	return x.holders == 0 && x.queue == 0 && (t.gate == nil || t.gate.lanes[e] == nil)
 }
 

@@ -82,7 +82,7 @@ func (t *Table) unregister(i int32) {
 	}
 }
 
-func (t *Table) buildIndex(e int32, x *liveName, c *crowd) {
+func (t *Table) buildIndex(e int32, x *record, c *crowd) {
 	c.index = &index{places: make(map[key]place, 2*indexAbove)}
 	for i := x.holders; i != 0; i = t.next(ofEntry, x.holders, i) {
 		c.index.places[requestKey(t.entries.at(i))] = place{entry: i}

@@ -142,7 +142,7 @@ func (t *Table) alone(p party) bool {
 }
 
 // holdsOf returns how many holds live name x has.
-func (t *Table) holdsOf(x *liveName) int {
+func (t *Table) holdsOf(x *record) int {
 	switch {
 	case x.crowd != 0:
 		return int(t.crowds.at(x.crowd).entries - x.waiting)

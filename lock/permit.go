@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// In protocol permission no member has a table of all: each member's has the requests of its
-// own clients (Config.Permitted), and the members ask one another. So the table queues what
+// In protocols permission, bakery and claim no member has a table of all: each member's has the requests of its
+// own clients (Config.Permitted), and the members, or a store, agree on the order. So the table queues what
 // is asked for, and the protocol says which of that is granted, and under which token. All
 // else is as in every table: who enters what its owner holds, limits, ends, what people see.
 

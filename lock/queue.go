@@ -59,12 +59,12 @@ func (t *Table) dequeue(i int32) {
 
 // fits reports whether a grant would fit beside the holders of live name x, those that are
 // revoked among them.
-func (t *Table) fits(x *liveName, mode holdfast.Mode, units int32) bool {
+func (t *Table) fits(x *record, mode holdfast.Mode, units int32) bool {
 	return x.holders == 0 || t.fitsBeside(x, mode, units)
 }
 
 // fitsBeside is fits for a live name that has holders.
-func (t *Table) fitsBeside(x *liveName, mode holdfast.Mode, units int32) bool {
+func (t *Table) fitsBeside(x *record, mode holdfast.Mode, units int32) bool {
 	if mode == holdfast.ModeExclusive || mode != t.entries.at(x.holders).mode {
 		return false
 	}
@@ -92,7 +92,7 @@ func (t *Table) grant(now Time, i int32, out *[]Decision) {
 }
 
 // grantUnder is grant under a token that is the highest of its name.
-func (t *Table) grantUnder(now Time, token holdfast.Token, i int32, s *entry, x *liveName, out *[]Decision) {
+func (t *Table) grantUnder(now Time, token holdfast.Token, i int32, s *entry, x *record, out *[]Decision) {
 	t.given[token%givenEntries] = i
 	t.alter(s.live)
 
@@ -113,7 +113,7 @@ func (t *Table) grantUnder(now Time, token holdfast.Token, i int32, s *entry, x 
 
 // admit puts entry i, which is s and whose token is set and the highest of its name,
 // among the holders of its live name x.
-func (t *Table) admit(i int32, s *entry, x *liveName) {
+func (t *Table) admit(i int32, s *entry, x *record) {
 	t.join(ofEntry, &x.holders, i, s)
 	t.sessions.at(s.session).holds++
 	if x.crowd == 0 {
@@ -173,7 +173,7 @@ func (t *Table) settleQueue(now Time, e int32, out *[]Decision) {
 		// The one behind it may fit.
 		t.giveUp(now, i, out)
 	}
-	// The live name of SpaceLock is left to openGate.
+	// The record of SpaceLock is left to openGate.
 	if x.queue == 0 && x.holders == 0 && (t.gate == nil || t.empty(e, x) && !t.gated(e)) {
 		t.vacate(e)
 	}
@@ -235,7 +235,7 @@ func (t *Table) settleTouched(now Time, out *[]Decision) {
 // settleNames is settleTouched without the gate.
 func (t *Table) settleNames(now Time, out *[]Decision) {
 	for _, e := range t.touched {
-		// An live name that was touched twice may have been vacated the first time.
+		// A name that was touched twice may have been vacated the first time.
 		if t.live(e) && !t.gated(e) {
 			t.settleQueue(now, e, out)
 		}

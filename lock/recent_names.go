@@ -1,22 +1,22 @@
 package lock
 
-// maxVacant is how many live names are kept of names that are not live any more: a name
+// maxVacant is how many records are kept of names that are not live any more: a name
 // that is taken and given back again and again keeps its own, and leaves the map of
 // names alone.
 const maxVacant = 1024
 
-// vacated marks a vacant live name, in place of how many wait.
+// vacated marks a vacant record, in place of how many wait.
 const vacated = -1
 
-// vacancies are the vacant live names, in the order in which they were vacated.
+// recentNames are the vacant records, in the order in which they were vacated.
 type recentNames struct {
 	oldest, newest int32
 	count          int
 }
 
-func (e *liveName) vacant() bool { return e.waiting == vacated }
+func (e *record) vacant() bool { return e.waiting == vacated }
 
-// entryOf returns the live name of a live name, or 0.
+// liveOf returns the record of a live name, or 0.
 func (t *Table) liveOf(name string) int32 {
 	e, live := t.look(name)
 	if !live {
@@ -25,7 +25,7 @@ func (t *Table) liveOf(name string) int32 {
 	return e
 }
 
-// look returns the live name of a name, or 0, and whether the name is live.
+// look returns the record of a name, or 0, and whether the name is live.
 func (t *Table) look(name string) (e int32, live bool) {
 	e = t.byName[name]
 	return e, e != 0 && !t.names.at(e).vacant()
@@ -38,14 +38,14 @@ func (t *Table) live(e int32) bool {
 	return !x.vacant() && (x.name != SpaceLock || t.byName[SpaceLock] == e)
 }
 
-// enter makes the live name of a name that is not live: vacant is the one that look has
+// enter makes the record of a name that is not live: vacant is the one that look has
 // found. That of SpaceLock closes the gate.
 func (t *Table) enter(name string, vacant int32) int32 {
 	e := vacant
 	if e != 0 {
 		t.revive(e)
 	} else {
-		var x *liveName
+		var x *record
 		e, x = t.names.take()
 		x.name = name
 		t.byName[name] = e
@@ -57,7 +57,7 @@ func (t *Table) enter(name string, vacant int32) int32 {
 	return e
 }
 
-// vacate ends a name that no request holds or waits for. Its live name is kept until
+// vacate ends a name that no request holds or waits for. Its record is kept until
 // enough others were vacated after it.
 func (t *Table) vacate(e int32) {
 	x := t.names.at(e)
@@ -95,7 +95,7 @@ func (t *Table) revive(e int32) {
 	x.holders, x.queue, x.waiting = 0, 0, 0
 }
 
-// forgetVacant drops the live name that was vacated first. There must be one.
+// forgetVacant drops the record that was vacated first. There must be one.
 func (t *Table) forgetVacant() {
 	e := t.recentNames.oldest
 	t.revive(e)

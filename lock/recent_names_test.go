@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// cycleName takes and gives back a name, and returns its live name.
+// cycleName takes and gives back a name, and returns its record.
 func cycleName(tb testing.TB, t *Table, id uint64, name string) int32 {
 	tb.Helper()
 	var out []Decision
@@ -20,7 +20,7 @@ func cycleName(tb testing.TB, t *Table, id uint64, name string) int32 {
 	return e
 }
 
-// TestVacantEntriesAreBounded: as many names as are kept keep their live names, and of more
+// TestVacantEntriesAreBounded: as many names as are kept keep their records, and of more
 // the one that was vacated first is forgotten.
 func TestVacantEntriesAreBounded(t *testing.T) {
 	table := newTable(t, Config{})

@@ -206,7 +206,7 @@ func (t *Table) drop(i int32) {
 
 // leaveGrant takes the hold at entry i, which is s, out of its grant, and the grant out
 // of its live name x if that was its last hold.
-func (t *Table) leaveGrant(i int32, s *entry, x *liveName) {
+func (t *Table) leaveGrant(i int32, s *entry, x *record) {
 	before := s.links[ofEntry].prev
 	t.part(ofEntry, &x.holders, i, s)
 	t.sessions.at(s.session).holds--

@@ -98,7 +98,7 @@ type Table struct {
 	bySession   map[SessionID]int32
 	recent      int32 // the session that was looked up last, or 0
 	idle        int32 // a session without entries whose record is kept, or 0
-	names       slab[liveName, *liveName]
+	names       slab[record, *record]
 	entries     slab[entry, *entry]
 	details     slab[detail, *detail]
 	crowds      slab[crowd, *crowd]

@@ -176,7 +176,7 @@ func TestHoldLimitThatPassedIsTold(t *testing.T) {
 	}
 }
 
-// TestNameGivenBackIsNotLive: the live name that is kept of the name given back last is
+// TestNameGivenBackIsNotLive: the record that is kept of the name given back last is
 // seen by no caller, counts for no bound, and serves the name when it comes again.
 func TestNameGivenBackIsNotLive(t *testing.T) {
 	table := newTable(t, Config{Names: 1})

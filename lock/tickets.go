@@ -57,7 +57,7 @@ func (k *tickets) before(ticket int32) int {
 }
 
 // renumber hands out all tickets of the queue of x anew.
-func (t *Table) renumber(x *liveName, ix *index) {
+func (t *Table) renumber(x *record, ix *index) {
 	ix.tickets.reset(x.waiting)
 	for i := x.queue; i != 0; i = t.next(ofEntry, x.queue, i) {
 		ix.places[requestKey(t.entries.at(i))] = place{entry: i, ticket: ix.tickets.draw()}

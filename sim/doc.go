@@ -105,7 +105,7 @@
 //
 // Wall clocks matter at the start of a member and where a view is forced. Messages between
 // members are passed as values: their bytes are the business of package api. A test sees to it that no code
-// changes a value which has changed hands (custody_test.go); the race detector sees to what else real
+// changes a value which has changed hands (aliasing_test.go); the race detector sees to what else real
 // members do at the same time.
 //
 // # Rooms

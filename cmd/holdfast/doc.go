@@ -10,7 +10,8 @@
 // in commands.go; its action returns an error and never exits. Run turns that error
 // into one sentence on standard error and an exit code:
 //
-//	exit.go     which code goes with which error, and how usage errors read
+//	exit.go     which code goes with which error, and how usage errors read; codes of what a member
+//	            answers: internal/api/code.go
 //	flags.go    the flags that several commands share, and their variables
 //	connect.go  from those flags to a member
 //
@@ -31,6 +32,6 @@
 // This program is started again under other names to guard the command of lock (see
 // internal/supervise), which is why main looks at that before anything else; as a
 // keeper, which renews a session of acquire in the background while some process
-// lives; as the workers of demo (internal/demo, internal/trial); and as the servers of
+// lives; as the workers of demo (internal/demo, internal/test/clustertest); and as the servers of
 // bench (internal/load/target).
 package main

@@ -52,6 +52,7 @@ const exitCodes = `EXIT CODES:
    79                 the lock was lost while the command ran, whatever that returned; or it was not held
    81                 the lock was broken by an operator
    82                 the required safety class is not available
+   125                sim: all promises held, and a fault, message or handler was never hit
    126, 127           the command cannot be executed, or was not found
    127, 128, 129      sim: a machine has crashed; something is stuck; a promise was broken
    127, 129           sim replay: the recorded crash came again; something was different

@@ -2,7 +2,7 @@
 // verdict.
 //
 // It starts three members and six workers, two through each, and hurts them (the
-// workers and the judge are internal/trial's):
+// workers and the judge are internal/test/clustertest's):
 //
 //  1. The coordinator is killed with SIGKILL, while a worker holds the register through
 //     another member. The others elect a new coordinator, which asks them what is held

@@ -155,7 +155,8 @@
 //	operator.go   operators' calls           condition.go how the space is
 //	revoke.go     a member that leaves       close.go     a space that is closed at one
 //	handover.go     what is handed over        keep.go      what a member holds on to
-//	count.go      who is granted how much    loan.go      and what its authority knows of it
+//	loan.go       and what its authority knows of it
+//	grant_count.go who is granted how much   past.go      which requests are over
 //	silence.go    who waits in vain          executed.go  a Break, and a change of authority
 //	messages.go                              limits.go    until when a client may be told to hold
 package authority

@@ -386,7 +386,7 @@ func (m *Machine) failure(now protocol.Time, r *request, msg *Failed) error {
 		}
 		return &lock.HeldBy{}
 	case FailedConflict:
-		return fmt.Errorf("%w: capacity %d is asked for, and the live name has capacity %d", holdfast.ErrConflict, r.Shape.Capacity, msg.Differ)
+		return fmt.Errorf("%w: capacity %d is asked for, and the name has capacity %d", holdfast.ErrConflict, r.Shape.Capacity, msg.Differ)
 	case FailedLimit:
 		return &holdfast.LimitError{Limit: "unheard", Value: int64(msg.Limit)}
 	}

@@ -160,7 +160,7 @@
 //	part.go       a shard as a part of the machine, and its beginning
 //	sessions.go   who is served: enrolled, opened, dismissed
 //	beats.go      how a leader hears of sessions, and says so
-//	whole.go      suspensions of several shards
+//	space_lock.go      suspensions of several shards
 //	admit.go      who is let in while one waits for him
 //	survey.go     what operators ask of those
 //	adopt.go      sessions that come from elsewhere

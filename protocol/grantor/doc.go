@@ -186,7 +186,7 @@
 //	                                                 that the coordinator hears, the elder takes over (relief.go)
 //	H7  an unlock blocks while no elder is there     the hold ends at once; its release is repeated
 //	H8  a request that comes twice queues twice      wishes have numbers that are never used again
-//	H9  a permission is given back twice             a permission is a entry of the table, and nothing is counted
+//	H9  a permission is given back twice             a permission is an entry of the table, and nothing is counted
 //	H10 a try-lock parked by a suspension never      it is refused at once, by the suspender's name
 //	    times out
 //	GEODE-10250 a request of one who is leaving is   a member that is not in the view is answered nothing, and its waits go

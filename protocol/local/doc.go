@@ -1,8 +1,9 @@
 // Package local is what protocols share in which no member keeps a table for all: each member
 // has a [lock.Table] of its own clients' requests, and the members grant together.
 //
-// In protocol permission a member enters when all others have answered. How members agree is the
-// protocol's; what each has to do for its own clients, and for people, is here. Where one member
+// In protocol permission a member enters when all others have answered, in protocol bakery when leaders have numbered its
+// ticket, in protocol claim when its claim is the oldest in the store. How members agree is the protocol's; what each has to do
+// for its own clients, and for people, is here. Where one member
 // keeps the table for all, package authority is what protocols share.
 //
 // # One page
@@ -12,7 +13,7 @@
 //	Standing   the newest view, the member's own place in it, and which messages it hears
 //	Clients    the table of its own clients, their calls, and what they are told
 //	Survey     what operators ask of all members: Show, Scan, Break, Inspect
-//	           and its own: how members agree
+//	Protocol   the protocol's own part: how members agree
 //
 // A request goes through them like this:
 //

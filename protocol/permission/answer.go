@@ -255,5 +255,5 @@ func (m *Machine) onDiffers(now protocol.Time, from protocol.ID, msg *Differs, o
 	if r == nil || r.Held || r.Shape.Mode != holdfast.ModeSlots {
 		return
 	}
-	m.clients.Deny(now, r, fmt.Errorf("%w: capacity %d is asked for, and the live name has capacity %d", holdfast.ErrConflict, r.Shape.Capacity, msg.Capacity), out)
+	m.clients.Deny(now, r, fmt.Errorf("%w: capacity %d is asked for, and the name has capacity %d", holdfast.ErrConflict, r.Shape.Capacity, msg.Capacity), out)
 }

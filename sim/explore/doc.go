@@ -36,8 +36,8 @@
 //
 // In every state, from the holder's side: no user believes in a lock beside another, or in more
 // units than there are (P1); of the
-// members one at a time may grant, and knows of every member whose lease runs (P1, as in sim's
-// authority.go). In every transition: tokens of a name rise (P2), a grant is told when no user
+// members one at a time may grant, and knows of every member whose lease runs (P1, as in
+// sim/authority.go). In every transition: tokens of a name rise (P2), a grant is told when no user
 // believes any more, and the unlock of a believed lock is not refused (P3), and a request
 // is told one token, and none after it was settled (P6). And from every state the schedule
 // without further faults (a paused member wakes, a delayed packet arrives, a member that is down starts,

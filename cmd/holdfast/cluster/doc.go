@@ -1,8 +1,8 @@
 // Package cluster has nothing but tests: clusters of real processes, hurt in the ways
-// that the simulator hurts its own, and judged by what the workers of internal/trial
+// that the simulator hurts its own, and judged by what the workers of internal/test/clustertest
 // tell (no worker's stay overlaps another's, tokens rise, no write out of order).
 //
-//	bed_test.go             a cluster, and workers through all of its members
+//	harness_test.go             a cluster, and workers through all of its members
 //	killed_test.go          SIGKILL and SIGTERM, asked of several protocols: who holds, waits, decides
 //	crash_test.go           SIGKILL: the coordinator, all members
 //	grantor_test.go         SIGKILL: the grantor, the elder, both
@@ -13,7 +13,7 @@
 //	voters_test.go          a voter for good, whose vote a spare gets; who leads which shard
 //	transfer_test.go        grantorship in a circle, under load
 //	stop_test.go            SIGSTOP for three leases: a member, the coordinator, a holder
-//	record_test.go          what members record, replayed
+//	trace_test.go          what members record, replayed
 //	watch_test.go           what happens through any member, watched at one
 //	leave_test.go           leaving in good order, a rolling restart
 //	network_linux_test.go  members in network namespaces of their own, links cut

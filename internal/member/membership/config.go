@@ -144,23 +144,6 @@ func (c *Config) silence() time.Duration { return 3 * c.poll() }
 // next: 2·C + S + 4·T < D.
 func (c *Config) lasting() time.Duration { return (c.Lease - 2*c.poll() - c.silence() - 1) / 4 }
 
-// stretch returns how long this member waits for what others count as d.
-func (c *Config) stretch(d time.Duration) time.Duration {
-	if protocol.Mutated("no drift margin") {
-		return d
-	}
-	return d + time.Duration(float64(d)*c.Drift) + 1
-}
-
-// shrink returns what others may still count of a wait of this member, whose wait is
-// stretched already.
-func (c *Config) shrink(d time.Duration) time.Duration {
-	if protocol.Mutated("no drift margin") {
-		return d
-	}
-	return time.Duration(float64(d)/(1+c.Drift)) + 1
-}
-
 // member is this member's place as it would be listed.
 func (c *Config) member(id protocol.ID, tenure protocol.Tenure) election.Member {
 	return election.Member{

@@ -43,6 +43,7 @@
 //	merge.go      sides that meet           status.go     what is raised, and told to people
 //	terms.go      what all must agree on    apart.go      members that do not hear each other
 //	proposal.go   who has heard of a change       trips.go      how long answers take
+//	drift.go      the stretch by (1+δ)      config.go     defaults, and what is derived of them
 //
 // # Codes
 //

@@ -37,6 +37,31 @@ func tests(t *testing.T) map[string]bool {
 	return there
 }
 
+// aFile is a Go file as the page of a package names it: one of its folder, or by its path.
+var aFile = regexp.MustCompile(`[a-z0-9_./-]*[a-z0-9_]+\.go\b`)
+
+// TestPagesNameFiles that there are: the page of a package is where its reader learns which file has what.
+func TestPagesNameFiles(t *testing.T) {
+	tree, err := tidy.Read(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for _, f := range tree.Files {
+		if path.Base(f.Path) != "doc.go" || f.AST == nil {
+			continue
+		}
+		for _, file := range aFile.FindAllString(string(f.Source), -1) {
+			if named++; !tree.Has(f.Folder()+"/"+file) && !tree.Has(file) {
+				t.Errorf("%s: there is no file %s", f.Path, file)
+			}
+		}
+	}
+	if named < 200 {
+		t.Errorf("%d files are named: the check has lost its pages", named)
+	}
+}
+
 // TestPagesNameTests that there are: a decision, and a page of the design, is as true as the tests that it names.
 func TestPagesNameTests(t *testing.T) {
 	there, named := tests(t), 0

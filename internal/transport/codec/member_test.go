@@ -367,7 +367,7 @@ func fillKind(random *rand.Rand, v reflect.Value) {
 func failures() []error {
 	return append(sentinels[:len(sentinels):len(sentinels)],
 		nil,
-		fmt.Errorf("%w: capacity 3 is asked for, and the live name has capacity 4", holdfast.ErrConflict),
+		fmt.Errorf("%w: capacity 3 is asked for, and the name has capacity 4", holdfast.ErrConflict),
 		&lock.HeldBy{},
 		&lock.HeldBy{Owner: "operator", Suspended: true, Reason: "restore"},
 		&lock.HeldBy{Owner: "job-7", Others: 2, Holder: lock.SessionID{Member: 1<<63 + 5, Number: 7<<32 | 12}, Age: time.Hour + 17},
