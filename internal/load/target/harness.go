@@ -65,7 +65,7 @@ func Usual() []string {
 	return slices.DeleteFunc(Names(), func(name string) bool { return slices.Contains(Rare(), name) })
 }
 
-// NewBed makes a folder and starts the echo server.
+// NewHarness makes a folder and starts the echo server.
 func NewHarness(ctx context.Context, c Config) (*Harness, error) {
 	b := &Harness{config: c, lives: map[string]int{}}
 	var err error

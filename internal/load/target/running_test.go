@@ -117,7 +117,7 @@ func TestConnectPing(t *testing.T) {
 	if len(authority) != 1 || authority[0] != address {
 		t.Errorf("the authority is at %v", authority)
 	}
-	r.addresses = []api.Address{{Network: "unix", Place: t.TempDir() + "/nobody"}, address}
+	r.addresses = []api.Address{{Network: "unix", Place: t.TempDir() + "/unserved"}, address}
 	if d, err := r.Ping(t.Context(), time.Second); err != nil || d <= 0 {
 		t.Errorf("%v, %v", d, err)
 	}

@@ -25,10 +25,10 @@ func TestStored(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
 	targets := StoredTargets([]Kept{kept("memory://")}, []string{Claims, CAS, CASKept}, []time.Duration{10 * time.Millisecond})
-	const think = 10 * time.Millisecond
+	const think, window = 10 * time.Millisecond, 300 * time.Millisecond
 	result, err := load.Run(limitedContext(t), load.Config{
 		Targets: targets, Workloads: []string{load.Uncontended, load.Hot}, Workers: []int{4}, Think: []time.Duration{0, think},
-		Rounds: 1, Duration: 300 * time.Millisecond,
+		Rounds: 1, Duration: window,
 	})
 	if err != nil || result.FirstError != nil {
 		t.Fatal(err, result)
@@ -47,18 +47,23 @@ func TestStored(t *testing.T) {
 		metric      load.Metric
 		least, most float64
 	}{
-		// At either edge of the window some have asked whose lock is counted beyond it.
-		{"store-memory-10ms", alone, load.WritesPerLock, 1.7, 2.4}, {"store-memory-10ms", alone, load.ReadsPerLock, 0.8, 1.3},
-		{"store-memory-10ms", alone, load.TriesWon, 0.7, 1.3},
-		{"store-memory-cas", alone, load.WritesPerLock, 1.8, 2.3}, {"store-memory-cas", alone, load.ReadsPerLock, 0, 0},
-		{"store-memory-cas", alone, load.TriesWon, 0.8, 1.2},
+		{"store-memory-10ms", alone, load.WritesPerLock, 1.9, 2.1}, {"store-memory-10ms", alone, load.ReadsPerLock, 0.9, 1.1},
+		{"store-memory-10ms", alone, load.TriesWon, 0.9, 1.1},
+		{"store-memory-cas", alone, load.WritesPerLock, 1.9, 2.1}, {"store-memory-cas", alone, load.ReadsPerLock, 0, 0},
+		{"store-memory-cas", alone, load.TriesWon, 0.9, 1.1},
 		{"store-memory-cas-kept", idle, load.WritesPerLock, 0, 1.5}, {"store-memory-cas-kept", idle, load.ReadsPerLock, 0, 0},
 		{"store-memory-cas-kept", hot, load.OfPossible, 0, 1.05},
 		{"store-memory-10ms", hot, load.OfPossible, 0.01, 1.05}, {"store-memory-cas", hot, load.OfPossible, 0.01, 1.05},
 		{"store-memory-10ms", hot, load.TriesWon, 0.01, 1.3}, {"store-memory-cas", hot, load.TriesWon, 0.01, 1.3},
 	} {
-		if got := figure(t, result, tt.target, tt.cell, tt.metric); got < tt.least || got > tt.most {
-			t.Errorf("%s, %v: %s is %v, want %v to %v", tt.target, tt.cell, tt.metric, got, tt.least, tt.most)
+		// At either edge of the window each worker may have asked for a lock that is counted beyond it. On a busy machine the
+		// window has few locks, and these are a large part of them.
+		edge := 2 * 4 / max(1, figure(t, result, tt.target, tt.cell, load.OpsPerS)*window.Seconds())
+		if tt.metric == load.OfPossible || tt.most == 0 {
+			edge = 0 // no edge adds hand-offs, or reads that are never made
+		}
+		if got := figure(t, result, tt.target, tt.cell, tt.metric); got < tt.least-edge || got > tt.most+edge {
+			t.Errorf("%s, %v: %s is %v, want %v to %v, and %.2f at the edges", tt.target, tt.cell, tt.metric, got, tt.least, tt.most, edge)
 		}
 	}
 	headers := map[string]bool{}
