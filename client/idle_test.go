@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/client"
 )
 
-// count counts the connections that it has accepted.
+// tally counts the connections that it has accepted.
 type tally struct {
 	net.Listener
 	accepted atomic.Int32

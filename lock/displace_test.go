@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// drawnSeat is a grant of one of two names by another table, in any mode.
+// drawnEntry is a grant of one of two names by another table, in any mode.
 func drawnEntry(rt *rapid.T, session uint64) *Entry {
 	s := &Entry{
 		Name: "a", Session: SessionID{session%3 + 1, session}, Request: 1, Left: Never,

@@ -100,7 +100,7 @@ func (w *world) burst(rt *rapid.T) {
 	}
 }
 
-// drawSeat picks one of the requests that are there or, at times, one that is not.
+// drawEntry picks one of the requests that are there or, at times, one that is not.
 func (w *world) drawEntry(rt *rapid.T) (r Request, token holdfast.Token) {
 	holds, waits := w.model.all()
 	all := append(holds, waits...)

@@ -45,7 +45,7 @@ func (t *Table) release(now Time, i int32, out *[]Decision) {
 	t.settle(now, e, out)
 }
 
-// givenSeats is how many of the latest grants are found by their tokens: what is held
+// givenEntries is how many of the latest grants are found by their tokens: what is held
 // for a short time is released without looking for its name.
 const givenEntries = 256
 
@@ -158,7 +158,7 @@ func (t *Table) extend(now Time, i int32, hold time.Duration) error {
 	return nil
 }
 
-// endSeat drops entry i; if it was the last hold of its grant, that has ended now.
+// endEntry drops entry i; if it was the last hold of its grant, that has ended now.
 func (t *Table) endEntry(now Time, i int32) {
 	s := t.entries.at(i)
 	if s.token != 0 && (s.detail == 0 || t.details.at(s.detail).holds == 1) {

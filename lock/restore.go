@@ -34,7 +34,7 @@ func (t *Table) Restore(now Time, c Chunk) error {
 	return nil
 }
 
-// restoreSeat takes one entry, which follows those of the same name that were taken.
+// restoreEntry takes one entry, which follows those of the same name that were taken.
 func (t *Table) restoreEntry(now Time, c *Entry) error {
 	r := Request{
 		Session: c.Session, ID: c.Request, Name: c.Name, Owner: c.Owner, Reason: c.Reason, Client: c.Client,
@@ -74,7 +74,7 @@ func (t *Table) restoreEntry(now Time, c *Entry) error {
 	return nil
 }
 
-// checkSeat says why an entry cannot be restored, or which entry's grant it shares: 0 if it
+// checkEntry says why an entry cannot be restored, or which entry's grant it shares: 0 if it
 // is a grant or a wait of its own; and whether the name has an excess with it.
 func (t *Table) checkEntry(c *Entry, r *Request) (mate int32, excess bool, err error) {
 	if err := malformed(r); err != nil {
@@ -109,7 +109,7 @@ func (t *Table) checkEntry(c *Entry, r *Request) (mate int32, excess bool, err e
 	return t.checkHold(e, s, c)
 }
 
-// checkHold is checkSeat for a hold of a name that has entries already.
+// checkHold is checkEntry for a hold of a name that has entries already.
 func (t *Table) checkHold(e, session int32, c *Entry) (mate int32, excess bool, err error) {
 	x := t.names.at(e)
 	if lane, _ := t.lane(e); x.queue != 0 || lane != 0 || x.holders == 0 {

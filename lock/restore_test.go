@@ -42,7 +42,7 @@ func populated(tb failer) *Table {
 	return t
 }
 
-// seatAt returns the first entry of name in c.
+// entryAt returns the first entry of name in c.
 func entryAt(c *Chunk, name string) int {
 	return slices.IndexFunc(c.Entries, func(s Entry) bool { return s.Name == name })
 }
@@ -67,7 +67,7 @@ func TestRestoreRefusesWhatCannotBe(t *testing.T) {
 		{"a hold that waits for an authority", func(c *Chunk) { c.Entries[0].Try = true }, "it is held and waits for an authority"},
 		{"a wait that is revoked", func(c *Chunk) { c.Entries[2].Revoked = true }, "it waits and is revoked"},
 		{"another owner's token", func(c *Chunk) { c.Entries[1].Owner = "y" }, "belongs to another owner"},
-		{"nobody's reentry", func(c *Chunk) { c.Entries[0].Owner, c.Entries[1].Owner = "", "" }, "belongs to another owner"},
+		{"a reentry without an owner", func(c *Chunk) { c.Entries[0].Owner, c.Entries[1].Owner = "", "" }, "belongs to another owner"},
 		{"half a revocation", func(c *Chunk) { c.Entries[1].Revoked = true }, "belongs to another owner"},
 		{"a reentry of another shape", func(c *Chunk) { c.Entries[1].Mode = holdfast.ModeShared }, "release it first"},
 		{"two grants of one owner", func(c *Chunk) {

@@ -174,7 +174,7 @@ func (t *Table) RevokeSession(now Time, s SessionID, why holdfast.Loss, err erro
 	t.settleTouched(now, out)
 }
 
-// seatsOf returns the entries of session n: waits first, so that none of them is
+// entriesOf returns the entries of session n: waits first, so that none of them is
 // granted what another one of the session gives up; then in the order of the
 // requests, and not of the ring, which differs between a table and its restored copy.
 func (t *Table) entriesOf(n int32) []int32 {

@@ -15,7 +15,7 @@ import (
 // before it comes here (holdfast.CheckName).
 const SpaceLock = ""
 
-// notWhole says what is wrong with the mode of a request for SpaceLock.
+// notSpaceLock says what is wrong with the mode of a request for SpaceLock.
 func notSpaceLock(mode holdfast.Mode) error {
 	return fmt.Errorf("%w: the whole table is asked for in mode %v; it is suspended in mode %v only", holdfast.ErrConflict, mode, holdfast.ModeExclusive)
 }

@@ -21,7 +21,7 @@ func modeChecks() []check {
 func isHeld(err error) bool     { return errors.Is(err, holdfast.ErrHeld) }
 func isCanceled(err error) bool { return errors.Is(err, context.Canceled) }
 
-// request is a mode in which a name can be asked for.
+// modeRequest is a mode in which a name can be asked for.
 type modeRequest struct {
 	name    string
 	mode    holdfast.Mode

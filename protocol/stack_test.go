@@ -157,7 +157,7 @@ func TestStackRaisesAtTheStart(t *testing.T) {
 	})
 }
 
-// TestStackPassesDownWishes: what a machine above raises goes to the one below only.
+// TestStackPassesDownRequests: what a machine above raises goes to the one below only.
 func TestStackPassesDownRequests(t *testing.T) {
 	b := newHarness()
 	b.two.do = func(ev protocol.Event, out *protocol.Effects) {
@@ -174,8 +174,8 @@ func TestStackPassesDownRequests(t *testing.T) {
 	}
 }
 
-// TestStackAnswersAWish: the answer to a request reaches all above in the same step.
-func TestStackAnswersAWish(t *testing.T) {
+// TestStackAnswersARequest: the answer to a request reaches all above in the same step.
+func TestStackAnswersARequest(t *testing.T) {
 	b := newHarness()
 	b.below.do = func(ev protocol.Event, out *protocol.Effects) {
 		if ev.Kind == protocol.Raised {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// aliasing stands between members and their machines, and sees that what changes hands stays
+// custody stands between members and their machines, and sees that what changes hands stays
 // as it was: see protocol.Machine. The argument of a call is spoiled when the machine has
 // returned, as servers do that use its memory again; what was sent and answered is looked at
 // again much later. On real members the first would be the request of another client, and the
@@ -28,7 +28,7 @@ type given struct {
 	was  string
 }
 
-// inCustody is how much is watched at a time.
+// inAliasing is how much is watched at a time.
 const inAliasing = 300
 
 func (c *custody) takes(what string, fact any) {
@@ -102,7 +102,7 @@ func (w *writer) value(v reflect.Value) {
 	}
 }
 
-// of puts a machine into aliasing.
+// of has a machine watched for aliasing.
 func (c *custody) of(inner protocol.Machine) protocol.Machine { return &ward{inner, c} }
 
 type ward struct {

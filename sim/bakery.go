@@ -45,7 +45,7 @@ func bakeryProtocol() Protocol {
 // leadersOfBakery is what can be read off leaders, other members and their messages.
 type leadersOfBakery struct{}
 
-// Said reads off a message what it says.
+// Said reads off an envelope what it says.
 func (leadersOfBakery) Said(m any) any {
 	if letter, is := m.(bakery.Envelope); is {
 		return letter.Body
@@ -152,7 +152,7 @@ func (l leadersOfBakery) Placed(space protocol.Machine, m any) (Placed, bool) {
 	return Placed{name, added.Key.Member, added.Key.Incarnation, added.Key.Number, protocol.Epoch{Counter: epoch}}, placed
 }
 
-// Wish reads off the owner's space which request of a client waits by a ticket.
+// Request reads off the owner's space which request of a client waits by a ticket.
 func (leadersOfBakery) Request(space protocol.Machine, t Placed) (lock.SessionID, uint64, bool) {
 	return space.(*bakery.Machine).Request(bakery.Key{Member: t.Owner, Incarnation: t.Incarnation, Number: t.Number})
 }

@@ -101,7 +101,7 @@ type request struct {
 	refused  bool          // a member has refused it, or its release
 }
 
-// request is what a user wants locked, and how.
+// wantedLock is what a user wants locked, and how.
 type wantedLock struct {
 	name     string
 	owner    string
@@ -113,7 +113,7 @@ type wantedLock struct {
 	hold     time.Duration // 0 for none
 }
 
-// String tells a request, without what is not asked for.
+// String shows what is wanted, without what is not asked for.
 func (w wantedLock) String() string {
 	text := fmt.Sprintf("%q %s", w.name, w.mode)
 	if w.units != 0 {

@@ -6,10 +6,10 @@ import (
 )
 
 // Where leaders number tickets, in a twelfth of the runs whose messages are lost there is one more client, the crowd, which asks
-// for thousands of names at the same time, once, near the end of the faults. The first messages that its member then sends to
-// another one are lost, so that link is behind by more messages than are sent again at a time. The link catches up: all requests
+// for thousands of names at the same time, once, near the end of the faults. The first envelopes that its member then sends to
+// another one are lost, so that link is behind by more envelopes than are sent again at a time. The link catches up: all requests
 // of the burst are answered within 30 s of the last fault (P4). Where members are far from each other that takes up to
-// burstWays ways more: of tens of thousands of messages the link is sent twice as many in each round trip.
+// burstWays ways more: of tens of thousands of envelopes the link is sent twice as many in each round trip.
 
 // burstWays is how many ways one after the other a burst takes at most over slow links.
 const burstWays = 32
@@ -37,7 +37,7 @@ func (w *world) addCrowd() {
 
 func (c *crowd) String() string { return c.client.name }
 
-// burst lets the crowd ask, and loses the first messages of its member to another one. A crowd that is not connected asks when
+// burst lets the crowd ask, and loses the first envelopes of its member to another one. A crowd that is not connected asks when
 // it is.
 func (n *nemesis) burst() {
 	w := n.world

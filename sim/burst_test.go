@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mutation"
 )
 
-// TestABurstIsAnswered: a member is behind by more messages than are sent again at a time, and catches up; without the rule a
+// TestABurstIsAnswered: a member is behind by more envelopes than are sent again at a time, and catches up; without the rule a
 // burst of requests is not answered in time.
 func TestABurstIsAnswered(t *testing.T) {
 	manySeeds(t)

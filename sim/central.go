@@ -46,7 +46,7 @@ func routineOfHolders(m protocol.Message) bool {
 	return acks || routine(m)
 }
 
-// wishOfHolders reads off what a holder asks an authority for.
+// requestOfHolders reads off what a holder asks an authority for.
 func requestOfHolders(m protocol.Message) (Standing, bool) {
 	acquire, ok := m.(authority.Acquire)
 	return Standing{Name: acquire.Entry.Name, Session: acquire.Entry.Session, Request: acquire.Entry.Request}, ok

@@ -72,7 +72,7 @@ const (
 
 var machineNames = [machineCount]string{"sessions", "membership", "space"}
 
-// count counts the steps of a machine with one kind of event and fact. There are a few
+// tally counts the steps of a machine with one kind of event and fact. There are a few
 // dozen of them, the most frequent in front: so that to count costs next to nothing.
 type tally struct {
 	kind protocol.Kind

@@ -31,7 +31,7 @@ type hearers struct {
 // that ask no more.
 const mostPleas = 256
 
-// wish returns which request of a client a member asks the others for by a number.
+// request returns which request of a client a member asks the others for by a number.
 func (m *process) request(number uint64) (key requestKey, asks bool) {
 	if m.space() == nil || m.view == nil {
 		return requestKey{}, false

@@ -43,7 +43,7 @@ func (p *pen) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) 
 	p.answers, p.at = append(p.answers, fmt.Sprint(ev.Fact)), append(p.at, now)
 }
 
-// session machine is a world of one member with a journal, of which a script says these lines, and the
+// sessions is a world of one member with a journal, of which a script says these lines, and the
 // machines of its lives.
 type sessions struct {
 	*world

@@ -67,8 +67,8 @@ func (j *judge) asksAgain(key, first requestKey) {
 	j.histories.asksAgain(key, first)
 }
 
-// requests is called when a member asks an authority for what a client has asked for. A place
-// that the request has by another request, which was given up, is none.
+// requestsOf is called when a member asks an authority for what a client has asked for. A place
+// that the client's request has under another number, which was given up, is none.
 func (j *judge) requestsOf(name string, request, key requestKey) {
 	if _, known := j.wished[request]; !known {
 		r := j.record(name)
@@ -78,7 +78,7 @@ func (j *judge) requestsOf(name string, request, key requestKey) {
 }
 
 // stands is called when an authority says that it has queued what a member asks for. A
-// member that asks for the same request by another request has given the one before up: that
+// member that asks for a client's request under another number has given the one before up: that
 // was refused, and was queued by a copy that came later. So the request arrives again.
 func (j *judge) stands(name string, request requestKey, reign protocol.Epoch) {
 	reign = j.reignOf(reign)
@@ -120,8 +120,8 @@ func (r *record) sent(g *grant, asked instant) instant {
 	return min(asked, r.given[i].at)
 }
 
-// gaveAnother reports whether a grant was given to another request than the one by which its request stands. A member that becomes the
-// authority itself gives up the request, and tells the next authority of another one, by which the request arrives there.
+// gaveAnother reports whether a grant was given under another number than the one under which the client's request stands. A member that becomes the
+// authority itself gives that number up, and tells the next authority of another one, under which the request arrives there.
 func (r *record) gaveAnother(g *grant, stood *place) bool {
 	another := false
 	for _, given := range r.given {

@@ -107,7 +107,7 @@ const (
 	leadSilent           // the slower leader crashed before it had answered: it never will
 	leadRefused          // an election was refused for want of another epoch, and then held
 	leadStopped          // a holder has said in its grace that it has stopped
-	leadBehind           // more messages to a member are unheard than are sent again at a time
+	leadBehind           // more envelopes to a member are unheard than are sent again at a time
 	leadCaughtUp         // such a member has caught up
 	leadCount
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// local is the users within a member's process: package host. Their session has no
+// ownClient is the users within a member's process: package host. Their session has no
 // ttl; what they hold ends with the member's lease, by the member's own clock.
 type ownClient struct {
 	member  *process
@@ -284,7 +284,7 @@ func (t *taking) unlock() {
 	believed := t.believes(now)
 	t.end("")
 	// A member whose lease has ended ends it by itself. Where only what was carried over has
-	// ended, the process gives it back (package host, onLeaseEnd).
+	// ended, the process gives it back (package host, onEnd).
 	if believed || t.want.hold > 0 || l.member.world.protocol.Logs || l.member.view != nil && now < l.member.view.Lease.Member {
 		l.member.world.trace("%s unlocks %s, token %d", l, t.want.name, t.token)
 		t.release()

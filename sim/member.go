@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// member is a machine at an address, on which a member's process runs: at most one at
+// process is a machine at an address, on which a member's process runs: at most one at
 // a time, as the listening socket sees to. The real code begins at session machine; what is
 // around it stands for package run, the disk, the journal and the operating system.
 type process struct {
@@ -145,7 +145,7 @@ func (m *process) start() {
 	m.step(protocol.Event{Kind: protocol.Start})
 }
 
-// step is what package run does: one event, then all its effects, then the request to be
+// step is what package run does: one event, then all its effects, and when it asks to be
 // woken.
 func (m *process) step(ev protocol.Event) {
 	w := m.world

@@ -64,7 +64,7 @@ func (peersOfPermission) Asks(m any) (Plea, bool) {
 	return Plea{r.Name, r.Number, protocol.Epoch{Counter: r.Clock >> 32}}, is && r.Mode == holdfast.ModeExclusive && !r.Try
 }
 
-// Wish reads off a space which request of a client asks by a number, or has entered.
+// Request reads off a space which request of a client asks by a number, or has entered.
 func (peersOfPermission) Request(space protocol.Machine, number uint64) (lock.SessionID, uint64, bool) {
 	return space.(*permission.Machine).Request(number)
 }

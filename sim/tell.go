@@ -103,12 +103,12 @@ func (t *teller) unread(inbox []task) {
 }
 
 // fault tells what was done to some lanes, or to every member where no lane is named.
-func (t *teller) fault(f Fault, until instant, whom []string, text string) {
+func (t *teller) fault(f Fault, until instant, members []string, text string) {
 	if t == nil {
 		return
 	}
-	h := timeline.Event{Kind: timeline.Fault, Short: f.String(), Until: until, Lanes: whom, Text: text}
-	if len(whom) == 0 {
+	h := timeline.Event{Kind: timeline.Fault, Short: f.String(), Until: until, Lanes: members, Text: text}
+	if len(members) == 0 {
 		for _, m := range t.world.members {
 			h.Lanes = append(h.Lanes, m.name)
 		}
@@ -119,26 +119,26 @@ func (t *teller) fault(f Fault, until instant, whom []string, text string) {
 
 // befall lets a fault be known: to the reader of the trace, and to the observer.
 // No lane named means every member.
-func (w *world) befall(f Fault, until instant, whom []string, format string, arguments ...any) {
+func (w *world) befall(f Fault, until instant, members []string, format string, arguments ...any) {
 	w.trace(format, arguments...)
 	if w.tell != nil {
-		w.tell.fault(f, until, whom, fmt.Sprintf(format, arguments...))
+		w.tell.fault(f, until, members, fmt.Sprintf(format, arguments...))
 	}
 }
 
 // spoilt tells that a disk is slow or full for a while.
-func (t *teller) spoilt(f Fault, whom string, until instant) {
+func (t *teller) spoilt(f Fault, member string, until instant) {
 	word := "slow"
 	if f == DiskFull {
 		word = "full"
 	}
-	t.happened(f, until, whom, "the disk of "+whom+" is "+word)
+	t.happened(f, until, member, "the disk of "+member+" is "+word)
 }
 
 // happened tells of one fault of one process.
-func (t *teller) happened(f Fault, until instant, whom, text string) {
+func (t *teller) happened(f Fault, until instant, member, text string) {
 	if t != nil {
-		t.fault(f, until, []string{whom}, text)
+		t.fault(f, until, []string{member}, text)
 	}
 }
 

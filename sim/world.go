@@ -363,7 +363,7 @@ func (w *world) whole(name string) wantedLock {
 	return wantedLock{name: name}
 }
 
-// wish draws what a user wants: of workers, some name an owner.
+// request draws what a user wants: of workers, some name an owner.
 func (w *world) request(who *worker) wantedLock {
 	s := &w.settings
 	n := pick(w, "name", s.names)

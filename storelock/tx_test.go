@@ -18,7 +18,7 @@ import (
 // What LockKeyColumnValueStoreTest of the original checks, by its names: hosts with transactions over
 // one store.
 
-// host is a process of the original's tests: its locks, and the table that it writes.
+// machine is a process of the original's tests: its locks, and the table that it writes.
 type machine struct {
 	t     *testing.T
 	table storelock.Table

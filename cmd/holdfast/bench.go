@@ -170,7 +170,7 @@ func (p *program) measure(ctx context.Context, order *benchOrder) (result *load.
 	return result, err
 }
 
-// host tells on what machine this is.
+// hostOf tells on what machine this is.
 func hostOf(order *benchOrder) load.Host {
 	return load.Host{
 		System: runtime.GOOS, Machine: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version(), Version: version(),

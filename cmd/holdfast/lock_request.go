@@ -16,7 +16,7 @@ import (
 // busyCode is the exit code of a lock that could not be had in time.
 const busyCode = 75
 
-// wishFlags say which lock is wanted, for lock and acquire.
+// requestFlags say which lock is wanted, for lock and acquire.
 func requestFlags() []cli.Flag {
 	return []cli.Flag{
 		switchFlag("shared", "beside other shared holders"),
@@ -71,7 +71,7 @@ func (w *request) patience(timeout time.Duration) time.Duration {
 	return min(w.limit(), timeout)
 }
 
-// wishOf reads the flags, for the names. What is wrong with how they are written is
+// requestOf reads the flags, for the names. What is wrong with how they are written is
 // a usage error; what they mean is looked at by check.
 func requestOf(c *cli.Command, names []string) (*request, error) {
 	w := &request{

@@ -44,7 +44,7 @@ type harness struct {
 	events  *bufio.Reader // of --status-fd
 }
 
-// newBed starts a shell script under a watch. The lock's session lives for 12 s, of
+// newHarness starts a shell script under a watch. The lock's session lives for 12 s, of
 // which its deadline has 12 s left.
 func newHarness(t *testing.T, order *lockOrder, script string) *harness {
 	t.Helper()

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/client"
 )
 
-// scriptWish is what hold and queue ask for.
+// scriptRequest is what hold and queue ask for.
 type scriptRequest struct {
 	name, space string
 	ttl         time.Duration
@@ -22,7 +22,7 @@ type scriptRequest struct {
 	options     []holdfast.Option
 }
 
-// scriptWishOf reads NAME and flags, in any order of the two.
+// scriptRequestOf reads NAME and flags, in any order of the two.
 func scriptRequestOf(ts *testscript.TestScript, args []string) scriptRequest {
 	if len(args) == 0 {
 		ts.Fatalf("usage: hold NAME [-space S] [-owner ID] [-reason TEXT] [-shared] [-slots U/N] [-ttl D] [-wait]")

@@ -149,11 +149,11 @@ func (p *program) untilSignal(ctx context.Context, log *slog.Logger) (context.Co
 	}
 }
 
-// sameWish is how long a signal that arrives again is still the same request.
+// sameRequest is how long a signal that arrives again is still the same request.
 const sameRequest = time.Second
 
 // heedEnd calls first for the first signal that arrives and second for the second,
-// unless over is closed before. The same signal again within sameWish does not count:
+// unless over is closed before. The same signal again within sameRequest does not count:
 // timeout(1), for one, sends its signal to the process and then to the whole group,
 // and a member must leave in good order all the same.
 func heedEnd(arrived <-chan os.Signal, over <-chan struct{}, c clock.Clock, first, second func(os.Signal)) {

@@ -88,7 +88,7 @@ func (p *program) shown(c *cli.Command) io.Writer {
 	return p.stdout
 }
 
-// replayRecording feeds what a member took to fresh machines.
+// replayTrace feeds what a member took to fresh machines.
 func (p *program) replayTrace(path string, text io.Reader, config replay.Config) error {
 	start := time.Now()
 	result, err := replay.Run(text, config)
@@ -133,7 +133,7 @@ func endingOf(life *replay.Life) string {
 	return life.Ending
 }
 
-// badRecording is an exitError about the file.
+// badTrace is an exitError about the file.
 func badTrace(format string, arguments ...any) error {
 	return &exitError{exitBadData, fmt.Errorf(format, arguments...)}
 }

@@ -21,8 +21,8 @@ func TestVerdict(t *testing.T) {
 		{"a violation", func(_ *demo, v *clustertest.Verdict) { v.Violations = []string{"two had it"} }, "two had it\ndemo: FAILED "},
 		{"nothing changed hands", func(_ *demo, v *clustertest.Verdict) { v.Handoffs = 0 }, "no lock changed hands\ndemo: FAILED "},
 		{"no stale write", func(_ *demo, v *clustertest.Verdict) { v.Stale = 0 }, "no stale write was refused\ndemo: FAILED "},
-		{"nobody was killed", func(d *demo, _ *clustertest.Verdict) { d.killed = false }, "the coordinator was not killed\ndemo: FAILED "},
-		{"nobody stood still", func(d *demo, _ *clustertest.Verdict) { d.stopped = lease }, "no member stood still for more than its lease of 2s, but 2s\ndemo: FAILED "},
+		{"no member was killed", func(d *demo, _ *clustertest.Verdict) { d.killed = false }, "the coordinator was not killed\ndemo: FAILED "},
+		{"no member stood still", func(d *demo, _ *clustertest.Verdict) { d.stopped = lease }, "no member stood still for more than its lease of 2s, but 2s\ndemo: FAILED "},
 		{"nothing was lost", func(d *demo, _ *clustertest.Verdict) { d.lost = false }, "did not find its lock lost\ndemo: FAILED "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

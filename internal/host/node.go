@@ -32,7 +32,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// Node is this process as a member. It is a holdfast.Locker of the default space.
+// Member is this process as a member. It is a holdfast.Locker of the default space.
 type Member struct {
 	locker
 	config    Config

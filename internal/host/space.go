@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// newOperator makes what operators' deeds on whole spaces are done with.
+// newAdmin makes what operators' deeds on whole spaces are done with.
 func (n *Member) newAdmin() (*admin.Service, error) {
 	spaces := make([]admin.Space, len(n.config.Spaces))
 	for i, space := range n.config.Spaces {

@@ -28,7 +28,7 @@ func (n *Member) openTrace() (err error) {
 	return nil
 }
 
-// chance returns what the machines draw from.
+// entropy returns what the machines draw from.
 func (n *Member) entropy() member.Entropy {
 	if n.trace == nil {
 		return member.Entropy{Rand: secretRand()}

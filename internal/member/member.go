@@ -77,7 +77,7 @@ func LogOf(space string) uint64 {
 // logsOfSpace is how many logs a space may have.
 const logsOfSpace = 1 << 16
 
-// Chance draws what cannot be known before.
+// Entropy draws what cannot be known before.
 type Entropy struct {
 	// Rand draws ids and jitter. Required.
 	Rand *rand.Rand
@@ -145,7 +145,7 @@ func (s *Config) Membership(chance Entropy) (*membership.Machine, error) {
 	})
 }
 
-// New makes the session machine in front of a stack of machines, from what the member knows of
+// NewSession makes the session machine in front of a stack of machines, from what the member knows of
 // itself in this life. The protocols say which of its spaces outlast their members.
 func (s *Config) NewSession(chance Entropy, cell membership.Cell, protocols []Protocol, stack protocol.Machine) (*session.Machine, error) {
 	var lasting []protocol.Port

@@ -95,7 +95,7 @@ func TestSecretsAreDrawnApart(t *testing.T) {
 	}
 }
 
-// TestBadSeats: the error names what is wrong.
+// TestBadConfigs: the error names what is wrong.
 func TestBadConfigs(t *testing.T) {
 	spaces := []member.Space{{Name: "default", Protocol: "central"}}
 	for want, s := range map[string]member.Config{

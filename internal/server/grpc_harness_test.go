@@ -57,20 +57,20 @@ type harness struct {
 	conn    *grpc.ClientConn
 }
 
-// newBed starts a member whose clock stands still until it is advanced. Change may
+// newHarness starts a member whose clock stands still until it is advanced. Change may
 // set limits before the service begins, and tune the server before it serves.
 func newHarness(t testing.TB, change func(*Config), tune func(*grpcServer)) *harness {
 	t.Helper()
 	return newHarnessOver(t, calm{}, change, tune)
 }
 
-// newBedOver is newBed over another membership.
+// newHarnessOver is newHarness over another membership.
 func newHarnessOver(t testing.TB, below protocol.Machine, change func(*Config), tune func(*grpcServer)) *harness {
 	t.Helper()
 	return newHarnessOf(t, below, nil, change, tune)
 }
 
-// newBedOf is newBedOver with the space at port 2 wrapped.
+// newHarnessOf is newHarnessOver with the space at port 2 wrapped.
 func newHarnessOf(t testing.TB, below protocol.Machine, wrap func(protocol.Machine) protocol.Machine, change func(*Config), tune func(*grpcServer)) *harness {
 	t.Helper()
 	ignore := goleak.IgnoreCurrent()

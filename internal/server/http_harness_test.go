@@ -25,7 +25,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/central"
 )
 
-// webBed is a member with two spaces whose port 4041 is served on loopback, and
+// webHarness is a member with two spaces whose port 4041 is served on loopback, and
 // whose clock stands still until it is advanced. Every answer that it fetches is
 // checked against the OpenAPI document.
 type webHarness struct {
@@ -43,13 +43,13 @@ func newWebHarness(t testing.TB, change func(*Config)) *webHarness {
 	return newWebHarnessOver(t, calm{}, change)
 }
 
-// newWebBedOver is newWebBed over another membership.
+// newWebHarnessOver is newWebHarness over another membership.
 func newWebHarnessOver(t testing.TB, membership protocol.Machine, change func(*Config)) *webHarness {
 	t.Helper()
 	return newWebHarnessOf(t, membership, nil, change)
 }
 
-// newWebBedOf is newWebBedOver with the space at port 2 wrapped.
+// newWebHarnessOf is newWebHarnessOver with the space at port 2 wrapped.
 func newWebHarnessOf(t testing.TB, membership protocol.Machine, wrap func(protocol.Machine) protocol.Machine, change func(*Config)) *webHarness {
 	t.Helper()
 	ignore := goleak.IgnoreCurrent()

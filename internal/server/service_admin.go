@@ -41,7 +41,7 @@ type spaceInput struct {
 	By     string        // who does it, for listings and the log
 }
 
-// newOperator makes what does operators' deeds on the spaces of a Config.
+// newAdmin makes what does operators' deeds on the spaces of a Config.
 func newAdmin(c Config) (*admin.Service, error) {
 	spaces := make([]admin.Space, len(c.Observer.spaces))
 	for i := range spaces {

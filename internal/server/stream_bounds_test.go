@@ -41,8 +41,8 @@ func TestBadOperations(t *testing.T) {
 		"no kind":          {&schema.Operation{Id: 7}, api.CodeBadRequest},
 		"empty acquire":    {&schema.Operation{Id: 7, Kind: &schema.Operation_Acquire{}}, api.CodeName},
 		"second hello":     {&schema.Operation{Id: 7, Kind: &schema.Operation_Hello{Hello: &schema.Hello{}}}, api.CodeBadRequest},
-		"extend unknown":   {opExtend(7, "nobody's", 5, time.Second), api.CodeNotHeld},
-		"release unknown":  {opRelease(7, "nobody's", 5), api.CodeNotHeld},
+		"extend unknown":   {opExtend(7, "unheld", 5, time.Second), api.CodeNotHeld},
+		"release unknown":  {opRelease(7, "unheld", 5), api.CodeNotHeld},
 		"release bad name": {opRelease(7, "", 5), api.CodeName},
 		"cancel bad name":  {opCancel(7, ""), api.CodeName},
 	} {

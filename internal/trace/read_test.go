@@ -151,8 +151,8 @@ func TestWrongRecordings(t *testing.T) {
 	}
 }
 
-// TestCutRecordings: a trace that is cut anywhere behind its header is read so far.
-func TestCutRecordings(t *testing.T) {
+// TestCutTraces: a trace that is cut anywhere behind its header is read so far.
+func TestCutTraces(t *testing.T) {
 	text := head + "1 0s start\n  send 0 at 0 storage.Save{ID: 1}\n  wake 3s\n2 1s tick\n  wake never\nend \"over\"\n"
 	for size := len(head); size <= len(text); size++ {
 		if _, err := all(newTestReader(t, text[:size])); !errors.Is(err, io.EOF) {

@@ -120,7 +120,7 @@ func drawn(r *rand.Rand, of reflect.Type, deep int) reflect.Value {
 	return v
 }
 
-// sayings has a value of each type that can stand where a message of protocol bakery has what it says.
+// sayings has a value of each type that can stand where an envelope of protocol bakery has what it says.
 func sayings() (all []bakery.Body) {
 	for _, value := range bakery.Vocabulary() {
 		if body, is := value.(bakery.Body); is {

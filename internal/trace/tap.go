@@ -19,7 +19,7 @@ type Tap struct {
 // NewTap returns a tap on a source that cannot be guessed.
 func NewTap(source *rand.Rand) *Tap { return &Tap{source: source} }
 
-// Chance returns what the machines draw from.
+// Entropy returns what the machines draw from.
 func (t *Tap) Entropy() member.Entropy {
 	return member.Entropy{Rand: rand.New(t), Secret: t.secret, Proof: t.proof}
 }

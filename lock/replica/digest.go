@@ -2,7 +2,7 @@ package replica
 
 import "hash/crc64"
 
-// digestSeats is how many entries are looked at in one go.
+// digestEntries is how many entries are looked at in one go.
 const digestEntries = 32
 
 // Digest is a number that copies in the same state share, and others hardly: it is for finding copies that

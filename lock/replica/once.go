@@ -194,7 +194,7 @@ func (w *intent) tell(d lock.Decision, a ask) lock.Decision {
 	return d
 }
 
-// endWish forgets an intent that was never granted or that was given up, and remembers any other.
+// endIntent forgets an intent that was never granted or that was given up, and remembers any other.
 func (r *Replica) endIntent(s *session, w *intent, d *lock.Decision) {
 	delete(s.asked, requestFor{w.number, w.name})
 	for _, a := range w.asks {
@@ -215,7 +215,7 @@ func (m *remembered) add(w *intent) {
 	m.count++
 }
 
-// forgetWishes forgets those of a session that ends.
+// forgetIntents forgets those of a session that ends.
 func (r *Replica) forgetIntents(s *session) {
 	//tidy:unordered all are
 	for _, w := range s.intents {

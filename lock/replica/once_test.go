@@ -40,7 +40,7 @@ func told(out Effects) string {
 	return line[1:]
 }
 
-// TestWishes: what a client wants once is one hold, whichever requests it has sent for it and in which order they and their ends
+// TestIntents: what a client wants once is one hold, whichever requests it has sent for it and in which order they and their ends
 // come; and so it is in a copy that is restored after any of them.
 func TestIntents(t *testing.T) {
 	type step struct {
@@ -147,7 +147,7 @@ func TestHoldLimitOfAWish(t *testing.T) {
 	}
 }
 
-// TestWishesAreBounded: those that are over by number and time, and by how many requests one is asked for.
+// TestIntentsAreBounded: those that are over by number and time, and by how many requests one is asked for.
 func TestIntentsAreBounded(t *testing.T) {
 	b := newHarness(t, Config{Requests: 2, Remember: time.Minute})
 	b.do(open(1), open(2))
@@ -189,7 +189,7 @@ func TestIntentsAreBounded(t *testing.T) {
 	}
 }
 
-// checkWishes: each is held or waited for once, by who asks for it.
+// checkIntents: each is held or waited for once, by who asks for it.
 func checkIntents(t *testing.T, r *Replica) {
 	t.Helper()
 	over := 0

@@ -161,7 +161,7 @@ func (c *Copy) Stop() {
 	}
 }
 
-// writeSeat writes a hold or a wait, and what there is of it beside the table.
+// writeEntry writes a hold or a wait, and what there is of it beside the table.
 func (r *Replica) writeEntry(b []byte, s *lock.Entry) []byte {
 	w := &writer{b}
 	w.entry(s)
@@ -271,7 +271,7 @@ func (w *writer) intent(intent *intent) {
 	}
 }
 
-// overWish writes one that is over, which was of the session of its outcome.
+// overIntent writes one that is over, which was of the session of its outcome.
 func (w *writer) overIntent(intent *intent) {
 	w.text(intent.name)
 	w.text(intent.once)

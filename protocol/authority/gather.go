@@ -89,7 +89,7 @@ func (m *Machine) takeEnds(now protocol.Time, p *peer, released []Ended, out *pr
 	}
 }
 
-// takeSeat takes what a member holds into the table, and keeps what it waits for.
+// takeEntry takes what a member holds into the table, and keeps what it waits for.
 func (m *Machine) takeEntry(now protocol.Time, p *peer, s *lock.Entry, out *protocol.Effects) {
 	if !p.owns(Ended{s.Session, s.Request}) {
 		out.Note(Ignored{What: fmt.Sprintf("report of %v %s by member %d: not its own", s.Session, number(s.Request), p.id)})

@@ -21,7 +21,7 @@ type counter struct {
 	given bool           // some were counted since they were asked for
 }
 
-// beginTally lets a reign count from here on, and nothing that was granted before it.
+// beginGrantCount lets a reign count from here on, and nothing that was granted before it.
 func (m *Machine) beginGrantCount() {
 	if table := m.authority.table; m.config.GrantCount {
 		m.authority.counter.last = lock.Token(table.Reign(), table.Count())

@@ -146,7 +146,7 @@ func (m *Machine) advancePast(name string, key seqKey, last holdfast.Token) {
 	}
 }
 
-// outrunLost makes the tokens to come higher than any that lost members can have given.
+// advancePastLost makes the tokens to come higher than any that lost members can have given.
 func (m *Machine) advancePastLost(lost func(lock.SessionID, uint64) bool) {
 	//tidy:unordered the highest of them counts
 	for _, l := range m.authority.loans {
@@ -156,7 +156,7 @@ func (m *Machine) advancePastLost(lost func(lock.SessionID, uint64) bool) {
 	}
 }
 
-// outrunLent returns a count of tokens that no member that keeps a grant can have reached, and
+// advancePastLent returns a count of tokens that no member that keeps a grant can have reached, and
 // the table's own where there is none.
 func (c *authority) advancePastLent() uint32 {
 	last := lock.Token(c.table.Reign(), c.table.Count())

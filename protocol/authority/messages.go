@@ -16,10 +16,10 @@ import (
 //	holder → authority   Acquire Release Extend EndSession Ask InfoAnswer Acks Vouch
 //	authority → holder   Decided Answer InfoRequest Acks
 //
-// A request is what a holder asks for one request of a client. It has a number of its
-// own, lapses·2⁴⁰ + count, that its member's incarnation never uses again: a holder
-// that asks for the same thing again, after an end or after a lapse, has another
-// request. So no copy of an old message can be about a new request (V21, V22).
+// A holder asks the authority for what its client has requested, under a sequence number of its
+// own (Seq): lapses·2⁴⁰ + count, which its member's incarnation never uses again. A holder
+// that asks for the same thing again, after an end or after a lapse, takes another number. So no
+// copy of an old message can be about a new request (V21, V22).
 type (
 	// Stamp is what every message begins with: it tells old from new. A message of
 	// another epoch than the receiver's, or of or to another tenure, is void, and
@@ -311,7 +311,7 @@ func (m InfoAnswer) String() string {
 // String renders a version as v7.2: the second of epoch 7.
 func (v Version) String() string { return fmt.Sprintf("v%d.%d", v.Epoch, v.Number) }
 
-// shownSeats is how much of a report a trace shows.
+// shownEntries is how much of a report a trace shows.
 const shownEntries = 4
 
 func (m Acks) String() string {

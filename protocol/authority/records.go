@@ -244,7 +244,7 @@ func (h *holder) take(r *record, token holdfast.Token, since, end protocol.Time)
 	h.held++
 }
 
-// nextWish draws a number that this incarnation never uses again.
+// nextSeq draws a number that this incarnation never uses again.
 func (h *holder) nextSeq() uint64 {
 	h.seqs++
 	if h.seqs >= 1<<protocol.NumberBits {

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestASecondReportIsConfirmedWishByWish: an authority asks a holder again under another epoch of its reign, and may take a late copy of the
+// TestASecondReportIsConfirmedRequestByRequest: an authority asks a holder again under another epoch of its reign, and may take a late copy of the
 // report before for the new one. So when that is known, what the holder waits for is sent again, and what it has released is, too.
 func TestASecondReportIsConfirmedRequestByRequest(t *testing.T) {
 	defer mutation.Switch("")

@@ -210,7 +210,7 @@ func (m *Machine) cease(now protocol.Time) {
 	m.keepVisits(c.visits)
 }
 
-// copySeats copies the table, in the order in which it can be restored.
+// copyEntries copies the table, in the order in which it can be restored.
 func (c *authority) copyEntries(now protocol.Time) (entries []lock.Entry) {
 	entries = make([]lock.Entry, 0, c.table.Holds()+c.table.Waiters())
 	for cursor := uint64(0); ; {

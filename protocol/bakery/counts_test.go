@@ -21,7 +21,7 @@ var sizes = []int{1, 2, 3, 5}
 
 func exclusive(*schedule) lock.Request { return lock.Request{Mode: holdfast.ModeExclusive} }
 
-// kindOf is the type of what a message says, without its package.
+// kindOf is the type of what an envelope says, without its package.
 func kindOf(body bakery.Body) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", body), "bakery.")
 }

@@ -98,7 +98,7 @@ func (m *Machine) ID() protocol.ID { return m.config.Self }
 // Graces is how many names stay taken through this member though the hold limits have passed.
 func (m *Machine) Graces() int { return len(m.graces) }
 
-// Behind returns how many other members are behind: more messages to each are unheard than were sent again.
+// Behind returns how many other members are behind: more envelopes to each are unheard than were sent again.
 func (m *Machine) Behind() (links int) {
 	for _, l := range m.links {
 		if l.again != 0 {
@@ -108,7 +108,7 @@ func (m *Machine) Behind() (links int) {
 	return links
 }
 
-// TooLate reports whether a message, which is the next on its link, answers for a ticket that has ended: the
+// TooLate reports whether an envelope, which is the next on its link, answers for a ticket that has ended: the
 // faster answer was enough.
 func (m *Machine) TooLate(from protocol.ID, letter *Envelope) bool {
 	if !m.serves || letter.Term != m.term.Term || letter.To != m.standing.Place || letter.From.ID != from || !m.present(letter.From) {

@@ -171,7 +171,7 @@
 //
 // # Bounds
 //
-// Tickets of a name: 131,072. What one leader leaves unheard: 65,536 messages; then nothing more is taken
+// Tickets of a name: 131,072. What one leader leaves unheard: 65,536 envelopes; then nothing more is taken
 // (ErrLimit, unheard). Slots: a capacity of up to 4096. Envelopes and messages of what is about to come: 1024.
 // Limits of clients' requests are the table's.
 //

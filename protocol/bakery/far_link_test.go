@@ -8,15 +8,15 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// farWire is a wire on which each message takes a while.
+// farWire is a wire on which each envelope takes a while.
 type farWire struct {
 	*wire
 	way    time.Duration
 	flight []flown
-	posted [2]int // messages of each end
+	posted [2]int // envelopes of each end
 }
 
-// flown is a message on its way.
+// flown is an envelope on its way.
 type flown struct {
 	Envelope
 	arrives time.Duration
@@ -44,7 +44,7 @@ func (w *farWire) depart() {
 	w.transit = nil
 }
 
-// burst says thousands of messages at once, of which the first is lost, and returns how long it takes until all are heard.
+// burst says thousands of envelopes at once, of which the first is lost, and returns how long it takes until all are heard.
 func (w *farWire) burst() time.Duration {
 	began := w.now
 	w.say(0)
@@ -59,8 +59,8 @@ func (w *farWire) burst() time.Duration {
 }
 
 // TestALinkWaitsForARoundTrip: where a round trip takes twice as long as patience, a link that is behind catches up in a few round
-// trips. Later a message is sent once: it is not sent again before its confirmation can have come. Without the rule the link sends the
-// oldest messages again and again, and catches up by so many in each round trip.
+// trips. Later an envelope is sent once: it is not sent again before its confirmation can have come. Without the rule the link sends the
+// oldest envelopes again and again, and catches up by so many in each round trip.
 func TestALinkWaitsForARoundTrip(t *testing.T) {
 	defer mutation.Switch("")
 	for _, rule := range []string{"", "a link waits for a round trip"} {

@@ -133,7 +133,7 @@ func (h hostile) fill(v reflect.Value) {
 	}
 }
 
-// draw makes a message of a member's: a message in turn, or one about leaders.
+// draw makes a message of a member's: an envelope in turn, or one about leaders.
 func (h hostile) draw(w *witness, from protocol.ID) protocol.Message {
 	vocabulary := bakery.Vocabulary()
 	drawn := reflect.New(reflect.TypeOf(vocabulary[h.IntN(len(vocabulary))])).Elem()

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// leading is member 1 of two, which leads and serves, and whose messages no member hears.
+// leading is member 1 of two, which leads and serves, and whose envelopes no member hears.
 func leading(t *testing.T) *Machine {
 	t.Helper()
 	m := newWire(t, 1).ends[0]
@@ -51,8 +51,8 @@ func TestLimitOfTickets(t *testing.T) {
 	}
 }
 
-// TestLimitOfUnheardLetters: a leader takes no tickets while another one leaves so much unheard.
-func TestLimitOfUnheardLetters(t *testing.T) {
+// TestLimitOfUnheardEnvelopes: a leader takes no tickets while another one leaves so much unheard.
+func TestLimitOfUnheardEnvelopes(t *testing.T) {
 	m := leading(t)
 	wants := &Ticket{Key: Key{1, 0, 1}, Name: "n"}
 	var out protocol.Effects
@@ -79,9 +79,9 @@ func limit(t *testing.T, m *Machine, failed *Failed, name string, value int64) {
 	}
 }
 
-// TestLimitOfEarlyLetters: of messages under a term that is about to come so many are kept; the others are
+// TestLimitOfEarlyEnvelopes: of envelopes under a term that is about to come so many are kept; the others are
 // said again.
-func TestLimitOfEarlyLetters(t *testing.T) {
+func TestLimitOfEarlyEnvelopes(t *testing.T) {
 	m := leading(t)
 	for range 1025 {
 		m.keepEarly(protocol.Event{})

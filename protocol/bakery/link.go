@@ -11,7 +11,7 @@ import (
 
 // What is said under a term must arrive, once and in the order in which it was said: the published
 // protocol counts on TCP for that, and a ticket's steps make no sense in another order. The
-// contract between members promises less, so each pair of members keeps a link: messages are
+// contract between members promises less, so each pair of members keeps a link: envelopes are
 // numbered, taken in turn only, and sent again until the other end says that it has taken them. That
 // rides along on what is said in the other direction; where nothing is, one word of its own says
 // it after a while. A link ends with the term: both ends start anew.
@@ -19,31 +19,31 @@ import (
 // link is this member's end of one.
 type link struct {
 	to     local.Place
-	sent   uint64 // the number of the newest message
+	sent   uint64 // the number of the newest envelope
 	queue  []Body // what was not heard yet, the newest last: its number is sent
-	seen   uint64 // up to which number the other end's messages were taken
+	seen   uint64 // up to which number the other end's envelopes were taken
 	due    protocol.Time
 	pause  protocol.Time
 	heard  bool          // nothing that was taken is still to be confirmed
 	hearBy protocol.Time // when it is confirmed, if nothing is said before
 	copies int           // in a row that were not heard
-	again  uint64        // where the other end is behind: up to which number messages were sent; 0 elsewhere
+	again  uint64        // where the other end is behind: up to which number envelopes were sent; 0 elsewhere
 	batch  int           // how many are sent at a time then
-	told   uint64        // up to which number the other end's messages were confirmed
+	told   uint64        // up to which number the other end's envelopes were confirmed
 	toldAt protocol.Time // and when that was said last
 
-	timed   uint64        // the message whose round trip is measured; 0 for none
+	timed   uint64        // the envelope whose round trip is measured; 0 for none
 	timedAt protocol.Time // when it was first sent
 	latest  protocol.Time // how long the latest two round trips took; 0 where there were none
 	other   protocol.Time
 }
 
-// mostWaited is how many times patience a message is waited for at most before it is sent for the second time. A round trip
-// takes up to a fifth of the lease, which is 2.4 times patience; the other end confirms a message half of patience later.
+// mostWaited is how many times patience an envelope is waited for at most before it is sent for the second time. A round trip
+// takes up to a fifth of the lease, which is 2.4 times patience; the other end confirms an envelope half of patience later.
 const mostWaited = 4
 
 const (
-	// maxCopies is how many messages are sent again when they were not heard for a while: the oldest ones. When
+	// maxCopies is how many envelopes are sent again when they were not heard for a while: the oldest ones. When
 	// these are heard twice as many follow at once, up to maxBatch, until the other end is not behind any more.
 	maxCopies = 64
 	maxBatch  = 4096
@@ -53,7 +53,7 @@ const (
 
 // linkTo returns this member's end of the link to another one of the view. A member without a place there has
 // no link: kept under no id, it would put the links out of order, and the next one to a member that has a link
-// already would count its messages from 1 again.
+// already would count its envelopes from 1 again.
 func (m *Machine) linkTo(to protocol.ID) *link {
 	i, found := slices.BinarySearchFunc(m.links, to, func(l *link, id protocol.ID) int { return cmp.Compare(l.to.ID, id) })
 	if !found {
@@ -92,13 +92,13 @@ func (m *Machine) say(now protocol.Time, to protocol.ID, body Body, out *protoco
 	m.post(now, l, l.sent, body, out)
 }
 
-// post sends a message, which confirms what was taken.
+// post sends an envelope, which confirms what was taken.
 func (m *Machine) post(now protocol.Time, l *link, seq uint64, body Body, out *protocol.Effects) {
 	l.heard, l.hearBy, l.told, l.toldAt = true, protocol.Never, l.seen, now
 	out.Send(l.to.ID, Envelope{Term: m.term.Term, From: m.standing.Place, To: l.to, Seq: seq, Seen: l.seen, Body: body})
 }
 
-// onLetter takes what is said under the term, in turn.
+// onEnvelope takes what is said under the term, in turn.
 func (m *Machine) onEnvelope(now protocol.Time, ev protocol.Event, msg *Envelope, out *protocol.Effects) {
 	switch {
 	case m.term.Term.Before(msg.Term):
@@ -169,10 +169,10 @@ func (l *link) take(now protocol.Time, seen uint64, patience protocol.Time) (mor
 	return l.again != 0 && seen >= l.again
 }
 
-// patience is for how long a message is waited for before it is sent for the second time: for a round trip and a quarter of it, and
-// for the patience that is configured at least. A message that is sent before its confirmation can have come is for nothing, and
-// the other end would never be sent more than maxCopies at a time. A round trip counts from the first sending of a message, so
-// one whose message was lost seems to take longer, and the shorter one of two is believed.
+// patience is for how long an envelope is waited for before it is sent for the second time: for a round trip and a quarter of it, and
+// for the patience that is configured at least. An envelope that is sent before its confirmation can have come is for nothing, and
+// the other end would never be sent more than maxCopies at a time. A round trip counts from the first sending of an envelope, so
+// one whose envelope was lost seems to take longer, and the shorter one of two is believed.
 func (l *link) patience(configured protocol.Time) protocol.Time {
 	if protocol.Mutated("a link waits for a round trip") {
 		return configured
@@ -184,7 +184,7 @@ func (l *link) patience(configured protocol.Time) protocol.Time {
 	return max(configured, min(trip+trip/4, mostWaited*configured))
 }
 
-// sayAgain sends the oldest messages that were not heard. Where these are not all, no other ones are sent until they
+// sayAgain sends the oldest envelopes that were not heard. Where these are not all, no other ones are sent until they
 // are heard.
 func (m *Machine) sayAgain(now protocol.Time, l *link, out *protocol.Effects) {
 	first := l.sent - uint64(len(l.queue)) + 1

@@ -11,7 +11,7 @@ import (
 )
 
 // wire joins the links of two members, which say to each other what means nothing: that tickets
-// have ended, with a number each. It loses, doubles and mixes messages as long as it is bad.
+// have ended, with a number each. It loses, doubles and mixes envelopes as long as it is bad.
 type wire struct {
 	t       *testing.T
 	rand    *rand.Rand
@@ -67,7 +67,7 @@ func (w *wire) collect(end int) {
 	w.outs[end].Reset()
 }
 
-// deliver delivers any message. Where it is taken, it is the next one that was said.
+// deliver delivers any envelope. Where it is taken, it is the next one that was said.
 func (w *wire) deliver() {
 	w.t.Helper()
 	w.deliverThis(w.rand.IntN(len(w.transit)))
@@ -99,7 +99,7 @@ func (w *wire) pass(d time.Duration) {
 	}
 }
 
-// TestLinksKeepOrder: over a network that loses a third of all messages, doubles some and mixes all, each message
+// TestLinksKeepOrder: over a network that loses a third of all envelopes, doubles some and mixes all, each envelope
 // is taken once and in turn; and when the network is good again, nothing is left to be said.
 func TestLinksKeepOrder(t *testing.T) {
 	lost := 0
@@ -146,7 +146,7 @@ func TestLinksKeepOrder(t *testing.T) {
 	}
 }
 
-// TestLinksRepeatTheOldest: of many messages that are unheard so many are said again at a time, the oldest, and
+// TestLinksRepeatTheOldest: of many envelopes that are unheard so many are said again at a time, the oldest, and
 // later each time.
 func TestLinksRepeatTheOldest(t *testing.T) {
 	w := newWire(t, 1)
@@ -170,8 +170,8 @@ func TestLinksRepeatTheOldest(t *testing.T) {
 	}
 }
 
-// TestALinkCatchesUp: where one message was lost, while thousands are said each second, the other end is behind
-// for a moment, and not ever further; no message is sent much more often than it takes.
+// TestALinkCatchesUp: where one envelope was lost, while thousands are said each second, the other end is behind
+// for a moment, and not ever further; no envelope is sent much more often than it takes.
 func TestALinkCatchesUp(t *testing.T) {
 	w := newWire(t, 1)
 	w.bad = false

@@ -19,7 +19,7 @@ type witness struct {
 	t       *testing.T
 	machine *bakery.Machine
 	out     protocol.Effects
-	said    map[protocol.ID]uint64 // messages of each other member
+	said    map[protocol.ID]uint64 // envelopes of each other member
 }
 
 // tag is that of all members in the view of a witness.
@@ -97,7 +97,7 @@ func (w *witness) say(from protocol.ID, body bakery.Body) protocol.Effects {
 	return w.receive(from, w.envelope(from, body))
 }
 
-// message is the newest of a member's.
+// envelope is the newest of a member's.
 func (w *witness) envelope(from protocol.ID, body bakery.Body) bakery.Envelope {
 	return bakery.Envelope{Term: term, From: placeOf(from), To: placeOf(1), Seq: w.said[from], Body: body}
 }
@@ -109,7 +109,7 @@ func (w *witness) lock(name string, id uint64) protocol.Effects {
 }
 
 // future is all that a witness does when it goes on: W is granted, H given back, N asked for, and
-// operators ask what there is. What it says is compared without the numbers of messages.
+// operators ask what there is. What it says is compared without the numbers of envelopes.
 func (w *witness) future() (told []protocol.Effects) {
 	w.t.Helper()
 	call := func(fact any) {
@@ -177,9 +177,9 @@ func malformedBodies() map[string]bakery.Body {
 	}
 }
 
-// TestMalformedLetters: each is noted, and all that its receiver does later is what one does that has not received
+// TestMalformedEnvelopes: each is noted, and all that its receiver does later is what one does that has not received
 // it. It has its turn on its link like any other.
-func TestMalformedLetters(t *testing.T) {
+func TestMalformedEnvelopes(t *testing.T) {
 	for name, body := range malformedBodies() {
 		t.Run(name, func(t *testing.T) {
 			w := newWitness(t, bakery.Config{})
@@ -192,9 +192,9 @@ func TestMalformedLetters(t *testing.T) {
 	}
 }
 
-// TestLettersOutOfPlace: a message of another term, of a stay that has ended, of another member or out of
+// TestEnvelopesOutOfPlace: an envelope of another term, of a stay that has ended, of another member or out of
 // turn changes nothing.
-func TestLettersOutOfPlace(t *testing.T) {
+func TestEnvelopesOutOfPlace(t *testing.T) {
 	drop := bakery.Drop{Key: keyOf(2, 1)}
 	for name, wrong := range map[string]func(*bakery.Envelope){
 		"an older term":           func(l *bakery.Envelope) { l.Term.Epoch = 3 },

@@ -12,7 +12,7 @@ import (
 )
 
 // The messages, all sent as values. What is said about leaders is tagged with the view; what is said
-// under a term goes in messages.
+// under a term goes in envelopes.
 //
 //	member → elector     Started Elected    elector → members    Elect Leaders Refused
 //	leader → coordinator Exhausted
@@ -122,7 +122,7 @@ type (
 		Seen     uint64 // up to which number what is said in the other direction was taken
 		Body     Body
 	}
-	// Body is what a message says: one of the types below.
+	// Body is what an envelope says: one of the types below.
 	Body interface{ String() string }
 	// Heard says Seen where there is nothing else to say.
 	Heard struct{}
@@ -329,7 +329,7 @@ const (
 	FailedLimit
 )
 
-// Kind returns the name of what the message says, without its package. A message is only how that
+// Kind returns the name of what the envelope says, without its package. An envelope is only how that
 // travels: code that counts messages by their types, or loses those of one type, means what they say.
 func (m Envelope) Kind() string {
 	name := fmt.Sprintf("%T", m.Body)

@@ -41,7 +41,7 @@ type schedule struct {
 	keys    map[lock.SessionID]bakery.Key // of the newest ticket that was drawn for a client
 	numbers map[bakery.Key]uint64         // of tickets that have one and have not ended
 	ended   map[bakery.Key]bool
-	sent    map[string]int   // messages, by what they say
+	sent    map[string]int   // envelopes, by what they say
 	tokens  []holdfast.Token // of exclusive grants, in their order
 	most    int              // inside at once
 	waited  int              // requests that were told to wait
@@ -266,7 +266,7 @@ func (s *schedule) note(p *peer, note protocol.Note) {
 	}
 }
 
-// count counts what a message says, and keeps which tickets have which numbers.
+// tally counts what an envelope says, and keeps which tickets have which numbers.
 func (s *schedule) tally(message protocol.Message) {
 	letter, is := message.(bakery.Envelope)
 	if !is {

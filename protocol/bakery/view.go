@@ -98,14 +98,14 @@ func (m *Machine) placeOf(id protocol.ID) local.Place {
 	return local.PlaceOf(&at)
 }
 
-// keepEarly keeps a message of a term that is about to come. One that is dropped is said again.
+// keepEarly keeps an envelope of a term that is about to come. One that is dropped is said again.
 func (m *Machine) keepEarly(ev protocol.Event) {
 	if len(m.early) < maxEarly {
 		m.early = append(m.early, ev)
 	}
 }
 
-// maxEarly is how many messages wait for a term that is about to come.
+// maxEarly is how many envelopes wait for a term that is about to come.
 const maxEarly = 1024
 
 // maxUnheard is how often in a row a member may leave unheard what is said again: after that, the

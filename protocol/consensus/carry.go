@@ -16,7 +16,7 @@ import (
 // says that it is deaf to the other one: then the other one's answers are carried as well, even if that one hears everything.
 // A carried message is sent directly, too, so that both see when the link is there again.
 
-// Carriage says that a message goes by way of the coordinator.
+// Carriage says that an envelope goes by way of the coordinator.
 type Carriage struct {
 	Other   protocol.ID // the member that it is to be brought to; or its sender, where it was brought
 	Brought bool        // by the coordinator: it goes no further
@@ -51,7 +51,7 @@ func (m *Machine) contactOf(id protocol.ID) *contact {
 // isRecent reports whether something was so within an election timeout.
 func (m *Machine) isRecent(at protocol.Time) bool { return at != 0 && m.now < at+m.election() }
 
-// message is one about a shard.
+// envelope is one about a shard.
 func (m *Machine) envelope(p *part, body shard.Message) Envelope {
 	return Envelope{Cluster: m.cluster, Shard: uint16(p.index), Body: body}
 }
@@ -89,7 +89,7 @@ func (m *Machine) isDeafTo(p *part, to protocol.ID) bool {
 	return false
 }
 
-// bring brings a message to another member.
+// bring brings an envelope to another member.
 func (m *Machine) bring(l *Envelope, from protocol.ID, out *protocol.Effects) {
 	to := l.Carriage.Other
 	if m.view == nil || !m.isHere(to) || to == m.config.Self || to == from {
@@ -101,7 +101,7 @@ func (m *Machine) bring(l *Envelope, from protocol.ID, out *protocol.Effects) {
 	out.Send(to, brought)
 }
 
-// writer returns who has written a message. Only the coordinator brings others' messages.
+// writer returns who has written an envelope. Only the coordinator brings others' envelopes.
 func (m *Machine) writer(l *Envelope, from protocol.ID, out *protocol.Effects) (id protocol.ID, known bool) {
 	if l.Carriage == nil {
 		m.contactOf(from).near = m.now

@@ -215,7 +215,7 @@ func (m *Machine) onReceive(ev *protocol.Event, out *protocol.Effects) {
 	}
 }
 
-// onLetter takes what another member says of a shard.
+// onEnvelope takes what another member says of a shard.
 func (m *Machine) onEnvelope(letter *Envelope, from protocol.ID, out *protocol.Effects) {
 	p := m.parts[letter.Shard]
 	if p.shard == nil {

@@ -234,7 +234,7 @@ func (c *wishers) nothingLeft() {
 	}
 }
 
-// TestWishesInAnyOrder: clients ask for what they want through one member after the other, are granted it or turn away, and
+// TestRequestsInAnyOrder: clients ask for what they want through one member after the other, are granted it or turn away, and
 // members notice that late, while messages are lost. A client that was told that it holds does so until it releases; what no
 // client wants any more is free; and no name has two holders.
 func TestRequestsInAnyOrder(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // first shard is it in all; and nothing new is granted in any as soon as all are asked, while in some something is
 // held. It is granted when all pieces are, under the token of the last one, and ends in all shards when it ends in one.
 
-// isWhole reports whether a name is that of the space, of which every shard has a piece.
+// isSpaceLock reports whether a name is that of the space, of which every shard has a piece.
 func (m *Machine) isSpaceLock(name string) bool { return name == lock.SpaceLock && len(m.parts) > 1 }
 
 // split makes the pieces of a suspension, of which no shard knows yet.
@@ -29,7 +29,7 @@ func (m *Machine) split(r *request) {
 	}
 }
 
-// askWhole asks the first shard in which a suspension is not granted. Where it is in all, the last one tells it again.
+// askSpaceLock asks the first shard in which a suspension is not granted. Where it is in all, the last one tells it again.
 func (m *Machine) askSpaceLock(r *request, out *protocol.Effects) {
 	at := slices.IndexFunc(r.pieces, func(piece *request) bool { return piece.state != granted })
 	if at < 0 {
@@ -52,7 +52,7 @@ func (m *Machine) askPiece(piece *request, out *protocol.Effects) {
 	}
 }
 
-// decidedWhole goes on with a suspension when a shard has decided about its piece.
+// decidedSpaceLock goes on with a suspension when a shard has decided about its piece.
 func (m *Machine) decidedSpaceLock(c *client, p *part, d *lock.Decision, out *protocol.Effects) {
 	r := c.requests[d.Request]
 	if r == nil && (d.Kind == lock.Granted || d.Kind == lock.Queued) {
@@ -129,7 +129,7 @@ func (r *request) isBehind() bool {
 	return suspended
 }
 
-// grantWhole tells a suspension that all shards have granted, the last of them by d.
+// grantSpaceLock tells a suspension that all shards have granted, the last of them by d.
 func (m *Machine) grantSpaceLock(r *request, d *lock.Decision, out *protocol.Effects) {
 	told := r.pieces[len(r.pieces)-1].told
 	told.Since, told.Waited = d.Since, d.Waited
@@ -159,7 +159,7 @@ func (m *Machine) endedPiece(piece *request, d *lock.Decision, out *protocol.Eff
 	m.endSpaceLock(piece.of, d, out)
 }
 
-// endWhole ends a suspension in all shards, because of what one of them has decided.
+// endSpaceLock ends a suspension in all shards, because of what one of them has decided.
 func (m *Machine) endSpaceLock(r *request, why *lock.Decision, out *protocol.Effects) {
 	m.withdraw(r, &withdrawal{}, out)
 	d := *why
@@ -169,7 +169,7 @@ func (m *Machine) endSpaceLock(r *request, why *lock.Decision, out *protocol.Eff
 	m.ended(r.client, r, &d, out)
 }
 
-// releaseWhole gives up a suspension, and is answered when all shards have done so.
+// releaseSpaceLock gives up a suspension, and is answered when all shards have done so.
 func (m *Machine) releaseSpaceLock(w *work, out *protocol.Effects) {
 	r := w.client.suspension(w.op.Request, w.op.Token)
 	if r == nil || r.state != granted {

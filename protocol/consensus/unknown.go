@@ -40,7 +40,7 @@ func (c *client) isAdopted() bool {
 	return c.open != nil && !protocol.Mutated("a wish waits for its session")
 }
 
-// wish has a shard do an operation as soon as it has the session.
+// request has a shard do an operation as soon as it has the session.
 func (m *Machine) request(p *part, w *work, out *protocol.Effects) {
 	switch {
 	case !w.client.isKnownTo(p):

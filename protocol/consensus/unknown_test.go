@@ -134,7 +134,7 @@ func (c *movedClient) holdsUnseen() {
 	}
 }
 
-// wishes asks the second member, and counts its answers.
+// requests asks the second member, and counts its answers.
 func (c *movedClient) requests(fact any) {
 	c.world.told = func(m *member, reply *protocol.Reply) {
 		if m == c.moved && reply.To.Op == 5 {
@@ -221,7 +221,7 @@ func TestWhatIsRefusedIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestWishesThatWaitAreBounded by what a session may hold.
+// TestRequestsThatWaitAreBounded by what a session may hold.
 func TestRequestsThatWaitAreBounded(t *testing.T) {
 	c := movesClient(t, 0)
 	c.moved.machine.config.Table.LocksPerSession = 1

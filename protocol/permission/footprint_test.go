@@ -42,7 +42,7 @@ type crossing struct {
 	message  protocol.Message
 }
 
-// request is a request that was made, regardless of what has become of it.
+// wantedLock is a request that was made, regardless of what has become of it.
 type wantedLock struct {
 	session lock.SessionID
 	id      uint64

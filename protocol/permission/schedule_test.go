@@ -212,7 +212,7 @@ func (s *schedule) step(p *peer, ev protocol.Event) {
 	}
 }
 
-// count counts a message with the request that it is about.
+// tally counts a message with the request that it is about.
 func (s *schedule) tally(p *peer, send protocol.Envelope) {
 	about := func(member protocol.ID, number uint64) *entered {
 		e := entry{member, number}

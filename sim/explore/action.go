@@ -119,7 +119,7 @@ func (e *engine) actions(w *world, n next, all []action) []action {
 	return e.faults(w, n, all)
 }
 
-// wishes adds what users can do: he whose turn it is asks for any name, or takes his time;
+// requests adds what users can do: he whose turn it is asks for any name, or takes his time;
 // who takes it acts whenever he likes.
 func (e *engine) requests(w *world, n next, all []action) []action {
 	for i := range w.Users {

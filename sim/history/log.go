@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// Wish is what a user asks for.
+// Request is what a user asks for.
 type Request struct {
 	Who      string // for people
 	Owner    string // the owner that may enter what it holds, with all that tells it from others; "" for none

@@ -32,7 +32,7 @@ func take(from *[]*Acquisition, i int) *Acquisition {
 	return a
 }
 
-// wish draws what a model knows.
+// request draws what a model knows.
 func (p *played) request() Request {
 	n := p.log.Len()
 	w := Request{Who: fmt.Sprintf("user%d", n%5)}

@@ -209,7 +209,7 @@ func (l *life) did(broken string) []string {
 	return linesOf(l.writer.Wake(text, l.machine.Wake()))
 }
 
-// chance gives the machines what they drew when they were recorded.
+// entropy gives the machines what they drew when they were recorded.
 type entropy struct {
 	numbers []uint64
 	secrets []session.Secret

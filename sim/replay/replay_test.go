@@ -195,8 +195,8 @@ func TestLostEvents(t *testing.T) {
 	}
 }
 
-// TestCutRecordingsReplay: at any point where a trace ends, it replays so far.
-func TestCutRecordingsReplay(t *testing.T) {
+// TestCutTracesReplay: at any point where a trace ends, it replays so far.
+func TestCutTracesReplay(t *testing.T) {
 	text := recorded(t, "central", 2, 5*time.Second)["b"].Bytes()
 	whole := run(t, text, replay.Config{}).Steps()
 	begin := bytes.Index(text, []byte("\n\n")) + 2

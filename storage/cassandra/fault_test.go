@@ -45,7 +45,7 @@ type harness struct {
 	secure   url.Values // the options of TLS
 }
 
-// newBed starts a strict node.
+// newHarness starts a strict node.
 func newHarness(t *testing.T) *harness {
 	t.Helper()
 	folder := t.TempDir()

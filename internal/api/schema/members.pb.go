@@ -252,7 +252,7 @@ func (x *MemberHello) GetDeadline() int64 {
 type MemberFrame struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Hello         *MemberHello           `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`
-	Messages      []byte                 `protobuf:"bytes,2,opt,name=messages,proto3" json:"messages,omitempty"` // package internal/api/member: one message after the other
+	Messages      []byte                 `protobuf:"bytes,2,opt,name=messages,proto3" json:"messages,omitempty"` // package internal/transport/codec: one message after the other
 	Packets       [][]byte               `protobuf:"bytes,3,rep,name=packets,proto3" json:"packets,omitempty"`   // of the gossip
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -230,7 +230,7 @@ func (r *reign) wasDropped(id protocol.ID, tenure protocol.Tenure) bool {
 	return false
 }
 
-// silence is how long a member may say nothing before the view goes on without it. It
+// patienceWith is how long a member may say nothing before the view goes on without it. It
 // is longer than the patience with a coordinator: dropping it later frees its names
 // no later, and a pause costs it nothing.
 func (m *Machine) patienceWith(t *track) time.Duration {

@@ -391,7 +391,7 @@ func (r *reign) reached(needs []election.Electorate, of func(*track) (protocol.T
 	return least, true
 }
 
-// count installs the proposal when the quorums that it needs have accepted it.
+// tally installs the proposal when the quorums that it needs have accepted it.
 func (m *Machine) tally(now protocol.Time) {
 	r := m.reign
 	if r.proposal == nil {

@@ -608,7 +608,7 @@ func TestAloneOnAFullDisk(t *testing.T) {
 	n.quiet()
 }
 
-// TestWishOnAFullDisk: a request is tried at once, however lately a write has failed.
+// TestRequestOnAFullDisk: a request is tried at once, however lately a write has failed.
 func TestRequestOnAFullDisk(t *testing.T) {
 	n := formed(t, 2, 0, nil)
 	p, full := n.site("b").live, true

@@ -10,7 +10,7 @@ import (
 // Secret proves that a client is the one that opened its session.
 type Secret [16]byte
 
-// Sort says how a session lives.
+// Kind says how a session lives.
 type Kind uint8
 
 // The sorts of sessions.

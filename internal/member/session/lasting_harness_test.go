@@ -136,7 +136,7 @@ func (v *vault) said() string {
 	return said
 }
 
-// session machine is a session machine with a shelf and two vaults, below it a membership with a long lease.
+// machine is a session machine with a shelf and two vaults, below it a membership with a long lease.
 type machine struct {
 	*session.Machine
 	t             *testing.T

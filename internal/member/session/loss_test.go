@@ -127,7 +127,7 @@ func lose(t *testing.T, w *town, coordinator bool, long string) {
 	}
 }
 
-// TestShorterWish: who asks for less than before may not hear the answer, and believes what it was
+// TestShorterRequest: who asks for less than before may not hear the answer, and believes what it was
 // told first. So others wait for that; without the rule they do not.
 func TestShorterRequest(t *testing.T) {
 	defer mutation.Switch("")

@@ -390,7 +390,7 @@ func (m *Machine) onRequest(now protocol.Time, ev *protocol.Event, r *lock.Reque
 	m.pass(now, ev, out)
 }
 
-// onHeld passes on a request about a request of a session that is alive.
+// onHeld passes on what a client asks about a request of a session that is alive.
 func (m *Machine) onHeld(now protocol.Time, ev *protocol.Event, s lock.SessionID, request uint64, name string, out *protocol.Effects) {
 	if m.alive(now, s) == nil {
 		m.refuseUnknown(ev.Call, s, request, name, out)

@@ -106,7 +106,7 @@ func (b *harness) drive(c session.Config, first, second protocol.Machine, journa
 	b.clock.Advance(time.Minute)
 }
 
-// newBedOfShards is a member whose space billing has three shards.
+// newHarnessOfShards is a member whose space billing has three shards.
 func newHarnessOfShards(t *testing.T) *harness {
 	t.Helper()
 	b := &harness{t: t, clock: clocktest.NewManual()}

@@ -29,7 +29,7 @@ type Config struct {
 // Space is a lockspace and the name of its protocol.
 type Space struct{ Name, Protocol string }
 
-// Operator does what operators ask of whole spaces. Its methods may be called from many
+// Service does what operators ask of whole spaces. Its methods may be called from many
 // goroutines. Close it before the driver.
 type Service struct {
 	driver *run.Driver

@@ -46,7 +46,7 @@ func New(name string) (*Authority, error) {
 	return &Authority{certificate, key}, nil
 }
 
-// Wish says what a certificate is for.
+// Request says what a certificate is for.
 type Request struct {
 	// Name is the owner's: its common name, and a DNS name. Empty means no name.
 	Name string

@@ -60,7 +60,7 @@ func embedded(group *ast.GenDecl, spec *ast.ValueSpec) bool {
 
 // literals finds variables of a rules package that are neither errors nor literals.
 func literals(f *File, spec *ast.ValueSpec) (found []Finding) {
-	const fix = "make it a constant, a literal that nobody writes to, or a field of the machine"
+	const fix = "make it a constant, a literal that no code writes to, or a field of the machine"
 	if len(spec.Values) == 0 {
 		return []Finding{f.find(spec.Pos(), fix, "variable %s of the package has no value", spec.Names[0].Name)}
 	}

@@ -11,6 +11,7 @@ func Rules() []Rule {
 		{"docs", "each package begins with the page that a newcomer reads", docs},
 		{"skeleton", "all protocols have the same files, so knowing one is knowing six", skeleton},
 		{"names", "a name says what is inside", names},
+		{"comments", "a comment says of which name it speaks, and a name that has changed has changed there too", comments},
 		{"receivers", "now, ev, out and m mean the same in every machine", receivers},
 		{"leaks", "a goroutine that outlives what began it is found by the tests of its package", leaks},
 		{"errors", "an error says what was being done; that it failed is known", errorWords},

@@ -43,6 +43,10 @@ func styleExamples() []example {
 		{"docs", one("cmd/holdfast/main.go", "// Holdfast is.\npackage main"), []string{"cmd/holdfast/doc.go"}},
 		{"docs", one("cmd/holdfast/doc.go", "// Holdfast is.\npackage main"), nil},
 
+		{"comments", one("lock/a.go", "package lock\n// endSeat drops an entry.\nfunc endEntry() {}"), []string{"lock/a.go:2: the comment of endEntry begins with endSeat"}},
+		{"comments", one("lock/a.go", "package lock\n// oldKind is one.\ntype newKind int\n// endEntry's work.\nfunc endEntry() {}"), []string{"newKind begins with oldKind"}},
+		{"comments", one("lock/a.go", "package lock\n// Ends it.\nfunc endEntry() {}\n// What ends it.\nconst (\n\t// endNow is one.\n\tendNow = 1\n)"), nil},
+
 		{"skeleton", protocol, nil},
 		{"skeleton", one("protocol/central/a.go", "package central"), []string{"no doc.go", "no central.go", "no golden conversation"}},
 

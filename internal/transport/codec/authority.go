@@ -107,7 +107,7 @@ func (c *coder) lockEntry(v *lock.Entry) {
 	number(c, &v.Turn)
 }
 
-// writeSeat is the other direction of entry: a request is one, and reports are many.
+// writeLockEntry is the other direction of entry: a request is one, and reports are many.
 func (c *coder) writeLockEntry(v *lock.Entry) {
 	c.writeText(v.Name)
 	b := binary.LittleEndian.AppendUint64(c.b, v.Session.Member)

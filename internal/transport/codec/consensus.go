@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// What members of protocol consensus say to each other. All of it goes in messages, which name the cluster and
+// What members of protocol consensus say to each other. All of it goes in envelopes, which name the cluster and
 // the shard once; what they say has numbers as messages have, and is none.
 
 const (
@@ -39,7 +39,7 @@ func kindOfConsensus(m protocol.Message) kind {
 	return 0
 }
 
-// kindOfMinute returns the number of what a shard's message says; 0 where none says such a thing.
+// kindOfMinute returns the number of what a shard's envelope says; 0 where none says such a thing.
 func kindOfMinute(m shard.Message) kind {
 	switch m.(type) {
 	case shard.Agree:
@@ -89,7 +89,7 @@ func (c *coder) readConsensus(k kind) protocol.Message {
 	return m
 }
 
-// shardLetter has the number of what it says before that.
+// shardEnvelope has the number of what it says before that.
 func (c *coder) shardEnvelope(v *consensus.Envelope) {
 	fixed(c, &v.Cluster)
 	number(c, &v.Shard)

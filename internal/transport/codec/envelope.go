@@ -6,10 +6,10 @@ import (
 )
 
 // What is said under a term of protocol bakery. It has numbers as messages have, and is none: it
-// occurs in a message only, which says once and in which place it was said. So a message's body is
-// none of the messages either, and no other message.
+// occurs in an envelope only, which says once and in which place it was said. So an envelope's body is
+// none of the messages either, and no other envelope.
 
-// message has the number of what it says before that.
+// envelope has the number of what it says before that.
 func (c *coder) envelope(v *bakery.Envelope) {
 	c.term(&v.Term)
 	c.stay(&v.From)
@@ -26,7 +26,7 @@ func (c *coder) envelope(v *bakery.Envelope) {
 	}
 }
 
-// kindOfBody returns the number of what a message says; 0 where no message says such a thing.
+// kindOfBody returns the number of what an envelope says; 0 where no envelope says such a thing.
 func kindOfBody(b bakery.Body) kind {
 	switch b.(type) {
 	case bakery.Heard:
@@ -136,7 +136,7 @@ func (c *coder) writeWord(b bakery.Body) {
 	}
 }
 
-// readBody takes what a message of that kind says.
+// readBody takes what an envelope of that kind says.
 func (c *coder) readBody(k kind) bakery.Body {
 	switch k {
 	case kindHeard:

@@ -179,7 +179,7 @@ func (c *coder) transferTable(v *grantor.TransferTable) {
 	c.tableHandover(&v.Handover)
 }
 
-// handover has words without their stamps: the heir of the words puts its own before them.
+// tableHandover has words without their stamps: the heir of the words puts its own before them.
 func (c *coder) tableHandover(v *authority.Handover) {
 	number(c, &v.Reign)
 	number(c, &v.Count)

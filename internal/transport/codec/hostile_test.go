@@ -42,7 +42,7 @@ func TestAppendRefuses(t *testing.T) {
 		{stranger{}, ErrKind},
 		{&authority.Acks{}, ErrKind}, // all are sent as values
 		{nil, ErrKind},
-		{bakery.Locked{}, ErrKind}, // said in messages only
+		{bakery.Locked{}, ErrKind}, // said in envelopes only
 		{bakery.Envelope{}, ErrKind},
 		{bakery.Envelope{Body: stranger{}}, ErrKind},
 		{bakery.Envelope{Body: &bakery.Locked{}}, ErrKind},
@@ -85,7 +85,7 @@ func TestDecodeRefuses(t *testing.T) {
 		return b
 	}
 	heard := whole(bakery.Envelope{Body: bakery.Heard{}})
-	saying := func(k kind, fields ...byte) []byte { // a message
+	saying := func(k kind, fields ...byte) []byte { // an envelope
 		return append(binary.AppendUvarint(bytes.Clone(heard[:len(heard)-2]), uint64(k)), fields...)
 	}
 	said := func(b bakery.Body) []byte { return whole(bakery.Envelope{Body: b}) }
@@ -145,7 +145,7 @@ func TestDecodeRefuses(t *testing.T) {
 // TestDecodeRefusesOfShards what no member of protocol consensus says.
 func TestDecodeRefusesOfShards(t *testing.T) {
 	empty := said(t, shard.Ask{})
-	before := empty[:len(empty)-3] // what a message has before what it says
+	before := empty[:len(empty)-3] // what an envelope has before what it says
 	saying := func(k kind, fields ...byte) []byte {
 		return append(binary.AppendUvarint(bytes.Clone(before), uint64(k)), fields...)
 	}
@@ -199,7 +199,7 @@ func TestDecodeRefusesOfShards(t *testing.T) {
 	}
 }
 
-// said is a message of protocol consensus.
+// said is an envelope of protocol consensus.
 func said(t testing.TB, m shard.Message) []byte {
 	t.Helper()
 	b, err := Append(nil, 1, consensus.Envelope{Body: m})

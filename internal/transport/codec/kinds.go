@@ -80,7 +80,7 @@ const (
 	kindEnvelope
 )
 
-// What messages say, and nothing else does.
+// What envelopes say, and nothing else does.
 const (
 	kindHeard kind = 160 + iota
 	kindEntering
@@ -106,7 +106,7 @@ const (
 	kindUnlocking
 )
 
-// What members of protocol consensus say: a message, and what it says.
+// What members of protocol consensus say: an envelope, and what it says.
 const (
 	kindShardEnvelope kind = 192 + iota // consensus.Envelope
 	kindAgree

@@ -36,7 +36,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 )
 
-// all has one message of each type, without anything in it, and a message for all that messages say.
+// all has one message of each type, without anything in it, and an envelope for all that envelopes say.
 func all() []protocol.Message {
 	messages := []protocol.Message{
 		election.StatusPoll{}, election.StatusAnswer{}, election.Election{}, election.Promise{}, election.Refuse{},
@@ -60,7 +60,7 @@ func all() []protocol.Message {
 	return messages
 }
 
-// minutes has one value of each type that a shard's message says, without anything in it.
+// minutes has one value of each type that a shard's envelope says, without anything in it.
 func minutes() []shard.Message {
 	return []shard.Message{
 		shard.Agree{}, shard.Forward{}, shard.Beat{}, shard.Beaten{}, shard.Ask{}, shard.Told{}, shard.Part{}, shard.Parted{}, consensus.Yield{}, consensus.Founding{},
@@ -68,7 +68,7 @@ func minutes() []shard.Message {
 	}
 }
 
-// bodies has one value of each type that a message says, without anything in it.
+// bodies has one value of each type that an envelope says, without anything in it.
 func bodies() []bakery.Body {
 	return []bakery.Body{
 		bakery.Heard{}, bakery.Entering{}, bakery.Entered{}, bakery.GetMax{}, bakery.Max{}, bakery.Add{}, bakery.Added{},
@@ -78,7 +78,7 @@ func bodies() []bakery.Body {
 	}
 }
 
-// typeOf returns the name of a message's type, and the number of it; of a message, those of what it says.
+// typeOf returns the name of a message's type, and the number of it; of an envelope, those of what it says.
 func typeOf(m protocol.Message) (name string, k kind) {
 	switch letter := m.(type) {
 	case bakery.Envelope:
@@ -315,12 +315,12 @@ func fillConsensus(random *rand.Rand, v reflect.Value) bool {
 	return true
 }
 
-// isBody says whether a type is that of what messages say.
+// isBody says whether a type is that of what envelopes say.
 func isBody(t reflect.Type) bool {
 	return t == reflect.TypeFor[bakery.Body]() || t == reflect.TypeFor[shard.Message]()
 }
 
-// within lets what a message says be changed.
+// within lets what an envelope says be changed.
 func within(v reflect.Value, change func(body reflect.Value)) {
 	body := reflect.New(v.Elem().Type()).Elem()
 	body.Set(v.Elem())
@@ -379,7 +379,7 @@ func failures() []error {
 
 var rewrite = flag.Bool("rewrite", false, "write the golden bytes anew")
 
-// golden is a list of messages, a line each: the type, of a message that of what it says, and
+// golden is a list of messages, a line each: the type, of an envelope that of what it says, and
 // the bytes for port 3.
 const golden = "testdata/messages.txt"
 

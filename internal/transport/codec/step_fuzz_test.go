@@ -138,7 +138,7 @@ func twist(bytes []byte, where int, what byte) []byte {
 	v.Set(reflect.ValueOf(message))
 	var values []reflect.Value
 	collect(v, &values)
-	var said any // in a message
+	var said any // in an envelope
 	switch letter := message.(type) {
 	case bakery.Envelope:
 		said = letter.Body

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// stepBed is three founders in one process, on one clock that stands still until it is
+// stepHarness is three founders in one process, on one clock that stands still until it is
 // advanced: the victim, whose every step is checked, and two others that are honest by
 // themselves. Everything in it follows from the bytes that drive it.
 type stepHarness struct {
@@ -105,7 +105,7 @@ func modeOf(b byte) stepMode {
 	return mode
 }
 
-// newStepBed forms the cluster and gives its clients a few locks.
+// newStepHarness forms the cluster and gives its clients a few locks.
 func newStepHarness(t testing.TB, mode stepMode) *stepHarness {
 	t.Helper()
 	b := &stepHarness{t: t, mode: mode, now: time.Hour}
@@ -364,7 +364,7 @@ func (b *stepHarness) decree(p *place, port protocol.Port, which byte) bool {
 	return true
 }
 
-// TestStepBed: left alone, the members grant, report and list.
+// TestStepHarness: left alone, the members grant, report and list.
 func TestStepHarness(t *testing.T) {
 	for _, which := range stepModes() {
 		mode := modeOf(which)

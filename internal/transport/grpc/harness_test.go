@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // test that fails.
 const patience = 30 * time.Second
 
-// peerBed is one member on loopback, with what it has heard.
+// peerHarness is one member on loopback, with what it has heard.
 type peerHarness struct {
 	t        *testing.T
 	identity transport.Identity

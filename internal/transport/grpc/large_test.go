@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// letterOf is what members of a shard say.
+// outgoingOf is what members of a shard say.
 func outgoingOf(m shard.Message) protocol.Message {
 	return consensus.Envelope{Cluster: math.MaxUint64, Shard: math.MaxUint16, Body: m}
 }

@@ -292,7 +292,7 @@ func (p *peer) insist() {
 	p.queue.signal()
 }
 
-// lament tells the operator, once, that the peer cannot be reached, and the machine, if
+// logUnreachable tells the operator, once, that the peer cannot be reached, and the machine, if
 // it was reached before and no member is there now.
 func (p *peer) logUnreachable(err error) {
 	if p.t.life.Err() != nil {
@@ -345,7 +345,7 @@ func (p *peer) saidThere(theirs *theirRefusal) string {
 
 var errHungUp = errors.New("it has closed the connection")
 
-// rejoice tells the operator that the trouble is over, and the machine if it was told
+// logReachable tells the operator that the trouble is over, and the machine if it was told
 // of it.
 func (p *peer) logReachable(l *link) {
 	p.met, p.name, p.attempts = l.peer.Address, l.peer.Name, 0

@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// message is a message that waits for its peer.
+// outgoing is a message that waits for its peer.
 type outgoing struct {
 	to      protocol.ID // the member that it is for; protocol.AnyMember for any member that is there
 	port    protocol.Port
@@ -25,7 +25,7 @@ type queue struct {
 	packets  [][]byte
 }
 
-// keptLetters is how much memory a queue keeps between batches.
+// keptOutgoing is how much memory a queue keeps between batches.
 const keptOutgoing = 1 << 10
 
 func newQueue(most int) queue { return queue{most: most, wake: make(chan struct{}, 1)} }

@@ -268,13 +268,13 @@ func TestHostileStreams(t *testing.T) {
 		count string
 	}{
 		{"no hello", nil, &schema.MemberFrame{Messages: good}, codes.InvalidArgument, transport.NoHello},
-		{"an id of nobody", with(func(h *schema.MemberHello) { h.Id = 0 }), nil, codes.InvalidArgument, transport.Malformed},
-		{"the id of whoever", with(func(h *schema.MemberHello) { h.Id = 1<<64 - 1 }), nil, codes.InvalidArgument, transport.Malformed},
+		{"the id zero", with(func(h *schema.MemberHello) { h.Id = 0 }), nil, codes.InvalidArgument, transport.Malformed},
+		{"the id of any member", with(func(h *schema.MemberHello) { h.Id = 1<<64 - 1 }), nil, codes.InvalidArgument, transport.Malformed},
 		{"no address", with(func(h *schema.MemberHello) { h.Address = "" }), nil, codes.InvalidArgument, transport.Malformed},
 		{"a name too long", with(func(h *schema.MemberHello) { h.Name = strings.Repeat("x", 600) }), nil, codes.InvalidArgument, transport.Malformed},
 		{"no process", with(func(h *schema.MemberHello) { h.Process = 0 }), nil, codes.InvalidArgument, transport.Malformed},
-		{"a type of nobody", politely(), &schema.MemberFrame{Messages: []byte{1, 31, 0}}, codes.InvalidArgument, transport.Garbage},
-		{"bytes of nobody", politely(), &schema.MemberFrame{Messages: []byte(strings.Repeat("\xff", 100))}, codes.InvalidArgument, transport.Garbage},
+		{"an unknown type", politely(), &schema.MemberFrame{Messages: []byte{1, 31, 0}}, codes.InvalidArgument, transport.Garbage},
+		{"bytes of no message", politely(), &schema.MemberFrame{Messages: []byte(strings.Repeat("\xff", 100))}, codes.InvalidArgument, transport.Garbage},
 		{"half a message", politely(), &schema.MemberFrame{Messages: append(good[:len(good):len(good)], half...)}, codes.InvalidArgument, transport.Garbage},
 		{"a frame too large", politely(), &schema.MemberFrame{Messages: make([]byte, FrameBytes+1)}, codes.ResourceExhausted, transport.Garbage},
 	} {

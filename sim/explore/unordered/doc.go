@@ -31,8 +31,8 @@
 //
 // # Links that keep their order
 //
-// What members of protocol bakery say under a term goes in messages, which are numbered for each link and taken in turn
-// only; what comes out of turn is said again. So messages of one link arrive in turn here, and links interleave in
+// What members of protocol bakery say under a term goes in envelopes, which are numbered for each link and taken in turn
+// only; what comes out of turn is said again. So envelopes of one link arrive in turn here, and links interleave in
 // every way: the model in which snaplock's hole is. Their numbers, and what is kept to say them again, tell no states apart.
 //
 // A step of a ticket ends by the first answer. One that comes later and changes nothing never will, so it arrives as
@@ -40,7 +40,7 @@
 //
 // # A crash
 //
-// With Crashes one member, any, crashes at any moment. What it has sent arrives or does not: a message that is late
+// With Crashes one member, any, crashes at any moment. What it has sent arrives or does not: an envelope that is late
 // enough comes to one who has taken the view without its sender, and ignores it. The others take that view, each at
 // any later moment; when all have, it is open, and each learns that at any moment. Leaders are elected and
 // hand over by messages that arrive in any order. A user of the one that has crashed counts as holding

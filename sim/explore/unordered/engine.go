@@ -106,7 +106,7 @@ func (e *engine) receiving(p *parcel) func() protocol.Event {
 	}
 }
 
-// settle lets messages arrive that are next on their links and are answered too late to change anything, now or later:
+// settle lets envelopes arrive that are next on their links and are answered too late to change anything, now or later:
 // regardless of what else happens first, the state is the same.
 func (e *engine) settle(w *world) error {
 	for i := 0; i < len(w.transit); i++ {

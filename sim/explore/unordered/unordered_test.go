@@ -54,9 +54,9 @@ func TestEveryOrder(t *testing.T) {
 	}
 }
 
-// TestEveryOrderOfLetters: and so where messages are taken in turn, and links interleave in every way; and where
+// TestEveryOrderOfEnvelopes: and so where envelopes are taken in turn, and links interleave in every way; and where
 // a member crashes at any moment.
-func TestEveryOrderOfLetters(t *testing.T) {
+func TestEveryOrderOfEnvelopes(t *testing.T) {
 	for _, at := range []counted{
 		{func(c *Config) { c.Members, c.Users, c.Calls = 1, 2, 2 }, 105},
 		{func(c *Config) { c.Members, c.Users, c.Calls = 2, 2, 2 }, 2314},

@@ -47,8 +47,8 @@ type parcel struct {
 	whole    digest // of all
 }
 
-// newParcel is a message on its way. What is said in messages is taken in turn only: what comes out of turn
-// is as if it had not come, and is said again. So a link that loses nothing brings messages in order.
+// newParcel is a message on its way. What is said in envelopes is taken in turn only: what comes out of turn
+// is as if it had not come, and is said again. So a link that loses nothing brings envelopes in order.
 func newParcel(from, to int, message protocol.Message) *parcel {
 	_, letter := message.(bakery.Envelope)
 	return &parcel{from: from, to: to, message: message, turn: letter}
