@@ -103,9 +103,9 @@ func TestNobodyElseTakesASessionOver(t *testing.T) {
 			who.Own = true
 			d.vault.enrolled[id] = who
 		}, session.ErrUnknown, "adopt[] dismiss"},
-		"ended":        {func(d *machine, id lock.SessionID, _ *session.Resume) { delete(d.vault.enrolled, id) }, session.ErrUnknown, "adopt[]"},
+		"ended":            {func(d *machine, id lock.SessionID, _ *session.Resume) { delete(d.vault.enrolled, id) }, session.ErrUnknown, "adopt[]"},
 		"no space can say": {func(d *machine, _ lock.SessionID, _ *session.Resume) { d.vault.err = holdfast.ErrUnavailable }, holdfast.ErrUnavailable, "adopt[]"},
-		"one does not": {func(d *machine, _ lock.SessionID, _ *session.Resume) { d.second.err = holdfast.ErrUnavailable }, holdfast.ErrUnavailable, "adopt[] dismiss"},
+		"one does not":     {func(d *machine, _ lock.SessionID, _ *session.Resume) { d.second.err = holdfast.ErrUnavailable }, holdfast.ErrUnavailable, "adopt[] dismiss"},
 		"draining": {func(d *machine, _ lock.SessionID, _ *session.Resume) {
 			d.ask(5, protocol.Below, &session.Drain{})
 		}, holdfast.ErrUnavailable, ""},
