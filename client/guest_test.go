@@ -176,7 +176,7 @@ func TestOperatorsThroughAGuest(t *testing.T) {
 	if saved, err := snapshot.Read(&file); err != nil || saved.Holds != 1 || saved.Member == "guest" {
 		t.Errorf("the snapshot has %+v: %v", saved, err)
 	}
-	shards, err := admin.Reform(ctx, "default", "c", protocol.Outsider.String())
+	shards, err := admin.Reform(ctx, "default", "c", protocol.Nonmember.String())
 	if err != nil || !slices.Equal(shards.Shards[0].Voters, []string{"a", "b"}) {
 		t.Errorf("without c %+v vote: %v", shards, err)
 	}

@@ -11,28 +11,28 @@ import (
 func TestEffectsKeepOrder(t *testing.T) {
 	var out protocol.Effects
 	first, second := protocol.CallID{Sink: 1, Op: 1}, protocol.CallID{Sink: 2, Op: 9}
-	out.Send(5, word("a"))
-	out.Send(protocol.Storage, word("b"))
+	out.Send(5, text("a"))
+	out.Send(protocol.Storage, text("b"))
 	out.Decide(first, &lock.Decision{Kind: lock.Queued, Position: 3})
 	out.Reply(second, "result")
-	out.Raise(word("up"))
-	out.Note(word("noted"))
-	same(t, "sends", out.Sends, []protocol.Envelope{{To: 5, Message: word("a")}, {To: protocol.Storage, Message: word("b")}})
+	out.Raise(text("up"))
+	out.Note(text("noted"))
+	same(t, "sends", out.Sends, []protocol.Envelope{{To: 5, Message: text("a")}, {To: protocol.Storage, Message: text("b")}})
 	same(t, "replies", out.Replies, []protocol.Reply{
 		{To: first, Decision: lock.Decision{Kind: lock.Queued, Position: 3}}, {To: second, Result: "result"},
 	})
-	same(t, "raises", out.Raises, []any{word("up")})
-	same(t, "notes", out.Notes, []protocol.Note{word("noted")})
+	same(t, "raises", out.Raises, []any{text("up")})
+	same(t, "notes", out.Notes, []protocol.Note{text("noted")})
 }
 
 // TestEffectsReset: what was drained is let go, so that nothing is kept alive by the
 // memory that is used again.
 func TestEffectsReset(t *testing.T) {
 	var out protocol.Effects
-	out.Send(5, word("a"))
+	out.Send(5, text("a"))
 	out.Reply(protocol.CallID{Sink: 1}, "result")
-	out.Raise(word("up"))
-	out.Note(word("noted"))
+	out.Raise(text("up"))
+	out.Note(text("noted"))
 	sends, replies, raises, notes := out.Sends, out.Replies, out.Raises, out.Notes
 	out.Reset()
 	if len(out.Sends)+len(out.Replies)+len(out.Raises)+len(out.Notes) != 0 {

@@ -32,7 +32,7 @@ func (i *Instance) Close(call CallID, most int, out *Effects) (wasOpen bool) {
 	i.closers = append(i.closers, call)
 	wasOpen = !i.closed
 	if wasOpen {
-		out.Raise(&Shut{Closed: true})
+		out.Raise(&SpaceState{Closed: true})
 	}
 	i.closed = true
 	return wasOpen
@@ -41,20 +41,20 @@ func (i *Instance) Close(call CallID, most int, out *Effects) (wasOpen bool) {
 // Open opens the instance. A call that waits for its being closed is answered that it is not.
 func (i *Instance) Open(call CallID, out *Effects) {
 	if i.closed {
-		out.Raise(&Shut{})
+		out.Raise(&SpaceState{})
 	}
 	i.closed = false
-	i.tell(SpaceOpen{Open: true, Err: fmt.Errorf("%w: the space was opened again meanwhile", holdfast.ErrConflict)}, out)
+	i.answer(SpaceOpen{Open: true, Err: fmt.Errorf("%w: the space was opened again meanwhile", holdfast.ErrConflict)}, out)
 	out.Reply(call, &SpaceOpen{Open: true})
 }
 
 // Conclude tells the callers that closed the instance that nothing of this member's is left.
-func (i *Instance) Conclude(out *Effects) { i.tell(SpaceOpen{}, out) }
+func (i *Instance) Conclude(out *Effects) { i.answer(SpaceOpen{}, out) }
 
-func (i *Instance) tell(answer SpaceOpen, out *Effects) {
+func (i *Instance) answer(answer SpaceOpen, out *Effects) {
 	for _, closer := range i.closers {
-		told := answer
-		out.Reply(closer, &told)
+		reply := answer
+		out.Reply(closer, &reply)
 	}
 	i.closers = nil
 }

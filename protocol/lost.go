@@ -43,7 +43,7 @@ func (l *Lost) Why() string {
 	case 1:
 		return names[0] + " was lost, and what was promised there has not run out yet"
 	}
-	return Phrase(names) + " were lost, and what was promised there has not run out yet"
+	return JoinNames(names) + " were lost, and what was promised there has not run out yet"
 }
 
 // Unavailable is the ErrUnavailable of a request that was not granted because the space stands as

@@ -24,8 +24,8 @@ type Time = lock.Time
 // Never is the Time that does not come.
 const Never = lock.Never
 
-// ShowTime renders a Time for people; Never as "never".
-func ShowTime(t Time) string {
+// FormatTime renders a Time for people; Never as "never".
+func FormatTime(t Time) string {
 	if t == Never {
 		return "never"
 	}

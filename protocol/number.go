@@ -7,11 +7,11 @@ import "fmt"
 // Surveys are counted so in each life, and above stands how many lives there were before.
 const NumberBits = 40
 
-// ShowNumber renders such a number behind a letter: w7 is the seventh of a tenure without
+// FormatNumber renders such a number behind a letter: w7 is the seventh of a tenure without
 // lapses, and w2.7 of one after two.
-func ShowNumber(letter string, number uint64) string {
+func FormatNumber(prefix string, number uint64) string {
 	if lapses := number >> NumberBits; lapses > 0 {
-		return fmt.Sprintf("%s%d.%d", letter, lapses, number&(1<<NumberBits-1))
+		return fmt.Sprintf("%s%d.%d", prefix, lapses, number&(1<<NumberBits-1))
 	}
-	return fmt.Sprintf("%s%d", letter, number)
+	return fmt.Sprintf("%s%d", prefix, number)
 }

@@ -235,7 +235,7 @@ type (
 
 	// Reform changes what a member is where members vote on what a space decides (protocol consensus), in all its
 	// shards. Repeated, it does what is left to be done. The answer is a *Reformed, when all shards have it, and remember
-	// it regardless of which member fails: a member that was made an Outsider may be switched off then.
+	// it regardless of which member fails: a member that was made a Nonmember may be switched off then.
 	Reform struct {
 		Member ID
 		As     Role
@@ -317,8 +317,8 @@ type Role uint8
 
 // The roles of a member.
 const (
-	Outsider Role = iota // it has no part
-	Learner              // it has all that was decided, and no vote
+	Nonmember Role = iota // it has no part
+	Learner               // it has all that was decided, and no vote
 	Voter
 )
 
@@ -411,7 +411,7 @@ func Vocabulary() []any {
 		&lock.Request{}, &Release{}, &Cancel{}, &Extend{}, &EndSession{}, &Enroll{}, &Beat{}, &Adopt{}, &Dismiss{}, &Revoke{}, &Recall{}, &CountHolds{}, &ListRequests{},
 		&Break{}, &Show{}, &Scan{}, &Copy{}, &Inspect{}, &Transfer{}, &Reform{}, &ListShards{}, &OpenSpace{}, &CloseSpace{}, &StepDown{},
 		&Beaten{}, &Attached{}, &Adopted{}, &Holds{}, &Requests{}, &Broken{}, &lock.Lock{}, &Scanned{}, &Copied{}, &Unanswered{}, &Condition{}, &Transferred{}, &Reformed{}, &Shards{}, &SpaceOpen{}, &SteppedDown{},
-		&View{}, &Lapsed{}, &Halted{}, &Confirmed{}, &Horizon{}, &Shut{}, Hint{},
+		&View{}, &Lapsed{}, &Halted{}, &Confirmed{}, &Horizon{}, &SpaceState{}, Hint{},
 	}
 }
 

@@ -34,10 +34,10 @@ var kindNames = map[protocol.Kind]string{
 	protocol.Call: "call", protocol.Raised: "raised",
 }
 
-// word is a message, a note and a fact.
-type word string
+// text is a message, a note and a fact.
+type text string
 
-func (w word) String() string { return string(w) }
+func (w text) String() string { return string(w) }
 
 // harness is a stack of one machine below and two above.
 type harness struct {
@@ -132,15 +132,15 @@ func TestStackTicksWhatIsDue(t *testing.T) {
 func TestStackPassesUpWhatIsRaised(t *testing.T) {
 	b := newHarness()
 	b.below.do = func(protocol.Event, *protocol.Effects) {
-		b.out.Raise(word("first"))
-		b.out.Raise(word("second"))
+		b.out.Raise(text("first"))
+		b.out.Raise(text("second"))
 	}
 	same(t, "seen", b.step(protocol.Event{Kind: protocol.Receive}), []string{
 		"below receive <nil> at 1s",
 		"one raised first at 1s", "two raised first at 1s",
 		"one raised second at 1s", "two raised second at 1s",
 	})
-	same(t, "raised", b.out.Raises, []any{word("first"), word("second")})
+	same(t, "raised", b.out.Raises, []any{text("first"), text("second")})
 	// What was raised in an earlier step that is not drained yet is not told again.
 	b.below.do = nil
 	same(t, "seen later", b.step(protocol.Event{Kind: protocol.Receive}), []string{"below receive <nil> at 1s"})
@@ -150,7 +150,7 @@ func TestStackPassesUpWhatIsRaised(t *testing.T) {
 // machines above before they start.
 func TestStackRaisesAtTheStart(t *testing.T) {
 	b := newHarness()
-	b.below.do = func(_ protocol.Event, out *protocol.Effects) { out.Raise(word("view")) }
+	b.below.do = func(_ protocol.Event, out *protocol.Effects) { out.Raise(text("view")) }
 	same(t, "seen", b.step(protocol.Event{Kind: protocol.Start}), []string{
 		"below start <nil> at 1s", "one raised view at 1s", "two raised view at 1s",
 		"one start <nil> at 1s", "two start <nil> at 1s",
@@ -162,8 +162,8 @@ func TestStackPassesDownRequests(t *testing.T) {
 	b := newHarness()
 	b.two.do = func(ev protocol.Event, out *protocol.Effects) {
 		if ev.Kind == protocol.Call {
-			out.Raise(word("wish a"))
-			out.Raise(word("wish b"))
+			out.Raise(text("wish a"))
+			out.Raise(text("wish b"))
 		}
 	}
 	same(t, "seen", b.step(protocol.Event{Kind: protocol.Call, Port: 2}), []string{
@@ -179,13 +179,13 @@ func TestStackAnswersARequest(t *testing.T) {
 	b := newHarness()
 	b.below.do = func(ev protocol.Event, out *protocol.Effects) {
 		if ev.Kind == protocol.Raised {
-			out.Raise(word("answer to " + ev.Fact.(word)))
+			out.Raise(text("answer to " + ev.Fact.(text)))
 		}
 	}
 	b.one.do = func(ev protocol.Event, out *protocol.Effects) {
 		if ev.Kind == protocol.Call {
-			out.Raise(word("a"))
-			out.Raise(word("b"))
+			out.Raise(text("a"))
+			out.Raise(text("b"))
 		}
 	}
 	same(t, "seen", b.step(protocol.Event{Kind: protocol.Call, Port: 1}), []string{
@@ -193,7 +193,7 @@ func TestStackAnswersARequest(t *testing.T) {
 		"below raised a at 1s", "one raised answer to a at 1s", "two raised answer to a at 1s",
 		"below raised b at 1s", "one raised answer to b at 1s", "two raised answer to b at 1s",
 	})
-	same(t, "raised", b.out.Raises, []any{word("answer to a"), word("answer to b")})
+	same(t, "raised", b.out.Raises, []any{text("answer to a"), text("answer to b")})
 }
 
 // TestStackKeepsTheOrderOfFacts: a fact that is raised while an earlier one is on its
@@ -203,14 +203,14 @@ func TestStackKeepsTheOrderOfFacts(t *testing.T) {
 	b := newHarness()
 	b.below.do = func(ev protocol.Event, out *protocol.Effects) {
 		if ev.Kind == protocol.Raised {
-			out.Raise(word("view 2"))
+			out.Raise(text("view 2"))
 		} else {
-			out.Raise(word("view 1"))
+			out.Raise(text("view 1"))
 		}
 	}
 	b.one.do = func(ev protocol.Event, out *protocol.Effects) {
-		if ev.Fact == any(word("view 1")) {
-			out.Raise(word("another"))
+		if ev.Fact == any(text("view 1")) {
+			out.Raise(text("another"))
 		}
 	}
 	seen := b.step(protocol.Event{Kind: protocol.Receive})
@@ -221,7 +221,7 @@ func TestStackKeepsTheOrderOfFacts(t *testing.T) {
 			t.Errorf("machine %s: view 1 is event %d, view 2 is event %d of %q", name, first, second, seen)
 		}
 	}
-	same(t, "raised", b.out.Raises, []any{word("view 1"), word("view 2")})
+	same(t, "raised", b.out.Raises, []any{text("view 1"), text("view 2")})
 }
 
 // TestStackStampsPorts: everything that a machine sends or answers bears its port,
@@ -230,11 +230,11 @@ func TestStackStampsPorts(t *testing.T) {
 	b := newHarness()
 	speak := func(name string) func(protocol.Event, *protocol.Effects) {
 		return func(ev protocol.Event, out *protocol.Effects) {
-			out.Send(7, word(name))
+			out.Send(7, text(name))
 			out.Reply(protocol.CallID{Sink: 1, Op: 2}, name)
 			out.Decide(protocol.CallID{}, &lock.Decision{Kind: lock.Granted, Name: name})
 			if name == "below" {
-				out.Raise(word("fact"))
+				out.Raise(text("fact"))
 			}
 		}
 	}
@@ -249,7 +249,7 @@ func TestStackStampsPorts(t *testing.T) {
 		t.Fatalf("%d sends and %d replies", len(b.out.Sends), len(b.out.Replies))
 	}
 	for i, want := range wantPorts {
-		if e := b.out.Sends[i]; e.Port != want.port || e.Message != protocol.Message(word(want.name)) || e.To != 7 {
+		if e := b.out.Sends[i]; e.Port != want.port || e.Message != protocol.Message(text(want.name)) || e.To != 7 {
 			t.Errorf("message %d is %+v, want %+v", i, e, want)
 		}
 		result, decision := b.out.Replies[2*i], b.out.Replies[2*i+1]
@@ -269,15 +269,15 @@ func TestTimeComesFirst(t *testing.T) {
 	b.below.do = func(ev protocol.Event, out *protocol.Effects) {
 		if ev.Kind == protocol.Tick {
 			b.below.wake = protocol.Never
-			out.Raise(word("lapsed"))
+			out.Raise(text("lapsed"))
 		}
 	}
 	b.step(protocol.Event{Kind: protocol.Start})
 	b.below.wake = 0 // as the machine would have said after its last step
-	b.step(protocol.Event{Kind: protocol.Receive, Fact: word("poll")})
+	b.step(protocol.Event{Kind: protocol.Receive, Fact: text("poll")})
 	want := []string{
 		"below tick <nil> at 1s", "one raised lapsed at 1s", "two raised lapsed at 1s",
 		"two receive grant at 1s",
 	}
-	same(t, "a message late", b.step(protocol.Event{Kind: protocol.Receive, Port: 2, Fact: word("grant")}), want)
+	same(t, "a message late", b.step(protocol.Event{Kind: protocol.Receive, Port: 2, Fact: text("grant")}), want)
 }

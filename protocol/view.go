@@ -199,9 +199,9 @@ type NeedHorizon struct {
 // the two its place in the view, so that the others can go on: see package membership.
 type Unheard struct{ IDs []ID }
 
-// Shut is raised by a machine above, down to the membership, when the space's instance at this
+// SpaceState is raised by a machine above, down to the membership, when the space's instance at this
 // member is closed ([CloseSpace]), and when it is opened again: the other members' status shows it.
-type Shut struct{ Closed bool }
+type SpaceState struct{ Closed bool }
 
 // NeedEpoch asks the coordinator's lower machine for a new epoch under the same
 // view, because the count of tokens in the present one is exhausted.

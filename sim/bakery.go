@@ -33,7 +33,7 @@ func bakeryProtocol() Protocol {
 		Leading: leadersOfBakery{},
 		Universe: Universe{Below: append(membershipMessages(), membership.PutOff{}), Above: []protocol.Message{
 			bakery.Started{}, bakery.Elect{}, bakery.Elected{}, bakery.Leaders{}, bakery.Refused{},
-			bakery.Envelope{}, local.Ask{}, local.Answer{},
+			bakery.Envelope{}, local.Query{}, local.Answer{},
 		}, Brought: []any{
 			bakery.Heard{}, bakery.Entering{}, bakery.Entered{}, bakery.GetMax{}, bakery.Max{}, bakery.Add{}, bakery.Added{},
 			bakery.Exiting{}, bakery.Ready{}, bakery.Activate{}, bakery.Activated{}, bakery.Drop{}, bakery.Tickets{}, bakery.Lock{},

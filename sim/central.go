@@ -34,7 +34,7 @@ func centralProtocol() Protocol {
 		Request:  requestOfHolders,
 		Universe: Universe{Below: membershipMessages(), Above: []protocol.Message{
 			authority.Acquire{}, authority.Release{}, authority.Extend{}, authority.EndSession{}, authority.Decided{},
-			authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Ask{}, authority.Answer{},
+			authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Query{}, authority.Answer{},
 		}},
 	}
 }

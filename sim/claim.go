@@ -30,7 +30,7 @@ func claimProtocol() Protocol {
 			return space.(*claim.Machine).Own(now)
 		},
 		Universe: Universe{Below: membershipMessages(), Above: []protocol.Message{
-			local.Ask{}, local.Answer{},
+			local.Query{}, local.Answer{},
 		}},
 	}
 }

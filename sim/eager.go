@@ -53,18 +53,18 @@ func (n *nemesis) rushAgain(after time.Duration) {
 func (n *nemesis) rush() {
 	w := n.world
 	s := w.scope()
-	decider, turks := w.decider(), mostTurks
+	decider, successors := w.decider(), mostSuccessors
 	if w.oneIn("fewer", 3) {
-		turks = 2 + w.number("more", mostTurks-2)
+		successors = 2 + w.number("more", mostSuccessors-2)
 	}
 	for _, place := range w.order("order", w.names(len(w.members)), w.shuffled) {
-		turk := w.members[place]
-		if turks == 0 || turk == decider || !turk.leased() || turk.paused {
+		successor := w.members[place]
+		if successors == 0 || successor == decider || !successor.leased() || successor.paused {
 			continue
 		}
-		turks--
+		successors--
 		w.goOn(s)
-		w.do(w.now+w.below("asked", time.Millisecond), func() { turk.transfer(turk) })
+		w.do(w.now+w.below("asked", time.Millisecond), func() { successor.transfer(successor) })
 	}
 }
 

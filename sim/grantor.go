@@ -32,8 +32,8 @@ func grantorProtocol() Protocol {
 		Moving:   movingGrantor{},
 		Universe: Universe{Below: membershipMessages(), Above: []protocol.Message{
 			authority.Acquire{}, authority.Release{}, authority.Extend{}, authority.EndSession{}, authority.Decided{},
-			authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Vouch{}, authority.Ask{}, authority.Answer{},
-			grantor.Question{}, grantor.Info{}, grantor.Depose{}, grantor.Deposed{}, grantor.Inquiry{}, grantor.Testimony{},
+			authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Revalidate{}, authority.Query{}, authority.Answer{},
+			grantor.Question{}, grantor.Info{}, grantor.Depose{}, grantor.Deposed{}, grantor.Inquiry{}, grantor.InquiryAnswer{},
 			grantor.TransferRequest{}, grantor.TransferTable{}, grantor.Invite{}, grantor.Invited{}, grantor.NotGrantor{},
 		}},
 	}

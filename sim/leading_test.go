@@ -197,7 +197,7 @@ func TestLeadersOfBakeryAreRead(t *testing.T) {
 		want    Telling
 	}{
 		{bakery.Leaders{}, TellsWhoLeads}, {letter(bakery.Tickets{}), TellsTickets}, {letter(bakery.Locked{}), TellsNothing},
-		{letter(bakery.Drop{}), TellsNothing}, {local.Ask{}, TellsNothing},
+		{letter(bakery.Drop{}), TellsNothing}, {local.Query{}, TellsNothing},
 	} {
 		if got := read.Tells(space, at.message); got != at.want {
 			t.Errorf("%v tells %d; want %d", at.message, got, at.want)

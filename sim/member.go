@@ -68,7 +68,7 @@ type process struct {
 
 	// What coverage knows of the present life (moving.go).
 	becoming bool  // it is to become the authority
-	turks    uint8 // through how many the table came that it hands over
+	hops     uint8 // through how many the table came that it hands over
 
 	keeping claim.Holding // what it has counted where cells are kept (claim.go)
 
@@ -198,7 +198,7 @@ func (m *process) raised(fact any) {
 	case *protocol.View:
 		if w.tracing {
 			w.trace("%s has view %d of epoch %d, coordinator %s, members %s, installed=%v open=%v grant from %v",
-				m, fact.Number, fact.Epoch.Counter, w.called(fact.Coordinator), w.listed(fact), fact.Installed, fact.Open, protocol.ShowTime(fact.GrantFrom))
+				m, fact.Number, fact.Epoch.Counter, w.called(fact.Coordinator), w.listed(fact), fact.Installed, fact.Open, protocol.FormatTime(fact.GrantFrom))
 		}
 		if m.view == nil || m.view.Epoch != fact.Epoch {
 			w.judge.succeeds()

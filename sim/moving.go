@@ -69,13 +69,13 @@ const (
 
 var heldNames = [heldCount]string{"lent", "asked back, unused", "asked back, in use", "given back after its time", "crash of who keeps something"}
 
-// moves is what was counted of handing over, in one run or in many. More than mostTurks count
+// moves is what was counted of handing over, in one run or in many. More than mostSuccessors count
 // as so many.
 type moves struct {
 	struck [2][stepCount]int // crashes while a step is on its way: of its sender, of its receiver
 	elder  int               // of an elder that has deposed a member, and was not answered yet
-	atOnce [mostTurks + 1]int
-	chains [mostTurks + 1]int
+	atOnce [mostSuccessors + 1]int
+	chains [mostSuccessors + 1]int
 	held   [heldCount]int
 }
 
@@ -100,14 +100,14 @@ func (hit *moves) add(o *moves) {
 // mover is what a world follows of that.
 type mover struct {
 	becoming int       // members that are to become the authority
-	turks    [][]uint8 // through how many the table went that one place has sent to another
+	hops     [][]uint8 // through how many the table went that one place has sent to another
 	taking   *process  // who is just taking the last part of a table
 }
 
 func newMover(places int) mover {
 	m := mover{}
 	for range places {
-		m.turks = append(m.turks, make([]uint8, places))
+		m.hops = append(m.hops, make([]uint8, places))
 	}
 	return m
 }
@@ -138,13 +138,13 @@ func (w *world) moved(m *process) {
 		if !becoming {
 			w.mover.becoming--
 		} else if w.mover.becoming++; w.mover.becoming > 1 {
-			w.count.moves.atOnce[min(w.mover.becoming, mostTurks)]++
+			w.count.moves.atOnce[min(w.mover.becoming, mostSuccessors)]++
 		}
 	}
 	w.nemesis.kept(m)
-	if m.turks > 0 && w.mover.taking != m {
+	if m.hops > 0 && w.mover.taking != m {
 		if _, decides := m.reigns(); decides {
-			m.turks = 0 // what it hands over from now on is its own
+			m.hops = 0 // what it hands over from now on is its own
 		}
 	}
 }
@@ -159,7 +159,7 @@ func (w *world) sends(from *process, to int32, m protocol.Message) {
 	}
 	step := w.protocol.Moving.Step(m)
 	if step == StepLast {
-		w.mover.turks[from.place][to] = from.turks
+		w.mover.hops[from.place][to] = from.hops
 	}
 	if step != 0 {
 		w.nemesis.interrupt(step, from, w.members[to])
@@ -189,16 +189,16 @@ func (w *world) takes(m *process, from protocol.ID, message any) (after func()) 
 		return nil
 	}
 	w.mover.taking = m
-	m.turks = w.mover.turks[sender][m.place] + 1
+	m.hops = w.mover.hops[sender][m.place] + 1
 	return func() {
 		w.mover.taking = nil
 		if m.becoming { // it was not the part that it waits for
-			m.turks = 0
+			m.hops = 0
 			return
 		}
 		if _, decides := m.reigns(); decides {
-			w.count.moves.chains[min(m.turks, mostTurks)]++
-			m.turks = 0
+			w.count.moves.chains[min(m.hops, mostSuccessors)]++
+			m.hops = 0
 		}
 	}
 }
@@ -286,7 +286,7 @@ func (w *world) ends(m *process) {
 	if m.becoming {
 		w.mover.becoming--
 	}
-	m.becoming, m.turks = false, 0
+	m.becoming, m.hops = false, 0
 }
 
 // list lists what can be hit of handing over, and of what members keep.
@@ -304,11 +304,11 @@ func (hit *moves) list(c *Config, row func(sort, name string, n int)) {
 		if c.Faults.Has(Crash) {
 			row("transfer", "crash of an elder between depose and deposed", hit.elder)
 		}
-		for n := 2; n <= mostTurks; n++ {
+		for n := 2; n <= mostSuccessors; n++ {
 			row("transfer", atOnceNames[n]+" becoming at once", hit.atOnce[n])
 		}
-		for n := 2; n <= mostTurks; n++ {
-			row("transfer", "a table through "+atOnceNames[n]+" turks", hit.chains[n])
+		for n := 2; n <= mostSuccessors; n++ {
+			row("transfer", "a table through "+atOnceNames[n]+" successors", hit.chains[n])
 		}
 	}
 	if c.Faults != 0 {

@@ -96,13 +96,13 @@ func TestMembersThatBecomeAtOnceAreCounted(t *testing.T) {
 	w.ends(w.members[2])
 	becomes(3, true)
 	becomes(4, true)
-	if want := [mostTurks + 1]int{2: 1, 3: 3, 4: 1}; w.count.moves.atOnce != want {
+	if want := [mostSuccessors + 1]int{2: 1, 3: 3, 4: 1}; w.count.moves.atOnce != want {
 		t.Errorf("at once: %v; want %v", w.count.moves.atOnce, want)
 	}
 }
 
-// TestTurksThatATableGoesThroughAreCounted where it comes to one who decides.
-func TestTurksThatATableGoesThroughAreCounted(t *testing.T) {
+// TestSuccessorsThatATableGoesThroughAreCounted where it comes to one who decides.
+func TestSuccessorsThatATableGoesThroughAreCounted(t *testing.T) {
 	w, spaces := standIns(4)
 	table := grantor.TransferTable{Last: true}
 	hands := func(from, to int, decides bool) {
@@ -117,11 +117,11 @@ func TestTurksThatATableGoesThroughAreCounted(t *testing.T) {
 	hands(0, 1, false)
 	hands(1, 2, false)
 	hands(2, 3, true)
-	if want := [mostTurks + 1]int{3: 1}; w.count.moves.chains != want {
+	if want := [mostSuccessors + 1]int{3: 1}; w.count.moves.chains != want {
 		t.Fatalf("chains: %v; want %v", w.count.moves.chains, want)
 	}
 	hands(3, 0, true)
-	if want := [mostTurks + 1]int{1: 1, 3: 1}; w.count.moves.chains != want {
+	if want := [mostSuccessors + 1]int{1: 1, 3: 1}; w.count.moves.chains != want {
 		t.Errorf("what somebody hands over who has decided is a new chain: %v; want %v", w.count.moves.chains, want)
 	}
 	if w.takes(w.members[1], w.members[0].id, table) != nil {
@@ -177,7 +177,7 @@ func TestMovesAreInTheProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"transfer crash of the sender of invite", "transfer crash of an elder between depose and deposed", "transfer four becoming at once", "transfer a table through three turks", "held on crash of who keeps something"} {
+	for _, want := range []string{"transfer crash of the sender of invite", "transfer crash of an elder between depose and deposed", "transfer four becoming at once", "transfer a table through three successors", "held on crash of who keeps something"} {
 		if !slices.Contains(p.Never, want) {
 			t.Errorf("%q is missing in what was never hit: %q", want, p.Never)
 		}

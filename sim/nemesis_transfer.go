@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// mostTurks is how many members are made the authority at once, at the most.
-const mostTurks = 4
+// mostSuccessors is how many members are made the authority at once, at the most.
+const mostSuccessors = 4
 
 // handOver lets operators make members the space's authority, several at once: each takes
 // the table from the one before. Often one of those who take part crashes meanwhile.
@@ -15,19 +15,19 @@ func (n *nemesis) handOver() {
 	w := n.world
 	s := w.scope()
 	step := w.settings.weather.latency + time.Millisecond
-	turks := make([]*process, 1+w.number("turks", mostTurks))
-	for i := range turks {
+	successors := make([]*process, 1+w.number("turks", mostSuccessors))
+	for i := range successors {
 		w.goOn(s)
-		turks[i] = n.member("to")
+		successors[i] = n.member("to")
 		through := n.member("through")
-		to := turks[i]
+		to := successors[i]
 		w.do(w.now+w.below("asked", 4*step), func() { through.transfer(to) })
 	}
 	w.goOn(s)
 	if !w.settings.faults.Has(Crash) || !w.oneIn("strikes", 2) {
 		return
 	}
-	victim := n.victim(turks)
+	victim := n.victim(successors)
 	w.do(w.now+w.below("strikes-after", 16*step), func() {
 		w.goOn(s)
 		w.hit(Crash)
@@ -38,7 +38,7 @@ func (n *nemesis) handOver() {
 var victims = [...]string{"elder", "turk", "member"}
 
 // victim is one who takes part in a transfer, or does not.
-func (n *nemesis) victim(turks []*process) *process {
+func (n *nemesis) victim(successors []*process) *process {
 	w := n.world
 	switch victims[w.among("victim", len(victims)-1, victims[:])] {
 	case "elder":
@@ -46,7 +46,7 @@ func (n *nemesis) victim(turks []*process) *process {
 			return m
 		}
 	case "turk":
-		return turks[0]
+		return successors[0]
 	}
 	return n.member("victim-is")
 }

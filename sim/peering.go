@@ -28,7 +28,7 @@ type Peering interface {
 // Dealings is what a member has to do with its peers: how many requests of its clients hold and
 // how many ask, at how many names it lets peers wait because one of its own has asked before them,
 // and of how many it keeps permissions.
-type Dealings struct{ Holds, Asks, Defers, Keeps int }
+type Dealings struct{ Holds, Waits, Defers, Keeps int }
 
 // Meeting is what a message finds that reaches a peer.
 type Meeting uint8
@@ -71,7 +71,7 @@ func (m *process) dealings() Dealings {
 // othersAsk reports whether a member but this one asks for something.
 func (m *process) othersAsk() bool {
 	for _, other := range m.world.members {
-		if other != m && other.dealings().Asks > 0 {
+		if other != m && other.dealings().Waits > 0 {
 			return true
 		}
 	}
@@ -94,7 +94,7 @@ func (w *world) bereaves(m *process) {
 	switch {
 	case others && d.Holds > 0:
 		hit[peerHeld]++
-	case others && d.Asks == 0:
+	case others && d.Waits == 0:
 		hit[peerIdle]++
 	}
 }

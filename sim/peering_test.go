@@ -24,7 +24,7 @@ func TestPeersAndTheirMessagesAreRead(t *testing.T) {
 	}
 	shares, tries := asks, asks
 	shares.Mode, tries.Try = holdfast.ModeShared, true
-	for _, m := range []protocol.Message{shares, tries, permission.Reply{Number: 7}, local.Ask{Number: 7}} {
+	for _, m := range []protocol.Message{shares, tries, permission.Reply{Number: 7}, local.Query{Number: 7}} {
 		if plea, is := read.Asks(m); is {
 			t.Errorf("%v asks for %+v", m, plea)
 		}
@@ -35,7 +35,7 @@ func TestPeersAndTheirMessagesAreRead(t *testing.T) {
 	for _, at := range []struct {
 		message protocol.Message
 		want    Meeting
-	}{{asks, MeetsNothing}, {permission.Reply{Number: 7}, MeetsNothing}, {permission.Reply{Number: 7, Count: 2}, MeetsSeveral}, {local.Ask{}, MeetsNothing}} {
+	}{{asks, MeetsNothing}, {permission.Reply{Number: 7}, MeetsNothing}, {permission.Reply{Number: 7, Count: 2}, MeetsSeveral}, {local.Query{}, MeetsNothing}} {
 		if got := read.Meets(space, 2, at.message); got != at.want {
 			t.Errorf("%v meets %d; want %d", at.message, got, at.want)
 		}
@@ -51,13 +51,13 @@ func TestCrashesOfPeersAreCounted(t *testing.T) {
 		crashes, other Dealings
 		want           [peerCount]int
 	}{
-		"a holder":                      {Dealings{Holds: 1}, Dealings{Asks: 1}, [peerCount]int{peerHeld: 1}},
+		"a holder":                      {Dealings{Holds: 1}, Dealings{Waits: 1}, [peerCount]int{peerHeld: 1}},
 		"a holder whom nobody asks":     {Dealings{Holds: 1}, Dealings{}, [peerCount]int{}},
-		"who asks and lets others wait": {Dealings{Asks: 1, Defers: 1}, Dealings{Asks: 1}, [peerCount]int{peerDefers: 1}},
-		"who asks":                      {Dealings{Asks: 1}, Dealings{Asks: 1}, [peerCount]int{}},
-		"who is idle":                   {Dealings{}, Dealings{Asks: 1}, [peerCount]int{peerIdle: 1}},
+		"who asks and lets others wait": {Dealings{Waits: 1, Defers: 1}, Dealings{Waits: 1}, [peerCount]int{peerDefers: 1}},
+		"who asks":                      {Dealings{Waits: 1}, Dealings{Waits: 1}, [peerCount]int{}},
+		"who is idle":                   {Dealings{}, Dealings{Waits: 1}, [peerCount]int{peerIdle: 1}},
 		"who is idle as all are":        {Dealings{}, Dealings{}, [peerCount]int{}},
-		"who keeps permissions":         {Dealings{Keeps: 1}, Dealings{Asks: 1}, [peerCount]int{peerKeeps: 1, peerIdle: 1}},
+		"who keeps permissions":         {Dealings{Keeps: 1}, Dealings{Waits: 1}, [peerCount]int{peerKeeps: 1, peerIdle: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, spaces := peerStandIns(3)
@@ -81,7 +81,7 @@ func TestWhoJoinsIsCounted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, spaces := peerStandIns(3)
-			spaces[0].dealings.Asks, spaces[1].dealings.Asks = 1, tt.asks
+			spaces[0].dealings.Waits, spaces[1].dealings.Waits = 1, tt.asks
 			view := *w.members[0].view
 			view.Members = append([]protocol.Member{{ID: 1, Since: tt.since}}, view.Members[1:]...)
 			w.viewed(w.members[0], &view)

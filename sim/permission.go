@@ -32,8 +32,8 @@ func permissionProtocol() Protocol {
 		Peering: peersOfPermission{},
 		Routine: routine,
 		Universe: Universe{Below: append(membershipMessages(), membership.PutOff{}), Above: []protocol.Message{
-			permission.Request{}, permission.Reply{}, permission.Free{}, permission.Defer{}, permission.Differs{},
-			permission.ClockRequest{}, permission.ClockAnswer{}, local.Ask{}, local.Answer{},
+			permission.Request{}, permission.Reply{}, permission.Free{}, permission.Defer{}, permission.CapacityConflict{},
+			permission.ClockRequest{}, permission.ClockAnswer{}, local.Query{}, local.Answer{},
 		}},
 	}
 }
@@ -94,7 +94,7 @@ func (peersOfPermission) Meets(space protocol.Machine, from protocol.ID, m any) 
 		switch {
 		case m.Count > 1:
 			return MeetsSeveral
-		case session == (lock.SessionID{}) && peer.Dealings().Asks > 0:
+		case session == (lock.SessionID{}) && peer.Dealings().Waits > 0:
 			return MeetsNewer
 		}
 	}

@@ -34,7 +34,7 @@ var voteNames = [voteCount]string{
 func (c *counts) voted(note protocol.Note) {
 	switch note := note.(type) {
 	case consensus.Changed:
-		c.votes[[...]int{protocol.Outsider: voteRemoved, protocol.Learner: voteAdded, protocol.Voter: voteGiven}[note.As]]++
+		c.votes[[...]int{protocol.Nonmember: voteRemoved, protocol.Learner: voteAdded, protocol.Voter: voteGiven}[note.As]]++
 	case consensus.Retired:
 		c.votes[voteTaken]++
 		if note.By != "" {
@@ -84,7 +84,7 @@ func (n *nemesis) reform() {
 		through.reform(about, protocol.Voter)
 		return
 	}
-	through.reform(about, protocol.Outsider)
+	through.reform(about, protocol.Nonmember)
 	steps := []protocol.Role{protocol.Learner, protocol.Voter, protocol.Voter}
 	if as == "learner" {
 		steps = steps[:1]
@@ -195,5 +195,5 @@ func roleIn(s *protocol.Shard, id protocol.ID) protocol.Role {
 	case slices.Contains(s.Learners, id):
 		return protocol.Learner
 	}
-	return protocol.Outsider
+	return protocol.Nonmember
 }

@@ -278,14 +278,14 @@ func (w *world) concerns(t *task) string {
 	switch t.kind {
 	case taskMessage, taskSaved, taskTick, taskStored, taskSynced, taskFetched:
 		m := w.members[t.to]
-		text := fmt.Sprintf("%s, task %d, at %v of its clock; its sessions want to wake at %v, its membership at %v", m, t.kind, m.now(), protocol.ShowTime(m.sessions.Wake()), protocol.ShowTime(m.below.Wake()))
+		text := fmt.Sprintf("%s, task %d, at %v of its clock; its sessions want to wake at %v, its membership at %v", m, t.kind, m.now(), protocol.FormatTime(m.sessions.Wake()), protocol.FormatTime(m.below.Wake()))
 		for _, space := range m.spaces {
-			text += fmt.Sprintf(", its space at %v", protocol.ShowTime(space.Wake()))
+			text += fmt.Sprintf(", its space at %v", protocol.FormatTime(space.Wake()))
 		}
 		return text
 	case taskWake:
 		c := w.clients[t.to]
-		return fmt.Sprintf("%s at %v of its clock, wake %v", c, c.now(), protocol.ShowTime(c.stream.wake()))
+		return fmt.Sprintf("%s at %v of its clock, wake %v", c, c.now(), protocol.FormatTime(c.stream.wake()))
 	}
 	return fmt.Sprintf("task %d", t.kind)
 }

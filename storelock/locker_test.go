@@ -101,7 +101,7 @@ func TestSettingsMustAgree(t *testing.T) {
 	}
 	agreed := false
 	for _, one := range stored { // both spaces of the first may have written them, or the second have asked while the first agreed
-		agreed = agreed || one.Agreed
+		agreed = agreed || one.Accepted
 		if one.Settings != settings.Settings() || one.RID == "" {
 			t.Errorf("beside the locks stands %+v; want %q", one, settings.Settings())
 		}

@@ -24,7 +24,7 @@ func (p *program) memberCommand() *cli.Command {
 					"that was decided, and can be promoted. One that votes loses its vote by this, and goes on with the rest."),
 			p.reformCommand("promote", protocol.Voter, "let a member vote that was added",
 				"It must have been added, and lack 100 entries at the most; else it is refused, and says how many it lacks."),
-			p.reformCommand("remove", protocol.Outsider, "take a member out of a lockspace",
+			p.reformCommand("remove", protocol.Nonmember, "take a member out of a lockspace",
 				"Its vote goes with it. One that leads hands over before. Afterwards it may be switched off, and its folder be\n"+
 					"removed; drain it first, for its clients have to move. A member that is gone for good is removed in the same way."),
 			p.memberListCommand(),

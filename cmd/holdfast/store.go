@@ -186,7 +186,7 @@ func settingsBeside(where string, written []claim.Written, wanted *claim.Options
 	}
 	for _, w := range written {
 		state := "asked"
-		if w.Agreed {
+		if w.Accepted {
 			state = "agreed"
 			agrees = agrees && w.Settings == b.Wanted
 		}

@@ -38,7 +38,7 @@ func (n *Member) Force(ctx context.Context, order api.ForceView) (*api.ForcedVie
 	if order.Confirm != plan.Code {
 		return nil, api.Fail(api.CodeConflict, fmt.Sprintf(
 			"confirm %q does not fit what is known now: view %d, to be replaced by one of %s; ask again without it, and read what has changed",
-			order.Confirm, plan.View, protocol.Phrase(plan.Named)))
+			order.Confirm, plan.View, protocol.JoinNames(plan.Named)))
 	}
 	forced := &api.ForcedView{
 		Replaced: plan.View, Members: plan.Named, Reason: order.Reason, By: order.By, Time: api.At(time.Now()), Spaces: plan.Spaces,
@@ -95,14 +95,14 @@ func (n *Member) force(ctx context.Context, plan *api.ForcePlan, order api.Force
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("%w: not all of %s have answered yet, and view %d may yet be replaced; look at the status before anything else",
-			holdfast.ErrUnavailable, protocol.Phrase(plan.Named), plan.View)
+			holdfast.ErrUnavailable, protocol.JoinNames(plan.Named), plan.View)
 	case err != nil:
 		return nil, fmt.Errorf("ask the membership: %w", closedOr(err))
 	}
 	switch forced := reply.Result.(*membership.Forced); {
 	case forced.Silent != nil:
 		return nil, fmt.Errorf("%w: %s did not promise to follow this member; view %d is as it was: see that they run and can be reached, or leave out who does not",
-			holdfast.ErrUnavailable, protocol.Phrase(forced.Silent), plan.View)
+			holdfast.ErrUnavailable, protocol.JoinNames(forced.Silent), plan.View)
 	case forced.Err != nil:
 		return nil, fmt.Errorf("%w: %w", holdfast.ErrConflict, forced.Err)
 	}

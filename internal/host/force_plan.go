@@ -109,12 +109,12 @@ func (n *Member) refuseNow(now protocol.Time, self *membership.Self) error {
 			n.Name(), (n.silence()-now).Round(100*time.Millisecond)))
 	case !listed || !place.Founder:
 		return api.Fail(api.CodeConflict, fmt.Sprintf("view %d does not have member %q as a voter; ask one that it has: %s",
-			v.Number, n.Name(), protocol.Phrase(n.places(self, isFounder))))
+			v.Number, n.Name(), protocol.JoinNames(n.places(self, isFounder))))
 	case n.quorumOf(self, func(id protocol.ID) bool { return n.alive(now, self, id) }):
 		alive := n.places(self, func(p membership.Standing) bool { return isFounder(p) && n.alive(now, self, p.ID) })
 		return api.Fail(api.CodeConflict, fmt.Sprintf(
 			"the quorum is not lost: of the voters of view %d, %s have been heard of within the last %v, and elect a coordinator by themselves; stop those that shall have no part, and ask again in %v",
-			v.Number, protocol.Phrase(alive), n.silence(), n.silence()))
+			v.Number, protocol.JoinNames(alive), n.silence(), n.silence()))
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (n *Member) refuseNames(now protocol.Time, self *membership.Self, named []s
 	for _, name := range named {
 		i := slices.IndexFunc(n.standings(self), func(p membership.Standing) bool { return p.Name == name })
 		if i < 0 {
-			return refuse("member %q is not in view %d, whose voters are %s; name some of these", name, v.Number, protocol.Phrase(n.places(self, isFounder)))
+			return refuse("member %q is not in view %d, whose voters are %s; name some of these", name, v.Number, protocol.JoinNames(n.places(self, isFounder)))
 		}
 		place := n.standings(self)[i]
 		switch {
@@ -155,7 +155,7 @@ func (n *Member) refuseNames(now protocol.Time, self *membership.Self, named []s
 		}
 	}
 	if !slices.Contains(named, n.Name()) {
-		return refuse("member %q, which is asked, is not among the named %s; name it, or ask one that is named", n.Name(), protocol.Phrase(named))
+		return refuse("member %q, which is asked, is not among the named %s; name it, or ask one that is named", n.Name(), protocol.JoinNames(named))
 	}
 	for _, place := range n.standings(self) {
 		if place.Founder && !slices.Contains(named, place.Name) && n.alive(now, self, place.ID) {
@@ -247,7 +247,7 @@ func (n *Member) quorumLost(self *membership.Self, alive func(protocol.ID) bool)
 		}
 	}
 	text := fmt.Sprintf("the quorum is lost: of the voters of view %d only %s can be heard, without %s. No lock is granted until enough of them are back",
-		self.Cell.Accepted.Number, protocol.Phrase(here), protocol.Phrase(away))
+		self.Cell.Accepted.Number, protocol.JoinNames(here), protocol.JoinNames(away))
 	switch {
 	case len(refused) > 0:
 		text += "; " + strings.Join(refused, "; ")

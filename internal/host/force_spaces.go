@@ -52,7 +52,7 @@ func lacksVoters(shards *protocol.Shards, there map[protocol.ID]bool) string {
 		if len(here) <= len(voters)/2 {
 			return fmt.Sprintf("the new view has %d of its %d voters (%s), and it takes %d: start the others again with their data folders. "+
 				"If those are lost for good, begin a new cluster with a snapshot (holdfast snapshot restore)",
-				len(here), len(voters), protocol.Phrase(all), len(voters)/2+1)
+				len(here), len(voters), protocol.JoinNames(all), len(voters)/2+1)
 		}
 	}
 	return ""

@@ -53,7 +53,7 @@ func TestVotersComeAndGo(t *testing.T) {
 	if err := guest.WaitReady(bounded(t)); err != nil {
 		t.Fatal(err)
 	}
-	persist(bounded(t), "c", protocol.Outsider)
+	persist(bounded(t), "c", protocol.Nonmember)
 	if err := host.Crash(c.nodes[1]); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestVotersComeAndGo(t *testing.T) {
 	if err := l.Check(); err != nil {
 		t.Errorf("the lock that was held throughout: %v", err)
 	}
-	persist(bounded(t), "b", protocol.Outsider)
+	persist(bounded(t), "b", protocol.Nonmember)
 	shards, err := a.Shards(bounded(t), "")
 	if err != nil || len(shards.List) != 2 {
 		t.Fatalf("%+v, %v", shards, err)

@@ -84,7 +84,7 @@ func needText(need membership.Need, self *membership.Self, name func(protocol.ID
 	case len(need.Indispensable) > 0:
 		indispensable := names(need.Indispensable, name)
 		slices.Sort(indispensable)
-		text = protocol.Phrase(indispensable)
+		text = protocol.JoinNames(indispensable)
 	case need.Half:
 		text += fmt.Sprintf(", or %d with %s", len(need.Voters)/2, name(need.Voters[0]))
 	}
@@ -104,7 +104,7 @@ func needText(need membership.Need, self *membership.Self, name func(protocol.ID
 	if len(need.Here) == 1 && len(need.Indispensable) == 1 {
 		text += "alone since " + wall(since).Local().Format("15:04:05") + "; "
 	}
-	return fmt.Sprintf("%s%s %s missing)", text, protocol.Phrase(missing), verb)
+	return fmt.Sprintf("%s%s %s missing)", text, protocol.JoinNames(missing), verb)
 }
 
 // byName orders members that are missing: those without a name, which have never come, are last.

@@ -21,7 +21,7 @@ func (m *Machine) adopt(now protocol.Time, of protocol.ID, s *lock.Entry, end pr
 	err := table.Adopt(now, s, end)
 	if errors.Is(err, holdfast.ErrConflict) {
 		err = m.adoptRival(now, s, end)
-		m.tell(now, seqKey{}, out)
+		m.publish(now, seqKey{}, out)
 	}
 	if err != nil {
 		out.Note(Ignored{What: fmt.Sprintf("report of member %d: %v", of, err)})
@@ -42,7 +42,7 @@ func (m *Machine) adoptRival(now protocol.Time, s *lock.Entry, end protocol.Time
 			return err
 		}
 	}
-	told := len(m.scratch)
+	before := len(m.scratch)
 	err := table.AdoptRevoked(now, s, end, m.duplicate(), &m.scratch)
 	switch {
 	case err != nil:
@@ -52,7 +52,7 @@ func (m *Machine) adoptRival(now protocol.Time, s *lock.Entry, end protocol.Time
 			Mode: s.Mode, Units: s.Units, Capacity: s.Capacity, Token: s.Token, Since: now - s.Age, Loss: m.duplicate(),
 		})
 	case s.Revoked:
-		m.scratch = m.scratch[:told] // its client has been told
+		m.scratch = m.scratch[:before] // its client has been told
 	}
 	return err
 }

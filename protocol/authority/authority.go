@@ -11,35 +11,35 @@ import (
 // authority is the role that decides: the table, and what it must know of the
 // members to use it.
 type authority struct {
-	table    *lock.Table
-	epoch    protocol.Epoch // of the newest view under which it is the authority
-	version  Version
-	paused   bool // the table is paused
-	served   bool // it has granted in this reign, or could have
-	frozen   bool // it is about to end, and grants nothing more
-	opened   bool // a reign that outlives epochs has seen an open view
-	peers    []*peer
-	departed []departed
-	asked    protocol.Time      // since when reports are asked for
-	waits    protocol.Time      // when the time comes to grant, while that is all that is waited for
-	unheard  protocol.Time      // the earliest of its peers' own
-	pending  []pending          // waits that were reported, until the table is complete
-	limits   limits             // of what its own clients hold from before this reign, until it serves
-	extends  []pendingExtension // of its own clients, until it serves
+	table       *lock.Table
+	epoch       protocol.Epoch // of the newest view under which it is the authority
+	version     Version
+	paused      bool // the table is paused
+	served      bool // it has granted in this reign, or could have
+	frozen      bool // it is about to end, and grants nothing more
+	opened      bool // a reign that outlives epochs has seen an open view
+	peers       []*peer
+	departed    []departed
+	requestedAt protocol.Time      // since when reports are asked for
+	waits       protocol.Time      // when the time comes to grant, while that is all that is waited for
+	unheard     protocol.Time      // the earliest of its peers' own
+	pending     []pending          // waits that were reported, until the table is complete
+	limits      limits             // of what its own clients hold from before this reign, until it serves
+	extends     []pendingExtension // of its own clients, until it serves
 
 	loans  map[string]*loan // by name: grants that their members may keep
 	visits []visit
 
-	words     map[seqKey]*word
-	numbers   map[uint64]seqKey // of words
-	lastWord  uint64
-	reminders protocol.Reminders[seqKey] // of words
+	unacked   map[seqKey]*unacked
+	numbers   map[uint64]seqKey // of what is unacked
+	lastAckID uint64
+	reminders protocol.Reminders[seqKey] // of what is unacked
 
 	counter counter // of grants; only with Rules.GrantCount
 }
 
 func newAuthority(table *lock.Table, version Version) *authority {
-	return &authority{table: table, version: version, paused: true, waits: protocol.Never, unheard: protocol.Never, loans: map[string]*loan{}, words: map[seqKey]*word{}, numbers: map[uint64]seqKey{}}
+	return &authority{table: table, version: version, paused: true, waits: protocol.Never, unheard: protocol.Never, loans: map[string]*loan{}, unacked: map[seqKey]*unacked{}, numbers: map[uint64]seqKey{}}
 }
 
 // keptDecisions is how much scratch is kept from one step to the next: what one step
@@ -116,7 +116,7 @@ func (m *Machine) attend(now protocol.Time, out *protocol.Effects) {
 		c.paused, c.served, c.limits = false, true, nil
 		out.Note(protocol.Serving{Reign: c.table.Reign()})
 		c.table.Resume(now, &m.scratch)
-		m.tell(now, seqKey{}, out)
+		m.publish(now, seqKey{}, out)
 		m.extendDeferred(now, out)
 	case !serves && !c.paused:
 		c.paused = true
@@ -134,8 +134,8 @@ func (m *Machine) authorityTick(now protocol.Time, out *protocol.Effects) {
 		m.attend(now, out)
 	}
 	m.authority.table.Tick(now, &m.scratch)
-	m.tell(now, seqKey{}, out)
-	m.repeatWords(now, out)
+	m.publish(now, seqKey{}, out)
+	m.resendUnacked(now, out)
 	m.peersTick(now, out)
 }
 
@@ -153,7 +153,7 @@ func (m *Machine) authorityAcquire(now protocol.Time, r *lock.Request, out *prot
 	switch {
 	case err != nil:
 		m.scratch = append(m.scratch, d)
-		m.tell(now, seqKey{}, out)
+		m.publish(now, seqKey{}, out)
 		return
 	case m.postpone(now, r, seqKey{}, out):
 		d.Kind, d.Position = lock.Queued, unknownPosition
@@ -164,7 +164,7 @@ func (m *Machine) authorityAcquire(now protocol.Time, r *lock.Request, out *prot
 	if m.authority.table.Exhausted() { // now, perhaps
 		m.attend(now, out)
 	}
-	m.tell(now, seqKey{}, out)
+	m.publish(now, seqKey{}, out)
 }
 
 // knows reports whether a request holds or waits already. Its copy is not refused: its
@@ -185,7 +185,7 @@ func (m *Machine) authorityRelease(now protocol.Time, r *protocol.Release, out *
 			Kind: lock.Refused, Session: r.Session, Request: r.Request, Name: r.Name, Token: r.Token, Err: err,
 		})
 	}
-	m.tell(now, seqKey{}, out)
+	m.publish(now, seqKey{}, out)
 }
 
 // authorityCancel ends a request for good. Unknown here, it is gone already, which is
@@ -198,7 +198,7 @@ func (m *Machine) authorityCancel(now protocol.Time, r *protocol.Cancel, out *pr
 			Kind: lock.Released, Session: r.Session, Request: r.Request, Name: r.Name,
 		})
 	}
-	m.tell(now, seqKey{}, out)
+	m.publish(now, seqKey{}, out)
 }
 
 // authorityExtend replaces a hold limit.
@@ -213,7 +213,7 @@ func (m *Machine) authorityExtend(now protocol.Time, r *protocol.Extend, out *pr
 		delete(m.authority.limits, heldGrant{r.Session, r.Name, r.Token})
 	}
 	m.scratch = append(m.scratch, d)
-	m.tell(now, seqKey{}, out)
+	m.publish(now, seqKey{}, out)
 }
 
 // authorityEndSession ends all that a session holds or waits for.
@@ -225,7 +225,7 @@ func (m *Machine) authorityEndSession(now protocol.Time, r *protocol.EndSession,
 	}
 	m.refuseVisits(now, func(q *lock.Request) bool { return q.Session == r.Session }, err, out)
 	m.authority.table.EndSession(now, r.Session, r.Why, &m.scratch)
-	m.tell(now, seqKey{}, out)
+	m.publish(now, seqKey{}, out)
 }
 
 // breakName tells the holders of a name to stop. The name stays taken until they have.
@@ -241,19 +241,19 @@ func (m *Machine) breakName(now protocol.Time, b *protocol.Break, out *protocol.
 	for i := 0; i < len(grants) && protocol.Mutated("revocation is advisory"); i++ {
 		m.authority.table.EndSession(now, grants[i].Session, "", &m.scratch)
 	}
-	m.tell(now, seqKey{}, out)
+	m.publish(now, seqKey{}, out)
 	return grants, err
 }
 
-// tell tells each decision to the holder whose session it is about, in order. The
+// publish tells each decision to the holder whose session it is about, in order. The
 // decision about answered, if it is among them, answers what that holder has asked in
 // this step.
-func (m *Machine) tell(now protocol.Time, answered seqKey, out *protocol.Effects) {
+func (m *Machine) publish(now protocol.Time, answered seqKey, out *protocol.Effects) {
 	for i := range m.scratch {
 		d := &m.scratch[i]
-		m.telling(now, d)
+		m.explain(now, d)
 		if d.Kind == lock.Queued && len(m.authority.loans) > 0 {
-			m.callIn(now, d.Name, out)
+			m.recallName(now, d.Name, out)
 		}
 		if protocol.ID(d.Session.Member) == m.self {
 			if m.counts(d) {
@@ -264,7 +264,7 @@ func (m *Machine) tell(now protocol.Time, answered seqKey, out *protocol.Effects
 			m.endExtension(d, out)
 			continue
 		}
-		m.tellPeer(now, d, answered, out)
+		m.notifyPeer(now, d, answered, out)
 	}
 	if cap(m.scratch) > keptDecisions {
 		m.scratch = nil

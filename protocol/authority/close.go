@@ -47,7 +47,7 @@ func (m *Machine) ownSessions() (sessions []lock.SessionID) {
 		return m.authority.table.SessionsOf(uint64(m.self))
 	}
 	for r := m.holder.all.first; r != nil; r = r.links[ofAll].next {
-		if !r.whole {
+		if !r.sessionEnd {
 			sessions = append(sessions, r.request.Session)
 		}
 	}
@@ -92,9 +92,9 @@ func (m *Machine) Conclude(out *protocol.Effects) { m.instance.Conclude(out) }
 // authority that leaves, once nothing of its own clients is left.
 func (m *Machine) Empty() bool { return m.authority.table.Holds()+m.authority.table.Waiters() == 0 }
 
-// Heirs lists the other members of the view, those with the most holds and waits in this
+// Candidates lists the other members of the view, those with the most holds and waits in this
 // member's table first; ties by seniority.
-func (m *Machine) Heirs(now protocol.Time) (members []protocol.ID) {
+func (m *Machine) Candidates(now protocol.Time) (members []protocol.ID) {
 	counts := map[protocol.ID]int{}
 	for _, s := range m.authority.copyEntries(now) {
 		counts[protocol.ID(s.Session.Member)]++

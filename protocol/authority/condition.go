@@ -80,9 +80,9 @@ func (m *Machine) unavailable(now protocol.Time) error {
 	return c.Unavailable(now, otherwise)
 }
 
-// telling adds to why a request was refused what its table does not know: why nothing is
+// explain adds to why a request was refused what its table does not know: why nothing is
 // granted, and that the holder's member was lost.
-func (m *Machine) telling(now protocol.Time, d *lock.Decision) {
+func (m *Machine) explain(now protocol.Time, d *lock.Decision) {
 	if d.Kind != lock.Refused {
 		return
 	}

@@ -23,7 +23,7 @@
 //
 // # Messages
 //
-//	holder → authority   Acquire Release Extend EndSession Ask InfoAnswer Acks
+//	holder → authority   Acquire Release Extend EndSession Query InfoAnswer Acks
 //	authority → holder   Decided (granted, queued, refused, lost, revoked) Answer InfoRequest Acks
 //
 // Each carries the epoch, the holder's tenure, and the number of the request, which is never used
@@ -62,8 +62,8 @@
 //
 // In protocol grantor a reign goes on under another epoch (Rules.Outlives), but in partition
 // mode any, where the protocol ends it there. Its authority keeps its table, and grants
-// nothing from its promise to a candidate until it has the new view. Holders ask it to vouch
-// for what they hold (Vouch), and go on; a hold that no authority has vouched for at
+// nothing from its promise to a candidate until it has the new view. Holders ask it to confirm
+// what they hold (Revalidate), and go on; a hold that no authority has confirmed at
 // Lease.Carried is revoked, and released when its client has stopped. A newcomer that cannot
 // hold anything is not asked for a report.
 //
@@ -93,7 +93,7 @@
 //
 // An authority may leave all that it has to the next one ([Machine.Relinquish],
 // [Machine.Inherit]): a [Handover] has the entries of the table in order, the count of tokens,
-// and every word that was not acknowledged. Its own clients' entries get the numbers of
+// and every decision that was not acknowledged. Its own clients' entries get the numbers of
 // requests, and become records; the heir's own become the table's. What was granted to one of
 // them and not heard yet is told at once, with the limit that the one before had told.
 //

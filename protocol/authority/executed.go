@@ -18,7 +18,7 @@ import (
 // executed is what the operators of another member's process have had done here.
 type executed struct {
 	incarnation uint64
-	low         uint64        // Asks below have been answered, and are asked no more
+	low         uint64        // Queries below have been answered, and are asked no more
 	answers     []Answer      // to its Breaks, by number
 	gone        protocol.Time // since when the view has that process no more; Never while it has
 }
@@ -50,7 +50,7 @@ func (e *executed) answer(number uint64) (Answer, bool) {
 
 // AnswerFormer answers a Break that was sent to this member under a reign of its that has
 // ended, if it was executed in that. It reports false where it was not.
-func (m *Machine) AnswerFormer(from protocol.ID, msg *Ask, out *protocol.Effects) bool {
+func (m *Machine) AnswerFormer(from protocol.ID, msg *Query, out *protocol.Effects) bool {
 	e := m.executed[from]
 	if e == nil || e.incarnation != msg.Tenure.Incarnation {
 		return false
@@ -68,7 +68,7 @@ func (m *Machine) AnswerFormer(from protocol.ID, msg *Ask, out *protocol.Effects
 func (m *Machine) TakeFormer(now protocol.Time, from protocol.ID, msg *Answer, out *protocol.Effects) bool {
 	h := &m.holder
 	i := slices.IndexFunc(h.operations, func(o *operation) bool {
-		return m.doubted(o) && o.to.authority == from && o.to.version == msg.Version && o.ask.Number == msg.Number
+		return m.doubted(o) && o.to.authority == from && o.to.version == msg.Version && o.query.Number == msg.Number
 	})
 	if i < 0 || msg.Tenure != m.lease.Tenure {
 		return false
@@ -86,7 +86,7 @@ func (m *Machine) Refused(now protocol.Time, from protocol.ID, incarnation uint6
 	h := &m.holder
 	sentTo := addressee{authority: from, incarnation: incarnation, version: version}
 	i := slices.IndexFunc(h.operations, func(o *operation) bool {
-		return o.to == sentTo && o.ask.Number == number && now < o.deadline
+		return o.to == sentTo && o.query.Number == number && now < o.deadline
 	})
 	if i < 0 {
 		return
@@ -99,15 +99,15 @@ func (m *Machine) Refused(now protocol.Time, from protocol.ID, incarnation uint6
 		h.operations = slices.Delete(h.operations, i, i+1)
 		m.authorityOperator(now, protocol.Event{Kind: protocol.Call, Call: o.call, Fact: o.fact}, out)
 	default:
-		m.sendAsk(now, o, out)
+		m.sendQuery(now, o, out)
 	}
 }
 
 // rememberGone is for how long it is remembered what the operators of a process have had done
 // that the view has no more, in units of patience. The process may come back, and may never
-// have seen a view without this member: then it asks on. An operator waits for patienceOfAsk
+// have seen a view without this member: then it asks on. An operator waits for patienceOfQuery
 // by its member's clock, and has asked before the Break was executed.
-const rememberGone = 2 * patienceOfAsk
+const rememberGone = 2 * patienceOfQuery
 
 // forgetGone forgets members that the view has no more: what their operators have had done,
 // once none of them can ask for it, and what they could say of a Break that was sent to them.
@@ -123,7 +123,7 @@ func (m *Machine) forgetGone(now protocol.Time, out *protocol.Effects) {
 			if listed {
 				what = "was started anew"
 			}
-			gone := fmt.Sprintf("%s was asked, and %s before it answered", m.askedOf(o), what)
+			gone := fmt.Sprintf("%s was asked, and %s before it answered", m.targetOf(o), what)
 			m.unanswered(now, o, &lock.Unavailable{Why: gone + ofBreak(o)}, out)
 			continue
 		}
@@ -132,11 +132,11 @@ func (m *Machine) forgetGone(now protocol.Time, out *protocol.Effects) {
 	m.holder.operations = left
 }
 
-// askWaiting asks what waited until there was an authority to ask.
-func (m *Machine) askWaiting(now protocol.Time, out *protocol.Effects) {
+// sendWaiting asks what waited until there was an authority to ask.
+func (m *Machine) sendWaiting(now protocol.Time, out *protocol.Effects) {
 	for _, o := range m.holder.operations {
 		if o.due == protocol.Never {
-			m.sendAsk(now, o, out)
+			m.sendQuery(now, o, out)
 		}
 	}
 }

@@ -152,10 +152,10 @@ func (m *Machine) install(now protocol.Time, out *protocol.Effects) {
 // extendAll executes extensions that waited for this table.
 func (m *Machine) extendAll(now protocol.Time, extensions []pendingExtension, out *protocol.Effects) {
 	for _, x := range extensions {
-		m.asked = asked{x.call, x.extend.Session, x.extend.Request}
+		m.current = currentCall{x.call, x.extend.Session, x.extend.Request}
 		m.authorityExtend(now, &x.extend, out)
 	}
-	m.asked = asked{}
+	m.current = currentCall{}
 }
 
 // pendingExtension is an extension that this member's clients have asked for while
@@ -217,8 +217,8 @@ func (m *Machine) queuePending(now protocol.Time, out *protocol.Effects) {
 		// That it is queued its client has been told before.
 		if n := len(m.scratch); n == queued+1 && m.scratch[queued].Kind == lock.Queued {
 			m.scratch = m.scratch[:queued]
-			m.callIn(now, r.Name, out)
+			m.recallName(now, r.Name, out)
 		}
 	}
-	m.tell(now, seqKey{}, out)
+	m.publish(now, seqKey{}, out)
 }

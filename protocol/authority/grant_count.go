@@ -57,9 +57,9 @@ func (m *Machine) GrantCount() []GrantCount {
 	return all
 }
 
-// Size returns of how many holders, waiters and words that were not acknowledged this
+// Size returns of how many holders, waiters and decisions that were not acknowledged this
 // member's table is, which it would hand over.
 func (m *Machine) Size() int {
 	c := m.authority
-	return c.table.Holds() + c.table.Waiters() + len(c.words)
+	return c.table.Holds() + c.table.Waiters() + len(c.unacked)
 }

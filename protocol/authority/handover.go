@@ -22,8 +22,8 @@ type Handover struct {
 	// Entries are those of the table, in the order in which it is restored. All have the
 	// numbers of their requests.
 	Entries []lock.Entry
-	// Words have no stamp yet, and are in the order in which they were said first.
-	Words []Decided
+	// Unacked have no stamp yet, and are in the order in which they were said first.
+	Unacked []Decided
 }
 
 // Serves reports whether this member is the authority and has granted in its reign, or
@@ -41,29 +41,29 @@ func (m *Machine) Relinquish(now protocol.Time) *Handover {
 	if !m.Serves() {
 		panic("authority: a reign is left that has not served")
 	}
-	estate := &Handover{
+	handover := &Handover{
 		Reign: c.table.Reign(), Count: c.table.Count(), Epoch: m.view.Epoch.Counter, View: m.view.Number, Entries: c.copyEntries(now),
 	}
 	//tidy:unordered they are put in order
-	for _, w := range c.words {
-		estate.Words = append(estate.Words, w.message)
+	for _, w := range c.unacked {
+		handover.Unacked = append(handover.Unacked, w.message)
 	}
-	slices.SortFunc(estate.Words, func(a, b Decided) int { return cmp.Compare(a.Word, b.Word) })
+	slices.SortFunc(handover.Unacked, func(a, b Decided) int { return cmp.Compare(a.AckID, b.AckID) })
 	m.authority, m.deciding = nil, false
-	m.keepOwn(now, estate.Entries)
+	m.keepOwn(now, handover.Entries)
 	m.keepVisits(c.visits)
-	return estate
+	return handover
 }
 
 // Inherit makes this member the authority of a reign that goes on with a handover. No member
 // is asked for a report. It reports false, with a note, where the handover cannot be: then
 // nothing has changed.
-func (m *Machine) Inherit(now protocol.Time, reign Reign, estate *Handover, out *protocol.Effects) bool {
+func (m *Machine) Inherit(now protocol.Time, reign Reign, handover *Handover, out *protocol.Effects) bool {
 	m.holder.letAllGo()
-	own, entries := m.claim(now, estate)
-	table, err := m.restore(now, estate, entries)
+	own, entries := m.claim(now, handover)
+	table, err := m.restore(now, handover, entries)
 	if err != nil {
-		out.Note(Ignored{What: fmt.Sprintf("handover of reign %d: %v", estate.Reign, err)})
+		out.Note(Ignored{What: fmt.Sprintf("handover of reign %d: %v", handover.Reign, err)})
 		return false
 	}
 	m.beginReign(reign)
@@ -74,11 +74,11 @@ func (m *Machine) Inherit(now protocol.Time, reign Reign, estate *Handover, out 
 	m.decide()
 	m.beginGrantCount()
 	m.enroll(entries)
-	m.adoptWords(now, estate.Words)
-	m.settleOwn(now, own, estate.Words, out)
+	m.adoptUnacked(now, handover.Unacked)
+	m.settleOwn(now, own, handover.Unacked, out)
 	m.inheritLoans(entries)
 	m.authorityView(now, out)
-	m.callInWanted(now, out)
+	m.recallWanted(now, out)
 	m.confirm(out)
 	m.turnOperations(now, out)
 	return true
@@ -87,10 +87,10 @@ func (m *Machine) Inherit(now protocol.Time, reign Reign, estate *Handover, out 
 // claim gives the entries of this member's own clients the ids of their requests, leaves out
 // those that no client here wants any more, and returns the records that have an entry. A
 // hold limit is stretched by the drift: it was measured by another clock.
-func (m *Machine) claim(now protocol.Time, estate *Handover) (own map[uint64]lock.Entry, entries []lock.Entry) {
+func (m *Machine) claim(now protocol.Time, handover *Handover) (own map[uint64]lock.Entry, entries []lock.Entry) {
 	own = map[uint64]lock.Entry{}
-	entries = make([]lock.Entry, 0, len(estate.Entries))
-	for _, s := range estate.Entries {
+	entries = make([]lock.Entry, 0, len(handover.Entries))
+	for _, s := range handover.Entries {
 		if s.Token != 0 && s.Left != lock.Never {
 			s.Left = lock.Stretch(max(0, s.Left), m.config.Table.Drift)
 		}
@@ -101,8 +101,8 @@ func (m *Machine) claim(now protocol.Time, estate *Handover) (own map[uint64]loc
 			s.Session.Member = uint64(formerSelf(m.self))
 		default:
 			r := m.holder.records[s.Request]
-			if r != nil && uint64(r.last())>>32 == estate.Reign {
-				estate.Count = max(estate.Count, uint32(r.last()))
+			if r != nil && uint64(r.last())>>32 == handover.Reign {
+				handover.Count = max(handover.Count, uint32(r.last()))
 			}
 			if r == nil || r.state == ending || r.grantee() != s.Session || r.request.Name != s.Name {
 				continue // its release is under way, or comes when nothing is left to release
@@ -125,7 +125,7 @@ func (m *Machine) claim(now protocol.Time, estate *Handover) (own map[uint64]loc
 func formerSelf(self protocol.ID) protocol.ID { return ^self }
 
 // restore makes a table of a handover's entries.
-func (m *Machine) restore(now protocol.Time, estate *Handover, entries []lock.Entry) (*lock.Table, error) {
+func (m *Machine) restore(now protocol.Time, handover *Handover, entries []lock.Entry) (*lock.Table, error) {
 	table, err := lock.New(m.tableConfig())
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (m *Machine) restore(now protocol.Time, estate *Handover, entries []lock.En
 			return nil, err
 		}
 	}
-	if err := table.Restore(now, lock.Chunk{Reign: estate.Reign, Count: estate.Count, Paused: true, Entries: entries}); err != nil {
+	if err := table.Restore(now, lock.Chunk{Reign: handover.Reign, Count: handover.Count, Paused: true, Entries: entries}); err != nil {
 		return nil, err
 	}
 	return table, nil
@@ -160,10 +160,10 @@ func (m *Machine) enroll(entries []lock.Entry) {
 	}
 }
 
-// adoptWords goes on telling what the authority before has told and was not acknowledged.
-func (m *Machine) adoptWords(now protocol.Time, words []Decided) {
-	for i := range words {
-		msg := words[i]
+// adoptUnacked goes on telling what the authority before has told and was not acknowledged.
+func (m *Machine) adoptUnacked(now protocol.Time, decisions []Decided) {
+	for i := range decisions {
+		msg := decisions[i]
 		key := seqKey{protocol.ID(msg.Session.Member), msg.Seq}
 		if key.member == m.self {
 			continue
@@ -175,44 +175,44 @@ func (m *Machine) adoptWords(now protocol.Time, words []Decided) {
 // settleOwn brings this member's clients in line with the table that has come: it is the
 // one record of them from now on. What was on its way is told, what was never heard of is
 // asked for.
-func (m *Machine) settleOwn(now protocol.Time, own map[uint64]lock.Entry, words []Decided, out *protocol.Effects) {
-	told := map[uint64]*Decided{}
-	for i := range words {
-		if protocol.ID(words[i].Session.Member) == m.self {
-			told[words[i].Seq] = &words[i]
+func (m *Machine) settleOwn(now protocol.Time, own map[uint64]lock.Entry, decisions []Decided, out *protocol.Effects) {
+	decided := map[uint64]*Decided{}
+	for i := range decisions {
+		if protocol.ID(decisions[i].Session.Member) == m.self {
+			decided[decisions[i].Seq] = &decisions[i]
 		}
 	}
 	var records []*record
 	for r := m.holder.all.first; r != nil; r = r.links[ofAll].next {
 		records = append(records, r)
 	}
-	var asks []*lock.Request
+	var requests []*lock.Request
 	for _, r := range records {
-		s, seated := own[r.seq]
+		s, listed := own[r.seq]
 		switch {
 		case r.state == ending:
-		case seated && s.Token != 0 && r.waits():
+		case listed && s.Token != 0 && r.waits():
 			r.token, r.since = s.Token, now
 			d := r.decision(lock.Granted)
 			d.Waited, d.Hold = max(0, now-r.request.Arrived), r.request.Hold
-			if w := told[r.seq]; w != nil && w.Kind == lock.Granted && !protocol.Mutated("an heir tells the limit that was told") {
+			if w := decided[r.seq]; w != nil && w.Kind == lock.Granted && !protocol.Mutated("an heir tells the limit that was told") {
 				d.Hold = w.Hold // a request that enters a grant has the grant's limit, and not its own
 			}
 			out.Decide(protocol.CallID{}, &d)
-		case seated:
-		case r.waits() && told[r.seq] == nil:
+		case listed:
+		case r.waits() && decided[r.seq] == nil:
 			request := r.request
-			asks = append(asks, &request)
+			requests = append(requests, &request)
 		default:
-			m.tellMissing(now, r, told[r.seq], out)
+			m.notifyMissing(now, r, decided[r.seq], out)
 		}
-		if w := told[r.seq]; w != nil && w.Kind == lock.Revoked && seated && !r.revoked {
+		if w := decided[r.seq]; w != nil && w.Kind == lock.Revoked && listed && !r.revoked {
 			r.revoked, r.loss = true, w.Loss
-			m.tellLoss(r, lock.Revoked, w.Loss, out)
+			m.notifyLoss(r, lock.Revoked, w.Loss, out)
 		}
 	}
 	extensions := m.clearRecords(records, out)
-	for _, q := range asks {
+	for _, q := range requests {
 		queued := len(m.scratch)
 		q.WaitEnd = m.patient(now, q.WaitEnd)
 		m.authority.table.Acquire(now, q, &m.scratch)
@@ -220,21 +220,21 @@ func (m *Machine) settleOwn(now protocol.Time, own map[uint64]lock.Entry, words 
 			m.scratch = m.scratch[:queued] // that its client has been told
 		}
 	}
-	m.tell(now, seqKey{}, out)
+	m.publish(now, seqKey{}, out)
 	m.extendAll(now, extensions, out)
 }
 
-// tellMissing tells a client what has become of a request that has no entry any more.
-func (m *Machine) tellMissing(now protocol.Time, r *record, word *Decided, out *protocol.Effects) {
+// notifyMissing tells a client what has become of a request that has no entry any more.
+func (m *Machine) notifyMissing(now protocol.Time, r *record, decision *Decided, out *protocol.Effects) {
 	switch {
-	case r.waits() && word.Err != nil:
-		m.tellRefused(now, r, word.Err, out)
+	case r.waits() && decision.Err != nil:
+		m.notifyRefused(now, r, decision.Err, out)
 	case r.waits():
-		m.tellRefused(now, r, word.Loss, out)
-	case word != nil && word.Loss != "":
-		m.tellLoss(r, lock.Lost, word.Loss, out)
+		m.notifyRefused(now, r, decision.Loss, out)
+	case decision != nil && decision.Loss != "":
+		m.notifyLoss(r, lock.Lost, decision.Loss, out)
 	default:
-		m.tellLoss(r, lock.Lost, holdfast.AuthorityChanged, out)
+		m.notifyLoss(r, lock.Lost, holdfast.AuthorityChanged, out)
 	}
 }
 
@@ -245,9 +245,9 @@ func (m *Machine) Wants() bool {
 	return m.authority == nil && (len(h.records) > h.held+h.unused || h.unconfirmed > 0 || h.extending > 0)
 }
 
-// Asks reports whether operators here wait for the authority's answer, and not for that of an
+// HasQueries reports whether operators here wait for the authority's answer, and not for that of an
 // earlier one.
-func (m *Machine) Asks() bool {
+func (m *Machine) HasQueries() bool {
 	return slices.ContainsFunc(m.holder.operations, func(o *operation) bool { return !m.doubted(o) })
 }
 

@@ -13,36 +13,36 @@ import (
 // holder is the role that speaks for this member's clients, as long as they are not in
 // this member's own table: a record of each request.
 type holder struct {
-	records  map[uint64]*record // by request
-	byKey    map[recordKey]*record
-	names    map[string]*chain
-	sessions map[lock.SessionID]*presence
-	spare    *presence // of a session that has nothing here any more, for the next one
-	all      chain
-	seqs     uint64   // numbers given
-	lapses   uint64   // of the tenure that they are given in
-	asked    []uint64 // numbers of what was asked for, in order, the first ones of which are unanswered
-	reign    uint64   // the last one in which this member was the authority
-	counted  uint32   // and the tokens that had been given in it
+	records   map[uint64]*record // by request
+	byKey     map[recordKey]*record
+	names     map[string]*chain
+	sessions  map[lock.SessionID]*presence
+	spare     *presence // of a session that has nothing here any more, for the next one
+	all       chain
+	seqs      uint64   // numbers given
+	lapses    uint64   // of the tenure that they are given in
+	requested []uint64 // numbers of what was asked for, in order, the first ones of which are unanswered
+	reign     uint64   // the last one in which this member was the authority
+	counted   uint32   // and the tokens that had been given in it
 
-	stage       stage
-	report      report
-	kept        keptRequest
-	acks        []uint64
-	acksDue     protocol.Time
-	held        int                    // records of holds
-	idle        chain                  // what is kept, in the order in which it was used last; by the links of sessions
-	unused      int                    // how many those are
-	origins     map[lock.SessionID]int // of how many records a session is the grantee, of which it is not the holder
-	extending   int                    // of which another limit is asked for
-	unanswered  protocol.Time          // since when the authority has not answered, though it was asked; or Never
-	unconfirmed int                    // holds that no authority of the newest epoch has confirmed
-	doubt       uint64                 // the view since which the authority that this member follows may decide no more, for those that wait here; or 0
-	vouchDue    protocol.Time          // when to ask again whether it knows them
-	vouchPause  protocol.Time
-	confirmed   protocol.Epoch  // the epoch for which Confirmed was raised
-	tenure      protocol.Tenure // and the tenure
-	reminders   protocol.Reminders[seqKey]
+	stage           stage
+	report          report
+	kept            keptRequest
+	acks            []uint64
+	acksDue         protocol.Time
+	held            int                    // records of holds
+	idle            chain                  // what is kept, in the order in which it was used last; by the links of sessions
+	unused          int                    // how many those are
+	origins         map[lock.SessionID]int // of how many records a session is the grantee, of which it is not the holder
+	extending       int                    // of which another limit is asked for
+	unanswered      protocol.Time          // since when the authority has not answered, though it was asked; or Never
+	unconfirmed     int                    // holds that no authority of the newest epoch has confirmed
+	doubt           uint64                 // the view since which the authority that this member follows may decide no more, for those that wait here; or 0
+	revalidateDue   protocol.Time          // when to ask again whether it knows them
+	revalidatePause protocol.Time
+	confirmed       protocol.Epoch  // the epoch for which Confirmed was raised
+	tenure          protocol.Tenure // and the tenure
+	reminders       protocol.Reminders[seqKey]
 
 	operations    []*operation
 	lastOperation uint64
@@ -51,13 +51,13 @@ type holder struct {
 
 func newHolder() holder {
 	return holder{
-		records:  map[uint64]*record{},
-		byKey:    map[recordKey]*record{},
-		names:    map[string]*chain{},
-		sessions: map[lock.SessionID]*presence{},
-		origins:  map[lock.SessionID]int{},
-		acksDue:  protocol.Never,
-		vouchDue: protocol.Never, unanswered: protocol.Never,
+		records:       map[uint64]*record{},
+		byKey:         map[recordKey]*record{},
+		names:         map[string]*chain{},
+		sessions:      map[lock.SessionID]*presence{},
+		origins:       map[lock.SessionID]int{},
+		acksDue:       protocol.Never,
+		revalidateDue: protocol.Never, unanswered: protocol.Never,
 		report: report{due: protocol.Never},
 	}
 }
@@ -131,7 +131,7 @@ func (m *Machine) holderAcquire(now protocol.Time, call protocol.CallID, q *lock
 	if err == nil && q.WaitEnd <= now && !m.speaks() && !m.seeks() {
 		err = m.unavailable(now)
 	}
-	r := &record{state: asking, request: *q, position: unknownPosition, at: protocol.Never, due: protocol.Never, end: protocol.Never}
+	r := &record{state: requested, request: *q, position: unknownPosition, at: protocol.Never, due: protocol.Never, end: protocol.Never}
 	if err != nil {
 		d := r.decision(lock.Refused)
 		d.Err = err
@@ -163,7 +163,7 @@ func (m *Machine) holderRepeat(call protocol.CallID, r *record, q *lock.Request,
 	}
 	out.Decide(call, &d)
 	if r.revoked {
-		m.tellLoss(r, lock.Revoked, r.loss, out)
+		m.notifyLoss(r, lock.Revoked, r.loss, out)
 	}
 }
 
@@ -308,7 +308,7 @@ func (m *Machine) holderEndSession(now protocol.Time, end *protocol.EndSession, 
 	})
 	for _, r := range ended {
 		if r.state != ending {
-			m.tellEnd(now, r, end.Why, out)
+			m.notifyEnd(now, r, end.Why, out)
 		}
 	}
 	if known == 1 || mixed {
@@ -323,34 +323,34 @@ func (m *Machine) holderEndSession(now protocol.Time, end *protocol.EndSession, 
 		m.drop(r, out)
 	}
 	if known > 0 {
-		whole := &record{seq: m.holder.nextSeq(), state: ending, whole: true, why: end.Why, sent: true, at: protocol.Never, due: protocol.Never, end: protocol.Never}
-		whole.request.Session = end.Session
-		m.holder.enter(whole)
-		m.send(now, whole, out)
-		m.remind(whole)
+		r := &record{seq: m.holder.nextSeq(), state: ending, sessionEnd: true, why: end.Why, sent: true, at: protocol.Never, due: protocol.Never, end: protocol.Never}
+		r.request.Session = end.Session
+		m.holder.enter(r)
+		m.send(now, r, out)
+		m.remind(r)
 	}
 }
 
-// tellEnd tells a session that has ended what it has no more.
-func (m *Machine) tellEnd(now protocol.Time, r *record, why holdfast.Loss, out *protocol.Effects) {
+// notifyEnd tells a session that has ended what it has no more.
+func (m *Machine) notifyEnd(now protocol.Time, r *record, why holdfast.Loss, out *protocol.Effects) {
 	switch {
 	case why == "":
 		d := r.decision(lock.Released)
 		out.Decide(protocol.CallID{}, &d)
 	case r.state == held:
-		m.tellLoss(r, lock.Lost, why, out)
+		m.notifyLoss(r, lock.Lost, why, out)
 	default:
-		m.tellRefused(now, r, why, out)
+		m.notifyRefused(now, r, why, out)
 	}
 }
 
-func (m *Machine) tellLoss(r *record, kind lock.Kind, why holdfast.Loss, out *protocol.Effects) {
+func (m *Machine) notifyLoss(r *record, kind lock.Kind, why holdfast.Loss, out *protocol.Effects) {
 	d := r.decision(kind)
 	d.Loss = why
 	out.Decide(protocol.CallID{}, &d)
 }
 
-func (m *Machine) tellRefused(now protocol.Time, r *record, err error, out *protocol.Effects) {
+func (m *Machine) notifyRefused(now protocol.Time, r *record, err error, out *protocol.Effects) {
 	d := r.decision(lock.Refused)
 	d.Waited, d.Err = max(0, now-r.request.Arrived), err
 	out.Decide(protocol.CallID{}, &d)
@@ -418,7 +418,7 @@ func (m *Machine) holderRestore(now protocol.Time, s *lock.Entry) uint64 {
 // of the next tenure.
 func (m *Machine) holderLapsed(now protocol.Time, next protocol.Tenure, out *protocol.Effects) {
 	h := &m.holder
-	h.stage, h.report, h.acks, h.acksDue, h.vouchDue = m.firstStage(m.reign), report{due: protocol.Never}, nil, protocol.Never, protocol.Never
+	h.stage, h.report, h.acks, h.acksDue, h.revalidateDue = m.firstStage(m.reign), report{due: protocol.Never}, nil, protocol.Never, protocol.Never
 	h.lapses = next.Lapses
 	var records []*record
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
@@ -428,13 +428,13 @@ func (m *Machine) holderLapsed(now protocol.Time, next protocol.Tenure, out *pro
 		switch r.state {
 		case held:
 			m.refuseExtension(r, holdfast.MemberLost, out)
-			m.tellLoss(r, lock.Lost, holdfast.MemberLost, out)
+			m.notifyLoss(r, lock.Lost, holdfast.MemberLost, out)
 			m.drop(r, out)
 		case kept, ending:
 			m.drop(r, out)
 		default:
 			h.leave(r)
-			r.seq, r.state, r.sent, r.position, r.at = h.nextSeq(), asking, false, unknownPosition, protocol.Never
+			r.seq, r.state, r.sent, r.position, r.at = h.nextSeq(), requested, false, unknownPosition, protocol.Never
 			r.due, r.pause = protocol.Never, 0
 			h.enter(r)
 			m.remind(r)

@@ -58,7 +58,7 @@ func (m *Machine) lends(now protocol.Time) bool {
 // Unused returns how many grants this member keeps that no client of its uses.
 func (m *Machine) Unused() int { return m.holder.unused }
 
-// KeepsOn reports whether this member may keep the grant that a word of an authority is about,
+// KeepsOn reports whether this member may keep the grant that a decision of an authority is about,
 // and whether it keeps it already, unused.
 func (m *Machine) KeepsOn(d *Decided) (may, unused bool) {
 	r := m.holder.records[d.Seq]
@@ -94,7 +94,7 @@ func (m *Machine) keep(now protocol.Time, call protocol.CallID, r *record, out *
 		h.origins[r.origin.session]++
 	}
 	r.state, r.end, r.due = kept, protocol.Never, now+m.config.HoldOn
-	h.idle.join(ofSession, r)
+	h.idle.link(ofSession, r)
 	h.unused++
 	m.remind(r)
 	if h.unused > maxKept {
@@ -128,9 +128,9 @@ func (m *Machine) lend(now protocol.Time, call protocol.CallID, q *lock.Request,
 		return true // it has ended on its way
 	}
 	h := &m.holder
-	h.idle.part(ofSession, r)
+	h.idle.unlink(ofSession, r)
 	h.unused--
-	r.request, r.due, r.state = *q, protocol.Never, asking
+	r.request, r.due, r.state = *q, protocol.Never, requested
 	h.enterClient(r)
 	end := protocol.Never
 	if q.Hold > 0 {
@@ -153,7 +153,7 @@ func (m *Machine) giveBack(now protocol.Time, r *record, out *protocol.Effects) 
 
 // letGo makes what is kept one that no client here wants any more.
 func (h *holder) letGo(r *record) {
-	h.idle.part(ofSession, r)
+	h.idle.unlink(ofSession, r)
 	h.unused--
 	r.state, r.pause, r.due = ending, 0, protocol.Never
 }
@@ -185,12 +185,12 @@ func (m *Machine) giveWay(r *record, out *protocol.Effects) {
 func (m *Machine) decidedKept(now protocol.Time, r *record, msg *Decided, out *protocol.Effects) {
 	switch {
 	case msg.Kind == lock.Granted && msg.Keep:
-		m.ack(now, msg.Word, out)
+		m.ack(now, msg.AckID, out)
 	case msg.Kind == lock.Granted || msg.Kind == lock.Revoked:
 		m.giveBack(now, r, out)
 	case msg.Kind == lock.Lost:
-		if msg.Word != 0 {
-			m.ack(now, msg.Word, out)
+		if msg.AckID != 0 {
+			m.ack(now, msg.AckID, out)
 		}
 		m.drop(r, out)
 	}

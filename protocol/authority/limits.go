@@ -82,13 +82,13 @@ func (m *Machine) extendsLater(x *protocol.Extend, out *protocol.Effects) bool {
 	for i := range c.extends {
 		if e := &c.extends[i]; e.extend.Session == x.Session && e.extend.Name == x.Name && e.extend.Token == x.Token {
 			e.refuse(fmt.Errorf("%w: another extension has followed this one", holdfast.ErrConflict), out)
-			*e = pendingExtension{m.asked.call, *x}
-			m.asked.call = protocol.CallID{}
+			*e = pendingExtension{m.current.call, *x}
+			m.current.call = protocol.CallID{}
 			return true
 		}
 	}
-	c.extends = append(c.extends, pendingExtension{m.asked.call, *x})
-	m.asked.call = protocol.CallID{}
+	c.extends = append(c.extends, pendingExtension{m.current.call, *x})
+	m.current.call = protocol.CallID{}
 	return true
 }
 
@@ -114,10 +114,10 @@ func (m *Machine) endExtension(d *lock.Decision, out *protocol.Effects) {
 
 // extendDeferred executes what was put off, when the table serves.
 func (m *Machine) extendDeferred(now protocol.Time, out *protocol.Effects) {
-	extends, asked := m.authority.extends, m.asked
+	extends, current := m.authority.extends, m.current
 	m.authority.extends = nil
 	m.extendAll(now, extends, out)
-	m.asked = asked
+	m.current = current
 }
 
 // keepExtensions makes what was put off a matter of the records, where the table ends before it has served: the next authority is asked for it.

@@ -11,11 +11,11 @@ import (
 // loan is a grant that the member it was given to may keep (Rules.HoldOn): the authority's
 // side of keep.go. It is known from when that was allowed until the entry is free.
 type loan struct {
-	key     seqKey
-	session lock.SessionID
-	token   holdfast.Token // given with it; the member counts on from there
-	asked   bool           // its member was asked to give way
-	used    bool           // and has said that it is in use, and will be released
+	key      seqKey
+	session  lock.SessionID
+	token    holdfast.Token // given with it; the member counts on from there
+	recalled bool           // its member was asked to give way
+	used     bool           // and has said that it is in use, and will be released
 }
 
 // visit is a request that does not want to wait, for a name that a member may hold on to
@@ -61,7 +61,7 @@ func (m *Machine) overLocks(r *lock.Request) error {
 func (m *Machine) allowKeeping(key seqKey, d *lock.Decision) bool {
 	c := m.authority
 	if l := c.loans[d.Name]; l != nil && l.key == key {
-		return !l.asked
+		return !l.recalled
 	}
 	if m.config.HoldOn == 0 || d.Mode != holdfast.ModeExclusive || d.Owner != "" || d.Hold > 0 || d.Name == lock.SpaceLock || c.table.Wanted(d.Name) {
 		return false
@@ -77,31 +77,31 @@ func (c *authority) settleLoan(d *lock.Decision, key seqKey) {
 	switch {
 	case l == nil || l.key != key:
 	case d.Kind == lock.Revoked:
-		l.asked, l.used = true, true
+		l.recalled, l.used = true, true
 	case d.Kind == lock.Released || d.Kind == lock.Lost:
 		delete(c.loans, d.Name)
 	}
 }
 
 // useLoan hears that what was asked for is in use, from the acknowledgement of the asking.
-func (c *authority) useLoan(key seqKey, told *Decided) {
-	if l := c.loans[told.Name]; l != nil && l.key == key && l.asked && told.Kind == lock.Granted {
+func (c *authority) useLoan(key seqKey, msg *Decided) {
+	if l := c.loans[msg.Name]; l != nil && l.key == key && l.recalled && msg.Kind == lock.Granted {
 		l.used = true
 	}
 }
 
-// callIn asks the members that may hold on to a name that a request waits for to give way:
+// recallName asks the members that may hold on to a name that a request waits for to give way:
 // to all names, where the whole table is to be suspended.
-func (m *Machine) callIn(now protocol.Time, name string, out *protocol.Effects) {
+func (m *Machine) recallName(now protocol.Time, name string, out *protocol.Effects) {
 	c := m.authority
 	if name != lock.SpaceLock {
 		if l := c.loans[name]; l != nil {
-			m.askBack(now, name, l, out)
+			m.recall(now, name, l, out)
 		}
 		return
 	}
 	for _, lent := range c.lent() {
-		m.askBack(now, lent, c.loans[lent], out)
+		m.recall(now, lent, c.loans[lent], out)
 	}
 }
 
@@ -116,13 +116,13 @@ func (c *authority) lent() []string {
 	return names
 }
 
-// askBack tells a grant again, without the permission to keep it, until it is acknowledged
+// recall tells a grant again, without the permission to keep it, until it is acknowledged
 // or released.
-func (m *Machine) askBack(now protocol.Time, name string, l *loan, out *protocol.Effects) {
-	if l.asked {
+func (m *Machine) recall(now protocol.Time, name string, l *loan, out *protocol.Effects) {
+	if l.recalled {
 		return
 	}
-	l.asked = true
+	l.recalled = true
 	p := m.authority.peer(l.key.member)
 	if p == nil || tenureOf(l.session, l.key.seq) != p.tenure {
 		return // its entry will be free in time
@@ -199,11 +199,11 @@ func (m *Machine) inheritLoans(entries []lock.Entry) {
 	}
 }
 
-// callInWanted asks for all that is lent and waited for.
-func (m *Machine) callInWanted(now protocol.Time, out *protocol.Effects) {
+// recallWanted asks for all that is lent and waited for.
+func (m *Machine) recallWanted(now protocol.Time, out *protocol.Effects) {
 	for _, name := range m.authority.lent() {
 		if m.authority.table.Wanted(name) {
-			m.askBack(now, name, m.authority.loans[name], out)
+			m.recall(now, name, m.authority.loans[name], out)
 		}
 	}
 }
@@ -220,7 +220,7 @@ func (m *Machine) postpone(now protocol.Time, r *lock.Request, asker seqKey, out
 		return v.request.Session == r.Session && v.request.ID == r.ID && v.request.Name == r.Name
 	}) {
 		c.visits = append(c.visits, visit{*r, asker, l.key, now + 2*m.config.Patience})
-		m.askBack(now, r.Name, l, out)
+		m.recall(now, r.Name, l, out)
 	}
 	return true
 }
@@ -244,7 +244,7 @@ func (m *Machine) answerVisits(now protocol.Time, out *protocol.Effects) {
 	for i := range due {
 		m.attend(now, out)
 		c.table.Acquire(now, &due[i].request, &m.scratch)
-		m.tell(now, due[i].asker, out)
+		m.publish(now, due[i].asker, out)
 	}
 }
 
@@ -253,7 +253,7 @@ func (m *Machine) keepVisits(visits []visit) {
 	for i := range visits {
 		if v := &visits[i]; v.asker == (seqKey{}) {
 			r := &record{
-				seq: m.holder.nextSeq(), state: asking, request: v.request, position: unknownPosition,
+				seq: m.holder.nextSeq(), state: requested, request: v.request, position: unknownPosition,
 				at: protocol.Never, due: protocol.Never, end: protocol.Never,
 			}
 			m.holder.enter(r)

@@ -114,7 +114,7 @@ type Machine struct {
 	lost      protocol.Lost
 	executed  map[protocol.ID]*executed // what other members' operators have had done, in all reigns of this member
 	about     About
-	asked     asked
+	current   currentCall
 	scratch   []lock.Decision
 }
 
@@ -172,12 +172,12 @@ type About struct {
 	Transfers []protocol.Handover // that this member takes part in
 }
 
-// Tell sets what is added to what is told of the space's condition.
-func (m *Machine) Tell(about About) { m.about = about }
+// SetAbout sets what is added to what is told of the space's condition.
+func (m *Machine) SetAbout(about About) { m.about = about }
 
-// asked is the call that is being answered within this step: the immediate answer to it
+// currentCall is the call that is being answered within this step: the immediate answer to it
 // goes to the caller, and not where its session can be reached.
-type asked struct {
+type currentCall struct {
 	call    protocol.CallID
 	session lock.SessionID
 	request uint64
@@ -249,16 +249,16 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 	}
 	switch fact := ev.Fact.(type) {
 	case *lock.Request:
-		m.asked = asked{ev.Call, fact.Session, fact.ID}
+		m.current = currentCall{ev.Call, fact.Session, fact.ID}
 		m.authorityAcquire(now, fact, out)
 	case *protocol.Release:
-		m.asked = asked{ev.Call, fact.Session, fact.Request}
+		m.current = currentCall{ev.Call, fact.Session, fact.Request}
 		m.authorityRelease(now, fact, out)
 	case *protocol.Cancel:
-		m.asked = asked{ev.Call, fact.Session, fact.Request}
+		m.current = currentCall{ev.Call, fact.Session, fact.Request}
 		m.authorityCancel(now, fact, out)
 	case *protocol.Extend:
-		m.asked = asked{ev.Call, fact.Session, fact.Request}
+		m.current = currentCall{ev.Call, fact.Session, fact.Request}
 		m.authorityExtend(now, fact, out)
 	case *protocol.EndSession:
 		m.authorityEndSession(now, fact, out)
@@ -277,7 +277,7 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 		m.authorityOperator(now, *ev, out)
 		return
 	}
-	m.asked = asked{}
+	m.current = currentCall{}
 }
 
 // onReceive takes a message from another member's role. The transport knows its sender
@@ -309,7 +309,7 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 // be reached. A release by token alone (request 0) is answered by the release it caused.
 func (m *Machine) holderDecided(d *lock.Decision, out *protocol.Effects) {
 	var to protocol.CallID
-	if a := &m.asked; a.call != (protocol.CallID{}) && d.Session == a.session && (d.Request == a.request || a.request == 0) {
+	if a := &m.current; a.call != (protocol.CallID{}) && d.Session == a.session && (d.Request == a.request || a.request == 0) {
 		to = a.call
 		a.call = protocol.CallID{}
 	}

@@ -13,7 +13,7 @@ import (
 // The messages between the roles of different members, all sent as values. Between
 // the two roles of one member nothing is sent.
 //
-//	holder → authority   Acquire Release Extend EndSession Ask InfoAnswer Acks Vouch
+//	holder → authority   Acquire Release Extend EndSession Query InfoAnswer Acks Revalidate
 //	authority → holder   Decided Answer InfoRequest Acks
 //
 // A holder asks the authority for what its client has requested, under a sequence number of its
@@ -32,7 +32,7 @@ type (
 		// Tenure is the holder's, regardless of which of the two speaks.
 		Tenure protocol.Tenure
 		// Acks, from an authority, are requests: their release has been executed, nothing of
-		// them is left. From a holder they are words (Decided.Word) that it has heard.
+		// them is left. From a holder they are decisions (Decided.AckID) that it has heard.
 		Acks []uint64
 		// Known, from an authority, says that it knows all that the holder has reported
 		// in this epoch.
@@ -118,9 +118,9 @@ type (
 		Keep bool
 		// Extension is the Number of the Extend that this answers; 0 if it answers none.
 		Extension uint64
-		// Word is a number of the authority's, by which this is to be acknowledged; it is
+		// AckID is a number of the authority's, by which this is to be acknowledged; it is
 		// told until it is. 0 for an answer that is given once.
-		Word uint64
+		AckID uint64
 	}
 
 	// InfoRequest asks a holder for a part of what its clients hold and wait for:
@@ -142,29 +142,29 @@ type (
 	}
 
 	// Acks carries acknowledgements that found no other message to ride on. View is that of
-	// the Vouch which it answers; 0 for none.
+	// the Revalidate which it answers; 0 for none.
 	Acks struct {
 		Stamp
 		View uint64
 	}
 
-	// Vouch asks the authority to say, under the view's new epoch, that it knows all that
+	// Revalidate asks the authority to say, under the view's new epoch, that it knows all that
 	// the holder's tenure holds; any message that says Known does. It is sent where a reign
 	// has outlived its epoch, and repeated until it is answered. It asks as well whether the
 	// authority is one still, under the sender's view: it is answered under that view or a
 	// later one.
-	Vouch struct {
+	Revalidate struct {
 		Stamp
 		View uint64
 	}
 
-	// Ask is an operator's call that the authority must answer. It is repeated until it
+	// Query is an operator's call that the authority must answer. It is repeated until it
 	// is answered; a Break is executed once. Numbers below Low are answered for good.
-	Ask struct {
+	Query struct {
 		Stamp
 		Number uint64
 		Low    uint64
-		Kind   AskKind
+		Kind   QueryKind
 		Name   string         // Show, Break; Scan: the name behind which it begins
 		Token  holdfast.Token // Break
 		Reason string         // Break
@@ -173,14 +173,14 @@ type (
 		Skip   int            // Show: how many of the holders and waiters are known already
 	}
 
-	// Answer answers an Ask. Times in it are relative to when it was sent: the clocks of
+	// Answer answers a Query. Times in it are relative to when it was sent: the clocks of
 	// two members are not compared.
 	Answer struct {
 		Stamp
 		Number    uint64
-		Skip      int                // that of the Ask
+		Skip      int                // that of the Query
 		Locks     []lock.Lock        // Show, Scan
-		Next      string             // Scan: the name behind which the next Ask begins; "" at the end
+		Next      string             // Scan: the name behind which the next Query begins; "" at the end
 		More      int                // Show, Scan: the last name is not complete; a Show of it with this Skip goes on; 0 where it is
 		Grants    []lock.Grant       // Break
 		Err       error              // Break
@@ -188,30 +188,30 @@ type (
 	}
 )
 
-// AskKind says what an Ask asks.
-type AskKind uint8
+// QueryKind says what a Query asks.
+type QueryKind uint8
 
 // The kinds.
 const (
-	AskShow AskKind = iota + 1
-	AskScan
-	AskBreak
-	AskInspect
+	QueryShow QueryKind = iota + 1
+	QueryScan
+	QueryBreak
+	QueryInspect
 )
 
 // String returns the kind in lower case.
-func (k AskKind) String() string {
+func (k QueryKind) String() string {
 	switch k {
-	case AskShow:
+	case QueryShow:
 		return "show"
-	case AskScan:
+	case QueryScan:
 		return "scan"
-	case AskBreak:
+	case QueryBreak:
 		return "break"
-	case AskInspect:
+	case QueryInspect:
 		return "inspect"
 	}
-	return fmt.Sprintf("ask %d", uint8(k))
+	return fmt.Sprintf("query %d", uint8(k))
 }
 
 func (s Stamp) String() string {
@@ -292,15 +292,15 @@ func (m InfoAnswer) String() string {
 		text += " last"
 	}
 	for i := range m.Entries {
-		word := "waits"
+		status := "waits"
 		if m.Entries[i].Token != 0 {
-			word = "held"
+			status = "held"
 		}
 		if i == shownEntries {
 			text += fmt.Sprintf(" … %d more", len(m.Entries)-i)
 			break
 		}
-		text += fmt.Sprintf(" %s %q %s", number(m.Entries[i].Request), m.Entries[i].Name, word)
+		text += fmt.Sprintf(" %s %q %s", number(m.Entries[i].Request), m.Entries[i].Name, status)
 	}
 	for _, ended := range m.Released {
 		text += fmt.Sprintf(" %s released", number(ended.Seq))
@@ -321,21 +321,21 @@ func (m Acks) String() string {
 	return fmt.Sprintf("acks · %v", m.Stamp)
 }
 
-func (m Vouch) String() string { return fmt.Sprintf("vouch view=%d · %v", m.View, m.Stamp) }
+func (m Revalidate) String() string { return fmt.Sprintf("revalidate view=%d · %v", m.View, m.Stamp) }
 
-func (m Ask) String() string {
-	return fmt.Sprintf("ask %d %v %q · %v", m.Number, m.Kind, m.Name, m.Stamp)
+func (m Query) String() string {
+	return fmt.Sprintf("query %d %v %q · %v", m.Number, m.Kind, m.Name, m.Stamp)
 }
 
 func (m Answer) String() string { return fmt.Sprintf("answer %d · %v", m.Number, m.Stamp) }
 
 // number renders the number of a request.
-func number(seq uint64) string { return protocol.ShowNumber("w", seq) }
+func number(seq uint64) string { return protocol.FormatNumber("w", seq) }
 
 // Vocabulary lists one value of each type that is sent here. A package that writes such
 // values down, or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{
-		Acquire{}, Release{}, Extend{}, EndSession{}, Decided{}, InfoRequest{}, InfoAnswer{}, Acks{}, Vouch{}, Ask{}, Answer{},
+		Acquire{}, Release{}, Extend{}, EndSession{}, Decided{}, InfoRequest{}, InfoAnswer{}, Acks{}, Revalidate{}, Query{}, Answer{},
 	}
 }

@@ -13,9 +13,9 @@ import (
 type operation struct {
 	call     protocol.CallID
 	fact     any // what is asked
-	ask      Ask
+	query    Query
 	since    protocol.Time // when the operator asked
-	asked    string        // the name of the authority that was asked last; "" before
+	target   string        // the name of the authority that was asked last; "" before
 	to       addressee     // the authority that may have executed it; zero while none may have
 	due      protocol.Time // when to ask again
 	pause    protocol.Time
@@ -40,7 +40,7 @@ func (m *Machine) doubted(o *operation) bool {
 // How long an operator waits for an answer, in units of patience. A listing can wait
 // for a change of authority; who asks how the space is wants to know just that.
 const (
-	patienceOfAsk     = 20
+	patienceOfQuery   = 20
 	patienceOfInspect = 4
 )
 
@@ -59,7 +59,7 @@ func (m *Machine) operate(now protocol.Time, ev protocol.Event, out *protocol.Ef
 	case inspect != nil && inspect.Here:
 		out.Reply(o.call, m.conditionHere(now))
 		return
-	case o.ask.Kind == AskInspect && m.reign.Authority == 0 && len(m.about.Transfers) > 0:
+	case o.query.Kind == QueryInspect && m.reign.Authority == 0 && len(m.about.Transfers) > 0:
 		out.Reply(o.call, m.condition(now)) // the authority is to be this member, and knows no more
 		return
 	case !m.admitted() || m.authority != nil && !m.config.Outlives:
@@ -69,14 +69,14 @@ func (m *Machine) operate(now protocol.Time, ev protocol.Event, out *protocol.Ef
 		m.unanswered(now, o, &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}, out)
 		return
 	}
-	patience := protocol.Time(patienceOfAsk)
-	if o.ask.Kind == AskInspect {
+	patience := protocol.Time(patienceOfQuery)
+	if o.query.Kind == QueryInspect {
 		patience = patienceOfInspect
 	}
 	h.lastOperation++
-	o.ask.Number, o.deadline = h.lastOperation, now+patience*m.config.Patience
+	o.query.Number, o.deadline = h.lastOperation, now+patience*m.config.Patience
 	h.operations = append(h.operations, o)
-	m.sendAsk(now, o, out)
+	m.sendQuery(now, o, out)
 }
 
 // newOperation takes an operator's question, which is the caller's own; nil for any other call.
@@ -84,16 +84,16 @@ func newOperation(call protocol.CallID, fact any) *operation {
 	o := &operation{call: call}
 	switch fact := fact.(type) {
 	case *protocol.Show:
-		o.ask.Kind, o.ask.Name = AskShow, fact.Name
+		o.query.Kind, o.query.Name = QueryShow, fact.Name
 		o.fact = &protocol.Show{Name: fact.Name}
 	case *protocol.Scan:
-		o.ask.Kind, o.ask.Name, o.ask.Prefix, o.ask.Limit, o.scanning = AskScan, fact.After, fact.Prefix, fact.Limit, true
+		o.query.Kind, o.query.Name, o.query.Prefix, o.query.Limit, o.scanning = QueryScan, fact.After, fact.Prefix, fact.Limit, true
 		o.fact = &protocol.Scan{After: fact.After, Prefix: fact.Prefix, Limit: fact.Limit}
 	case *protocol.Break:
-		o.ask.Kind, o.ask.Name, o.ask.Token, o.ask.Reason = AskBreak, fact.Name, fact.Token, fact.Reason
+		o.query.Kind, o.query.Name, o.query.Token, o.query.Reason = QueryBreak, fact.Name, fact.Token, fact.Reason
 		o.fact = &protocol.Break{Name: fact.Name, Token: fact.Token, Reason: fact.Reason}
 	case *protocol.Inspect:
-		o.ask.Kind, o.fact = AskInspect, &protocol.Inspect{}
+		o.query.Kind, o.fact = QueryInspect, &protocol.Inspect{}
 	default:
 		return nil
 	}
@@ -124,28 +124,28 @@ func (m *Machine) otherCall(now protocol.Time, ev protocol.Event, out *protocol.
 	}
 }
 
-func (m *Machine) sendAsk(now protocol.Time, o *operation, out *protocol.Effects) {
+func (m *Machine) sendQuery(now protocol.Time, o *operation, out *protocol.Effects) {
 	o.due = protocol.Never
-	ask := o.ask
-	ask.Low = m.holder.operations[0].ask.Number
+	query := o.query
+	query.Low = m.holder.operations[0].query.Number
 	switch {
 	case m.doubted(o):
 		if !m.admitted() {
 			return // until a view has this member again
 		}
-		ask.Stamp = Stamp{Epoch: m.view.Epoch, Version: o.to.version, Tenure: m.lease.Tenure}
-		out.Send(o.to.authority, ask)
+		query.Stamp = Stamp{Epoch: m.view.Epoch, Version: o.to.version, Tenure: m.lease.Tenure}
+		out.Send(o.to.authority, query)
 	case m.config.Outlives && (m.authority != nil || !m.speaks()):
 		return // until there is an authority to ask
 	default:
-		if o.ask.Kind == AskBreak {
+		if o.query.Kind == QueryBreak {
 			member, _ := m.view.Of(m.reign.Authority)
 			o.to = addressee{m.reign.Authority, member.Tenure.Incarnation, m.reign.Version}
 		}
 		m.expect(now)
-		o.asked = m.view.Name(m.reign.Authority)
-		ask.Stamp = m.stamp()
-		m.toAuthority(ask, out)
+		o.target = m.view.Name(m.reign.Authority)
+		query.Stamp = m.stamp()
+		m.toAuthority(query, out)
 	}
 	o.pause = protocol.Longer(o.pause, m.config.Patience)
 	o.due = now + o.pause
@@ -154,15 +154,15 @@ func (m *Machine) sendAsk(now protocol.Time, o *operation, out *protocol.Effects
 // unanswered answers a call that no authority answers. A Break may have been executed
 // nevertheless.
 func (m *Machine) unanswered(now protocol.Time, o *operation, err error, out *protocol.Effects) {
-	switch o.ask.Kind {
-	case AskBreak:
+	switch o.query.Kind {
+	case QueryBreak:
 		out.Reply(o.call, &protocol.Broken{Err: err})
-	case AskInspect:
+	case QueryInspect:
 		condition := m.condition(now)
 		if condition.Why == "" {
 			condition.State, condition.Why = protocol.Unavailable, "the "+m.config.Title+" does not answer"
-			if o.asked != "" {
-				condition.Why = fmt.Sprintf("the %s, %s, does not answer", m.config.Title, o.asked)
+			if o.target != "" {
+				condition.Why = fmt.Sprintf("the %s, %s, does not answer", m.config.Title, o.target)
 			}
 		}
 		out.Reply(o.call, condition)
@@ -177,12 +177,12 @@ func (m *Machine) whyUnanswered(now protocol.Time, o *operation) error {
 	why := &lock.Unavailable{}
 	why.Why, why.Left = lock.WhyUnavailable(m.unavailable(now))
 	switch waited := now - o.since; {
-	case o.asked != "" && o.deadline <= now:
-		why.Why, why.Left = fmt.Sprintf("%s has not answered for %v", m.askedOf(o), waited), 0
-	case o.asked != "":
+	case o.target != "" && o.deadline <= now:
+		why.Why, why.Left = fmt.Sprintf("%s has not answered for %v", m.targetOf(o), waited), 0
+	case o.target != "":
 		stands := protocol.Condition{}
 		m.standing(now, &stands)
-		if why.Why = m.askedOf(o) + " was asked, and can answer no more"; stands.Why != "" {
+		if why.Why = m.targetOf(o) + " was asked, and can answer no more"; stands.Why != "" {
 			why.Why += ": " + stands.Why
 		}
 	case waited > 0:
@@ -192,18 +192,18 @@ func (m *Machine) whyUnanswered(now protocol.Time, o *operation) error {
 	return why
 }
 
-// askedOf names the authority that was asked.
-func (m *Machine) askedOf(o *operation) string {
+// targetOf names the authority that was asked.
+func (m *Machine) targetOf(o *operation) string {
 	if m.doubted(o) {
-		return fmt.Sprintf("%s, which was the %s,", o.asked, m.config.Title)
+		return fmt.Sprintf("%s, which was the %s,", o.target, m.config.Title)
 	}
-	return fmt.Sprintf("the %s, %s,", m.config.Title, o.asked)
+	return fmt.Sprintf("the %s, %s,", m.config.Title, o.target)
 }
 
 // ofBreak says of a Break that was not answered whether it may have been executed; "" for any other call.
 func ofBreak(o *operation) string {
 	switch {
-	case o.ask.Kind != AskBreak:
+	case o.query.Kind != QueryBreak:
 		return ""
 	case o.to.authority == 0:
 		return protocol.NothingBroken
@@ -231,7 +231,7 @@ func (m *Machine) turnOperations(now protocol.Time, out *protocol.Effects) {
 	m.holder.operations = nil
 	for _, o := range operations {
 		again := newOperation(o.call, o.fact)
-		again.ask.Number, again.since, again.deadline, again.asked, again.to = o.ask.Number, o.since, o.deadline, o.asked, o.to
+		again.query.Number, again.since, again.deadline, again.target, again.to = o.query.Number, o.since, o.deadline, o.target, o.to
 		switch {
 		case m.doubted(again):
 			again.due, again.pause = o.due, o.pause
@@ -240,7 +240,7 @@ func (m *Machine) turnOperations(now protocol.Time, out *protocol.Effects) {
 			m.authorityOperator(now, protocol.Event{Kind: protocol.Call, Call: o.call, Fact: o.fact}, out)
 		default:
 			m.holder.operations = append(m.holder.operations, again)
-			m.sendAsk(now, again, out)
+			m.sendQuery(now, again, out)
 		}
 	}
 }
@@ -261,7 +261,7 @@ func (m *Machine) operationsTick(now protocol.Time, out *protocol.Effects) {
 	h.operations = waiting
 	for _, o := range waiting {
 		if o.due <= now {
-			m.sendAsk(now, o, out)
+			m.sendQuery(now, o, out)
 		}
 	}
 }
@@ -273,7 +273,7 @@ func (m *Machine) onAnswer(now protocol.Time, from protocol.ID, msg *Answer, out
 	}
 	h := &m.holder
 	for i, o := range h.operations {
-		if o.ask.Number != msg.Number || o.ask.Skip != msg.Skip {
+		if o.query.Number != msg.Number || o.query.Skip != msg.Skip {
 			continue
 		}
 		if m.collect(now, o, msg, out) {
@@ -286,15 +286,15 @@ func (m *Machine) onAnswer(now protocol.Time, from protocol.ID, msg *Answer, out
 // collect takes a part of an answer, asks for the next one, or reports that it was the
 // last and the operator has been answered.
 func (m *Machine) collect(now protocol.Time, o *operation, msg *Answer, out *protocol.Effects) bool {
-	switch o.ask.Kind {
-	case AskBreak:
+	switch o.query.Kind {
+	case QueryBreak:
 		grants := make([]lock.Grant, len(msg.Grants))
 		for i, g := range msg.Grants {
 			grants[i] = g.After(now)
 		}
 		out.Reply(o.call, &protocol.Broken{Grants: grants, Err: msg.Err})
 		return true
-	case AskInspect:
+	case QueryInspect:
 		condition := conditionAt(msg.Condition, now)
 		condition.Closed = m.instance.Closed() // at this member, which was asked
 		out.Reply(o.call, &condition)
@@ -302,26 +302,26 @@ func (m *Machine) collect(now protocol.Time, o *operation, msg *Answer, out *pro
 	}
 	for _, l := range msg.Locks {
 		l = l.After(now)
-		if n := len(o.scanned.Locks); n > 0 && o.ask.Skip > 0 {
+		if n := len(o.scanned.Locks); n > 0 && o.query.Skip > 0 {
 			last := &o.scanned.Locks[n-1]
 			last.Holders, last.Waiters = append(last.Holders, l.Holders...), append(last.Waiters, l.Waiters...)
 			continue
 		}
 		o.scanned.Locks = append(o.scanned.Locks, l)
 	}
-	if o.ask.Kind == AskScan {
+	if o.query.Kind == QueryScan {
 		o.scanned.Next = msg.Next
 	}
 	if n := len(o.scanned.Locks); msg.More > 0 && n > 0 {
-		o.ask.Kind, o.ask.Name, o.ask.Skip = AskShow, o.scanned.Locks[n-1].Name, msg.More
+		o.query.Kind, o.query.Name, o.query.Skip = QueryShow, o.scanned.Locks[n-1].Name, msg.More
 		o.pause = 0
-		m.sendAsk(now, o, out)
+		m.sendQuery(now, o, out)
 		return false
 	}
 	if o.scanning {
 		out.Reply(o.call, &o.scanned)
 	} else {
-		shown := lock.Lock{Name: o.ask.Name}
+		shown := lock.Lock{Name: o.query.Name}
 		if len(o.scanned.Locks) > 0 {
 			shown = o.scanned.Locks[0]
 		}
@@ -348,22 +348,22 @@ func (m *Machine) authorityOperator(now protocol.Time, ev protocol.Event, out *p
 	}
 }
 
-// onAsk answers an operator at another member. A Break is executed once: its answer is
+// onQuery answers an operator at another member. A Break is executed once: its answer is
 // kept until its number is below what is still asked.
-func (m *Machine) onAsk(now protocol.Time, p *peer, msg *Ask, out *protocol.Effects) {
+func (m *Machine) onQuery(now protocol.Time, p *peer, msg *Query, out *protocol.Effects) {
 	e := m.executedFor(p.id, p.tenure.Incarnation)
 	e.forget(msg.Low)
-	if msg.Number < e.low || !m.deciding && msg.Kind != AskInspect {
+	if msg.Number < e.low || !m.deciding && msg.Kind != QueryInspect {
 		return
 	}
 	answer := Answer{Number: msg.Number, Skip: msg.Skip}
 	switch msg.Kind {
-	case AskShow:
+	case QueryShow:
 		shown, more := m.authority.table.Show(msg.Name).Part(msg.Skip, m.config.Chunk)
 		answer.Locks, answer.More = []lock.Lock{shown.After(-now)}, more
-	case AskScan:
+	case QueryScan:
 		m.scanPart(now, msg, &answer)
-	case AskBreak:
+	case QueryBreak:
 		if known, is := e.answer(msg.Number); is {
 			known.Stamp = m.authorityStamp(p)
 			out.Send(p.id, known)
@@ -378,7 +378,7 @@ func (m *Machine) onAsk(now protocol.Time, p *peer, msg *Ask, out *protocol.Effe
 			answer.Grants = append(answer.Grants, g.After(-now))
 		}
 		e.answers = append(e.answers, answer)
-	case AskInspect:
+	case QueryInspect:
 		answer.Condition = conditionAt(*m.condition(now), -now)
 	default:
 		return
@@ -388,7 +388,7 @@ func (m *Machine) onAsk(now protocol.Time, p *peer, msg *Ask, out *protocol.Effe
 }
 
 // scanPart copies names until the answer is as large as one may be.
-func (m *Machine) scanPart(now protocol.Time, msg *Ask, answer *Answer) {
+func (m *Machine) scanPart(now protocol.Time, msg *Query, answer *Answer) {
 	room, last := m.config.Chunk, ""
 	more := m.authority.table.Scan(msg.Name, msg.Prefix, msg.Limit, func(l lock.Lock) bool {
 		last = l.Name

@@ -66,7 +66,7 @@ func (p *past) take(low, seq uint64) (known ended, over bool) {
 }
 
 // isOver reports whether an Acquire is a late copy, of a request that is over. What was refused is refused again: the
-// first word may be lost.
+// first refusal may be lost.
 func (m *Machine) isOver(p *peer, msg *Acquire, out *protocol.Effects) bool {
 	known, over := p.past.take(msg.Low, msg.Entry.Request)
 	if !over || protocol.Mutated("late copy asked anew") {
@@ -85,19 +85,19 @@ func (m *Machine) isOver(p *peer, msg *Acquire, out *protocol.Effects) bool {
 // low returns the lowest request that no authority has answered. Those that were asked for are in order, and one that
 // was answered is never asked for again under its number.
 func (h *holder) low() uint64 {
-	if len(h.asked) > 2*len(h.records)+keptDecisions { // the first of them has long been without an answer
-		h.asked = slices.DeleteFunc(h.asked, func(seq uint64) bool { return !h.asks(seq) })
+	if len(h.requested) > 2*len(h.records)+keptDecisions { // the first of them has long been without an answer
+		h.requested = slices.DeleteFunc(h.requested, func(seq uint64) bool { return !h.awaits(seq) })
 	}
-	for len(h.asked) > 0 && !h.asks(h.asked[0]) {
-		h.asked = h.asked[1:]
+	for len(h.requested) > 0 && !h.awaits(h.requested[0]) {
+		h.requested = h.requested[1:]
 	}
-	if len(h.asked) == 0 {
+	if len(h.requested) == 0 {
 		return h.lapses<<protocol.NumberBits | (h.seqs + 1)
 	}
-	return h.asked[0]
+	return h.requested[0]
 }
 
-func (h *holder) asks(seq uint64) bool {
+func (h *holder) awaits(seq uint64) bool {
 	r := h.records[seq]
-	return r != nil && r.state == asking
+	return r != nil && r.state == requested
 }

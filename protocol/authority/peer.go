@@ -37,8 +37,8 @@ type departed struct {
 	reported bool
 }
 
-// word is a decision that is told until it is acknowledged.
-type word struct {
+// unacked is a decision that is told until it is acknowledged.
+type unacked struct {
 	message Decided
 	at      protocol.Time // when to say it again
 	pause   protocol.Time
@@ -154,7 +154,7 @@ func (m *Machine) freeDeparted(now protocol.Time, out *protocol.Effects) {
 	c.table.EndWhere(now, holdfast.MemberLost, func(_ string, s lock.SessionID, seq uint64, _ holdfast.Token) bool {
 		return isFree(s, seq)
 	}, &m.scratch)
-	m.tell(now, seqKey{}, out)
+	m.publish(now, seqKey{}, out)
 }
 
 // endWaits forgets what a departed member waits for: it will ask again, if it is there
@@ -170,7 +170,7 @@ func (m *Machine) endWaits(now protocol.Time, p *peer, out *protocol.Effects) {
 	c.table.EndWhere(now, holdfast.MemberLost, func(_ string, s lock.SessionID, seq uint64, token holdfast.Token) bool {
 		return token == 0 && s.Member == uint64(p.id) && tenureOf(s, seq) == p.tenure
 	}, &m.scratch)
-	m.tell(now, seqKey{}, out)
+	m.publish(now, seqKey{}, out)
 }
 
 // onHolder takes a message of another member's holder.
@@ -191,14 +191,14 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 	case InfoAnswer:
 		m.onInfoAnswer(now, p, &msg, out)
 		return
-	case Ask:
+	case Query:
 		if msg.Skip >= 0 {
-			m.onAsk(now, p, &msg, out)
+			m.onQuery(now, p, &msg, out)
 		}
 		return
 	case Acks:
 		return
-	case Vouch:
+	case Revalidate:
 		if p.reported {
 			out.Send(p.id, Acks{Stamp: m.authorityStamp(p), View: msg.View})
 		}
@@ -227,7 +227,7 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 		if p.owns(msg.Ended) {
 			m.authority.endVisits(func(r *lock.Request) bool { return r.Session == msg.Session })
 			m.authority.table.EndSession(now, msg.Session, "", &m.scratch)
-			m.tell(now, seqKey{}, out)
+			m.publish(now, seqKey{}, out)
 			m.ackTo(now, p, msg.Seq)
 		}
 	}
@@ -277,7 +277,7 @@ func (m *Machine) onAcquire(now protocol.Time, p *peer, msg *Acquire, out *proto
 	}
 	m.authority.table.Acquire(now, r, &m.scratch)
 	m.attend(now, out) // the count may be at its end now
-	m.tell(now, seqKey{p.id, w.Request}, out)
+	m.publish(now, seqKey{p.id, w.Request}, out)
 }
 
 // requestOf makes the request that a holder has described: its age is measured by its
@@ -302,7 +302,7 @@ func (m *Machine) onRelease(now protocol.Time, p *peer, e Released, name string,
 	m.authority.endVisits(func(r *lock.Request) bool { return r.Session == e.Session && r.ID == e.Seq })
 	m.advancePast(name, key, e.Last)
 	m.authority.table.Cancel(now, e.Session, name, e.Seq, &m.scratch)
-	m.tell(now, seqKey{}, out)
+	m.publish(now, seqKey{}, out)
 }
 
 func (m *Machine) onExtend(now protocol.Time, p *peer, msg *Extend, out *protocol.Effects) {
@@ -321,13 +321,13 @@ func (m *Machine) onExtend(now protocol.Time, p *peer, msg *Extend, out *protoco
 	out.Send(p.id, answer)
 }
 
-// tellPeer tells a holder at another member what became of a request of its. A grant, and
+// notifyPeer tells a holder at another member what became of a request of its. A grant, and
 // what it has not just asked for, it is told until it acknowledges it.
-func (m *Machine) tellPeer(now protocol.Time, d *lock.Decision, answered seqKey, out *protocol.Effects) {
+func (m *Machine) notifyPeer(now protocol.Time, d *lock.Decision, answered seqKey, out *protocol.Effects) {
 	c := m.authority
 	p := c.peer(protocol.ID(d.Session.Member))
 	key := seqKey{protocol.ID(d.Session.Member), d.Request}
-	unheard, repeats := c.words[key], false
+	unheard, repeats := c.unacked[key], false
 	c.settleLoan(d, key)
 	if p == nil || tenureOf(d.Session, d.Request) != p.tenure {
 		if unheard != nil && unheard.message.Session == d.Session { // its next life counts its requests from the beginning
@@ -357,7 +357,7 @@ func (m *Machine) tellPeer(now protocol.Time, d *lock.Decision, answered seqKey,
 		repeats = d.Loss != holdfast.HoldLimit || unheard != nil
 	case lock.Refused:
 		// Who has asked asks again, unless it has reported the request and takes it for queued: then the
-		// word before, which answered the report, has not been heard.
+		// decision before, which answered the report, has not been heard.
 		refusal := msg
 		p.past.add(d.Request, &refusal)
 		repeats = key != answered || unheard != nil
@@ -377,44 +377,44 @@ func (m *Machine) tellPeer(now protocol.Time, d *lock.Decision, answered seqKey,
 // tells it again until it is. There is one about a request at a time.
 func (m *Machine) repeatUntilHeard(now protocol.Time, key seqKey, msg *Decided) {
 	c := m.authority
-	c.lastWord++
-	msg.Word = c.lastWord
-	w := &word{message: *msg}
-	c.words[key], c.numbers[msg.Word] = w, key
-	m.remindWord(now, key, w)
+	c.lastAckID++
+	msg.AckID = c.lastAckID
+	w := &unacked{message: *msg}
+	c.unacked[key], c.numbers[msg.AckID] = w, key
+	m.scheduleResend(now, key, w)
 }
 
-// heard ends the word that a peer has acknowledged. By its number, and not by its request:
-// a late acknowledgement of one word is none of another.
+// heard ends the decision that a peer has acknowledged. By its number, and not by its request:
+// a late acknowledgement of one decision is none of another.
 func (c *authority) heard(p *peer, number uint64) {
 	key, ok := c.numbers[number]
 	if !ok || key.member != p.id {
 		return
 	}
-	c.useLoan(key, &c.words[key].message)
+	c.useLoan(key, &c.unacked[key].message)
 	c.forget(key)
 }
 
-// forget ends the word about a request, if there is one.
+// forget ends the decision about a request, if there is one.
 func (c *authority) forget(key seqKey) {
-	if w := c.words[key]; w != nil {
-		delete(c.numbers, w.message.Word)
-		delete(c.words, key)
+	if w := c.unacked[key]; w != nil {
+		delete(c.numbers, w.message.AckID)
+		delete(c.unacked, key)
 	}
 }
 
-func (m *Machine) remindWord(now protocol.Time, key seqKey, w *word) {
+func (m *Machine) scheduleResend(now protocol.Time, key seqKey, w *unacked) {
 	w.pause = protocol.Longer(w.pause, m.config.Patience)
 	w.at = now + w.pause
 	m.authority.reminders.Push(w.at, key)
 }
 
-// repeatWords says again what has not been acknowledged.
-func (m *Machine) repeatWords(now protocol.Time, out *protocol.Effects) {
+// resendUnacked says again what has not been acknowledged.
+func (m *Machine) resendUnacked(now protocol.Time, out *protocol.Effects) {
 	c := m.authority
 	for c.reminders.First() <= now {
 		reminded := c.reminders.Pop()
-		w := c.words[reminded.Key]
+		w := c.unacked[reminded.Key]
 		if w == nil || w.at != reminded.At {
 			continue
 		}
@@ -429,7 +429,7 @@ func (m *Machine) repeatWords(now protocol.Time, out *protocol.Effects) {
 		if msg.Kind != lock.Revoked { // which is answered when the client has stopped
 			c.miss(now, p)
 		}
-		m.remindWord(now, reminded.Key, w)
+		m.scheduleResend(now, reminded.Key, w)
 	}
 }
 

@@ -10,11 +10,11 @@ import (
 type state uint8
 
 const (
-	asking state = iota + 1 // no authority has answered yet
-	queued                  // an authority has it in its queue
-	held                    // granted, and its client may believe so
-	kept                    // granted, released by its client, and kept for the next one (keep.go)
-	ending                  // no client here wants it any more; an authority may still have it
+	requested state = iota + 1 // no authority has answered yet
+	queued                     // an authority has it in its queue
+	held                       // granted, and its client may believe so
+	kept                       // granted, released by its client, and kept for the next one (keep.go)
+	ending                     // no client here wants it any more; an authority may still have it
 )
 
 // record is what a holder keeps of one request of its clients, from when it is asked
@@ -44,10 +44,10 @@ type record struct {
 	origin    *origin // what the authority knows of a grant that was kept; nil: of the request itself
 
 	// Ending.
-	calls []protocol.CallID // who waits for the release
-	haste bool              // one of them does nothing else meanwhile
-	whole bool              // it stands for all that its session had
-	why   holdfast.Loss     // whole: why the session has ended
+	calls      []protocol.CallID // who waits for the release
+	haste      bool              // one of them does nothing else meanwhile
+	sessionEnd bool              // it stands for all that its session had
+	why        holdfast.Loss     // whole: why the session has ended
 
 	due, pause protocol.Time // when to send again, and how long after that
 	at         protocol.Time // the reminder that is set, or Never
@@ -75,7 +75,7 @@ func (r *record) key() recordKey {
 }
 
 // waits reports whether a client waits for the request.
-func (r *record) waits() bool { return r.state == asking || r.state == queued }
+func (r *record) waits() bool { return r.state == requested || r.state == queued }
 
 // decision describes the record's request, with kind as what became of it.
 func (r *record) decision(kind lock.Kind) lock.Decision {
@@ -103,7 +103,7 @@ const (
 // chain is a list of records, in the order of their requests.
 type chain struct{ first, last *record }
 
-func (c *chain) join(which int, r *record) {
+func (c *chain) link(which int, r *record) {
 	r.links[which].prev, r.links[which].next = c.last, nil
 	if c.last == nil {
 		c.first = r
@@ -113,7 +113,7 @@ func (c *chain) join(which int, r *record) {
 	c.last = r
 }
 
-func (c *chain) part(which int, r *record) {
+func (c *chain) unlink(which int, r *record) {
 	link := &r.links[which]
 	if link.prev == nil {
 		c.first = link.next
@@ -138,11 +138,11 @@ type presence struct {
 // enter puts a record where it is found.
 func (h *holder) enter(r *record) {
 	h.records[r.seq] = r
-	if r.state == asking {
-		h.asked = append(h.asked, r.seq)
+	if r.state == requested {
+		h.requested = append(h.requested, r.seq)
 	}
-	h.all.join(ofAll, r)
-	if r.whole {
+	h.all.link(ofAll, r)
+	if r.sessionEnd {
 		return
 	}
 	h.enterClient(r)
@@ -151,7 +151,7 @@ func (h *holder) enter(r *record) {
 		names = &chain{}
 		h.names[r.request.Name] = names
 	}
-	names.join(ofName, r)
+	names.link(ofName, r)
 }
 
 // enterClient puts a record where its client finds it.
@@ -165,7 +165,7 @@ func (h *holder) enterClient(r *record) {
 		h.spare = nil
 		h.sessions[r.request.Session] = p
 	}
-	p.join(ofSession, r)
+	p.link(ofSession, r)
 	p.count++
 	if r.state == held {
 		p.holds++
@@ -181,7 +181,7 @@ func (h *holder) leaveClient(r *record) {
 		delete(h.byKey, r.key())
 	}
 	p := h.sessions[r.request.Session]
-	p.part(ofSession, r)
+	p.unlink(ofSession, r)
 	if p.first == nil {
 		delete(h.sessions, r.request.Session)
 		h.spare = p // most sessions come and go with what they lock
@@ -194,15 +194,15 @@ func (h *holder) leave(r *record) {
 	h.settleHold(r)
 	delete(h.records, r.seq)
 	h.reminders.Sweep(len(h.records), h.reminds)
-	h.all.part(ofAll, r)
-	if r.whole {
+	h.all.unlink(ofAll, r)
+	if r.sessionEnd {
 		return
 	}
 	switch {
 	case r.client:
 		h.leaveClient(r)
 	case r.state == kept:
-		h.idle.part(ofSession, r)
+		h.idle.unlink(ofSession, r)
 		h.unused--
 	}
 	if r.origin != nil {
@@ -211,7 +211,7 @@ func (h *holder) leave(r *record) {
 		}
 	}
 	names := h.names[r.request.Name]
-	names.part(ofName, r)
+	names.unlink(ofName, r)
 	if names.first == nil {
 		delete(h.names, r.request.Name)
 	}

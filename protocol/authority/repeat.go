@@ -52,10 +52,10 @@ func (m *Machine) toAuthority(msg protocol.Message, out *protocol.Effects) {
 	out.Send(m.reign.Authority, msg)
 }
 
-// ack remembers that a word has been heard.
-func (m *Machine) ack(now protocol.Time, word uint64, out *protocol.Effects) {
+// ack remembers that a decision has been heard.
+func (m *Machine) ack(now protocol.Time, id uint64, out *protocol.Effects) {
 	h := &m.holder
-	h.acks = append(h.acks, word)
+	h.acks = append(h.acks, id)
 	h.acksDue = min(h.acksDue, now+m.ackDelay())
 	if len(h.acks) >= maxAcks {
 		m.toAuthority(Acks{Stamp: m.stamp()}, out)
@@ -70,12 +70,12 @@ func (m *Machine) send(now protocol.Time, r *record, out *protocol.Effects) {
 		return
 	}
 	switch {
-	case r.state == asking && now >= m.lease.Member:
+	case r.state == requested && now >= m.lease.Member:
 		// It could not take what it is granted, and would keep it from everybody else: a member
 		// that was just admitted has no lease yet, and one whose disk is full gets none.
 		r.due = now + m.config.Patience
 		return
-	case r.state == asking:
+	case r.state == requested:
 		after, ok := m.endingBefore(r)
 		if ok {
 			if r.first == 0 || !r.sent {
@@ -84,7 +84,7 @@ func (m *Machine) send(now protocol.Time, r *record, out *protocol.Effects) {
 			r.sent = true
 			m.toAuthority(Acquire{Stamp: m.stamp(), Entry: m.entry(now, r), After: after, Low: m.holder.low()}, out)
 		}
-	case r.state == ending && r.whole:
+	case r.state == ending && r.sessionEnd:
 		m.toAuthority(EndSession{Stamp: m.stamp(), Ended: r.ended(), Why: r.why}, out)
 	case r.state == ending:
 		m.toAuthority(Release{Stamp: m.stamp(), Ended: r.ended(), Name: r.request.Name, Last: r.last(), Awaited: r.haste}, out)
@@ -190,7 +190,7 @@ func (h *holder) reminds(reminder protocol.Reminder[seqKey]) bool {
 // holderWake returns when the holder has something to do.
 func (m *Machine) holderWake() protocol.Time {
 	h := &m.holder
-	at := min(h.reminders.First(), h.acksDue, h.report.due, h.vouchDue)
+	at := min(h.reminders.First(), h.acksDue, h.report.due, h.revalidateDue)
 	if h.unconfirmed > 0 && !protocol.Mutated("unconfirmed grants renewed") {
 		at = min(at, m.lease.Carried)
 	}
@@ -221,8 +221,8 @@ func (m *Machine) holderTick(now protocol.Time, out *protocol.Effects) {
 			m.toAuthority(Acks{Stamp: m.stamp()}, out)
 		}
 	}
-	if h.vouchDue <= now {
-		m.vouch(now, out)
+	if h.revalidateDue <= now {
+		m.revalidate(now, out)
 	}
 	m.operationsTick(now, out)
 }
@@ -235,13 +235,13 @@ func (m *Machine) look(now protocol.Time, r *record, out *protocol.Effects) {
 		if r.state != queued || !m.speaks() {
 			err = m.unavailable(now)
 		}
-		m.tellRefused(now, r, err, out)
+		m.notifyRefused(now, r, err, out)
 		m.endRecord(now, r, out)
 		return
 	case r.state == held && r.end <= now:
 		// Every client's clock has counted the limit out. The authority may wait longer, so
 		// it is told.
-		m.tellLoss(r, lock.Lost, holdfast.HoldLimit, out)
+		m.notifyLoss(r, lock.Lost, holdfast.HoldLimit, out)
 		m.endRecord(now, r, out)
 		return
 	case r.state == kept && r.due <= now:
@@ -255,7 +255,7 @@ func (m *Machine) look(now protocol.Time, r *record, out *protocol.Effects) {
 
 // endCarried tells clients to stop whose holds were granted under earlier epochs and confirmed by no authority of the
 // newest one, as soon as the lease under which they were granted is over (V13). The authority may know of such a hold,
-// though its word was lost, and would grant the name at once if it were released; and the client may believe for the
+// though its decision was lost, and would grant the name at once if it were released; and the client may believe for the
 // horizon beyond its member's lease. So the hold is released when the client has stopped.
 func (m *Machine) endCarried(now protocol.Time, out *protocol.Effects) {
 	h := &m.holder
@@ -273,7 +273,7 @@ func (m *Machine) endCarried(now protocol.Time, out *protocol.Effects) {
 		}
 		m.refuseExtension(r, holdfast.AuthorityChanged, out)
 		r.revoked, r.loss = true, holdfast.AuthorityChanged
-		m.tellLoss(r, lock.Revoked, r.loss, out)
+		m.notifyLoss(r, lock.Revoked, r.loss, out)
 	}
 	m.confirm(out)
 }

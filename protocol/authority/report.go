@@ -52,7 +52,7 @@ func (m *Machine) firstStage(next Reign) stage {
 // unconfirm begins an epoch: its authority has not said yet that it knows what is held here.
 func (m *Machine) unconfirm() {
 	h := &m.holder
-	h.unconfirmed, h.vouchPause, h.vouchDue = 0, 0, protocol.Never
+	h.unconfirmed, h.revalidatePause, h.revalidateDue = 0, 0, protocol.Never
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
 		if r.state == held {
 			r.confirmed = false
@@ -61,35 +61,35 @@ func (m *Machine) unconfirm() {
 	}
 }
 
-// vouch asks the authority whether it knows what is held here, where a report does not say
+// revalidate asks the authority whether it knows what is held here, where a report does not say
 // so by itself; and where this member doubts, whether it is one still.
-func (m *Machine) vouch(now protocol.Time, out *protocol.Effects) {
+func (m *Machine) revalidate(now protocol.Time, out *protocol.Effects) {
 	h := &m.holder
-	h.vouchDue = protocol.Never
+	h.revalidateDue = protocol.Never
 	if h.unconfirmed == 0 && h.doubt == 0 || !m.config.Outlives || !m.speaks() {
 		return
 	}
-	m.toAuthority(Vouch{Stamp: m.stamp(), View: m.view.Number}, out)
+	m.toAuthority(Revalidate{Stamp: m.stamp(), View: m.view.Number}, out)
 	m.expect(now)
-	h.vouchPause = protocol.Longer(h.vouchPause, m.config.Patience)
-	h.vouchDue = now + h.vouchPause
+	h.revalidatePause = protocol.Longer(h.revalidatePause, m.config.Patience)
+	h.revalidateDue = now + h.revalidatePause
 }
 
-// vouched goes on when the authority has said that it knows what is held here.
-func (m *Machine) vouched(out *protocol.Effects) {
+// revalidated goes on when the authority has said that it knows what is held here.
+func (m *Machine) revalidated(out *protocol.Effects) {
 	h := &m.holder
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
 		r.confirmed = r.confirmed || r.state == held
 	}
 	h.unconfirmed = 0
-	h.endVouching()
+	h.endRevalidation()
 	m.confirm(out)
 }
 
-// endVouching asks no more when nothing is left to ask.
-func (h *holder) endVouching() {
+// endRevalidation asks no more when nothing is left to ask.
+func (h *holder) endRevalidation() {
 	if h.unconfirmed == 0 && h.doubt == 0 {
-		h.vouchDue = protocol.Never
+		h.revalidateDue = protocol.Never
 	}
 }
 
@@ -164,7 +164,7 @@ func (m *Machine) answerInfo(now protocol.Time, chunk uint32, out *protocol.Effe
 	for _, seq := range h.report.seqs[from:h.report.cuts[chunk]] {
 		r := h.records[seq]
 		switch {
-		case r == nil || r.whole:
+		case r == nil || r.sessionEnd:
 		case r.state == ending && !(protocol.Mutated("H4") && r.token != 0):
 			answer.Released = append(answer.Released, r.ended())
 		case r.state == ending:
@@ -210,7 +210,7 @@ func (m *Machine) takeReport() {
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
 		// A report lists no sessions that have ended. Where its authority has inherited a table that
 		// knows of one, it is told afterwards.
-		inherited := r.whole && m.config.Outlives && m.config.Any
+		inherited := r.sessionEnd && m.config.Outlives && m.config.Any
 		r.reported, r.freed = first && r.state != ending, first && r.state == ending && !inherited
 		q := &r.request
 		bytes += len(q.Name) + len(q.Owner) + len(q.Reason) + len(q.Client)
@@ -246,24 +246,24 @@ func (m *Machine) reportKnown(now protocol.Time, out *protocol.Effects) {
 			r.state = queued
 		default:
 			if r.state == queued {
-				r.state = asking
+				r.state = requested
 			}
 			m.send(now, r, out)
 		}
 		m.remind(r)
 	}
 	m.confirm(out)
-	m.askWaiting(now, out)
-	m.vouch(now, out)
+	m.sendWaiting(now, out)
+	m.revalidate(now, out)
 }
 
-// onAcks takes acknowledgements, and the answer to a Vouch. A doubt ends with an answer that
+// onAcks takes acknowledgements, and the answer to a Revalidate. A doubt ends with an answer that
 // was given under the view with which it began, or a later one: anything else may have been
 // said before the authority was deposed, by any way that was slow.
 func (m *Machine) onAcks(now protocol.Time, from protocol.ID, msg *Acks, out *protocol.Effects) {
 	if m.hears(now, from, &msg.Stamp, out) && msg.View >= m.holder.doubt {
 		m.holder.doubt = 0
-		m.holder.endVouching()
+		m.holder.endRevalidation()
 	}
 }
 
@@ -291,7 +291,7 @@ func (m *Machine) hears(now protocol.Time, from protocol.ID, s *Stamp, out *prot
 	case s.Known && m.holder.stage == reporting:
 		m.reportKnown(now, out)
 	case s.Known && m.config.Outlives && m.holder.unconfirmed > 0:
-		m.vouched(out)
+		m.revalidated(out)
 	}
 	return true
 }
@@ -319,8 +319,8 @@ func (m *Machine) onDecided(now protocol.Time, from protocol.ID, msg *Decided, o
 	}
 	r := m.holder.records[msg.Seq]
 	switch {
-	case r == nil || r.whole || r.request.Name != msg.Name || r.grantee() != msg.Session:
-		m.refuseWord(now, msg, out)
+	case r == nil || r.sessionEnd || r.request.Name != msg.Name || r.grantee() != msg.Session:
+		m.rejectDecision(now, msg, out)
 	case r.state == kept:
 		m.decidedKept(now, r, msg, out)
 	case r.state == ending:
@@ -332,27 +332,27 @@ func (m *Machine) onDecided(now protocol.Time, from protocol.ID, msg *Decided, o
 	}
 }
 
-// refuseWord answers a word about a request that no client here has: a granted or queued
+// rejectDecision answers a decision about a request that no client here has: a granted or queued
 // request is released, so that nothing is stranded.
-func (m *Machine) refuseWord(now protocol.Time, msg *Decided, out *protocol.Effects) {
+func (m *Machine) rejectDecision(now protocol.Time, msg *Decided, out *protocol.Effects) {
 	switch {
 	case msg.Extension != 0 || !m.admitted():
-	case protocol.Mutated("cancelled wait sends no cancel") && msg.Word != 0:
-		m.ack(now, msg.Word, out)
+	case protocol.Mutated("cancelled wait sends no cancel") && msg.AckID != 0:
+		m.ack(now, msg.AckID, out)
 	case msg.Kind == lock.Granted || msg.Kind == lock.Queued || msg.Kind == lock.Revoked:
 		m.toAuthority(Release{Stamp: m.stamp(), Ended: msg.Ended, Name: msg.Name}, out)
-	case msg.Word != 0:
-		m.ack(now, msg.Word, out)
+	case msg.AckID != 0:
+		m.ack(now, msg.AckID, out)
 	}
 }
 
 func (m *Machine) decided(now protocol.Time, r *record, msg *Decided, out *protocol.Effects) {
-	if msg.Word != 0 && msg.Kind != lock.Revoked {
-		m.ack(now, msg.Word, out)
+	if msg.AckID != 0 && msg.Kind != lock.Revoked {
+		m.ack(now, msg.AckID, out)
 	}
 	switch msg.Kind {
 	case lock.Queued:
-		if r.state == asking {
+		if r.state == requested {
 			r.state, r.position, r.due, r.pause = queued, msg.Position, protocol.Never, 0
 			d := r.decision(lock.Queued)
 			out.Decide(protocol.CallID{}, &d)
@@ -366,22 +366,22 @@ func (m *Machine) decided(now protocol.Time, r *record, msg *Decided, out *proto
 		}
 	case lock.Refused:
 		if r.waits() {
-			m.tellRefused(now, r, msg.Err, out)
+			m.notifyRefused(now, r, msg.Err, out)
 			m.drop(r, out)
 		}
 	case lock.Revoked:
 		if r.state != held {
-			m.tellRefused(now, r, msg.Loss, out)
+			m.notifyRefused(now, r, msg.Loss, out)
 			m.endRecord(now, r, out)
 		} else if !r.revoked {
 			r.revoked, r.loss = true, msg.Loss
-			m.tellLoss(r, lock.Revoked, msg.Loss, out)
+			m.notifyLoss(r, lock.Revoked, msg.Loss, out)
 		}
 	case lock.Lost:
 		if r.state == held {
-			m.tellLoss(r, lock.Lost, msg.Loss, out)
+			m.notifyLoss(r, lock.Lost, msg.Loss, out)
 		} else {
-			m.tellRefused(now, r, msg.Loss, out)
+			m.notifyRefused(now, r, msg.Loss, out)
 		}
 		m.drop(r, out)
 	}
@@ -393,7 +393,7 @@ func (m *Machine) granted(now protocol.Time, r *record, msg *Decided, out *proto
 	hold := m.holder.remains(r, msg)
 	if msg.Hold > 0 && now >= lock.After(r.request.Arrived, hold) {
 		// It has ended on its way.
-		m.tellRefused(now, r, holdfast.HoldLimit, out)
+		m.notifyRefused(now, r, holdfast.HoldLimit, out)
 		m.endRecord(now, r, out)
 		return
 	}

@@ -21,9 +21,9 @@ func TestASecondReportIsConfirmedRequestByRequest(t *testing.T) {
 		if want == 0 {
 			continue
 		}
-		again, asks := sent[0].(Acquire)
+		again, is := sent[0].(Acquire)
 		released, ends := sent[1].(Release)
-		if !asks || again.Entry.Name != "a" || !ends || released.Name != "b" {
+		if !is || again.Entry.Name != "a" || !ends || released.Name != "b" {
 			t.Errorf("when the report is known, %v is sent", sent)
 		}
 	}

@@ -26,7 +26,7 @@ func (m *Machine) authorityRevoke(now protocol.Time, s lock.SessionID, why holdf
 	m.attend(now, out)
 	m.refuseVisits(now, func(q *lock.Request) bool { return q.Session == s }, refusal, out)
 	m.authority.table.RevokeSession(now, s, why, refusal, &m.scratch)
-	m.tell(now, seqKey{}, out)
+	m.publish(now, seqKey{}, out)
 }
 
 // holderRevoke revokes what a session has in records: waits first, as a table does.
@@ -46,12 +46,12 @@ func (m *Machine) holderRevoke(now protocol.Time, s lock.SessionID, why holdfast
 	})
 	for _, r := range records {
 		if r.waits() {
-			m.tellRefused(now, r, refusal, out)
+			m.notifyRefused(now, r, refusal, out)
 			m.endRecord(now, r, out)
 			continue
 		}
 		m.refuseExtension(r, why, out)
 		r.revoked, r.loss = true, why
-		m.tellLoss(r, lock.Revoked, why, out)
+		m.notifyLoss(r, lock.Revoked, why, out)
 	}
 }

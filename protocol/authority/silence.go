@@ -14,7 +14,7 @@ func (m *Machine) Silent() protocol.Time {
 	case m.authority == nil:
 		return m.holder.unanswered
 	case !m.authority.served && !m.authority.complete():
-		return m.authority.asked
+		return m.authority.requestedAt
 	}
 	return m.authority.unheard
 }

@@ -54,7 +54,7 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 	case !same:
 		m.turnOperations(now, out)
 	case away:
-		m.askWaiting(now, out)
+		m.sendWaiting(now, out)
 	}
 	m.confirm(out)
 	m.keptInfoRequest(now, out)
@@ -62,13 +62,13 @@ func (m *Machine) Follow(now protocol.Time, view *protocol.View, reign Reign, ou
 	case !m.config.Outlives:
 	case !same || epoch || away:
 		if !same && m.holder.doubt != 0 && m.holder.unconfirmed == 0 {
-			m.holder.vouchDue = now + m.config.Patience // as a rule the next authority asks for a report first
+			m.holder.revalidateDue = now + m.config.Patience // as a rule the next authority asks for a report first
 		} else {
-			m.vouch(now, out)
+			m.revalidate(now, out)
 		}
 		m.speakUp(now, away && !m.halts(before), out)
 	case m.holder.doubt != 0:
-		m.vouch(now, out)
+		m.revalidate(now, out)
 	}
 }
 
@@ -106,9 +106,9 @@ func (m *Machine) speakUp(now protocol.Time, left bool, out *protocol.Effects) {
 	var records []*record
 	for r := m.holder.all.first; r != nil; r = r.links[ofAll].next {
 		if left && r.state == queued {
-			r.state, r.position = asking, unknownPosition
+			r.state, r.position = requested, unknownPosition
 		}
-		if r.state == asking || r.state == ending || r.extension != nil {
+		if r.state == requested || r.state == ending || r.extension != nil {
 			records = append(records, r)
 		}
 	}
@@ -185,7 +185,7 @@ func (m *Machine) become(now protocol.Time, out *protocol.Effects) {
 	table.Pause()
 	m.authority = newAuthority(table, m.reign.Version)
 	m.beginGrantCount()
-	m.authority.asked = now
+	m.authority.requestedAt = now
 	if len(m.view.Members) > 1 && !m.reign.Settled {
 		out.Note(Reconciling{Reign: m.reign.Number, Members: len(m.view.Members)})
 	}

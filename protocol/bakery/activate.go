@@ -10,12 +10,12 @@ import (
 
 // The last step of a ticket: it is the first, here and at another leader, and is locked.
 
-// ask asks the other leaders to agree that a ticket is locked, if it is the first here.
-func (m *Machine) ask(now protocol.Time, x *ticket, out *protocol.Effects) {
-	if x.step != ready || x.asked || x.orphan || m.exhausted(now, x) || !m.fits(x) {
+// proposeLock asks the other leaders to agree that a ticket is locked, if it is the first here.
+func (m *Machine) proposeLock(now protocol.Time, x *ticket, out *protocol.Effects) {
+	if x.step != ready || x.proposed || x.orphan || m.exhausted(now, x) || !m.fits(x) {
 		return
 	}
-	x.asked = true
+	x.proposed = true
 	if m.alone() {
 		m.lock(now, x, x.page.count+1, out)
 		return
@@ -63,12 +63,12 @@ func (m *Machine) onActivated(now protocol.Time, from protocol.ID, msg *Activate
 // onVote locks a ticket that is the first here and there. Who stands before it at all is known to one of the
 // two; for slots, all of them together must leave enough.
 func (m *Machine) onVote(now protocol.Time, x *ticket, from protocol.ID, vote *Vote, out *protocol.Effects) {
-	if x.step != ready || !x.asked || !vote.First {
+	if x.step != ready || !x.proposed || !vote.First {
 		return
 	}
-	parts, by := x.page.before(x)
-	if by != nil || !together(x, parts, vote.Before) {
-		x.asked = false // asked again when one of them has ended
+	ahead, by := x.page.before(x)
+	if by != nil || !together(x, ahead, vote.Before) {
+		x.proposed = false // asked again when one of them has ended
 		return
 	}
 	if vote.Count <= max(x.page.given, x.page.ended) {
@@ -81,7 +81,7 @@ func (m *Machine) onVote(now protocol.Time, x *ticket, from protocol.ID, vote *V
 }
 
 // together reports whether slots fit beside those that stand before them here and there.
-func together(x *ticket, here, there []Part) bool {
+func together(x *ticket, here, there []TicketUnits) bool {
 	units := x.Units
 	for _, p := range here {
 		units += p.Units
@@ -108,18 +108,18 @@ func (m *Machine) onRaise(now protocol.Time, from protocol.ID, msg *Raise, out *
 	if x == nil || x.For.ID != from || x.step != locked || uint64(msg.Above)>>32 > m.term.Term.Epoch {
 		return
 	}
-	x.step, x.asked = ready, false
+	x.step, x.proposed = ready, false
 	if uint64(msg.Above)>>32 == m.term.Term.Epoch {
 		above := uint64(msg.Above) & (1<<32 - 1)
 		x.page.count, x.page.given = max(x.page.count, above), max(x.page.given, above)
 	}
-	m.askAnew(now, x, out)
+	m.proposeAgain(now, x, out)
 }
 
-// askAnew asks the other leaders to agree to a ticket that they may know as locked, and that is not: they hear that even where it
+// proposeAgain asks the other leaders to agree to a ticket that they may know as locked, and that is not: they hear that even where it
 // has to wait, since another one may wait for it.
-func (m *Machine) askAnew(now protocol.Time, x *ticket, out *protocol.Effects) {
-	if m.ask(now, x, out); !m.fits(x) {
+func (m *Machine) proposeAgain(now protocol.Time, x *ticket, out *protocol.Effects) {
+	if m.proposeLock(now, x, out); !m.fits(x) {
 		m.sayAll(now, Activate{Key: x.Key, Count: x.page.count}, out)
 	}
 }

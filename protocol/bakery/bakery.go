@@ -190,7 +190,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	case protocol.Raised:
 		m.onRaised(now, ev, out)
 	}
-	m.tellEnds(now, out)
+	m.endTickets(now, out)
 	m.hearOneself(now, out)
 	m.sayUsed(now, out)
 	m.sayUnheard(out)
@@ -247,8 +247,8 @@ func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.E
 
 // onReceive takes a message. The transport knows its sender for certain; its contents are checked.
 func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
-	if letter, is := ev.Fact.(Envelope); is {
-		m.onEnvelope(now, ev, &letter, out)
+	if envelope, is := ev.Fact.(Envelope); is {
+		m.onEnvelope(now, ev, &envelope, out)
 		return
 	}
 	tagged, known := ev.Fact.(interface{ Tagged() local.Tag })
@@ -276,8 +276,8 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 		m.onRefused(ev.From, &msg, out)
 	case Exhausted:
 		m.onExhausted(&msg, out)
-	case local.Ask:
-		m.survey.OnAsk(now, ev.From, &msg, out)
+	case local.Query:
+		m.survey.OnQuery(now, ev.From, &msg, out)
 	case local.Answer:
 		m.survey.OnAnswer(now, ev.From, &msg, out)
 	}
@@ -315,7 +315,7 @@ func (m *Machine) onBody(now protocol.Time, from protocol.ID, body Body, out *pr
 	case !m.serves:
 		m.parked = append(m.parked, parked{from, body})
 	default:
-		m.onWord(now, from, body, out)
+		m.dispatch(now, from, body, out)
 	}
 }
 
@@ -325,8 +325,8 @@ type parked struct {
 	body Body
 }
 
-// onWord takes what is said to a leader that serves.
-func (m *Machine) onWord(now protocol.Time, from protocol.ID, body Body, out *protocol.Effects) {
+// dispatch takes what is said to a leader that serves.
+func (m *Machine) dispatch(now protocol.Time, from protocol.ID, body Body, out *protocol.Effects) {
 	switch msg := body.(type) {
 	case Lock:
 		m.onLock(now, from, &msg, out)
@@ -373,6 +373,6 @@ func (m *Machine) hearOneself(now protocol.Time, out *protocol.Effects) {
 		for _, body := range said {
 			m.onBody(now, m.config.Self, body, out)
 		}
-		m.tellEnds(now, out)
+		m.endTickets(now, out)
 	}
 }

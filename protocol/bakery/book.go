@@ -55,21 +55,21 @@ type ticket struct {
 	until protocol.Time
 
 	// What only its master keeps.
-	heard []protocol.ID // the leaders that have answered to its entering
-	still []Key         // who was choosing when it got its number, and has not exited
-	early bool          // they were asked to agree when they were told
-	asked bool          // they were asked to agree, and may do so
-	token holdfast.Token
-	since protocol.Time // when it was locked
-	told  bool          // its member was told that it has to wait
+	heard    []protocol.ID // the leaders that have answered to its entering
+	still    []Key         // who was choosing when it got its number, and has not exited
+	early    bool          // they were asked to agree when they were told
+	proposed bool          // they were asked to agree, and may do so
+	token    holdfast.Token
+	since    protocol.Time // when it was locked
+	notified bool          // its member was told that it has to wait
 
 	// wanted says, at another leader, that its master was told that it is not the first here, and is to be
 	// told when it is.
 	wanted bool
 
-	// agreed says that it may be locked, as far as another leader knows: this one has agreed to it, under
+	// accepted says that it may be locked, as far as another leader knows: this one has agreed to it, under
 	// this term or one before, or was told of a leader that may have.
-	agreed bool
+	accepted bool
 
 	// What was taken over from the term before.
 	formerly protocol.ID // its master then
@@ -184,12 +184,12 @@ func beside(a, b *Ticket) bool {
 // leader knows, and which units they are for. Where it does not, by is the first that is in the way.
 // One that was locked in the term before, or may have been, is in the way behind it too: it was locked when the
 // ticket had ended, and a leader that had not heard of that has handed the ticket over.
-func (p *page) before(t *ticket) (parts []Part, by *ticket) {
+func (p *page) before(t *ticket) (ahead []TicketUnits, by *ticket) {
 	units := t.Units
 	fits := func(o *ticket) bool {
 		if t.Mode == holdfast.ModeSlots {
 			units += o.Units
-			parts = append(parts, Part{o.Key, o.Units})
+			ahead = append(ahead, TicketUnits{o.Key, o.Units})
 		}
 		return beside(&t.Ticket, &o.Ticket) && (t.Mode != holdfast.ModeSlots || units <= t.Capacity)
 	}
@@ -206,7 +206,7 @@ func (p *page) before(t *ticket) (parts []Part, by *ticket) {
 			return nil, o
 		}
 	}
-	return parts, nil
+	return ahead, nil
 }
 
 // keep notes that a ticket that was taken over may have been locked.
@@ -217,11 +217,11 @@ func (p *page) keep(t *ticket) {
 }
 
 // isHeld reports whether a ticket that was taken over is locked, as its master says or as it may be until its member has said it.
-func (t *ticket) isHeld() bool { return t.step == locked || t.held || t.orphan && t.agreed }
+func (t *ticket) isHeld() bool { return t.step == locked || t.held || t.orphan && t.accepted }
 
-// differing returns the capacity of a master's slots on the page that is another one than a ticket's,
+// otherCapacity returns the capacity of a master's slots on the page that is another one than a ticket's,
 // or 0. Others' slots may have ended, and only their master knows.
-func (p *page) differing(t *Ticket, master protocol.ID) int {
+func (p *page) otherCapacity(t *Ticket, master protocol.ID) int {
 	if t.Mode != holdfast.ModeSlots {
 		return 0
 	}

@@ -73,7 +73,7 @@ func (m *Machine) Placed(key Key) (name string, epoch uint64, placed bool) {
 }
 
 // Request returns which request of this member's clients waits by a ticket. None does that has ended, or holds.
-func (m *Machine) Request(key Key) (session lock.SessionID, request uint64, asks bool) {
+func (m *Machine) Request(key Key) (session lock.SessionID, request uint64, waits bool) {
 	r := m.mine[key]
 	if r == nil || r.Held || r.Dropped {
 		return lock.SessionID{}, 0, false
@@ -110,15 +110,15 @@ func (m *Machine) Behind() (links int) {
 
 // TooLate reports whether an envelope, which is the next on its link, answers for a ticket that has ended: the
 // faster answer was enough.
-func (m *Machine) TooLate(from protocol.ID, letter *Envelope) bool {
-	if !m.serves || letter.Term != m.term.Term || letter.To != m.standing.Place || letter.From.ID != from || !m.present(letter.From) {
+func (m *Machine) TooLate(from protocol.ID, envelope *Envelope) bool {
+	if !m.serves || envelope.Term != m.term.Term || envelope.To != m.standing.Place || envelope.From.ID != from || !m.present(envelope.From) {
 		return false
 	}
 	i := slices.IndexFunc(m.links, func(l *link) bool { return l.to.ID == from })
-	if i < 0 || letter.Seq != m.links[i].seen+1 {
+	if i < 0 || envelope.Seq != m.links[i].seen+1 {
 		return false
 	}
-	switch body := letter.Body.(type) {
+	switch body := envelope.Body.(type) {
 	case Entered:
 		return m.own(body.Key) == nil
 	case Max:

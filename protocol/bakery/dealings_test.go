@@ -13,7 +13,7 @@ import (
 // place, and what comes when it has ended.
 func TestDealingsAreRead(t *testing.T) {
 	s := newSchedule(t, 1, 3, 1, bakery.Config{})
-	s.inOrder, s.left, s.stay = true, 10, 1
+	s.inOrder, s.left, s.holdTurns = true, 10, 1
 	s.requests = func(*schedule) lock.Request { return lock.Request{} }
 	master, quick, slow := s.members[0], s.members[1], s.members[2]
 	client := master.clients[0]
@@ -39,8 +39,8 @@ func TestDealingsAreRead(t *testing.T) {
 	}
 	s.act(client)
 	key := is(bakery.StepEntering, 0)
-	if session, request, asks := master.machine.Request(key); session != client.session || request != 1 || !asks {
-		t.Errorf("%v is request %d of %v, and asks: %v", key, request, session, asks)
+	if session, request, pending := master.machine.Request(key); session != client.session || request != 1 || !pending {
+		t.Errorf("%v is request %d of %v, and asks: %v", key, request, session, pending)
 	}
 	s.deliver() // entering, at the quick one
 	for s.transit[0].from != quick.id {
@@ -56,7 +56,7 @@ func TestDealingsAreRead(t *testing.T) {
 	if name, epoch, placed := master.machine.Placed(key); name != contested || epoch != 4 || !placed {
 		t.Errorf("it is placed: %v, for %q in epoch %d", placed, name, epoch)
 	}
-	if _, _, asks := master.machine.Request(key); asks || client.state != holds {
+	if _, _, pending := master.machine.Request(key); pending || client.state != holds {
 		t.Error("who holds asks")
 	}
 	if master.machine.TakenOver(key) || !master.machine.Serves() || master.machine.Rebuilds() || master.machine.ID() != 1 {
@@ -70,7 +70,7 @@ func TestDealingsAreRead(t *testing.T) {
 	s.transit, held = held, nil
 	late := 0
 	for len(s.transit) > 0 {
-		if letter, is := s.transit[0].message.(bakery.Envelope); is && s.transit[0].to == master.id && master.machine.TooLate(slow.id, &letter) {
+		if envelope, is := s.transit[0].message.(bakery.Envelope); is && s.transit[0].to == master.id && master.machine.TooLate(slow.id, &envelope) {
 			late++
 		}
 		s.deliver()

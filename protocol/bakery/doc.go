@@ -102,7 +102,7 @@
 // heard. To leaders that follow no earlier ones it claims what it has not taken as a request, and they give it a token of theirs. A ticket of
 // a member that has left ends when a view without it is open (protocol.View.Open): until then its clients may believe that they
 // hold. What was surely not locked ends at once: its master says so; or, where that is lost too, as a leader's own
-// clients' is, none of the leaders left has agreed to it, which they tell the next with its number (Agreed). So
+// clients' is, none of the leaders left has agreed to it, which they tell the next with its number (Accepted). So
 // a leader that is lost costs a lease only for what may be held through it. Leaders need no lease: what they
 // decide without the others counts for nothing.
 //

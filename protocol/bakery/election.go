@@ -30,7 +30,7 @@ type poll struct {
 	// As the elector.
 	started  []heardOf // in order of seniority
 	election Election  // what the view is asked to agree to
-	agreed   []protocol.ID
+	accepted []protocol.ID
 	done     bool          // it has
 	again    protocol.Time // when to ask again
 	delay    protocol.Time
@@ -152,19 +152,19 @@ func (m *Machine) answer(now protocol.Time, to protocol.ID, out *protocol.Effect
 	p := &m.poll
 	switch {
 	case p.refused != 0:
-		m.tell(now, to, Refused{Tag: m.standing.Tag(), Why: p.refused, Missing: p.missing, Candidates: p.candidates}, out)
+		m.deliver(now, to, Refused{Tag: m.standing.Tag(), Why: p.refused, Missing: p.missing, Candidates: p.candidates}, out)
 	case p.done:
-		m.tell(now, to, Leaders{Tag: m.standing.Tag(), Election: p.election, Candidates: p.candidates}, out)
+		m.deliver(now, to, Leaders{Tag: m.standing.Tag(), Election: p.election, Candidates: p.candidates}, out)
 	case p.election.Term == (Term{}) && len(p.started) == len(m.standing.View.Members):
 		// These go on until they can hand over what they have.
-		m.tell(now, to, Leaders{Tag: m.standing.Tag(), Election: m.newest(), Candidates: p.candidates}, out)
+		m.deliver(now, to, Leaders{Tag: m.standing.Tag(), Election: m.newest(), Candidates: p.candidates}, out)
 	case to != m.config.Self:
 		out.Send(to, Elected{Tag: m.standing.Tag()}) // it is heard, and has to wait
 	}
 }
 
-// tell tells a member of the view, this one too, something of the election.
-func (m *Machine) tell(now protocol.Time, to protocol.ID, msg protocol.Message, out *protocol.Effects) {
+// deliver tells a member of the view, this one too, something of the election.
+func (m *Machine) deliver(now protocol.Time, to protocol.ID, msg protocol.Message, out *protocol.Effects) {
 	if to != m.config.Self {
 		out.Send(to, msg)
 		return
@@ -210,14 +210,14 @@ func (m *Machine) startedBy(id protocol.ID) *Started {
 func (m *Machine) decide(now protocol.Time, out *protocol.Effects) {
 	p := &m.poll
 	known := m.newest()
-	stay := m.staying(&known)
-	p.candidates = m.candidates(stay)
+	remaining := m.remaining(&known)
+	p.candidates = m.candidates(remaining)
 	why, missing := m.obstacle()
-	leaders := stay
+	leaders := remaining
 	if why == 0 {
-		leaders = m.choose(stay)
+		leaders = m.choose(remaining)
 	}
-	majority := len(stay) > len(known.Leaders)/2 // of none there is no majority
+	majority := len(remaining) > len(known.Leaders)/2 // of none there is no majority
 	used := slices.ContainsFunc(p.started, func(h heardOf) bool { return h.Used && h.Known.Term == known.Term })
 	next := Election{
 		Term: Term{m.standing.View.Epoch.Counter, m.standing.View.Number}, Leaders: leaders,
@@ -247,19 +247,19 @@ func (m *Machine) decide(now protocol.Time, out *protocol.Effects) {
 	m.announce(now, out)
 }
 
-// staying lists the leaders of an election who are still here, by rank.
-func (m *Machine) staying(known *Election) (stay []local.Place) {
+// remaining lists the leaders of an election who are still here, by rank.
+func (m *Machine) remaining(known *Election) (remaining []local.Place) {
 	for _, leader := range known.Leaders {
 		if m.present(leader) {
-			stay = append(stay, leader)
+			remaining = append(remaining, leader)
 		}
 	}
-	return stay
+	return remaining
 }
 
 // serving counts the leaders of an election who have all tickets.
 func (m *Machine) serving(known *Election) (count int) {
-	for _, leader := range m.staying(known) {
+	for _, leader := range m.remaining(known) {
 		if s := m.startedBy(leader.ID); s != nil && s.Serves && s.Known.Term == known.Term {
 			count++
 		}
@@ -339,10 +339,10 @@ func compareCandidates(a, b Candidate) int {
 }
 
 // candidates lists the members as candidates, the most eligible first; who leads counts as priority 0.
-func (m *Machine) candidates(stay []local.Place) (list []Candidate) {
+func (m *Machine) candidates(remaining []local.Place) (list []Candidate) {
 	for i := range m.poll.started {
 		c := m.poll.started[i].Candidate
-		if slices.ContainsFunc(stay, func(p local.Place) bool { return p.ID == c.ID }) {
+		if slices.ContainsFunc(remaining, func(p local.Place) bool { return p.ID == c.ID }) {
 			c.Priority = 0
 		}
 		list = append(list, c)
@@ -352,8 +352,8 @@ func (m *Machine) candidates(stay []local.Place) (list []Candidate) {
 }
 
 // choose keeps the leaders who are here and fills their number up with the most eligible candidates.
-func (m *Machine) choose(stay []local.Place) []local.Place {
-	leaders := slices.Clone(stay)
+func (m *Machine) choose(remaining []local.Place) []local.Place {
+	leaders := slices.Clone(remaining)
 	for _, c := range m.poll.candidates {
 		place := m.placeOf(c.ID)
 		if len(leaders) < m.leaderCount() && c.Priority != 0 && c.eligible() {
@@ -370,11 +370,11 @@ func (m *Machine) propose(now protocol.Time, out *protocol.Effects) {
 	p.delay = protocol.Longer(p.delay, m.config.Patience)
 	p.again = now + p.delay
 	for member := range m.standing.Others() {
-		if !slices.Contains(p.agreed, member.ID) {
+		if !slices.Contains(p.accepted, member.ID) {
 			out.Send(member.ID, Elect{Tag: m.standing.Tag(), Election: p.election})
 		}
 	}
-	m.agree(now, m.config.Self, out)
+	m.onAccepted(now, m.config.Self, out)
 }
 
 // onElect agrees to take no older election. A member that does not know the outcome yet asks for it, until it is told.
@@ -400,25 +400,25 @@ func (m *Machine) onElected(now protocol.Time, from protocol.ID, msg *Elected, o
 		m.poll.copies = 0
 		m.recount = m.complains
 	case msg.Term != (Term{}) && msg.Term == m.poll.election.Term:
-		m.agree(now, from, out)
+		m.onAccepted(now, from, out)
 	}
 }
 
-// agree counts a member's agreement. A majority of the view is enough if the coordinator is in it, who
+// onAccepted counts a member's agreement. A majority of the view is enough if the coordinator is in it, who
 // is the one that remembers for as long as the epoch lasts which terms it has had.
-func (m *Machine) agree(now protocol.Time, from protocol.ID, out *protocol.Effects) {
+func (m *Machine) onAccepted(now protocol.Time, from protocol.ID, out *protocol.Effects) {
 	p := &m.poll
 	if from == m.config.Self {
 		m.promised = p.election.Term
 	}
-	if !slices.Contains(p.agreed, from) {
-		p.agreed = append(p.agreed, from)
+	if !slices.Contains(p.accepted, from) {
+		p.accepted = append(p.accepted, from)
 	}
-	if !p.done && len(p.agreed) > len(m.standing.View.Members)/2 && slices.Contains(p.agreed, m.standing.View.Coordinator) {
+	if !p.done && len(p.accepted) > len(m.standing.View.Members)/2 && slices.Contains(p.accepted, m.standing.View.Coordinator) {
 		p.done = true
 		m.announce(now, out)
 	}
-	if p.done && len(p.agreed) == len(m.standing.View.Members) {
+	if p.done && len(p.accepted) == len(m.standing.View.Members) {
 		p.again = protocol.Never
 	}
 }

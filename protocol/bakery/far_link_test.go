@@ -37,9 +37,9 @@ func (w *farWire) tick() {
 
 // depart puts on its way what was said.
 func (w *farWire) depart() {
-	for _, letter := range w.transit {
-		w.posted[letter.From.ID-1]++
-		w.flight = append(w.flight, flown{letter, w.now + w.way})
+	for _, envelope := range w.transit {
+		w.posted[envelope.From.ID-1]++
+		w.flight = append(w.flight, flown{envelope, w.now + w.way})
 	}
 	w.transit = nil
 }
@@ -99,8 +99,8 @@ func TestCopiesThatComeTogetherAreHeardOnce(t *testing.T) {
 	}
 	before := w.posted[1]
 	w.transit = nil
-	for _, letter := range copies {
-		w.flight = append(w.flight, flown{letter, w.now})
+	for _, envelope := range copies {
+		w.flight = append(w.flight, flown{envelope, w.now})
 	}
 	w.tick()
 	if heard := w.posted[1] - before; heard != 1 {

@@ -74,7 +74,7 @@ func (m *Machine) stopsInGrace(now protocol.Time, ev *protocol.Event, out *proto
 	r := m.graces[at].request
 	m.graces = slices.Delete(m.graces, at, at+1)
 	d := &lock.Decision{Kind: lock.Released, Session: release.Session, Request: release.Request, Name: release.Name, Token: r.Token}
-	if r.tells = r.master.ID != 0; r.tells {
+	if r.notifyEnd = r.master.ID != 0; r.notifyEnd {
 		m.clients.AnswerLater(r, ev.Call, d)
 	} else {
 		out.Decide(ev.Call, d)

@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// TestGracesThatAreOverAreNotTold: leaders of a new term are told of a grace as long as something is left of it. One
+// TestGracesThatAreOverAreNotReported: leaders of a new term are told of a grace as long as something is left of it. One
 // that is over, and whose time has not been looked at yet, cannot be told of.
-func TestGracesThatAreOverAreNotTold(t *testing.T) {
+func TestGracesThatAreOverAreNotReported(t *testing.T) {
 	for _, tt := range []struct {
 		now, left protocol.Time // 0 left: it is not told
 	}{{time.Second, 2 * time.Second}, {3 * time.Second, 0}, {4 * time.Second, 0}} {
@@ -21,16 +21,16 @@ func TestGracesThatAreOverAreNotTold(t *testing.T) {
 		m.mine[key], m.graces = held, []grace{{held, 3 * time.Second}}
 		var out protocol.Effects
 		m.claimAll(tt.now, &out)
-		told := protocol.Time(0)
+		got := protocol.Time(0)
 		for _, sent := range out.Sends {
-			if letter, is := sent.Message.(Envelope); is {
-				if unlocking, is := letter.Body.(Unlocking); is {
-					told = unlocking.Left
+			if envelope, is := sent.Message.(Envelope); is {
+				if unlocking, is := envelope.Body.(Unlocking); is {
+					got = unlocking.Left
 				}
 			}
 		}
-		if told != tt.left {
-			t.Errorf("at %v %v are told, want %v", tt.now, told, tt.left)
+		if got != tt.left {
+			t.Errorf("at %v %v are told, want %v", tt.now, got, tt.left)
 		}
 	}
 }

@@ -31,9 +31,9 @@ func TestBodiesAboutNothing(t *testing.T) {
 		{3, bakery.Activate{Key: keyOf(2, 1), Count: math.MaxUint64}},
 		{3, bakery.Drop{Key: keyOf(2, 1)}},
 		{2, bakery.Drop{Key: keyOf(1, 1)}},
-		{2, bakery.Entered{Key: keyOf(2, 1), Max: math.MaxUint64, Differs: 3}},
+		{2, bakery.Entered{Key: keyOf(2, 1), Max: math.MaxUint64, Capacity: 3}},
 		{2, bakery.Entered{Key: keyOf(1, 1), Max: math.MaxUint64}}, // it holds
-		{2, bakery.Entered{Key: keyOf(1, 2), Differs: 3}},          // it is for no slots
+		{2, bakery.Entered{Key: keyOf(1, 2), Capacity: 3}},         // it is for no slots
 		{2, bakery.Entered{Key: keyOf(1, 2), By: &lock.HeldBy{}}},  // it wants to wait
 		{2, bakery.Max{Key: keyOf(1, 2), Max: math.MaxUint64}},
 		{2, bakery.Added{Key: keyOf(1, 77), Entering: []bakery.Choosing{{Key: keyOf(1, 1), Master: 9, Serial: 9}}}},

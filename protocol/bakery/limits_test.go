@@ -73,8 +73,8 @@ func TestLimitOfUnheardEnvelopes(t *testing.T) {
 // limit checks which limit a client is told of.
 func limit(t *testing.T, m *Machine, failed *Failed, name string, value int64) {
 	t.Helper()
-	var told *holdfast.LimitError
-	if err := m.failure(0, &request{}, failed); !errors.As(err, &told) || told.Limit != name || told.Value != value {
+	var got *holdfast.LimitError
+	if err := m.failure(0, &request{}, failed); !errors.As(err, &got) || got.Limit != name || got.Value != value {
 		t.Errorf("told %v, want limit %s of %d", err, name, value)
 	}
 }

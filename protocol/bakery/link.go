@@ -18,19 +18,19 @@ import (
 
 // link is this member's end of one.
 type link struct {
-	to     local.Place
-	sent   uint64 // the number of the newest envelope
-	queue  []Body // what was not heard yet, the newest last: its number is sent
-	seen   uint64 // up to which number the other end's envelopes were taken
-	due    protocol.Time
-	pause  protocol.Time
-	heard  bool          // nothing that was taken is still to be confirmed
-	hearBy protocol.Time // when it is confirmed, if nothing is said before
-	copies int           // in a row that were not heard
-	again  uint64        // where the other end is behind: up to which number envelopes were sent; 0 elsewhere
-	batch  int           // how many are sent at a time then
-	told   uint64        // up to which number the other end's envelopes were confirmed
-	toldAt protocol.Time // and when that was said last
+	to      local.Place
+	sent    uint64 // the number of the newest envelope
+	queue   []Body // what was not heard yet, the newest last: its number is sent
+	seen    uint64 // up to which number the other end's envelopes were taken
+	due     protocol.Time
+	pause   protocol.Time
+	heard   bool          // nothing that was taken is still to be confirmed
+	hearBy  protocol.Time // when it is confirmed, if nothing is said before
+	copies  int           // in a row that were not heard
+	again   uint64        // where the other end is behind: up to which number envelopes were sent; 0 elsewhere
+	batch   int           // how many are sent at a time then
+	acked   uint64        // up to which number the other end's envelopes were confirmed
+	ackedAt protocol.Time // and when that was said last
 
 	timed   uint64        // the envelope whose round trip is measured; 0 for none
 	timedAt protocol.Time // when it was first sent
@@ -94,7 +94,7 @@ func (m *Machine) say(now protocol.Time, to protocol.ID, body Body, out *protoco
 
 // post sends an envelope, which confirms what was taken.
 func (m *Machine) post(now protocol.Time, l *link, seq uint64, body Body, out *protocol.Effects) {
-	l.heard, l.hearBy, l.told, l.toldAt = true, protocol.Never, l.seen, now
+	l.heard, l.hearBy, l.acked, l.ackedAt = true, protocol.Never, l.seen, now
 	out.Send(l.to.ID, Envelope{Term: m.term.Term, From: m.standing.Place, To: l.to, Seq: seq, Seen: l.seen, Body: body})
 }
 
@@ -143,8 +143,8 @@ func (m *Machine) onEnvelope(now protocol.Time, ev protocol.Event, msg *Envelope
 // hearCopy confirms again what was taken, because a copy has come: at once, or where that was said a moment ago a while after it. Of
 // many copies that come together, over a slow link, one is answered.
 func (m *Machine) hearCopy(now protocol.Time, l *link, out *protocol.Effects) {
-	again := l.toldAt + m.config.Patience/4
-	if l.told < l.seen || now >= again {
+	again := l.ackedAt + m.config.Patience/4
+	if l.acked < l.seen || now >= again {
 		m.post(now, l, 0, Heard{}, out)
 		return
 	}

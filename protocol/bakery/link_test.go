@@ -75,19 +75,19 @@ func (w *wire) deliver() {
 
 func (w *wire) deliverThis(i int) {
 	w.t.Helper()
-	letter := w.transit[i]
+	envelope := w.transit[i]
 	w.transit = slices.Delete(w.transit, i, i+1)
-	end := int(letter.To.ID) - 1
+	end := int(envelope.To.ID) - 1
 	m := w.ends[end]
-	before := m.linkTo(letter.From.ID).seen
-	m.onEnvelope(w.now, protocol.Event{Kind: protocol.Receive, From: letter.From.ID, Fact: letter}, &letter, &w.outs[end])
+	before := m.linkTo(envelope.From.ID).seen
+	m.onEnvelope(w.now, protocol.Event{Kind: protocol.Receive, From: envelope.From.ID, Fact: envelope}, &envelope, &w.outs[end])
 	w.collect(end)
-	after := m.linkTo(letter.From.ID).seen
+	after := m.linkTo(envelope.From.ID).seen
 	if after == before {
 		return
 	}
-	if body := letter.Body.(Unlocked); after != before+1 || letter.Seq != after || body.Key.Number != after {
-		w.t.Fatalf("number %d in letter %d is taken after %d, as %d", body.Key.Number, letter.Seq, before, after)
+	if body := envelope.Body.(Unlocked); after != before+1 || envelope.Seq != after || body.Key.Number != after {
+		w.t.Fatalf("number %d in letter %d is taken after %d, as %d", body.Key.Number, envelope.Seq, before, after)
 	}
 }
 

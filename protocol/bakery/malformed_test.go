@@ -110,37 +110,37 @@ func (w *witness) lock(name string, id uint64) protocol.Effects {
 
 // future is all that a witness does when it goes on: W is granted, H given back, N asked for, and
 // operators ask what there is. What it says is compared without the numbers of envelopes.
-func (w *witness) future() (told []protocol.Effects) {
+func (w *witness) future() (effects []protocol.Effects) {
 	w.t.Helper()
 	call := func(fact any) {
-		told = append(told, w.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 99}, Fact: fact}))
+		effects = append(effects, w.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 99}, Fact: fact}))
 	}
-	told = append(told, w.say(2, bakery.Drop{Key: keyOf(2, 1)}))
-	told = append(told, w.say(3, bakery.Activated{Key: keyOf(1, 2), Vote: bakery.Vote{First: true, Count: 4}}))
+	effects = append(effects, w.say(2, bakery.Drop{Key: keyOf(2, 1)}))
+	effects = append(effects, w.say(3, bakery.Activated{Key: keyOf(1, 2), Vote: bakery.Vote{First: true, Count: 4}}))
 	call(&protocol.Release{Session: lock.SessionID{Member: 1, Number: 1}, Name: "H", Request: 1})
-	told = append(told, w.lock("N", 3))
+	effects = append(effects, w.lock("N", 3))
 	call(&protocol.Show{Name: "W"})
 	call(&protocol.Inspect{})
-	for i := range told {
-		for j, send := range told[i].Sends {
-			if letter, is := send.Message.(bakery.Envelope); is {
-				letter.Seq, letter.Seen = 0, 0
-				told[i].Sends[j].Message = letter
+	for i := range effects {
+		for j, send := range effects[i].Sends {
+			if envelope, is := send.Message.(bakery.Envelope); is {
+				envelope.Seq, envelope.Seen = 0, 0
+				effects[i].Sends[j].Message = envelope
 			}
 		}
 	}
-	if n := len(told[1].Replies); n != 1 || told[1].Replies[0].Decision.Kind != lock.Granted {
-		w.t.Fatalf("W: replies %v", told[1].Replies)
+	if n := len(effects[1].Replies); n != 1 || effects[1].Replies[0].Decision.Kind != lock.Granted {
+		w.t.Fatalf("W: replies %v", effects[1].Replies)
 	}
-	return told
+	return effects
 }
 
 // unchanged: what a witness does is what another one does that has been told nothing.
 func unchanged(t *testing.T, w *witness) {
 	t.Helper()
-	told, otherwise := w.future(), newWitness(t, bakery.Config{}).future()
-	if !reflect.DeepEqual(told, otherwise) {
-		t.Errorf("it does\n%+v\nand one that has not received it\n%+v", told, otherwise)
+	got, otherwise := w.future(), newWitness(t, bakery.Config{}).future()
+	if !reflect.DeepEqual(got, otherwise) {
+		t.Errorf("it does\n%+v\nand one that has not received it\n%+v", got, otherwise)
 	}
 }
 
@@ -213,10 +213,10 @@ func TestEnvelopesOutOfPlace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWitness(t, bakery.Config{})
-			letter := w.envelope(2, drop)
-			letter.Seq++
-			wrong(&letter)
-			if out := w.receive(2, letter); len(out.Replies)+len(out.Raises) != 0 {
+			envelope := w.envelope(2, drop)
+			envelope.Seq++
+			wrong(&envelope)
+			if out := w.receive(2, envelope); len(out.Replies)+len(out.Raises) != 0 {
 				t.Errorf("replied %v, raised %v", out.Replies, out.Raises)
 			}
 			unchanged(t, w)

@@ -82,8 +82,8 @@ func (m *Machine) refusal(t *Ticket) *Failed {
 	if most := m.mostTickets(); len(p.entering)+len(p.tickets) >= most {
 		return &Failed{Why: FailedOverflow, Limit: most}
 	}
-	if differ := p.differing(t, m.config.Self); differ != 0 {
-		return &Failed{Why: FailedConflict, Differ: differ}
+	if differ := p.otherCapacity(t, m.config.Self); differ != 0 {
+		return &Failed{Why: FailedConflict, Capacity: differ}
 	}
 	return nil
 }
@@ -123,8 +123,8 @@ func (m *Machine) onEntered(now protocol.Time, from protocol.ID, msg *Entered, o
 	switch {
 	case x.step == locked:
 		return
-	case msg.Differs != 0 && x.Mode == holdfast.ModeSlots:
-		m.fail(now, x, Failed{Why: FailedConflict, Differ: msg.Differs}, out)
+	case msg.Capacity != 0 && x.Mode == holdfast.ModeSlots:
+		m.fail(now, x, Failed{Why: FailedConflict, Capacity: msg.Capacity}, out)
 		return
 	case msg.By != nil && x.Try:
 		m.fail(now, x, Failed{Why: FailedHeld, By: msg.By}, out)
@@ -155,9 +155,9 @@ func (m *Machine) number(now protocol.Time, x *ticket, highest uint64, out *prot
 	x.page.waits = append(x.page.waits, x)
 	if m.alone() {
 		m.settle(now, x, nil, out)
-		m.ask(now, x, out)
+		m.proposeLock(now, x, out)
 		m.refuseTry(now, x, out)
-		m.tellQueued(now, x, out)
+		m.notifyQueued(now, x, out)
 		return
 	}
 	add := Add{Key: x.Key, Number: x.number}
@@ -198,11 +198,11 @@ func (m *Machine) onAdded(now protocol.Time, from protocol.ID, msg *Added, out *
 	case !msg.Activated:
 		m.say(now, from, m.exiting(now, x), out)
 	case x.step == ready:
-		x.asked = true
+		x.proposed = true
 		m.onVote(now, x, from, &msg.Vote, out)
 	}
 	m.refuseTry(now, x, out)
-	m.tellQueued(now, x, out)
+	m.notifyQueued(now, x, out)
 }
 
 // settle notes for which tickets a ticket that has its number waits: those that were choosing here or there,
@@ -238,7 +238,7 @@ func (m *Machine) exiting(now protocol.Time, x *ticket) Exiting {
 	e := Exiting{Key: x.Key, Ready: x.step >= ready}
 	if x.step == ready && !m.exhausted(now, x) && m.fits(x) {
 		e.Activate, e.Count = true, x.page.count
-		x.asked = true
+		x.proposed = true
 	}
 	return e
 }
@@ -263,9 +263,9 @@ func (m *Machine) readied(now protocol.Time, x *ticket, out *protocol.Effects) {
 	if m.config.Published {
 		m.sayAll(now, Ready{Key: x.Key}, out)
 	}
-	m.ask(now, x, out)
+	m.proposeLock(now, x, out)
 	m.refuseTry(now, x, out)
-	m.tellQueued(now, x, out)
+	m.notifyQueued(now, x, out)
 }
 
 // refuseTry refuses a ticket that does not want to wait and has to: another ticket stands before it, and the
@@ -280,17 +280,17 @@ func (m *Machine) refuseTry(now protocol.Time, x *ticket, out *protocol.Effects)
 	}
 }
 
-// tellQueued tells a ticket's member once that it has to wait, and behind how many. One that fits, as far as this leader knows, and
+// notifyQueued tells a ticket's member once that it has to wait, and behind how many. One that fits, as far as this leader knows, and
 // has asked for agreement may not have to.
-func (m *Machine) tellQueued(now protocol.Time, x *ticket, out *protocol.Effects) {
-	if x.told || x.Try || x.orphan || x.step > ready || x.asked && m.fits(x) {
+func (m *Machine) notifyQueued(now protocol.Time, x *ticket, out *protocol.Effects) {
+	if x.notified || x.Try || x.orphan || x.step > ready || x.proposed && m.fits(x) {
 		return
 	}
 	at := slices.Index(x.page.tickets, x)
 	if at <= 0 {
 		return
 	}
-	x.told = true
+	x.notified = true
 	m.say(now, x.For.ID, Queued{Key: x.Key, Position: at}, out)
 }
 
@@ -344,7 +344,7 @@ func (m *Machine) turn(now protocol.Time, p *page, out *protocol.Effects) {
 		}
 		switch {
 		case t.master == m.config.Self:
-			m.ask(now, t, out)
+			m.proposeLock(now, t, out)
 		case t.wanted:
 			m.say(now, t.master, Activated{Key: t.Key, Vote: m.vote(t, 0)}, out)
 		}
@@ -373,7 +373,7 @@ func (m *Machine) onClaim(now protocol.Time, from protocol.ID, msg *Claim, out *
 		case c.Ticket.For.ID != from || c.Ticket.Key.Member != from || c.Ticket.For != m.placeOf(from):
 			out.Note(local.Ignored{What: fmt.Sprintf("a claim of %v from member %d", c.Ticket.Key, from)})
 		case x != nil:
-			doubt := x.orphan && x.agreed
+			doubt := x.orphan && x.accepted
 			x.claimed, x.orphan = true, false
 			switch {
 			case c.Token != 0 && x.step != locked:
@@ -381,9 +381,9 @@ func (m *Machine) onClaim(now protocol.Time, from protocol.ID, msg *Claim, out *
 			case c.Token == 0 && x.step == locked: // what it was told came too late for the term before
 				m.say(now, from, Locked{Key: x.Key, Token: x.token}, out)
 			case c.Token == 0 && doubt:
-				m.askAnew(now, x, out)
+				m.proposeAgain(now, x, out)
 			}
-			m.setAgreed(x, false)
+			m.setAccepted(x, false)
 		case c.Token == 0:
 			m.draw(now, c.Ticket, out).claimed = true
 		default:

@@ -17,12 +17,12 @@ import (
 // request is a client's request.
 type request struct {
 	local.Request
-	arrived protocol.Time
-	ticket  Ticket         // with a key, once a leader was asked
-	master  local.Place    // that leader, or who has followed it; zero before
-	queued  bool           // it is known to wait
-	locked  holdfast.Token // what it was told and has not taken, mostly because this member had no lease; 0 for nothing
-	tells   bool           // its client is told of its release when its ticket has ended
+	arrived   protocol.Time
+	ticket    Ticket         // with a key, once a leader was asked
+	master    local.Place    // that leader, or who has followed it; zero before
+	queued    bool           // it is known to wait
+	locked    holdfast.Token // what it was told and has not taken, mostly because this member had no lease; 0 for nothing
+	notifyEnd bool           // its client is told of its release when its ticket has ended
 }
 
 // proxy is what this member's clients need of the protocol.
@@ -127,8 +127,8 @@ func (p proxy) Awaits(r *request, peer protocol.ID) bool { return !r.Held && r.m
 // Withhold reports that a release is told when the ticket's master has ended it: from then on any client
 // that asks, through any member, finds the name free.
 func (p proxy) Withhold(r *request) bool {
-	r.tells = r.master.ID != 0
-	return r.tells
+	r.notifyEnd = r.master.ID != 0
+	return r.notifyEnd
 }
 
 // askLeader asks a leader for a ticket: this member itself, where it leads; else one after the other, the first by
@@ -173,7 +173,7 @@ func (m *Machine) rename(out *protocol.Effects) {
 	clear(m.mine)
 	m.ended = nil
 	for _, r := range m.releases() {
-		m.clients.TellReleased(r, out) // the leaders end it with this member's stay
+		m.clients.NotifyReleased(r, out) // the leaders end it with this member's stay
 	}
 	clear(m.ending)
 	for _, r := range m.clients.Waiting() {
@@ -253,14 +253,14 @@ func (m *Machine) onLocked(now protocol.Time, from protocol.ID, msg *Locked, out
 	switch {
 	case r == nil:
 		m.say(now, from, Unlock{Key: msg.Key}, out)
-	case m.askedOf(r, from, msg, out):
+	case m.awaits(r, from, msg, out):
 		r.locked = msg.Token
 		m.takeLock(now, r, out)
 	}
 }
 
-// askedOf reports whether a request waits for what a leader says of it: only its master is believed.
-func (m *Machine) askedOf(r *request, from protocol.ID, body Body, out *protocol.Effects) bool {
+// awaits reports whether a request waits for what a leader says of it: only its master is believed.
+func (m *Machine) awaits(r *request, from protocol.ID, body Body, out *protocol.Effects) bool {
 	if r == nil || r.Held || r.Dropped {
 		return false
 	}
@@ -331,7 +331,7 @@ func (m *Machine) takeLocks(now protocol.Time, out *protocol.Effects) {
 
 // onQueued takes that a ticket has to wait.
 func (m *Machine) onQueued(from protocol.ID, msg *Queued, out *protocol.Effects) {
-	if r := m.mine[msg.Key]; m.askedOf(r, from, msg, out) {
+	if r := m.mine[msg.Key]; m.awaits(r, from, msg, out) {
 		r.queued = true
 		m.clients.LetWait(r)
 	}
@@ -340,7 +340,7 @@ func (m *Machine) onQueued(from protocol.ID, msg *Queued, out *protocol.Effects)
 // onFailed takes why a ticket will not be locked.
 func (m *Machine) onFailed(now protocol.Time, from protocol.ID, msg *Failed, out *protocol.Effects) {
 	r := m.mine[msg.Key]
-	if !m.askedOf(r, from, msg, out) {
+	if !m.awaits(r, from, msg, out) {
 		return
 	}
 	r.master = local.Place{} // there is no ticket to be ended
@@ -355,11 +355,11 @@ func (m *Machine) marked(now protocol.Time, by *lock.HeldBy) *lock.HeldBy {
 	if by.Holder == (lock.SessionID{}) || listed && member.Tenure.Incarnation == by.Holder.Number>>32 {
 		return by
 	}
-	told := *by
-	if told.Gone = true; m.opens(now) != protocol.Never {
-		told.Left = max(told.Left, m.opens(now)-now) // its grace may last longer
+	gone := *by
+	if gone.Gone = true; m.opens(now) != protocol.Never {
+		gone.Left = max(gone.Left, m.opens(now)-now) // its grace may last longer
 	}
-	return &told
+	return &gone
 }
 
 // heldBy names the holder of a ticket for those that wait for it. A grace is counted by the member of its holder, and by
@@ -386,16 +386,16 @@ func (m *Machine) failure(now protocol.Time, r *request, msg *Failed) error {
 		}
 		return &lock.HeldBy{}
 	case FailedConflict:
-		return fmt.Errorf("%w: capacity %d is asked for, and the name has capacity %d", holdfast.ErrConflict, r.Shape.Capacity, msg.Differ)
+		return fmt.Errorf("%w: capacity %d is asked for, and the name has capacity %d", holdfast.ErrConflict, r.Shape.Capacity, msg.Capacity)
 	case FailedLimit:
 		return &holdfast.LimitError{Limit: "unheard", Value: int64(msg.Limit)}
 	}
 	return &holdfast.LimitError{Limit: "waiters", Value: int64(msg.Limit)}
 }
 
-// tellEnds ends the tickets of what has ended in this step: at once, or when the grace is over in which its holder,
+// endTickets ends the tickets of what has ended in this step: at once, or when the grace is over in which its holder,
 // which was told that its hold limit has passed, can stop.
-func (m *Machine) tellEnds(now protocol.Time, out *protocol.Effects) {
+func (m *Machine) endTickets(now protocol.Time, out *protocol.Effects) {
 	for len(m.ended) > 0 {
 		ended := m.ended
 		m.ended = nil
@@ -415,7 +415,7 @@ func (m *Machine) unlock(now protocol.Time, r *request, out *protocol.Effects) {
 		return
 	}
 	delete(m.mine, r.ticket.Key)
-	if r.tells {
+	if r.notifyEnd {
 		m.ending[r.ticket.Key] = r
 	}
 	if m.standing.Admitted() && m.present(r.master) {
@@ -427,6 +427,6 @@ func (m *Machine) unlock(now protocol.Time, r *request, out *protocol.Effects) {
 func (m *Machine) onUnlocked(from protocol.ID, msg *Unlocked, out *protocol.Effects) {
 	if r := m.ending[msg.Key]; r != nil && r.master.ID == from {
 		delete(m.ending, msg.Key)
-		m.clients.TellReleased(r, out)
+		m.clients.NotifyReleased(r, out)
 	}
 }

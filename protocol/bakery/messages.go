@@ -137,9 +137,9 @@ type (
 	Entered struct {
 		Key Key
 		Max uint64 // merged: the highest number of the name here; 0 where there is none
-		// Differs is the capacity of slots of the sender's own tickets of the name, where it is
+		// Capacity is the capacity of slots of the sender's own tickets of the name, where it is
 		// another one than the ticket's.
-		Differs int
+		Capacity int
 		// By names the owner of the ticket that stands before one that does not want to wait, as
 		// far as the sender's own tickets are concerned; nil where there is none.
 		By *lock.HeldBy
@@ -206,12 +206,12 @@ type (
 		// First says that no ticket stands before it there that it does not fit beside.
 		First bool
 		// Before lists the units of slots that stand before it there.
-		Before []Part
+		Before []TicketUnits
 		// Count is the grant number that the sender has set aside for it.
 		Count uint64
 	}
-	// Part is a ticket and the units it is for.
-	Part struct {
+	// TicketUnits is a ticket and the units it is for.
+	TicketUnits struct {
 		Key   Key
 		Units int
 	}
@@ -233,14 +233,14 @@ type (
 		Count   uint64
 		Tickets []Numbered
 	}
-	// Numbered is a ticket with its number. Agreed says that it may be locked: the sender is its master and
+	// Numbered is a ticket with its number. Accepted says that it may be locked: the sender is its master and
 	// has locked it, or has agreed to that, or knows of a leader that may have.
 	Numbered struct {
-		Ticket Ticket
-		Number uint64
-		Master local.Place
-		Agreed bool
-		Left   time.Duration // of its holder's grace, or 0
+		Ticket   Ticket
+		Number   uint64
+		Master   local.Place
+		Accepted bool
+		Left     time.Duration // of its holder's grace, or 0
 	}
 
 	// Lock asks a leader for a ticket (LOCK).
@@ -283,11 +283,11 @@ type (
 	}
 	// Failed says that a ticket is not locked and will not be (LOCKFAILED).
 	Failed struct {
-		Key    Key
-		Why    Failure
-		Limit  int          // FailedOverflow
-		Differ int          // FailedConflict
-		By     *lock.HeldBy // FailedHeld
+		Key      Key
+		Why      Failure
+		Limit    int          // FailedOverflow
+		Capacity int          // FailedConflict
+		By       *lock.HeldBy // FailedHeld
 	}
 	// Raise asks for a grant number above one that the sender's clients hold beside it: grants that
 	// are held at one time are not decided in order.

@@ -32,7 +32,7 @@ func (m *Machine) onEntering(now protocol.Time, from protocol.ID, msg *Entering,
 		m.remove(now, known, out) // of the term before: its master begins again
 	}
 	t := m.book.enter(msg.Ticket, from, msg.Serial)
-	answer := Entered{Key: t.Key, Differs: t.page.differing(&t.Ticket, m.config.Self)}
+	answer := Entered{Key: t.Key, Capacity: t.page.otherCapacity(&t.Ticket, m.config.Self)}
 	if !m.config.Published {
 		answer.Max = t.page.max()
 	}
@@ -67,18 +67,18 @@ func (m *Machine) onAdd(now protocol.Time, from protocol.ID, msg *Add, out *prot
 	}
 	m.say(now, from, answer, out)
 	m.refuseTries(now, t.page, out)
-	m.tellOvertaken(now, t, out)
+	m.notifyOvertaken(now, t, out)
 }
 
-// tellOvertaken tells this leader's own tickets that have to wait now: they have asked for agreement already, before a ticket with a
+// notifyOvertaken tells this leader's own tickets that have to wait now: they have asked for agreement already, before a ticket with a
 // lower number was known here.
-func (m *Machine) tellOvertaken(now protocol.Time, by *ticket, out *protocol.Effects) {
+func (m *Machine) notifyOvertaken(now protocol.Time, by *ticket, out *protocol.Effects) {
 	for _, x := range slices.Backward(by.page.tickets) {
 		if x == by {
 			return
 		}
-		if x.asked && x.step == ready && x.master == m.config.Self {
-			m.tellQueued(now, x, out)
+		if x.proposed && x.step == ready && x.master == m.config.Self {
+			m.notifyQueued(now, x, out)
 		}
 	}
 }
@@ -141,14 +141,14 @@ func (m *Machine) onActivate(now protocol.Time, from protocol.ID, msg *Activate,
 // vote is what this leader says to a ticket's being granted. If it does not agree now, it will as soon as
 // it can. The grant number that it sets aside is above all that it knows, and above count.
 func (m *Machine) vote(t *ticket, count uint64) Vote {
-	parts, by := t.page.before(t)
+	ahead, by := t.page.before(t)
 	t.wanted = by != nil
 	if by != nil {
 		t.page.count = max(t.page.count, count)
 		return Vote{}
 	}
-	t.page.count, t.agreed = m.above(max(t.page.count, count), t.master), true
-	return Vote{First: true, Before: parts, Count: t.page.count}
+	t.page.count, t.accepted = m.above(max(t.page.count, count), t.master), true
+	return Vote{First: true, Before: ahead, Count: t.page.count}
 }
 
 // above returns the next grant number above count that is the master's to give. The numbers are dealt out by rank, so that

@@ -25,17 +25,17 @@ const restless = 200_000
 
 // schedule is one run.
 type schedule struct {
-	t        testing.TB
-	failed   bool
-	rand     *rand.Rand
-	now      protocol.Time
-	stay     int  // holders give back once in so many turns
-	lossy    bool // the network keeps nothing
-	inOrder  bool // it keeps all, and what is said first comes first
-	members  []*peer
-	transit  []flight
-	requests func(*schedule) lock.Request // what is wanted next; its mode and units
-	left     int                          // wishes to come
+	t         testing.TB
+	failed    bool
+	rand      *rand.Rand
+	now       protocol.Time
+	holdTurns int  // holders give back once in so many turns
+	lossy     bool // the network keeps nothing
+	inOrder   bool // it keeps all, and what is said first comes first
+	members   []*peer
+	transit   []flight
+	requests  func(*schedule) lock.Request // what is wanted next; its mode and units
+	left      int                          // wishes to come
 
 	inside  map[lock.SessionID]*lock.Decision
 	keys    map[lock.SessionID]bakery.Key // of the newest ticket that was drawn for a client
@@ -101,7 +101,7 @@ func newSchedule(t testing.TB, seed uint64, members, clients int, config bakery.
 	}
 	s.drain()
 	clear(s.sent)
-	s.stay = 1 + s.rand.IntN(8)
+	s.holdTurns = 1 + s.rand.IntN(8)
 	return s
 }
 
@@ -199,7 +199,7 @@ func (s *schedule) rest() {
 
 // act lets a client do what comes next for it.
 func (s *schedule) act(c *client) {
-	if c.state == holds && len(s.transit) > 0 && s.rand.IntN(s.stay) > 0 {
+	if c.state == holds && len(s.transit) > 0 && s.rand.IntN(s.holdTurns) > 0 {
 		s.deliver()
 		return
 	}
@@ -243,7 +243,7 @@ func (s *schedule) step(p *peer, ev protocol.Event) {
 		s.note(p, note)
 	}
 	for _, send := range out.Sends {
-		s.tally(send.Message)
+		s.count(send.Message)
 		copies := 1
 		if s.lossy {
 			copies = []int{0, 1, 1, 1, 1, 2}[s.rand.IntN(6)]
@@ -253,7 +253,7 @@ func (s *schedule) step(p *peer, ev protocol.Event) {
 		}
 	}
 	for _, reply := range out.Replies {
-		s.told(p, &reply.Decision)
+		s.onDecision(p, &reply.Decision)
 	}
 }
 
@@ -266,14 +266,14 @@ func (s *schedule) note(p *peer, note protocol.Note) {
 	}
 }
 
-// tally counts what an envelope says, and keeps which tickets have which numbers.
-func (s *schedule) tally(message protocol.Message) {
-	letter, is := message.(bakery.Envelope)
+// count counts what an envelope says, and keeps which tickets have which numbers.
+func (s *schedule) count(message protocol.Message) {
+	envelope, is := message.(bakery.Envelope)
 	if !is {
 		return
 	}
-	s.sent[kindOf(letter.Body)]++
-	switch body := letter.Body.(type) {
+	s.sent[kindOf(envelope.Body)]++
+	switch body := envelope.Body.(type) {
 	case bakery.Entering:
 		s.keys[body.Ticket.Session] = body.Ticket.Key
 	case bakery.Add:
@@ -286,8 +286,8 @@ func (s *schedule) tally(message protocol.Message) {
 	}
 }
 
-// told holds a decision against what must be true of it.
-func (s *schedule) told(p *peer, d *lock.Decision) {
+// onDecision holds a decision against what must be true of it.
+func (s *schedule) onDecision(p *peer, d *lock.Decision) {
 	c := p.clients[d.Session.Number-1]
 	switch d.Kind {
 	case lock.Queued:

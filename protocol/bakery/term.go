@@ -77,8 +77,8 @@ func (m *Machine) adopt(now protocol.Time, e *Election, out *protocol.Effects) {
 	early := m.early
 	m.early = nil
 	for _, ev := range early {
-		if letter, is := ev.Fact.(Envelope); is {
-			m.onEnvelope(now, ev, &letter, out)
+		if envelope, is := ev.Fact.(Envelope); is {
+			m.onEnvelope(now, ev, &envelope, out)
 		}
 	}
 	m.clients.Resume(now, out)
@@ -126,7 +126,7 @@ func (f *former) parts(now protocol.Time, drift float64) (parts []Tickets) {
 				state.Tickets = nil
 			}
 			state.Tickets = append(state.Tickets, Numbered{
-				Ticket: t.Ticket, Number: t.number, Master: f.placeOf(t.master), Agreed: t.mayBeLocked(),
+				Ticket: t.Ticket, Number: t.number, Master: f.placeOf(t.master), Accepted: t.mayBeLocked(),
 				Left: lock.Shrink(max(0, t.until-now), drift),
 			})
 			tickets++
@@ -157,14 +157,14 @@ func (m *Machine) inherit(now protocol.Time) {
 				m.gather.waiting = append(m.gather.waiting, claimedBy{Claimed: Claimed{Ticket: t.Ticket}}) // in order
 				continue
 			}
-			kept := m.inheritTicket(now, Numbered{Ticket: t.Ticket, Number: t.number, Master: m.former.placeOf(t.master), Agreed: t.mayBeLocked()})
+			kept := m.inheritTicket(now, Numbered{Ticket: t.Ticket, Number: t.number, Master: m.former.placeOf(t.master), Accepted: t.mayBeLocked()})
 			kept.until, kept.held = max(kept.until, t.until), t.held && kept.master == t.master
 			if t.master == m.config.Self {
 				kept.token, kept.since, kept.orphan = t.token, t.since, t.orphan
 				if t.step == locked {
 					kept.step = locked
 				}
-				m.setAgreed(kept, kept.agreed)
+				m.setAccepted(kept, kept.accepted)
 			}
 		}
 		for _, t := range p.entering {
@@ -212,10 +212,10 @@ func (b *book) raise() {
 func (m *Machine) inheritTicket(now protocol.Time, n Numbered) *ticket {
 	until := protocol.Time(0)
 	if known := m.book.tickets[n.Ticket.Key]; known != nil {
-		n.Agreed = n.Agreed || known.agreed
+		n.Accepted = n.Accepted || known.accepted
 		m.extendGrace(now, known, n.Left)
 		if known.number >= n.Number {
-			m.setAgreed(known, n.Agreed)
+			m.setAccepted(known, n.Accepted)
 			return known
 		}
 		until = known.until
@@ -228,14 +228,14 @@ func (m *Machine) inheritTicket(now protocol.Time, n Numbered) *ticket {
 	t.step, t.formerly, t.until = ready, n.Master.ID, until
 	m.extendGrace(now, t, n.Left)
 	t.orphan = master == m.config.Self // its master before does not say whether it is locked
-	m.setAgreed(t, n.Agreed)
+	m.setAccepted(t, n.Accepted)
 	return t
 }
 
-// setAgreed notes whether another leader may have agreed to a ticket that was taken over. That says nothing to its master, which knows
+// setAccepted notes whether another leader may have agreed to a ticket that was taken over. That says nothing to its master, which knows
 // whether it has locked it, unless it was another one's and its member has not claimed it yet.
-func (m *Machine) setAgreed(t *ticket, agreed bool) {
-	t.agreed = agreed && (t.master != m.config.Self || t.orphan)
+func (m *Machine) setAccepted(t *ticket, accepted bool) {
+	t.accepted = accepted && (t.master != m.config.Self || t.orphan)
 	if t.mayBeLocked() {
 		t.page.keep(t)
 	}
@@ -265,8 +265,8 @@ func (m *Machine) onTickets(now protocol.Time, from protocol.ID, msg *Tickets, o
 			}
 			if t != nil && n.Master == m.placeOf(from) {
 				t.named = true
-				if t.held = n.Agreed && t.master == from; t.held {
-					m.setAgreed(t, true)
+				if t.held = n.Accepted && t.master == from; t.held {
+					m.setAccepted(t, true)
 				}
 			}
 		}
@@ -405,7 +405,7 @@ func (m *Machine) onNamed(now protocol.Time, from protocol.ID, msg *Tickets, out
 
 // hold takes up a ticket that is locked, before all that will have a number.
 func (m *Machine) hold(now protocol.Time, c *Claimed) {
-	t := m.inheritTicket(now, Numbered{Ticket: c.Ticket, Master: m.term.Leaders[0], Agreed: true})
+	t := m.inheritTicket(now, Numbered{Ticket: c.Ticket, Master: m.term.Leaders[0], Accepted: true})
 	t.step, t.token, t.orphan = locked, c.Token, false
 	if t.since == 0 {
 		t.since = now
@@ -431,13 +431,13 @@ func (m *Machine) dropLost(now protocol.Time, out *protocol.Effects) {
 }
 
 // mayBeLocked reports whether a leader cannot rule out that a ticket is locked, its own or another's.
-func (t *ticket) mayBeLocked() bool { return t.agreed || t.step == locked }
+func (t *ticket) mayBeLocked() bool { return t.accepted || t.step == locked }
 
 // neverLocked reports whether a lost master has not locked a ticket: it needed the agreement of one of the others,
 // and all of them have said that they have not agreed. What they were told of earlier terms is
 // in that.
 func (m *Machine) neverLocked(t *ticket) bool {
-	return !t.agreed && !slices.ContainsFunc(m.term.AfterLeaders, func(p local.Place) bool {
+	return !t.accepted && !slices.ContainsFunc(m.term.AfterLeaders, func(p local.Place) bool {
 		return p.ID != t.formerly && !slices.Contains(m.gather.from, p.ID)
 	})
 }

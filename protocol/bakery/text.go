@@ -11,7 +11,7 @@ import (
 // How messages and what is in them read in traces.
 
 func (k Key) String() string {
-	return fmt.Sprintf("%d/%d/%s", k.Member, k.Incarnation, protocol.ShowNumber("l", k.Number))
+	return fmt.Sprintf("%d/%d/%s", k.Member, k.Incarnation, protocol.FormatNumber("l", k.Number))
 }
 
 // idsOf lists the members of places.
@@ -93,8 +93,8 @@ func (Heard) String() string      { return "heard" }
 func (m Entering) String() string { return fmt.Sprintf("entering %v", &m.Ticket) }
 func (m Entered) String() string {
 	text := fmt.Sprintf("entered %v max=%d", m.Key, m.Max)
-	if m.Differs != 0 {
-		text += fmt.Sprintf(" differs=%d", m.Differs)
+	if m.Capacity != 0 {
+		text += fmt.Sprintf(" capacity=%d", m.Capacity)
 	}
 	if m.By != nil {
 		text += fmt.Sprintf(" by %v", m.By.Holder)

@@ -54,7 +54,7 @@ func (m *Machine) leave(now protocol.Time, out *protocol.Effects) {
 // What they wait for is asked anew when it knows leaders again.
 func (m *Machine) forget(now protocol.Time, out *protocol.Effects) {
 	m.clients.Lose(now, holdfast.MemberLost, out)
-	m.tellEnds(now, out)
+	m.endTickets(now, out)
 	m.setTerm(Election{})
 	m.promised, m.former, m.used, m.early = Term{}, nil, false, nil
 	m.graces, m.leaseDue = nil, protocol.Never

@@ -38,14 +38,14 @@ func answered(t *testing.T, reports ...[]lock.Entry) (*central.Machine, []string
 }
 
 // said lists the decisions that were sent.
-func said(out *protocol.Effects) (words []string) {
+func said(out *protocol.Effects) (decisions []string) {
 	for _, send := range out.Sends {
 		if d, ok := send.Message.(authority.Decided); ok {
-			words = append(words, fmt.Sprintf("%d: %v w%d %v", send.To, d.Kind, d.Seq, d.Loss))
+			decisions = append(decisions, fmt.Sprintf("%d: %v w%d %v", send.To, d.Kind, d.Seq, d.Loss))
 		}
 	}
 	out.Reset()
-	return words
+	return decisions
 }
 
 func reported(member, request uint64, owner string, token uint64, revoked bool) lock.Entry {
@@ -59,11 +59,11 @@ func reported(member, request uint64, owner string, token uint64, revoked bool) 
 // that it is to end, and not of the other. All of it is to end, whichever comes first, and
 // it hears of the other one alone.
 func TestReportOfAGrantThatIsHalfRevoked(t *testing.T) {
-	told, untold := reported(2, 1, "o", 4, true), reported(2, 2, "o", 4, false)
-	for _, entries := range [][]lock.Entry{{told, untold}, {untold, told}} {
-		m, words := answered(t, entries, nil)
-		if want := []string{"2: revoked w2 lost: duplicate"}; !slices.Equal(words, want) {
-			t.Errorf("%v: told %q, want %q", entries, words, want)
+	notified, unnotified := reported(2, 1, "o", 4, true), reported(2, 2, "o", 4, false)
+	for _, entries := range [][]lock.Entry{{notified, unnotified}, {unnotified, notified}} {
+		m, sent := answered(t, entries, nil)
+		if want := []string{"2: revoked w2 lost: duplicate"}; !slices.Equal(sent, want) {
+			t.Errorf("%v: told %q, want %q", entries, sent, want)
 		}
 		if held := released(m, 2, 1, 2); held != "12" {
 			t.Errorf("%v: taken until %q were released; want both", entries, held)
@@ -100,9 +100,9 @@ func released(m *central.Machine, member uint64, requests ...uint64) string {
 // TestReportThatCannotBe: one token of one session for two owners is nothing that any
 // authority has given. The second is told that it is lost.
 func TestReportThatCannotBe(t *testing.T) {
-	m, words := answered(t, []lock.Entry{reported(2, 1, "o", 4, false), reported(2, 2, "p", 4, false)}, nil)
-	if want := []string{"2: lost w2 lost: duplicate"}; !slices.Equal(words, want) {
-		t.Errorf("told %q, want %q", words, want)
+	m, sent := answered(t, []lock.Entry{reported(2, 1, "o", 4, false), reported(2, 2, "p", 4, false)}, nil)
+	if want := []string{"2: lost w2 lost: duplicate"}; !slices.Equal(sent, want) {
+		t.Errorf("told %q, want %q", sent, want)
 	}
 	if held := released(m, 2, 1); held != "1" {
 		t.Errorf("taken until %q was released; want the first", held)
@@ -112,9 +112,9 @@ func TestReportThatCannotBe(t *testing.T) {
 // TestRevokedTwiceIsDecidedOnce: a holder that was revoked under an earlier authority
 // is not told again, and does not stand in the way of the holder that it had lost to.
 func TestRevokedTwiceIsDecidedOnce(t *testing.T) {
-	m, words := answered(t, []lock.Entry{reported(2, 1, "", 4, true)}, []lock.Entry{reported(3, 1, "", 5, false)})
-	if len(words) != 0 {
-		t.Errorf("told %q, want nothing", words)
+	m, sent := answered(t, []lock.Entry{reported(2, 1, "", 4, true)}, []lock.Entry{reported(3, 1, "", 5, false)})
+	if len(sent) != 0 {
+		t.Errorf("told %q, want nothing", sent)
 	}
 	if held := released(m, 3, 1); held != "1 and longer" {
 		t.Errorf("taken until %q was released; want longer, for the other has not stopped", held)

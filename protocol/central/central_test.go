@@ -60,9 +60,9 @@ func newConversation(t *testing.T) *conversation {
 // say feeds one line and writes what came of it.
 func (c *conversation) say(t *testing.T, line string, said *strings.Builder) {
 	t.Helper()
-	words := strings.Fields(line)
-	args := words[1:]
-	switch words[0] {
+	fields := strings.Fields(line)
+	args := fields[1:]
+	switch fields[0] {
 	case "at":
 		c.advance(t, protocoltest.Duration(t, args[0]))
 	case "lease":
@@ -73,7 +73,7 @@ func (c *conversation) say(t *testing.T, line string, said *strings.Builder) {
 		c.step(protocol.Event{Kind: protocol.Receive, From: 2, Fact: authority.EndSession{Why: holdfast.MemberLost}})
 	default:
 		c.calls++
-		c.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: c.calls}, Fact: protocoltest.CallOf(t, self, words[0], args, c.now)})
+		c.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: c.calls}, Fact: protocoltest.CallOf(t, self, fields[0], args, c.now)})
 	}
 	c.write(said)
 }

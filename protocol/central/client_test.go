@@ -57,7 +57,7 @@ func (cl *client) act() {
 			if w.checks.draining {
 				return
 			}
-			cl.ask()
+			cl.request()
 		}
 		cl.act()
 	})
@@ -70,7 +70,7 @@ func (cl *client) call(fact any) {
 
 var names = []string{"W", "X", "Y", "Z"}
 
-func (cl *client) ask() {
+func (cl *client) request() {
 	w := cl.at.w
 	if w.rand.IntN(40) == 0 {
 		cl.end("")
@@ -94,8 +94,8 @@ func (cl *client) ask() {
 	}
 	one := &request{client: cl, request: q, sent: w.now}
 	cl.requests[q.ID] = one
-	asked := q
-	cl.call(&asked)
+	first := q
+	cl.call(&first)
 	if w.rand.IntN(10) == 0 {
 		w.after(time.Duration(w.rand.Int64N(int64(2*time.Second))), func() { cl.cancel(one) })
 	}
@@ -139,8 +139,8 @@ func (cl *client) end(why holdfast.Loss) {
 	cl.requests = map[uint64]*request{}
 }
 
-// told takes a decision.
-func (cl *client) told(reply protocol.Reply) {
+// onDecision takes a decision.
+func (cl *client) onDecision(reply protocol.Reply) {
 	d, w := reply.Decision, cl.at.w
 	one := cl.requests[d.Request]
 	if one == nil || one.request.Name != d.Name {

@@ -32,8 +32,8 @@ func TestGivenUpRequestsLeaveNothing(t *testing.T) {
 		t.Errorf("the heap has grown by %d bytes", grown)
 	}
 	c.Say("lock b1 #999999 X wait=1h")
-	if told := c.Said(); !strings.Contains(told, "told b1 #999999 queued X position=0") {
-		t.Errorf("a request that waits is told\n%s", told)
+	if got := c.Said(); !strings.Contains(got, "told b1 #999999 queued X position=0") {
+		t.Errorf("a request that waits is told\n%s", got)
 	}
 }
 

@@ -23,7 +23,7 @@ type world struct {
 	rand    *rand.Rand
 	now     time.Duration // true time
 	seq     uint64
-	queue   happenings
+	queue   eventQueue
 	members []*citizen
 	oracle  oracle
 	checks  *checks
@@ -48,21 +48,21 @@ type citizen struct {
 	out     protocol.Effects
 }
 
-type happening struct {
+type event struct {
 	at  time.Duration
 	seq uint64
 	do  func()
 }
 
-type happenings []happening
+type eventQueue []event
 
-func (h happenings) Len() int { return len(h) }
-func (h happenings) Less(i, j int) bool {
+func (h eventQueue) Len() int { return len(h) }
+func (h eventQueue) Less(i, j int) bool {
 	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].seq < h[j].seq
 }
-func (h happenings) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *happenings) Push(x any)   { *h = append(*h, x.(happening)) }
-func (h *happenings) Pop() any {
+func (h eventQueue) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *eventQueue) Push(x any)   { *h = append(*h, x.(event)) }
+func (h *eventQueue) Pop() any {
 	old := *h
 	last := old[len(old)-1]
 	*h = old[:len(old)-1]
@@ -71,13 +71,13 @@ func (h *happenings) Pop() any {
 
 func (w *world) after(d time.Duration, do func()) {
 	w.seq++
-	heap.Push(&w.queue, happening{w.now + d, w.seq, do})
+	heap.Push(&w.queue, event{w.now + d, w.seq, do})
 }
 
 // run lets happen what happens until then.
 func (w *world) run(until time.Duration) {
 	for len(w.queue) > 0 && w.queue[0].at <= until && w.checks.failed == "" {
-		next := heap.Pop(&w.queue).(happening)
+		next := heap.Pop(&w.queue).(event)
 		w.now = next.at
 		next.do()
 	}
@@ -210,7 +210,7 @@ func (c *citizen) deliver(reply protocol.Reply) {
 	c.w.trace("%v %d: %v #%d %v %q token=%d:%d %v %v", c.w.now, c.id, d.Session, d.Request, d.Kind, d.Name, d.Token>>32, uint32(d.Token), d.Loss, d.Err)
 	for _, cl := range c.clients {
 		if cl.session == d.Session {
-			cl.told(reply)
+			cl.onDecision(reply)
 			return
 		}
 	}

@@ -31,7 +31,7 @@ type claim struct {
 
 	stamp     int64         // of its column; with CAS, the token
 	leftovers []int64       // of columns that it may have left behind: the next write deletes them
-	asked     protocol.Time // when the clock was asked for the timestamp
+	sentAt    protocol.Time // when the clock was asked for the timestamp
 	got       protocol.Time // when it had answered
 	cutoff    int64         // for the row that is being read: what is older has expired
 	wall      int64         // the timestamp of that moment
@@ -68,12 +68,12 @@ func (m *Machine) date(now protocol.Time, c *claim, out *protocol.Effects) {
 		c.due = protocol.Never
 		return
 	}
-	out.Send(protocol.Storage, storage.Clock{ID: m.ask(now, askedClock, c.of, c, 0), Own: true})
+	out.Send(protocol.Storage, storage.Clock{ID: m.inquire(now, inquiryClock, c.of, c, 0), Own: true})
 }
 
 // dated writes a claim under a timestamp, which is above all that were seen in its row: so tokens
 // rise although clocks differ. It never is ahead of the clock by more than the instant that takes.
-func (m *Machine) dated(now protocol.Time, c *claim, asked protocol.Time, micros int64, out *protocol.Effects) {
+func (m *Machine) dated(now protocol.Time, c *claim, sentAt protocol.Time, micros int64, out *protocol.Effects) {
 	n, unit := c.of, m.config.Unit
 	stamp := unit.of(micros)
 	least := max(n.seen, n.last) + unit.count(time.Microsecond)
@@ -94,16 +94,16 @@ func (m *Machine) dated(now protocol.Time, c *claim, asked protocol.Time, micros
 	default:
 		stamp = least
 	}
-	m.write(now, c, stamp, asked, now+ahead, out)
+	m.write(now, c, stamp, sentAt, now+ahead, out)
 }
 
 // write adds the claim's column, and takes back what it has left behind: one mutation.
-func (m *Machine) write(now protocol.Time, c *claim, stamp int64, asked, got protocol.Time, out *protocol.Effects) {
+func (m *Machine) write(now protocol.Time, c *claim, stamp int64, sentAt, got protocol.Time, out *protocol.Effects) {
 	n := c.of
 	n.last = max(n.last, stamp)
-	c.phase, c.stamp, c.asked, c.got = writing, stamp, asked, got
+	c.phase, c.stamp, c.sentAt, c.got = writing, stamp, sentAt, got
 	mutate := storage.Mutate{
-		ID: m.ask(now, askedWrite, n, c, stamp), Key: n.row, Timestamp: m.config.Unit.micros(stamp),
+		ID: m.inquire(now, inquiryWrite, n, c, stamp), Key: n.row, Timestamp: m.config.Unit.micros(stamp),
 		Additions: []storage.Entry{{Column: Column(stamp, m.config.RID), Value: claimValue}},
 		Deletions: m.columns(c.leftovers),
 	}
@@ -123,7 +123,7 @@ func (m *Machine) columns(stamps []int64) (columns []string) {
 
 // onWritten takes what became of a write. One that took too long counts as one that failed: a rival
 // may have read the row before it was there.
-func (m *Machine) onWritten(now protocol.Time, a asked, err error, out *protocol.Effects) {
+func (m *Machine) onWritten(now protocol.Time, a inquiry, err error, out *protocol.Effects) {
 	c := a.claim
 	if c.gone {
 		if !errors.Is(err, storage.ErrRefused) && !errors.Is(err, storage.ErrInvalid) {
@@ -132,14 +132,14 @@ func (m *Machine) onWritten(now protocol.Time, a asked, err error, out *protocol
 		return
 	}
 	switch {
-	case err == nil && now-c.asked <= m.config.writeBudget(m.config.Table.Drift):
+	case err == nil && now-c.sentAt <= m.config.writeBudget(m.config.Table.Drift):
 		c.leftovers, c.tries, c.pause = nil, 0, 0
 		c.phase, c.due = maturing, c.got+m.config.Wait+1
 		return
 	case err == nil:
 		c.leftovers = []int64{a.stamp}
 		err = fmt.Errorf("the write of a claim took %v, and %v is the most with wait=%v and skew=%v",
-			now-c.asked, m.config.writeBudget(m.config.Table.Drift), m.config.Wait, m.config.Skew)
+			now-c.sentAt, m.config.writeBudget(m.config.Table.Drift), m.config.Wait, m.config.Skew)
 	case errors.Is(err, storage.ErrInvalid):
 		m.reject(now, c, err, out)
 		return
@@ -217,7 +217,7 @@ func (m *Machine) look(now protocol.Time, c *claim, out *protocol.Effects) {
 		m.read(now, c, m.clock.at(now), out)
 		return
 	}
-	out.Send(protocol.Storage, storage.Clock{ID: m.ask(now, askedTime, c.of, c, 0), Own: true})
+	out.Send(protocol.Storage, storage.Clock{ID: m.inquire(now, inquiryTime, c.of, c, 0), Own: true})
 }
 
 // read asks for the claims that count: from the oldest that has not expired to the end of the
@@ -228,7 +228,7 @@ func (m *Machine) read(now protocol.Time, c *claim, micros int64, out *protocol.
 	c.cutoff = max(0, c.wall-unit.count(m.config.Expiry+m.config.Skew))
 	start := binary.BigEndian.AppendUint64(nil, uint64(c.cutoff))
 	c.stale = false
-	out.Send(protocol.Storage, storage.Slice{ID: m.ask(now, askedRead, c.of, c, 0), Key: c.of.row, Start: string(start)})
+	out.Send(protocol.Storage, storage.Slice{ID: m.inquire(now, inquiryRead, c.of, c, 0), Key: c.of.row, Start: string(start)})
 }
 
 // seen is what a row says.
@@ -287,7 +287,7 @@ func (m *Machine) scan(c *claim, entries []storage.Entry) (s seen) {
 }
 
 // onRead decides by the row.
-func (m *Machine) onRead(now protocol.Time, a asked, read storage.Sliced, out *protocol.Effects) {
+func (m *Machine) onRead(now protocol.Time, a inquiry, read storage.Sliced, out *protocol.Effects) {
 	c := a.claim
 	if c.gone {
 		return
@@ -305,7 +305,7 @@ func (m *Machine) onRead(now protocol.Time, a asked, read storage.Sliced, out *p
 	switch {
 	case c.phase == resting:
 		m.rest(now, c, &s, out)
-	case now-c.asked > m.config.Expiry/renewalShare:
+	case now-c.sentAt > m.config.Expiry/renewalShare:
 		m.again(now, c) // it has stood too long to be of use
 	case !s.own:
 		n.trouble = fmt.Errorf("%w: the claim is not in its row any more", holdfast.ErrUnavailable)
@@ -321,7 +321,7 @@ func (m *Machine) onRead(now protocol.Time, a asked, read storage.Sliced, out *p
 	case !m.serves():
 		c.phase, c.due = standing, now // until this member may let anybody in
 	default:
-		c.end = c.asked + m.shrink(m.config.Expiry-m.config.Skew)
+		c.end = c.sentAt + m.shrink(m.config.Expiry-m.config.Skew)
 		m.won(now, c, holdfast.Token(c.stamp), out)
 		m.cleanUp(now, n, c, out)
 	}
@@ -362,7 +362,7 @@ func (m *Machine) junior(now protocol.Time, c *claim, s *seen, out *protocol.Eff
 	if c.gone || n.bid != c {
 		return
 	}
-	if m.yields(c, s) || s.ahead > line {
+	if m.awaitsRenewal(c, s) || s.ahead > line {
 		m.retract(now, c)
 		c.phase = resting
 		m.rest(now, c, s, out)
@@ -384,9 +384,9 @@ func (m *Machine) junior(now protocol.Time, c *claim, s *seen, out *protocol.Eff
 	}
 }
 
-// yields reports whether the oldest claim of others is so old that its holder may be about to
+// awaitsRenewal reports whether the oldest claim of others is so old that its holder may be about to
 // renew it.
-func (m *Machine) yields(c *claim, s *seen) bool {
+func (m *Machine) awaitsRenewal(c *claim, s *seen) bool {
 	unit := m.config.Unit
 	return c.wall-s.first >= unit.count(m.config.Expiry/renewalShare-2*m.config.Wait-m.config.Skew)
 }
@@ -416,7 +416,7 @@ func (m *Machine) poll(now protocol.Time, c *claim) protocol.Time {
 
 // rest waits without a column, and goes on when the others are gone, or few and young.
 func (m *Machine) rest(now protocol.Time, c *claim, s *seen, out *protocol.Effects) {
-	if s.ahead == 0 || !m.yields(c, s) && s.ahead < line {
+	if s.ahead == 0 || !m.awaitsRenewal(c, s) && s.ahead < line {
 		c.phase, c.due, c.watches = dating, now, false
 		return
 	}

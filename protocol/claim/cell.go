@@ -74,7 +74,7 @@ type cell struct {
 
 	courtesy protocol.Time // until when others who have waited for it come first
 	freeing  bool          // it is being given back, and only the requests that released it wait for that
-	asked    uint64
+	request  uint64
 	sentAt   protocol.Time // the first that has asked for next
 	next     content       // what is being swapped in
 	starts   uint64        // the first token of that, where it takes the cell; otherwise 0
@@ -83,7 +83,7 @@ type cell struct {
 	freeDue  protocol.Time
 	tries    int
 	pause    protocol.Time
-	tell     []*request
+	waiters  []*request
 
 	tokens
 	hold
@@ -99,7 +99,7 @@ func (c *cell) over(m *Machine) protocol.Time {
 
 // idle reports whether nothing has to be given back.
 func (c *cell) idle() bool {
-	return !c.freeing && c.asked == 0 && !c.unsure && len(c.tell) == 0 && !c.kept()
+	return !c.freeing && c.request == 0 && !c.unsure && len(c.waiters) == 0 && !c.kept()
 }
 
 // ours reports whether the cell says that this process holds it.
@@ -129,7 +129,7 @@ func (m *Machine) learn(now protocol.Time, n *name, present bool, value string) 
 // pursueCell goes on with a bid.
 func (m *Machine) pursueCell(now protocol.Time, n *name, c *claim, out *protocol.Effects) {
 	k := &n.cell
-	if k.asked != 0 || k.freeing {
+	if k.request != 0 || k.freeing {
 		return // what is under way for the cell is to be known first
 	}
 	old := c.stale || n.changed // what is known of another process's cell
@@ -143,7 +143,7 @@ func (m *Machine) pursueCell(now protocol.Time, n *name, c *claim, out *protocol
 		next.renewals++
 		m.swap(now, n, c, next, out)
 	case !k.known && c.phase == dating, k.known && k.absent:
-		out.Send(protocol.Storage, storage.Clock{ID: m.ask(now, askedClock, n, c, 0), Own: true})
+		out.Send(protocol.Storage, storage.Clock{ID: m.inquire(now, inquiryClock, n, c, 0), Own: true})
 	case !k.known:
 		m.readCell(now, n, c, out)
 	case m.ours(k) && k.flags&waitedFor != 0:
@@ -187,11 +187,11 @@ func (m *Machine) swap(now protocol.Time, n *name, c *claim, next content, out *
 		s.Old = k.content.encode()
 	}
 	s.Tell = k.known && k.flags&waitedFor != 0 && !next.held
-	s.ID = m.ask(now, askedSwap, n, c, 0)
+	s.ID = m.inquire(now, inquirySwap, n, c, 0)
 	if next != k.next {
 		k.sentAt = now // otherwise a former one that was taken for lost may be what is done
 	}
-	k.asked, k.next, k.by, k.starts, k.rewriting = s.ID, next, c, 0, false
+	k.request, k.next, k.by, k.starts, k.rewriting = s.ID, next, c, 0, false
 	if c != nil {
 		c.stale = false
 	}
@@ -200,17 +200,17 @@ func (m *Machine) swap(now protocol.Time, n *name, c *claim, next content, out *
 
 // readCell asks what the cell is.
 func (m *Machine) readCell(now protocol.Time, n *name, c *claim, out *protocol.Effects) {
-	n.cell.asked = m.ask(now, askedCell, n, c, 0)
+	n.cell.request = m.inquire(now, inquiryCell, n, c, 0)
 	if c != nil {
 		c.due, c.stale = protocol.Never, false
 	}
-	out.Send(protocol.Storage, storage.Slice{ID: n.cell.asked, Key: n.row, Start: cellColumn, End: cellColumn + "\x00", Serial: true})
+	out.Send(protocol.Storage, storage.Slice{ID: n.cell.request, Key: n.row, Start: cellColumn, End: cellColumn + "\x00", Serial: true})
 }
 
 // onSwapped takes what became of a swap.
-func (m *Machine) onSwapped(now protocol.Time, a asked, done storage.Swapped, out *protocol.Effects) {
+func (m *Machine) onSwapped(now protocol.Time, a inquiry, done storage.Swapped, out *protocol.Effects) {
 	n := a.name
-	n.cell.asked = 0
+	n.cell.request = 0
 	switch {
 	case done.Err != nil:
 		m.unswapped(now, n, a.claim, done.Err, out)
@@ -227,10 +227,10 @@ func (m *Machine) onSwapped(now protocol.Time, a asked, done storage.Swapped, ou
 }
 
 // onCell takes what the cell is.
-func (m *Machine) onCell(now protocol.Time, a asked, read storage.Sliced, out *protocol.Effects) {
+func (m *Machine) onCell(now protocol.Time, a inquiry, read storage.Sliced, out *protocol.Effects) {
 	n := a.name
 	k := &n.cell
-	k.asked = 0
+	k.request = 0
 	err := read.Err
 	if err == nil {
 		present, value := false, ""
@@ -278,7 +278,7 @@ func (m *Machine) swapped(now protocol.Time, n *name, c *claim, out *protocol.Ef
 			m.holding.yielded(k)
 			k.courtesy = now + m.jitter(m.courtesy(held))
 		}
-		m.tellFreed(n, out)
+		m.notifyFreed(n, out)
 	case c == nil && k.rewriting && !k.freeing && m.serves() && !m.clients.Closed():
 		m.keepOn(k)
 		m.touch(n)
@@ -291,8 +291,8 @@ func (m *Machine) swapped(now protocol.Time, n *name, c *claim, out *protocol.Ef
 	case !m.serves():
 		c.phase, c.due = standing, now
 	default:
-		m.tellFreed(n, out) // what was released goes on as this
-		c.asked, c.stamp, c.end = k.sentAt, int64(k.token), k.sentAt+m.config.Expiry
+		m.notifyFreed(n, out) // what was released goes on as this
+		c.sentAt, c.stamp, c.end = k.sentAt, int64(k.token), k.sentAt+m.config.Expiry
 		if len(n.queue) == 0 || c.end-now < m.config.Belief()+m.config.Wait {
 			n.bid = nil
 			return
@@ -330,7 +330,7 @@ func (m *Machine) missed(now protocol.Time, n *name, c *claim, out *protocol.Eff
 		c.phase, c.due = standing, now
 	case k.freeing && !(m.ours(k) && n.mine == nil):
 		k.freeing = false // it is not ours any more
-		m.tellFreed(n, out)
+		m.notifyFreed(n, out)
 	}
 	m.touch(n)
 }
@@ -347,12 +347,12 @@ func (m *Machine) unswapped(now protocol.Time, n *name, c *claim, err error, out
 	case c == nil || c.gone:
 		k.freeDue = now + m.jitter(k.pause)
 		if k.tries >= m.config.Retries {
-			m.tellFreed(n, out) // it is free when its lease is over, at the latest
+			m.notifyFreed(n, out) // it is free when its lease is over, at the latest
 		}
 		if errors.Is(err, storage.ErrInvalid) {
 			out.Note(Left{Name: n.text, Claims: 1, Err: err})
 			k.freeing, k.unsure, k.known = false, false, false
-			m.tellFreed(n, out)
+			m.notifyFreed(n, out)
 		}
 	case errors.Is(err, storage.ErrInvalid):
 		k.known, k.unsure = false, false
@@ -402,7 +402,7 @@ func (m *Machine) renewedCell(now protocol.Time, n *name, c *claim) {
 	if n.holder == nil || n.mine == nil || n.mine.warned {
 		return
 	}
-	n.mine.asked, n.mine.end = n.cell.sentAt, n.cell.sentAt+m.config.Expiry
+	n.mine.sentAt, n.mine.end = n.cell.sentAt, n.cell.sentAt+m.config.Expiry
 	m.hold(n)
 }
 
@@ -410,11 +410,11 @@ func (m *Machine) renewedCell(now protocol.Time, n *name, c *claim) {
 // process has said that it waits.
 func (m *Machine) retireCell(now protocol.Time, n *name, c *claim, r *request, notBefore protocol.Time) {
 	k := &n.cell
-	k.tell = append(k.tell, r)
+	k.waiters = append(k.waiters, r)
 	k.freeDue = notBefore
 	switch {
 	case notBefore <= now && m.mayKeep(now, k, c):
-		m.keepCell(k, c.asked)
+		m.keepCell(k, c.sentAt)
 	case len(n.queue) == 0 || k.flags&waitedFor != 0 || notBefore > now || !m.serves():
 		k.freeing = true
 	}
@@ -429,7 +429,7 @@ func (m *Machine) giveBack(now protocol.Time, n *name, out *protocol.Effects) {
 	if n.mine == nil && n.bid == nil && m.ours(k) && !k.freeing {
 		k.freeing = true
 	}
-	if k.asked != 0 || k.freeDue > now || !k.freeing && !(k.unsure && n.bid == nil) {
+	if k.request != 0 || k.freeDue > now || !k.freeing && !(k.unsure && n.bid == nil) {
 		return
 	}
 	if k.unsure {
@@ -438,17 +438,17 @@ func (m *Machine) giveBack(now protocol.Time, n *name, out *protocol.Effects) {
 	}
 	if !m.ours(k) || n.mine != nil {
 		k.freeing = false
-		m.tellFreed(n, out)
+		m.notifyFreed(n, out)
 		return
 	}
 	m.swap(now, n, nil, content{token: m.last(n)}, out)
 }
 
-func (m *Machine) tellFreed(n *name, out *protocol.Effects) {
-	for _, r := range n.cell.tell {
-		m.clients.TellReleased(r, out)
+func (m *Machine) notifyFreed(n *name, out *protocol.Effects) {
+	for _, r := range n.cell.waiters {
+		m.clients.NotifyReleased(r, out)
 	}
-	n.cell.tell = nil
+	n.cell.waiters = nil
 }
 
 // What cells were when they were last given back is remembered, so that the next lock of the name

@@ -30,14 +30,14 @@ type Machine struct {
 	cleaned       map[string]protocol.Time
 	cleanedLiving int
 
-	names     map[string]*name
-	asked     map[uint64]asked // of the store, by number
-	asks      uint64
-	floor     int64 // above it are the timestamps of names that were forgotten
-	chance    uint64
-	reminders protocol.Reminders[due]
-	ends      protocol.Reminders[due] // when the names' claims do, as far as they were not renewed since
-	touched   []*name
+	names       map[string]*name
+	inquiries   map[uint64]inquiry // of the store, by number
+	lastInquiry uint64
+	floor       int64 // above it are the timestamps of names that were forgotten
+	random      uint64
+	reminders   protocol.Reminders[due]
+	ends        protocol.Reminders[due] // when the names' claims do, as far as they were not renewed since
+	touched     []*name
 }
 
 // request is one of this process's clients', for an exclusive lock.
@@ -56,27 +56,27 @@ func (d due) Before(other due) bool { return d.text < other.text }
 type inquiryKind uint8
 
 const (
-	askedClock     inquiryKind = iota + 1 // to date a claim
-	askedTime                             // to read the row
-	askedWrite                            // of a claim
-	askedRead                             // of the row
-	askedSweep                            // deletion of claims
-	askedSwap                             // of a cell
-	askedCell                             // what it is
-	askedFormer                           // what the other way to lock has left
-	askedOld                              // claims that have expired
-	askedCleaning                         // their deletion
-	askedSettings                         // those of the others
-	askedAgreement                        // to write ours down
-	askedStoreTime
+	inquiryClock     inquiryKind = iota + 1 // to date a claim
+	inquiryTime                             // to read the row
+	inquiryWrite                            // of a claim
+	inquiryRead                             // of the row
+	inquirySweep                            // deletion of claims
+	inquirySwap                             // of a cell
+	inquiryCell                             // what it is
+	inquiryFormer                           // what the other way to lock has left
+	inquiryOld                              // claims that have expired
+	inquiryCleaning                         // their deletion
+	inquirySettings                         // those of the others
+	inquiryAgreement                        // to write ours down
+	inquiryStoreTime
 )
 
-// asked is a request to the store that is under way.
-type asked struct {
+// inquiry is a request to the store that is under way.
+type inquiry struct {
 	kind  inquiryKind
 	name  *name // nil where it is about none
 	claim *claim
-	stamp int64 // askedWrite: of the column
+	stamp int64 // inquiryWrite: of the column
 	since protocol.Time
 }
 
@@ -88,7 +88,7 @@ func New(c Config) (*Machine, error) {
 	}
 	m := &Machine{
 		config: c, standing: &local.Standing{Self: c.Self}, clockDue: protocol.Never, leaseDue: protocol.Never,
-		names: map[string]*name{}, asked: map[uint64]asked{}, chance: c.Random,
+		names: map[string]*name{}, inquiries: map[uint64]inquiry{}, random: c.Random,
 	}
 	m.agreement.due = protocol.Never
 	var err error
@@ -113,7 +113,7 @@ func (m *Machine) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 	m.now = now
 	switch ev.Kind {
 	case protocol.Start:
-		m.agree(now, out)
+		m.readSettings(now, out)
 	case protocol.Tick:
 		m.onTick(now, out)
 	case protocol.Call:
@@ -131,7 +131,7 @@ func (m *Machine) onTick(now protocol.Time, out *protocol.Effects) {
 	m.clients.Tick(now, out)
 	m.survey.Tick(now, out)
 	if m.agreement.due <= now {
-		m.agree(now, out)
+		m.readSettings(now, out)
 	}
 	if m.leaseDue <= now {
 		m.leaseDue = protocol.Never
@@ -165,8 +165,8 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 		return
 	}
 	switch msg := ev.Fact.(type) {
-	case local.Ask:
-		m.survey.OnAsk(now, ev.From, &msg, out)
+	case local.Query:
+		m.survey.OnQuery(now, ev.From, &msg, out)
 	case local.Answer:
 		m.survey.OnAnswer(now, ev.From, &msg, out)
 	}
@@ -191,14 +191,14 @@ func (m *Machine) onStored(now protocol.Time, fact any, out *protocol.Effects) {
 	case storage.Clocked:
 		id = fact.ID
 	}
-	a, known := m.asked[id]
+	a, known := m.inquiries[id]
 	if !known {
 		out.Note(local.Ignored{What: fmt.Sprintf("%v: it was not asked for", fact)})
 		return
 	}
-	delete(m.asked, id)
+	delete(m.inquiries, id)
 	if a.name != nil {
-		a.name.asks--
+		a.name.inquiries--
 		m.touch(a.name)
 	}
 	if a.claim != nil {
@@ -216,48 +216,48 @@ func (m *Machine) onStored(now protocol.Time, fact any, out *protocol.Effects) {
 	}
 }
 
-func (m *Machine) onMutated(now protocol.Time, a asked, done storage.Mutated, out *protocol.Effects) {
+func (m *Machine) onMutated(now protocol.Time, a inquiry, done storage.Mutated, out *protocol.Effects) {
 	switch a.kind {
-	case askedWrite:
+	case inquiryWrite:
 		m.onWritten(now, a, done.Err, out)
-	case askedSweep:
+	case inquirySweep:
 		m.onSwept(now, a.name, done.Err, out)
-	case askedAgreement:
+	case inquiryAgreement:
 		m.onAgreementWritten(now, done.Err, out)
-	case askedCleaning: // regardless of the outcome: what is left is cleaned another time
+	case inquiryCleaning: // regardless of the outcome: what is left is cleaned another time
 	}
 }
 
-func (m *Machine) onSliced(now protocol.Time, a asked, read storage.Sliced, out *protocol.Effects) {
+func (m *Machine) onSliced(now protocol.Time, a inquiry, read storage.Sliced, out *protocol.Effects) {
 	switch a.kind {
-	case askedRead:
+	case inquiryRead:
 		m.onRead(now, a, read, out)
-	case askedCell:
+	case inquiryCell:
 		m.onCell(now, a, read, out)
-	case askedFormer:
+	case inquiryFormer:
 		m.onFormer(now, a, read, out)
-	case askedSettings:
+	case inquirySettings:
 		m.onSettings(now, read, out)
-	case askedOld:
+	case inquiryOld:
 		m.clean(now, a.name, read, out)
 	}
 }
 
-// ask notes what is about to be asked of the store, and returns its number.
-func (m *Machine) ask(now protocol.Time, kind inquiryKind, n *name, c *claim, stamp int64) uint64 {
-	m.asks++
-	m.asked[m.asks] = asked{kind, n, c, stamp, now}
+// inquire notes what is about to be asked of the store, and returns its number.
+func (m *Machine) inquire(now protocol.Time, kind inquiryKind, n *name, c *claim, stamp int64) uint64 {
+	m.lastInquiry++
+	m.inquiries[m.lastInquiry] = inquiry{kind, n, c, stamp, now}
 	if n != nil {
-		n.asks++
+		n.inquiries++
 	}
 	if c != nil {
 		c.waits = true
 	}
-	return m.asks
+	return m.lastInquiry
 }
 
 // ready reports whether anything can be claimed.
-func (m *Machine) ready() bool { return m.agreement.agreed && m.standing.Admitted() }
+func (m *Machine) ready() bool { return m.agreement.accepted && m.standing.Admitted() }
 
 // serves reports whether anybody may be let in now: this member may be admitted and have no lease
 // yet.
@@ -357,8 +357,8 @@ func (m *Machine) shrink(d protocol.Time) protocol.Time {
 func (m *Machine) jitter(d protocol.Time) protocol.Time {
 	// A step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): all that is needed is that no two
 	// processes draw the same.
-	m.chance += 0x9e3779b97f4a7c15
-	z := m.chance
+	m.random += 0x9e3779b97f4a7c15
+	z := m.random
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	z ^= z >> 31

@@ -27,7 +27,7 @@ func (m *Machine) cleanUp(now protocol.Time, n *name, c *claim, out *protocol.Ef
 	m.noteCleaned(now, n)
 	end := binary.BigEndian.AppendUint64(nil, uint64(c.cutoff))
 	out.Send(protocol.Storage, storage.Slice{
-		ID: m.ask(now, askedOld, n, nil, 0), Key: n.row, Start: claimsFrom, End: string(end), Limit: mostCleaned,
+		ID: m.inquire(now, inquiryOld, n, nil, 0), Key: n.row, Start: claimsFrom, End: string(end), Limit: mostCleaned,
 	})
 }
 
@@ -69,6 +69,6 @@ func (m *Machine) clean(now protocol.Time, n *name, read storage.Sliced, out *pr
 	value := binary.BigEndian.AppendUint64(nil, uint64(highest))
 	mutate.Additions = []storage.Entry{{Column: marks, Value: string(value) + rid}}
 	mutate.Timestamp = m.config.Unit.micros(highest)
-	mutate.ID = m.ask(now, askedCleaning, n, nil, 0)
+	mutate.ID = m.inquire(now, inquiryCleaning, n, nil, 0)
 	out.Send(protocol.Storage, mutate)
 }

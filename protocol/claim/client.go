@@ -97,7 +97,7 @@ func (w requests) Explain(now protocol.Time, r *request, err error) error {
 func (m *Machine) silence(now protocol.Time, c *claim) time.Duration {
 	since := now
 	//tidy:unordered the earliest counts
-	for _, a := range m.asked {
+	for _, a := range m.inquiries {
 		if c != nil && a.claim == c {
 			since = min(since, a.since)
 		}
@@ -122,7 +122,7 @@ func (w requests) Graces(protocol.Time) []local.Grace { return nil }
 func (w requests) Settled() bool {
 	//tidy:unordered nothing is told
 	for _, n := range w.m.names {
-		if len(n.sweep.stamps) > 0 || n.asks > 0 || w.m.config.CAS && (!n.cell.idle() || w.m.ours(&n.cell)) {
+		if len(n.sweep.stamps) > 0 || n.inquiries > 0 || w.m.config.CAS && (!n.cell.idle() || w.m.ours(&n.cell)) {
 			return false
 		}
 	}

@@ -10,17 +10,17 @@ import (
 
 // reading is what a clock has shown: some instant between asked and got.
 type reading struct {
-	asked, got protocol.Time
-	micros     int64 // 0: none yet
-	under      uint64
-	pause      protocol.Time
+	sentAt, got protocol.Time
+	micros      int64 // 0: none yet
+	under       uint64
+	pause       protocol.Time
 }
 
 // good reports whether the reading still tells the time to half of the skew: what it took, and by how
 // much our clock may have gone wrong since.
 func (r *reading) good(now protocol.Time, m *Machine) bool {
 	age := now - r.got
-	return r.micros != 0 && (r.got-r.asked)+(m.stretch(age)-age) <= m.config.Skew/2
+	return r.micros != 0 && (r.got-r.sentAt)+(m.stretch(age)-age) <= m.config.Skew/2
 }
 
 // at returns the time, by the reading: never ahead of the clock that was read, as long as ours does
@@ -32,16 +32,16 @@ func (m *Machine) askStoreClock(now protocol.Time, out *protocol.Effects) {
 	if m.clock.under != 0 || m.clockDue != protocol.Never && m.clockDue > now {
 		return
 	}
-	m.clock.under = m.ask(now, askedStoreTime, nil, nil, 0)
+	m.clock.under = m.inquire(now, inquiryStoreTime, nil, nil, 0)
 	out.Send(protocol.Storage, storage.Clock{ID: m.clock.under})
 }
 
 // onClocked takes the time.
-func (m *Machine) onClocked(now protocol.Time, a asked, fact storage.Clocked, out *protocol.Effects) {
+func (m *Machine) onClocked(now protocol.Time, a inquiry, fact storage.Clocked, out *protocol.Effects) {
 	switch {
-	case a.kind == askedStoreTime:
+	case a.kind == inquiryStoreTime:
 		m.clock.under = 0
-		next := reading{asked: a.since, got: now, micros: fact.Time, pause: m.clock.pause}
+		next := reading{sentAt: a.since, got: now, micros: fact.Time, pause: m.clock.pause}
 		if fact.Err == nil && next.good(now, m) {
 			next.pause = 0
 			m.clock = next
@@ -54,7 +54,7 @@ func (m *Machine) onClocked(now protocol.Time, a asked, fact storage.Clocked, ou
 	case a.claim.gone:
 	case fact.Err != nil:
 		m.fail(now, a.claim, fact.Err, out)
-	case a.kind == askedTime:
+	case a.kind == inquiryTime:
 		m.read(now, a.claim, fact.Time, out)
 	case m.config.CAS:
 		m.datedCell(now, a.claim, fact.Time, out)

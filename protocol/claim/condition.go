@@ -36,9 +36,9 @@ func (m *Machine) condition(counts local.Counts) *protocol.Condition {
 	switch {
 	case m.agreement.refusal != nil:
 		c.Why = m.agreement.refusal.Error()
-	case !m.agreement.agreed && m.agreement.trouble != nil:
+	case !m.agreement.accepted && m.agreement.trouble != nil:
 		c.Why = m.agreement.trouble.Error()
-	case !m.agreement.agreed:
+	case !m.agreement.accepted:
 		c.State, c.Why = protocol.Recovering, "comparing settings with the others who use the store"
 	default:
 		c.State = protocol.Ready

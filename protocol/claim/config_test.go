@@ -78,9 +78,9 @@ func TestContradictions(t *testing.T) {
 
 // TestStoresThatDoNotDo are refused, by name.
 func TestStoresThatDoNotDo(t *testing.T) {
-	whole := storage.Features{Name: "s", Consistent: true, Swap: true, Durable: true, Clock: true}
+	full := storage.Features{Name: "s", Consistent: true, Swap: true, Durable: true, Clock: true}
 	less := func(change func(*storage.Features)) storage.Features {
-		f := whole
+		f := full
 		change(&f)
 		return f
 	}
@@ -90,8 +90,8 @@ func TestStoresThatDoNotDo(t *testing.T) {
 		says  string
 		class holdfast.Class
 	}{
-		{whole, Options{}, "", holdfast.Advisory},
-		{whole, Options{CAS: true}, "", holdfast.Fenced},
+		{full, Options{}, "", holdfast.Advisory},
+		{full, Options{CAS: true}, "", holdfast.Fenced},
 		{less(func(f *storage.Features) { f.Durable = false }), Options{CAS: true}, "", holdfast.Advisory},
 		{less(func(f *storage.Features) { f.Consistent = false }), Options{}, "locks need one that does", 0},
 		{less(func(f *storage.Features) { f.Swap = false }), Options{CAS: true}, "cas is on, and s has no conditional writes; turn cas off, or use another store", 0},

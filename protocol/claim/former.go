@@ -21,7 +21,7 @@ func (m *Machine) formerUnknown(n *name) bool {
 
 // readFormer asks for it.
 func (m *Machine) readFormer(now protocol.Time, n *name, c *claim, out *protocol.Effects) {
-	s := storage.Slice{ID: m.ask(now, askedFormer, n, c, 0), Key: n.row, Start: marks}
+	s := storage.Slice{ID: m.inquire(now, inquiryFormer, n, c, 0), Key: n.row, Start: marks}
 	if !m.config.CAS {
 		s.Start, s.End, s.Serial = cellColumn, cellColumn+"\x00", true
 	}
@@ -29,7 +29,7 @@ func (m *Machine) readFormer(now protocol.Time, n *name, c *claim, out *protocol
 }
 
 // onFormer takes what the other way has left, and goes on with the bid.
-func (m *Machine) onFormer(now protocol.Time, a asked, read storage.Sliced, out *protocol.Effects) {
+func (m *Machine) onFormer(now protocol.Time, a inquiry, read storage.Sliced, out *protocol.Effects) {
 	n, c := a.name, a.claim
 	if read.Err != nil {
 		if !c.gone {

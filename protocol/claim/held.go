@@ -15,7 +15,7 @@ import (
 
 // renewAt is when a claim is to be renewed.
 func (m *Machine) renewAt(c *claim) protocol.Time {
-	return c.asked + m.config.Expiry/renewalShare
+	return c.sentAt + m.config.Expiry/renewalShare
 }
 
 // warnAt is when the holder of a claim that was not renewed has to be told, so that it has stopped
@@ -62,7 +62,7 @@ func (m *Machine) renewed(now protocol.Time, c *claim) {
 		m.retract(now, c)
 		return
 	}
-	c.end = c.asked + m.shrink(m.config.Expiry-m.config.Skew)
+	c.end = c.sentAt + m.shrink(m.config.Expiry-m.config.Skew)
 	n.mine = c
 	m.discard(now, n, old.stamp)
 	m.hold(n)
@@ -87,22 +87,22 @@ func (m *Machine) retire(now protocol.Time, n *name, r *request, notBefore proto
 	} else {
 		m.discard(now, n, c.stamp)
 	}
-	n.sweep.tell = append(n.sweep.tell, r)
+	n.sweep.waiters = append(n.sweep.waiters, r)
 }
 
 // sweep is what is to be deleted from a row.
 type sweep struct {
-	stamps  []int64     // of our claims
-	later   []postponed // not before a time
-	marks   bool        // one of them was held by
-	asked   uint64      // the deletion that is under way, or 0
-	sent    []int64     // what that deletes
-	since   protocol.Time
-	due     protocol.Time
-	pause   protocol.Time
-	tries   int
-	tell    []*request // whose clients wait to be told that it is done
-	telling []*request
+	stamps    []int64     // of our claims
+	later     []postponed // not before a time
+	marks     bool        // one of them was held by
+	inquiry   uint64      // the deletion that is under way, or 0
+	sent      []int64     // what that deletes
+	since     protocol.Time
+	due       protocol.Time
+	pause     protocol.Time
+	tries     int
+	waiters   []*request // whose clients wait to be told that it is done
+	notifying []*request
 }
 
 // postponed is a claim that clients may still believe in.
@@ -135,7 +135,7 @@ func (m *Machine) sweepOut(now protocol.Time, n *name, out *protocol.Effects) {
 		}
 		return p.at <= now
 	})
-	if s.asked != 0 || s.due > now {
+	if s.inquiry != 0 || s.due > now {
 		return
 	}
 	s.due = protocol.Never
@@ -151,9 +151,9 @@ func (m *Machine) sweepOut(now protocol.Time, n *name, out *protocol.Effects) {
 		value := binary.BigEndian.AppendUint64(nil, uint64(highest))
 		mutate.Additions = []storage.Entry{{Column: marks, Value: string(value) + m.config.RID}}
 	}
-	mutate.ID = m.ask(now, askedSweep, n, nil, 0)
-	s.asked, s.sent = mutate.ID, slices.Clone(s.stamps)
-	s.telling, s.tell = append(s.telling, s.tell...), nil
+	mutate.ID = m.inquire(now, inquirySweep, n, nil, 0)
+	s.inquiry, s.sent = mutate.ID, slices.Clone(s.stamps)
+	s.notifying, s.waiters = append(s.notifying, s.waiters...), nil
 	out.Send(protocol.Storage, mutate)
 }
 
@@ -167,14 +167,14 @@ func dedup(stamps []int64) []int64 {
 // expired: they are in the way of others until then, and of none afterwards.
 func (m *Machine) onSwept(now protocol.Time, n *name, err error, out *protocol.Effects) {
 	s := &n.sweep
-	s.asked = 0
+	s.inquiry = 0
 	if err != nil && !errors.Is(err, storage.ErrInvalid) && now < s.since+m.stretch(m.config.Expiry+2*m.config.Skew) {
 		s.tries++
 		s.pause = protocol.Longer(s.pause, m.config.Wait)
 		s.due = now
 		if s.tries >= m.config.Retries {
 			s.due = now + m.jitter(s.pause)
-			m.tellReleased(s, out) // regardless of what the store does: the original's deleteLocks never fails
+			m.notifyReleased(s, out) // regardless of what the store does: the original's deleteLocks never fails
 		}
 		s.sent = nil
 		return
@@ -193,12 +193,12 @@ func (m *Machine) onSwept(now protocol.Time, n *name, err error, out *protocol.E
 	} else {
 		s.due = now
 	}
-	m.tellReleased(s, out)
+	m.notifyReleased(s, out)
 }
 
-func (m *Machine) tellReleased(s *sweep, out *protocol.Effects) {
-	for _, r := range s.telling {
-		m.clients.TellReleased(r, out)
+func (m *Machine) notifyReleased(s *sweep, out *protocol.Effects) {
+	for _, r := range s.notifying {
+		m.clients.NotifyReleased(r, out)
 	}
-	s.telling = nil
+	s.notifying = nil
 }

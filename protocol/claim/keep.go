@@ -102,8 +102,8 @@ func (m *Machine) endOfKeeping(written protocol.Time) protocol.Time {
 
 // mayKeep reports whether a cell is kept that was held by c until now.
 func (m *Machine) mayKeep(now protocol.Time, k *cell, c *claim) bool {
-	return m.config.HoldOn != 0 && m.endOfKeeping(c.asked) != protocol.Never && m.holding.Kept < mostKept && m.serves() && !m.clients.Closed() &&
-		m.ours(k) && k.flags&waitedFor == 0 && k.tokensLeft() && k.asked == 0 && !k.unsure && !k.freeing
+	return m.config.HoldOn != 0 && m.endOfKeeping(c.sentAt) != protocol.Never && m.holding.Kept < mostKept && m.serves() && !m.clients.Closed() &&
+		m.ours(k) && k.flags&waitedFor == 0 && k.tokensLeft() && k.request == 0 && !k.unsure && !k.freeing
 }
 
 // tokensLeft reports whether the block has another token.
@@ -160,9 +160,9 @@ func (m *Machine) letAllGo() {
 func (m *Machine) keeps(now protocol.Time, n *name, out *protocol.Effects) bool {
 	k := &n.cell
 	if !k.kept() {
-		return k.rewriting && k.asked != 0
+		return k.rewriting && k.request != 0
 	}
-	m.tellFreed(n, out)
+	m.notifyFreed(n, out)
 	if now < k.until && m.serves() {
 		return true
 	}
@@ -185,10 +185,10 @@ func (m *Machine) keeps(now protocol.Time, n *name, out *protocol.Effects) bool 
 func (m *Machine) regrant(now protocol.Time, n *name, c *claim, out *protocol.Effects) {
 	k := &n.cell
 	m.letGo(k)
-	m.tellFreed(n, out)
+	m.notifyFreed(n, out)
 	m.holding.Regranted++
 	k.used = true
-	c.asked, c.stamp, c.end = k.written, int64(k.token), k.written+m.config.Expiry
+	c.sentAt, c.stamp, c.end = k.written, int64(k.token), k.written+m.config.Expiry
 	m.won(now, c, k.give(), out)
 }
 

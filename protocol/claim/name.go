@@ -23,13 +23,13 @@ type name struct {
 	cell      cell // with CAS
 	former    former
 
-	asks     int  // requests to the store that are under way
-	watched  bool // the store is asked to tell of changes
-	changed  bool // it has
-	by       *lock.HeldBy
-	trouble  error         // why it could not be claimed last
-	reminded protocol.Time // when the latest reminder is due
-	touched  bool
+	inquiries int  // requests to the store that are under way
+	watched   bool // the store is asked to tell of changes
+	changed   bool // it has
+	by        *lock.HeldBy
+	trouble   error         // why it could not be claimed last
+	reminded  protocol.Time // when the latest reminder is due
+	touched   bool
 }
 
 // nameOf returns what there is of a lock, and makes it where there is nothing.
@@ -139,19 +139,19 @@ func (m *Machine) pursue(now protocol.Time, n *name, out *protocol.Effects) {
 // remind sets the name's reminder to what is due first.
 func (m *Machine) remind(n *name) {
 	at := protocol.Never
-	if c := n.bid; c != nil && !c.waits && (c.renews || m.serves()) && n.cell.asked == 0 && !n.cell.freeing {
+	if c := n.bid; c != nil && !c.waits && (c.renews || m.serves()) && n.cell.request == 0 && !n.cell.freeing {
 		at = c.due
 	}
 	if n.mine != nil {
-		at = min(at, n.mine.due, m.endOfKeeping(n.mine.asked))
+		at = min(at, n.mine.due, m.endOfKeeping(n.mine.sentAt))
 	}
 	if k := &n.cell; k.kept() {
 		at = min(at, k.until)
 	}
-	if n.sweep.asked == 0 {
+	if n.sweep.inquiry == 0 {
 		at = min(at, n.sweep.due)
 	}
-	if k := &n.cell; k.asked == 0 && (k.freeing || k.unsure && n.bid == nil) {
+	if k := &n.cell; k.request == 0 && (k.freeing || k.unsure && n.bid == nil) {
 		at = min(at, k.freeDue)
 	}
 	if at != n.reminded && at != protocol.Never {
@@ -162,7 +162,7 @@ func (m *Machine) remind(n *name) {
 
 // forget drops a name of which nothing is left.
 func (m *Machine) forget(n *name, out *protocol.Effects) {
-	if n.asks > 0 || n.holder != nil || n.mine != nil || n.bid != nil || len(n.queue)+len(n.sweep.stamps)+len(n.sweep.later)+len(n.sweep.tell) > 0 || n.touched {
+	if n.inquiries > 0 || n.holder != nil || n.mine != nil || n.bid != nil || len(n.queue)+len(n.sweep.stamps)+len(n.sweep.later)+len(n.sweep.waiters) > 0 || n.touched {
 		return
 	}
 	if m.config.CAS && !n.cell.idle() {

@@ -28,14 +28,14 @@ import (
 
 // agreement is whether the others who use the store have the same settings.
 type agreement struct {
-	agreed  bool
-	refusal error         // why not: another process has other settings
-	trouble error         // why that is not known
-	step    step          // what is being written
-	alone   bool          // no other process asked when ours was there: it is agreed, as soon as it is written
-	asked   protocol.Time // when the question was sent that stands there
-	due     protocol.Time // when to ask again
-	pause   protocol.Time
+	accepted   bool
+	refusal    error         // why not: another process has other settings
+	trouble    error         // why that is not known
+	step       step          // what is being written
+	alone      bool          // no other process asked when ours was there: it is agreed, as soon as it is written
+	proposedAt protocol.Time // when the question was sent that stands there
+	due        protocol.Time // when to ask again
+	pause      protocol.Time
 }
 
 // questionLife is how long a question stands whose process has ended, where the store forgets
@@ -46,12 +46,12 @@ const questionLife = time.Minute
 type step uint8
 
 const (
-	asking step = iota + 1
-	agreeing
+	proposing step = iota + 1
+	accepting
 	withdrawing
 )
 
-const agreedPrefix, askedPrefix = "agreed ", "asked "
+const acceptedPrefix, proposedPrefix = "agreed ", "asked "
 
 // changedColumn stays for ever in a store in which settings were removed. Rows may have the tokens of both ways to lock
 // then, the mark of claims and the cell of CAS, and each token is above both. Claims read the whole row anyway; with
@@ -68,27 +68,27 @@ func (m *Machine) settingsColumn(prefix, number string) string {
 
 func parseSettings(column string) (prefix, settings, rid, number string) {
 	text, by, _ := strings.Cut(column, "\x00")
-	prefix = askedPrefix
-	if strings.HasPrefix(text, agreedPrefix) {
-		prefix = agreedPrefix
+	prefix = proposedPrefix
+	if strings.HasPrefix(text, acceptedPrefix) {
+		prefix = acceptedPrefix
 	}
 	i := max(0, strings.LastIndexByte(by, '#'))
 	return prefix, strings.TrimPrefix(text, prefix), by[:i], by[min(len(by), i+1):]
 }
 
-// agree asks for the settings of the others.
-func (m *Machine) agree(now protocol.Time, out *protocol.Effects) {
+// readSettings asks for the settings of the others.
+func (m *Machine) readSettings(now protocol.Time, out *protocol.Effects) {
 	m.agreement.due = protocol.Never
-	out.Send(protocol.Storage, storage.Slice{ID: m.ask(now, askedSettings, nil, nil, 0), Key: settingsRow})
+	out.Send(protocol.Storage, storage.Slice{ID: m.inquire(now, inquirySettings, nil, nil, 0), Key: settingsRow})
 }
 
 // onSettings compares.
 func (m *Machine) onSettings(now protocol.Time, read storage.Sliced, out *protocol.Effects) {
 	if read.Err != nil {
-		m.disagree(now, read.Err, out)
+		m.retryAgreement(now, read.Err, out)
 		return
 	}
-	ours, other, asked := m.config.Settings(), "", []string(nil)
+	ours, other, proposed := m.config.Settings(), "", []string(nil)
 	m.changed = slices.ContainsFunc(read.Entries, func(e storage.Entry) bool { return e.Column == changedColumn })
 	for i := range read.Entries {
 		if read.Entries[i].Column == changedColumn {
@@ -96,36 +96,36 @@ func (m *Machine) onSettings(now protocol.Time, read storage.Sliced, out *protoc
 		}
 		prefix, settings, rid, _ := parseSettings(read.Entries[i].Column)
 		switch {
-		case prefix == agreedPrefix && settings == ours:
-			m.agreed(now, out)
+		case prefix == acceptedPrefix && settings == ours:
+			m.accept(now, out)
 			return
-		case prefix == agreedPrefix: // they come first
+		case prefix == acceptedPrefix: // they come first
 			m.withdraw(now, read.Entries, out)
 			m.agreement.refusal = m.otherwise(settings)
 			m.refuseEverybody(now, m.agreement.refusal, out)
 			return
 		case rid == m.config.RID:
-			asked = append(asked, read.Entries[i].Column)
+			proposed = append(proposed, read.Entries[i].Column)
 		case settings != ours:
 			other = settings
 		}
 	}
 	switch {
-	case other != "" && (!m.agreement.alone || len(asked) == 0):
+	case other != "" && (!m.agreement.alone || len(proposed) == 0):
 		if !m.withdraw(now, read.Entries, out) {
-			m.disagree(now, fmt.Errorf("another process is about to write its settings: %w", m.otherwise(other)), out)
+			m.retryAgreement(now, fmt.Errorf("another process is about to write its settings: %w", m.otherwise(other)), out)
 		}
-	case len(asked) == 0:
-		m.agreement.step, m.agreement.alone = asking, false
-		column := m.settingsColumn(askedPrefix, strconv.FormatUint(m.asks+1, 10))
-		m.agreement.asked = now
+	case len(proposed) == 0:
+		m.agreement.step, m.agreement.alone = proposing, false
+		column := m.settingsColumn(proposedPrefix, strconv.FormatUint(m.lastInquiry+1, 10))
+		m.agreement.proposedAt = now
 		m.writeSettings(now, []storage.Entry{{Column: column, Value: m.config.RID}}, nil, out)
-	case now-m.agreement.asked > questionLife/2:
+	case now-m.agreement.proposedAt > questionLife/2:
 		m.withdraw(now, read.Entries, out) // others may not see it any more by the time that it is agreed
 	default:
-		m.agreement.step, m.agreement.alone = agreeing, true
-		_, _, _, number := parseSettings(asked[0])
-		m.writeSettings(now, []storage.Entry{{Column: m.settingsColumn(agreedPrefix, number), Value: m.config.RID}}, asked, out)
+		m.agreement.step, m.agreement.alone = accepting, true
+		_, _, _, number := parseSettings(proposed[0])
+		m.writeSettings(now, []storage.Entry{{Column: m.settingsColumn(acceptedPrefix, number), Value: m.config.RID}}, proposed, out)
 	}
 }
 
@@ -137,8 +137,8 @@ func (m *Machine) otherwise(theirs string) error {
 
 // writeSettings writes the row of the settings, under the one timestamp that there is for it.
 func (m *Machine) writeSettings(now protocol.Time, add []storage.Entry, del []string, out *protocol.Effects) {
-	mutate := storage.Mutate{ID: m.ask(now, askedAgreement, nil, nil, 0), Key: settingsRow, Timestamp: 1, Additions: add, Deletions: del}
-	if m.agreement.step == asking && m.config.Store.TTL {
+	mutate := storage.Mutate{ID: m.inquire(now, inquiryAgreement, nil, nil, 0), Key: settingsRow, Timestamp: 1, Additions: add, Deletions: del}
+	if m.agreement.step == proposing && m.config.Store.TTL {
 		mutate.TTL = questionLife
 	}
 	out.Send(protocol.Storage, mutate)
@@ -148,7 +148,7 @@ func (m *Machine) writeSettings(now protocol.Time, add []storage.Entry, del []st
 func (m *Machine) withdraw(now protocol.Time, row []storage.Entry, out *protocol.Effects) bool {
 	var own []string
 	for i := range row {
-		if prefix, _, rid, _ := parseSettings(row[i].Column); prefix == askedPrefix && rid == m.config.RID {
+		if prefix, _, rid, _ := parseSettings(row[i].Column); prefix == proposedPrefix && rid == m.config.RID {
 			own = append(own, row[i].Column)
 		}
 	}
@@ -160,10 +160,10 @@ func (m *Machine) withdraw(now protocol.Time, row []storage.Entry, out *protocol
 	return true
 }
 
-// agreed lets requests in.
-func (m *Machine) agreed(now protocol.Time, out *protocol.Effects) {
+// accept lets requests in.
+func (m *Machine) accept(now protocol.Time, out *protocol.Effects) {
 	a := &m.agreement
-	a.agreed, a.refusal, a.trouble, a.pause = true, nil, nil, 0
+	a.accepted, a.refusal, a.trouble, a.pause = true, nil, nil, 0
 	out.Note(protocol.Serving{})
 	m.resume(now, out)
 }
@@ -177,16 +177,16 @@ func (m *Machine) onAgreementWritten(now protocol.Time, err error, out *protocol
 		a.pause = protocol.Longer(a.pause, m.config.Wait)
 		a.due = now + m.jitter(a.pause)
 	case err != nil:
-		m.disagree(now, err, out)
-	case a.step == agreeing:
-		m.agreed(now, out)
+		m.retryAgreement(now, err, out)
+	case a.step == accepting:
+		m.accept(now, out)
 	default:
-		m.agree(now, out)
+		m.readSettings(now, out)
 	}
 }
 
-// disagree asks again later: it is not known what the others have.
-func (m *Machine) disagree(now protocol.Time, err error, out *protocol.Effects) {
+// retryAgreement asks again later: it is not known what the others have.
+func (m *Machine) retryAgreement(now protocol.Time, err error, out *protocol.Effects) {
 	a := &m.agreement
 	a.trouble = fmt.Errorf("%w: the settings of those who use this store cannot be read: %w", holdfast.ErrUnavailable, err)
 	if errors.Is(err, storage.ErrInvalid) {
@@ -210,7 +210,7 @@ func (m *Machine) refuseEverybody(now protocol.Time, err error, out *protocol.Ef
 // Written is what a process has written beside the locks.
 type Written struct {
 	Settings string
-	Agreed   bool   // they hold; otherwise that process is about to agree to them, or has ended before it could
+	Accepted bool   // they hold; otherwise that process is about to agree to them, or has ended before it could
 	RID      string // of the process
 }
 
@@ -222,7 +222,7 @@ func ReadSettings(entries []storage.Entry) []Written {
 			continue
 		}
 		prefix, settings, rid, _ := parseSettings(entries[i].Column)
-		all = append(all, Written{Settings: settings, Agreed: prefix == agreedPrefix, RID: rid})
+		all = append(all, Written{Settings: settings, Accepted: prefix == acceptedPrefix, RID: rid})
 	}
 	return all
 }

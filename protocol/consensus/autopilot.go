@@ -99,7 +99,7 @@ func (m *Machine) retire(p *part, conf *group.Conf, id protocol.ID, since protoc
 	if coming {
 		return false
 	}
-	r := Reform{Member: id, As: protocol.Outsider}
+	r := Reform{Member: id, As: protocol.Nonmember}
 	rest := group.Conf{}
 	rest.Voters, rest.Learners = reformed(conf, r)
 	retired := Retired{Space: m.config.Space, Shard: p.index, Member: m.nameOf(id), Silent: m.now - since}

@@ -157,7 +157,7 @@ func (m *Machine) unheard(p *part, voters []uint64) string {
 	case 1:
 		return ": " + silent[0] + " is missing"
 	}
-	return ": " + protocol.Phrase(silent) + " are missing"
+	return ": " + protocol.JoinNames(silent) + " are missing"
 }
 
 // Outsider reports whether this member has no part in the space as far as it knows: it was not added yet, or was removed. It serves
@@ -174,7 +174,7 @@ func (m *Machine) removed() bool {
 			return false
 		}
 		conf := p.shard.Members()
-		return p.outsider && p.leader == 0 || len(conf.Voters) > 0 && roleOf(&conf, m.config.Self) == protocol.Outsider && !slices.Contains(conf.Outgoing, uint64(m.config.Self))
+		return p.outsider && p.leader == 0 || len(conf.Voters) > 0 && roleOf(&conf, m.config.Self) == protocol.Nonmember && !slices.Contains(conf.Outgoing, uint64(m.config.Self))
 	})
 }
 

@@ -39,7 +39,7 @@ func (m *Machine) onReform(call protocol.CallID, f *protocol.Reform, out *protoc
 		err = fmt.Errorf("%w: %v is none that a member can have", holdfast.ErrConflict, f.As)
 	case m.parts[0].shard == nil || len(m.parts[0].shard.Members().Voters) == 0:
 		err = fmt.Errorf("%w: this member has no part in the space yet; ask one that has", holdfast.ErrUnavailable)
-	case f.As != protocol.Outsider && !here:
+	case f.As != protocol.Nonmember && !here:
 		err = fmt.Errorf("%w: it is not in the view; start it first", holdfast.ErrConflict)
 	case m.operators >= m.config.Operators:
 		err = &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}
@@ -140,12 +140,12 @@ func (m *Machine) reform(p *part, from protocol.ID, r Reform, out *protocol.Effe
 	verdict, lacks := m.weigh(p, &conf, r)
 	if verdict != Done || roleOf(&conf, r.Member) == r.As || r.As == protocol.Learner && roleOf(&conf, r.Member) == protocol.Voter {
 		m.answerReform(p, from, Reformed{r.ID, verdict, lacks}, out)
-		if verdict == Done && r.As == protocol.Outsider {
+		if verdict == Done && r.As == protocol.Nonmember {
 			m.answerReform(p, r.Member, Reformed{}, out)
 		}
 		return
 	}
-	if r.As == protocol.Outsider && r.Member == m.config.Self {
+	if r.As == protocol.Nonmember && r.Member == m.config.Self {
 		m.bequeath(p, out) // who leads then is asked
 		return
 	}
@@ -188,7 +188,7 @@ func (m *Machine) tellOutside(p *part, agree *shard.Agree, from protocol.ID, out
 		return
 	}
 	conf := p.shard.Members()
-	if roleOf(&conf, from) == protocol.Outsider && !slices.Contains(conf.Outgoing, uint64(from)) {
+	if roleOf(&conf, from) == protocol.Nonmember && !slices.Contains(conf.Outgoing, uint64(from)) {
 		out.Send(from, m.envelope(p, Reformed{}))
 	}
 }
@@ -205,9 +205,9 @@ func (m *Machine) weigh(p *part, conf *group.Conf, r Reform) (v Verdict, lacks u
 		if lacks > mostLacking {
 			return LogMissing, lacks
 		}
-	case r.As == protocol.Outsider && is == protocol.Voter && len(conf.Voters) == 1:
+	case r.As == protocol.Nonmember && is == protocol.Voter && len(conf.Voters) == 1:
 		return LastVoter, 0
-	case r.As == protocol.Outsider && r.Member == m.config.Self && !m.hasHeir(p):
+	case r.As == protocol.Nonmember && r.Member == m.config.Self && !m.hasHeir(p):
 		return Unreached, 0
 	}
 	if voters, _ := reformed(conf, r); !slices.Equal(voters, conf.Voters) && !m.heardEnough(voters, r) {
@@ -237,7 +237,7 @@ func roleOf(conf *group.Conf, member protocol.ID) protocol.Role {
 	case slices.Contains(conf.Learners, uint64(member)):
 		return protocol.Learner
 	}
-	return protocol.Outsider
+	return protocol.Nonmember
 }
 
 // heardEnough reports whether so many of those who would vote were heard lately that they can go on; and who gets a

@@ -57,7 +57,7 @@ func TestReformsThatAreRefusedAtOnce(t *testing.T) {
 		t.Errorf("%s is not refused", what)
 	}
 	w.begin(w.members[0])
-	refused("a change before the log has begun", protocol.Reform{Member: 1, As: protocol.Outsider})
+	refused("a change before the log has begun", protocol.Reform{Member: 1, As: protocol.Nonmember})
 	w.show(1, w.members...)
 	w.pass(time.Second)
 	refused("an unknown role", protocol.Reform{Member: 1, As: protocol.Voter + 1})
@@ -82,7 +82,7 @@ func TestAReformHasAnEnd(t *testing.T) {
 	w.crash(w.members[1], 0)
 	w.crash(w.members[2], 0)
 	w.pass(time.Second)
-	w.call(a, 1, &protocol.Reform{Member: 3, As: protocol.Outsider})
+	w.call(a, 1, &protocol.Reform{Member: 3, As: protocol.Nonmember})
 	w.pass(2 * time.Second)
 	if answer == nil || len(a.machine.reforms) != 0 || a.machine.operators != 0 {
 		t.Errorf("without a quorum: %v, %d wait, %d of operators", answer, len(a.machine.reforms), a.machine.operators)
@@ -109,7 +109,7 @@ func TestAJournalThatFailsEndsWhatOperatorsWaitFor(t *testing.T) {
 	a := w.members[0]
 	w.crash(w.members[1], 0)
 	w.crash(w.members[2], 0)
-	w.call(a, 1, &protocol.Reform{Member: 3, As: protocol.Outsider})
+	w.call(a, 1, &protocol.Reform{Member: 3, As: protocol.Nonmember})
 	w.call(a, 2, &protocol.Transfer{To: 2})
 	if transferred != nil || reformed != nil {
 		t.Fatalf("both wait, and were answered %v and %v", transferred, reformed)

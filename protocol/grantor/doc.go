@@ -52,18 +52,18 @@
 //
 // # Transfer
 //
-// A young turk is a member that has been named and has not the table yet. It asks its
+// A successor is a member that has been named and has not the table yet. It asks its
 // predecessor for the table, chunk by chunk. A grantor that was deposed answers no other
-// member any more; it keeps the table until the turk has asked for its last chunk and is
-// heard of, the turk has left, or the elder that deposed it leaves before the turk has asked.
+// member any more; it keeps the table until the successor has asked for its last chunk and is
+// heard of, the successor has left, or the elder that deposed it leaves before the successor has asked.
 //
-// A turk that is deposed itself, while it waits, will never serve: it remembers the younger
-// one and passes the table through, as it came. A turk whose predecessor is gone, or has no
+// A successor that is deposed itself, while it waits, will never serve: it remembers the younger
+// one and passes the table through, as it came. A successor whose predecessor is gone, or has no
 // table, recovers from all members, unless it is deposed: one that is deposed never recovers,
 // and tells the younger one that there is no table.
 //
 // The table has who holds, who waits in which order, a suspension and what waits for it, the
-// count of tokens, and every word that a holder has not acknowledged yet. So who holds or
+// count of tokens, and every decision that a holder has not acknowledged yet. So who holds or
 // waits need not know of the change.
 //
 // # Leaving
@@ -129,7 +129,7 @@
 //
 // No holder is told of a transfer, and one whose clients only wait asks nothing. When a member
 // leaves the view it may have been the one for which the grantor had made way. So such a holder
-// asks the grantor that it follows whether that still decides ([authority.Vouch]), until the
+// asks the grantor that it follows whether that still decides ([authority.Revalidate]), until the
 // grantor says so ([authority.Acks]) under that view or a later one. A grantor that has not got that view answers
 // when it has; and one that hears only then that it is deposed, for the member that has left,
 // asks the elder which member grants, and recovers.
@@ -154,7 +154,7 @@
 // installed, and the elder of this one know of none such. A report stays as it is until the grantor has said that it
 // knows it, and of a second one under the same reign each request is sent again: the grantor may have taken a late copy of the first.
 //
-// A continuing reign under a new epoch vouches for its holders ([authority.Vouch]), so that
+// A continuing reign under a new epoch confirms its holders' holds ([authority.Revalidate]), so that
 // what they hold is renewed with their leases. A hold that no authority has confirmed is not
 // (docs/design/membership.md §9, V13).
 //

@@ -276,7 +276,7 @@ func (m *Machine) sendDepose(now protocol.Time, out *protocol.Effects) {
 	msg := Depose{Tenure: d.place.Tenure, Grantor: m.elder.entry.grantor, Version: m.elder.entry.version}
 	if d.place.ID == m.self {
 		m.elder.deposing = nil
-		m.yield(now, &msg, m.own(), out)
+		m.relinquish(now, &msg, m.own(), out)
 		return
 	}
 	d.pause = protocol.Longer(d.pause, m.config.Patience)

@@ -65,8 +65,8 @@ type Machine struct {
 	seek       *seek             // the question to the elder that is under way
 	seekFrom   protocol.Time     // when the elder may be asked again after a refusal; Never where nothing is waited for
 	questions  uint64            // numbers given
-	turk       *turk             // named, and without the table yet
-	handover   *bequest          // deposed, and with a table for the next one
+	successor  *successor        // named, and without the table yet
+	handover   *pendingHandover  // deposed, and with a table for the next one
 	elder      *elder            // nil unless this member is elder and was asked
 	elderhood  elderhood         // what it knows of its own epochs as a coordinator
 	parked     []protocol.Event  // for a grantor that this member may be about to be
@@ -130,8 +130,8 @@ func (m *Machine) Reign() (epoch uint64, decides bool) { return m.part.Reign(), 
 // Becoming reports whether this member has asked the elder to be named, or was named, and has
 // not got the table of the one before.
 func (m *Machine) Becoming() bool {
-	if m.turk != nil {
-		return !m.turk.lost
+	if m.successor != nil {
+		return !m.successor.lost
 	}
 	return m.seek != nil && m.seek.question.Kind == Become
 }
@@ -139,7 +139,7 @@ func (m *Machine) Becoming() bool {
 // Unused returns how many grants this member holds on to that no client of its uses.
 func (m *Machine) Unused() int { return m.part.Unused() }
 
-// KeepsOn reports whether this member may keep the grant that a word of a grantor is about,
+// KeepsOn reports whether this member may keep the grant that a decision of a grantor is about,
 // and whether it keeps it already, unused.
 func (m *Machine) KeepsOn(d *authority.Decided) (may, unused bool) { return m.part.KeepsOn(d) }
 
@@ -264,20 +264,20 @@ func (m *Machine) tend(now protocol.Time, out *protocol.Effects) {
 	}
 	m.tendLeaving(now, out)
 	m.settleInvitations(now, out)
-	m.part.Tell(authority.About{Elder: m.elderPlace().ID, Transfers: m.handovers()})
+	m.part.SetAbout(authority.About{Elder: m.elderPlace().ID, Transfers: m.handovers()})
 	if !m.admitted() || m.seek != nil {
 		return
 	}
 	unknown := m.reign.Authority == 0 && m.seekFrom == protocol.Never
 	switch {
-	case m.turk != nil && !m.turk.lost:
-	case m.turk != nil || m.part.Exhausted():
+	case m.successor != nil && !m.successor.lost:
+	case m.successor != nil || m.part.Exhausted():
 		m.ask(now, Count, out)
 	case m.becoming && m.reign.Authority != m.self:
 		m.ask(now, Become, out)
 	case unknown && m.part.Wants():
 		m.ask(now, Get, out)
-	case unknown && m.part.Asks():
+	case unknown && m.part.HasQueries():
 		m.ask(now, Peek, out)
 	}
 	m.settleInvitations(now, out)
@@ -288,7 +288,7 @@ func (m *Machine) tend(now protocol.Time, out *protocol.Effects) {
 // no grantor moves.
 func (m *Machine) calm() bool {
 	return m.reign.Authority != 0 && (m.reign.Authority != m.self || m.part.Decides()) &&
-		m.seek == nil && m.turk == nil && m.handover == nil && m.leaving == nil && !m.becoming && !m.departing &&
+		m.seek == nil && m.successor == nil && m.handover == nil && m.leaving == nil && !m.becoming && !m.departing &&
 		len(m.parked)+len(m.invited)+len(m.transfers) == 0 && (m.elder == nil || m.elder.deposing == nil) &&
 		!m.part.Closed() && !m.part.Exhausted()
 }

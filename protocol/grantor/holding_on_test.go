@@ -21,18 +21,18 @@ func sessionOf(member protocol.ID, n uint64) lock.SessionID {
 
 func (p *pair) lock(member protocol.ID, session, request uint64, name string) lock.Kind {
 	s := sessionOf(member, session)
-	p.ask(member, &lock.Request{Session: s, ID: request, Name: name, WaitEnd: lock.Never})
-	return p.told[s]
+	p.call(member, &lock.Request{Session: s, ID: request, Name: name, WaitEnd: lock.Never})
+	return p.last[s]
 }
 
 func (p *pair) unlock(member protocol.ID, session, request uint64, name string) {
-	p.ask(member, &protocol.Release{Session: sessionOf(member, session), Request: request, Name: name})
+	p.call(member, &protocol.Release{Session: sessionOf(member, session), Request: request, Name: name})
 }
 
 // holding counts the names that the grantor's table has.
 func (p *pair) holding() int {
 	p.answers = nil
-	p.ask(1, &protocol.Inspect{})
+	p.call(1, &protocol.Inspect{})
 	return p.answers[len(p.answers)-1].(*protocol.Condition).Locks
 }
 
@@ -59,7 +59,7 @@ func TestKeptNames(t *testing.T) {
 		t.Fatalf("with one more %d names are kept, want %d", n, most)
 	}
 	p.tables, p.answers = nil, nil
-	p.ask(1, &protocol.Show{Name: name(1)})
+	p.call(1, &protocol.Show{Name: name(1)})
 	if l := p.answers[0].(*lock.Lock); len(l.Holders) != 0 {
 		t.Errorf("%s was used longest ago, and is held by %v", name(1), l.Holders)
 	}
@@ -103,7 +103,7 @@ func TestMuchUsedNames(t *testing.T) {
 	p := newPair(t, protocoltest.Options{HoldOn: time.Minute})
 	p.lock(1, 1, 1, "first")
 	p.unlock(1, 1, 1, "first")
-	last, asked := holdfast.Token(0), p.sent
+	last, before := holdfast.Token(0), p.sent
 	for n := range uint64(1<<20 + 10) {
 		p.lock(2, 1, n+1, "hot")
 		if p.token <= last {
@@ -112,7 +112,7 @@ func TestMuchUsedNames(t *testing.T) {
 		last = p.token
 		p.unlock(2, 1, n+1, "hot")
 	}
-	if n := p.sent - asked; n < 4 || n > 12 {
+	if n := p.sent - before; n < 4 || n > 12 {
 		t.Errorf("%d messages for 2²⁰ uses and some, want two grants' worth", n)
 	}
 }
@@ -129,7 +129,7 @@ func TestVisitsAreBounded(t *testing.T) {
 	try := func(n uint64) lock.Kind { // what is sent stays on its way
 		s := sessionOf(1, n+10)
 		p.step(1, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: &lock.Request{Session: s, ID: 1, Name: "kept", Try: true}})
-		return p.told[s]
+		return p.last[s]
 	}
 	for n := range uint64(most) {
 		if kind := try(n); kind != lock.Queued {

@@ -27,8 +27,8 @@ func (m *Machine) becomeElder(now protocol.Time, out *protocol.Effects) {
 		return
 	}
 	e.entry.left = true // until a member says that it grants
-	grants, version, reign := m.testify()
-	m.credit(m.own(), &Testimony{Grants: grants, Version: version, Reign: reign})
+	grants, version, reign := m.grantState()
+	m.credit(m.own(), &InquiryAnswer{Grants: grants, Version: version, Reign: reign})
 	m.inquire(now, out)
 }
 
@@ -83,13 +83,13 @@ func (m *Machine) onInquiry(from protocol.ID, msg *Inquiry, out *protocol.Effect
 	if !m.admitted() || m.elderPlace().ID != from || msg.Epoch != m.view.Epoch {
 		return // it asks again, when both have the view
 	}
-	answer := Testimony{Tenure: m.view.Lease.Tenure, Since: m.own().Since, Epoch: msg.Epoch}
-	answer.Grants, answer.Version, answer.Reign = m.testify()
+	answer := InquiryAnswer{Tenure: m.view.Lease.Tenure, Since: m.own().Since, Epoch: msg.Epoch}
+	answer.Grants, answer.Version, answer.Reign = m.grantState()
 	out.Send(from, answer)
 }
 
-// onTestimony takes what a member says.
-func (m *Machine) onTestimony(now protocol.Time, from protocol.ID, msg *Testimony, out *protocol.Effects) {
+// onInquiryAnswer takes what a member says.
+func (m *Machine) onInquiryAnswer(now protocol.Time, from protocol.ID, msg *InquiryAnswer, out *protocol.Effects) {
 	e := m.elder
 	if e == nil || e.known || msg.Epoch != m.view.Epoch {
 		return
@@ -110,7 +110,7 @@ func (m *Machine) onTestimony(now protocol.Time, from protocol.ID, msg *Testimon
 
 // credit takes one who grants, or is about to, into the entry. Of several the one of the
 // highest version does.
-func (m *Machine) credit(place Place, msg *Testimony) {
+func (m *Machine) credit(place Place, msg *InquiryAnswer) {
 	x := &m.elder.entry
 	if m.elder.heard.Before(msg.Version) {
 		m.elder.heard = msg.Version
@@ -126,12 +126,12 @@ func (m *Machine) credit(place Place, msg *Testimony) {
 	x.beginning, x.previous, x.reign = Recovering, Place{}, msg.Reign
 }
 
-// testify says whether this member grants, or is about to: a turk that waits for the table
+// grantState says whether this member grants, or is about to: a successor that waits for the table
 // counts, one that was deposed does not.
-func (m *Machine) testify() (grants bool, version authority.Version, reign uint64) {
+func (m *Machine) grantState() (grants bool, version authority.Version, reign uint64) {
 	switch {
-	case m.turk != nil && m.turk.younger.place.ID == 0:
-		return true, m.turk.version, m.turk.reign
+	case m.successor != nil && m.successor.younger.place.ID == 0:
+		return true, m.successor.version, m.successor.reign
 	case m.reign.Authority == m.self && m.admitted():
 		return true, m.reign.Version, m.part.Reign()
 	}

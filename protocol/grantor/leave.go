@@ -15,7 +15,7 @@ import (
 // leaving is a grantor's search for a successor.
 type leaving struct {
 	candidates []protocol.ID // who is asked next, those with the most locks first
-	asked      bool          // one is being asked
+	pending    bool          // one is being asked
 }
 
 // patienceOfDeparture is how long a member that is about to leave waits for one candidate,
@@ -45,13 +45,13 @@ func (m *Machine) onStepDown(now protocol.Time, call protocol.CallID, out *proto
 	out.Reply(call, &protocol.SteppedDown{Pending: m.handing()})
 }
 
-// handing reports whether another member is about to be the grantor. An heir that this member
+// handing reports whether another member is about to be the grantor. A candidate that this member
 // has asked says when it serves; any other one has the table when all of it was sent.
 func (m *Machine) handing() bool {
-	heirs := slices.ContainsFunc(m.transfers, func(t *transfer) bool { return t.heir })
-	exhausted := m.leaving != nil && !m.leaving.asked && len(m.leaving.candidates) == 0
+	leaving := slices.ContainsFunc(m.transfers, func(t *transfer) bool { return t.leaving })
+	exhausted := m.leaving != nil && !m.leaving.pending && len(m.leaving.candidates) == 0
 	switch b := m.handover; {
-	case m.turk != nil || m.seek != nil || heirs:
+	case m.successor != nil || m.seek != nil || leaving:
 		return true
 	case b != nil:
 		return b.handover != nil && !b.sent
@@ -63,7 +63,7 @@ func (m *Machine) handing() bool {
 // over an empty one too: the next elder could not tell it from one that was lost. Where no
 // member succeeds, the reign goes on to the end, and another member recovers it.
 func (m *Machine) depart(now protocol.Time, out *protocol.Effects) {
-	if m.turk != nil || m.seek != nil || m.reign.Authority != m.self || !m.part.Serves() || !m.admitted() {
+	if m.successor != nil || m.seek != nil || m.reign.Authority != m.self || !m.part.Serves() || !m.admitted() {
 		return
 	}
 	if m.leaving == nil {
@@ -72,10 +72,10 @@ func (m *Machine) depart(now protocol.Time, out *protocol.Effects) {
 			m.ask(now, Clear, out)
 			return
 		}
-		m.leaving = &leaving{candidates: m.part.Heirs(now)}
+		m.leaving = &leaving{candidates: m.part.Candidates(now)}
 	}
-	if !m.leaving.asked {
-		m.askHeir(now, patienceOfDeparture, out)
+	if !m.leaving.pending {
+		m.askCandidate(now, patienceOfDeparture, out)
 	}
 }
 
@@ -91,7 +91,7 @@ func (m *Machine) tendClosing(now protocol.Time, out *protocol.Effects) {
 // endLeaving looks for no successor any more.
 func (m *Machine) endLeaving() {
 	m.leaving = nil
-	m.transfers = slices.DeleteFunc(m.transfers, func(t *transfer) bool { return t.heir })
+	m.transfers = slices.DeleteFunc(m.transfers, func(t *transfer) bool { return t.leaving })
 }
 
 // gone reports whether this member has no part in the granting any more, and does what is
@@ -99,7 +99,7 @@ func (m *Machine) endLeaving() {
 // recovered again.
 func (m *Machine) gone(now protocol.Time, out *protocol.Effects) bool {
 	switch {
-	case m.turk != nil || m.seek != nil:
+	case m.successor != nil || m.seek != nil:
 		return false
 	case m.handover != nil:
 		return m.handover.sent || m.handover.handover == nil
@@ -113,24 +113,24 @@ func (m *Machine) gone(now protocol.Time, out *protocol.Effects) bool {
 		m.part.Freeze()
 		m.ask(now, Clear, out)
 	case m.leaving == nil:
-		m.leaving = &leaving{candidates: m.part.Heirs(now)}
+		m.leaving = &leaving{candidates: m.part.Candidates(now)}
 		m.askNext(now, out)
-	case !m.leaving.asked:
+	case !m.leaving.pending:
 		m.askNext(now, out)
 	}
 	return m.reign.Authority != m.self && m.handover == nil
 }
 
-// askHeir asks the next candidate to succeed, for so many times the patience, and reports
+// askCandidate asks the next candidate to succeed, for so many times the patience, and reports
 // whether there is one.
-func (m *Machine) askHeir(now protocol.Time, patience time.Duration, out *protocol.Effects) (asked bool) {
+func (m *Machine) askCandidate(now protocol.Time, patience time.Duration, out *protocol.Effects) (found bool) {
 	l := m.leaving
 	for len(l.candidates) > 0 {
 		next := l.candidates[0]
 		l.candidates = l.candidates[1:]
 		if _, listed := m.placeOf(next); listed {
-			l.asked = true
-			m.invite(now, &transfer{to: next, heir: true, due: protocol.Never, deadline: now + patience*m.config.Patience}, out)
+			l.pending = true
+			m.invite(now, &transfer{to: next, leaving: true, due: protocol.Never, deadline: now + patience*m.config.Patience}, out)
 			return true
 		}
 	}
@@ -140,7 +140,7 @@ func (m *Machine) askHeir(now protocol.Time, patience time.Duration, out *protoc
 // askNext asks the next candidate to succeed. When there is none left, the elder is told that
 // locks are left behind: the next grantor recovers them.
 func (m *Machine) askNext(now protocol.Time, out *protocol.Effects) {
-	if m.askHeir(now, patienceOfTransfer, out) {
+	if m.askCandidate(now, patienceOfTransfer, out) {
 		return
 	}
 	m.leaving = nil

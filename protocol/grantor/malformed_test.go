@@ -31,7 +31,7 @@ func TestAnswersOfNoElderAreIgnored(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			wrong := good
 			test.wrong(&wrong)
-			m, out := asking(t)
+			m, out := seeking(t)
 			m.Step(0, protocol.Event{Kind: protocol.Receive, From: 1, Fact: wrong}, out)
 			if len(out.Notes) != 1 || !strings.Contains(out.Notes[0].String(), "ignored") || len(out.Replies) != 0 {
 				t.Errorf("%v: notes %v, replies %v", wrong, out.Notes, out.Replies)
@@ -81,7 +81,7 @@ func TestVersionsOfNoElderAreNotFollowed(t *testing.T) {
 		grantor.Info{Number: 1, Grantor: elder, Version: bogus},
 	} {
 		t.Run(fmt.Sprintf("%T", wrong), func(t *testing.T) {
-			m, out := asking(t)
+			m, out := seeking(t)
 			m.Step(0, protocol.Event{Kind: protocol.Receive, From: 1, Fact: wrong}, out)
 			if len(out.Sends) != 0 || len(out.Replies) != 0 {
 				t.Errorf("answered %v, %v", out.Sends, out.Replies)
@@ -102,7 +102,7 @@ func TestVersionsOfTheNextEpoch(t *testing.T) {
 		grantor.Depose{Grantor: grantor.Place{ID: 1, Since: 1}, Version: next},
 		grantor.Info{Number: 1, Grantor: grantor.Place{ID: 1, Since: 1}, Version: next},
 	} {
-		m, out := asking(t)
+		m, out := seeking(t)
 		m.Step(0, protocol.Event{Kind: protocol.Receive, From: 1, Fact: early}, out)
 		m.Step(0, protocol.Event{Kind: protocol.Raised, Fact: view(2, 5)}, out)
 		follows(t, out, next)
@@ -116,7 +116,7 @@ func TestAGrantorOfAnEpochBeforeIsNotFollowed(t *testing.T) {
 	defer mutation.Switch("")
 	for rule, want := range map[string]bool{"": true, "a grantor of an epoch before is not followed": false} {
 		mutation.Switch(rule)
-		m, out := asking(t)
+		m, out := seeking(t)
 		m.Step(0, protocol.Event{Kind: protocol.Raised, Fact: view(2, 5)}, out)
 		late := authority.Stamp{Epoch: protocol.Epoch{Counter: 4, Candidate: 1}, Version: authority.Version{Epoch: 4, Number: 9}}
 		m.Step(0, protocol.Event{Kind: protocol.Receive, From: 1, Fact: authority.InfoRequest{Stamp: late}}, out)
@@ -124,11 +124,11 @@ func TestAGrantorOfAnEpochBeforeIsNotFollowed(t *testing.T) {
 		m.Step(0, protocol.Event{Kind: protocol.Tick}, out)
 		named := authority.Stamp{Epoch: protocol.Epoch{Counter: 5, Candidate: 1}, Version: authority.Version{Epoch: 4, Number: 3}, Known: true}
 		m.Step(0, protocol.Event{Kind: protocol.Receive, From: 1, Fact: authority.Acks{Stamp: named}}, out)
-		asks := slices.ContainsFunc(out.Sends, func(e protocol.Envelope) bool {
+		sent := slices.ContainsFunc(out.Sends, func(e protocol.Envelope) bool {
 			acquire, is := e.Message.(authority.Acquire)
 			return is && acquire.Version == named.Version
 		})
-		if asks != want {
+		if sent != want {
 			t.Errorf("without %q the member sends %v", rule, out.Sends)
 		}
 	}
@@ -137,7 +137,7 @@ func TestAGrantorOfAnEpochBeforeIsNotFollowed(t *testing.T) {
 // TestEarlyMessagesAreBounded: those beyond the bound are dropped with a note; those that were
 // kept before are taken when their epoch has come.
 func TestEarlyMessagesAreBounded(t *testing.T) {
-	m, out := asking(t)
+	m, out := seeking(t)
 	next := authority.Version{Epoch: 5, Number: 1}
 	early := grantor.Info{Number: 1, Grantor: grantor.Place{ID: 1, Since: 1}, Version: next}
 	for range 1024 {
@@ -156,7 +156,7 @@ func TestEarlyMessagesAreBounded(t *testing.T) {
 
 // TestRefusalNamesNoElder: a member that is refused by one that names such a reign asks the elder.
 func TestRefusalNamesNoElder(t *testing.T) {
-	m, out := asking(t)
+	m, out := seeking(t)
 	elder, version := grantor.Place{ID: 1, Since: 1}, authority.Version{Epoch: 4, Number: 1}
 	m.Step(0, protocol.Event{Kind: protocol.Receive, From: 1, Fact: grantor.Info{Number: 1, Grantor: elder, Version: version}}, out)
 	follows(t, out, version)
@@ -167,11 +167,11 @@ func TestRefusalNamesNoElder(t *testing.T) {
 	}
 	out.Reset()
 	m.Step(m.Wake(), protocol.Event{Kind: protocol.Tick}, out)
-	question, asks := grantor.Question{}, false
+	question, is := grantor.Question{}, false
 	for _, sent := range out.Sends {
-		question, asks = sent.Message.(grantor.Question)
+		question, is = sent.Message.(grantor.Question)
 	}
-	if !asks {
+	if !is {
 		t.Fatalf("sent %v, and no question", out.Sends)
 	}
 	out.Reset()
@@ -180,15 +180,15 @@ func TestRefusalNamesNoElder(t *testing.T) {
 	follows(t, out, version)
 }
 
-// TestTestimonyOfNoReign: an elder that hears of such a reign recovers, and grants itself.
-func TestTestimonyOfNoReign(t *testing.T) {
+// TestInquiryAnswerOfNoReign: an elder that hears of such a reign recovers, and grants itself.
+func TestInquiryAnswerOfNoReign(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		wrong grantor.Testimony
+		wrong grantor.InquiryAnswer
 	}{
-		{"grants", grantor.Testimony{Grants: true, Version: bogus, Reign: 4}},
-		{"has heard", grantor.Testimony{Version: bogus}},
-		{"has counted", grantor.Testimony{Grants: true, Version: authority.Version{Epoch: 3, Number: 1}, Reign: 5}},
+		{"grants", grantor.InquiryAnswer{Grants: true, Version: bogus, Reign: 4}},
+		{"has heard", grantor.InquiryAnswer{Version: bogus}},
+		{"has counted", grantor.InquiryAnswer{Grants: true, Version: authority.Version{Epoch: 3, Number: 1}, Reign: 5}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m, out := member(t, 1, 2)
@@ -199,8 +199,8 @@ func TestTestimonyOfNoReign(t *testing.T) {
 			if len(out.Sends) != 1 {
 				t.Fatalf("sent %v, want a request for a report", out.Sends)
 			}
-			request, asks := out.Sends[0].Message.(authority.InfoRequest)
-			if !asks || request.Version != (authority.Version{Epoch: 4, Number: 1}) {
+			request, is := out.Sends[0].Message.(authority.InfoRequest)
+			if !is || request.Version != (authority.Version{Epoch: 4, Number: 1}) {
 				t.Errorf("sent %v, want a request for a report under 4.1", out.Sends)
 			}
 		})
@@ -233,8 +233,8 @@ func follows(t *testing.T, out *protocol.Effects, version authority.Version) {
 	t.Errorf("sent %v, want the request under %v", out.Sends, version)
 }
 
-// asking returns member 2 of two, which has asked the elder for a grantor.
-func asking(t *testing.T) (protocol.Machine, *protocol.Effects) {
+// seeking returns member 2 of two, which has asked the elder for a grantor.
+func seeking(t *testing.T) (protocol.Machine, *protocol.Effects) {
 	t.Helper()
 	m, out := member(t, 2, 1)
 	want(m, 2, out)

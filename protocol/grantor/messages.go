@@ -12,9 +12,9 @@ import (
 //
 //	member → elder          Question                      GrantorRequestMessage
 //	elder → member          Info, Depose, Inquiry         GrantorInfoReply, DeposeGrantor, ElderInit
-//	member → elder          Deposed, Testimony            its acknowledgement, ElderInitReply
-//	turk → predecessor      TransferRequest
-//	predecessor → turk      TransferTable
+//	member → elder          Deposed, InquiryAnswer        its acknowledgement, ElderInitReply
+//	successor → predecessor TransferRequest
+//	predecessor → successor TransferTable
 //	anybody → member        Invite, Invited               succeed, and its refusal
 //	not a grantor → holder  NotGrantor
 type (
@@ -71,10 +71,10 @@ type (
 	// Inquiry is a new elder's question to every member: who grants?
 	Inquiry struct{ Epoch protocol.Epoch }
 
-	// Testimony answers an Inquiry: whether the sender grants, or is about to, under which
+	// InquiryAnswer answers an Inquiry: whether the sender grants, or is about to, under which
 	// version, and in which reign its tokens are counted; or the highest version that it has
 	// heard of.
-	Testimony struct {
+	InquiryAnswer struct {
 		Tenure  protocol.Tenure // the sender's
 		Since   uint64          // as its view has it
 		Epoch   protocol.Epoch  // the Inquiry's
@@ -96,7 +96,7 @@ type (
 		Chunk    uint32
 		None     bool
 		Last     bool
-		Handover authority.Handover // all but Entries and Words is the same in all parts
+		Handover authority.Handover // all but Entries and Unacked is the same in all parts
 	}
 
 	// Invite asks a member to become the grantor. Number tells its answer from those to
@@ -123,10 +123,10 @@ type (
 		Version authority.Version
 		Grantor Place
 		Known   authority.Version
-		// Ask, where the message was an operator's, is its number: the process that refuses it, of
+		// Query, where the message was an operator's, is its number: the process that refuses it, of
 		// incarnation By, has not executed it under Version and never will. 0 says nothing.
-		Ask uint64
-		By  uint64
+		Query uint64
+		By    uint64
 	}
 )
 
@@ -220,14 +220,14 @@ func (m Deposed) String() string { return fmt.Sprintf("deposed %v", m.Version) }
 
 func (m Inquiry) String() string { return fmt.Sprintf("inquiry in epoch %d", m.Epoch.Counter) }
 
-func (m Testimony) String() string {
+func (m InquiryAnswer) String() string {
 	switch {
 	case !m.Grants && m.Version == authority.Version{}:
-		return "testimony: no grantor"
+		return "inquiry answer: no grantor"
 	case !m.Grants:
-		return fmt.Sprintf("testimony: no grantor, heard of %v", m.Version)
+		return fmt.Sprintf("inquiry answer: no grantor, heard of %v", m.Version)
 	}
-	return fmt.Sprintf("testimony: grantor %v reign=%d", m.Version, m.Reign)
+	return fmt.Sprintf("inquiry answer: grantor %v reign=%d", m.Version, m.Reign)
 }
 
 func (m TransferRequest) String() string {
@@ -238,7 +238,7 @@ func (m TransferTable) String() string {
 	if m.None {
 		return fmt.Sprintf("transfer table %v: none", m.Version)
 	}
-	text := fmt.Sprintf("transfer table %d %v: %d entries, %d words", m.Chunk, m.Version, len(m.Handover.Entries), len(m.Handover.Words))
+	text := fmt.Sprintf("transfer table %d %v: %d entries, %d unacked", m.Chunk, m.Version, len(m.Handover.Entries), len(m.Handover.Unacked))
 	if m.Last {
 		text += ", last"
 	}
@@ -262,8 +262,8 @@ func (m NotGrantor) String() string {
 	if m.Grantor.ID != 0 {
 		text += fmt.Sprintf(", but %v %v", m.Grantor, m.Known)
 	}
-	if m.Ask != 0 {
-		text += fmt.Sprintf(", ask %d not executed", m.Ask)
+	if m.Query != 0 {
+		text += fmt.Sprintf(", ask %d not executed", m.Query)
 	}
 	return text
 }
@@ -272,7 +272,7 @@ func (m NotGrantor) String() string {
 // A package that writes such values down, or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{
-		Question{}, Info{}, Depose{}, Deposed{}, Inquiry{}, Testimony{}, TransferRequest{}, TransferTable{},
+		Question{}, Info{}, Depose{}, Deposed{}, Inquiry{}, InquiryAnswer{}, TransferRequest{}, TransferTable{},
 		Invite{}, Invited{}, NotGrantor{},
 	}
 }

@@ -16,7 +16,7 @@ type transfer struct {
 	number   uint64 // of the Invite; 0 where it is this member
 	name     string // of the member
 	since    protocol.Time
-	heir     bool // no operator asks for it: this member leaves
+	leaving  bool // no operator asks for it: this member leaves
 	placed   bool // no operator asks for it: the other one locks most
 	due      protocol.Time
 	pause    protocol.Time
@@ -92,13 +92,13 @@ func (m *Machine) sendInvite(now protocol.Time, t *transfer, out *protocol.Effec
 // endTransfer answers an operator, or goes on with what this member has asked for.
 func (m *Machine) endTransfer(now protocol.Time, t *transfer, err error, out *protocol.Effects) {
 	switch {
-	case t.heir:
+	case t.leaving:
 		if m.leaving != nil {
-			m.leaving.asked = false // the next one is asked, if this one has not taken over
+			m.leaving.pending = false // the next one is asked, if this one has not taken over
 		}
 		return
 	case t.placed:
-		m.stay(now, t.to, err, out)
+		m.moveFailed(now, t.to, err, out)
 		return
 	}
 	answer := &protocol.Transferred{Err: err}
@@ -169,7 +169,7 @@ func (m *Machine) settleInvitations(now protocol.Time, out *protocol.Effects) {
 	if taken {
 		m.becoming = false
 	}
-	if m.becoming || m.turk != nil || m.reign.Authority == m.self && !taken {
+	if m.becoming || m.successor != nil || m.reign.Authority == m.self && !taken {
 		return
 	}
 	for _, i := range m.invited {

@@ -103,8 +103,8 @@ func (m *Machine) weigh(now protocol.Time, out *protocol.Effects) {
 	p := m.placement
 	window := int64((p.ends-p.began)/m.config.Placement) - 1
 	p.ends = protocol.Never
-	tally := m.part.GrantCount()
-	own, others := tally[0], tally[1:]
+	counts := m.part.GrantCount()
+	own, others := counts[0], counts[1:]
 	users := 0
 	for _, t := range others {
 		if t.Grants > 0 {
@@ -149,12 +149,12 @@ func (m *Machine) priceOfMove(users int) int {
 
 // mayMove reports whether nothing else is under way with this member's grantorship.
 func (m *Machine) mayMove() bool {
-	return m.admitted() && !m.part.Closed() && !m.departing && m.seek == nil && m.turk == nil && m.handover == nil && !m.becoming && len(m.transfers) == 0
+	return m.admitted() && !m.part.Closed() && !m.departing && m.seek == nil && m.successor == nil && m.handover == nil && !m.becoming && len(m.transfers) == 0
 }
 
-// stay goes on after a member has refused to become the grantor, as it does where the space
+// moveFailed goes on after a member has refused to become the grantor, as it does where the space
 // is closed, or was not heard: a whole window passes before one is asked again.
-func (m *Machine) stay(now protocol.Time, to protocol.ID, err error, out *protocol.Effects) {
+func (m *Machine) moveFailed(now protocol.Time, to protocol.ID, err error, out *protocol.Effects) {
 	if m.placement == nil || err == nil {
 		return // it is the grantor now
 	}

@@ -38,11 +38,11 @@ func (p *placed) use(at protocol.ID, times int) {
 	s := lock.SessionID{Member: uint64(at), Number: 1}
 	for range times {
 		p.request++
-		p.ask(at, &lock.Request{Session: s, ID: p.request, Name: "X", WaitEnd: lock.Never})
-		if p.told[s] != lock.Granted {
-			p.t.Fatalf("request %d of member %d is %v", p.request, at, p.told[s])
+		p.call(at, &lock.Request{Session: s, ID: p.request, Name: "X", WaitEnd: lock.Never})
+		if p.last[s] != lock.Granted {
+			p.t.Fatalf("request %d of member %d is %v", p.request, at, p.last[s])
 		}
-		p.ask(at, &protocol.Release{Session: s, Request: p.request, Name: "X"})
+		p.call(at, &protocol.Release{Session: s, Request: p.request, Name: "X"})
 	}
 	p.order = p.order[:0]
 }

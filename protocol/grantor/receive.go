@@ -44,8 +44,8 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 		m.onDeposed(now, ev.From, &msg, out)
 	case Inquiry:
 		m.onInquiry(ev.From, &msg, out)
-	case Testimony:
-		m.onTestimony(now, ev.From, &msg, out)
+	case InquiryAnswer:
+		m.onInquiryAnswer(now, ev.From, &msg, out)
 	case TransferRequest:
 		m.onTransferRequest(ev.From, &msg, out)
 	case TransferTable:
@@ -95,7 +95,7 @@ func (m *Machine) onStamped(now protocol.Time, ev protocol.Event, s authority.St
 func (m *Machine) toTable(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch msg := ev.Fact.(type) {
 	case authority.InfoAnswer, authority.Acks:
-	case authority.Vouch:
+	case authority.Revalidate:
 		if m.foresees(&msg) {
 			m.keepEarly(ev, out)
 			return
@@ -124,7 +124,7 @@ func (m *Machine) toHolder(now protocol.Time, ev protocol.Event, s *authority.St
 			return
 		}
 		place, _ := m.placeOf(ev.From)
-		m.turk, m.becoming = nil, false
+		m.successor, m.becoming = nil, false
 		m.follow(now, place, authority.Reign{Authority: ev.From, Version: s.Version}, out)
 	}
 	m.outlive(s.Version)
@@ -141,20 +141,20 @@ func (m *Machine) bygone(s *authority.Stamp) bool {
 // this member may be about to learn that it is: where it has heard of no such version, the
 // elder knows.
 func (m *Machine) toNobody(now protocol.Time, ev protocol.Event, s *authority.Stamp, out *protocol.Effects) {
-	waits := m.turk != nil && m.turk.younger.place.ID == 0 && m.turk.version == s.Version
+	waits := m.successor != nil && m.successor.younger.place.ID == 0 && m.successor.version == s.Version
 	if waits || m.heard.Before(s.Version) && !m.answered {
 		m.park(ev, out)
-		if m.seek == nil && m.turk == nil && m.admitted() {
+		if m.seek == nil && m.successor == nil && m.admitted() {
 			m.ask(now, Get, out)
 		}
 		return
 	}
 	refusal := NotGrantor{Tenure: s.Tenure, Version: s.Version}
-	if ask, is := ev.Fact.(authority.Ask); is && !m.heard.Before(s.Version) {
-		if m.part.AnswerFormer(ev.From, &ask, out) {
+	if query, is := ev.Fact.(authority.Query); is && !m.heard.Before(s.Version) {
+		if m.part.AnswerFormer(ev.From, &query, out) {
 			return
 		}
-		refusal.Ask, refusal.By = ask.Number, m.view.Lease.Tenure.Incarnation
+		refusal.Query, refusal.By = query.Number, m.view.Lease.Tenure.Incarnation
 	}
 	if m.reign.Authority != 0 && s.Version.Before(m.reign.Version) {
 		refusal.Grantor, refusal.Known = m.place, m.reign.Version
@@ -168,9 +168,9 @@ func (m *Machine) toNobody(now protocol.Time, ev protocol.Event, s *authority.St
 func (m *Machine) foretells(v authority.Version) bool { return m.view.Epoch.Counter < v.Epoch }
 
 // foresees reports whether a member has asked under a view that is not known here yet. No member
-// vouches under such a one: it may have to make way before that view comes, for a member that
+// confirms under such a one: it may have to make way before that view comes, for a member that
 // the view has no more.
-func (m *Machine) foresees(msg *authority.Vouch) bool {
+func (m *Machine) foresees(msg *authority.Revalidate) bool {
 	epoch := m.view.Epoch.Counter
 	return epoch < msg.Epoch.Counter || epoch == msg.Epoch.Counter && m.view.Number < msg.View && !protocol.Mutated("a vouch waits for its view")
 }

@@ -13,13 +13,13 @@ func (m *Machine) begin(now protocol.Time, msg *Info, out *protocol.Effects) {
 		m.part.Recount(now, msg.Reign, msg.Count, out)
 		return
 	}
-	if m.turk != nil && m.turk.lost {
+	if m.successor != nil && m.successor.lost {
 		m.moved = msg.Version
 	}
-	m.heard, m.turk = msg.Version, nil
+	m.heard, m.successor = msg.Version, nil
 	if msg.Beginning == Inheriting {
 		m.forget(now, out)
-		m.turk = &turk{since: now, place: m.own(), version: msg.Version, previous: msg.Previous, reign: msg.Reign}
+		m.successor = &successor{since: now, place: m.own(), version: msg.Version, previous: msg.Previous, reign: msg.Reign}
 		out.Note(Waiting{Version: msg.Version, Previous: msg.Previous})
 		m.requestTable(now, out)
 		return
@@ -43,11 +43,11 @@ func (m *Machine) onView(now protocol.Time, view *protocol.View, out *protocol.E
 	if !m.admitted() {
 		return
 	}
-	if m.departing && m.leaving != nil && !m.leaving.asked {
+	if m.departing && m.leaving != nil && !m.leaving.pending {
 		m.leaving = nil // no member would succeed; there may be others now
 	}
 	m.turnQuestion(now, out)
-	m.viewTurk(now, out)
+	m.viewSuccessor(now, out)
 	m.elderView(now, out)
 	early := m.early
 	m.early = nil
@@ -71,17 +71,17 @@ func (m *Machine) endReigns() {
 	if m.over(m.reign.Version) {
 		m.reign, m.place = authority.Reign{}, Place{}
 	}
-	if m.turk != nil && m.over(m.turk.version) {
-		m.turk = nil
+	if m.successor != nil && m.over(m.successor.version) {
+		m.successor = nil
 	}
-	if m.handover != nil && m.over(m.handover.heir.version) {
+	if m.handover != nil && m.over(m.handover.recipient.version) {
 		m.handover = nil
 	}
 }
 
 // onLapsed ends every role: all of them belonged to the tenure.
 func (m *Machine) onLapsed(now protocol.Time, lapsed *protocol.Lapsed, out *protocol.Effects) {
-	m.seek, m.seekFrom, m.turk, m.handover, m.elder, m.elderhood = nil, protocol.Never, nil, nil, nil, elderhood{}
+	m.seek, m.seekFrom, m.successor, m.handover, m.elder, m.elderhood = nil, protocol.Never, nil, nil, nil, elderhood{}
 	m.parked, m.early = nil, nil
 	m.becoming = false
 	if m.reign.Authority == m.self {
@@ -97,31 +97,31 @@ func (m *Machine) onDepose(now protocol.Time, from protocol.ID, msg *Depose, out
 		return
 	}
 	reigned := m.reign.Authority == m.self
-	m.yield(now, msg, m.elderPlace(), out)
+	m.relinquish(now, msg, m.elderPlace(), out)
 	out.Send(from, Deposed{Tenure: msg.Tenure, Version: msg.Version})
 	if reigned && m.reign.Authority == 0 && !m.departing && !protocol.Mutated("a grantor deposed for one that has left asks") {
-		m.ask(now, Get, out) // it may have vouched under this view for those that wait with it, and they ask no more
+		m.ask(now, Get, out) // it may have confirmed under this view for those that wait with it, and they ask no more
 	}
 }
 
-// yield makes way for another grantor. A table that this member has is kept for that one; a
-// turk passes on what it gets; and a member that has none says so when it is asked.
-func (m *Machine) yield(now protocol.Time, msg *Depose, elder Place, out *protocol.Effects) {
+// relinquish makes way for another grantor. A table that this member has is kept for that one; a
+// successor passes on what it gets; and a member that has none says so when it is asked.
+func (m *Machine) relinquish(now protocol.Time, msg *Depose, elder Place, out *protocol.Effects) {
 	if !m.heard.Before(msg.Version) {
 		return // it has before
 	}
-	heir := heir{place: msg.Grantor, version: msg.Version, elder: elder}
+	to := recipient{place: msg.Grantor, version: msg.Version, elder: elder}
 	switch {
-	case m.turk != nil && m.turk.younger.place.ID == 0:
-		m.turk.younger = heir
-		if m.turk.lost {
+	case m.successor != nil && m.successor.younger.place.ID == 0:
+		m.successor.younger = to
+		if m.successor.lost {
 			m.pass(nil, out)
 		}
 	case m.reign.Authority == m.self && m.part.Serves():
 		out.Note(Yielding{Version: m.reign.Version, To: msg.Version})
-		m.handover = m.bequeath(now, heir, m.part.Relinquish(now))
+		m.handover = m.cutHandover(now, to, m.part.Relinquish(now))
 	default:
-		m.handover = m.bequeath(now, heir, nil)
+		m.handover = m.cutHandover(now, to, nil)
 	}
 	m.becoming = false
 	if m.present(msg.Grantor) {
@@ -129,7 +129,7 @@ func (m *Machine) yield(now protocol.Time, msg *Depose, elder Place, out *protoc
 	} else { // it has left: its table waits for no member
 		m.heard = msg.Version
 		m.forget(now, out)
-		m.viewTurk(now, out)
+		m.viewSuccessor(now, out)
 	}
 	m.unpark(now, out)
 }

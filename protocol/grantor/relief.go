@@ -16,8 +16,8 @@ const patienceWithSilence = 16
 // silent is since when this member waits in vain, or Never.
 func (m *Machine) silent() protocol.Time {
 	at := m.part.Silent()
-	if m.turk != nil && !m.turk.lost {
-		at = min(at, m.turk.since)
+	if m.successor != nil && !m.successor.lost {
+		at = min(at, m.successor.since)
 	}
 	if at == protocol.Never {
 		return at
@@ -27,7 +27,7 @@ func (m *Machine) silent() protocol.Time {
 
 func (m *Machine) reliefWake() protocol.Time {
 	at := m.silent()
-	if at == protocol.Never || m.turk == nil && m.elderPlace() == m.own() && m.reign.Authority == m.self {
+	if at == protocol.Never || m.successor == nil && m.elderPlace() == m.own() && m.reign.Authority == m.self {
 		return protocol.Never // the membership will drop any member that is not heard
 	}
 	return at + patienceWithSilence*m.config.Patience
@@ -40,7 +40,7 @@ func (m *Machine) relieve(now protocol.Time, out *protocol.Effects) {
 	}
 	m.relieved = now
 	switch {
-	case m.turk != nil:
+	case m.successor != nil:
 		m.loseTable(now, out)
 	case m.elderPlace() == m.own():
 		m.becoming = true
@@ -55,7 +55,7 @@ func (m *Machine) relieve(now protocol.Time, out *protocol.Effects) {
 // member would tell: the one before is not heard.
 func (m *Machine) onRelieved(now protocol.Time, from protocol.ID, out *protocol.Effects) {
 	m.relief = 0
-	if m.admitted() && m.seek == nil && m.turk == nil && m.reign.Authority != m.self && m.reign.Authority != from {
+	if m.admitted() && m.seek == nil && m.successor == nil && m.reign.Authority != m.self && m.reign.Authority != from {
 		m.ask(now, Get, out)
 	}
 }

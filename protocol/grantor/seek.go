@@ -25,8 +25,8 @@ func (m *Machine) ask(now protocol.Time, kind Kind, out *protocol.Effects) {
 	switch {
 	case kind == Clear || kind == ClearWithLocks:
 		m.seek.question.Reign, m.seek.question.Count = m.part.Reign(), m.part.Count()
-	case kind == Count && m.turk != nil:
-		m.seek.question.Version = m.turk.version
+	case kind == Count && m.successor != nil:
+		m.seek.question.Version = m.successor.version
 	case kind != Count:
 		m.seek.question.Version = authority.Version{}
 	}
@@ -107,17 +107,17 @@ func (m *Machine) onInfo(now protocol.Time, from protocol.ID, msg *Info, out *pr
 	case msg.Grantor == m.own():
 		// Another one was named since, and this member was told so first.
 	case msg.Grantor.ID != 0:
-		m.turk, m.becoming = nil, false
+		m.successor, m.becoming = nil, false
 		m.learn(now, msg.Grantor, msg.Version, out)
 	case s.question.Kind == Count:
-		m.turk = nil // the elder knows nothing of this reign
+		m.successor = nil // the elder knows nothing of this reign
 		m.forget(now, out)
 	case msg.Left:
 		m.ask(now, Get, out) // some member has to recover, before anything can be told
 	default:
 		m.part.NobodyDecides(now, out)
 	}
-	if m.seek == nil && m.turk == nil && !m.part.Decides() {
+	if m.seek == nil && m.successor == nil && !m.part.Decides() {
 		m.answered = true
 		m.unpark(now, out)
 		m.answered = false
@@ -175,8 +175,8 @@ func (m *Machine) forget(now protocol.Time, out *protocol.Effects) {
 
 // onNotGrantor takes the refusal of a member that was taken for the grantor.
 func (m *Machine) onNotGrantor(now protocol.Time, from protocol.ID, msg *NotGrantor, out *protocol.Effects) {
-	if msg.Ask != 0 && !protocol.Mutated("refused break not sent again") {
-		m.part.Refused(now, from, msg.By, msg.Version, msg.Ask, out)
+	if msg.Query != 0 && !protocol.Mutated("refused break not sent again") {
+		m.part.Refused(now, from, msg.By, msg.Version, msg.Query, out)
 	}
 	if msg.Version != m.reign.Version || from != m.reign.Authority || msg.Tenure != m.view.Lease.Tenure {
 		return

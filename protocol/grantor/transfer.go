@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
-// turk is a member that was named grantor and waits for the table of the one before (the
+// successor is a member that was named grantor and waits for the table of the one before (the
 // original's young turk).
-type turk struct {
+type successor struct {
 	place    Place // its own, with which this ends
 	version  authority.Version
 	previous Place
@@ -23,36 +23,36 @@ type turk struct {
 	pause    protocol.Time
 
 	// younger is who was named in its place meanwhile: then it will never serve.
-	younger heir
+	younger recipient
 	wanted  bool // the younger one has asked for the table
 }
 
-// heir is who goes on with a table.
-type heir struct {
+// recipient is who goes on with a table.
+type recipient struct {
 	place   Place
 	version authority.Version
 	elder   Place // who has named it
 }
 
-// bequest is a table that waits for its heir, or the knowledge that there is none.
-type bequest struct {
-	since    protocol.Time
-	heir     heir
-	handover *authority.Handover // nil: none
-	cuts     []cut
-	asked    bool
-	sent     bool // all of it; only the last part is kept
+// pendingHandover is a table that waits for its recipient, or the knowledge that there is none.
+type pendingHandover struct {
+	since     protocol.Time
+	recipient recipient
+	handover  *authority.Handover // nil: none
+	cuts      []cut
+	requested bool
+	sent      bool // all of it; only the last part is kept
 }
 
 // cut is where a part of a handover ends.
-type cut struct{ entries, words int }
+type cut struct{ entries, unacked int }
 
 // maxPartBytes bounds the texts of one part.
 const maxPartBytes = 1 << 20
 
 // requestTable asks the predecessor for the next part of its table.
 func (m *Machine) requestTable(now protocol.Time, out *protocol.Effects) {
-	t := m.turk
+	t := m.successor
 	if !m.present(t.previous) {
 		m.loseTable(now, out)
 		return
@@ -62,10 +62,10 @@ func (m *Machine) requestTable(now protocol.Time, out *protocol.Effects) {
 	out.Send(t.previous.ID, TransferRequest{Version: t.version, Chunk: t.chunk})
 }
 
-// loseTable goes on without a table: the newest turk recovers from all members, under an
+// loseTable goes on without a table: the newest successor recovers from all members, under an
 // epoch in which no reign has counted; one that is deposed says that there is none.
 func (m *Machine) loseTable(now protocol.Time, out *protocol.Effects) {
-	t := m.turk
+	t := m.successor
 	t.lost, t.due, t.handover = true, protocol.Never, authority.Handover{}
 	if t.younger.place.ID != 0 {
 		m.pass(nil, out)
@@ -74,21 +74,21 @@ func (m *Machine) loseTable(now protocol.Time, out *protocol.Effects) {
 	m.ask(now, Count, out)
 }
 
-// viewTurk looks who has left.
-func (m *Machine) viewTurk(now protocol.Time, out *protocol.Effects) {
-	if b := m.handover; b != nil && (!m.present(b.heir.place) || !b.asked && !m.present(b.heir.elder)) {
+// viewSuccessor looks who has left.
+func (m *Machine) viewSuccessor(now protocol.Time, out *protocol.Effects) {
+	if b := m.handover; b != nil && (!m.present(b.recipient.place) || !b.requested && !m.present(b.recipient.elder)) {
 		m.handover = nil
 	}
-	t := m.turk
+	t := m.successor
 	if t == nil {
 		return
 	}
 	if t.place != m.own() {
-		m.turk = nil
+		m.successor = nil
 		return
 	}
 	if t.younger.place.ID != 0 && !m.present(t.younger.place) {
-		m.turk = nil // it gives up for good: others may have followed
+		m.successor = nil // it gives up for good: others may have followed
 		return
 	}
 	if !t.lost && !m.present(t.previous) {
@@ -98,7 +98,7 @@ func (m *Machine) viewTurk(now protocol.Time, out *protocol.Effects) {
 
 // onTransferTable takes a part of the table.
 func (m *Machine) onTransferTable(now protocol.Time, from protocol.ID, msg *TransferTable, out *protocol.Effects) {
-	t := m.turk
+	t := m.successor
 	if t == nil || t.lost || msg.Version != t.version || from != t.previous.ID {
 		return
 	}
@@ -110,7 +110,7 @@ func (m *Machine) onTransferTable(now protocol.Time, from protocol.ID, msg *Tran
 		return // without a lease no member takes a grant, not even by a table: it asks again
 	}
 	part := msg.Handover
-	part.Entries, part.Words = append(t.handover.Entries, part.Entries...), append(t.handover.Words, part.Words...)
+	part.Entries, part.Unacked = append(t.handover.Entries, part.Entries...), append(t.handover.Unacked, part.Unacked...)
 	t.handover = part
 	t.chunk, t.pause = t.chunk+1, 0
 	switch {
@@ -125,43 +125,43 @@ func (m *Machine) onTransferTable(now protocol.Time, from protocol.ID, msg *Tran
 
 // inherit goes on with the table that has come.
 func (m *Machine) inherit(now protocol.Time, out *protocol.Effects) {
-	t := m.turk
+	t := m.successor
 	reign := authority.Reign{Authority: m.self, Version: t.version, Number: t.handover.Reign, Count: t.handover.Count}
-	m.part.Tell(authority.About{Elder: m.elderPlace().ID}) // a caller that waits to hear how the space is hears it now
+	m.part.SetAbout(authority.About{Elder: m.elderPlace().ID}) // a caller that waits to hear how the space is hears it now
 	if !m.part.Inherit(now, reign, &t.handover, out) {
 		m.loseTable(now, out)
 		return
 	}
 	m.outlive(t.version)
-	m.turk, m.becoming = nil, false
+	m.successor, m.becoming = nil, false
 	m.reign, m.place = reign, m.own()
 	m.beginPlacement(now, windowsToRest-1)
 	m.unpark(now, out)
 }
 
-// outlive drops a table that waits for its heir, when the heir's reign or a later one has begun: that one has the table, or goes on
+// outlive drops a table that waits for its recipient, when that one's reign or a later one has begun: that one has the table, or goes on
 // without it.
 func (m *Machine) outlive(begun authority.Version) {
 	b := m.handover
-	if b != nil && (b.heir.version == begun || b.heir.version.Before(begun) && !protocol.Mutated("a table is kept for no reign of before")) {
+	if b != nil && (b.recipient.version == begun || b.recipient.version.Before(begun) && !protocol.Mutated("a table is kept for no reign of before")) {
 		m.handover = nil
 	}
 }
 
-// pass makes a turk that was deposed one that has a table, or none, for the younger one.
-func (m *Machine) pass(estate *authority.Handover, out *protocol.Effects) {
-	t := m.turk
-	m.turk = nil
-	m.handover = m.bequeath(t.since, t.younger, estate)
+// pass makes a successor that was deposed one that has a table, or none, for the younger one.
+func (m *Machine) pass(handover *authority.Handover, out *protocol.Effects) {
+	t := m.successor
+	m.successor = nil
+	m.handover = m.cutHandover(t.since, t.younger, handover)
 	if t.wanted {
 		m.sendTable(0, out)
 	}
 }
 
-// bequeath cuts a table into parts.
-func (m *Machine) bequeath(now protocol.Time, to heir, estate *authority.Handover) *bequest {
-	b := &bequest{since: now, heir: to, handover: estate}
-	if estate == nil {
+// cutHandover cuts a table into parts.
+func (m *Machine) cutHandover(now protocol.Time, to recipient, handover *authority.Handover) *pendingHandover {
+	b := &pendingHandover{since: now, recipient: to, handover: handover}
+	if handover == nil {
 		return b
 	}
 	items, bytes := 0, 0
@@ -173,13 +173,13 @@ func (m *Machine) bequeath(now protocol.Time, to heir, estate *authority.Handove
 		}
 		items, bytes = items+1, bytes+size
 	}
-	for i := range estate.Entries {
-		grow(entryBytes(&estate.Entries[i]))
+	for i := range handover.Entries {
+		grow(entryBytes(&handover.Entries[i]))
 		at.entries++
 	}
-	for i := range estate.Words {
-		grow(len(estate.Words[i].Name))
-		at.words++
+	for i := range handover.Unacked {
+		grow(len(handover.Unacked[i].Name))
+		at.unacked++
 	}
 	b.cuts = append(b.cuts, at)
 	return b
@@ -187,15 +187,15 @@ func (m *Machine) bequeath(now protocol.Time, to heir, estate *authority.Handove
 
 func entryBytes(s *lock.Entry) int { return len(s.Name) + len(s.Owner) + len(s.Reason) + len(s.Client) }
 
-// onTransferRequest gives an heir a part of the table, and tells everybody else that there
+// onTransferRequest gives a recipient a part of the table, and tells everybody else that there
 // is none. One that comes before the table has is remembered.
 func (m *Machine) onTransferRequest(from protocol.ID, msg *TransferRequest, out *protocol.Effects) {
-	if b := m.handover; b != nil && b.heir.place.ID == from && b.heir.version == msg.Version {
-		b.asked = true
+	if b := m.handover; b != nil && b.recipient.place.ID == from && b.recipient.version == msg.Version {
+		b.requested = true
 		m.sendTable(msg.Chunk, out)
 		return
 	}
-	if t := m.turk; t != nil && t.younger.place.ID == from && t.younger.version == msg.Version {
+	if t := m.successor; t != nil && t.younger.place.ID == from && t.younger.version == msg.Version {
 		t.wanted = true
 		return
 	}
@@ -206,7 +206,7 @@ func (m *Machine) onTransferRequest(from protocol.ID, msg *TransferRequest, out 
 // again.
 func (m *Machine) sendTable(chunk uint32, out *protocol.Effects) {
 	b := m.handover
-	msg := TransferTable{Version: b.heir.version, Chunk: chunk}
+	msg := TransferTable{Version: b.recipient.version, Chunk: chunk}
 	last := len(b.cuts) - 1
 	switch {
 	case b.handover == nil:
@@ -220,41 +220,41 @@ func (m *Machine) sendTable(chunk uint32, out *protocol.Effects) {
 		}
 		to := b.cuts[chunk]
 		if b.sent {
-			to = cut{len(b.handover.Entries), len(b.handover.Words)}
+			to = cut{len(b.handover.Entries), len(b.handover.Unacked)}
 		}
 		msg.Last = int(chunk) == last
 		msg.Handover = *b.handover
 		msg.Handover.Entries = b.handover.Entries[from.entries:to.entries:to.entries]
-		msg.Handover.Words = b.handover.Words[from.words:to.words:to.words]
+		msg.Handover.Unacked = b.handover.Unacked[from.unacked:to.unacked:to.unacked]
 		if msg.Last && !b.sent {
 			rest := msg.Handover
-			rest.Entries, rest.Words = slices.Clone(rest.Entries), slices.Clone(rest.Words)
+			rest.Entries, rest.Unacked = slices.Clone(rest.Entries), slices.Clone(rest.Unacked)
 			b.handover, b.sent = &rest, true
 		}
 	}
-	out.Send(b.heir.place.ID, msg)
+	out.Send(b.recipient.place.ID, msg)
 }
 
 func (m *Machine) transferWake() protocol.Time {
-	if m.turk == nil || m.turk.lost {
+	if m.successor == nil || m.successor.lost {
 		return protocol.Never
 	}
-	return m.turk.due
+	return m.successor.due
 }
 
 func (m *Machine) transferTick(now protocol.Time, out *protocol.Effects) {
-	if t := m.turk; t != nil && !t.lost && t.due <= now && m.admitted() {
+	if t := m.successor; t != nil && !t.lost && t.due <= now && m.admitted() {
 		m.requestTable(now, out)
 	}
 }
 
 // handovers lists the transfers that this member takes part in.
 func (m *Machine) handovers() (under []protocol.Handover) {
-	if t := m.turk; t != nil {
+	if t := m.successor; t != nil {
 		under = append(under, protocol.Handover{From: t.previous.ID, To: m.self, Since: t.since})
 	}
 	if b := m.handover; b != nil && b.handover != nil && !b.sent {
-		under = append(under, protocol.Handover{From: m.self, To: b.heir.place.ID, Since: b.since})
+		under = append(under, protocol.Handover{From: m.self, To: b.recipient.place.ID, Since: b.since})
 	}
 	if e := m.elder; e != nil && e.deposing != nil {
 		under = append(under, protocol.Handover{From: e.deposing.place.ID, To: e.entry.grantor.ID, Since: e.deposing.since})

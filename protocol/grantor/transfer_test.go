@@ -21,7 +21,7 @@ type pair struct {
 	machines [2]protocol.Machine
 	out      protocol.Effects
 	transit  []flight
-	told     map[lock.SessionID]lock.Kind // the last word to each session
+	last     map[lock.SessionID]lock.Kind // the last decision for each session
 	order    []lock.SessionID             // that were granted, in order
 	tables   []grantor.TransferTable
 	answers  []any
@@ -43,34 +43,34 @@ func TestTransferOfManyLocks(t *testing.T) {
 	p := newPair(t, protocoltest.Options{Chunk: chunk})
 	p.holdMany(locks)
 	p.queueMany(queued)
-	whole := lock.SessionID{Member: 2, Number: 900_000}
-	p.ask(2, &lock.Request{Session: whole, ID: 1, Name: lock.SpaceLock, WaitEnd: lock.Never})
+	suspension := lock.SessionID{Member: 2, Number: 900_000}
+	p.call(2, &lock.Request{Session: suspension, ID: 1, Name: lock.SpaceLock, WaitEnd: lock.Never})
 	late := lock.SessionID{Member: 1, Number: 900_001}
-	p.ask(1, &lock.Request{Session: late, ID: 1, Name: "late", WaitEnd: lock.Never})
+	p.call(1, &lock.Request{Session: late, ID: 1, Name: "late", WaitEnd: lock.Never})
 
 	began := time.Now()
-	p.ask(2, &protocol.Transfer{To: 2})
+	p.call(2, &protocol.Transfer{To: 2})
 	t.Logf("%d locks and %d waits in %d parts: %v", locks, queued, len(p.tables), time.Since(began))
 	p.checkParts(locks, chunk, queued)
 	p.checkTransferred()
 	p.checkQueue(queued)
 
-	if p.told[whole] != lock.Queued || p.told[late] != lock.Queued {
-		t.Fatalf("with locks held, the suspension is %v and what waits behind it %v", p.told[whole], p.told[late])
+	if p.last[suspension] != lock.Queued || p.last[late] != lock.Queued {
+		t.Fatalf("with locks held, the suspension is %v and what waits behind it %v", p.last[suspension], p.last[late])
 	}
 	p.releaseMany(locks)
-	if p.told[whole] != lock.Granted || p.told[late] != lock.Queued {
-		t.Fatalf("with all released, the suspension is %v and what waits behind it %v", p.told[whole], p.told[late])
+	if p.last[suspension] != lock.Granted || p.last[late] != lock.Queued {
+		t.Fatalf("with all released, the suspension is %v and what waits behind it %v", p.last[suspension], p.last[late])
 	}
-	p.ask(2, &protocol.Release{Session: whole, Request: 1, Name: lock.SpaceLock})
-	if p.told[late] != lock.Granted {
-		t.Fatalf("after the suspension what waited behind it is %v", p.told[late])
+	p.call(2, &protocol.Release{Session: suspension, Request: 1, Name: lock.SpaceLock})
+	if p.last[late] != lock.Granted {
+		t.Fatalf("after the suspension what waited behind it is %v", p.last[late])
 	}
 }
 
 func newPair(t *testing.T, o protocoltest.Options) *pair {
 	t.Helper()
-	p := &pair{t: t, told: map[lock.SessionID]lock.Kind{}}
+	p := &pair{t: t, last: map[lock.SessionID]lock.Kind{}}
 	for i := range p.machines {
 		o.Self = protocol.ID(i + 1)
 		m, err := newMember(o)
@@ -109,7 +109,7 @@ func name(n int) string { return fmt.Sprintf("lock/%d", n) }
 func (p *pair) holdMany(locks int) {
 	for n := range locks {
 		s := holder(n)
-		p.ask(protocol.ID(s.Member), &lock.Request{Session: s, ID: uint64(n + 1), Name: name(n), WaitEnd: lock.Never})
+		p.call(protocol.ID(s.Member), &lock.Request{Session: s, ID: uint64(n + 1), Name: name(n), WaitEnd: lock.Never})
 	}
 	if len(p.order) != locks {
 		p.t.Fatalf("%d of %d locks were granted", len(p.order), locks)
@@ -120,9 +120,9 @@ func (p *pair) holdMany(locks int) {
 func (p *pair) queueMany(queued int) {
 	for n := range queued {
 		s := waiter(n)
-		p.ask(protocol.ID(s.Member), &lock.Request{Session: s, ID: 1, Name: name(0), WaitEnd: lock.Never})
-		if p.told[s] != lock.Queued {
-			p.t.Fatalf("waiter %d is %v", n, p.told[s])
+		p.call(protocol.ID(s.Member), &lock.Request{Session: s, ID: 1, Name: name(0), WaitEnd: lock.Never})
+		if p.last[s] != lock.Queued {
+			p.t.Fatalf("waiter %d is %v", n, p.last[s])
 		}
 	}
 }
@@ -132,7 +132,7 @@ func (p *pair) checkParts(locks, chunk, queued int) {
 	p.t.Helper()
 	entries := 0
 	for i, part := range p.tables {
-		if n := len(part.Handover.Entries) + len(part.Handover.Words); n > chunk || part.Chunk != uint32(i) || part.Last != (i == len(p.tables)-1) {
+		if n := len(part.Handover.Entries) + len(part.Handover.Unacked); n > chunk || part.Chunk != uint32(i) || part.Last != (i == len(p.tables)-1) {
 			p.t.Fatalf("part %d is %v: at most %d are allowed", i, part, chunk)
 		}
 		entries += len(part.Handover.Entries)
@@ -168,7 +168,7 @@ func (p *pair) checkQueue(queued int) {
 }
 
 func (p *pair) release(s lock.SessionID, request uint64, n int) {
-	p.ask(protocol.ID(s.Member), &protocol.Release{Session: s, Request: request, Name: name(n)})
+	p.call(protocol.ID(s.Member), &protocol.Release{Session: s, Request: request, Name: name(n)})
 }
 
 // releaseMany releases what holdMany has, but for lock 0.
@@ -178,8 +178,8 @@ func (p *pair) releaseMany(locks int) {
 	}
 }
 
-// ask lets something be asked at a member, and all that follows from it happen.
-func (p *pair) ask(at protocol.ID, fact any) {
+// call lets something be asked at a member, and all that follows from it happen.
+func (p *pair) call(at protocol.ID, fact any) {
 	p.step(at, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: fact})
 	p.settle()
 }
@@ -215,15 +215,15 @@ func (p *pair) step(at protocol.ID, ev protocol.Event) {
 		case d.Kind == lock.Refused:
 			p.refused = d.Err
 		}
-		p.told[d.Session] = d.Kind
+		p.last[d.Session] = d.Kind
 	}
 	p.out.Reset()
 }
 
-// TestHeirsWithoutALease take no table, and ask again: no member vouches for what it would tell
+// TestRecipientsWithoutALease take no table, and ask again: no member confirms what it would tell
 // their clients to hold.
-func TestHeirsWithoutALease(t *testing.T) {
-	m, out := asking(t)
+func TestRecipientsWithoutALease(t *testing.T) {
+	m, out := seeking(t)
 	now := view(1, 4)
 	now.Lease.Member = 0
 	m.Step(0, protocol.Event{Kind: protocol.Raised, Fact: now}, out)

@@ -30,10 +30,10 @@ func (c *Clients[R]) OnCall(now protocol.Time, ev *protocol.Event, out *protocol
 		c.extend(now, fact, out)
 	case *protocol.EndSession:
 		c.table.EndSession(now, fact.Session, fact.Why, &c.scratch)
-		c.tell(now, out)
+		c.publish(now, out)
 	case *protocol.Revoke:
 		c.table.RevokeSession(now, fact.Session, fact.Why, fact.Refusal(), &c.scratch)
-		c.tell(now, out)
+		c.publish(now, out)
 	case *protocol.CountHolds:
 		holds, _ := c.table.Session(fact.Session)
 		out.Reply(ev.Call, &protocol.Holds{Count: holds})
@@ -60,21 +60,21 @@ func (c *Clients[R]) acquire(now protocol.Time, q *lock.Request, out *protocol.E
 			Kind: lock.Refused, Session: q.Session, Request: q.ID, Name: q.Name, Owner: q.Owner,
 			Mode: q.Mode, Units: q.Units, Capacity: q.Capacity, Err: err,
 		})
-		c.tell(now, out)
+		c.publish(now, out)
 		return
 	}
 	if q.WaitEnd <= now && c.protocol.Ready() {
 		// It waits for no holder, but for what peers say: that is not known before.
-		asks := *q
-		asks.Try, asks.WaitEnd = true, now+c.patienceOfTry()
-		q = &asks
+		try := *q
+		try.Try, try.WaitEnd = true, now+c.patienceOfTry()
+		q = &try
 	}
 	_, known := c.requests[keyOf(q)]
 	c.table.Acquire(now, q, &c.scratch)
 	if n := len(c.scratch); !known && n > 0 && c.scratch[n-1].Kind == lock.Queued {
 		c.enroll(now, q, out)
 	}
-	c.tell(now, out)
+	c.publish(now, out)
 }
 
 func (c *Clients[R]) patienceOfTry() protocol.Time {
@@ -124,7 +124,7 @@ func (c *Clients[R]) release(now protocol.Time, call protocol.CallID, r *protoco
 			Kind: lock.Refused, Session: r.Session, Request: r.Request, Name: r.Name, Token: r.Token, Err: err,
 		})
 	}
-	c.tell(now, out)
+	c.publish(now, out)
 }
 
 // withheld is a release of which its client is told when others have heard of it.
@@ -136,16 +136,16 @@ type withheld struct {
 // maxCalls is how many may wait for one release.
 const maxCalls = 16
 
-// AnswerLater keeps the answer to a release of what the table has ended already, for TellReleased.
+// AnswerLater keeps the answer to a release of what the table has ended already, for NotifyReleased.
 func (c *Clients[R]) AnswerLater(own R, call protocol.CallID, d *lock.Decision) {
 	key := keyOfDecision(d)
 	own.Requested().release = key
 	c.withheld[key] = &withheld{decision: *d, calls: []protocol.CallID{call}}
 }
 
-// TellReleased tells the client of a hold that was released, and withheld, that it is. Of any
+// NotifyReleased tells the client of a hold that was released, and withheld, that it is. Of any
 // other it tells nothing.
-func (c *Clients[R]) TellReleased(own R, out *protocol.Effects) {
+func (c *Clients[R]) NotifyReleased(own R, out *protocol.Effects) {
 	key := own.Requested().release
 	if held := c.withheld[key]; held != nil {
 		delete(c.withheld, key)
@@ -160,7 +160,7 @@ func (c *Clients[R]) cancel(now protocol.Time, r *protocol.Cancel, out *protocol
 	if !c.table.Cancel(now, r.Session, r.Name, r.Request, &c.scratch) {
 		c.scratch = append(c.scratch, lock.Decision{Kind: lock.Released, Session: r.Session, Request: r.Request, Name: r.Name})
 	}
-	c.tell(now, out)
+	c.publish(now, out)
 }
 
 // extend replaces a hold limit.
@@ -170,7 +170,7 @@ func (c *Clients[R]) extend(now protocol.Time, r *protocol.Extend, out *protocol
 		d.Kind, d.Err = lock.Refused, err
 	}
 	c.scratch = append(c.scratch, d)
-	c.tell(now, out)
+	c.publish(now, out)
 }
 
 // closeSpace tells all clients to stop (protocol.CloseSpace), and nothing new is taken. As a
@@ -182,11 +182,11 @@ func (c *Clients[R]) closeSpace(now protocol.Time, call protocol.CallID, out *pr
 	for _, s := range c.table.SessionsOf(uint64(c.standing.Self)) {
 		c.table.RevokeSession(now, s, holdfast.SpaceClosed, protocol.ErrClosed(c.standing.View, c.standing.Self), &c.scratch)
 	}
-	c.tell(now, out)
+	c.publish(now, out)
 }
 
-// tellClosed tells the callers that have closed the space that nothing of this member's is left.
-func (c *Clients[R]) tellClosed(out *protocol.Effects) {
+// notifyClosed tells the callers that have closed the space that nothing of this member's is left.
+func (c *Clients[R]) notifyClosed(out *protocol.Effects) {
 	if c.instance.Awaited() && c.table.Holds()+c.table.Waiters() == 0 && c.protocol.Settled() {
 		c.instance.Conclude(out)
 	}

@@ -54,7 +54,7 @@ type Protocol[R Own] interface {
 	// Awaits reports whether a request waits for what a peer says, for people.
 	Awaits(r R, peer protocol.ID) bool
 	// Withhold reports whether others still know of a hold that its client has just released, and
-	// is Ended. Then its client is told by [Clients.TellReleased], when they do not any more:
+	// is Ended. Then its client is told by [Clients.NotifyReleased], when they do not any more:
 	// what is told to be free can be had by anybody.
 	Withhold(R) bool
 	// Settled reports whether nothing that this member's clients have given up has still to be
@@ -107,7 +107,7 @@ func (c *Clients[R]) Wake() protocol.Time { return c.table.Wake() }
 // Tick ends what has come to its limit in time.
 func (c *Clients[R]) Tick(now protocol.Time, out *protocol.Effects) {
 	c.table.Tick(now, &c.scratch)
-	c.tell(now, out)
+	c.publish(now, out)
 }
 
 // Pause says that nothing can be granted: who comes is told so, and who waits goes on waiting.
@@ -116,7 +116,7 @@ func (c *Clients[R]) Pause() { c.table.Pause() }
 // Resume says that something can be: who did not want to wait but for that is told of holders.
 func (c *Clients[R]) Resume(now protocol.Time, out *protocol.Effects) {
 	c.table.Resume(now, &c.scratch)
-	c.tell(now, out)
+	c.publish(now, out)
 }
 
 // Permit grants a request that waits, under a token above those of all other grants of its
@@ -128,14 +128,14 @@ func (c *Clients[R]) Permit(now protocol.Time, own R, token holdfast.Token, out 
 	if !c.table.Permit(now, r.Key.Session, r.Key.Name, r.Key.ID, token, &c.scratch) {
 		panic(c.config.Protocol + ": a request is permitted that the table does not know")
 	}
-	c.tell(now, out)
+	c.publish(now, out)
 }
 
 // Deny refuses a request that waits, which is Ended by that.
 func (c *Clients[R]) Deny(now protocol.Time, own R, err error, out *protocol.Effects) {
 	r := own.Requested()
 	if c.table.Deny(now, r.Key.Session, r.Key.Name, r.Key.ID, err, &c.scratch) {
-		c.tell(now, out)
+		c.publish(now, out)
 	}
 }
 
@@ -144,7 +144,7 @@ func (c *Clients[R]) Deny(now protocol.Time, own R, err error, out *protocol.Eff
 func (c *Clients[R]) Revoke(now protocol.Time, own R, why holdfast.Loss, out *protocol.Effects) {
 	r := own.Requested()
 	c.table.Revoke(r.Key.Session, r.Key.Name, r.Token, why, &c.scratch)
-	c.tell(now, out)
+	c.publish(now, out)
 }
 
 // End ends a request that holds, and tells why.
@@ -154,14 +154,14 @@ func (c *Clients[R]) End(now protocol.Time, own R, why holdfast.Loss, out *proto
 		return name == r.Key.Name && token == r.Token
 	}
 	c.table.EndWhere(now, why, its, &c.scratch)
-	c.tell(now, out)
+	c.publish(now, out)
 }
 
 // Lose ends all that is held, and tells why. What waits goes on waiting.
 func (c *Clients[R]) Lose(now protocol.Time, why holdfast.Loss, out *protocol.Effects) {
 	held := func(_ string, _ lock.SessionID, _ uint64, token holdfast.Token) bool { return token != 0 }
 	c.table.EndWhere(now, why, held, &c.scratch)
-	c.tell(now, out)
+	c.publish(now, out)
 }
 
 // Waiting lists the requests that wait, in the order of their arrival.

@@ -15,79 +15,79 @@ import (
 // grants or refuses it; and each request ends once.
 func TestTheProtocolDecides(t *testing.T) {
 	m := newMember(t, 2)
-	m.told(m.ask(1, func(q *lock.Request) { q.Owner, q.Hold = "o", time.Minute }), "1 queued -1")
-	m.told(m.ask(2, nil), "2 queued -1")
-	m.told(m.ask(1, func(q *lock.Request) { q.Owner, q.Hold = "o", time.Minute }), "1 queued -1") // a copy
+	m.checkDecisions(m.lock(1, func(q *lock.Request) { q.Owner, q.Hold = "o", time.Minute }), "1 queued -1")
+	m.checkDecisions(m.lock(2, nil), "2 queued -1")
+	m.checkDecisions(m.lock(1, func(q *lock.Request) { q.Owner, q.Hold = "o", time.Minute }), "1 queued -1") // a copy
 	w := m.request(1)
 	if w.Owner != "o" || w.Hold != time.Minute || w.Arrival != 1 || w.Shape.Mode != holdfast.ModeExclusive || w.Held {
 		t.Errorf("kept is %+v", w)
 	}
-	m.told(m.permit(1, 7), "1 granted 7")
+	m.checkDecisions(m.permit(1, 7), "1 granted 7")
 	if !w.Held || w.Token != 7 || w.Since != m.now {
 		t.Errorf("held is %+v", w)
 	}
-	m.told(m.step(func(out *protocol.Effects) {
+	m.checkDecisions(m.step(func(out *protocol.Effects) {
 		m.clients.Deny(m.now, m.request(2), w.HeldBy(m.now+time.Second), out)
 	}), "2 refused: "+(&lock.HeldBy{Owner: "o"}).Error())
 	m.has("2")
-	m.told(m.call(&protocol.Release{Session: session, Name: "n", Request: 1}), "1 released")
+	m.checkDecisions(m.call(&protocol.Release{Session: session, Name: "n", Request: 1}), "1 released")
 	m.has("2", "1")
-	m.told(m.call(&protocol.Release{Session: session, Name: "n", Request: 1}), "1 refused: "+holdfast.ErrNotHeld.Error())
-	m.told(m.call(&protocol.EndSession{Session: session}))
+	m.checkDecisions(m.call(&protocol.Release{Session: session, Name: "n", Request: 1}), "1 refused: "+holdfast.ErrNotHeld.Error())
+	m.checkDecisions(m.call(&protocol.EndSession{Session: session}))
 	if !m.clients.Empty() {
 		t.Errorf("something is left of clients that have nothing: %+v", m.clients)
 	}
 }
 
-// TestReleasesAreToldWhenOthersKnow: once to each that has asked, and to no more than may wait for it.
+// TestReleasesAreReportedWhenOthersKnow: once to each that has asked, and to no more than may wait for it.
 // What else happens to a hold is told at once.
-func TestReleasesAreToldWhenOthersKnow(t *testing.T) {
+func TestReleasesAreReportedWhenOthersKnow(t *testing.T) {
 	m := newMember(t, 2)
 	release := func(id uint64) protocol.Effects {
 		return m.call(&protocol.Release{Session: session, Name: "n", Token: 7, Request: id})
 	}
 	hold := func() *request {
-		m.ask(1, nil)
+		m.lock(1, nil)
 		w := m.request(1)
 		w.withhold = true
 		m.permit(1, 7)
 		return w
 	}
 	w := hold()
-	m.told(release(1))
-	m.told(release(1))
-	m.told(m.call(&protocol.Release{Session: session, Name: "n", Token: 6, Request: 1}), "1 refused: "+holdfast.ErrNotHeld.Error())
-	m.told(release(2), "2 refused: "+holdfast.ErrNotHeld.Error())
+	m.checkDecisions(release(1))
+	m.checkDecisions(release(1))
+	m.checkDecisions(m.call(&protocol.Release{Session: session, Name: "n", Token: 6, Request: 1}), "1 refused: "+holdfast.ErrNotHeld.Error())
+	m.checkDecisions(release(2), "2 refused: "+holdfast.ErrNotHeld.Error())
 	m.has("1")
 	if m.clients.Empty() {
 		t.Error("nothing is left of a release that nobody has been told of")
 	}
-	m.told(m.step(func(out *protocol.Effects) { m.clients.TellReleased(w, out) }), "1 released", "1 released")
-	m.told(m.step(func(out *protocol.Effects) { m.clients.TellReleased(w, out) }))
-	m.told(release(1), "1 refused: "+holdfast.ErrNotHeld.Error())
+	m.checkDecisions(m.step(func(out *protocol.Effects) { m.clients.NotifyReleased(w, out) }), "1 released", "1 released")
+	m.checkDecisions(m.step(func(out *protocol.Effects) { m.clients.NotifyReleased(w, out) }))
+	m.checkDecisions(release(1), "1 refused: "+holdfast.ErrNotHeld.Error())
 
 	hold()
 	for range maxCalls {
-		m.told(release(1))
+		m.checkDecisions(release(1))
 	}
-	m.told(release(1), "1 refused: "+holdfast.ErrNotHeld.Error())
+	m.checkDecisions(release(1), "1 refused: "+holdfast.ErrNotHeld.Error())
 
 	m = newMember(t, 2)
 	hold()
-	m.told(m.call(&protocol.Cancel{Session: session, Name: "n", Request: 1}), "1 released")
+	m.checkDecisions(m.call(&protocol.Cancel{Session: session, Name: "n", Request: 1}), "1 released")
 	hold()
-	m.told(m.call(&protocol.EndSession{Session: session, Why: holdfast.SessionExpired}), "1 lost 7")
+	m.checkDecisions(m.call(&protocol.EndSession{Session: session, Why: holdfast.SessionExpired}), "1 lost 7")
 	if !m.clients.Empty() {
 		t.Errorf("something is left of clients that have nothing: %+v", m.clients)
 	}
 }
 
-// TestPlacesAreToldWhenTheyAreKnown: once, and to no client that does not wait.
-func TestPlacesAreToldWhenTheyAreKnown(t *testing.T) {
+// TestPlacesAreReportedWhenTheyAreKnown: once, and to no client that does not wait.
+func TestPlacesAreReportedWhenTheyAreKnown(t *testing.T) {
 	m := newMember(t, 2)
-	m.ask(1, nil)
-	m.ask(2, nil)
-	m.ask(3, func(q *lock.Request) { q.Name, q.Try, q.WaitEnd = "another", true, m.now+time.Second })
+	m.lock(1, nil)
+	m.lock(2, nil)
+	m.lock(3, func(q *lock.Request) { q.Name, q.Try, q.WaitEnd = "another", true, m.now+time.Second })
 	if m.clients.Tries() != 1 {
 		t.Errorf("%d tries, want 1", m.clients.Tries())
 	}
@@ -98,30 +98,30 @@ func TestPlacesAreToldWhenTheyAreKnown(t *testing.T) {
 			}
 		})
 	}
-	m.told(let(2, 3), "2 queued 1")
-	m.told(let(2))
-	m.told(m.step(func(out *protocol.Effects) {
+	m.checkDecisions(let(2, 3), "2 queued 1")
+	m.checkDecisions(let(2))
+	m.checkDecisions(m.step(func(out *protocol.Effects) {
 		m.clients.LetWait(m.request(1))
 		m.clients.Permit(m.now, m.request(1), 5, out)
 	}), "1 granted 5")
-	m.told(m.step(func(*protocol.Effects) { m.clients.Review(m.request(2)) }))
+	m.checkDecisions(m.step(func(*protocol.Effects) { m.clients.Review(m.request(2)) }))
 	alone := newMember(t, 1)
-	alone.told(alone.ask(1, nil), "1 queued 0")
+	alone.checkDecisions(alone.lock(1, nil), "1 queued 0")
 	alone.standing.Leave()
-	alone.told(alone.ask(2, nil), "2 queued -1")
+	alone.checkDecisions(alone.lock(2, nil), "2 queued -1")
 }
 
 // TestOwnersHaveOneGrant: what an owner has asked for besides enters it, and ends.
 func TestOwnersHaveOneGrant(t *testing.T) {
 	m := newMember(t, 2)
 	owned := func(q *lock.Request) { q.Owner = "o" }
-	m.ask(1, owned)
-	m.ask(2, owned)
-	m.told(m.permit(2, 9), "2 granted 9", "1 granted 9")
+	m.lock(1, owned)
+	m.lock(2, owned)
+	m.checkDecisions(m.permit(2, 9), "2 granted 9", "1 granted 9")
 	m.has("1")
-	m.told(m.call(&protocol.Release{Session: session, Name: "n", Token: 9, Request: 1}), "1 released")
+	m.checkDecisions(m.call(&protocol.Release{Session: session, Name: "n", Token: 9, Request: 1}), "1 released")
 	m.has("1")
-	m.told(m.call(&protocol.Release{Session: session, Name: "n", Token: 9, Request: 2}), "2 released")
+	m.checkDecisions(m.call(&protocol.Release{Session: session, Name: "n", Token: 9, Request: 2}), "2 released")
 	m.has("1", "2")
 }
 
@@ -130,32 +130,32 @@ func TestOwnersHaveOneGrant(t *testing.T) {
 func TestWhoDoesNotWaitWaitsForAnswers(t *testing.T) {
 	m := newMember(t, 2)
 	now := func(q *lock.Request) { q.WaitEnd = m.now }
-	m.told(m.ask(1, now), "1 queued -1")
+	m.checkDecisions(m.lock(1, now), "1 queued -1")
 	if w := m.request(1); !w.Try {
 		t.Errorf("%+v waits for holders", w)
 	}
-	m.told(m.pass(2*time.Second - 1))
+	m.checkDecisions(m.pass(2*time.Second - 1))
 	m.why = errors.New("b is silent")
-	m.told(m.pass(1), "1 refused: b is silent")
+	m.checkDecisions(m.pass(1), "1 refused: b is silent")
 	if m.clients.Tries() != 0 {
 		t.Errorf("%d tries are left", m.clients.Tries())
 	}
 	patient := newMember(t, 2)
 	patient.clients.config.Answers = 5
-	patient.ask(1, func(q *lock.Request) { q.WaitEnd = patient.now })
-	patient.told(patient.pass(5*time.Second - 1))
+	patient.lock(1, func(q *lock.Request) { q.WaitEnd = patient.now })
+	patient.checkDecisions(patient.pass(5*time.Second - 1))
 	patient.why = m.why
-	patient.told(patient.pass(1), "1 refused: b is silent")
+	patient.checkDecisions(patient.pass(1), "1 refused: b is silent")
 	m.ready = false
 	m.clients.Pause()
-	m.told(m.ask(2, now), "2 refused: "+holdfast.ErrUnavailable.Error())
+	m.checkDecisions(m.lock(2, now), "2 refused: "+holdfast.ErrUnavailable.Error())
 	m.has("1")
 }
 
 // TestRefused: what is not taken at all, and a copy of what was taken before.
 func TestRefused(t *testing.T) {
 	m := newMember(t, 2)
-	m.ask(1, nil)
+	m.lock(1, nil)
 	for _, test := range []struct {
 		change func(*lock.Request)
 		err    error
@@ -165,19 +165,19 @@ func TestRefused(t *testing.T) {
 		{func(q *lock.Request) { q.Session.Member = 2 }, holdfast.ErrConflict, "another member"},
 		{func(q *lock.Request) { q.Mode = holdfast.ModeShared }, holdfast.ErrUnsupported, ""},
 	} {
-		out := m.ask(9, test.change)
+		out := m.lock(9, test.change)
 		if d := out.Replies[0].Decision; d.Kind != lock.Refused || !errors.Is(d.Err, test.err) || !strings.Contains(d.Err.Error(), test.says) {
 			t.Errorf("told %+v, want %v", d, test.err)
 		}
 	}
-	m.told(m.ask(1, func(q *lock.Request) { q.Mode = holdfast.ModeShared }), "1 queued -1")
+	m.checkDecisions(m.lock(1, func(q *lock.Request) { q.Mode = holdfast.ModeShared }), "1 queued -1")
 }
 
 // TestCallsOfSessions: what a session has, and how it ends.
 func TestCallsOfSessions(t *testing.T) {
 	m := newMember(t, 2)
-	m.ask(1, nil)
-	m.ask(2, nil)
+	m.lock(1, nil)
+	m.lock(2, nil)
 	m.permit(1, 7)
 	if holds := m.call(&protocol.CountHolds{Session: session}).Replies[0].Result.(*protocol.Holds); holds.Count != 1 {
 		t.Errorf("%d holds", holds.Count)
@@ -185,17 +185,17 @@ func TestCallsOfSessions(t *testing.T) {
 	if list := m.call(&protocol.ListRequests{Session: session}).Replies[0].Result.(*protocol.Requests).List; len(list) != 2 {
 		t.Errorf("requests %v", list)
 	}
-	m.told(m.call(&protocol.Extend{Session: session, Request: 1, Name: "n", Token: 7, Hold: time.Second}), "1 granted 7")
-	m.told(m.call(&protocol.Extend{Session: session, Request: 1, Name: "n", Token: 8, Hold: time.Second}), "1 refused: "+holdfast.ErrNotHeld.Error())
-	m.told(m.call(&protocol.Cancel{Session: session, Request: 5, Name: "n"}), "5 released")
-	m.told(m.call(&protocol.Cancel{Session: session, Request: 2, Name: "n"}), "2 released")
-	m.told(m.pass(time.Minute), "1 lost 7") // its hold limit
+	m.checkDecisions(m.call(&protocol.Extend{Session: session, Request: 1, Name: "n", Token: 7, Hold: time.Second}), "1 granted 7")
+	m.checkDecisions(m.call(&protocol.Extend{Session: session, Request: 1, Name: "n", Token: 8, Hold: time.Second}), "1 refused: "+holdfast.ErrNotHeld.Error())
+	m.checkDecisions(m.call(&protocol.Cancel{Session: session, Request: 5, Name: "n"}), "5 released")
+	m.checkDecisions(m.call(&protocol.Cancel{Session: session, Request: 2, Name: "n"}), "2 released")
+	m.checkDecisions(m.pass(time.Minute), "1 lost 7") // its hold limit
 	m.has("2", "1")
-	m.ask(3, nil)
-	m.ask(4, nil)
+	m.lock(3, nil)
+	m.lock(4, nil)
 	m.permit(3, 9)
 	third := m.request(3)
-	m.told(m.step(func(out *protocol.Effects) { m.clients.Lose(m.now, holdfast.MemberLost, out) }), "3 lost 9")
+	m.checkDecisions(m.step(func(out *protocol.Effects) { m.clients.Lose(m.now, holdfast.MemberLost, out) }), "3 lost 9")
 	if third.Lost != holdfast.MemberLost || !third.Dropped {
 		t.Errorf("lost is %+v", third)
 	}
@@ -213,7 +213,7 @@ func TestCallsOfSessions(t *testing.T) {
 // space is told when nothing is left. So many may wait for that, and one more is told so.
 func TestClosedHere(t *testing.T) {
 	m := newMember(t, 2)
-	m.ask(1, nil)
+	m.lock(1, nil)
 	m.permit(1, 7)
 	for range 3 {
 		if out := m.call(&protocol.CloseSpace{}); results[*protocol.SpaceOpen](out) != nil {
@@ -221,17 +221,17 @@ func TestClosedHere(t *testing.T) {
 		}
 	}
 	var limit *holdfast.LimitError
-	if told := results[*protocol.SpaceOpen](m.call(&protocol.CloseSpace{})); len(told) != 1 || !errors.As(told[0].Err, &limit) {
-		t.Errorf("the fourth is told %+v", told)
+	if got := results[*protocol.SpaceOpen](m.call(&protocol.CloseSpace{})); len(got) != 1 || !errors.As(got[0].Err, &limit) {
+		t.Errorf("the fourth is told %+v", got)
 	}
-	if d := m.ask(2, nil).Replies[0].Decision; d.Kind != lock.Refused || !errors.Is(d.Err, holdfast.ErrUnavailable) {
+	if d := m.lock(2, nil).Replies[0].Decision; d.Kind != lock.Refused || !errors.Is(d.Err, holdfast.ErrUnavailable) {
 		t.Errorf("told %+v", d)
 	}
-	if told := results[*protocol.SpaceOpen](m.call(&protocol.Release{Session: session, Name: "n", Request: 1})); len(told) != 3 || told[0].Err != nil {
-		t.Errorf("told %+v", told)
+	if got := results[*protocol.SpaceOpen](m.call(&protocol.Release{Session: session, Name: "n", Request: 1})); len(got) != 3 || got[0].Err != nil {
+		t.Errorf("told %+v", got)
 	}
 	m.call(&protocol.OpenSpace{})
-	m.told(m.ask(3, nil), "3 queued -1")
+	m.checkDecisions(m.lock(3, nil), "3 queued -1")
 }
 
 // results picks results of one type out of what was told.

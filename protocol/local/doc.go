@@ -36,7 +36,7 @@
 // is called, once; from then on it is Dropped, and code that has kept it passes it over.
 //
 // A release is answered when everybody can have what it has freed. Where others have still to
-// hear of it the protocol withholds the answer ([Protocol].Withhold, [Clients.TellReleased]).
+// hear of it the protocol withholds the answer ([Protocol].Withhold, [Clients.NotifyReleased]).
 //
 // All of that is within one step of one machine. Each step ends by [Clients.Conclude].
 //
@@ -64,10 +64,10 @@
 //
 // # Operators
 //
-// No member alone knows what people ask. So a call is asked of all members of the view ([Ask]),
+// No member alone knows what people ask. So a call is asked of all members of the view ([Query]),
 // each answers for its own clients ([Answer]), and when all have answered their parts are put
 // together. They were not said at one moment: of holders that exclude each other those are shown
-// that were said later. An Ask is repeated until it is answered, and asked anew under another
+// that were said later. A Query is repeated until it is answered, and asked anew under another
 // view; a Break that is done twice is done once. After 20 patiences, or 4 for how the space is,
 // the caller is told which members do not answer, or that some member does not.
 //
@@ -94,7 +94,7 @@
 //	request.go   a request
 //	clients.go   Protocol, Clients: what a protocol does
 //	calls.go     what clients do
-//	tell.go      what they are told
+//	decisions.go what they are told
 //	survey.go    what operators ask
 //	listing.go   what they are shown
 //	messages.go

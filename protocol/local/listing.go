@@ -14,16 +14,16 @@ import (
 func (s *Survey[R]) show(now protocol.Time, a *Answer, name string) {
 	l := adding(s.clients.table.Show(name), s.clients.graces(now, "", name))
 	s.clients.markWaits(&l)
-	l, a.More = l.Part(a.Skip, maxTold)
+	l, a.More = l.Part(a.Skip, maxListed)
 	a.Locks = append(a.Locks, l)
 }
 
 // scan copies as many names as one answer tells. All of them are complete but the first,
 // where that is the only one.
-func (s *Survey[R]) scan(now protocol.Time, a *Answer, ask *Ask) {
-	graces := s.clients.graces(now, ask.Name, ask.Prefix) // whose names are not told yet
-	room, last, cut := maxTold, "", false
-	tell := func(l lock.Lock) bool {
+func (s *Survey[R]) scan(now protocol.Time, a *Answer, query *Query) {
+	graces := s.clients.graces(now, query.Name, query.Prefix) // whose names are not told yet
+	room, last, cut := maxListed, "", false
+	emit := func(l lock.Lock) bool {
 		part, rest := adding(l, graces).Part(0, room)
 		graces = slices.DeleteFunc(graces, func(g Grace) bool { return g.Name == l.Name })
 		if cut = rest > 0 && len(a.Locks) > 0; cut {
@@ -37,15 +37,15 @@ func (s *Survey[R]) scan(now protocol.Time, a *Answer, ask *Ask) {
 	}
 	before := func(name string) bool { // tells the names before it of which the table does not know
 		for len(graces) > 0 && (name == "" || graces[0].Name < name) {
-			if !tell(lock.Lock{Name: graces[0].Name}) {
+			if !emit(lock.Lock{Name: graces[0].Name}) {
 				cut = true
 				return false
 			}
 		}
 		return true
 	}
-	more := s.clients.table.Scan(ask.Name, ask.Prefix, min(ask.Limit, maxTold), func(l lock.Lock) bool {
-		return before(l.Name) && tell(l)
+	more := s.clients.table.Scan(query.Name, query.Prefix, min(query.Limit, maxListed), func(l lock.Lock) bool {
+		return before(l.Name) && emit(l)
 	})
 	if more || cut || !before("") {
 		a.Next = last

@@ -144,8 +144,8 @@ func (m *member) receive(from protocol.ID, message protocol.Message) protocol.Ef
 			return
 		}
 		switch message := message.(type) {
-		case Ask:
-			m.survey.OnAsk(m.now, from, &message, out)
+		case Query:
+			m.survey.OnQuery(m.now, from, &message, out)
 		case Answer:
 			m.survey.OnAnswer(m.now, from, &message, out)
 		}
@@ -163,8 +163,8 @@ func (m *member) pass(d time.Duration) protocol.Effects {
 
 var session = lock.SessionID{Member: 1, Number: 1}
 
-// ask asks for an exclusive lock of n, or for what change makes of that.
-func (m *member) ask(id uint64, change func(*lock.Request)) protocol.Effects {
+// lock asks for an exclusive lock of n, or for what change makes of that.
+func (m *member) lock(id uint64, change func(*lock.Request)) protocol.Effects {
 	m.t.Helper()
 	q := &lock.Request{Session: session, ID: id, Name: "n", WaitEnd: protocol.Never, Arrived: m.now}
 	if change != nil {
@@ -189,8 +189,8 @@ func (m *member) permit(id uint64, token holdfast.Token) protocol.Effects {
 	return m.step(func(out *protocol.Effects) { m.clients.Permit(m.now, m.request(id), token, out) })
 }
 
-// told compares what clients were told with what they should have been.
-func (m *member) told(out protocol.Effects, want ...string) {
+// checkDecisions compares what clients were told with what they should have been.
+func (m *member) checkDecisions(out protocol.Effects, want ...string) {
 	m.t.Helper()
 	var got []string
 	for i := range out.Replies {

@@ -10,7 +10,7 @@ import (
 
 // The messages of operators' calls, all sent as values.
 //
-//	asked by people → all     Ask
+//	asked by people → all     Query
 //	peer            → asker   Answer
 type (
 	// Tag is what every message between peers begins with, those of the protocol too. One of
@@ -23,30 +23,30 @@ type (
 		Tenure protocol.Tenure // the sender's
 	}
 
-	// Ask is an operator's call that every peer answers for its own clients. It is repeated
+	// Query is an operator's call that every peer answers for its own clients. It is repeated
 	// until it is answered; what it asks for can be done twice.
-	Ask struct {
+	Query struct {
 		Tag
 		Number uint64
-		Kind   AskKind
-		Name   string         // AskShow, AskBreak; AskScan: the name behind which it begins
-		Token  holdfast.Token // AskBreak
-		Reason string         // AskBreak
-		Prefix string         // AskScan
-		Limit  int            // AskScan
-		Skip   int            // AskShow: how many of the holders and waiters are known
+		Kind   QueryKind
+		Name   string         // QueryShow, QueryBreak; QueryScan: the name behind which it begins
+		Token  holdfast.Token // QueryBreak
+		Reason string         // QueryBreak
+		Prefix string         // QueryScan
+		Limit  int            // QueryScan
+		Skip   int            // QueryShow: how many of the holders and waiters are known
 	}
 
-	// Answer answers an Ask. Times in it are relative to when it was sent.
+	// Answer answers a Query. Times in it are relative to when it was sent.
 	Answer struct {
 		Tag
 		Number uint64
 		Skip   int
-		Locks  []lock.Lock  // AskShow, AskScan
-		Next   string       // AskScan: the last name of Locks, where more follow; "" at the end
-		More   int          // AskShow, AskScan: the last name is not complete; a Show of it with this Skip goes on; 0 where it is
-		Grants []lock.Grant // AskBreak
-		Counts Counts       // AskCount
+		Locks  []lock.Lock  // QueryShow, QueryScan
+		Next   string       // QueryScan: the last name of Locks, where more follow; "" at the end
+		More   int          // QueryShow, QueryScan: the last name is not complete; a Show of it with this Skip goes on; 0 where it is
+		Grants []lock.Grant // QueryBreak
+		Counts Counts       // QueryCount
 	}
 )
 
@@ -56,30 +56,30 @@ type Counts struct {
 	Awaited                  []protocol.Awaited // by this member, in order of seniority
 }
 
-// AskKind says what an Ask asks.
-type AskKind uint8
+// QueryKind says what a Query asks.
+type QueryKind uint8
 
 // The kinds.
 const (
-	AskShow AskKind = iota + 1
-	AskScan
-	AskBreak
-	AskCount
+	QueryShow QueryKind = iota + 1
+	QueryScan
+	QueryBreak
+	QueryCount
 )
 
 // String returns the kind in lower case.
-func (k AskKind) String() string {
+func (k QueryKind) String() string {
 	switch k {
-	case AskShow:
+	case QueryShow:
 		return "show"
-	case AskScan:
+	case QueryScan:
 		return "scan"
-	case AskBreak:
+	case QueryBreak:
 		return "break"
-	case AskCount:
+	case QueryCount:
 		return "count"
 	}
-	return fmt.Sprintf("ask %d", uint8(k))
+	return fmt.Sprintf("query %d", uint8(k))
 }
 
 // Tagged returns what the message begins with.
@@ -89,16 +89,16 @@ func (t Tag) String() string {
 	return fmt.Sprintf("v%d e%d t%d.%d", t.View, t.Epoch.Counter, t.Tenure.Incarnation, t.Tenure.Lapses)
 }
 
-func (m Ask) String() string {
+func (m Query) String() string {
 	about := []string{}
 	if m.Name != "" {
 		about = append(about, m.Name)
 	}
-	return fmt.Sprintf("ask %d %v %q · %v", m.Number, m.Kind, about, m.Tag)
+	return fmt.Sprintf("query %d %v %q · %v", m.Number, m.Kind, about, m.Tag)
 }
 
 func (m Answer) String() string { return fmt.Sprintf("answer %d · %v", m.Number, m.Tag) }
 
 // Vocabulary lists one value of each type that is sent here. A package that writes such
 // values down, or reads them, needs to know of no others.
-func Vocabulary() []any { return []any{Ask{}, Answer{}} }
+func Vocabulary() []any { return []any{Query{}, Answer{}} }

@@ -26,14 +26,14 @@ type Request struct {
 	// By is who is before it, as far as a peer has said; the protocol sets it.
 	By *lock.HeldBy
 
-	Held    bool // with Token, since Since; else it waits
-	Token   holdfast.Token
-	Since   protocol.Time
-	Waits   bool          // it is known to have to wait: [Clients.LetWait]
-	told    bool          // so has been its client
-	Lost    holdfast.Loss // why it has ended, if it was held and lost
-	Dropped bool          // it has ended: code that still has it lets go of it
-	release Key           // of what is withheld: a client may release by another of its owner's requests
+	Held     bool // with Token, since Since; else it waits
+	Token    holdfast.Token
+	Since    protocol.Time
+	Waits    bool          // it is known to have to wait: [Clients.LetWait]
+	notified bool          // so has been its client
+	Lost     holdfast.Loss // why it has ended, if it was held and lost
+	Dropped  bool          // it has ended: code that still has it lets go of it
+	release  Key           // of what is withheld: a client may release by another of its owner's requests
 }
 
 // Key names a request for ever.

@@ -33,7 +33,7 @@ func TestWhatIsHeard(t *testing.T) {
 		tag := right
 		test.change(&tag)
 		var out protocol.Effects
-		heard := m.standing.Hears(protocol.Event{Kind: protocol.Receive, From: test.from, Fact: Ask{Tag: tag}}, tag, &out)
+		heard := m.standing.Hears(protocol.Event{Kind: protocol.Receive, From: test.from, Fact: Query{Tag: tag}}, tag, &out)
 		early := len(m.standing.Early())
 		if noted := len(out.Notes) == 1; heard != test.heard || early != test.early || noted == (heard || early > 0) {
 			t.Errorf("%s: heard %t, %d early, notes %v", name, heard, early, out.Notes)
@@ -48,20 +48,20 @@ func TestEarlyMessagesAreBounded(t *testing.T) {
 	tag := m.standing.Tag()
 	tag.View++
 	for i := range uint64(maxEarly + 1) {
-		if out := m.receive(2, Ask{Tag: tag, Number: i}); len(out.Notes)+len(out.Sends) > 0 {
+		if out := m.receive(2, Query{Tag: tag, Number: i}); len(out.Notes)+len(out.Sends) > 0 {
 			t.Fatalf("early message %d: %+v", i, out)
 		}
 	}
 	m.view(2, 2)
 	early := m.standing.Early()
-	if len(early) != maxEarly || early[maxEarly-1].Fact.(Ask).Number != maxEarly-1 {
+	if len(early) != maxEarly || early[maxEarly-1].Fact.(Query).Number != maxEarly-1 {
 		t.Errorf("%d are kept, the last is %v", len(early), early[len(early)-1].Fact)
 	}
 }
 
-// TestStays: a member has a place as long as a view has it under its own tenure, and a change of
+// TestPlaces: a member has a place as long as a view has it under its own tenure, and a change of
 // that begins another stay. What is early is of no use after a lapse.
-func TestStays(t *testing.T) {
+func TestPlaces(t *testing.T) {
 	m := newMember(t, 3)
 	s := m.standing
 	if !s.Admitted() || s.Alone() || !slices.Equal(s.Everybody(), []protocol.ID{1, 2, 3}) {
@@ -70,7 +70,7 @@ func TestStays(t *testing.T) {
 	tag := s.Tag()
 	tag.View++
 	s.Halted = true
-	m.receive(2, Ask{Tag: tag})
+	m.receive(2, Query{Tag: tag})
 	view := *s.View
 	if same := s.Take(&view); !same || s.Settle() || s.Halted {
 		t.Error("the same view begins another stay, or goes on being halted")

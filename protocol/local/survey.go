@@ -34,7 +34,7 @@ type operation struct {
 	deadline protocol.Time
 	due      protocol.Time
 	pause    protocol.Time
-	ask      Ask
+	query    Query
 	missing  []question   // whose answers
 	parts    []lock.Lock  // of names, as members have told them
 	grants   []lock.Grant // that were broken
@@ -51,12 +51,12 @@ type question struct {
 
 // How long an operator waits for answers, in units of patience.
 const (
-	patienceOfAsk     = 20
+	patienceOfQuery   = 20
 	patienceOfInspect = 4
 )
 
-// maxTold is how many holders and waiters one Answer tells at most.
-const maxTold = 256
+// maxListed is how many holders and waiters one Answer tells at most.
+const maxListed = 256
 
 // Wake returns when to ask again, or to give up.
 func (s *Survey[R]) Wake() protocol.Time {
@@ -91,13 +91,13 @@ func (s *Survey[R]) OnCall(now protocol.Time, ev *protocol.Event, out *protocol.
 		s.unanswered(now, o, &holdfast.LimitError{Limit: "operators", Value: int64(config.Operators)}, out)
 		return true
 	}
-	patience := protocol.Time(patienceOfAsk)
-	if o.ask.Kind == AskCount {
+	patience := protocol.Time(patienceOfQuery)
+	if o.query.Kind == QueryCount {
 		patience = patienceOfInspect
 	}
 	o.deadline = now + patience*config.Patience
 	s.calls = append(s.calls, o)
-	s.askAll(now, o, out)
+	s.queryAll(now, o, out)
 	return true
 }
 
@@ -106,24 +106,24 @@ func newOperation(call protocol.CallID, fact any) *operation {
 	o := &operation{call: call, due: protocol.Never}
 	switch fact := fact.(type) {
 	case *protocol.Show:
-		o.fact, o.ask = &protocol.Show{Name: fact.Name}, Ask{Kind: AskShow, Name: fact.Name}
+		o.fact, o.query = &protocol.Show{Name: fact.Name}, Query{Kind: QueryShow, Name: fact.Name}
 	case *protocol.Scan:
-		page := protocol.Scan{After: fact.After, Prefix: fact.Prefix, Limit: max(1, min(fact.Limit, maxTold))}
-		o.fact, o.ask = &page, Ask{Kind: AskScan, Name: page.After, Prefix: page.Prefix, Limit: page.Limit}
+		page := protocol.Scan{After: fact.After, Prefix: fact.Prefix, Limit: max(1, min(fact.Limit, maxListed))}
+		o.fact, o.query = &page, Query{Kind: QueryScan, Name: page.After, Prefix: page.Prefix, Limit: page.Limit}
 	case *protocol.Break:
-		o.fact, o.ask = &protocol.Break{Name: fact.Name, Token: fact.Token}, Ask{Kind: AskBreak, Name: fact.Name, Token: fact.Token, Reason: fact.Reason}
+		o.fact, o.query = &protocol.Break{Name: fact.Name, Token: fact.Token}, Query{Kind: QueryBreak, Name: fact.Name, Token: fact.Token, Reason: fact.Reason}
 	case *protocol.Inspect:
-		o.fact, o.ask = &protocol.Inspect{}, Ask{Kind: AskCount}
+		o.fact, o.query = &protocol.Inspect{}, Query{Kind: QueryCount}
 	default:
 		return nil
 	}
 	return o
 }
 
-// askAll asks the members that are to answer, and answers for this one.
-func (s *Survey[R]) askAll(now protocol.Time, o *operation, out *protocol.Effects) {
+// queryAll asks the members that are to answer, and answers for this one.
+func (s *Survey[R]) queryAll(now protocol.Time, o *operation, out *protocol.Effects) {
 	s.number++
-	o.ask.Number, o.missing, o.pause = s.number, nil, 0
+	o.query.Number, o.missing, o.pause = s.number, nil, 0
 	for _, member := range s.standing.View.Members {
 		if member.ID != s.standing.Self {
 			o.missing = append(o.missing, question{peer: member.ID})
@@ -131,17 +131,17 @@ func (s *Survey[R]) askAll(now protocol.Time, o *operation, out *protocol.Effect
 		}
 		own := question{}
 		for more := true; more; {
-			ask := own.of(&o.ask)
-			answer := s.answer(now, &ask, out)
+			query := own.of(&o.query)
+			answer := s.answer(now, &query, out)
 			o.collect(0, &answer)
 			more = own.goesOn(&answer)
 		}
 	}
-	s.sendAsks(now, o, out)
+	s.sendQueries(now, o, out)
 	s.advance(now, o, out)
 }
 
-func (s *Survey[R]) sendAsks(now protocol.Time, o *operation, out *protocol.Effects) {
+func (s *Survey[R]) sendQueries(now protocol.Time, o *operation, out *protocol.Effects) {
 	o.due = protocol.Never
 	for _, q := range o.missing {
 		s.send(&q, o, out)
@@ -153,17 +153,17 @@ func (s *Survey[R]) sendAsks(now protocol.Time, o *operation, out *protocol.Effe
 }
 
 func (s *Survey[R]) send(q *question, o *operation, out *protocol.Effects) {
-	ask := q.of(&o.ask)
-	ask.Tag = s.standing.Tag()
-	out.Send(q.peer, ask)
+	query := q.of(&o.query)
+	query.Tag = s.standing.Tag()
+	out.Send(q.peer, query)
 }
 
 // of is the question as it is asked.
-func (q *question) of(ask *Ask) Ask {
-	own := *ask
+func (q *question) of(query *Query) Query {
+	own := *query
 	own.Skip = q.skip
 	if q.name != "" {
-		own.Kind, own.Name, own.Prefix, own.Limit = AskShow, q.name, "", 0
+		own.Kind, own.Name, own.Prefix, own.Limit = QueryShow, q.name, "", 0
 	}
 	return own
 }
@@ -177,9 +177,9 @@ func (q *question) goesOn(a *Answer) bool {
 	return true
 }
 
-// OnAsk answers for this member's clients.
-func (s *Survey[R]) OnAsk(now protocol.Time, from protocol.ID, msg *Ask, out *protocol.Effects) {
-	if msg.Skip < 0 || msg.Kind < AskShow || msg.Kind > AskCount {
+// OnQuery answers for this member's clients.
+func (s *Survey[R]) OnQuery(now protocol.Time, from protocol.ID, msg *Query, out *protocol.Effects) {
+	if msg.Skip < 0 || msg.Kind < QueryShow || msg.Kind > QueryCount {
 		out.Note(Ignored{What: fmt.Sprintf("%v from member %d: %d to skip", msg, from, msg.Skip)})
 		return
 	}
@@ -195,25 +195,25 @@ func (s *Survey[R]) OnAsk(now protocol.Time, from protocol.ID, msg *Ask, out *pr
 }
 
 // answer is what this member's clients have, by this member's clock.
-func (s *Survey[R]) answer(now protocol.Time, ask *Ask, out *protocol.Effects) Answer {
-	a := Answer{Number: ask.Number, Skip: ask.Skip}
-	switch ask.Kind {
-	case AskShow:
-		s.show(now, &a, ask.Name)
-	case AskScan:
-		s.scan(now, &a, ask)
-	case AskBreak:
+func (s *Survey[R]) answer(now protocol.Time, query *Query, out *protocol.Effects) Answer {
+	a := Answer{Number: query.Number, Skip: query.Skip}
+	switch query.Kind {
+	case QueryShow:
+		s.show(now, &a, query.Name)
+	case QueryScan:
+		s.scan(now, &a, query)
+	case QueryBreak:
 		// It may be that no client holds it here: then there is nothing to break, which is no error of
 		// this member's.
-		grants, err := s.clients.table.Break(now, ask.Name, ask.Token, &s.clients.scratch)
+		grants, err := s.clients.table.Break(now, query.Name, query.Token, &s.clients.scratch)
 		if err == nil {
 			a.Grants = grants
-			out.Note(protocol.Broke{Name: ask.Name, Token: ask.Token, Reason: ask.Reason})
-		} else if kept := adding(lock.Lock{Name: ask.Name}, s.clients.graces(now, "", ask.Name)); len(kept.Holders) > 0 {
+			out.Note(protocol.Broke{Name: query.Name, Token: query.Token, Reason: query.Reason})
+		} else if kept := adding(lock.Lock{Name: query.Name}, s.clients.graces(now, "", query.Name)); len(kept.Holders) > 0 {
 			a.Locks = append(a.Locks, kept)
 		}
-		s.clients.tell(now, out)
-	case AskCount:
+		s.clients.publish(now, out)
+	case QueryCount:
 		a.Counts = s.clients.Counts(now)
 	}
 	return a
@@ -222,7 +222,7 @@ func (s *Survey[R]) answer(now protocol.Time, ask *Ask, out *protocol.Effects) A
 // OnAnswer takes a peer's answer, or a part of it.
 func (s *Survey[R]) OnAnswer(now protocol.Time, from protocol.ID, msg *Answer, out *protocol.Effects) {
 	for _, o := range s.calls {
-		if o.ask.Number != msg.Number {
+		if o.query.Number != msg.Number {
 			continue
 		}
 		i := slices.IndexFunc(o.missing, func(q question) bool { return q.peer == from && q.skip == msg.Skip })
@@ -246,7 +246,7 @@ func (o *operation) collect(since protocol.Time, a *Answer) {
 		o.parts = append(o.parts, l.After(since))
 	}
 	// What a member tells behind another's last name comes with the next page.
-	if o.ask.Kind == AskScan && a.Next > o.ask.Name && (o.next == "" || a.Next < o.next) {
+	if o.query.Kind == QueryScan && a.Next > o.query.Name && (o.next == "" || a.Next < o.next) {
 		o.next = a.Next
 	}
 	for _, g := range a.Grants {
@@ -292,7 +292,7 @@ func (s *Survey[R]) Tick(now protocol.Time, out *protocol.Effects) {
 			s.calls = slices.DeleteFunc(s.calls, func(other *operation) bool { return other == o })
 			s.unanswered(now, o, s.whyUnanswered(now, o), out)
 		case o.due <= now && s.standing.Admitted():
-			s.sendAsks(now, o, out)
+			s.sendQueries(now, o, out)
 		case o.due <= now:
 			o.due = protocol.Never
 		}
@@ -303,7 +303,7 @@ func (s *Survey[R]) Tick(now protocol.Time, out *protocol.Effects) {
 func (s *Survey[R]) Renew(now protocol.Time, out *protocol.Effects) {
 	for _, o := range slices.Clone(s.calls) {
 		o.parts, o.counts, o.next = nil, Counts{}, ""
-		s.askAll(now, o, out)
+		s.queryAll(now, o, out)
 	}
 }
 
@@ -324,9 +324,9 @@ func (s *Survey[R]) whyUnanswered(now protocol.Time, o *operation) error {
 	silent := s.silent(o)
 	switch {
 	case len(silent) > 0 && o.deadline <= now:
-		why.Why, why.Left = fmt.Sprintf("no answer from %s for %v", protocol.Phrase(silent), now-o.since), 0
+		why.Why, why.Left = fmt.Sprintf("no answer from %s for %v", protocol.JoinNames(silent), now-o.since), 0
 	case len(silent) > 0:
-		why.Why += ", and " + protocol.Phrase(silent) + " had not answered before"
+		why.Why += ", and " + protocol.JoinNames(silent) + " had not answered before"
 	}
 	if _, breaks := o.fact.(*protocol.Break); breaks {
 		why.Why += broken(o, silent)

@@ -13,16 +13,16 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// askOf returns what one peer is asked.
-func askOf(t *testing.T, out protocol.Effects, peer protocol.ID) Ask {
+// queryTo returns what one peer is asked.
+func queryTo(t *testing.T, out protocol.Effects, peer protocol.ID) Query {
 	t.Helper()
 	for _, sent := range out.Sends {
-		if ask, is := sent.Message.(Ask); is && sent.To == peer {
-			return ask
+		if query, is := sent.Message.(Query); is && sent.To == peer {
+			return query
 		}
 	}
 	t.Fatalf("member %d is asked nothing: %v", peer, out.Sends)
-	return Ask{}
+	return Query{}
 }
 
 // other is a hold of a client of member 2, which it says to have begun a second ago.
@@ -35,16 +35,16 @@ func other(token holdfast.Token) lock.Lock {
 // peers the requests that wait here wait for.
 func TestShowAsksAll(t *testing.T) {
 	m := newMember(t, 3)
-	m.ask(1, nil)
+	m.lock(1, nil)
 	m.request(1).awaits = []protocol.ID{2, 3}
 	out := m.call(&protocol.Show{Name: "n"})
-	ask := askOf(t, out, 2)
-	if ask.Kind != AskShow || ask.Name != "n" || askOf(t, out, 3).Number != ask.Number {
-		t.Fatalf("asked %+v", ask)
+	query := queryTo(t, out, 2)
+	if query.Kind != QueryShow || query.Name != "n" || queryTo(t, out, 3).Number != query.Number {
+		t.Fatalf("asked %+v", query)
 	}
 	tag := m.standing.Tag()
-	m.receive(2, Answer{Tag: tag, Number: ask.Number, Locks: []lock.Lock{other(8)}})
-	shown := results[*lock.Lock](m.receive(3, Answer{Tag: tag, Number: ask.Number}))
+	m.receive(2, Answer{Tag: tag, Number: query.Number, Locks: []lock.Lock{other(8)}})
+	shown := results[*lock.Lock](m.receive(3, Answer{Tag: tag, Number: query.Number}))
 	if len(shown) != 1 || len(shown[0].Holders) != 1 || shown[0].Holders[0].Since != m.now-time.Second {
 		t.Fatalf("shown %+v", shown)
 	}
@@ -56,49 +56,49 @@ func TestShowAsksAll(t *testing.T) {
 // TestPeersAreAnswered for this member's clients alone, in times relative to now.
 func TestPeersAreAnswered(t *testing.T) {
 	m := newMember(t, 2)
-	m.ask(1, nil)
+	m.lock(1, nil)
 	m.permit(1, 7)
-	m.ask(2, nil)
+	m.lock(2, nil)
 	m.request(2).awaits = []protocol.ID{2}
 	m.pass(3 * time.Second)
 	tag := m.standing.Tag()
-	answer := func(ask Ask) Answer {
+	answer := func(query Query) Answer {
 		t.Helper()
-		ask.Tag, ask.Number = tag, 5
-		out := m.receive(2, ask)
+		query.Tag, query.Number = tag, 5
+		out := m.receive(2, query)
 		if len(out.Sends) != 1 || out.Sends[0].To != 2 {
-			t.Fatalf("%v: sent %v", ask, out.Sends)
+			t.Fatalf("%v: sent %v", query, out.Sends)
 		}
 		return out.Sends[0].Message.(Answer)
 	}
-	if a := answer(Ask{Kind: AskShow, Name: "n"}); len(a.Locks) != 1 || a.Locks[0].Holders[0].Since != -3*time.Second || a.Number != 5 || a.Tag != tag {
+	if a := answer(Query{Kind: QueryShow, Name: "n"}); len(a.Locks) != 1 || a.Locks[0].Holders[0].Since != -3*time.Second || a.Number != 5 || a.Tag != tag {
 		t.Errorf("shown %+v", a)
 	}
-	if a := answer(Ask{Kind: AskScan, Limit: 9}); len(a.Locks) != 1 || a.Locks[0].Name != "n" || len(a.Locks[0].Holders) != 1 || a.Next != "" {
+	if a := answer(Query{Kind: QueryScan, Limit: 9}); len(a.Locks) != 1 || a.Locks[0].Name != "n" || len(a.Locks[0].Holders) != 1 || a.Next != "" {
 		t.Errorf("listed %+v", a)
 	}
 	want := Counts{Locks: 1, Waiters: 1, Sessions: 1, Awaited: []protocol.Awaited{{Member: 1, Reply: 2, Requests: 1}}}
-	if a := answer(Ask{Kind: AskCount}); fmt.Sprint(a.Counts) != fmt.Sprint(want) {
+	if a := answer(Query{Kind: QueryCount}); fmt.Sprint(a.Counts) != fmt.Sprint(want) {
 		t.Errorf("counted %+v, want %+v", a.Counts, want)
 	}
-	if a := answer(Ask{Kind: AskBreak, Name: "n", Token: 6}); len(a.Grants) != 0 {
+	if a := answer(Query{Kind: QueryBreak, Name: "n", Token: 6}); len(a.Grants) != 0 {
 		t.Errorf("broken under another token: %+v", a.Grants)
 	}
-	if a := answer(Ask{Kind: AskBreak, Name: "n", Token: 7, Reason: "stuck"}); len(a.Grants) != 1 {
+	if a := answer(Query{Kind: QueryBreak, Name: "n", Token: 7, Reason: "stuck"}); len(a.Grants) != 1 {
 		t.Errorf("broken %+v", a.Grants)
 	}
 }
 
-// TestMalformedAsks are noted, and not answered.
-func TestMalformedAsks(t *testing.T) {
+// TestMalformedQueries are noted, and not answered.
+func TestMalformedQueries(t *testing.T) {
 	m := newMember(t, 2)
-	for name, ask := range map[string]Ask{
+	for name, query := range map[string]Query{
 		"no kind":         {},
-		"an unknown kind": {Kind: AskCount + 1},
-		"a negative skip": {Kind: AskShow, Skip: -1},
+		"an unknown kind": {Kind: QueryCount + 1},
+		"a negative skip": {Kind: QueryShow, Skip: -1},
 	} {
-		ask.Tag = m.standing.Tag()
-		out := m.receive(2, ask)
+		query.Tag = m.standing.Tag()
+		out := m.receive(2, query)
 		if len(out.Sends)+len(out.Replies) != 0 || len(out.Notes) != 1 || !strings.HasPrefix(out.Notes[0].String(), "ignored ") {
 			t.Errorf("%s: %+v", name, out)
 		}
@@ -109,7 +109,7 @@ func TestMalformedAsks(t *testing.T) {
 // what was asked for, once, and copies and parts that were not asked for are passed over.
 func TestAnswersAreChecked(t *testing.T) {
 	m := newMember(t, 3)
-	m.ask(1, func(q *lock.Request) { q.Mode, q.Units, q.Capacity = holdfast.ModeSlots, 2, 3 })
+	m.lock(1, func(q *lock.Request) { q.Mode, q.Units, q.Capacity = holdfast.ModeSlots, 2, 3 })
 	m.permit(1, 7)
 	m.call(&protocol.Show{Name: "n"})
 	tag := m.standing.Tag()
@@ -135,18 +135,18 @@ func TestAnswersAreChecked(t *testing.T) {
 	}
 }
 
-// TestPartsAreAskedFor: an answer that says that there is more is followed by a question for it.
-func TestPartsAreAskedFor(t *testing.T) {
+// TestPartsAreRequested: an answer that says that there is more is followed by a question for it.
+func TestPartsAreRequested(t *testing.T) {
 	m := newMember(t, 2)
-	ask := askOf(t, m.call(&protocol.Show{Name: "n"}), 2)
-	again := askOf(t, m.receive(2, Answer{Tag: ask.Tag, Number: ask.Number, Locks: []lock.Lock{other(8)}, More: 1}), 2)
-	if again.Skip != 1 || again.Number != ask.Number {
+	query := queryTo(t, m.call(&protocol.Show{Name: "n"}), 2)
+	again := queryTo(t, m.receive(2, Answer{Tag: query.Tag, Number: query.Number, Locks: []lock.Lock{other(8)}, More: 1}), 2)
+	if again.Skip != 1 || again.Number != query.Number {
 		t.Fatalf("asked %+v", again)
 	}
-	if out := m.receive(2, Answer{Tag: ask.Tag, Number: ask.Number}); len(out.Replies) != 0 {
+	if out := m.receive(2, Answer{Tag: query.Tag, Number: query.Number}); len(out.Replies) != 0 {
 		t.Error("a copy of the first part ends it")
 	}
-	if shown := results[*lock.Lock](m.receive(2, Answer{Tag: ask.Tag, Number: ask.Number, Skip: 1})); len(shown) != 1 {
+	if shown := results[*lock.Lock](m.receive(2, Answer{Tag: query.Tag, Number: query.Number, Skip: 1})); len(shown) != 1 {
 		t.Errorf("shown %+v", shown)
 	}
 }
@@ -154,17 +154,17 @@ func TestPartsAreAskedFor(t *testing.T) {
 // TestManyWaitersAreShownInParts: at most 256 in one answer, and none twice.
 func TestManyWaitersAreShownInParts(t *testing.T) {
 	m := newMember(t, 2)
-	for id := range uint64(maxTold + 2) {
-		m.ask(id+1, nil)
+	for id := range uint64(maxListed + 2) {
+		m.lock(id+1, nil)
 	}
-	ask := Ask{Tag: m.standing.Tag(), Number: 1, Kind: AskShow, Name: "n"}
-	first := m.receive(2, ask).Sends[0].Message.(Answer)
-	ask.Skip = first.More
-	rest := m.receive(2, ask).Sends[0].Message.(Answer)
-	if len(first.Locks[0].Waiters) != maxTold || first.More != maxTold || len(rest.Locks[0].Waiters) != 2 || rest.More != 0 {
+	query := Query{Tag: m.standing.Tag(), Number: 1, Kind: QueryShow, Name: "n"}
+	first := m.receive(2, query).Sends[0].Message.(Answer)
+	query.Skip = first.More
+	rest := m.receive(2, query).Sends[0].Message.(Answer)
+	if len(first.Locks[0].Waiters) != maxListed || first.More != maxListed || len(rest.Locks[0].Waiters) != 2 || rest.More != 0 {
 		t.Errorf("%d and %d waiters, more from %d and %d", len(first.Locks[0].Waiters), len(rest.Locks[0].Waiters), first.More, rest.More)
 	}
-	if out := m.call(&protocol.Show{Name: "n"}); askOf(t, out, 2).Skip != 0 {
+	if out := m.call(&protocol.Show{Name: "n"}); queryTo(t, out, 2).Skip != 0 {
 		t.Errorf("asked %v", out.Sends)
 	}
 }
@@ -180,11 +180,11 @@ func named(name string, token holdfast.Token) lock.Lock {
 // far as all have told it; a name that two have is listed once.
 func TestListingsAskAllAtOnce(t *testing.T) {
 	m := newMember(t, 3)
-	m.ask(1, nil)
+	m.lock(1, nil)
 	m.permit(1, 7)
 	out := m.call(&protocol.Scan{Limit: 10, Prefix: ""})
-	about := askOf(t, out, 2)
-	if about.Kind != AskScan || about.Name != "" || about.Limit != 10 || len(out.Sends) != 2 {
+	about := queryTo(t, out, 2)
+	if about.Kind != QueryScan || about.Name != "" || about.Limit != 10 || len(out.Sends) != 2 {
 		t.Fatalf("asked %+v of %d members", about, len(out.Sends))
 	}
 	// Member 2 has more behind "q"; member 3 has told of all.
@@ -197,7 +197,7 @@ func TestListingsAskAllAtOnce(t *testing.T) {
 	if len(page) != 1 || namesOf(page[0]) != "a n o p q" || page[0].Next != "q" {
 		t.Fatalf("listed %+v", page)
 	}
-	about = askOf(t, m.call(&protocol.Scan{Limit: 10, After: "q"}), 2)
+	about = queryTo(t, m.call(&protocol.Scan{Limit: 10, After: "q"}), 2)
 	if about.Name != "q" {
 		t.Fatalf("asked %+v", about)
 	}
@@ -220,9 +220,9 @@ func namesOf(page *protocol.Scanned) string {
 // that tells of what was not asked for, or to go on where it began, changes nothing.
 func TestPagesEnd(t *testing.T) {
 	m := newMember(t, 2)
-	about := askOf(t, m.call(&protocol.Scan{Limit: 2, After: "c", Prefix: "x"}), 2)
-	told := []lock.Lock{named("a", 1), named("x1", 2), named("x2", 3), named("x3", 4), named("y", 5), {Name: "x0"}}
-	page := results[*protocol.Scanned](m.receive(2, Answer{Tag: about.Tag, Number: about.Number, Locks: told, Next: "b"}))
+	about := queryTo(t, m.call(&protocol.Scan{Limit: 2, After: "c", Prefix: "x"}), 2)
+	listed := []lock.Lock{named("a", 1), named("x1", 2), named("x2", 3), named("x3", 4), named("y", 5), {Name: "x0"}}
+	page := results[*protocol.Scanned](m.receive(2, Answer{Tag: about.Tag, Number: about.Number, Locks: listed, Next: "b"}))
 	if len(page) != 1 || namesOf(page[0]) != "x1 x2" || page[0].Next != "x2" {
 		t.Errorf("listed %+v", page)
 	}
@@ -231,21 +231,21 @@ func TestPagesEnd(t *testing.T) {
 // TestCrowdedNamesAreListedWhole: a name with more waiters than one answer tells is asked for by itself.
 func TestCrowdedNamesAreListedWhole(t *testing.T) {
 	m := newMember(t, 2)
-	for id := range uint64(maxTold + 2) {
-		m.ask(id+1, nil)
+	for id := range uint64(maxListed + 2) {
+		m.lock(id+1, nil)
 	}
-	ask := Ask{Tag: m.standing.Tag(), Number: 1, Kind: AskScan, Limit: 10}
-	first := m.receive(2, ask).Sends[0].Message.(Answer)
-	if len(first.Locks) != 1 || first.More != maxTold || first.Next != "" {
+	query := Query{Tag: m.standing.Tag(), Number: 1, Kind: QueryScan, Limit: 10}
+	first := m.receive(2, query).Sends[0].Message.(Answer)
+	if len(first.Locks) != 1 || first.More != maxListed || first.Next != "" {
 		t.Fatalf("told %d names, more from %d, next %q", len(first.Locks), first.More, first.Next)
 	}
-	about := askOf(t, m.call(&protocol.Scan{Limit: 10}), 2)
-	again := askOf(t, m.receive(2, Answer{Tag: about.Tag, Number: about.Number, Locks: []lock.Lock{named("n", 8)}, More: 1, Next: "n"}), 2)
-	if again.Kind != AskShow || again.Name != "n" || again.Skip != 1 {
+	about := queryTo(t, m.call(&protocol.Scan{Limit: 10}), 2)
+	again := queryTo(t, m.receive(2, Answer{Tag: about.Tag, Number: about.Number, Locks: []lock.Lock{named("n", 8)}, More: 1, Next: "n"}), 2)
+	if again.Kind != QueryShow || again.Name != "n" || again.Skip != 1 {
 		t.Fatalf("asked %+v", again)
 	}
 	page := results[*protocol.Scanned](m.receive(2, Answer{Tag: about.Tag, Number: about.Number, Skip: 1}))
-	if len(page) != 1 || namesOf(page[0]) != "n" || len(page[0].Locks[0].Waiters) != maxTold+2 || page[0].Next != "n" {
+	if len(page) != 1 || namesOf(page[0]) != "n" || len(page[0].Locks[0].Waiters) != maxListed+2 || page[0].Next != "n" {
 		t.Errorf("listed %d pages, next %q", len(page), page[0].Next)
 	}
 }
@@ -254,21 +254,21 @@ func TestCrowdedNamesAreListedWhole(t *testing.T) {
 func TestBreaksAreDoneOnce(t *testing.T) {
 	m := newMember(t, 3)
 	grant := lock.Grant{Session: lock.SessionID{Member: 2, Number: 1}, Token: 7}
-	ask := askOf(t, m.call(&protocol.Break{Name: "n", Token: 7, Reason: "stuck"}), 2)
-	if ask.Kind != AskBreak || ask.Token != 7 || ask.Reason != "stuck" {
-		t.Fatalf("asked %+v", ask)
+	query := queryTo(t, m.call(&protocol.Break{Name: "n", Token: 7, Reason: "stuck"}), 2)
+	if query.Kind != QueryBreak || query.Token != 7 || query.Reason != "stuck" {
+		t.Fatalf("asked %+v", query)
 	}
-	m.receive(2, Answer{Tag: ask.Tag, Number: ask.Number, Grants: []lock.Grant{grant}})
-	again := askOf(t, m.view(2, 2), 2)
-	if again.Number == ask.Number || again.View != 2 {
+	m.receive(2, Answer{Tag: query.Tag, Number: query.Number, Grants: []lock.Grant{grant}})
+	again := queryTo(t, m.view(2, 2), 2)
+	if again.Number == query.Number || again.View != 2 {
 		t.Fatalf("asked again %+v", again)
 	}
 	broken := results[*protocol.Broken](m.receive(2, Answer{Tag: again.Tag, Number: again.Number, Grants: []lock.Grant{grant}}))
 	if len(broken) != 1 || len(broken[0].Grants) != 1 || broken[0].Err != nil {
 		t.Errorf("broken %+v", broken)
 	}
-	ask = askOf(t, m.call(&protocol.Break{Name: "n", Token: 9}), 2)
-	broken = results[*protocol.Broken](m.receive(2, Answer{Tag: ask.Tag, Number: ask.Number}))
+	query = queryTo(t, m.call(&protocol.Break{Name: "n", Token: 9}), 2)
+	broken = results[*protocol.Broken](m.receive(2, Answer{Tag: query.Tag, Number: query.Number}))
 	if len(broken) != 1 || !errors.Is(broken[0].Err, holdfast.ErrNotHeld) {
 		t.Errorf("broken %+v", broken)
 	}
@@ -289,9 +289,9 @@ func TestSilentMembersAreGivenUp(t *testing.T) {
 	if len(about) != 1 || about[0].State != protocol.Recovering || about[0].Why != "b does not answer" {
 		t.Errorf("told %+v", about)
 	}
-	told := results[*protocol.Unanswered](m.pass(16 * time.Second))
-	if len(told) != 1 || !errors.Is(told[0].Err, holdfast.ErrUnavailable) || !m.survey.Empty() {
-		t.Errorf("told %+v", told)
+	got := results[*protocol.Unanswered](m.pass(16 * time.Second))
+	if len(got) != 1 || !errors.Is(got[0].Err, holdfast.ErrUnavailable) || !m.survey.Empty() {
+		t.Errorf("told %+v", got)
 	}
 	m.call(&protocol.Break{Name: "n"})
 	m.standing.Leave()
@@ -299,8 +299,8 @@ func TestSilentMembersAreGivenUp(t *testing.T) {
 	if len(ended) != 1 || !errors.Is(ended[0].Err, holdfast.ErrUnavailable) {
 		t.Errorf("told %+v", ended)
 	}
-	if told := results[*protocol.Unanswered](m.call(&protocol.Show{Name: "n"})); len(told) != 1 {
-		t.Errorf("who is in no view tells %+v", told)
+	if got := results[*protocol.Unanswered](m.call(&protocol.Show{Name: "n"})); len(got) != 1 {
+		t.Errorf("who is in no view tells %+v", got)
 	}
 }
 
@@ -312,10 +312,10 @@ func TestOperatorsAreBounded(t *testing.T) {
 			t.Fatalf("answered at once: %+v", out.Replies)
 		}
 	}
-	told := results[*protocol.Unanswered](m.call(&protocol.Show{Name: "a"}))
+	got := results[*protocol.Unanswered](m.call(&protocol.Show{Name: "a"}))
 	var limit *holdfast.LimitError
-	if len(told) != 1 || !errors.As(told[0].Err, &limit) || limit.Limit != "operators" || limit.Value != 3 {
-		t.Errorf("the fourth is told %+v", told)
+	if len(got) != 1 || !errors.As(got[0].Err, &limit) || limit.Limit != "operators" || limit.Value != 3 {
+		t.Errorf("the fourth is told %+v", got)
 	}
 	if alone := newMember(t, 1); len(alone.call(&protocol.Show{Name: "a"}).Replies) != 1 {
 		t.Error("who is alone waits for others")
@@ -326,7 +326,7 @@ func TestOperatorsAreBounded(t *testing.T) {
 // counted once.
 func TestNamesInGraceAreShown(t *testing.T) {
 	m := newMember(t, 1)
-	m.ask(1, func(q *lock.Request) { q.Name, q.Mode, q.Units, q.Capacity = "d", holdfast.ModeSlots, 1, 2 })
+	m.lock(1, func(q *lock.Request) { q.Name, q.Mode, q.Units, q.Capacity = "d", holdfast.ModeSlots, 1, 2 })
 	m.permit(1, 7)
 	of := func(name string, token holdfast.Token, mode holdfast.Mode) Grace {
 		return Grace{Name: name, Grant: lock.Grant{Token: token, Mode: mode, Until: m.now + time.Minute, Holds: 1, Grace: true}}
@@ -378,12 +378,12 @@ func TestNamesInGraceAreShown(t *testing.T) {
 		t.Errorf("%d names are taken, want 5", counts.Locks)
 	}
 	m.kept = nil
-	for i := range 2 * maxTold {
+	for i := range 2 * maxListed {
 		m.kept = append(m.kept, of(fmt.Sprintf("n%03d", i), 1, 0))
 	}
-	answer := m.survey.answer(m.now, &Ask{Kind: AskScan, Limit: maxTold}, nil)
-	if n := len(answer.Locks); n != maxTold || answer.Next != answer.Locks[n-1].Name {
-		t.Errorf("%d names are told up to %q, want %d", n, answer.Next, maxTold)
+	answer := m.survey.answer(m.now, &Query{Kind: QueryScan, Limit: maxListed}, nil)
+	if n := len(answer.Locks); n != maxListed || answer.Next != answer.Locks[n-1].Name {
+		t.Errorf("%d names are told up to %q, want %d", n, answer.Next, maxListed)
 	}
 }
 

@@ -33,8 +33,8 @@ func (m *Machine) onRequest(now protocol.Time, from protocol.ID, msg *Request, o
 	case c.free():
 		m.reply(nm, from, msg.Number, wanted, out)
 		m.touch(nm)
-	case c.differs != 0:
-		out.Send(from, Differs{Tag: m.standing.Tag(), Number: msg.Number, Capacity: c.differs})
+	case c.otherCapacity != 0:
+		out.Send(from, CapacityConflict{Tag: m.standing.Tag(), Number: msg.Number, Capacity: c.otherCapacity})
 	default:
 		m.postpone(now, nm, from, msg, wanted, &c, out)
 	}
@@ -85,7 +85,7 @@ func (m *Machine) reply(nm *name, to protocol.ID, number uint64, wanted shape, o
 func (m *Machine) postpone(now protocol.Time, nm *name, from protocol.ID, msg *Request, wanted shape, c *claim, out *protocol.Effects) {
 	fits, copied := c.fits(wanted), false
 	if !msg.Try {
-		copied = m.owe(nm, debt{peer: from, number: msg.Number, stamp: Stamp{msg.Clock, from}, shape: wanted, told: everything}, c, fits)
+		copied = m.owe(nm, debt{peer: from, number: msg.Number, stamp: Stamp{msg.Clock, from}, shape: wanted, reported: everything}, c, fits)
 	}
 	if fits {
 		out.Send(from, Free{Tag: m.standing.Tag(), Number: msg.Number, Last: m.given, Uses: c.uses, By: c.heldBy(now)})
@@ -100,7 +100,7 @@ func (m *Machine) postpone(now protocol.Time, nm *name, from protocol.ID, msg *R
 // owe remembers a request that was deferred, and reports whether it was before.
 func (m *Machine) owe(nm *name, d debt, c *claim, fits bool) (known bool) {
 	if fits {
-		d.told = c.uses
+		d.reported = c.uses
 	}
 	of := 0
 	for i := range nm.debts {
@@ -108,7 +108,7 @@ func (m *Machine) owe(nm *name, d debt, c *claim, fits bool) (known bool) {
 			continue
 		}
 		if nm.debts[i].number == d.number || d.shape.Mode == holdfast.ModeSlots && protocol.Mutated("a debt is a flag") {
-			nm.debts[i].told = min(nm.debts[i].told, d.told)
+			nm.debts[i].reported = min(nm.debts[i].reported, d.reported)
 			return true
 		}
 		of++
@@ -141,8 +141,8 @@ func (m *Machine) payDebts(now protocol.Time, nm *name, out *protocol.Effects) {
 			i = 0
 			continue
 		}
-		if c.fits(d.shape) && c.uses < d.told {
-			d.told = c.uses
+		if c.fits(d.shape) && c.uses < d.reported {
+			d.reported = c.uses
 			out.Send(d.peer, Free{Tag: m.standing.Tag(), Number: d.number, Last: m.given, Uses: c.uses, By: c.heldBy(now)})
 			m.giveBack(nm, d.peer, false)
 		}
@@ -162,7 +162,7 @@ func (m *Machine) impossible(message any) error {
 		last, units, by = msg.Last, msg.Uses, msg.By
 	case Defer:
 		by = msg.By
-	case Differs:
+	case CapacityConflict:
 		units = msg.Capacity
 	}
 	switch {
@@ -183,14 +183,14 @@ func (m *Machine) impossible(message any) error {
 // onReply takes a permission: for a request, and for all that was asked for before it.
 func (m *Machine) onReply(now protocol.Time, from protocol.ID, msg *Reply, out *protocol.Effects) {
 	nm := m.names[msg.Name]
-	if r := m.asked[msg.Number]; r != nil {
+	if r := m.active[msg.Number]; r != nil {
 		nm = r.name
 	}
 	if nm == nil {
 		return // no request wants it any more
 	}
 	var few [4]*request // mostly there is one, and a request that enters may change the list
-	for _, earlier := range append(few[:0], nm.asked()...) {
+	for _, earlier := range append(few[:0], nm.active()...) {
 		later := earlier.number > msg.Number && !(m.config.Capacity != 0 && protocol.Mutated("one counter for replies"))
 		if later || earlier.Held || earlier.Dropped {
 			continue
@@ -202,7 +202,7 @@ func (m *Machine) onReply(now protocol.Time, from protocol.ID, msg *Reply, out *
 
 // onFree takes how much a peer uses before a request.
 func (m *Machine) onFree(now protocol.Time, from protocol.ID, msg *Free, out *protocol.Effects) {
-	r := m.asked[msg.Number]
+	r := m.active[msg.Number]
 	if r == nil || r.Held || r.Shape.Mode != holdfast.ModeSlots || m.config.Capacity != 0 {
 		return
 	}
@@ -227,7 +227,7 @@ func (m *Machine) take(r *request, from protocol.ID, uses int, deferred bool, la
 
 // onDefer takes that a peer will reply later. Who does not want to wait for it is refused.
 func (m *Machine) onDefer(now protocol.Time, from protocol.ID, msg *Defer, out *protocol.Effects) {
-	r := m.asked[msg.Number]
+	r := m.active[msg.Number]
 	if r == nil || r.Held {
 		return
 	}
@@ -249,9 +249,9 @@ func (m *Machine) onDefer(now protocol.Time, from protocol.ID, msg *Defer, out *
 	m.clients.Deny(now, r, r.By, out)
 }
 
-// onDiffers refuses slots of another capacity than those that are live.
-func (m *Machine) onDiffers(now protocol.Time, from protocol.ID, msg *Differs, out *protocol.Effects) {
-	r := m.asked[msg.Number]
+// onCapacityConflict refuses slots of another capacity than those that are live.
+func (m *Machine) onCapacityConflict(now protocol.Time, from protocol.ID, msg *CapacityConflict, out *protocol.Effects) {
+	r := m.active[msg.Number]
 	if r == nil || r.Held || r.Shape.Mode != holdfast.ModeSlots {
 		return
 	}

@@ -42,11 +42,11 @@ func (w requests) Refusal(q *lock.Request) error {
 		return nil
 	}
 	return fmt.Errorf("%w: the lock is asked for %s, and this space has capacity=%d: every lock in it is one of %d slots; ask for slots 1/%d, or use a space without capacity",
-		holdfast.ErrConflict, asked(shape{Mode: q.Mode, Units: q.Units, Capacity: q.Capacity}), k, k, k)
+		holdfast.ErrConflict, formatShape(shape{Mode: q.Mode, Units: q.Units, Capacity: q.Capacity}), k, k, k)
 }
 
-// asked says in words for what a lock is asked.
-func asked(s shape) string {
+// formatShape says in words for what a lock is asked.
+func formatShape(s shape) string {
 	if s.Mode == holdfast.ModeSlots {
 		return fmt.Sprintf("in slots %d/%d", s.Units, s.Capacity)
 	}
@@ -65,7 +65,7 @@ func (w requests) Ended(r *request) { w.m.ended(r) }
 
 func (w requests) Named(text string) []*request {
 	if nm := w.m.names[text]; nm != nil {
-		return nm.asked()
+		return nm.active()
 	}
 	return nil
 }

@@ -116,7 +116,7 @@ func (m *Machine) advancePast(lost int, unbounded bool) {
 func (m *Machine) unlearn() {
 	m.learned = false
 	for i := range m.peers {
-		m.peers[i].told = false
+		m.peers[i].answered = false
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 
 // Dealings is what a member has to do with its peers.
 type Dealings struct {
-	// Holds and Asks are how many requests of its clients hold, and how many ask.
-	Holds, Asks int
+	// Holds and Waits are how many requests of its clients hold, and how many wait.
+	Holds, Waits int
 	// Defers is at how many names it lets peers wait though none of its clients holds: one
 	// has asked before them.
 	Defers int
@@ -24,15 +24,15 @@ func (m *Machine) Dealings() Dealings {
 	//tidy:unordered they are counted
 	for _, nm := range m.names {
 		held := 0
-		for _, r := range nm.asked() {
+		for _, r := range nm.active() {
 			if r.Held {
 				held++
 			} else {
-				d.Asks++
+				d.Waits++
 			}
 		}
 		d.Holds += held
-		if held == 0 && len(nm.debts) > 0 && len(nm.asked()) > 0 {
+		if held == 0 && len(nm.debts) > 0 && len(nm.active()) > 0 {
 			d.Defers++
 		}
 	}
@@ -47,8 +47,8 @@ func (m *Machine) Keeps(name string, of protocol.ID) bool {
 
 // Request returns which request of a client asks by a number, or has entered by it. None does that
 // has ended, or has to wait for its turn at this member.
-func (m *Machine) Request(number uint64) (session lock.SessionID, request uint64, asks bool) {
-	r := m.asked[number]
+func (m *Machine) Request(number uint64) (session lock.SessionID, request uint64, waits bool) {
+	r := m.active[number]
 	if r == nil {
 		return lock.SessionID{}, 0, false
 	}

@@ -12,7 +12,7 @@ import (
 // other, where permissions are kept.
 func TestDealingsAreRead(t *testing.T) {
 	s := newSchedule(t, 1, 2, 1, permission.Config{Retain: true})
-	s.stay, s.left = 1, 10
+	s.holdTurns, s.left = 1, 10
 	s.requests = func(*schedule) lock.Request { return lock.Request{} }
 	a, b := s.members[0], s.members[1]
 	settle := func() {
@@ -30,30 +30,30 @@ func TestDealingsAreRead(t *testing.T) {
 		}
 	}
 	s.act(a.clients[0])
-	are("a asks", permission.Dealings{Asks: 1}, permission.Dealings{})
-	asked := a.asks
-	if session, request, asks := a.machine.Request(asked.Number); session != a.clients[0].session || request != 1 || !asks {
-		t.Errorf("number %d of a is request %d of %v, and asks: %v", asked.Number, request, session, asks)
+	are("a asks", permission.Dealings{Waits: 1}, permission.Dealings{})
+	sent := a.request
+	if session, request, pending := a.machine.Request(sent.Number); session != a.clients[0].session || request != 1 || !pending {
+		t.Errorf("number %d of a is request %d of %v, and asks: %v", sent.Number, request, session, pending)
 	}
-	if b.machine.Heard(a.id, &asked) {
+	if b.machine.Heard(a.id, &sent) {
 		t.Error("b has heard what is under way to it")
 	}
 	s.act(b.clients[0])
 	s.deliver()
 	s.deliver()
-	are("both ask", permission.Dealings{Asks: 1, Defers: 1}, permission.Dealings{Asks: 1})
-	if !b.machine.Heard(a.id, &asked) {
+	are("both ask", permission.Dealings{Waits: 1, Defers: 1}, permission.Dealings{Waits: 1})
+	if !b.machine.Heard(a.id, &sent) {
 		t.Error("b has not heard of a's request, which has reached it")
 	}
-	other := asked
+	other := sent
 	other.View++
-	if b.machine.Heard(a.id, &other) || b.machine.Heard(7, &asked) {
+	if b.machine.Heard(a.id, &other) || b.machine.Heard(7, &sent) {
 		t.Error("b has heard what is of another view, or of nobody")
 	}
 	settle()
-	are("a holds", permission.Dealings{Holds: 1, Keeps: 1}, permission.Dealings{Asks: 1})
-	if _, request, asks := a.machine.Request(asked.Number); request != 1 || asks {
-		t.Errorf("number %d has entered, and is request %d, and asks: %v", asked.Number, request, asks)
+	are("a holds", permission.Dealings{Holds: 1, Keeps: 1}, permission.Dealings{Waits: 1})
+	if _, request, pending := a.machine.Request(sent.Number); request != 1 || pending {
+		t.Errorf("number %d has entered, and is request %d, and asks: %v", sent.Number, request, pending)
 	}
 	if !a.machine.Keeps(contested, b.id) || a.machine.Keeps("another", b.id) {
 		t.Error("a keeps b's permission for the contested name, and for no other")
@@ -61,8 +61,8 @@ func TestDealingsAreRead(t *testing.T) {
 	s.act(a.clients[0]) // it unlocks
 	settle()
 	are("b holds", permission.Dealings{}, permission.Dealings{Holds: 1, Keeps: 1})
-	if session, _, _ := a.machine.Request(asked.Number); session != (lock.SessionID{}) {
-		t.Errorf("number %d has ended, and is one of %v", asked.Number, session)
+	if session, _, _ := a.machine.Request(sent.Number); session != (lock.SessionID{}) {
+		t.Errorf("number %d has ended, and is one of %v", sent.Number, session)
 	}
 	if a.machine.Keeps(contested, b.id) {
 		t.Error("a keeps what it has given back")
@@ -71,7 +71,7 @@ func TestDealingsAreRead(t *testing.T) {
 	settle()
 	are("nobody holds", permission.Dealings{}, permission.Dealings{Keeps: 1})
 	s.step(b, protocol.Event{Kind: protocol.Raised, Fact: &protocol.Lapsed{Tenure: protocol.Tenure{Lapses: 1}}})
-	if b.machine.Heard(a.id, &asked) || b.machine.Dealings() != (permission.Dealings{}) {
+	if b.machine.Heard(a.id, &sent) || b.machine.Dealings() != (permission.Dealings{}) {
 		t.Errorf("b has no lease any more, and has %+v", b.machine.Dealings())
 	}
 }

@@ -16,18 +16,18 @@ import (
 // crowd is a cluster whose clients do anything that they can, in an order that a seed draws,
 // over a network that loses, doubles and reorders, under views and tenures that change.
 type crowd struct {
-	t       testing.TB
-	rand    *rand.Rand
-	now     protocol.Time
-	members []*one
-	transit []crossing
-	number  uint64
-	epoch   uint64
-	above   uint64 // the coordinator has asked for a higher epoch than this one
-	healed  bool
-	lost    int
-	ids     uint64
-	asked   []wantedLock
+	t         testing.TB
+	rand      *rand.Rand
+	now       protocol.Time
+	members   []*one
+	transit   []crossing
+	number    uint64
+	epoch     uint64
+	above     uint64 // the coordinator has asked for a higher epoch than this one
+	healed    bool
+	lost      int
+	ids       uint64
+	requested []wantedLock
 }
 
 type one struct {
@@ -154,7 +154,7 @@ func (c *crowd) want(capacity int) {
 	case mode == 1:
 		q.Mode = holdfast.ModeShared
 	}
-	c.asked = append(c.asked, wantedLock{q.Session, q.ID, q.Name})
+	c.requested = append(c.requested, wantedLock{q.Session, q.ID, q.Name})
 	c.call(q.Session, q)
 }
 
@@ -166,10 +166,10 @@ func (c *crowd) act(capacity int) {
 		c.deliver()
 	case n < 65:
 		c.want(capacity)
-	case n < 85 && len(c.asked) > 0:
-		i := c.rand.IntN(len(c.asked))
-		w := c.asked[i]
-		c.asked = slices.Delete(c.asked, i, i+1)
+	case n < 85 && len(c.requested) > 0:
+		i := c.rand.IntN(len(c.requested))
+		w := c.requested[i]
+		c.requested = slices.Delete(c.requested, i, i+1)
 		if c.rand.IntN(3) == 0 {
 			c.call(w.session, &protocol.Cancel{Session: w.session, Request: w.id, Name: w.name})
 		} else {
@@ -243,7 +243,7 @@ func TestNamesThatNobodyWantsCostNothing(t *testing.T) {
 					}
 				}
 				left := []int{
-					len(m.names) - m.recent.count, len(m.asked), len(m.unstamped), len(m.standing.Early()), len(m.touched), len(m.again),
+					len(m.names) - m.recent.count, len(m.active), len(m.unstamped), len(m.standing.Early()), len(m.touched), len(m.again),
 				}
 				if slices.Max(left) > 0 || !m.clients.Empty() || !m.survey.Empty() {
 					t.Errorf("%+v, seed %d: member %d has left %v", config, seed, m.self, left)
@@ -275,7 +275,7 @@ func ready(t *testing.T, config Config) (*crowd, *Machine, local.Tag) {
 
 // enter asks member 1 for a name and lets member 2 reply where that is asked. It says whether it
 // was.
-func (c *crowd) enter(tag local.Tag, name string) (asked bool) {
+func (c *crowd) enter(tag local.Tag, name string) (sent bool) {
 	c.t.Helper()
 	c.transit = nil
 	c.ids++
@@ -284,12 +284,12 @@ func (c *crowd) enter(tag local.Tag, name string) (asked bool) {
 	for _, f := range c.transit {
 		request := f.message.(Request)
 		c.step(c.members[0], protocol.Event{Kind: protocol.Receive, From: 2, Fact: Reply{Tag: tag, Number: request.Number}})
-		asked = true
+		sent = true
 	}
 	if m := c.members[0].machine; m.Dealings().Holds != 1 {
 		c.t.Fatalf("%q is not held", name)
 	}
-	return asked
+	return sent
 }
 
 func (c *crowd) leave(name string) {
@@ -339,9 +339,9 @@ func TestRetainedNamesAreBounded(t *testing.T) {
 	if m.recent.count != maxRetained || len(m.names) != maxRetained {
 		t.Errorf("%d names are remembered, and %d kept", m.recent.count, len(m.names))
 	}
-	for name, asks := range map[string]bool{"n1": true, "one more": false, "n0": false} {
-		if asked := c.enter(tag, name); asked != asks {
-			t.Errorf("%q is asked for: %t, want %t", name, asked, asks)
+	for name, want := range map[string]bool{"n1": true, "one more": false, "n0": false} {
+		if sent := c.enter(tag, name); sent != want {
+			t.Errorf("%q is asked for: %t, want %t", name, sent, want)
 		}
 		c.leave(name)
 	}

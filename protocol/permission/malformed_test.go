@@ -70,27 +70,27 @@ func (w *witness) lock(name string, id uint64, want lock.Request) protocol.Effec
 
 // future is all that a witness does when it goes on: W is granted, H given back, N asked for, and
 // operators ask what there is.
-func (w *witness) future() (told []protocol.Effects) {
+func (w *witness) future() (effects []protocol.Effects) {
 	w.t.Helper()
 	call := func(fact any) {
-		told = append(told, w.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 99}, Fact: fact}))
+		effects = append(effects, w.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: 99}, Fact: fact}))
 	}
-	told = append(told, w.receive(3, permission.Reply{Tag: tag, Number: 2}), w.receive(2, permission.Free{Tag: tag, Number: 2, Uses: 1}))
-	if n := len(told[1].Replies); n != 1 || told[1].Replies[0].Decision.Kind != lock.Granted {
-		w.t.Fatalf("W: replies %v", told[1].Replies)
+	effects = append(effects, w.receive(3, permission.Reply{Tag: tag, Number: 2}), w.receive(2, permission.Free{Tag: tag, Number: 2, Uses: 1}))
+	if n := len(effects[1].Replies); n != 1 || effects[1].Replies[0].Decision.Kind != lock.Granted {
+		w.t.Fatalf("W: replies %v", effects[1].Replies)
 	}
 	call(&protocol.Release{Session: lock.SessionID{Member: 1, Number: 1}, Name: "H", Request: 1})
-	told = append(told, w.lock("N", 3, lock.Request{}))
+	effects = append(effects, w.lock("N", 3, lock.Request{}))
 	call(&protocol.Show{Name: "W"})
 	call(&protocol.Inspect{})
-	return told
+	return effects
 }
 
 // TestMalformedMessages: each is noted, and all that its receiver does later is what one does that
 // has not received it.
 func TestMalformedMessages(t *testing.T) {
 	request := permission.Request{Tag: tag, Number: 7, Clock: 4<<32 + 95, Name: "Q", Mode: holdfast.ModeSlots, Units: 1, Capacity: 3}
-	asks := func(wrong func(*permission.Request)) protocol.Message {
+	with := func(wrong func(*permission.Request)) protocol.Message {
 		message := request
 		wrong(&message)
 		return message
@@ -99,21 +99,21 @@ func TestMalformedMessages(t *testing.T) {
 	other := tag
 	other.Tenure.Lapses = 1
 	for name, message := range map[string]protocol.Message{
-		"a clock of a higher epoch":     asks(func(r *permission.Request) { r.Clock = above }),
-		"a clock past all stamps":       asks(func(r *permission.Request) { r.Clock = beyond }),
-		"no number":                     asks(func(r *permission.Request) { r.Number = 0 }),
-		"an empty name":                 asks(func(r *permission.Request) { r.Name = "" }),
-		"too long a name":               asks(func(r *permission.Request) { r.Name = strings.Repeat("n", holdfast.MaxName+1) }),
-		"a name that is no text":        asks(func(r *permission.Request) { r.Name = "\xff" }),
-		"an unknown mode":               asks(func(r *permission.Request) { r.Mode = 9 }),
-		"no units":                      asks(func(r *permission.Request) { r.Units = 0 }),
-		"negative units":                asks(func(r *permission.Request) { r.Units = -1 }),
-		"more units than the capacity":  asks(func(r *permission.Request) { r.Units = 4 }),
-		"a capacity above the highest":  asks(func(r *permission.Request) { r.Capacity = holdfast.MaxCapacity + 1 }),
-		"exclusive units":               asks(func(r *permission.Request) { r.Mode = holdfast.ModeExclusive }),
-		"a tenure that the view lacks":  asks(func(r *permission.Request) { r.Tag = other }),
-		"a view that has passed":        asks(func(r *permission.Request) { r.View = 0 }),
-		"an epoch of another candidate": asks(func(r *permission.Request) { r.Epoch.Candidate = 2 }),
+		"a clock of a higher epoch":     with(func(r *permission.Request) { r.Clock = above }),
+		"a clock past all stamps":       with(func(r *permission.Request) { r.Clock = beyond }),
+		"no number":                     with(func(r *permission.Request) { r.Number = 0 }),
+		"an empty name":                 with(func(r *permission.Request) { r.Name = "" }),
+		"too long a name":               with(func(r *permission.Request) { r.Name = strings.Repeat("n", holdfast.MaxName+1) }),
+		"a name that is no text":        with(func(r *permission.Request) { r.Name = "\xff" }),
+		"an unknown mode":               with(func(r *permission.Request) { r.Mode = 9 }),
+		"no units":                      with(func(r *permission.Request) { r.Units = 0 }),
+		"negative units":                with(func(r *permission.Request) { r.Units = -1 }),
+		"more units than the capacity":  with(func(r *permission.Request) { r.Units = 4 }),
+		"a capacity above the highest":  with(func(r *permission.Request) { r.Capacity = holdfast.MaxCapacity + 1 }),
+		"exclusive units":               with(func(r *permission.Request) { r.Mode = holdfast.ModeExclusive }),
+		"a tenure that the view lacks":  with(func(r *permission.Request) { r.Tag = other }),
+		"a view that has passed":        with(func(r *permission.Request) { r.View = 0 }),
+		"an epoch of another candidate": with(func(r *permission.Request) { r.Epoch.Candidate = 2 }),
 		"a token of a higher epoch":     permission.Reply{Tag: tag, Number: 2, Last: holdfast.Token(above)},
 		"a token past all stamps":       permission.Reply{Tag: tag, Number: 2, Last: holdfast.Token(beyond)},
 		"a negative count":              permission.Reply{Tag: tag, Number: 2, Count: -1},
@@ -123,15 +123,15 @@ func TestMalformedMessages(t *testing.T) {
 		"used under a higher epoch":     permission.Free{Tag: tag, Number: 2, Uses: 1, Last: holdfast.Token(above)},
 		"a negative age":                permission.Defer{Tag: tag, Number: 2, By: lock.HeldBy{Age: -time.Second}},
 		"fewer others than none":        permission.Defer{Tag: tag, Number: 2, By: lock.HeldBy{Others: -1}},
-		"differs by nothing":            permission.Differs{Tag: tag, Number: 2},
-		"differs by too much":           permission.Differs{Tag: tag, Number: 2, Capacity: holdfast.MaxCapacity + 1},
+		"differs by nothing":            permission.CapacityConflict{Tag: tag, Number: 2},
+		"differs by too much":           permission.CapacityConflict{Tag: tag, Number: 2, Capacity: holdfast.MaxCapacity + 1},
 		"a told clock too high":         permission.ClockAnswer{Tag: tag, Clock: above, Slot: 2},
 		"a told clock past all stamps":  permission.ClockAnswer{Tag: tag, Clock: beyond, Slot: 2},
 		"a told slot below 0":           permission.ClockAnswer{Tag: tag, Clock: 4 << 32, Slot: -1},
 		"an asking clock too high":      permission.ClockRequest{Tag: tag, Clock: above, Slot: 2},
 		"an asking clock past stamps":   permission.ClockRequest{Tag: tag, Clock: beyond, Slot: 2},
 		"an asking slot below 0":        permission.ClockRequest{Tag: tag, Clock: 4 << 32, Slot: -1},
-		"an unknown ask":                local.Ask{Tag: tag, Number: 1, Kind: local.AskCount + 1},
+		"an unknown ask":                local.Query{Tag: tag, Number: 1, Kind: local.QueryCount + 1},
 		"another protocol's message":    stranger{},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,8 +158,8 @@ func TestMessagesAboutNothing(t *testing.T) {
 		permission.Free{Tag: tag, Number: 1, Uses: 3}, // it holds already
 		permission.Defer{Tag: tag, Number: 77},
 		permission.Defer{Tag: tag, Number: 1},
-		permission.Differs{Tag: tag, Number: 77, Capacity: 3},
-		permission.Differs{Tag: tag, Number: 1, Capacity: 4},
+		permission.CapacityConflict{Tag: tag, Number: 77, Capacity: 3},
+		permission.CapacityConflict{Tag: tag, Number: 1, Capacity: 4},
 		local.Answer{Tag: tag, Number: 77, More: 1, Counts: local.Counts{Locks: -1}},
 	} {
 		t.Run(fmt.Sprint(message), func(t *testing.T) {
@@ -175,9 +175,9 @@ func TestMessagesAboutNothing(t *testing.T) {
 // unchanged: what a witness does is what another one does that has been told nothing.
 func unchanged(t *testing.T, w *witness) {
 	t.Helper()
-	told, otherwise := w.future(), newWitness(t, permission.Config{}).future()
-	if !reflect.DeepEqual(told, otherwise) {
-		t.Errorf("it does\n%+v\nand one that has not received it\n%+v", told, otherwise)
+	got, otherwise := w.future(), newWitness(t, permission.Config{}).future()
+	if !reflect.DeepEqual(got, otherwise) {
+		t.Errorf("it does\n%+v\nand one that has not received it\n%+v", got, otherwise)
 	}
 }
 

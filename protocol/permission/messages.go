@@ -12,7 +12,7 @@ import (
 // The messages between peers, all sent as values.
 //
 //	asker → all      Request ClockRequest
-//	peer → asker     Reply Free Defer Differs ClockAnswer
+//	peer → asker     Reply Free Defer CapacityConflict ClockAnswer
 //
 // What operators ask is in package local, and so is the Tag with which all begin.
 type (
@@ -63,9 +63,9 @@ type (
 		By     lock.HeldBy // whose that is, held or wanted
 	}
 
-	// Differs refuses a request for slots of another capacity than those that the sender has
+	// CapacityConflict refuses a request for slots of another capacity than those that the sender has
 	// before it.
-	Differs struct {
+	CapacityConflict struct {
 		local.Tag
 		Number   uint64
 		Capacity int
@@ -110,8 +110,8 @@ func (m Defer) String() string {
 	return fmt.Sprintf("defer %s by %v · %v", number(m.Number), m.By.Holder, m.Tag)
 }
 
-func (m Differs) String() string {
-	return fmt.Sprintf("differs %s capacity=%d · %v", number(m.Number), m.Capacity, m.Tag)
+func (m CapacityConflict) String() string {
+	return fmt.Sprintf("capacity conflict %s capacity=%d · %v", number(m.Number), m.Capacity, m.Tag)
 }
 
 func (m ClockRequest) String() string {
@@ -133,12 +133,12 @@ func lastText(last holdfast.Token) string {
 }
 
 // number renders the number of a request.
-func number(n uint64) string { return protocol.ShowNumber("r", n) }
+func number(n uint64) string { return protocol.FormatNumber("r", n) }
 
 // Vocabulary lists one value of each type that is sent here. A package that writes such
 // values down, or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{
-		Request{}, Reply{}, Free{}, Defer{}, Differs{}, ClockRequest{}, ClockAnswer{},
+		Request{}, Reply{}, Free{}, Defer{}, CapacityConflict{}, ClockRequest{}, ClockAnswer{},
 	}
 }

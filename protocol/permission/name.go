@@ -23,11 +23,11 @@ type name struct {
 
 // debt is a peer's request that has not got this member's Reply.
 type debt struct {
-	peer   protocol.ID
-	number uint64
-	stamp  Stamp
-	shape  shape
-	told   int // how many units it was told that this member uses; everything at first
+	peer     protocol.ID
+	number   uint64
+	stamp    Stamp
+	shape    shape
+	reported int // how many units it was told that this member uses; everything at first
 }
 
 // everything is the bound of a peer that has said nothing, for any capacity.
@@ -58,8 +58,8 @@ func (m *Machine) touch(nm *name) {
 	}
 }
 
-// asked lists the requests that ask or hold.
-func (nm *name) asked() []*request {
+// active lists the requests that ask or hold.
+func (nm *name) active() []*request {
 	for i, r := range nm.own {
 		if r.number == 0 {
 			return nm.own[:i]
@@ -97,11 +97,11 @@ func (m *Machine) forget(nm *name) {
 
 // claim is what this member has at a name before a request of a peer.
 type claim struct {
-	uses    int      // units that it uses, where both are slots and fit one capacity
-	blocks  bool     // something that nothing fits beside
-	differs int      // slots of another capacity: which
-	first   *request // the first of what is before it
-	others  int      // how many more hold
+	uses          int      // units that it uses, where both are slots and fit one capacity
+	blocks        bool     // something that nothing fits beside
+	otherCapacity int      // slots of another capacity: which
+	first         *request // the first of what is before it
+	others        int      // how many more hold
 }
 
 // free reports whether there is nothing.
@@ -116,7 +116,7 @@ func (c *claim) heldBy(now protocol.Time) lock.HeldBy {
 
 // fits reports whether a request may enter beside what is before it here.
 func (c *claim) fits(s shape) bool {
-	return !c.blocks && c.differs == 0 && s.Mode == holdfast.ModeSlots && c.uses+s.Units <= s.Capacity
+	return !c.blocks && c.otherCapacity == 0 && s.Mode == holdfast.ModeSlots && c.uses+s.Units <= s.Capacity
 }
 
 // before is what this member has at a name before a peer's request of that stamp: what holds,
@@ -143,7 +143,7 @@ func (m *Machine) before(nm *name, stamp Stamp, s shape) (c claim) {
 		case m.config.Capacity != 0 || r.Shape.Mode != holdfast.ModeSlots || s.Mode != holdfast.ModeSlots:
 			c.blocks = true
 		case r.Shape.Capacity != s.Capacity:
-			c.differs = r.Shape.Capacity
+			c.otherCapacity = r.Shape.Capacity
 		default:
 			c.uses += r.Shape.Units
 		}

@@ -84,7 +84,7 @@ type Machine struct {
 	wanted    protocol.Epoch // the epoch whose tokens were found to be used up
 
 	names     map[string]*name
-	asked     map[uint64]*request // by number: those that ask, or have entered
+	active    map[uint64]*request // by number: those that ask, or have entered
 	unstamped []*request          // in order of arrival
 	numbers   uint64
 	lapses    uint64 // of the tenure that they are given in
@@ -106,7 +106,7 @@ func New(c Config) (*Machine, error) {
 	m := &Machine{
 		config: c, self: c.Self, standing: &local.Standing{Self: c.Self}, absent: untold, openFrom: protocol.Never,
 		clockDue: protocol.Never, leaseDue: protocol.Never,
-		names: map[string]*name{}, asked: map[uint64]*request{},
+		names: map[string]*name{}, active: map[uint64]*request{},
 	}
 	var err error
 	m.clients, err = local.New(local.Config{
@@ -207,8 +207,8 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 		m.onFree(now, ev.From, &msg, out)
 	case Defer:
 		m.onDefer(now, ev.From, &msg, out)
-	case Differs:
-		m.onDiffers(now, ev.From, &msg, out)
+	case CapacityConflict:
+		m.onCapacityConflict(now, ev.From, &msg, out)
 	case ClockRequest:
 		// A member that asks has no slot yet, mostly, and takes one by the answers: only what it
 		// answers to this member counts as told.
@@ -216,8 +216,8 @@ func (m *Machine) onReceive(now protocol.Time, ev protocol.Event, out *protocol.
 		out.Send(ev.From, ClockAnswer{Tag: m.standing.Tag(), Clock: m.clock, Slot: m.slot})
 	case ClockAnswer:
 		m.onClock(now, ev.From, msg.Clock, msg.Slot, true, out)
-	case local.Ask:
-		m.survey.OnAsk(now, ev.From, &msg, out)
+	case local.Query:
+		m.survey.OnQuery(now, ev.From, &msg, out)
 	case local.Answer:
 		m.survey.OnAnswer(now, ev.From, &msg, out)
 	}

@@ -85,7 +85,7 @@ func (m *Machine) enroll(now protocol.Time, r *request, out *protocol.Effects) {
 func (m *Machine) ask(now protocol.Time, r *request, out *protocol.Effects) {
 	m.numbers++
 	r.number = m.lapses<<protocol.NumberBits | m.numbers
-	m.asked[r.number] = r
+	m.active[r.number] = r
 	m.useKept(r)
 	m.send(now, r, out)
 	m.enterIfAllowed(now, r, out)
@@ -144,7 +144,7 @@ func sentOnce() bool {
 // repeat asks again what has not been answered.
 func (m *Machine) repeat(now protocol.Time, out *protocol.Effects) {
 	for m.reminders.First() <= now {
-		r := m.asked[uint64(m.reminders.Pop().Key)]
+		r := m.active[uint64(m.reminders.Pop().Key)]
 		if r != nil && !r.Held && r.due <= now && !sentOnce() {
 			m.send(now, r, out)
 		}
@@ -182,7 +182,7 @@ func (m *Machine) allowed(r *request) bool {
 			uses += bound
 		}
 	}
-	for _, other := range r.name.asked() {
+	for _, other := range r.name.active() {
 		if other != r && (other.Held || other.number < r.number) {
 			uses += other.Shape.Units
 		}
@@ -227,7 +227,7 @@ func (r *request) inTheWay(now protocol.Time) *lock.HeldBy {
 	if r.By != nil {
 		return r.By
 	}
-	for _, other := range r.name.asked() {
+	for _, other := range r.name.active() {
 		if other != r {
 			return other.HeldBy(now)
 		}
@@ -252,15 +252,15 @@ func (m *Machine) ended(r *request) {
 		m.keepBounds(r)
 	}
 	if !r.Held || m.config.Capacity == 0 || !protocol.Mutated("one counter for replies") {
-		delete(m.asked, r.number)
+		delete(m.active, r.number)
 	}
 	nm := r.name
 	if i := slices.Index(nm.own, r); i >= 0 {
 		nm.own = slices.Delete(nm.own, i, i+1)
 	}
 	m.touch(nm)
-	m.reminders.Sweep(len(m.asked), func(reminder protocol.Reminder[due]) bool {
-		r := m.asked[uint64(reminder.Key)]
+	m.reminders.Sweep(len(m.active), func(reminder protocol.Reminder[due]) bool {
+		r := m.active[uint64(reminder.Key)]
 		return r != nil && !r.Held && r.due == reminder.At
 	})
 }
@@ -272,17 +272,17 @@ func (m *Machine) attendAll(now protocol.Time, out *protocol.Effects) {
 		return
 	}
 	m.stampAll(now, out)
-	for _, r := range m.asking() {
+	for _, r := range m.pending() {
 		if !r.Dropped {
 			m.enterIfAllowed(now, r, out)
 		}
 	}
 }
 
-// asking lists the requests that ask, in the order of their numbers.
-func (m *Machine) asking() (list []*request) {
+// pending lists the requests that ask, in the order of their numbers.
+func (m *Machine) pending() (list []*request) {
 	//tidy:unordered they are put in order
-	for _, r := range m.asked {
+	for _, r := range m.active {
 		if !r.Held {
 			list = append(list, r)
 		}

@@ -107,7 +107,7 @@ func (m *Machine) giveBack(nm *name, peer protocol.ID, shares bool) {
 	if !m.config.Retain {
 		return
 	}
-	for _, r := range nm.asked() {
+	for _, r := range nm.active() {
 		if !r.Held && r.boundOf(peer) == 0 && !(shares && r.Shape.Mode == holdfast.ModeShared) {
 			r.unlearn(peer)
 			m.again = append(m.again, again{r, peer})

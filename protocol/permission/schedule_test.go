@@ -21,15 +21,15 @@ const contested = "X"
 
 // schedule is one run.
 type schedule struct {
-	t        testing.TB
-	failed   bool
-	rand     *rand.Rand
-	stay     int // holders give back once in so many turns
-	config   permission.Config
-	members  []*peer
-	transit  []flight
-	requests func(*schedule) lock.Request // what is wanted next; its mode and units
-	left     int                          // wishes to come
+	t         testing.TB
+	failed    bool
+	rand      *rand.Rand
+	holdTurns int // holders give back once in so many turns
+	config    permission.Config
+	members   []*peer
+	transit   []flight
+	requests  func(*schedule) lock.Request // what is wanted next; its mode and units
+	left      int                          // wishes to come
 
 	inside  map[lock.SessionID]*lock.Decision
 	entries map[entry]*entered
@@ -45,7 +45,7 @@ type peer struct {
 	id      protocol.ID
 	machine *permission.Machine
 	clients []*client
-	asks    permission.Request // the newest that it has sent
+	request permission.Request // the newest that it has sent
 	out     protocol.Effects
 }
 
@@ -106,7 +106,7 @@ func newSchedule(t testing.TB, seed uint64, members, clients int, config permiss
 	}
 	clear(s.entries)
 	s.settled = 0
-	s.stay = 1 + s.rand.IntN(8)
+	s.holdTurns = 1 + s.rand.IntN(8)
 	return s
 }
 
@@ -169,7 +169,7 @@ func (s *schedule) rest() {
 // act lets a client do what comes next for it.
 func (s *schedule) act(c *client) {
 	p := s.members[c.session.Member-1]
-	if c.state == holds && len(s.transit) > 0 && s.rand.IntN(s.stay) > 0 {
+	if c.state == holds && len(s.transit) > 0 && s.rand.IntN(s.holdTurns) > 0 {
 		s.deliver()
 		return
 	}
@@ -204,16 +204,16 @@ func (s *schedule) step(p *peer, ev protocol.Event) {
 		s.errorf("member %d: %v", p.id, note)
 	}
 	for _, send := range out.Sends {
-		s.tally(p, send)
+		s.count(p, send)
 		s.transit = append(s.transit, flight{p.id, send.To, send.Message})
 	}
 	for _, reply := range out.Replies {
-		s.told(p, &reply.Decision)
+		s.onDecision(p, &reply.Decision)
 	}
 }
 
-// tally counts a message with the request that it is about.
-func (s *schedule) tally(p *peer, send protocol.Envelope) {
+// count counts a message with the request that it is about.
+func (s *schedule) count(p *peer, send protocol.Envelope) {
 	about := func(member protocol.ID, number uint64) *entered {
 		e := entry{member, number}
 		if s.entries[e] == nil {
@@ -224,7 +224,7 @@ func (s *schedule) tally(p *peer, send protocol.Envelope) {
 	switch msg := send.Message.(type) {
 	case permission.Request:
 		about(p.id, msg.Number).requests++
-		p.asks = msg
+		p.request = msg
 	case permission.Reply:
 		about(send.To, msg.Number).replies++
 		s.settled += max(msg.Count, 1)
@@ -235,8 +235,8 @@ func (s *schedule) tally(p *peer, send protocol.Envelope) {
 	}
 }
 
-// told holds a decision against what must be true of it.
-func (s *schedule) told(p *peer, d *lock.Decision) {
+// onDecision holds a decision against what must be true of it.
+func (s *schedule) onDecision(p *peer, d *lock.Decision) {
 	c := p.clients[d.Session.Number-1]
 	switch d.Kind {
 	case lock.Queued:
@@ -290,7 +290,7 @@ func (s *schedule) ordered(p *peer, d *lock.Decision) {
 	if len(s.members) == 1 || s.config.Retain {
 		return // no peer is told of a stamp
 	}
-	stamp := permission.Stamp{Clock: p.asks.Clock, Member: p.id}
+	stamp := permission.Stamp{Clock: p.request.Clock, Member: p.id}
 	if n := len(s.stamps); n > 0 && !s.stamps[n-1].Before(stamp) {
 		s.errorf("stamp %v is granted after %v", stamp, s.stamps[n-1])
 	}

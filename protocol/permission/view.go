@@ -12,10 +12,10 @@ import (
 
 // peer is another member of the view.
 type peer struct {
-	place local.Place
-	told  bool   // its clock, since clocks are asked for
-	clock uint64 // its clock is at least that
-	slot  int    // 0 while it is not known to have one
+	place    local.Place
+	answered bool   // its clock, since clocks are asked for
+	clock    uint64 // its clock is at least that
+	slot     int    // 0 while it is not known to have one
 	// harmless says that it has come after this member and has asked it for nothing yet: so it
 	// holds nothing, and cannot before it has been answered here. Its replies are not waited for.
 	harmless bool
@@ -92,7 +92,7 @@ func (m *Machine) meet(view *protocol.View, anew, same bool) {
 	}
 	lost, unbounded := 0, false
 	for _, gone := range before {
-		m.part(gone.place.ID)
+		m.forgetPeer(gone.place.ID)
 		if !gone.harmless {
 			lost++
 			unbounded = unbounded || !gone.bounded
@@ -117,15 +117,15 @@ func (m *Machine) doubtSlots() {
 	}
 	for i := range m.peers {
 		if p := &m.peers[i]; p.slot == 0 {
-			p.told = false
+			p.answered = false
 		}
 	}
 }
 
-// part forgets what a peer has said and what it was owed, which has left or comes back as a
+// forgetPeer forgets what a peer has said and what it was owed, which has left or comes back as a
 // newcomer.
-func (m *Machine) part(id protocol.ID) {
-	for _, r := range m.asking() {
+func (m *Machine) forgetPeer(id protocol.ID) {
+	for _, r := range m.pending() {
 		r.unlearn(id)
 	}
 	//tidy:unordered nothing is told
@@ -166,7 +166,7 @@ func (m *Machine) count(now protocol.Time, view *protocol.View) {
 func (m *Machine) startOver(now protocol.Time, out *protocol.Effects) {
 	m.slot = 0
 	m.clients.Lose(now, holdfast.MemberLost, out)
-	clear(m.asked)
+	clear(m.active)
 	m.reminders = protocol.Reminders[due]{}
 	m.unstamped = m.clients.Waiting()
 	for _, r := range m.unstamped {
@@ -194,7 +194,7 @@ func (m *Machine) askClocks(now protocol.Time, out *protocol.Effects) {
 	m.clockDue = protocol.Never
 	missing := false
 	for i := range m.peers {
-		if p := &m.peers[i]; !p.told && !p.unmet {
+		if p := &m.peers[i]; !p.answered && !p.unmet {
 			missing = true
 			m.probe(now, p)
 			out.Send(p.place.ID, ClockRequest{Tag: m.standing.Tag(), Clock: m.clock, Slot: m.slot})
@@ -220,14 +220,14 @@ func (m *Machine) onClock(now protocol.Time, from protocol.ID, clock uint64, slo
 	p := &m.peers[m.peerAt(from)]
 	p.slot = cmp.Or(p.slot, slot)
 	if p.unmet && !protocol.Mutated("tokens are ahead of a newcomer") {
-		p.unmet, p.told = false, true // it has none of its own yet
+		p.unmet, p.answered = false, true // it has none of its own yet
 	}
 	p.bounded = p.bounded || answers
 	if m.learned || !answers {
 		return
 	}
-	p.told = true
-	if !slices.ContainsFunc(m.peers, func(p peer) bool { return !p.told && !p.unmet }) {
+	p.answered = true
+	if !slices.ContainsFunc(m.peers, func(p peer) bool { return !p.answered && !p.unmet }) {
 		m.know(now, out)
 	}
 }
@@ -249,7 +249,7 @@ func (m *Machine) sayAgain(now protocol.Time, out *protocol.Effects) {
 	if m.unsaid {
 		return
 	}
-	for _, r := range m.asking() {
+	for _, r := range m.pending() {
 		r.pause = 0
 		m.send(now, r, out)
 	}

@@ -19,7 +19,7 @@ type pair struct {
 	now     protocol.Time
 	members map[protocol.ID]*Machine
 	wire    []parcel
-	told    []string
+	replies []string
 	ops     uint64
 }
 
@@ -73,7 +73,7 @@ func (p *pair) step(id protocol.ID, ev protocol.Event) {
 		case lock.Refused:
 			text += ": " + d.Err.Error()
 		}
-		p.told = append(p.told, text)
+		p.replies = append(p.replies, text)
 	}
 }
 
@@ -128,15 +128,15 @@ func (p *pair) release(id protocol.ID, request uint64) {
 // wants compares what clients were told with what they should have been.
 func (p *pair) wants(want ...string) {
 	p.t.Helper()
-	if !slices.Equal(p.told, want) {
-		p.t.Errorf("told %q, want %q", p.told, want)
+	if !slices.Equal(p.replies, want) {
+		p.t.Errorf("told %q, want %q", p.replies, want)
 	}
-	p.told = nil
+	p.replies = nil
 }
 
-// TestWhoWaitsIsToldSo: at once behind others of its member, and when a peer has let it wait for
+// TestWaitersAreNotified: at once behind others of its member, and when a peer has let it wait for
 // as long as an answer is waited for; once, and no client that is granted before.
-func TestWhoWaitsIsToldSo(t *testing.T) {
+func TestWaitersAreNotified(t *testing.T) {
 	p := newPair(t, Config{})
 	p.acquire(1, 1, nil)
 	p.deliver()
@@ -156,20 +156,20 @@ func TestWhoWaitsIsToldSo(t *testing.T) {
 	p.wants("1/1 released", "1/2 granted")
 }
 
-// TestWhoWaitsIsToldSoByADefer: where a peer that defers says so.
-func TestWhoWaitsIsToldSoByADefer(t *testing.T) {
+// TestWaitersAreNotifiedByADefer: where a peer that defers says so.
+func TestWaitersAreNotifiedByADefer(t *testing.T) {
 	p := newPair(t, Config{Defer: true})
 	p.acquire(1, 1, nil)
 	p.deliver()
 	p.acquire(2, 1, nil)
-	p.told = nil
+	p.replies = nil
 	p.deliver()
 	p.wants("2/1 queued 0")
 	slots := func(r *lock.Request) { r.Name, r.Mode, r.Units, r.Capacity = "b", holdfast.ModeSlots, 2, 3 }
 	p.acquire(1, 2, slots)
 	p.deliver()
 	p.acquire(2, 2, slots)
-	p.told = nil
+	p.replies = nil
 	p.deliver()
 	p.wants("2/2 queued 0")
 	p.pass(10 * time.Second)
@@ -183,7 +183,7 @@ func TestTryWaitsForTheLost(t *testing.T) {
 		p := newPair(t, Config{})
 		p.acquire(2, 1, nil) // so it is known to use names
 		p.deliver()
-		p.told = nil
+		p.replies = nil
 		delete(p.members, 2)
 		p.view(2, false, 1)
 		p.acquire(1, 1, func(r *lock.Request) { r.Try, r.WaitEnd = true, p.now+5*time.Second })
@@ -216,7 +216,7 @@ func TestOneAnswerToSeveral(t *testing.T) {
 		}
 		p.deliver()
 		p.call(2, &protocol.Cancel{Session: lock.SessionID{Member: 2, Number: 1}, Name: "a", Request: 3})
-		p.told = nil
+		p.replies = nil
 		p.release(1, 1)
 		p.deliver()
 		p.wants("1/1 released", "2/1 granted", "2/2 granted")
@@ -228,7 +228,7 @@ func TestTryIsRefusedByAHolder(t *testing.T) {
 	p := newPair(t, Config{})
 	p.acquire(1, 1, func(r *lock.Request) { r.Owner = "job-7" })
 	p.deliver()
-	p.told = nil
+	p.replies = nil
 	p.acquire(2, 1, func(r *lock.Request) { r.Try, r.WaitEnd = true, p.now+5*time.Second })
 	p.deliver()
 	held := &holdfast.HeldError{Owner: "job-7"}

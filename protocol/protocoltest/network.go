@@ -39,7 +39,7 @@ func (s *Stage) step(m *member, ev protocol.Event) {
 			fmt.Fprintf(&s.said, "%s: needs an epoch above %d\n", m.name, fact.Above)
 		case *protocol.Unheard:
 			fmt.Fprintf(&s.said, "%s: does not hear %s\n", m.name, s.names(fact.IDs))
-		case *protocol.Shut:
+		case *protocol.SpaceState:
 			fmt.Fprintf(&s.said, "%s: says that the space is %s here\n", m.name, map[bool]string{true: "closed", false: "open"}[fact.Closed])
 		default:
 			fmt.Fprintf(&s.said, "%s: raise %+v\n", m.name, fact)

@@ -52,7 +52,7 @@ func Result(r any) string {
 		}
 		return text
 	case *protocol.Condition:
-		return fmt.Sprintf("%v until=%s reign=%d locks=%d waiters=%d sessions=%d %s", r.State, protocol.ShowTime(r.Until), r.Reign, r.Locks, r.Waiters, r.Sessions, r.Why)
+		return fmt.Sprintf("%v until=%s reign=%d locks=%d waiters=%d sessions=%d %s", r.State, protocol.FormatTime(r.Until), r.Reign, r.Locks, r.Waiters, r.Sessions, r.Why)
 	case *lock.Lock:
 		return shown(r, func(s lock.SessionID) string { return fmt.Sprintf("s%d", s.Number) })
 	}

@@ -171,7 +171,7 @@ func moving() []snapshot.Rule {
 	return []snapshot.Rule{
 		{In: reflect.TypeFor[grantor.Machine](), Path: "elderhood", Field: "number", Class: views, Group: same},
 		{In: reflect.TypeFor[grantor.Place](), Field: "Since", Class: views, Group: same},
-		{In: reflect.TypeFor[grantor.Testimony](), Field: "Since", Class: views, Group: same},
+		{In: reflect.TypeFor[grantor.InquiryAnswer](), Field: "Since", Class: views, Group: same},
 	}
 }
 

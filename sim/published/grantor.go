@@ -90,19 +90,19 @@ func grantorLate() []Row {
 		},
 		{
 			Rule: "a doubt ends with its answer", Protocol: "grantor", Source: "found by reading", Breaks: "P4", Faults: "operator,leave,loss",
-			Elsewhere: "protocol/grantor, TestConversations (late_word.txt). It takes a word that is late by a view, and an answer that is lost",
+			Elsewhere: "protocol/grantor, TestConversations (late_depose.txt). It takes a word that is late by a view, and an answer that is lost",
 			Hole: "A member asks its grantor whether that still decides, and takes a word for the answer that the grantor had sent before it was deposed. " +
 				"The true answer is lost, the question is not repeated, and the clients that wait at the member wait for good.",
 		},
 		{
 			Rule: "a vouch waits for its view", Protocol: "grantor", Source: "found by reading", Breaks: "P4", Faults: "operator,leave,delay",
-			Elsewhere: "protocol/grantor, TestConversations (late_word.txt). It takes a view and a Depose that both come late to the grantor",
+			Elsewhere: "protocol/grantor, TestConversations (late_depose.txt). It takes a view and a Depose that both come late to the grantor",
 			Hole: "A grantor says that it still decides, to a member that has a view without the next grantor, before it has that view itself. " +
 				"It makes way for that next grantor after that, and no member grants or asks anything any more.",
 		},
 		{
 			Rule: "a grantor deposed for one that has left asks", Protocol: "grantor", Source: "found by reading", Breaks: "P4", Faults: "operator,leave,delay",
-			Elsewhere: "protocol/grantor, TestConversations (late_word.txt). It takes a Depose that comes after the view without its heir",
+			Elsewhere: "protocol/grantor, TestConversations (late_depose.txt). It takes a Depose that comes after the view without its heir",
 			Hole: "A grantor has said under the newest view that it still decides, and makes way then for a member that this view has no more. " +
 				"Members whose clients wait do not ask again, and no member is named grantor.",
 		},

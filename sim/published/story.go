@@ -14,7 +14,7 @@ const storyLength = 24
 // quiet are parts of lines that happen all the time and tell nothing: the pulse of
 // the membership, and what is written to disks.
 var quiet = []string{
-	"membership.Poll", "membership.PollAnswer", "election.StatusPoll", "election.StatusAnswer", "authority.Acks", "authority.Ask ", "authority.Answer",
+	"membership.Poll", "membership.PollAnswer", "election.StatusPoll", "election.StatusAnswer", "authority.Acks", "authority.Query ", "authority.Answer",
 	" writes save ", " saved #", "raises *protocol.Horizon", " → host-", "client.queued", "notes ignored",
 	"client.hello", "client.refused", "election.Refuse", "everything is healed",
 }

@@ -83,7 +83,7 @@ type (
 	}
 )
 
-func (m StatusPoll) String() string { return "status poll " + protocol.ShowNumber("#", m.Ask) }
+func (m StatusPoll) String() string { return "status poll " + protocol.FormatNumber("#", m.Ask) }
 
 func (m StatusAnswer) String() string {
 	well := "not well"
@@ -93,7 +93,7 @@ func (m StatusAnswer) String() string {
 	if m.Leaving {
 		well += " leaving"
 	}
-	return fmt.Sprintf("status %s %v %s promised @%d %v", protocol.ShowNumber("#", m.Ask), m.Status, well, m.Promised.Counter, m.View)
+	return fmt.Sprintf("status %s %v %s promised @%d %v", protocol.FormatNumber("#", m.Ask), m.Status, well, m.Promised.Counter, m.View)
 }
 
 func (m Election) String() string {

@@ -84,7 +84,7 @@ func (c *conversation) say(words []string) {
 		c.unheard(args[0], args[1:])
 	case "close", "open":
 		c.site(args[0]).live.step(protocol.Event{
-			Kind: protocol.Raised, Port: protocol.Port(c.number(args[1])), Fact: &protocol.Shut{Closed: words[0] == "close"},
+			Kind: protocol.Raised, Port: protocol.Port(c.number(args[1])), Fact: &protocol.SpaceState{Closed: words[0] == "close"},
 		})
 	case "lost":
 		c.lost = args

@@ -125,7 +125,7 @@ func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.E
 		m.onConfirmed(ev.Port, fact)
 	case *protocol.Unheard:
 		m.onUnheard(ev.Port, fact)
-	case *protocol.Shut:
+	case *protocol.SpaceState:
 		m.onShut(ev.Port, fact)
 	}
 }

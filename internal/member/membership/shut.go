@@ -10,7 +10,7 @@ import (
 
 // Spaces that are closed at a member, for the status of the others.
 //
-// A space says so at its own member (protocol.Shut). That member's answers to polls tell the
+// A space says so at its own member (protocol.SpaceState). That member's answers to polls tell the
 // coordinator (PollAnswer.Closed), and its polls tell all members (Poll.Closed). No rule depends on
 // it. A coordinator that was just elected knows of a member's spaces when that has answered a poll.
 
@@ -27,7 +27,7 @@ type shut struct {
 }
 
 // onShut takes that a space was closed at this member, or opened again.
-func (m *Machine) onShut(port protocol.Port, fact *protocol.Shut) {
+func (m *Machine) onShut(port protocol.Port, fact *protocol.SpaceState) {
 	i, was := slices.BinarySearch(m.shut.here, port)
 	switch {
 	case was == fact.Closed:

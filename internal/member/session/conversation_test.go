@@ -336,7 +336,7 @@ func (c *conversation) render(reply protocol.Reply) string {
 	case *session.TakenOver:
 		return "taken over " + c.name(r.ID)
 	case *session.Known:
-		return fmt.Sprintf("known %q until=%s", r.Client, protocol.ShowTime(r.Until))
+		return fmt.Sprintf("known %q until=%s", r.Client, protocol.FormatTime(r.Until))
 	case *session.Counted:
 		return fmt.Sprintf("%d sessions", r.Sessions)
 	case *membership.Left:

@@ -178,7 +178,7 @@ func (c *coder) decision(v *authority.Decided) {
 	c.failure(&v.Err)
 	c.truth(&v.Keep)
 	number(c, &v.Extension)
-	number(c, &v.Word)
+	number(c, &v.AckID)
 }
 
 func (c *coder) infoRequest(v *authority.InfoRequest) {
@@ -196,17 +196,17 @@ func (c *coder) infoAnswer(v *authority.InfoAnswer) {
 	c.endeds(&v.Released)
 }
 
-// stampInView codes a Vouch, or the Acks that answer it.
+// stampInView codes a Revalidate, or the Acks that answer it.
 func (c *coder) stampInView(s *authority.Stamp, view *uint64) {
 	c.stamp(s)
 	*view = c.varint(*view)
 }
 
-func (c *coder) ask(v *authority.Ask) {
+func (c *coder) ask(v *authority.Query) {
 	c.stamp(&v.Stamp)
 	number(c, &v.Number)
 	number(c, &v.Low)
-	enum(c, &v.Kind, authority.AskInspect)
+	enum(c, &v.Kind, authority.QueryInspect)
 	text(c, &v.Name)
 	number(c, &v.Token)
 	text(c, &v.Reason)

@@ -271,7 +271,7 @@ func (c *coder) entering(v *bakery.Entering) {
 func (c *coder) entered(v *bakery.Entered) {
 	c.key(&v.Key)
 	number(c, &v.Max)
-	c.count(&v.Differs)
+	c.count(&v.Capacity)
 	if optional(c, &v.By) {
 		c.held(v.By)
 	}
@@ -312,7 +312,7 @@ func (c *coder) vote(v *bakery.Vote) {
 	number(c, &v.Count)
 }
 
-func (c *coder) part(v *bakery.Part) {
+func (c *coder) part(v *bakery.TicketUnits) {
 	c.key(&v.Key)
 	c.count(&v.Units)
 }
@@ -354,7 +354,7 @@ func (c *coder) numbered(v *bakery.Numbered) {
 	c.ticket(&v.Ticket)
 	number(c, &v.Number)
 	c.stay(&v.Master)
-	c.truth(&v.Agreed)
+	c.truth(&v.Accepted)
 	c.span(&v.Left)
 }
 
@@ -395,7 +395,7 @@ func (c *coder) failed(v *bakery.Failed) {
 	c.key(&v.Key)
 	enum(c, &v.Why, bakery.FailedLimit)
 	c.count(&v.Limit)
-	c.count(&v.Differ)
+	c.count(&v.Capacity)
 	if optional(c, &v.By) {
 		c.held(v.By)
 	}

@@ -22,7 +22,7 @@ func kindOfGrantor(m protocol.Message) kind {
 		return kindDeposed
 	case grantor.Inquiry:
 		return kindInquiry
-	case grantor.Testimony:
+	case grantor.InquiryAnswer:
 		return kindTestimony
 	case grantor.TransferRequest:
 		return kindTransferRequest
@@ -50,7 +50,7 @@ func (c *coder) writeGrantor(m protocol.Message) {
 		c.deposed(&m)
 	case grantor.Inquiry:
 		c.inquiry(&m)
-	case grantor.Testimony:
+	case grantor.InquiryAnswer:
 		c.testimony(&m)
 	case grantor.TransferRequest:
 		c.transferRequest(&m)
@@ -90,7 +90,7 @@ func (c *coder) readGrantor(k kind) protocol.Message {
 		c.inquiry(&m)
 		return m
 	case kindTestimony:
-		var m grantor.Testimony
+		var m grantor.InquiryAnswer
 		c.testimony(&m)
 		return m
 	case kindTransferRequest:
@@ -157,7 +157,7 @@ func (c *coder) deposed(v *grantor.Deposed) {
 
 func (c *coder) inquiry(v *grantor.Inquiry) { c.epoch(&v.Epoch) }
 
-func (c *coder) testimony(v *grantor.Testimony) {
+func (c *coder) testimony(v *grantor.InquiryAnswer) {
 	c.tenure(&v.Tenure)
 	number(c, &v.Since)
 	c.epoch(&v.Epoch)
@@ -188,8 +188,8 @@ func (c *coder) tableHandover(v *authority.Handover) {
 	for i := range list(c, &v.Entries, leastLockEntry) {
 		c.lockEntry(&v.Entries[i])
 	}
-	for i := range list(c, &v.Words, leastDecided) {
-		c.decision(&v.Words[i])
+	for i := range list(c, &v.Unacked, leastDecided) {
+		c.decision(&v.Unacked[i])
 	}
 }
 
@@ -210,6 +210,6 @@ func (c *coder) notGrantor(v *grantor.NotGrantor) {
 	c.version(&v.Version)
 	c.place(&v.Grantor)
 	c.version(&v.Known)
-	number(c, &v.Ask)
+	number(c, &v.Query)
 	number(c, &v.By)
 }

@@ -170,11 +170,11 @@ func kindOf(m protocol.Message) kind {
 		return kindInfoAnswer
 	case authority.Acks:
 		return kindAcks
-	case authority.Ask:
+	case authority.Query:
 		return kindAsk
 	case authority.Answer:
 		return kindAnswer
-	case authority.Vouch:
+	case authority.Revalidate:
 		return kindVouch
 	}
 	return kindOfGrantor(m)
@@ -229,11 +229,11 @@ func (c *coder) write(m protocol.Message) {
 		c.infoAnswer(&m)
 	case authority.Acks:
 		c.stampInView(&m.Stamp, &m.View)
-	case authority.Ask:
+	case authority.Query:
 		c.ask(&m)
 	case authority.Answer:
 		c.answer(&m)
-	case authority.Vouch:
+	case authority.Revalidate:
 		c.stampInView(&m.Stamp, &m.View)
 	default:
 		c.writeMembership(m)
@@ -311,7 +311,7 @@ func (c *coder) read(k kind) protocol.Message {
 		c.stampInView(&m.Stamp, &m.View)
 		return m
 	case kindAsk:
-		var m authority.Ask
+		var m authority.Query
 		c.ask(&m)
 		return m
 	case kindAnswer:
@@ -319,7 +319,7 @@ func (c *coder) read(k kind) protocol.Message {
 		c.answer(&m)
 		return m
 	case kindVouch:
-		var m authority.Vouch
+		var m authority.Revalidate
 		c.stampInView(&m.Stamp, &m.View)
 		return m
 	}

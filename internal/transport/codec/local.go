@@ -10,7 +10,7 @@ import (
 // kindOfClientele is the part of kindOf for these messages.
 func kindOfClientele(m protocol.Message) kind {
 	switch m.(type) {
-	case local.Ask:
+	case local.Query:
 		return kindAskPeer
 	case local.Answer:
 		return kindPeerAnswer
@@ -20,7 +20,7 @@ func kindOfClientele(m protocol.Message) kind {
 
 func (c *coder) writeClientele(m protocol.Message) {
 	switch m := m.(type) {
-	case local.Ask:
+	case local.Query:
 		c.askPeer(&m)
 	case local.Answer:
 		c.peerAnswer(&m)
@@ -32,7 +32,7 @@ func (c *coder) writeClientele(m protocol.Message) {
 func (c *coder) readClientele(k kind) protocol.Message {
 	switch k {
 	case kindAskPeer:
-		var m local.Ask
+		var m local.Query
 		c.askPeer(&m)
 		return m
 	case kindPeerAnswer:
@@ -49,10 +49,10 @@ func (c *coder) tag(v *local.Tag) {
 	c.tenure(&v.Tenure)
 }
 
-func (c *coder) askPeer(v *local.Ask) {
+func (c *coder) askPeer(v *local.Query) {
 	c.tag(&v.Tag)
 	number(c, &v.Number)
-	enum(c, &v.Kind, local.AskCount)
+	enum(c, &v.Kind, local.QueryCount)
 	text(c, &v.Name)
 	number(c, &v.Token)
 	text(c, &v.Reason)

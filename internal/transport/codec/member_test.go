@@ -43,12 +43,12 @@ func all() []protocol.Message {
 		membership.Poll{}, membership.NewView{}, membership.PollAnswer{}, membership.ViewAck{},
 		membership.Join{}, membership.Unwelcome{}, membership.PutOff{}, membership.Dropped{}, membership.Resign{},
 		authority.Acquire{}, authority.Release{}, authority.Extend{}, authority.EndSession{}, authority.Decided{},
-		authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Ask{}, authority.Answer{},
-		authority.Vouch{},
-		grantor.Question{}, grantor.Info{}, grantor.Depose{}, grantor.Deposed{}, grantor.Inquiry{}, grantor.Testimony{},
+		authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Query{}, authority.Answer{},
+		authority.Revalidate{},
+		grantor.Question{}, grantor.Info{}, grantor.Depose{}, grantor.Deposed{}, grantor.Inquiry{}, grantor.InquiryAnswer{},
 		grantor.TransferRequest{}, grantor.TransferTable{}, grantor.Invite{}, grantor.Invited{}, grantor.NotGrantor{},
-		permission.Request{}, permission.Reply{}, permission.Free{}, permission.Defer{}, permission.Differs{},
-		permission.ClockRequest{}, permission.ClockAnswer{}, local.Ask{}, local.Answer{},
+		permission.Request{}, permission.Reply{}, permission.Free{}, permission.Defer{}, permission.CapacityConflict{},
+		permission.ClockRequest{}, permission.ClockAnswer{}, local.Query{}, local.Answer{},
 		bakery.Started{}, bakery.Elect{}, bakery.Elected{}, bakery.Leaders{}, bakery.Refused{}, bakery.Exhausted{},
 	}
 	for _, body := range bodies() {
@@ -97,8 +97,8 @@ func nameOf(m protocol.Message) string {
 
 // parts are types of the lists of messages that are no messages, but within some.
 var parts = []string{
-	"Stamp", "Ended", "Released", "AskKind", "Place", "Kind", "Beginning", "Tag", "Counts",
-	"Term", "Candidate", "Key", "Ticket", "Body", "Choosing", "Vote", "Part", "NameState", "Numbered", "Claimed", "Refusal", "Failure",
+	"Stamp", "Ended", "Released", "QueryKind", "Place", "Kind", "Beginning", "Tag", "Counts",
+	"Term", "Candidate", "Key", "Ticket", "Body", "Choosing", "Vote", "TicketUnits", "NameState", "Numbered", "Claimed", "Refusal", "Failure",
 	"Message", "Verdict",
 }
 
@@ -238,11 +238,11 @@ func fill(random *rand.Rand, v reflect.Value) {
 	case lock.Kind:
 		v.SetUint(random.Uint64N(uint64(lock.Released) + 1))
 		return
-	case authority.AskKind:
-		v.SetUint(random.Uint64N(uint64(authority.AskInspect) + 1))
+	case authority.QueryKind:
+		v.SetUint(random.Uint64N(uint64(authority.QueryInspect) + 1))
 		return
-	case local.AskKind:
-		v.SetUint(random.Uint64N(uint64(local.AskCount) + 1))
+	case local.QueryKind:
+		v.SetUint(random.Uint64N(uint64(local.QueryCount) + 1))
 		return
 	case protocol.Role:
 		v.SetUint(uint64(random.UintN(uint(protocol.Voter) + 1)))
@@ -267,8 +267,8 @@ func fill(random *rand.Rand, v reflect.Value) {
 		return
 	case authority.Handover:
 		fillKind(random, v)
-		for i := range v.FieldByName("Words").Len() { // words have no stamp yet
-			v.FieldByName("Words").Index(i).FieldByName("Stamp").SetZero()
+		for i := range v.FieldByName("Unacked").Len() { // words have no stamp yet
+			v.FieldByName("Unacked").Index(i).FieldByName("Stamp").SetZero()
 		}
 		return
 	}

@@ -19,7 +19,7 @@ func kindOfPermission(m protocol.Message) kind {
 		return kindFree
 	case permission.Defer:
 		return kindDefer
-	case permission.Differs:
+	case permission.CapacityConflict:
 		return kindDiffers
 	case permission.ClockRequest:
 		return kindClockRequest
@@ -39,7 +39,7 @@ func (c *coder) writePermission(m protocol.Message) {
 		c.free(&m)
 	case permission.Defer:
 		c.deferral(&m)
-	case permission.Differs:
+	case permission.CapacityConflict:
 		c.differs(&m)
 	case permission.ClockRequest:
 		c.clockRequest(&m)
@@ -69,7 +69,7 @@ func (c *coder) readPermission(k kind) protocol.Message {
 		c.deferral(&m)
 		return m
 	case kindDiffers:
-		var m permission.Differs
+		var m permission.CapacityConflict
 		c.differs(&m)
 		return m
 	case kindClockRequest:
@@ -117,7 +117,7 @@ func (c *coder) deferral(v *permission.Defer) {
 	c.held(&v.By)
 }
 
-func (c *coder) differs(v *permission.Differs) {
+func (c *coder) differs(v *permission.CapacityConflict) {
 	c.tag(&v.Tag)
 	number(c, &v.Number)
 	c.count(&v.Capacity)

@@ -2,8 +2,8 @@ package protocol
 
 import "strings"
 
-// Phrase lists names in a sentence: "m1, m2 and m3"; "none" where there are none.
-func Phrase(names []string) string {
+// JoinNames lists names in a sentence: "m1, m2 and m3"; "none" where there are none.
+func JoinNames(names []string) string {
 	switch last := len(names) - 1; {
 	case last < 0:
 		return "none"

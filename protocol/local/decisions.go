@@ -21,9 +21,9 @@ type answering struct {
 // keptDecisions is how much scratch is kept from one step to the next.
 const keptDecisions = 256
 
-// tell tells what the table has decided, in order, and takes note of it: what has ended, or has
+// publish tells what the table has decided, in order, and takes note of it: what has ended, or has
 // entered what its owner holds, asks no more.
-func (c *Clients[R]) tell(now protocol.Time, out *protocol.Effects) {
+func (c *Clients[R]) publish(now protocol.Time, out *protocol.Effects) {
 	decided := c.scratch
 	c.scratch = nil
 	for i := range decided {
@@ -132,11 +132,11 @@ func (c *Clients[R]) LetWait(r R) {
 // by the end of the step, and was not before.
 func (c *Clients[R]) Review(r R) { c.news = append(c.news, r) }
 
-// tellWaits tells those requests that they have to wait of which that was not known when they came.
-func (c *Clients[R]) tellWaits(out *protocol.Effects) {
+// notifyWaits tells those requests that they have to wait of which that was not known when they came.
+func (c *Clients[R]) notifyWaits(out *protocol.Effects) {
 	for _, own := range c.news {
 		r := own.Requested()
-		if r.told || r.Try || r.Dropped || r.Held {
+		if r.notified || r.Try || r.Dropped || r.Held {
 			continue
 		}
 		d, waits := c.table.Queued(r.Key.Session, r.Key.Name, r.Key.ID)
@@ -144,7 +144,7 @@ func (c *Clients[R]) tellWaits(out *protocol.Effects) {
 			continue
 		}
 		if c.place(&d); d.Position != unknownPosition {
-			r.told = true
+			r.notified = true
 			out.Decide(protocol.CallID{}, &d)
 		}
 	}
@@ -159,11 +159,11 @@ func (c *Clients[R]) Conclude(out *protocol.Effects) {
 		c.place(queued)
 		if r, known := c.requests[keyOfDecision(queued)]; known {
 			at := r.Requested()
-			at.told = at.told || queued.Position != unknownPosition
+			at.notified = at.notified || queued.Position != unknownPosition
 		}
 		out.Decide(c.answering.call, queued)
 	}
-	c.tellWaits(out)
+	c.notifyWaits(out)
 	c.answering = answering{}
-	c.tellClosed(out)
+	c.notifyClosed(out)
 }
