@@ -40,7 +40,7 @@ func (c *counts) voted(note protocol.Note) {
 		if note.By != "" {
 			c.votes[voteSpare]++
 		}
-	case consensus.Stays:
+	case consensus.VoteKept:
 		c.votes[voteKept]++
 	}
 }

@@ -274,7 +274,7 @@ func (n *Member) heed(_ protocol.Time, effects *protocol.Effects) {
 		case membership.Slow:
 			n.logger.Warn("links are slow: answers of other members are waited for longer; where a round trip takes more than a tenth of the lease, the loss of the coordinator ends what is held through the others as well, and from a fifth on there may be no view: raise lease on all members",
 				"round_trip", note.Trip.Round(time.Millisecond), "waits", note.Patience.Round(time.Millisecond), "patience", note.Configured, "lease", cmp.Or(n.config.Lease, 3*time.Second))
-		case consensus.Failed, consensus.Spread, consensus.Retired, consensus.Stays, consensus.Slow, consensus.Relieved:
+		case consensus.Failed, consensus.Spread, consensus.Retired, consensus.VoteKept, consensus.Slow, consensus.Relieved:
 			n.noteConsensus(note)
 		case claim.Unrenewed:
 			n.logger.Warn(note.String())
@@ -308,7 +308,7 @@ func (n *Member) noteConsensus(note protocol.Note) {
 	case consensus.Retired:
 		n.logger.Warn("a member that votes was silent for so long that the others go on without its vote", "space", note.Space, "shard", note.Shard,
 			"member", note.Member, "silent", note.Silent, "votes_instead", note.By)
-	case consensus.Stays:
+	case consensus.VoteKept:
 		n.logger.Warn("a member that votes is silent, and the others cannot go on without its vote: "+note.Why, "space", note.Space, "shard", note.Shard,
 			"member", note.Member, "silent", note.Silent)
 	case consensus.Slow:

@@ -111,5 +111,5 @@ func (m *Machine) retell(r *request, out *protocol.Effects) {
 			is.Token = r.token
 		}
 	}
-	m.tell(r, is, out)
+	m.notify(r, is, out)
 }

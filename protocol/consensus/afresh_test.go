@@ -14,17 +14,17 @@ import (
 )
 
 // cluster is members that serve, and what they have told.
-func cluster(t *testing.T, count, shards int) (w *world, told *[]protocol.Reply) {
+func cluster(t *testing.T, count, shards int) (w *world, replies *[]protocol.Reply) {
 	t.Helper()
 	w = newWorld(t, count, shards)
 	for _, m := range w.members {
 		w.begin(m)
 	}
-	told = &[]protocol.Reply{}
-	w.told = func(_ *member, reply *protocol.Reply) { *told = append(*told, *reply) }
+	replies = &[]protocol.Reply{}
+	w.onReply = func(_ *member, reply *protocol.Reply) { *replies = append(*replies, *reply) }
 	w.show(1, w.members...)
 	w.pass(3 * time.Second)
-	return w, told
+	return w, replies
 }
 
 // want asks for a name in a session that is enrolled for it.
@@ -36,9 +36,9 @@ func want(w *world, m *member, session, request uint64, name string, ttl time.Du
 }
 
 // grantsOf returns the tokens under which a request was granted, and how it was refused.
-func grantsOf(told *[]protocol.Reply, session, request uint64) (tokens []holdfast.Token, refused error) {
-	for i := range *told {
-		d := &(*told)[i].Decision
+func grantsOf(replies *[]protocol.Reply, session, request uint64) (tokens []holdfast.Token, refused error) {
+	for i := range *replies {
+		d := &(*replies)[i].Decision
 		if d.Session.Number != session || d.Request != request {
 			continue
 		}
@@ -53,13 +53,13 @@ func grantsOf(told *[]protocol.Reply, session, request uint64) (tokens []holdfas
 }
 
 // copies asks a member for all shards.
-func copies(w *world, m *member, told *[]protocol.Reply) (copied []*protocol.Copied) {
+func copies(w *world, m *member, replies *[]protocol.Reply) (copied []*protocol.Copied) {
 	w.Helper()
 	for shard := range w.shards {
-		from := len(*told)
+		from := len(*replies)
 		w.call(m, 5, &protocol.Copy{Shard: shard})
 		w.pass(time.Second)
-		for _, reply := range (*told)[from:] {
+		for _, reply := range (*replies)[from:] {
 			if c, is := reply.Result.(*protocol.Copied); is {
 				copied = append(copied, c)
 			}
@@ -76,19 +76,19 @@ var names = [...]string{"a", "b", "c", "d", "e", "f"}
 // what it held.
 func TestAfresh(t *testing.T) {
 	for _, grace := range []time.Duration{0, 10 * time.Second} {
-		w, told := cluster(t, 3, 2)
+		w, replies := cluster(t, 3, 2)
 		for i, name := range names {
 			want(w, w.members[i%3], uint64(i+1), 1, name, time.Minute)  // holds
 			want(w, w.members[i%3], uint64(i+11), 1, name, time.Minute) // waits
 		}
 		w.pass(time.Second)
-		copied := copies(w, w.members[1], told)
+		copied := copies(w, w.members[1], replies)
 		if len(copied) != 2 || copied[0].Shards != 2 || copied[0].Holds+copied[1].Holds != len(names) || copied[0].Waiters+copied[1].Waiters != len(names) {
 			t.Fatalf("the copies are %+v", copied)
 		}
 		want(w, w.members[2], 99, 1, "later", time.Minute)
 		w.pass(time.Second)
-		latest, _ := grantsOf(told, 99, 1)
+		latest, _ := grantsOf(replies, 99, 1)
 		if len(latest) != 1 {
 			t.Fatalf("what is asked for behind the copies is granted %d times", len(latest))
 		}
@@ -128,8 +128,8 @@ func TestAfresh(t *testing.T) {
 func afresh(t *testing.T, copied []*protocol.Copied, as *Afresh) (*world, *[]protocol.Reply) {
 	t.Helper()
 	w := newWorld(t, 1, len(copied))
-	told := &[]protocol.Reply{}
-	w.told = func(_ *member, reply *protocol.Reply) { *told = append(*told, *reply) }
+	replies := &[]protocol.Reply{}
+	w.onReply = func(_ *member, reply *protocol.Reply) { *replies = append(*replies, *reply) }
 	a := w.members[0]
 	a.id = 9 // the new member is none of the former ones
 	for i, c := range copied {
@@ -149,7 +149,7 @@ func afresh(t *testing.T, copied []*protocol.Copied, as *Afresh) (*world, *[]pro
 	w.begin(a)
 	w.show(1, a)
 	w.pass(time.Second)
-	return w, told
+	return w, replies
 }
 
 // read reads a copy.
@@ -178,8 +178,8 @@ func TestGraceIsNotEnded(t *testing.T) {
 }
 
 func graceIsNotEnded(t *testing.T, shards int) {
-	w, told := cluster(t, 1, shards)
-	restored, retold := afresh(t, copies(w, w.members[0], told), &Afresh{Above: 5, Grace: time.Minute, Reason: "a fire"})
+	w, replies := cluster(t, 1, shards)
+	restored, retold := afresh(t, copies(w, w.members[0], replies), &Afresh{Above: 5, Grace: time.Minute, Reason: "a fire"})
 	a := restored.members[0]
 	restored.call(a, 3, &protocol.Break{Name: lock.SpaceLock, Reason: "in a hurry"})
 	restored.pass(0)
@@ -214,16 +214,16 @@ func graceIsNotEnded(t *testing.T, shards int) {
 // TestCopyIsAsNewAsTheQuestion: a member that is cut off copies nothing, and neither does a member that is asked for a shard
 // that there is not.
 func TestCopyIsAsNewAsTheQuestion(t *testing.T) {
-	w, told := cluster(t, 3, 1)
+	w, replies := cluster(t, 3, 1)
 	alone := w.members[0]
 	for _, m := range w.members[1:] {
 		w.cut[[2]protocol.ID{alone.id, m.id}], w.cut[[2]protocol.ID{m.id, alone.id}] = true, true
 	}
-	from := len(*told)
+	from := len(*replies)
 	w.call(alone, 5, &protocol.Copy{})
 	w.pass(3 * time.Second)
 	answered := false
-	for _, reply := range (*told)[from:] {
+	for _, reply := range (*replies)[from:] {
 		switch r := reply.Result.(type) {
 		case *protocol.Copied:
 			t.Error("a member that is cut off has copied a shard")
@@ -234,16 +234,16 @@ func TestCopyIsAsNewAsTheQuestion(t *testing.T) {
 	if !answered {
 		t.Error("a member that is cut off has not said so")
 	}
-	replies := w.call(w.members[1], 6, &protocol.Copy{Shard: 1})
-	if len(replies) != 1 || !strings.Contains(replies[0].Result.(*protocol.Unanswered).Err.Error(), "the space has shards 0 to 0") {
-		t.Errorf("a shard that there is not is answered with %v", replies)
+	refused := w.call(w.members[1], 6, &protocol.Copy{Shard: 1})
+	if len(refused) != 1 || !strings.Contains(refused[0].Result.(*protocol.Unanswered).Err.Error(), "the space has shards 0 to 0") {
+		t.Errorf("a shard that there is not is answered with %v", refused)
 	}
 }
 
 // TestReignsEnd: a copy that has come to the last reign can be continued nowhere.
 func TestReignsEnd(t *testing.T) {
-	w, told := cluster(t, 1, 1)
-	copied := copies(w, w.members[0], told)[0]
+	w, replies := cluster(t, 1, 1)
+	copied := copies(w, w.members[0], replies)[0]
 	if _, err := (&Afresh{Self: 1, Log: firstLog, Above: lock.MaxReign - 1}).Begin(read(t, copied)); err == nil || !strings.Contains(err.Error(), "last but one") {
 		t.Errorf("it begins with %v", err)
 	}

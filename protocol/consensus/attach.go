@@ -109,7 +109,7 @@ func (m *Machine) noteAttached(c *client, p *part, out *protocol.Effects) {
 	out.Reply(protocol.CallID{}, &protocol.Attached{Session: c.local, Now: c.enrolled.Attached})
 	why := &withdrawal{givenUp: !protocol.Mutated("a takeover ends no grant of another member")}
 	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
-		if r := c.requests[number]; r.here && number < lock.SingleCall && (r.state != granted || r.untold != nil) {
+		if r := c.requests[number]; r.here && number < lock.SingleCall && (r.state != granted || r.unsent != nil) {
 			m.withdraw(r, why, out)
 			m.drop(r, out)
 		}

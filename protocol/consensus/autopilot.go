@@ -85,7 +85,7 @@ func (m *Machine) goOnIn(p *part, out *protocol.Effects) {
 		id := protocol.ID(id)
 		since, silent := m.silent(p, id)
 		if !silent || m.now < since+m.config.Autopilot {
-			delete(p.stays, id)
+			delete(p.silent, id)
 		} else if m.retire(p, &conf, id, since, out) {
 			return
 		}
@@ -118,12 +118,12 @@ func (m *Machine) retire(p *part, conf *group.Conf, id protocol.ID, since protoc
 		m.change(p, rest.Voters, rest.Learners, retired, out)
 		return true
 	}
-	if !p.stays[id] {
-		if p.stays == nil {
-			p.stays = map[protocol.ID]bool{}
+	if !p.silent[id] {
+		if p.silent == nil {
+			p.silent = map[protocol.ID]bool{}
 		}
-		p.stays[id] = true
-		out.Note(Stays{Space: m.config.Space, Shard: p.index, Member: retired.Member, Silent: retired.Silent, Why: why})
+		p.silent[id] = true
+		out.Note(VoteKept{Space: m.config.Space, Shard: p.index, Member: retired.Member, Silent: retired.Silent, Why: why})
 	}
 	return false
 }
@@ -178,8 +178,8 @@ func (n Retired) String() string {
 	return text
 }
 
-// Stays notes that a voter keeps its vote though it is silent, and why.
-type Stays struct {
+// VoteKept notes that a voter keeps its vote though it is silent, and why.
+type VoteKept struct {
 	Space  string
 	Shard  int
 	Member string
@@ -187,6 +187,6 @@ type Stays struct {
 	Why    string
 }
 
-func (n Stays) String() string {
+func (n VoteKept) String() string {
 	return fmt.Sprintf("shard %d keeps the vote of %s, which is silent for %v: %s", n.Shard, n.Member, n.Silent, n.Why)
 }

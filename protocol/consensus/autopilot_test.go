@@ -135,7 +135,7 @@ func playFaults(t *testing.T, seed uint64) (retired int) {
 			w.retired++
 		}
 	}
-	w.told = func(m *member, reply *protocol.Reply) {
+	w.onReply = func(m *member, reply *protocol.Reply) {
 		if d := &reply.Decision; reply.Result == nil && d.Session == w.holder && (d.Kind == lock.Lost || d.Kind == lock.Revoked) {
 			t.Errorf("member %s tells the holder that %s is %v", m.name(), d.Name, d.Kind)
 		}
@@ -187,7 +187,7 @@ func (w *turmoil) happen() {
 			w.cut[[2]protocol.ID{m.id, other.id}], w.cut[[2]protocol.ID{other.id, m.id}] = true, true
 		}
 	default:
-		w.crash(m, w.IntN(len(m.asked)+1))
+		w.crash(m, w.IntN(len(m.journalRequests)+1))
 	}
 	w.pass(time.Duration(w.Int64N(int64(time.Second))))
 	w.view()
@@ -243,8 +243,8 @@ func (w *turmoil) holders(names []string) (held []string) {
 		all := map[string]bool{}
 		for _, m := range w.members {
 			l := m.machine.partOf(name).shard.Replica().Table().Show(name)
-			all[tellLock(&l)] = true
-			held = append(held[:len(held):len(held)], tellLock(&l))
+			all[formatLock(&l)] = true
+			held = append(held[:len(held):len(held)], formatLock(&l))
 		}
 		if len(all) != 1 {
 			w.Errorf("%s: members differ: %v", name, all)

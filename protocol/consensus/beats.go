@@ -84,9 +84,9 @@ func (m *Machine) flush(p *part) {
 		if p.behind = slices.DeleteFunc(p.behind, func(h *hearing) bool { return !m.counts(h) }); len(p.behind) == 0 {
 			return
 		}
-		m.asked++
+		m.lastNumber++
 		count := min(len(p.behind), mostBeaten)
-		p.batches = append(p.batches, batch{id: m.asked, inside: p.behind[:count:count]})
+		p.batches = append(p.batches, batch{id: m.lastNumber, inside: p.behind[:count:count]})
 		p.behind = p.behind[count:]
 		m.sayBatch(p, &p.batches[len(p.batches)-1])
 	}
@@ -127,8 +127,8 @@ func (m *Machine) beatAgain(p *part) {
 func (m *Machine) resay(p *part) {
 	for i := range p.batches {
 		if protocol.Mutated("late answers to beats count") {
-			m.asked++
-			p.batches[i].id = m.asked
+			m.lastNumber++
+			p.batches[i].id = m.lastNumber
 		}
 		m.sayBatch(p, &p.batches[i])
 	}
@@ -151,7 +151,7 @@ func (m *Machine) beaten(p *part, b *shard.Beaten, out *protocol.Effects) {
 			h.of.err = holdfast.SessionExpired
 		} else if !m.isFormer(h) && !h.wasTaken(b.Taken) {
 			h.presence.heard = max(h.presence.heard, h.of.at)
-			m.tellGrants(h.client, p, out)
+			m.reportGrants(h.client, p, out)
 		}
 		m.counted(h, out)
 	}

@@ -22,7 +22,7 @@ type request struct {
 	op      replica.Op // what it was asked with; the session is set when it is sent
 	state   standing
 	token   holdfast.Token
-	untold  *lock.Decision // it holds, and its client is to be told so when its session is known to live
+	unsent  *lock.Decision // it holds, and its client is to be told so when its session is known to live
 	revoked bool           // its client was told to stop
 	here    bool           // its client has asked for it through this member, which tells it; otherwise only what it has lost, in case it comes here
 	until   protocol.Time  // when it is refused even if no decision comes
@@ -32,22 +32,22 @@ type request struct {
 	waitEnd   protocol.Time
 	work      *work // it is on its way to the table
 
-	// Of a suspension of several shards: see whole.go.
+	// Of a suspension of several shards: see space_lock.go.
 	pieces []*request // what it is in each shard, in their order; part is the last one's
 	giving []*work    // who waits for its release
 	// Of a piece: the suspension, and what it was told when it was granted.
-	of   *request
-	told lock.Decision
+	of       *request
+	decision lock.Decision
 }
 
 type standing uint8
 
 const (
-	unasked standing = iota // of a piece: its shard does not know of it
-	asked                   // nothing is known of it
-	queued                  // it waits
-	granted                 // it holds
-	over                    // of a piece: it has ended
+	unrequested standing = iota // of a piece: its shard does not know of it
+	requested                   // nothing is known of it
+	queued                      // it waits
+	granted                     // it holds
+	over                        // of a piece: it has ended
 )
 
 // work is an operation of this member that is under way.
@@ -61,7 +61,7 @@ type work struct {
 	breaking *breaking       // Break of a suspension of several shards
 	call     protocol.CallID // Release, Extend, Break: who waits
 	answered bool
-	farewell *farewell // Cancel: the answer that is given when all shards have done it; nil where there is none
+	reply    *cancelReply // Cancel: the answer that is given when all shards have done it; nil where there is none
 }
 
 func compareSessions(a, b lock.SessionID) int {
@@ -135,7 +135,7 @@ func (m *Machine) acquire(call protocol.CallID, q *lock.Request, out *protocol.E
 	out.Decide(call, &d)
 	r := c.requests[q.ID]
 	if r == nil {
-		r = &request{client: c, part: m.partOf(q.Name), number: q.ID, name: q.Name, state: asked, arrived: q.Arrived}
+		r = &request{client: c, part: m.partOf(q.Name), number: q.ID, name: q.Name, state: requested, arrived: q.Arrived}
 		m.keep(r)
 	}
 	r.here, r.waitEnd = true, q.WaitEnd
@@ -152,7 +152,7 @@ func (m *Machine) acquire(call protocol.CallID, q *lock.Request, out *protocol.E
 		m.reminders.Push(r.until, due{what: dueRequest, session: q.Session, number: q.ID})
 	}
 	if r.work == nil && m.failed == nil { // otherwise what it comes to is told when that is known, or its client asks elsewhere
-		m.ask(r, out)
+		m.dispatch(r, out)
 	}
 }
 
@@ -197,10 +197,10 @@ func (m *Machine) keep(r *request) {
 	}
 }
 
-// ask sends a request on its way, as soon as its session is open.
-func (m *Machine) ask(r *request, out *protocol.Effects) {
+// dispatch sends a request on its way, as soon as its session is open.
+func (m *Machine) dispatch(r *request, out *protocol.Effects) {
 	if r.pieces != nil {
-		m.askSpaceLock(r, out)
+		m.submitSpaceLock(r, out)
 		return
 	}
 	switch at := r.client.presenceAt(r.part); {
@@ -221,7 +221,7 @@ func (m *Machine) ask(r *request, out *protocol.Effects) {
 		w := &work{client: r.client, request: r}
 		if err := m.submit(r.part, op, w); err == nil {
 			r.work = w
-		} else if r.state == asked && (r.part.shard.Failed() == nil || r.client.enrolled.Own) {
+		} else if r.state == requested && (r.part.shard.Failed() == nil || r.client.enrolled.Own) {
 			m.refuse(r, err, out) // otherwise it waits in the table, where others may have it go on
 		}
 	}
@@ -336,7 +336,7 @@ func (m *Machine) revoke(c *client, why holdfast.Loss, refusal error, out *proto
 			m.refuse(r, refusal, out)
 		case !r.revoked:
 			r.revoked = true
-			m.tell(r, lock.Decision{Kind: lock.Revoked, Token: r.token, Loss: why}, out)
+			m.notify(r, lock.Decision{Kind: lock.Revoked, Token: r.token, Loss: why}, out)
 		}
 	}
 }

@@ -8,24 +8,24 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// farewell is the answer to a Cancel.
-type farewell struct {
-	call    protocol.CallID
-	told    lock.Decision
-	missing int // shards that have not done it, and one more until all of them are told
+// cancelReply is the answer to a Cancel.
+type cancelReply struct {
+	call     protocol.CallID
+	decision lock.Decision
+	missing  int // shards that have not done it, and one more until all of them are told
 }
 
 // withdrawal is how a request is ended. Its client has wished so, or a shard has decided it; or else this member gives it up by
 // itself, because no decision comes: then it stays if it has come through another member meanwhile (replica.Cancel).
 type withdrawal struct {
 	givenUp bool
-	told    *farewell // the answer that is given when it is done; nil where there is none
+	reply   *cancelReply // the answer that is given when it is done; nil where there is none
 }
 
 // withdraw ends a request for good, regardless of what it has come to.
 func (m *Machine) withdraw(r *request, why *withdrawal, out *protocol.Effects) {
 	for _, piece := range r.pieces {
-		if piece.state != over && (piece.state != unasked || r.elsewhere || r.client.isAdopted()) {
+		if piece.state != over && (piece.state != unrequested || r.elsewhere || r.client.isAdopted()) {
 			m.withdraw(piece, why, out)
 		}
 	}
@@ -49,15 +49,15 @@ func (m *Machine) cancelAt(c *client, p *part, name string, number uint64, why *
 		return
 	}
 	w := &work{
-		client: c, farewell: why.told,
+		client: c, reply: why.reply,
 		op: replica.Op{Kind: replica.Cancel, Session: c.id, Request: number, Name: name, GivenUp: why.givenUp},
 	}
 	if c.ending == nil {
 		c.ending = map[ending]*work{}
 	}
 	c.ending[ending{number, p.index}] = w
-	if w.farewell != nil {
-		w.farewell.missing++
+	if w.reply != nil {
+		w.reply.missing++
 	}
 	m.request(p, w, out)
 }
@@ -75,7 +75,7 @@ func (m *Machine) submitCancel(p *part, w *work, out *protocol.Effects) {
 // once.
 func (m *Machine) cancel(call protocol.CallID, f *protocol.Cancel, out *protocol.Effects) {
 	c := m.clientOf(f.Session)
-	of := &farewell{call: call, told: lock.Decision{Kind: lock.Released, Session: f.Session, Request: f.Request, Name: f.Name}, missing: 1}
+	of := &cancelReply{call: call, decision: lock.Decision{Kind: lock.Released, Session: f.Session, Request: f.Request, Name: f.Name}, missing: 1}
 	switch {
 	case c == nil:
 	case m.failed != nil && !c.enrolled.Own:
@@ -88,8 +88,8 @@ func (m *Machine) cancel(call protocol.CallID, f *protocol.Cancel, out *protocol
 		}
 		delete(c.open, f.Request) // it is settled: what comes of it through another member is given back
 		if r := c.requests[f.Request]; r != nil {
-			of.told.Token = r.token
-			m.withdraw(r, &withdrawal{told: waits}, out)
+			of.decision.Token = r.token
+			m.withdraw(r, &withdrawal{reply: waits}, out)
 			m.drop(r, out)
 		} else {
 			m.cancelUnknown(c, f, waits, out)
@@ -99,10 +99,10 @@ func (m *Machine) cancel(call protocol.CallID, f *protocol.Cancel, out *protocol
 }
 
 // cancelUnknown ends a request that this member knows nothing of, which may come through another one.
-func (m *Machine) cancelUnknown(c *client, f *protocol.Cancel, told *farewell, out *protocol.Effects) {
+func (m *Machine) cancelUnknown(c *client, f *protocol.Cancel, reply *cancelReply, out *protocol.Effects) {
 	for _, p := range m.parts {
 		if m.isSpaceLock(f.Name) || p == m.partOf(f.Name) {
-			m.cancelAt(c, p, f.Name, f.Request, &withdrawal{told: told}, out)
+			m.cancelAt(c, p, f.Name, f.Request, &withdrawal{reply: reply}, out)
 		}
 	}
 }
@@ -113,17 +113,17 @@ func (m *Machine) cancelled(p *part, w *work, out *protocol.Effects) {
 		delete(w.client.ending, at)
 	}
 	switch {
-	case w.farewell == nil:
+	case w.reply == nil:
 	case m.serves(w.client):
-		w.farewell.done(out)
+		w.reply.done(out)
 	default:
-		w.farewell.missing--
+		w.reply.missing--
 	}
 }
 
 // done answers a Cancel when nothing of it is missing any more.
-func (f *farewell) done(out *protocol.Effects) {
+func (f *cancelReply) done(out *protocol.Effects) {
 	if f.missing--; f.missing == 0 {
-		out.Decide(f.call, &f.told)
+		out.Decide(f.call, &f.decision)
 	}
 }

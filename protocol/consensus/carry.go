@@ -58,8 +58,8 @@ func (m *Machine) envelope(p *part, body shard.Message) Envelope {
 
 // say says something to another member about a shard, and has it carried where the two may not hear each other.
 func (m *Machine) say(p *part, to protocol.ID, body shard.Message, out *protocol.Effects) {
-	letter := m.envelope(p, body)
-	out.Send(to, letter)
+	envelope := m.envelope(p, body)
+	out.Send(to, envelope)
 	if m.view == nil || p.shard == nil || protocol.Mutated("an unheard leader is reached through the coordinator") {
 		return
 	}
@@ -70,8 +70,8 @@ func (m *Machine) say(p *part, to protocol.ID, body shard.Message, out *protocol
 	c := m.contacts[to]
 	deaf := m.isDeafTo(p, to)
 	if deaf || c != nil && m.isRecent(c.deaf) {
-		letter.Carriage = &Carriage{Other: to, Deaf: deaf}
-		out.Send(by, letter)
+		envelope.Carriage = &Carriage{Other: to, Deaf: deaf}
+		out.Send(by, envelope)
 	}
 }
 

@@ -99,7 +99,7 @@ func (m *Machine) trouble() string {
 			return "this member was removed from the space: add it again with holdfast member add, or switch it off"
 		}
 		if lacks := m.parts[at].lacks; lacks != nil {
-			return fmt.Sprintf("the log of shard %d ends at entry %d here, and another member knows that this one has had entry %d: its folder is an older copy of the one that it had, or its disk has lost what it had written. Remove this member from the space, and let it join as a new one, with a new folder", at, lacks.Has, lacks.Told)
+			return fmt.Sprintf("the log of shard %d ends at entry %d here, and another member knows that this one has had entry %d: its folder is an older copy of the one that it had, or its disk has lost what it had written. Remove this member from the space, and let it join as a new one, with a new folder", at, lacks.Has, lacks.Committed)
 		}
 		if why := m.lacksVoters(at, voters); why != "" {
 			return why
@@ -160,9 +160,9 @@ func (m *Machine) unheard(p *part, voters []uint64) string {
 	return ": " + protocol.JoinNames(silent) + " are missing"
 }
 
-// Outsider reports whether this member has no part in the space as far as it knows: it was not added yet, or was removed. It serves
+// Nonmember reports whether this member has no part in the space as far as it knows: it was not added yet, or was removed. It serves
 // no client then.
-func (m *Machine) Outsider() bool {
+func (m *Machine) Nonmember() bool {
 	return m.removed() || !m.config.Founder && slices.ContainsFunc(m.parts, func(p *part) bool { return p.shard == nil || len(p.shard.Members().Voters) == 0 })
 }
 
@@ -174,7 +174,7 @@ func (m *Machine) removed() bool {
 			return false
 		}
 		conf := p.shard.Members()
-		return p.outsider && p.leader == 0 || len(conf.Voters) > 0 && roleOf(&conf, m.config.Self) == protocol.Nonmember && !slices.Contains(conf.Outgoing, uint64(m.config.Self))
+		return p.nonmember && p.leader == 0 || len(conf.Voters) > 0 && roleOf(&conf, m.config.Self) == protocol.Nonmember && !slices.Contains(conf.Outgoing, uint64(m.config.Self))
 	})
 }
 

@@ -102,7 +102,7 @@ type Machine struct {
 	owns       map[lock.SessionID]*client // of them those of this process, by what the session machine calls them
 	aliases    uint64                     // how many names those were given
 	inquiries  map[uint64]*inquiry        // reads that are not answered
-	asked      uint64                     // the latest number of one, of a beat or of a transfer
+	lastNumber uint64                     // the latest number of one, of a beat or of a transfer
 	adoptions  int                        // that wait
 	operators  int                        // whose calls wait
 	transfers  map[uint64]*transfer
@@ -129,7 +129,7 @@ func New(c Config) (*Machine, error) {
 		inquiries: map[uint64]*inquiry{}, transfers: map[uint64]*transfer{}, reforms: map[uint64]*reforming{},
 		heard: map[protocol.ID]protocol.Time{}, contacts: map[protocol.ID]*contact{}, known: map[protocol.ID]protocol.Member{},
 		spreading: spreading{leavers: map[protocol.ID]uint64{}}, pilot: pilot{away: map[protocol.ID]protocol.Time{}},
-		asked: c.Life << 40, // an answer to a former life is none to this one
+		lastNumber: c.Life << 40, // an answer to a former life is none to this one
 	}
 	for i := range c.Shards {
 		m.parts = append(m.parts, &part{index: i, work: map[uint64]*work{}, wake: protocol.Never})
@@ -194,39 +194,39 @@ func (m *Machine) onReceive(ev *protocol.Event, out *protocol.Effects) {
 		m.onStored(ev.Fact, out)
 		return
 	}
-	letter, is := ev.Fact.(Envelope)
-	if !is || int(letter.Shard) >= len(m.parts) || letter.Body == nil {
+	envelope, is := ev.Fact.(Envelope)
+	if !is || int(envelope.Shard) >= len(m.parts) || envelope.Body == nil {
 		out.Note(Ignored{fmt.Sprintf("message %v of member %d, which this space does not know", ev.Fact, ev.From)})
 		return
 	}
-	if !m.hears(&letter, ev.From, out) {
+	if !m.hears(&envelope, ev.From, out) {
 		return
 	}
-	if letter.Carriage != nil && !letter.Carriage.Brought {
-		m.bring(&letter, ev.From, out)
+	if envelope.Carriage != nil && !envelope.Carriage.Brought {
+		m.bring(&envelope, ev.From, out)
 		return
 	}
 	if m.failed != nil {
 		return
 	}
-	if from, known := m.writer(&letter, ev.From, out); known {
+	if from, known := m.writer(&envelope, ev.From, out); known {
 		m.heard[from] = m.now
-		m.onEnvelope(&letter, from, out)
+		m.onEnvelope(&envelope, from, out)
 	}
 }
 
 // onEnvelope takes what another member says of a shard.
-func (m *Machine) onEnvelope(letter *Envelope, from protocol.ID, out *protocol.Effects) {
-	p := m.parts[letter.Shard]
+func (m *Machine) onEnvelope(envelope *Envelope, from protocol.ID, out *protocol.Effects) {
+	p := m.parts[envelope.Shard]
 	if p.shard == nil {
 		if p.voters == nil {
-			m.learnFounding(letter, from, out)
+			m.learnFounding(envelope, from, out)
 		}
 		return // who says it says it again
 	}
-	switch body := letter.Body.(type) {
-	case Yield:
-		m.onYield(p, body, from, out)
+	switch body := envelope.Body.(type) {
+	case TransferLeader:
+		m.onTransferLeader(p, body, from, out)
 		return
 	case Founding:
 		m.onFounding(p, &body, from, out)
@@ -237,13 +237,13 @@ func (m *Machine) onEnvelope(letter *Envelope, from protocol.ID, out *protocol.E
 	case Reformed:
 		m.onReformed(p, &body, out)
 		return
-	case shard.Agree:
-		m.tellOutside(p, &body, from, out)
+	case shard.RaftMessage:
+		m.notifyNonmember(p, &body, from, out)
 		if body.Message.Hands() {
 			p.given = m.now + m.election()
 		}
 	}
-	if err := p.shard.Hear(m.now, uint64(from), letter.Body, &p.output); err != nil {
+	if err := p.shard.Hear(m.now, uint64(from), envelope.Body, &p.output); err != nil {
 		if lacks := (*group.LackError)(nil); errors.As(err, &lacks) {
 			p.lacks = lacks
 		}

@@ -96,32 +96,32 @@ func (s *stage) say(m *member, text string) {
 	}
 }
 
-func (s *stage) found(t *testing.T, words []string) {
-	count, _ := strconv.Atoi(words[1])
+func (s *stage) found(t *testing.T, fields []string) {
+	count, _ := strconv.Atoi(fields[1])
 	s.world = newWorld(t, count, 1)
-	for _, word := range words[2:] {
-		if n, is := strings.CutPrefix(word, "shards="); is {
+	for _, field := range fields[2:] {
+		if n, is := strings.CutPrefix(field, "shards="); is {
 			s.shards, _ = strconv.Atoi(n)
-		} else if n, is := strings.CutPrefix(word, "every="); is {
+		} else if n, is := strings.CutPrefix(field, "every="); is {
 			s.every, _ = strconv.ParseUint(n, 10, 64)
-		} else if d, is := strings.CutPrefix(word, "autopilot="); is {
+		} else if d, is := strings.CutPrefix(field, "autopilot="); is {
 			s.pilot, _ = time.ParseDuration(d)
 		} else {
-			t.Fatalf("members %s", word)
+			t.Fatalf("members %s", field)
 		}
 	}
-	s.told = func(m *member, reply *protocol.Reply) {
+	s.onReply = func(m *member, reply *protocol.Reply) {
 		if reply.Result == nil && reply.Decision.Kind == lock.Granted && s.hushed {
 			s.used++
 		}
-		s.say(m, tell(reply))
+		s.say(m, formatReply(reply))
 	}
 	s.noted = func(m *member, note protocol.Note) {
 		if led, is := note.(Led); is && led.By == m.id {
 			s.say(m, fmt.Sprintf("leads shard %d", led.Shard))
 		}
 		switch note.(type) {
-		case Failed, Retired, Stays, Relieved:
+		case Failed, Retired, VoteKept, Relieved:
 			s.say(m, note.String())
 		}
 	}
@@ -134,11 +134,11 @@ func (s *stage) found(t *testing.T, words []string) {
 
 func (s *stage) member(name string) *member { return s.members[name[0]-'a'] }
 
-func (s *stage) do(t *testing.T, words []string) {
+func (s *stage) do(t *testing.T, fields []string) {
 	t.Helper()
-	verb, quiet := words[0], 500*time.Millisecond
+	verb, quiet := fields[0], 500*time.Millisecond
 	if verb == "members" {
-		s.found(t, words)
+		s.found(t, fields)
 		s.pass(quiet)
 		return
 	}
@@ -152,41 +152,41 @@ func (s *stage) do(t *testing.T, words []string) {
 	case "heal":
 		clear(s.cut)
 	case "pass":
-		d, err := time.ParseDuration(words[1])
+		d, err := time.ParseDuration(fields[1])
 		if err != nil {
 			t.Fatal(err)
 		}
 		quiet += d
 	case "view":
 		var of []*member
-		for name := range strings.SplitSeq(words[1], ",") {
+		for name := range strings.SplitSeq(fields[1], ",") {
 			of = append(of, s.member(name))
 		}
 		s.views++
 		s.show(s.views, of...)
 	case "crash":
-		m := s.member(words[1])
-		s.crash(m, len(m.asked)/2)
+		m := s.member(fields[1])
+		s.crash(m, len(m.journalRequests)/2)
 	case "start":
-		s.begin(s.member(words[1]))
+		s.begin(s.member(fields[1]))
 		s.views++
 		s.show(s.views, s.up()...)
 	case "cut":
-		if len(words) > 2 {
-			a, b := s.member(words[1]).id, s.member(words[2]).id
+		if len(fields) > 2 {
+			a, b := s.member(fields[1]).id, s.member(fields[2]).id
 			s.cut[[2]protocol.ID{a, b}] = true
-			s.cut[[2]protocol.ID{b, a}] = len(words) == 3
+			s.cut[[2]protocol.ID{b, a}] = len(fields) == 3
 			break
 		}
 		for _, other := range s.members {
-			s.cut[[2]protocol.ID{s.member(words[1]).id, other.id}], s.cut[[2]protocol.ID{other.id, s.member(words[1]).id}] = true, true
+			s.cut[[2]protocol.ID{s.member(fields[1]).id, other.id}], s.cut[[2]protocol.ID{other.id, s.member(fields[1]).id}] = true, true
 		}
 	case "fail":
-		s.member(words[1]).refuses = errors.New("no space left on device")
+		s.member(fields[1]).refuses = errors.New("no space left on device")
 	case "use":
-		s.use(words)
+		s.use(fields)
 	default:
-		s.call(s.member(words[1]), 1, s.fact(t, verb, words))
+		s.call(s.member(fields[1]), 1, s.fact(t, verb, fields))
 	}
 	s.pass(quiet)
 }
@@ -196,17 +196,17 @@ func (s *stage) up() []*member {
 	return slices.DeleteFunc(slices.Clone(s.members), func(m *member) bool { return m.machine == nil })
 }
 
-func (s *stage) use(words []string) {
-	times, _ := strconv.Atoi(words[3])
-	number, _ := strconv.ParseUint(words[2], 10, 64)
+func (s *stage) use(fields []string) {
+	times, _ := strconv.Atoi(fields[3])
+	number, _ := strconv.ParseUint(fields[2], 10, 64)
 	id := lock.SessionID{Member: 9, Number: number}
 	s.hushed, s.used = true, 0
-	m := s.member(words[1])
+	m := s.member(fields[1])
 	for i := range times {
 		request := uint64(1000 + i)
-		s.call(m, 1, &lock.Request{Session: id, ID: request, Name: words[4], WaitEnd: lock.Never, Arrived: s.now - m.start})
+		s.call(m, 1, &lock.Request{Session: id, ID: request, Name: fields[4], WaitEnd: lock.Never, Arrived: s.now - m.start})
 		s.pass(20 * time.Millisecond)
-		s.call(m, 1, &protocol.Release{Session: id, Request: request, Name: words[4]})
+		s.call(m, 1, &protocol.Release{Session: id, Request: request, Name: fields[4]})
 		s.pass(20 * time.Millisecond)
 	}
 	s.hushed = false
@@ -214,19 +214,19 @@ func (s *stage) use(words []string) {
 }
 
 // fact makes what a member is asked of a line.
-func (s *stage) fact(t *testing.T, verb string, words []string) any {
+func (s *stage) fact(t *testing.T, verb string, fields []string) any {
 	t.Helper()
-	m := s.member(words[1])
+	m := s.member(fields[1])
 	arg := func(i int) string {
-		if i < len(words) && words[i] != "*" {
-			return words[i]
+		if i < len(fields) && fields[i] != "*" {
+			return fields[i]
 		}
 		return ""
 	}
 	number, _ := strconv.ParseUint(arg(2), 10, 64)
 	id := lock.SessionID{Member: 9, Number: number}
 	request, _ := strconv.ParseUint(strings.TrimPrefix(arg(3), "#"), 10, 64)
-	options := strings.Join(words[2:], " ")
+	options := strings.Join(fields[2:], " ")
 	option := func(key string, otherwise time.Duration) time.Duration {
 		if _, rest, is := strings.Cut(options, key+"="); is {
 			d, err := time.ParseDuration(strings.Fields(rest)[0])
@@ -282,8 +282,8 @@ func ofClient(verb string, id lock.SessionID, request uint64, arg func(int) stri
 	case "adopt":
 		adopt := &protocol.Adopt{Session: id}
 		adopt.Last, _ = strconv.ParseUint(strings.TrimPrefix(arg(4), "last="), 10, 64)
-		for word := range strings.SplitSeq(arg(3), ",") {
-			if n, err := strconv.ParseUint(word, 10, 64); err == nil {
+		for field := range strings.SplitSeq(arg(3), ",") {
+			if n, err := strconv.ParseUint(field, 10, 64); err == nil {
 				adopt.Requests = append(adopt.Requests, n)
 			}
 		}

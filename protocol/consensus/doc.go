@@ -6,8 +6,8 @@
 //
 //	client → b   lock "X"
 //	     b → a   Forward   the operation                   a follower forwards to the leader
-//	  a → b, c   Agree     the entry                       synced by a quorum, each on its own disk
-//	     a → b   Agree     it is committed                 b applies the entry to its copy of the table
+//	  a → b, c   RaftMessage  the entry                    synced by a quorum, each on its own disk
+//	     a → b   RaftMessage  it is committed              b applies the entry to its copy of the table
 //	b → client   granted, token 3:1                        by b, from its own copy
 //
 // # One page
@@ -160,14 +160,14 @@
 //	part.go       a shard as a part of the machine, and its beginning
 //	sessions.go   who is served: enrolled, opened, dismissed
 //	beats.go      how a leader hears of sessions, and says so
-//	space_lock.go      suspensions of several shards
+//	space_lock.go suspensions of several shards
 //	admit.go      who is let in while one waits for him
 //	survey.go     what operators ask of those
 //	adopt.go      sessions that come from elsewhere
 //	calls.go      what clients ask
 //	cancel.go     how requests are ended
 //	unknown.go    what waits until a shard knows its session
-//	told.go       what they are told
+//	decisions.go  what they are told
 //	operator.go   what operators ask
 //	listing.go    pages of names, of all shards
 //	reform.go     who votes

@@ -15,10 +15,10 @@ func TestCrashAtTheBeginning(t *testing.T) {
 		w.begin(a)
 		w.show(1, a)
 		for range done {
-			for len(a.asked) == 0 {
+			for len(a.journalRequests) == 0 {
 				w.next(w.now + time.Second)
 			}
-			f := a.asked[0]
+			f := a.journalRequests[0]
 			w.now = max(w.now, f.due)
 			w.next(w.now)
 		}

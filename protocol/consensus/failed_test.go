@@ -28,8 +28,8 @@ func TestWhoAsksAFailedMember(t *testing.T) {
 	if d := o.only(o.a, o.lock(o.a, own, 1, "own"), lock.Refused); !errors.Is(d.Err, holdfast.ErrUnavailable) {
 		t.Errorf("who uses its process is refused with %v", d.Err)
 	}
-	if told := o.asks(o.a, o.lock(o.a, client7, 2, "mine")); len(told) != 0 {
-		t.Errorf("its client is told %+v", told)
+	if got := o.decisionsOn(o.a, o.lock(o.a, client7, 2, "mine")); len(got) != 0 {
+		t.Errorf("its client is told %+v", got)
 	}
 	o.call(o.b, 1, &protocol.Adopt{Session: client7, Requests: []uint64{1, 2}, Last: 2})
 	o.pass(time.Second)
@@ -39,12 +39,12 @@ func TestWhoAsksAFailedMember(t *testing.T) {
 
 	limited := o.lock(o.a, client7, 3, "limited")
 	limited.WaitEnd = o.now - o.a.start + 5*time.Second
-	if told := o.asks(o.a, limited); len(told) != 0 {
-		t.Errorf("who waits for 5 s is told %+v at once", told)
+	if got := o.decisionsOn(o.a, limited); len(got) != 0 {
+		t.Errorf("who waits for 5 s is told %+v at once", got)
 	}
-	from := len(*o.told)
+	from := len(*o.replies)
 	o.pass(10 * time.Second)
-	if told := (*o.told)[from:]; len(told) != 1 || told[0].Decision.Request != 3 || !errors.Is(told[0].Decision.Err, holdfast.ErrUnavailable) {
-		t.Errorf("who has waited for 5 s is told %+v", told)
+	if got := (*o.replies)[from:]; len(got) != 1 || got[0].Decision.Request != 3 || !errors.Is(got[0].Decision.Err, holdfast.ErrUnavailable) {
+		t.Errorf("who has waited for 5 s is told %+v", got)
 	}
 }

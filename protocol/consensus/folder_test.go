@@ -48,9 +48,9 @@ func TestOlderFolder(t *testing.T) {
 	o.show(2, o.members...)
 	o.pass(3 * time.Second)
 	is := o.c.machine.condition()
-	for _, word := range []string{"its folder is an older copy of the one that it had", "Remove this member from the space"} {
-		if is.State != protocol.Unavailable || !strings.Contains(is.Why, word) {
-			t.Errorf("c is %v: %q; want that %q", is.State, is.Why, word)
+	for _, text := range []string{"its folder is an older copy of the one that it had", "Remove this member from the space"} {
+		if is.State != protocol.Unavailable || !strings.Contains(is.Why, text) {
+			t.Errorf("c is %v: %q; want that %q", is.State, is.Why, text)
 		}
 	}
 	if l := o.shownBy(o.c, "d"); l != nil {
@@ -77,10 +77,10 @@ func TestOlderFolder(t *testing.T) {
 // shownBy asks a member for a name, and returns what it shows in time; nil where it shows nothing.
 func (o *once) shownBy(m *member, name string) *lock.Lock {
 	o.Helper()
-	from := len(*o.told)
+	from := len(*o.replies)
 	o.call(m, 7, &protocol.Show{Name: name})
 	o.pass(2 * time.Second)
-	for _, reply := range (*o.told)[from:] {
+	for _, reply := range (*o.replies)[from:] {
 		if l, is := reply.Result.(*lock.Lock); is {
 			return l
 		}

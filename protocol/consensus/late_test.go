@@ -58,8 +58,8 @@ func heldAfterTakeover(t *testing.T) int {
 
 	var late []flight
 	w.sent = func(f flight) {
-		if letter, is := f.fact.(Envelope); is && f.from == lost.id {
-			if _, forward := letter.Body.(shard.Forward); forward {
+		if envelope, is := f.fact.(Envelope); is && f.from == lost.id {
+			if _, forward := envelope.Body.(shard.Forward); forward {
 				late = append(late, f)
 			}
 		}
@@ -73,7 +73,7 @@ func heldAfterTakeover(t *testing.T) int {
 	}
 	var adopted *protocol.Adopted
 	var beaten *protocol.Beaten
-	w.told = func(_ *member, reply *protocol.Reply) {
+	w.onReply = func(_ *member, reply *protocol.Reply) {
 		switch result := reply.Result.(type) {
 		case *protocol.Adopted:
 			adopted = result
@@ -117,9 +117,9 @@ func beatenBehind(t *testing.T) (beaten *protocol.Beaten) {
 	w, _, lags, other := ledWorld(t)
 	id, first := sessionOfClient(w, lags)
 	w.loses = func(f flight) bool {
-		letter, is := f.fact.(Envelope)
-		_, agrees := letter.Body.(shard.Agree)
-		return is && agrees && f.to == lags.id && !letter.Routine()
+		envelope, is := f.fact.(Envelope)
+		_, isRaft := envelope.Body.(shard.RaftMessage)
+		return is && isRaft && f.to == lags.id && !envelope.Routine()
 	}
 	w.call(other, 2, &protocol.Adopt{Session: id})
 	w.pass(time.Second)
@@ -128,7 +128,7 @@ func beatenBehind(t *testing.T) (beaten *protocol.Beaten) {
 	if s, _ := lags.machine.parts[0].shard.Replica().Session(id); s.Attached.Client != 70 {
 		t.Fatalf("the member that lags has the entry: %+v", s.Attached)
 	}
-	w.told = func(_ *member, reply *protocol.Reply) {
+	w.onReply = func(_ *member, reply *protocol.Reply) {
 		if result, is := reply.Result.(*protocol.Beaten); is {
 			beaten = result
 		}
@@ -143,46 +143,46 @@ func beatenBehind(t *testing.T) (beaten *protocol.Beaten) {
 // when the client counts the limit, so it asks whether its copy is as new as now. Without the rule it says that the name is granted.
 // Seed 527834757 had that.
 func TestAGrantThatWasAskedForElsewhereIsConfirmed(t *testing.T) {
-	bites(t, "a grant that was asked for elsewhere is confirmed", grantsToldBehind, 0, 1)
+	bites(t, "a grant that was asked for elsewhere is confirmed", grantsReportedBehind, 0, 1)
 }
 
-// grantsToldBehind returns how often a member that is behind says that a request is granted, which has come to it from another one
+// grantsReportedBehind returns how often a member that is behind says that a request is granted, which has come to it from another one
 // and whose hold limit is over.
-func grantsToldBehind(t *testing.T) (told int) {
+func grantsReportedBehind(t *testing.T) (reported int) {
 	t.Helper()
 	w, leader, lags, other := ledWorld(t)
 	id, client := sessionOfClient(w, other)
 	first, next := lock.SessionID{Member: 9, Number: 8}, lock.SessionID{Member: 9, Number: 9}
-	ask := func(m *member, op uint64, q lock.Request) {
+	acquire := func(m *member, op uint64, q lock.Request) {
 		q.ID, q.Name, q.WaitEnd, q.Arrived = op, "x", lock.Never, w.now-m.start
 		w.call(m, op, &q)
 	}
 	for _, s := range []lock.SessionID{first, next} {
 		w.call(leader, 1, &protocol.Enroll{Session: s, TTL: time.Hour})
 	}
-	ask(leader, 1, lock.Request{Session: first})
+	acquire(leader, 1, lock.Request{Session: first})
 	w.pass(time.Second)
 	w.call(lags, 1, &protocol.Adopt{Session: id})
 	w.pass(time.Second)
 	var late []flight
 	w.loses = func(f flight) bool {
-		letter, is := f.fact.(Envelope)
-		_, agrees := letter.Body.(shard.Agree)
-		loses := is && agrees && f.to == lags.id && !letter.Routine()
+		envelope, is := f.fact.(Envelope)
+		_, isRaft := envelope.Body.(shard.RaftMessage)
+		loses := is && isRaft && f.to == lags.id && !envelope.Routine()
 		if loses {
 			late = append(late, f)
 		}
 		return loses
 	}
-	ask(other, 2, lock.Request{Session: id, Hold: time.Second})
+	acquire(other, 2, lock.Request{Session: id, Hold: time.Second})
 	w.pass(5 * time.Second)
-	ask(leader, 3, lock.Request{Session: next})
-	ask(lags, 2, lock.Request{Session: id, Hold: time.Second})
+	acquire(leader, 3, lock.Request{Session: next})
+	acquire(lags, 2, lock.Request{Session: id, Hold: time.Second})
 	w.call(lags, 3, &protocol.Beat{Session: id, Attached: client})
 	w.pass(time.Second)
-	w.told = func(m *member, reply *protocol.Reply) {
+	w.onReply = func(m *member, reply *protocol.Reply) {
 		if d := reply.Decision; m == lags && d.Session == id && d.Kind == lock.Granted {
-			told++
+			reported++
 		}
 	}
 	w.call(leader, 4, &protocol.Release{Session: first, Name: "x", Request: 1})
@@ -205,7 +205,7 @@ func grantsToldBehind(t *testing.T) (told int) {
 	}
 	w.loses = nil
 	w.pass(2 * time.Second)
-	return told
+	return reported
 }
 
 // TestATakeoverEndsNoGrantOfAnotherMember: a client asks through a member that is cut off, and asks again through another one, which
@@ -223,15 +223,15 @@ func heldBeyondTakeover(t *testing.T) int {
 	for _, m := range w.members {
 		w.cut[[2]protocol.ID{lags.id, m.id}], w.cut[[2]protocol.ID{m.id, lags.id}] = true, true
 	}
-	ask := func(m *member) {
+	acquire := func(m *member) {
 		w.call(m, 2, &lock.Request{Session: id, ID: 2, Name: "x", Hold: time.Hour, WaitEnd: lock.Never, Arrived: w.now - m.start})
 		w.pass(time.Second)
 	}
-	ask(lags)
+	acquire(lags)
 	w.call(other, 1, &protocol.Adopt{Session: id, Requests: []uint64{2}})
 	w.pass(time.Second)
 	w.call(other, 2, &protocol.Beat{Session: id, Attached: client})
-	ask(other)
+	acquire(other)
 	w.call(other, 3, &protocol.Beat{Session: id, Attached: lock.Attachments{Attachment: lock.Attachment{Client: 71, Generation: 2}}})
 	w.pass(time.Second)
 	table := leader.machine.parts[0].shard.Replica().Table()
@@ -239,7 +239,7 @@ func heldBeyondTakeover(t *testing.T) int {
 		t.Fatalf("the session that is taken over holds %d names, want 2", holds)
 	}
 	learns := false
-	w.told = func(m *member, reply *protocol.Reply) {
+	w.onReply = func(m *member, reply *protocol.Reply) {
 		_, is := reply.Result.(*protocol.Attached)
 		learns = learns || m == lags && is
 	}

@@ -23,7 +23,7 @@ func (m *Machine) list(call protocol.CallID, page *protocol.Scan, out *protocol.
 		out.Reply(call, &protocol.Unanswered{Err: &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}})
 	default:
 		m.operators++
-		q := &inquiry{call: call, listing: &listing{*page, len(m.parts)}, until: m.now + patienceOfAsk*m.election()}
+		q := &inquiry{call: call, listing: &listing{*page, len(m.parts)}, until: m.now + patienceOfInquiry*m.election()}
 		for _, p := range m.parts {
 			m.inquire(p, q)
 		}

@@ -26,22 +26,22 @@ func (l Envelope) String() string {
 
 // Routine reports whether it says nothing that anybody waits for: a leader's beat that brings no entries, or its answer.
 func (l Envelope) Routine() bool {
-	agree, is := l.Body.(shard.Agree)
-	return is && agree.Message.Beats()
+	msg, is := l.Body.(shard.RaftMessage)
+	return is && msg.Message.Beats()
 }
 
-// Yield asks a shard's leader to let another member lead it, which an operator has chosen for all shards. With To 0 it tells that
+// TransferLeader asks a shard's leader to let another member lead it, which an operator has chosen for all shards. With To 0 it tells that
 // its sender is to lead nothing any more in its present life, the incarnation Life, because it leaves.
-type Yield struct {
+type TransferLeader struct {
 	To   protocol.ID
 	Life uint64
 }
 
-func (y Yield) String() string {
+func (y TransferLeader) String() string {
 	if y.To == 0 {
 		return fmt.Sprintf("it is to lead nothing any more in its life %d", y.Life)
 	}
-	return fmt.Sprintf("yield to member %d", y.To)
+	return fmt.Sprintf("transfer leader to member %d", y.To)
 }
 
 // Reform asks who leads a shard to change what a member is in it. Reformed answers it.
@@ -95,7 +95,7 @@ func (f Founding) String() string { return fmt.Sprintf("founding %v", f.Voters) 
 // Vocabulary lists one value of each type that members say to each other.
 func Vocabulary() []any {
 	return []any{
-		Envelope{}, shard.Agree{}, shard.Forward{}, shard.Beat{}, shard.Beaten{}, shard.Ask{}, shard.Told{},
-		shard.Part{Message: group.Message{}}, shard.Parted{}, Yield{}, Founding{}, Reform{}, Reformed{},
+		Envelope{}, shard.RaftMessage{}, shard.Forward{}, shard.Beat{}, shard.Beaten{}, shard.ReadRequest{}, shard.ReadIndex{},
+		shard.SnapshotPart{Message: group.Message{}}, shard.SnapshotAck{}, TransferLeader{}, Founding{}, Reform{}, Reformed{},
 	}
 }

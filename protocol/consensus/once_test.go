@@ -17,7 +17,7 @@ import (
 type once struct {
 	*world
 	a, b, c *member
-	told    *[]protocol.Reply
+	replies *[]protocol.Reply
 	late    []flight // from a: the operations
 	kinds   map[replica.Kind]int
 }
@@ -26,13 +26,13 @@ var client7, client8 = lock.SessionID{Member: 77, Number: 7}, lock.SessionID{Mem
 
 func layOnce(t *testing.T) *once {
 	t.Helper()
-	o := &once{world: newWorld(t, 3, 1), told: &[]protocol.Reply{}, kinds: map[replica.Kind]int{}}
+	o := &once{world: newWorld(t, 3, 1), replies: &[]protocol.Reply{}, kinds: map[replica.Kind]int{}}
 	o.every = 500
 	o.a, o.b, o.c = o.members[0], o.members[1], o.members[2]
 	for _, m := range o.members {
 		o.begin(m)
 	}
-	o.world.told = func(_ *member, reply *protocol.Reply) { *o.told = append(*o.told, *reply) }
+	o.world.onReply = func(_ *member, reply *protocol.Reply) { *o.replies = append(*o.replies, *reply) }
 	o.show(1, o.members...)
 	o.pass(3 * time.Second)
 	o.lead(o.b)
@@ -49,13 +49,13 @@ func (o *once) lead(m *member) {
 	}
 }
 
-// asks asks a member, and returns what was decided about it meanwhile.
-func (o *once) asks(m *member, fact any) (decided []lock.Decision) {
+// decisionsOn asks a member, and returns what was decided about it meanwhile.
+func (o *once) decisionsOn(m *member, fact any) (decided []lock.Decision) {
 	o.Helper()
-	from := len(*o.told)
+	from := len(*o.replies)
 	o.call(m, 1, fact)
 	o.pass(200 * time.Millisecond)
-	for _, reply := range (*o.told)[from:] {
+	for _, reply := range (*o.replies)[from:] {
 		if reply.Result == nil && reply.Decision.Kind != lock.Queued {
 			decided = append(decided, reply.Decision)
 		}
@@ -66,7 +66,7 @@ func (o *once) asks(m *member, fact any) (decided []lock.Decision) {
 // only asks what has one decision, of that kind.
 func (o *once) only(m *member, fact any, kind lock.Kind) lock.Decision {
 	o.Helper()
-	decided := o.asks(m, fact)
+	decided := o.decisionsOn(m, fact)
 	if len(decided) != 1 || decided[0].Kind != kind {
 		o.Fatalf("%T %+v is answered with %+v; want it to be %v, once", fact, fact, decided, kind)
 	}
@@ -101,13 +101,13 @@ func (o *once) holders(m *member) (all []holdfast.Token) {
 func (o *once) act() (tokens []holdfast.Token) {
 	o.Helper()
 	o.sent = func(f flight) {
-		letter, is := f.fact.(Envelope)
-		if forward, ops := letter.Body.(shard.Forward); is && ops && f.from == o.a.id {
+		envelope, is := f.fact.(Envelope)
+		if forward, ops := envelope.Body.(shard.Forward); is && ops && f.from == o.a.id {
 			for _, op := range forward.Ops {
 				o.kinds[op.Kind]++
 			}
-			letter.Body = shard.Forward{Ops: slices.Clone(forward.Ops)}
-			f.fact = letter
+			envelope.Body = shard.Forward{Ops: slices.Clone(forward.Ops)}
+			f.fact = envelope
 			o.late = append(o.late, f)
 		}
 	}
@@ -136,15 +136,15 @@ func (o *once) act() (tokens []holdfast.Token) {
 func (o *once) others(times int) {
 	o.Helper()
 	for i := range uint64(times) {
-		from := len(*o.told)
+		from := len(*o.replies)
 		o.call(o.b, 1, o.lock(o.b, client8, 100+i, "others"))
 		o.pass(10 * time.Millisecond)
 		o.call(o.b, 1, &protocol.Release{Session: client8, Request: 100 + i, Name: "others"})
 		o.pass(10 * time.Millisecond)
-		if replies := (*o.told)[from:]; replies[len(replies)-1].Decision.Kind != lock.Released {
+		if replies := (*o.replies)[from:]; replies[len(replies)-1].Decision.Kind != lock.Released {
 			o.Fatalf("request %d: %+v", 100+i, replies)
 		}
-		*o.told = (*o.told)[:from]
+		*o.replies = (*o.replies)[:from]
 	}
 }
 
@@ -196,18 +196,18 @@ func (o *once) retries(tokens []holdfast.Token) {
 	o.call(o.c, 1, &protocol.Adopt{Session: client7, Requests: []uint64{1, 2, 3, 4}, Last: 4})
 	o.call(o.c, 1, &protocol.Beat{Session: client7})
 	o.pass(time.Second)
-	told := func(d lock.Decision, token holdfast.Token) {
+	checkToken := func(d lock.Decision, token holdfast.Token) {
 		o.Helper()
 		if d.Token != token {
 			o.Errorf("request %d of %q is told token %v; want %v, as at first", d.Request, d.Name, d.Token, token)
 		}
 	}
-	told(o.only(o.c, o.lock(o.c, client7, 1, "held"), lock.Granted), tokens[0])
-	told(o.only(o.c, &protocol.Release{Session: client7, Request: 2, Name: "released"}, lock.Released), tokens[1])
-	told(o.only(o.c, o.lock(o.c, client7, 2, "released"), lock.Released), tokens[1])
+	checkToken(o.only(o.c, o.lock(o.c, client7, 1, "held"), lock.Granted), tokens[0])
+	checkToken(o.only(o.c, &protocol.Release{Session: client7, Request: 2, Name: "released"}, lock.Released), tokens[1])
+	checkToken(o.only(o.c, o.lock(o.c, client7, 2, "released"), lock.Released), tokens[1])
 	o.only(o.c, &protocol.Cancel{Session: client7, Request: 3, Name: "cancelled"}, lock.Released)
-	told(o.only(o.c, o.lock(o.c, client7, 3, "cancelled"), lock.Released), tokens[2])
-	told(o.only(o.c, &protocol.Release{Session: client7, Request: 4, Name: "broken"}, lock.Released), tokens[3])
+	checkToken(o.only(o.c, o.lock(o.c, client7, 3, "cancelled"), lock.Released), tokens[2])
+	checkToken(o.only(o.c, &protocol.Release{Session: client7, Request: 4, Name: "broken"}, lock.Released), tokens[3])
 }
 
 // TestIDsOfTheClusterBefore: in a cluster that begins with a copy, what clients of the one before send again is refused as their
@@ -215,19 +215,19 @@ func (o *once) retries(tokens []holdfast.Token) {
 func TestIDsOfTheClusterBefore(t *testing.T) {
 	o := layOnce(t)
 	o.act()
-	copied := copies(o.world, o.b, o.told)
+	copied := copies(o.world, o.b, o.replies)
 	if len(copied) != 1 || copied[0].Holds != 4 {
 		t.Fatalf("the copy is %+v; want one with 4 holds", copied)
 	}
-	w, told := afresh(t, copied, &Afresh{Above: 1000, Reason: "a fire"})
-	n := &once{world: w, told: told}
+	w, replies := afresh(t, copied, &Afresh{Above: 1000, Reason: "a fire"})
+	n := &once{world: w, replies: replies}
 	a := w.members[0]
 	for _, f := range o.late {
 		n.step(a, protocol.Event{Kind: protocol.Receive, From: f.from, Fact: f.fact})
 	}
 	n.call(a, 1, &protocol.Adopt{Session: client7, Requests: []uint64{1, 2, 3, 4}, Last: 4})
 	n.pass(time.Second)
-	if reply := (*told)[len(*told)-1].Result; !isEnded(reply) {
+	if reply := (*replies)[len(*replies)-1].Result; !isEnded(reply) {
 		t.Errorf("the session of the cluster before is answered with %+v", reply)
 	}
 	n.call(a, 1, &protocol.Enroll{Session: client7, TTL: time.Hour})

@@ -26,8 +26,8 @@ type inquiry struct {
 	until    protocol.Time
 }
 
-// patienceOfAsk is for how long a question waits for an answer, in election timeouts.
-const patienceOfAsk = 8
+// patienceOfInquiry is for how long a question waits for an answer, in election timeouts.
+const patienceOfInquiry = 8
 
 // onOperator takes a request of an operator.
 func (m *Machine) onOperator(ev *protocol.Event, out *protocol.Effects) {
@@ -75,20 +75,20 @@ func (m *Machine) question(q *inquiry, stale bool, out *protocol.Effects) {
 		out.Reply(q.call, &protocol.Unanswered{Err: &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}})
 	default:
 		m.operators++
-		q.until = m.now + patienceOfAsk*m.election()
+		q.until = m.now + patienceOfInquiry*m.election()
 		m.inquire(q.part, q)
 	}
 }
 
 // inquire asks a shard what is committed. Of a shard whose log has not begun there is no answer.
 func (m *Machine) inquire(p *part, q *inquiry) {
-	m.asked++
-	asks := *q
-	asks.part = p
-	m.inquiries[m.asked] = &asks
-	m.reminders.Push(q.until, due{what: dueInquiry, number: m.asked})
+	m.lastNumber++
+	query := *q
+	query.part = p
+	m.inquiries[m.lastNumber] = &query
+	m.reminders.Push(q.until, due{what: dueInquiry, number: m.lastNumber})
 	if p.shard != nil {
-		p.shard.Ask(m.now, m.asked, &p.output)
+		p.shard.ReadIndex(m.now, m.lastNumber, &p.output)
 		m.touch(p)
 	}
 }
@@ -136,7 +136,7 @@ func (m *Machine) unanswered(id uint64, out *protocol.Effects) {
 	}
 	switch {
 	case q.granted != nil:
-		if m.failed == nil && m.current(q.granted) && q.granted.untold != nil {
+		if m.failed == nil && m.current(q.granted) && q.granted.unsent != nil {
 			m.confirm(q.granted)
 		}
 	case q.survey != nil:
@@ -269,23 +269,23 @@ func (m *Machine) onTransfer(call protocol.CallID, to protocol.ID, out *protocol
 		out.Reply(call, &protocol.Transferred{Authority: m.leaders(), Err: err})
 		return
 	}
-	m.asked++
+	m.lastNumber++
 	m.operators++
-	m.transfers[m.asked] = &transfer{call, to}
-	m.reminders.Push(m.now+patienceOfAsk*m.election(), due{what: dueTransfer, number: m.asked})
+	m.transfers[m.lastNumber] = &transfer{call, to}
+	m.reminders.Push(m.now+patienceOfInquiry*m.election(), due{what: dueTransfer, number: m.lastNumber})
 	m.choose(to, out)
 	for _, p := range m.parts {
-		m.yield(p, to, out)
+		m.transferLeader(p, to, out)
 	}
 	m.transferred(out)
 }
 
-// yield has a member lead a shard, through the member that leads it now.
-func (m *Machine) yield(p *part, to protocol.ID, out *protocol.Effects) {
+// transferLeader has a member lead a shard, through the member that leads it now.
+func (m *Machine) transferLeader(p *part, to protocol.ID, out *protocol.Effects) {
 	switch {
 	case p.shard == nil || p.leader == 0 || p.leader == uint64(to):
 	case p.leader != uint64(m.config.Self):
-		m.say(p, protocol.ID(p.leader), Yield{To: to}, out)
+		m.say(p, protocol.ID(p.leader), TransferLeader{To: to}, out)
 	case slices.Contains(p.shard.Members().Voters, uint64(to)):
 		if err := p.shard.Hand(m.now, uint64(to), &p.output); err != nil {
 			out.Note(Ignored{fmt.Sprintf("shard %d is not handed over: %v", p.index, err)})
@@ -322,12 +322,12 @@ func (m *Machine) untransferred(id uint64, out *protocol.Effects) {
 func (m *Machine) stepDown(call protocol.CallID, out *protocol.Effects) {
 	if !m.leaving {
 		m.leaving = true
-		m.tellLeaving(out)
+		m.announceLeaving(out)
 	}
 	pending := false
 	for _, p := range m.parts {
 		m.handOver(p, out)
-		pending = pending || p.leader == uint64(m.config.Self) && m.hasHeir(p)
+		pending = pending || p.leader == uint64(m.config.Self) && m.hasSuccessor(p)
 	}
 	out.Reply(call, &protocol.SteppedDown{Pending: pending && m.failed == nil})
 }
@@ -337,21 +337,21 @@ func (m *Machine) handOver(p *part, out *protocol.Effects) {
 	if !m.leaving || p.shard == nil || p.leader != uint64(m.config.Self) || m.failed != nil {
 		return
 	}
-	if m.hasHeir(p) {
+	if m.hasSuccessor(p) {
 		m.bequeath(p, out)
 	}
 }
 
 // bequeath has the heir lead a shard that this member leads.
 func (m *Machine) bequeath(p *part, out *protocol.Effects) {
-	if heir := m.nextHeir(p); heir != p.heir || m.now >= p.handed+m.election() {
-		p.heir, p.handed = heir, m.now
+	if heir := m.nextHeir(p); heir != p.successor || m.now >= p.handed+m.election() {
+		p.successor, p.handed = heir, m.now
 	}
-	m.yield(p, p.heir, out)
+	m.transferLeader(p, p.successor, out)
 }
 
-// hasHeir reports whether a voter of a shard could lead it in this member's place.
-func (m *Machine) hasHeir(p *part) bool {
+// hasSuccessor reports whether a voter of a shard could lead it in this member's place.
+func (m *Machine) hasSuccessor(p *part) bool {
 	return slices.ContainsFunc(p.shard.Members().Voters, m.canInherit)
 }
 
@@ -359,7 +359,7 @@ func (m *Machine) hasHeir(p *part) bool {
 // another where it is silent for half an election timeout, and where it has not come to lead within a whole one.
 func (m *Machine) nextHeir(p *part) (heir protocol.ID) {
 	voters := p.shard.Members().Voters
-	former := p.heir
+	former := p.successor
 	if former == 0 || !slices.Contains(voters, uint64(former)) || !m.canInherit(uint64(former)) {
 		former = 0
 	} else if m.now < p.handed+m.election()/2 || m.now < p.handed+m.election() && m.now < m.heard[former]+m.election()/2 {

@@ -16,32 +16,32 @@ import (
 
 // part is a shard as a part of the machine.
 type part struct {
-	index    int
-	shard    *shard.Shard // nil before the log has begun
-	voters   []uint64     // of a log whose beginning is on its way to the journal
-	output   shard.Output
-	spare    shard.Output // is worked on
-	touched  bool
-	stirred  bool // something has happened to a suspension
-	wake     protocol.Time
-	leader   uint64
-	former   uint64           // who led before that
-	turned   protocol.Time    // when that came to be known
-	reign    uint64           // in which this member has last led
-	outsider bool             // another member that led said that this one takes no part any more
-	lacks    *group.LackError // another member that led said that this one has acknowledged what it lacks
+	index     int
+	shard     *shard.Shard // nil before the log has begun
+	voters    []uint64     // of a log whose beginning is on its way to the journal
+	output    shard.Output
+	spare     shard.Output // is worked on
+	touched   bool
+	stirred   bool // something has happened to a suspension
+	wake      protocol.Time
+	leader    uint64
+	former    uint64           // who led before that
+	turned    protocol.Time    // when that came to be known
+	reign     uint64           // in which this member has last led
+	nonmember bool             // another member that led said that this one takes no part any more
+	lacks     *group.LackError // another member that led said that this one has acknowledged what it lacks
 
-	election protocol.Time // for how long who leads may be silent
-	noted    protocol.Time // that, as it was noted, because it is longer than configured; 0 where it is not
-	strayed  protocol.Time // since when who leads it has had no place in the view; 0 where it has
-	given    protocol.Time // until then an election of this member is what the leader before has wanted
-	offered  protocol.ID   // was to lead it, under this view, and has not come to
-	passed   bool          // this member has handed it over in its present round of spreading: should it come back, it stays
-	heir     protocol.ID   // was asked last to lead it in the place of this member, which leaves,
-	handed   protocol.Time // and since when
+	election  protocol.Time // for how long who leads may be silent
+	noted     protocol.Time // that, as it was noted, because it is longer than configured; 0 where it is not
+	strayed   protocol.Time // since when who leads it has had no place in the view; 0 where it has
+	given     protocol.Time // until then an election of this member is what the leader before has wanted
+	offered   protocol.ID   // was to lead it, under this view, and has not come to
+	passed    bool          // this member has handed it over in its present round of spreading: should it come back, it stays
+	successor protocol.ID   // was asked last to lead it in the place of this member, which leaves,
+	handed    protocol.Time // and since when
 
-	led   protocol.Time        // since when this member leads it, if it does
-	stays map[protocol.ID]bool // voters of which it was said why they stay, though they are silent
+	led    protocol.Time        // since when this member leads it, if it does
+	silent map[protocol.ID]bool // voters of which it was said why they stay, though they are silent
 
 	work map[uint64]*work // operations of this member that are under way, by number
 

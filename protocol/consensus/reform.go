@@ -48,11 +48,11 @@ func (m *Machine) onReform(call protocol.CallID, f *protocol.Reform, out *protoc
 		out.Reply(call, &protocol.Reformed{Err: err})
 		return
 	}
-	m.asked++
+	m.lastNumber++
 	m.operators++
-	id := m.asked
+	id := m.lastNumber
 	// Not longer where links are slow: it is asked for again and again until then, and another operator may wish the contrary.
-	m.reforms[id] = &reforming{call: call, member: f.Member, as: f.As, done: make([]bool, len(m.parts)), until: m.now + patienceOfAsk*m.config.Election}
+	m.reforms[id] = &reforming{call: call, member: f.Member, as: f.As, done: make([]bool, len(m.parts)), until: m.now + patienceOfInquiry*m.config.Election}
 	m.pursue(id, out)
 }
 
@@ -70,19 +70,19 @@ func (m *Machine) pursue(id uint64, out *protocol.Effects) {
 	}
 	m.reminders.Push(min(q.until, m.now+m.election()/2), due{what: dueReform, number: id})
 	for _, p := range m.parts {
-		ask := Reform{ID: id, Member: q.member, As: q.as}
+		reform := Reform{ID: id, Member: q.member, As: q.as}
 		switch {
 		case q.done[p.index] || p.shard == nil || p.leader == 0 && m.view == nil:
 		case p.leader == 0: // a member that takes no part there is not told who leads
 			for _, member := range m.view.Members {
 				if member.ID != m.config.Self {
-					out.Send(member.ID, m.envelope(p, ask))
+					out.Send(member.ID, m.envelope(p, reform))
 				}
 			}
 		case p.leader == uint64(m.config.Self):
-			m.reform(p, m.config.Self, ask, out)
+			m.reform(p, m.config.Self, reform, out)
 		default:
-			m.say(p, protocol.ID(p.leader), ask, out)
+			m.say(p, protocol.ID(p.leader), reform, out)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func (m *Machine) onReformed(p *part, r *Reformed, out *protocol.Effects) {
 	q := m.reforms[r.ID]
 	switch {
 	case r.ID == 0:
-		p.outsider = true
+		p.nonmember = true
 	case q == nil || q.done[p.index]:
 	case r.Verdict != Done:
 		err := r.err()
@@ -181,10 +181,10 @@ func (m *Machine) answerReform(p *part, to protocol.ID, r Reformed, out *protoco
 	m.say(p, to, r, out)
 }
 
-// tellOutside tells a member that asks for votes, and has none itself any more, that it takes no part: no member
+// notifyNonmember tells a member that asks for votes, and has none itself any more, that it takes no part: no member
 // that takes part has told it when it was removed.
-func (m *Machine) tellOutside(p *part, agree *shard.Agree, from protocol.ID, out *protocol.Effects) {
-	if !agree.Message.Asks() || !p.shard.Leads() {
+func (m *Machine) notifyNonmember(p *part, msg *shard.RaftMessage, from protocol.ID, out *protocol.Effects) {
+	if !msg.Message.RequestsVote() || !p.shard.Leads() {
 		return
 	}
 	conf := p.shard.Members()
@@ -207,7 +207,7 @@ func (m *Machine) weigh(p *part, conf *group.Conf, r Reform) (v Verdict, lacks u
 		}
 	case r.As == protocol.Nonmember && is == protocol.Voter && len(conf.Voters) == 1:
 		return LastVoter, 0
-	case r.As == protocol.Nonmember && r.Member == m.config.Self && !m.hasHeir(p):
+	case r.As == protocol.Nonmember && r.Member == m.config.Self && !m.hasSuccessor(p):
 		return Unreached, 0
 	}
 	if voters, _ := reformed(conf, r); !slices.Equal(voters, conf.Voters) && !m.heardEnough(voters, r) {
@@ -264,16 +264,16 @@ func (m *Machine) know() {
 	for _, member := range m.view.Members {
 		m.known[member.ID] = member
 	}
-	part := map[protocol.ID]bool{}
+	inLog := map[protocol.ID]bool{}
 	for _, p := range m.parts {
 		if p.shard != nil {
 			conf := p.shard.Members()
 			for _, id := range slices.Concat(conf.Voters, conf.Learners, conf.Outgoing, conf.LearnersNext) {
-				part[protocol.ID(id)] = true
+				inLog[protocol.ID(id)] = true
 			}
 		}
 	}
-	is := func(id protocol.ID) bool { _, here := m.view.Of(id); return here || part[id] }
+	is := func(id protocol.ID) bool { _, here := m.view.Of(id); return here || inLog[id] }
 	//tidy:unordered each goes or stays by itself
 	maps.DeleteFunc(m.known, func(id protocol.ID, _ protocol.Member) bool { return !is(id) })
 	//tidy:unordered each goes or stays by itself
@@ -281,7 +281,7 @@ func (m *Machine) know() {
 	//tidy:unordered each goes or stays by itself
 	maps.DeleteFunc(m.contacts, func(id protocol.ID, _ *contact) bool { return !is(id) })
 	//tidy:unordered each goes or stays by itself
-	maps.DeleteFunc(m.pilot.away, func(id protocol.ID, _ protocol.Time) bool { return m.isHere(id) || !part[id] })
+	maps.DeleteFunc(m.pilot.away, func(id protocol.ID, _ protocol.Time) bool { return m.isHere(id) || !inLog[id] })
 	//tidy:unordered each goes or stays by itself
 	maps.DeleteFunc(m.spreading.leavers, func(id protocol.ID, _ uint64) bool { return !m.isHere(id) })
 }

@@ -9,10 +9,10 @@ import (
 )
 
 // A founder that was down when the logs began, and until others had got votes, gets its part nevertheless.
-func TestALateFounderIsToldEverything(t *testing.T) {
+func TestALateFounderGetsEverything(t *testing.T) {
 	w := newWorld(t, 3, 2)
 	var answers []error
-	w.told = func(_ *member, reply *protocol.Reply) {
+	w.onReply = func(_ *member, reply *protocol.Reply) {
 		if r, is := reply.Result.(*protocol.Reformed); is {
 			answers = append(answers, r.Err)
 		}
@@ -68,7 +68,7 @@ func TestReformsThatAreRefusedAtOnce(t *testing.T) {
 func TestAReformHasAnEnd(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	var answer error
-	w.told = func(_ *member, reply *protocol.Reply) {
+	w.onReply = func(_ *member, reply *protocol.Reply) {
 		if r, is := reply.Result.(*protocol.Reformed); is {
 			answer = r.Err
 		}
@@ -93,7 +93,7 @@ func TestAReformHasAnEnd(t *testing.T) {
 func TestAJournalThatFailsEndsWhatOperatorsWaitFor(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	var transferred, reformed error
-	w.told = func(_ *member, reply *protocol.Reply) {
+	w.onReply = func(_ *member, reply *protocol.Reply) {
 		switch r := reply.Result.(type) {
 		case *protocol.Transferred:
 			transferred = r.Err
@@ -117,7 +117,7 @@ func TestAJournalThatFailsEndsWhatOperatorsWaitFor(t *testing.T) {
 	var out protocol.Effects
 	a.machine.fail(errors.New("no space left on device"), &out)
 	for i := range out.Replies {
-		w.told(a, &out.Replies[i])
+		w.onReply(a, &out.Replies[i])
 	}
 	if transferred == nil || reformed == nil || a.machine.operators != 0 {
 		t.Errorf("a transfer: %v, a reform: %v, %d wait", transferred, reformed, a.machine.operators)

@@ -33,40 +33,40 @@ func TestRefusedUnderAFormerName(t *testing.T) {
 	w.pass(time.Second)
 	x, y := c.machine.nameIn(0), c.machine.nameIn(1)
 	other, own := lock.SessionID{Member: 9, Number: 7}, lock.SessionID{Member: 9, Number: 9}
-	told := map[lock.SessionID]map[lock.Kind]int{other: {}, own: {}}
+	kinds := map[lock.SessionID]map[lock.Kind]int{other: {}, own: {}}
 	refusals := []error{}
-	w.told = func(m *member, reply *protocol.Reply) {
+	w.onReply = func(m *member, reply *protocol.Reply) {
 		if reply.Result == nil {
-			told[reply.Decision.Session][reply.Decision.Kind]++
+			kinds[reply.Decision.Session][reply.Decision.Kind]++
 			if reply.Decision.Kind == lock.Refused {
 				refusals = append(refusals, reply.Decision.Err)
 			}
 		}
 	}
-	ask := func(m *member, id lock.SessionID, number uint64, name string) {
+	acquire := func(m *member, id lock.SessionID, number uint64, name string) {
 		w.call(m, number, &lock.Request{Session: id, ID: number, Name: name, WaitEnd: lock.Never, Arrived: w.now - m.start})
 	}
 	a := w.members[0]
 	w.call(a, 1, &protocol.Enroll{Session: other, TTL: time.Hour})
-	ask(a, other, 1, y) // shard 1 has all the sessions that it may
+	acquire(a, other, 1, y) // shard 1 has all the sessions that it may
 	w.call(c, 1, &protocol.Enroll{Session: own, TTL: 400 * time.Millisecond, Own: true})
-	ask(c, own, 1, x)
+	acquire(c, own, 1, x)
 	w.pass(100 * time.Millisecond)
-	if told[other][lock.Granted] != 1 || told[own][lock.Granted] != 1 {
-		t.Fatalf("told %v", told)
+	if kinds[other][lock.Granted] != 1 || kinds[own][lock.Granted] != 1 {
+		t.Fatalf("told %v", kinds)
 	}
 	for _, m := range w.members[:2] {
 		w.cut[[2]protocol.ID{m.id, c.id}], w.cut[[2]protocol.ID{c.id, m.id}] = true, true
 	}
-	ask(c, own, 2, y) // no member answers before it has another name
+	acquire(c, own, 2, y) // no member answers before it has another name
 	w.pass(600 * time.Millisecond)
-	if told[own][lock.Lost] != 1 || len(refusals) != 0 {
-		t.Fatalf("told %v, refused %v; want it to have lost what it held, and to wait for more", told[own], refusals)
+	if kinds[own][lock.Lost] != 1 || len(refusals) != 0 {
+		t.Fatalf("told %v, refused %v; want it to have lost what it held, and to wait for more", kinds[own], refusals)
 	}
 	clear(w.cut)
 	w.pass(2 * time.Second)
 	var limit *holdfast.LimitError
-	if told[own][lock.Refused] != 1 || len(refusals) != 1 || !errors.As(refusals[0], &limit) || limit.Limit != "sessions" {
-		t.Errorf("told %v, refused %v; want one refusal for the limit of sessions", told[own], refusals)
+	if kinds[own][lock.Refused] != 1 || len(refusals) != 1 || !errors.As(refusals[0], &limit) || limit.Limit != "sessions" {
+		t.Errorf("told %v, refused %v; want one refusal for the limit of sessions", kinds[own], refusals)
 	}
 }

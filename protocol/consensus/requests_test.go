@@ -34,9 +34,9 @@ func (o *once) request(m *member, number uint64, name, what string) *lock.Reques
 	return q
 }
 
-// TestAWishThroughAnotherMember: what a client has asked for through one member, and asks for through another one with the same
+// TestARequestThroughAnotherMember: what a client has asked for through one member, and asks for through another one with the same
 // id, is one hold; what the first one gives up when it notices that its client has gone does not end it.
-func TestAWishThroughAnotherMember(t *testing.T) {
+func TestARequestThroughAnotherMember(t *testing.T) {
 	o := layOnce(t)
 	o.serveEverywhere(client7)
 	granted := o.only(o.a, o.request(o.a, 10, "x", "w"), lock.Granted)
@@ -49,12 +49,12 @@ func TestAWishThroughAnotherMember(t *testing.T) {
 			t.Errorf("%s has holders %+v; want token %d alone", m.name(), l.Holders, granted.Token)
 		}
 	}
-	for _, d := range o.asks(o.b, &protocol.Release{Session: client7, Token: granted.Token, Name: "x"}) { // c is told, too
+	for _, d := range o.decisionsOn(o.b, &protocol.Release{Session: client7, Token: granted.Token, Name: "x"}) { // c is told, too
 		if d.Kind != lock.Released || d.Token != granted.Token || d.Request != 20 {
 			t.Errorf("released: %+v", d)
 		}
 	}
-	if d := o.asks(o.b, o.request(o.b, 30, "x", "w")); len(d) != 1 || d[0].Kind != lock.Released || d[0].Token != granted.Token {
+	if d := o.decisionsOn(o.b, o.request(o.b, 30, "x", "w")); len(d) != 1 || d[0].Kind != lock.Released || d[0].Token != granted.Token {
 		t.Errorf("asked for when it was released: %+v", d)
 	}
 	other := o.request(o.b, 40, "x", "w")
@@ -66,26 +66,26 @@ func TestAWishThroughAnotherMember(t *testing.T) {
 
 // try is one connection of a client to a member, by which it asks for a request.
 type try struct {
-	of     *wisher
+	of     *requester
 	member *member
 	number uint64
 	broken bool // its client has turned away; the member has yet to notice
 }
 
-// wisher is a client that wants something once.
-type wisher struct {
+// requester is a client that wants something once.
+type requester struct {
 	name, what string
 	tries      []*try
 	token      holdfast.Token // 0 until it was told
 	gives      bool           // it has turned away for good, or has released it
 }
 
-// wishers is the clients of one session, in an order that is drawn.
-type wishers struct {
+// requesters is the clients of one session, in an order that is drawn.
+type requesters struct {
 	*once
 	seed    uint64
 	rand    *rand.Rand
-	clients []*wisher
+	clients []*requester
 	tries   map[uint64]*try // by number
 	after   map[time.Duration][]func()
 	counts
@@ -94,13 +94,13 @@ type wishers struct {
 // counts are of what has happened.
 type counts struct{ granted, again, given, overtaken int }
 
-func (c *wishers) wrong(format string, values ...any) {
+func (c *requesters) wrong(format string, values ...any) {
 	c.Helper()
 	c.Fatalf("seed %d: "+format, append([]any{c.seed}, values...)...)
 }
 
 // hears takes what a client is told over a connection that it still reads.
-func (c *wishers) hears(m *member, reply *protocol.Reply) {
+func (c *requesters) hears(m *member, reply *protocol.Reply) {
 	d, y := reply.Decision, c.tries[reply.Decision.Request]
 	if reply.Result != nil || y == nil || y.member != m || y.broken || y.of.gives {
 		return
@@ -117,7 +117,7 @@ func (c *wishers) hears(m *member, reply *protocol.Reply) {
 }
 
 // passes lets time go by, and what is to be done in it.
-func (c *wishers) passes(d time.Duration) {
+func (c *requesters) passes(d time.Duration) {
 	for end := c.now + d; c.now < end; {
 		next := end
 		for at := range c.after {
@@ -137,8 +137,8 @@ func (c *wishers) passes(d time.Duration) {
 	}
 }
 
-// asksFor has a client ask through a member, as a rule when it has turned away from those that it has asked before.
-func (c *wishers) asksFor(w *wisher) {
+// submit has a client ask through a member, as a rule when it has turned away from those that it has asked before.
+func (c *requesters) submit(w *requester) {
 	for _, y := range w.tries {
 		if c.rand.IntN(8) > 0 {
 			c.breaks(y)
@@ -151,7 +151,7 @@ func (c *wishers) asksFor(w *wisher) {
 }
 
 // breaks has a client turn away from a member, which notices that later.
-func (c *wishers) breaks(y *try) {
+func (c *requesters) breaks(y *try) {
 	if y.broken {
 		return
 	}
@@ -166,7 +166,7 @@ func (c *wishers) breaks(y *try) {
 }
 
 // ends has a client release what it has, or give up what it wants, for good.
-func (c *wishers) ends(w *wisher) {
+func (c *requesters) ends(w *requester) {
 	w.gives = true
 	if w.token == 0 {
 		c.given++
@@ -179,15 +179,15 @@ func (c *wishers) ends(w *wisher) {
 }
 
 // acts has clients do something, and links fail.
-func (c *wishers) acts() {
+func (c *requesters) acts() {
 	if c.rand.IntN(3) == 0 {
-		c.clients = append(c.clients, &wisher{name: fmt.Sprint("n", c.rand.IntN(2)), what: fmt.Sprint("w", len(c.clients))})
+		c.clients = append(c.clients, &requester{name: fmt.Sprint("n", c.rand.IntN(2)), what: fmt.Sprint("w", len(c.clients))})
 	}
 	for _, w := range c.clients {
 		switch n := c.rand.IntN(9); {
 		case w.gives:
 		case w.token == 0 && n < 2:
-			c.asksFor(w)
+			c.submit(w)
 		case w.token != 0 && n < 2, w.token == 0 && n == 2 && c.rand.IntN(2) == 0:
 			c.ends(w)
 		}
@@ -198,7 +198,7 @@ func (c *wishers) acts() {
 }
 
 // check asserts that no name has two holders, and that who believes holds, as the copies know that are not behind.
-func (c *wishers) check() {
+func (c *requesters) check() {
 	c.Helper()
 	var latest time.Duration
 	for _, m := range c.members {
@@ -221,7 +221,7 @@ func (c *wishers) check() {
 }
 
 // nothingLeft asserts that what no client wants any more is free, and forgotten by the members.
-func (c *wishers) nothingLeft() {
+func (c *requesters) nothingLeft() {
 	c.Helper()
 	for _, m := range c.members {
 		copied := m.machine.parts[0].shard.Replica()
@@ -241,9 +241,9 @@ func TestRequestsInAnyOrder(t *testing.T) {
 	var all counts
 	seeds := rounds(150, 5)
 	for seed := range seeds {
-		c := &wishers{once: layOnce(t), seed: seed, rand: rand.New(rand.NewPCG(seed, 9)), tries: map[uint64]*try{}, after: map[time.Duration][]func(){}}
+		c := &requesters{once: layOnce(t), seed: seed, rand: rand.New(rand.NewPCG(seed, 9)), tries: map[uint64]*try{}, after: map[time.Duration][]func(){}}
 		c.serveEverywhere(client7)
-		c.world.told = c.hears
+		c.world.onReply = c.hears
 		for range 60 {
 			c.acts()
 			c.check()

@@ -56,10 +56,10 @@ func revokes(t *testing.T) revoked {
 	// It hears nothing while the log grows, and then it takes the snapshot and can ask nothing.
 	deaf := true
 	w.loses = func(f flight) bool {
-		letter, is := f.fact.(Envelope)
-		_, agrees := letter.Body.(shard.Agree)
-		_, parted := letter.Body.(shard.Parted)
-		return is && (deaf && f.to == away.id || f.from == away.id && (deaf || !agrees && !parted))
+		envelope, is := f.fact.(Envelope)
+		_, isRaft := envelope.Body.(shard.RaftMessage)
+		_, isAck := envelope.Body.(shard.SnapshotAck)
+		return is && (deaf && f.to == away.id || f.from == away.id && (deaf || !isRaft && !isAck))
 	}
 	w.call(leader, 3, &protocol.Release{Session: other, Request: 1, Name: "x"})
 	for i := range uint64(300) {
@@ -79,7 +79,7 @@ func revokes(t *testing.T) revoked {
 		t.Fatalf("by its copy the request is %v, and %v before", stands(), before)
 	}
 	r := revoked{w, away, own, &[]lock.Kind{}}
-	w.told = func(m *member, reply *protocol.Reply) {
+	w.onReply = func(m *member, reply *protocol.Reply) {
 		if m == away && reply.Decision.Session == own && reply.Decision.Request == 1 {
 			*r.said = append(*r.said, reply.Decision.Kind)
 		}

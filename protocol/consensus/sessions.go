@@ -18,7 +18,7 @@ type client struct {
 	enrolled  protocol.Enroll
 	presences []*presence
 	requests  map[uint64]*request
-	untold    map[uint64]bool // the numbers of those that may have something untold, so that a beat costs no walk of all
+	unsent    map[uint64]bool // the numbers of those that may have something unsent, so that a beat costs no walk of all
 	giving    []*work         // releases that are not answered
 	beatDue   protocol.Time   // of a session of this process
 	// When it was adopted its client had given numbers up to settled. Of those it has not settled the ones in open; what comes
@@ -97,7 +97,7 @@ func (m *Machine) inOrder() []*client {
 }
 
 func newClient(id lock.SessionID) *client {
-	return &client{local: id, id: id, requests: map[uint64]*request{}, untold: map[uint64]bool{}}
+	return &client{local: id, id: id, requests: map[uint64]*request{}, unsent: map[uint64]bool{}}
 }
 
 // enroll begins to serve a session.
@@ -170,7 +170,7 @@ func (m *Machine) opened(w *work, err error, out *protocol.Effects) {
 	}
 	for _, r := range queue {
 		if m.current(r) {
-			m.ask(r, out)
+			m.dispatch(r, out)
 		}
 	}
 	for _, h := range waits {
@@ -260,11 +260,11 @@ func (m *Machine) restart(c *client, out *protocol.Effects) {
 			m.lost(r, holdfast.SessionExpired, out)
 			continue
 		}
-		r.state = asked
+		r.state = requested
 		if r.pieces != nil {
 			m.split(r)
 		}
-		m.ask(r, out)
+		m.dispatch(r, out)
 	}
 }
 
@@ -296,7 +296,7 @@ func (m *Machine) onEndSession(e *protocol.EndSession, out *protocol.Effects) {
 	for _, number := range slices.Sorted(maps.Keys(c.requests)) {
 		switch r := c.requests[number]; {
 		case e.Why == "":
-			m.tell(r, lock.Decision{Kind: lock.Released, Token: r.token}, out)
+			m.notify(r, lock.Decision{Kind: lock.Released, Token: r.token}, out)
 		case r.state == granted:
 			m.lost(r, e.Why, out)
 		default:

@@ -31,7 +31,7 @@ func TestSlowLinks(t *testing.T) {
 		}
 		granted, beaten := 0, 0
 		session := func(m *member) lock.SessionID { return lock.SessionID{Member: 9, Number: uint64(m.id)} }
-		w.told = func(m *member, reply *protocol.Reply) {
+		w.onReply = func(m *member, reply *protocol.Reply) {
 			if _, is := reply.Result.(*protocol.Beaten); is {
 				beaten++
 			}
@@ -79,7 +79,7 @@ func TestEveryBeatIsConfirmed(t *testing.T) {
 	w := newWorld(t, 3, 1)
 	w.delay, w.election = time.Millisecond, time.Second
 	beaten := 0
-	w.told = func(_ *member, reply *protocol.Reply) {
+	w.onReply = func(_ *member, reply *protocol.Reply) {
 		if _, is := reply.Result.(*protocol.Beaten); is {
 			beaten++
 		}
@@ -111,19 +111,19 @@ func TestEveryBeatIsConfirmed(t *testing.T) {
 func TestBeatsOverlap(t *testing.T) {
 	const one, beats = 100 * time.Millisecond, 24
 	w, followers := led(t, 3, one)
-	asked, confirmed := map[uint64]time.Duration{}, 0
-	w.told = func(_ *member, reply *protocol.Reply) {
+	sentAt, confirmed := map[uint64]time.Duration{}, 0
+	w.onReply = func(_ *member, reply *protocol.Reply) {
 		if _, is := reply.Result.(*protocol.Beaten); !is {
 			return
 		}
 		confirmed++
-		if took := w.now - asked[reply.To.Op]; took > 4*one {
+		if took := w.now - sentAt[reply.To.Op]; took > 4*one {
 			t.Errorf("beat %d is confirmed after %v, want %v", reply.To.Op, took, 4*one)
 		}
 	}
 	for number := range uint64(beats) {
 		m := followers[number%2]
-		asked[100+number] = w.now
+		sentAt[100+number] = w.now
 		w.call(m, 100+number, &protocol.Beat{Session: sessionOf(m)})
 		w.pass(one / 2)
 	}
@@ -138,20 +138,20 @@ func TestBeatsOverlap(t *testing.T) {
 func TestLateAnswersToBeatsCount(t *testing.T) {
 	const one = 300 * time.Millisecond
 	w, followers := led(t, 3, time.Millisecond)
-	asked, confirmed, said := time.Duration(0), time.Duration(0), 0
-	w.told = func(_ *member, reply *protocol.Reply) {
+	sentAt, confirmed, said := time.Duration(0), time.Duration(0), 0
+	w.onReply = func(_ *member, reply *protocol.Reply) {
 		if _, is := reply.Result.(*protocol.Beaten); is && confirmed == 0 {
-			confirmed = w.now - asked
+			confirmed = w.now - sentAt
 		}
 	}
 	w.sent = func(f flight) {
-		if letter, is := f.fact.(Envelope); is {
-			if _, is := letter.Body.(shard.Beat); is && f.from == followers[0].id {
+		if envelope, is := f.fact.(Envelope); is {
+			if _, is := envelope.Body.(shard.Beat); is && f.from == followers[0].id {
 				said++
 			}
 		}
 	}
-	w.delay, asked = one, w.now
+	w.delay, sentAt = one, w.now
 	w.call(followers[0], 100, &protocol.Beat{Session: sessionOf(followers[0])})
 	w.pass(10 * time.Second)
 	if said != 2 {
@@ -168,8 +168,8 @@ func TestSlowLinksBesideReads(t *testing.T) {
 	w, followers := led(t, 4, time.Millisecond)
 	plain := 0
 	w.sent = func(f flight) {
-		if letter, is := f.fact.(Envelope); is {
-			if agree, is := letter.Body.(shard.Agree); is && agree.Message.Kind == uint8(raftpb.MsgHeartbeat) && len(agree.Message.Context) < 16 {
+		if envelope, is := f.fact.(Envelope); is {
+			if raft, is := envelope.Body.(shard.RaftMessage); is && raft.Message.Kind == uint8(raftpb.MsgHeartbeat) && len(raft.Message.Context) < 16 {
 				plain++
 			}
 		}

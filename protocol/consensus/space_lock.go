@@ -29,26 +29,26 @@ func (m *Machine) split(r *request) {
 	}
 }
 
-// askSpaceLock asks the first shard in which a suspension is not granted. Where it is in all, the last one tells it again.
-func (m *Machine) askSpaceLock(r *request, out *protocol.Effects) {
+// submitSpaceLock asks the first shard in which a suspension is not granted. Where it is in all, the last one tells it again.
+func (m *Machine) submitSpaceLock(r *request, out *protocol.Effects) {
 	at := slices.IndexFunc(r.pieces, func(piece *request) bool { return piece.state != granted })
 	if at < 0 {
 		at = len(r.pieces) - 1
 	}
-	m.askPiece(r.pieces[at], out)
+	m.submitPiece(r.pieces[at], out)
 }
 
-func (m *Machine) askPiece(piece *request, out *protocol.Effects) {
+func (m *Machine) submitPiece(piece *request, out *protocol.Effects) {
 	r := piece.of
 	piece.op, piece.arrived, piece.waitEnd, piece.elsewhere = r.op, r.arrived, r.waitEnd, r.elsewhere
 	if piece.part != r.part {
 		piece.op.Hold = 0 // the last one has the limit, and ends the others
 	}
-	if piece.state == unasked {
-		piece.state = asked
+	if piece.state == unrequested {
+		piece.state = requested
 	}
 	if piece.work == nil {
-		m.ask(piece, out)
+		m.dispatch(piece, out)
 	}
 }
 
@@ -67,7 +67,7 @@ func (m *Machine) decidedSpaceLock(c *client, p *part, d *lock.Decision, out *pr
 	}
 	switch d.Kind {
 	case lock.Granted:
-		piece.state, piece.token, piece.told, piece.work = granted, d.Token, *d, nil
+		piece.state, piece.token, piece.decision, piece.work = granted, d.Token, *d, nil
 		if r.state == granted {
 			m.grantSpaceLock(r, d, out) // it was asked for again
 		}
@@ -96,17 +96,17 @@ func (m *Machine) stir(out *protocol.Effects) {
 
 // advance asks the next shard, and tells a suspension that all have granted.
 func (m *Machine) advance(r *request, out *protocol.Effects) {
-	all, latest := true, &r.pieces[0].told
+	all, latest := true, &r.pieces[0].decision
 	for _, piece := range r.pieces {
 		switch {
 		case piece.state == granted:
-			if piece.told.Waited >= latest.Waited {
-				latest = &piece.told
+			if piece.decision.Waited >= latest.Waited {
+				latest = &piece.decision
 			}
 		case piece.state == queued && piece.isNext():
 			all = false
-		case piece.state == unasked && r.here: // otherwise the member that has asked for it asks on
-			m.askPiece(piece, out)
+		case piece.state == unrequested && r.here: // otherwise the member that has asked for it asks on
+			m.submitPiece(piece, out)
 			return
 		default:
 			return
@@ -131,9 +131,9 @@ func (r *request) isBehind() bool {
 
 // grantSpaceLock tells a suspension that all shards have granted, the last of them by d.
 func (m *Machine) grantSpaceLock(r *request, d *lock.Decision, out *protocol.Effects) {
-	told := r.pieces[len(r.pieces)-1].told
-	told.Since, told.Waited = d.Since, d.Waited
-	m.onGranted(r.client, r.part, r, &told, out)
+	decision := r.pieces[len(r.pieces)-1].decision
+	decision.Since, decision.Waited = d.Since, d.Waited
+	m.onGranted(r.client, r.part, r, &decision, out)
 }
 
 // revokedPiece tells a client to stop when a shard does. One that has not been granted all has not been told anything to stop.
@@ -143,9 +143,9 @@ func (m *Machine) revokedPiece(r *request, d *lock.Decision, out *protocol.Effec
 		m.endSpaceLock(r, d, out)
 	case !r.revoked:
 		r.revoked = true
-		told := *d
-		told.Token = r.token
-		out.Decide(protocol.CallID{}, &told)
+		revocation := *d
+		revocation.Token = r.token
+		out.Decide(protocol.CallID{}, &revocation)
 	}
 }
 
@@ -164,7 +164,7 @@ func (m *Machine) endSpaceLock(r *request, why *lock.Decision, out *protocol.Eff
 	m.withdraw(r, &withdrawal{}, out)
 	d := *why
 	if d.Token = r.token; r.state != granted && d.Kind != lock.Refused {
-		d.Kind, d.Token, d.Loss, d.Err = lock.Refused, 0, "", untoldEnd(d.Loss)
+		d.Kind, d.Token, d.Loss, d.Err = lock.Refused, 0, "", unsentEnd(d.Loss)
 	}
 	m.ended(r.client, r, &d, out)
 }
@@ -235,13 +235,13 @@ func (m *Machine) takePiece(c *client, p *part, is *lock.Decision) {
 	if r == nil {
 		r = m.note(c, p, is)
 	}
-	if r.pieces == nil || r.pieces[p.index].state != unasked {
+	if r.pieces == nil || r.pieces[p.index].state != unrequested {
 		return
 	}
 	piece := r.pieces[p.index]
-	piece.state, piece.token, piece.told = queued, is.Token, *is
+	piece.state, piece.token, piece.decision = queued, is.Token, *is
 	if is.Kind != lock.Queued {
-		piece.state, piece.told.Kind, piece.told.Loss = granted, lock.Granted, ""
+		piece.state, piece.decision.Kind, piece.decision.Loss = granted, lock.Granted, ""
 		r.revoked = r.revoked || is.Kind == lock.Revoked
 	}
 	if !slices.ContainsFunc(r.pieces, func(piece *request) bool { return piece.state != granted }) {
@@ -253,7 +253,7 @@ func (m *Machine) takePiece(c *client, p *part, is *lock.Decision) {
 func (m *Machine) isBroken(r *request) bool {
 	return slices.ContainsFunc(r.pieces, func(piece *request) bool {
 		_, ended := piece.part.shard.Replica().Ended(r.client.id, r.number)
-		return piece.state == unasked && ended
+		return piece.state == unrequested && ended
 	})
 }
 
@@ -270,7 +270,7 @@ func (m *Machine) comparePiece(piece *request, lives bool, out *protocol.Effects
 		return
 	case known:
 		is.Since = p.here(is.Since)
-	case !ended && piece.state <= asked:
+	case !ended && piece.state <= requested:
 		return // it is on its way, or no member has asked
 	case was.Kind == lock.Refused:
 		is = was

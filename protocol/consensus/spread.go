@@ -17,7 +17,7 @@ type spreading struct {
 }
 
 // mostLooks is how often a member looks in a round, once in an election timeout, beside once for each shard: a member that comes back
-// is sent what it lacks meanwhile. For those of the view that it does not hear it waits in the first few looks, patienceOfAsk.
+// is sent what it lacks meanwhile. For those of the view that it does not hear it waits in the first few looks, patienceOfInquiry.
 const mostLooks = 100
 
 // spread begins a round, in which this member hands over what it leads and another is to lead. It is begun
@@ -59,7 +59,7 @@ func (m *Machine) look(out *protocol.Effects) {
 
 // spreadOne hands over the first shard that can be, and reports whether there may be more to do.
 func (m *Machine) spreadOne(out *protocol.Effects) (more bool) {
-	first := m.spreading.looks >= mostLooks+len(m.parts)-patienceOfAsk
+	first := m.spreading.looks >= mostLooks+len(m.parts)-patienceOfInquiry
 	for _, p := range m.parts {
 		if !m.leads(p) || p.passed && p.offered == 0 && !protocol.Mutated("a shard that comes back stays") {
 			continue
@@ -77,7 +77,7 @@ func (m *Machine) spreadOne(out *protocol.Effects) (more bool) {
 		default:
 			p.offered, p.passed = to, true
 			out.Note(Spread{m.config.Space, p.index, m.nameOf(to)})
-			m.yield(p, to, out)
+			m.transferLeader(p, to, out)
 			return true
 		}
 	}
@@ -149,16 +149,16 @@ func (m *Machine) elected(p *part, out *protocol.Effects) {
 	if leader := protocol.ID(p.leader); leader == p.offered {
 		p.offered = 0
 		if m.now < m.spreading.until && leader != m.spreading.chosen {
-			m.yield(p, m.spreading.chosen, out) // it was on its way when an operator chose another
+			m.transferLeader(p, m.spreading.chosen, out) // it was on its way when an operator chose another
 		}
 	}
 	if !m.leads(p) {
 		return
 	}
-	p.led, p.stays = m.now, nil
+	p.led, p.silent = m.now, nil
 	m.watch()
 	if m.leaving {
-		m.tellLeaving(out) // the member that has handed it over does not know
+		m.announceLeaving(out) // the member that has handed it over does not know
 	}
 	if m.now >= p.given {
 		m.spread()
@@ -166,11 +166,11 @@ func (m *Machine) elected(p *part, out *protocol.Effects) {
 	p.given = 0
 }
 
-// onYield takes what others say of who is to lead: an operator has chosen one for all shards, or who says it is to lead none.
-func (m *Machine) onYield(p *part, y Yield, from protocol.ID, out *protocol.Effects) {
+// onTransferLeader takes what others say of who is to lead: an operator has chosen one for all shards, or who says it is to lead none.
+func (m *Machine) onTransferLeader(p *part, y TransferLeader, from protocol.ID, out *protocol.Effects) {
 	if y.To != 0 {
 		m.endRound(y.To)
-		m.yield(p, y.To, out)
+		m.transferLeader(p, y.To, out)
 		return
 	}
 	if m.view == nil {
@@ -194,7 +194,7 @@ func (m *Machine) onYield(p *part, y Yield, from protocol.ID, out *protocol.Effe
 func (m *Machine) choose(to protocol.ID, out *protocol.Effects) {
 	m.endRound(to)
 	if to != m.config.Self {
-		out.Send(to, m.envelope(m.parts[0], Yield{To: to}))
+		out.Send(to, m.envelope(m.parts[0], TransferLeader{To: to}))
 	}
 }
 
@@ -204,8 +204,8 @@ func (m *Machine) endRound(to protocol.ID) {
 	s.looks, s.chosen, s.until = 0, to, m.now+2*m.election()
 }
 
-// tellLeaving tells all that this member is to lead nothing.
-func (m *Machine) tellLeaving(out *protocol.Effects) {
+// announceLeaving tells all that this member is to lead nothing.
+func (m *Machine) announceLeaving(out *protocol.Effects) {
 	if m.view == nil || m.cluster == 0 {
 		return
 	}
@@ -215,7 +215,7 @@ func (m *Machine) tellLeaving(out *protocol.Effects) {
 	}
 	for _, member := range m.view.Members {
 		if member.ID != m.config.Self {
-			out.Send(member.ID, m.envelope(m.parts[0], Yield{Life: self.Tenure.Incarnation}))
+			out.Send(member.ID, m.envelope(m.parts[0], TransferLeader{Life: self.Tenure.Incarnation}))
 		}
 	}
 }

@@ -118,20 +118,20 @@ func TestWhoDoesNotComeToLeadIsNotAskedAgain(t *testing.T) {
 // What an operator chooses while leaders are being spread stays, regardless of which member is asked and
 // which one is chosen.
 func TestAChoiceEndsTheRound(t *testing.T) {
-	for asked := range 3 {
+	for target := range 3 {
 		for chosen := range 3 {
 			for wait := range rounds(4, 1) {
 				w, _ := settled(t, 3, 5)
-				w.call(w.members[asked], 1, &protocol.Transfer{To: protocol.ID(asked + 1)})
+				w.call(w.members[target], 1, &protocol.Transfer{To: protocol.ID(target + 1)})
 				w.pass(time.Second)
 				w.show(2, w.members[:2]...)
 				w.show(3, w.members...)
 				w.pass(time.Duration(wait) * 60 * time.Millisecond)
-				w.call(w.members[asked], 2, &protocol.Transfer{To: protocol.ID(chosen + 1)})
+				w.call(w.members[target], 2, &protocol.Transfer{To: protocol.ID(chosen + 1)})
 				w.pass(10 * time.Second)
 				for i, p := range w.members[0].machine.parts {
 					if p.leader != uint64(chosen+1) {
-						t.Errorf("member %d, asked after %d to let %d lead: shard %d is led by %d", asked+1, wait, chosen+1, i, p.leader)
+						t.Errorf("member %d, asked after %d to let %d lead: shard %d is led by %d", target+1, wait, chosen+1, i, p.leader)
 					}
 				}
 			}
@@ -165,11 +165,11 @@ func TestThoseWhoLeaveDoNotHandToEachOther(t *testing.T) {
 }
 
 // What a member has said of its life before says nothing of this one, in which it takes its share again.
-func TestAWordOfAnotherLifeIsNoneOfThisOne(t *testing.T) {
+func TestAMessageOfAnotherLifeIsNoneOfThisOne(t *testing.T) {
 	w, _ := settled(t, 3, 4)
 	a, c := w.members[0], w.members[2]
 	w.call(c, 1, &protocol.StepDown{})
-	late := c.machine.envelope(c.machine.parts[0], Yield{Life: c.life})
+	late := c.machine.envelope(c.machine.parts[0], TransferLeader{Life: c.life})
 	w.pass(2 * time.Second)
 	w.crash(c, 0)
 	w.begin(c)
@@ -223,7 +223,7 @@ func TestASilentHeirGivesWay(t *testing.T) {
 		began := w.now
 		for op := uint64(2); a.machine.leads(p) && w.now < began+a.machine.election(); op++ {
 			w.call(a, op, &protocol.StepDown{})
-			if op == 2 && p.heir == silent {
+			if op == 2 && p.successor == silent {
 				inVain++
 			}
 			w.pass(50 * time.Millisecond)
@@ -259,7 +259,7 @@ func TestWhoLacksTheLogIsNotHandedAShard(t *testing.T) {
 	}
 	m.heard[2] = m.now
 	m.spread()
-	m.spreading.looks -= patienceOfAsk + 1
+	m.spreading.looks -= patienceOfInquiry + 1
 	var out protocol.Effects
 	if !m.spreadOne(&out) || *spread != 0 || len(out.Notes) != 0 {
 		t.Errorf("while b lacks the log: noted %v", out.Notes)

@@ -13,7 +13,7 @@ import (
 // freeze stops a member with its clock for as long as what happens meanwhile takes: nothing reaches it, and it does nothing.
 func (o *once) freeze(m *member, meanwhile func()) {
 	o.Helper()
-	if len(m.asked) > 0 {
+	if len(m.journalRequests) > 0 {
 		o.Fatalf("the journal of %s is asked for something; freeze it when it is quiet", m.name())
 	}
 	machine, since := m.machine, o.now
@@ -51,15 +51,15 @@ func TestStaleLeaderRefusesShow(t *testing.T) {
 			if l := o.shown(&protocol.Show{Name: "x", Stale: true}); l == nil || l.Holders[0].Token != first {
 				t.Fatalf("b has %+v; want it to know nothing of what came behind token %v", l, first)
 			}
-			o.asksTheStale(cut, second)
+			o.queryStale(cut, second)
 		})
 	}
 }
 
-// asksTheStale asks the leader that was replaced for each thing that only one that leads can say.
-func (o *once) asksTheStale(cut bool, latest holdfast.Token) {
+// queryStale asks the leader that was replaced for each thing that only one that leads can say.
+func (o *once) queryStale(cut bool, latest holdfast.Token) {
 	o.Helper()
-	from := len(*o.told)
+	from := len(*o.replies)
 	o.call(o.b, 2, &protocol.Show{Name: "x"})
 	o.call(o.b, 3, &protocol.Scan{Limit: 10})
 	o.call(o.b, 4, &protocol.Copy{})
@@ -67,7 +67,7 @@ func (o *once) asksTheStale(cut bool, latest holdfast.Token) {
 	o.call(o.b, 6, o.lock(o.b, client7, 9, "y"))
 	o.pass(3 * time.Second)
 	answers := map[uint64]bool{}
-	for _, reply := range (*o.told)[from:] {
+	for _, reply := range (*o.replies)[from:] {
 		answers[reply.To.Op] = true
 		switch r := reply.Result.(type) {
 		case *lock.Lock:
@@ -105,9 +105,9 @@ func (o *once) asksTheStale(cut bool, latest holdfast.Token) {
 }
 
 // shown asks b for a name, and returns what is answered at once.
-func (o *once) shown(ask *protocol.Show) *lock.Lock {
+func (o *once) shown(show *protocol.Show) *lock.Lock {
 	o.Helper()
-	for _, reply := range o.call(o.b, 8, ask) {
+	for _, reply := range o.call(o.b, 8, show) {
 		if l, is := reply.Result.(*lock.Lock); is {
 			return l
 		}

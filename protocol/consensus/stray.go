@@ -65,7 +65,7 @@ func (m *Machine) relieve(p *part, out *protocol.Effects) {
 		return
 	case m.now >= m.strayEnd(p) && !protocol.Mutated("a leader outside of the view is relieved"):
 		out.Note(Relieved{m.config.Space, p.index, m.nameOf(protocol.ID(p.leader))})
-		out.Send(protocol.ID(p.leader), m.envelope(p, Yield{To: m.config.Self}))
+		out.Send(protocol.ID(p.leader), m.envelope(p, TransferLeader{To: m.config.Self}))
 	}
 	m.reminders.Push(max(m.strayEnd(p), m.now+m.election()), due{what: dueStray, number: uint64(p.index)})
 }

@@ -29,7 +29,7 @@ func (m *Machine) survey(call protocol.CallID, ends *protocol.Break, stale bool,
 		out.Reply(call, &protocol.Unanswered{Err: &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}})
 	default:
 		m.operators++
-		q := &inquiry{call: call, survey: &survey{ends, len(m.parts)}, until: m.now + patienceOfAsk*m.election()}
+		q := &inquiry{call: call, survey: &survey{ends, len(m.parts)}, until: m.now + patienceOfInquiry*m.election()}
 		for _, p := range m.parts {
 			m.inquire(p, q)
 		}

@@ -114,7 +114,7 @@ func (c *crowd) disturb() {
 		}
 	case 3:
 		if last := c.members[2]; last.machine != nil { // no client is served there
-			c.crash(last, len(last.asked)/2)
+			c.crash(last, len(last.journalRequests)/2)
 		} else {
 			c.begin(last)
 			c.show(uint64(c.now), c.members...)
@@ -140,7 +140,7 @@ func TestSuspensionsExclude(t *testing.T) {
 
 func exclude(t *testing.T, seed uint64) {
 	c := &crowd{world: newWorld(t, 3, 1+int(seed%4)), rand: rand.New(rand.NewPCG(seed, 1))}
-	c.told = c.hear
+	c.onReply = c.hear
 	c.every = []uint64{0, 20}[seed%2]
 	for _, m := range c.members {
 		c.begin(m)

@@ -12,10 +12,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
-// TestAWishWaitsForItsSession: a client has asked for a name through one member, goes to another one, and cancels or releases it there,
+// TestARequestWaitsForItsSession: a client has asked for a name through one member, goes to another one, and cancels or releases it there,
 // where the shard's session is not known yet. What the first member has asked for is not granted later, and what it was granted is given
 // up. Without the rule the name is taken until the session ends.
-func TestAWishWaitsForItsSession(t *testing.T) {
+func TestARequestWaitsForItsSession(t *testing.T) {
 	defer mutation.Switch("")
 	for rule, taken := range map[string]bool{"": false, "a wish waits for its session": true} {
 		mutation.Switch(rule)
@@ -82,7 +82,7 @@ func (c *movedClient) holds() int {
 	return holds
 }
 
-func (c *movedClient) asks(m *member) {
+func (c *movedClient) request(m *member) {
 	c.world.call(m, 3, &lock.Request{Session: c.id, ID: 2, Name: "late", WaitEnd: lock.Never})
 }
 
@@ -90,17 +90,17 @@ func (c *movedClient) asks(m *member) {
 func (c *movedClient) cancels(again bool) {
 	w, lost := c.world, 0
 	w.loses = func(f flight) bool {
-		letter, is := f.fact.(Envelope)
-		_, forward := letter.Body.(shard.Forward)
+		envelope, is := f.fact.(Envelope)
+		_, forward := envelope.Body.(shard.Forward)
 		if is && forward && f.from == c.first.id {
 			lost++
 			return true
 		}
 		return false
 	}
-	c.asks(c.first)
+	c.request(c.first)
 	if again {
-		c.asks(c.moved)
+		c.request(c.moved)
 	}
 	c.requests(&protocol.Cancel{Session: c.id, Request: 2, Name: "late"})
 	if lost == 0 || c.holds() > 0 {
@@ -118,15 +118,15 @@ func (c *movedClient) releases() {
 func (c *movedClient) holdsUnseen() {
 	w, lost := c.world, 0
 	w.loses = func(f flight) bool {
-		letter, is := f.fact.(Envelope)
-		_, agrees := letter.Body.(shard.Agree)
-		if is && agrees && f.to == c.moved.id && int(letter.Shard) == c.at && !letter.Routine() {
+		envelope, is := f.fact.(Envelope)
+		_, isRaft := envelope.Body.(shard.RaftMessage)
+		if is && isRaft && f.to == c.moved.id && int(envelope.Shard) == c.at && !envelope.Routine() {
 			lost++
 			return true
 		}
 		return false
 	}
-	c.asks(c.first)
+	c.request(c.first)
 	w.pass(100 * time.Millisecond)
 	_, knows := c.shardOf(c.moved).Replica().Session(c.id)
 	if lost == 0 || c.holds() != 1 || knows {
@@ -136,7 +136,7 @@ func (c *movedClient) holdsUnseen() {
 
 // requests asks the second member, and counts its answers.
 func (c *movedClient) requests(fact any) {
-	c.world.told = func(m *member, reply *protocol.Reply) {
+	c.world.onReply = func(m *member, reply *protocol.Reply) {
 		if m == c.moved && reply.To.Op == 5 {
 			c.answers = append(c.answers, reply.Decision)
 		}
@@ -162,9 +162,9 @@ func TestAnExtensionWaitsForItsSession(t *testing.T) {
 	}
 }
 
-// TestAWishWhoseSessionIsRefused: a shard that has as many sessions as it takes refuses this one. It holds nothing there, so a cancel is
+// TestARequestWhoseSessionIsRefused: a shard that has as many sessions as it takes refuses this one. It holds nothing there, so a cancel is
 // answered, and a release is refused with the reason.
-func TestAWishWhoseSessionIsRefused(t *testing.T) {
+func TestARequestWhoseSessionIsRefused(t *testing.T) {
 	c := movesClient(t, 1)
 	other := lock.SessionID{Member: 9, Number: 8}
 	c.world.call(c.first, 1, &protocol.Enroll{Session: other, TTL: time.Hour})
@@ -186,15 +186,15 @@ func TestWhatIsRefusedIsGivenBack(t *testing.T) {
 	w.pass(time.Second) // the shard knows the session
 	var late []flight
 	w.loses = func(f flight) bool {
-		letter, is := f.fact.(Envelope)
-		_, forward := letter.Body.(shard.Forward)
+		envelope, is := f.fact.(Envelope)
+		_, forward := envelope.Body.(shard.Forward)
 		if is && forward && f.from == c.first.id {
 			late = append(late, f)
 			return true
 		}
 		return false
 	}
-	c.asks(c.first)
+	c.request(c.first)
 	w.pass(5 * time.Millisecond)
 	w.crash(c.first, 0)
 	w.call(c.moved, 4, &protocol.Adopt{Session: c.id, Requests: []uint64{1, 2, 3}, Last: 3})
@@ -205,7 +205,7 @@ func TestWhatIsRefusedIsGivenBack(t *testing.T) {
 		t.Fatalf("%d messages are late, and the request is answered %+v", len(late), c.answers)
 	}
 	granted := 0
-	w.told = func(m *member, reply *protocol.Reply) {
+	w.onReply = func(m *member, reply *protocol.Reply) {
 		if m == c.moved && reply.Decision.Kind == lock.Granted {
 			granted++
 		}
@@ -226,8 +226,8 @@ func TestRequestsThatWaitAreBounded(t *testing.T) {
 	c := movesClient(t, 0)
 	c.moved.machine.config.Table.LocksPerSession = 1
 	c.world.loses = func(f flight) bool {
-		letter, is := f.fact.(Envelope)
-		_, forward := letter.Body.(shard.Forward)
+		envelope, is := f.fact.(Envelope)
+		_, forward := envelope.Body.(shard.Forward)
 		return is && forward && f.from == c.moved.id
 	}
 	for request := range uint64(2) {

@@ -21,7 +21,7 @@ func TestReleaseUnseen(t *testing.T) {
 	w.pass(time.Second)
 	holder, thief := lock.SessionID{Member: 9, Number: 7}, lock.SessionID{Member: 9, Number: 8}
 	granted, answers := holdfast.Token(0), []lock.Decision{}
-	w.told = func(_ *member, reply *protocol.Reply) {
+	w.onReply = func(_ *member, reply *protocol.Reply) {
 		switch d := reply.Decision; {
 		case d.Session == holder && d.Kind == lock.Granted:
 			granted = d.Token
@@ -29,14 +29,14 @@ func TestReleaseUnseen(t *testing.T) {
 			answers = append(answers, d)
 		}
 	}
-	ask := func(m *member, id lock.SessionID, number uint64, name string) {
+	acquire := func(m *member, id lock.SessionID, number uint64, name string) {
 		w.call(m, number, &lock.Request{Session: id, ID: number, Name: name, WaitEnd: lock.Never, Arrived: w.now - m.start})
 		w.pass(100 * time.Millisecond)
 	}
 	w.call(a, 1, &protocol.Enroll{Session: holder, TTL: time.Hour})
 	w.call(c, 1, &protocol.Enroll{Session: thief, TTL: time.Hour})
-	ask(a, holder, 1, "x")
-	ask(c, thief, 1, "y")
+	acquire(a, holder, 1, "x")
+	acquire(c, thief, 1, "y")
 	token := granted
 	for _, m := range w.members[:2] {
 		w.cut[[2]protocol.ID{m.id, c.id}] = true // it does not hear what becomes of it
@@ -48,7 +48,7 @@ func TestReleaseUnseen(t *testing.T) {
 	}
 	w.call(c, 3, &protocol.Dismiss{Session: thief})
 	for number := range uint64(600) {
-		ask(a, holder, number+2, "z")
+		acquire(a, holder, number+2, "z")
 		w.call(a, 100, &protocol.Cancel{Session: holder, Name: "z", Request: number + 2})
 	}
 	w.pass(time.Second)

@@ -12,7 +12,7 @@ type scenario struct {
 	name  string // the original's; behind a comma, what we play beside it
 	ours  string // what is otherwise by design; "" where nothing is
 	lines string
-	shows []string // in this order; … is anything that follows
+	want  []string // in this order; … is anything that follows
 	never []string
 }
 
@@ -60,8 +60,8 @@ func (s *scenario) run(t *testing.T, w *way) {
 		t.Fatalf("a does not lead, or %s has not adopted the session:\n%s", w.to, said)
 	}
 	rest := said
-	for _, show := range s.shows {
-		want, begins := strings.CutSuffix(strings.TrimSuffix(w.of(show), "\n"), "…")
+	for _, line := range s.want {
+		want, begins := strings.CutSuffix(strings.TrimSuffix(w.of(line), "\n"), "…")
 		if want = "  " + want; !begins {
 			want += "\n"
 		}
@@ -99,7 +99,7 @@ func TestUpstreamAcquires(t *testing.T) {
 				unlock R 7 #1 X
 				show c X
 				`,
-			shows: []string{"a 7 #1 granted X 2:1", "R 7 #1 granted X 2:1", "R holds 1", "R 7 #1 released X 2:1 (answer)", "c shown X"},
+			want:  []string{"a 7 #1 granted X 2:1", "R 7 #1 granted X 2:1", "R holds 1", "R 7 #1 released X 2:1 (answer)", "c shown X"},
 			never: []string{"X 2:2", "X 3:1"},
 		}, {
 			name: "testLockAcquireRetry, of a try",
@@ -110,7 +110,7 @@ func TestUpstreamAcquires(t *testing.T) {
 				unlock R 7 #1 X
 				show c X
 				`,
-			shows: []string{"a 7 #1 granted X 2:1", "R 7 #1 granted X 2:1", "R holds 1", "R 7 #1 released X 2:1 (answer)", "c shown X"},
+			want:  []string{"a 7 #1 granted X 2:1", "R 7 #1 granted X 2:1", "R holds 1", "R 7 #1 released X 2:1 (answer)", "c shown X"},
 			never: []string{"refused"},
 		}, {
 			name: "testLockReentrantAcquireRetry",
@@ -124,7 +124,7 @@ func TestUpstreamAcquires(t *testing.T) {
 				unlock R 7 #1 X
 				show c X
 				`,
-			shows: []string{
+			want: []string{
 				"a 7 #1 granted X 2:1", "a 7 #2 granted X 2:1", "R 7 #2 granted X 2:1", "R holds 2",
 				"R 7 #2 released X 2:1 (answer)", "c shown X held by 7 2:1", "R 7 #1 released X 2:1 (answer)", "c shown X",
 			},
@@ -139,7 +139,7 @@ func TestUpstreamAcquires(t *testing.T) {
 				unlock R 7 #1 X
 				show c X
 				`,
-			shows: []string{"a 7 #2 granted X 2:1", "R 7 #2 granted X 2:1", "R holds 2", "R 7 #1 released X 2:1 (answer)", "c shown X"},
+			want:  []string{"a 7 #2 granted X 2:1", "R 7 #2 granted X 2:1", "R holds 2", "R 7 #1 released X 2:1 (answer)", "c shown X"},
 			never: []string{"refused"},
 		},
 	})
@@ -159,7 +159,7 @@ func TestUpstreamPending(t *testing.T) {
 				unlock R 7 #1 X
 				show c X
 				`,
-			shows: []string{
+			want: []string{
 				"a 7 #1 queued X behind 0", "a 7 #1 granted X 2:2", "R 7 #1 granted X 2:2", "R holds 1",
 				"R 7 #1 released X 2:2 (answer)", "c shown X",
 			},
@@ -174,7 +174,7 @@ func TestUpstreamPending(t *testing.T) {
 				unlock R 7 #1 X
 				show c X
 				`,
-			shows: []string{"a 7 #1 queued X behind 0", "R 7 #1 queued X behind 0", "R holds 1", "R 7 #1 released X…", "c shown X"},
+			want: []string{"a 7 #1 queued X behind 0", "R 7 #1 queued X behind 0", "R holds 1", "R 7 #1 released X…", "c shown X"},
 		},
 	})
 }
@@ -183,26 +183,26 @@ func TestUpstreamPending(t *testing.T) {
 func TestUpstreamWaits(t *testing.T) {
 	// held has one client hold X, and others has another one wait behind all that wait already.
 	const held, others = "lock c 8 #1 X\n", "lock b 9 #1 X\n"
-	stays := []string{"a 7 #1 queued X behind 0", "b 9 #1 queued X behind 1", "R 7 #1 queued X behind 0", "c shown X held by 8 2:1 waits 7 waits 9"}
+	unchanged := []string{"a 7 #1 queued X behind 0", "b 9 #1 queued X behind 1", "R 7 #1 queued X behind 0", "c shown X held by 8 2:1 waits 7 waits 9"}
 	playAll(t, []scenario{
 		{
 			name:  "testRetriedLockDoesNotCancelPendingLockRequest",
 			lines: held + "lock a 7 #1 X wait=5m\n" + others + "again 1\nlock R 7 #1 X\nshow c X\n",
-			shows: stays,
+			want:  unchanged,
 		}, {
 			name:  "testRetriedTryLockWithTimeoutDoesNotCancelPendingLockRequest",
 			lines: held + "lock a 7 #1 X wait=5m\n" + others + "again 1\nlock R 7 #1 X wait=5m\nshow c X\n",
-			shows: stays,
+			want:  unchanged,
 		}, {
 			name:  "testRetriedTryLockWithoutTimeoutDoesNotCancelPendingLockRequest",
 			lines: held + "lock a 7 #1 X wait=5m\n" + others + "again 1\nlock R 7 #1 X try\nshow c X\n",
-			shows: stays,
+			want:  unchanged,
 			never: []string{"refused"},
 		}, {
 			name:  "testNewLockCancelsPendingLockRequest",
 			ours:  "a session may ask for a name more than once, and each request waits for itself: what is not wanted any more is cancelled",
 			lines: held + "lock a 7 #1 X wait=5m\nagain 1\nlock R 7 #2 X\nshow c X\ncancel R 7 #1 X\nshow c X\nunlock c 8 #1 X\n",
-			shows: []string{
+			want: []string{
 				"a 7 #1 queued X behind 0", "R 7 #2 queued X behind 1", "c shown X held by 8 2:1 waits 7 waits 7",
 				"R 7 #1 released X (answer)", "c shown X held by 8 2:1 waits 7",
 			},
@@ -211,7 +211,7 @@ func TestUpstreamWaits(t *testing.T) {
 			name:  "testNewTryLockWithTimeoutCancelsPendingLockRequest",
 			ours:  "as before: both wait, and have the lock one after the other",
 			lines: held + "lock a 7 #1 X wait=5m\nagain 1\nlock R 7 #1 X wait=5m\nlock R 7 #2 X wait=5m\nshow c X\nunlock c 8 #1 X\nunlock R 7 #1 X\nlist R 7\n",
-			shows: []string{
+			want: []string{
 				"R 7 #2 queued X behind 1", "c shown X held by 8 2:1 waits 7 waits 7", "R 7 #1 granted X…",
 				"R 7 #2 granted X…", "R requests #2 X",
 			},
@@ -219,18 +219,18 @@ func TestUpstreamWaits(t *testing.T) {
 			name:  "testNewUnlockCancelsPendingLockRequest",
 			ours:  "an unlock is of what is held: it is refused, and what waits goes on waiting",
 			lines: held + "lock a 7 #1 X wait=5m\nagain 1\nunlock R 7 #2 X\nunlock R 7 #1 X\nshow c X\nunlock c 8 #1 X\nlist R 7\n",
-			shows: []string{
+			want: []string{
 				"R 7 #2 refused X: not held (answer)", "R 7 #1 refused X: not held (answer)", "c shown X held by 8 2:1 waits 7", "R requests #1 X",
 			},
 		}, {
 			name:  "testRetriedWaitKeysAreExpiredTogether",
 			lines: held + "lock a 7 #1 X wait=4s\nagain 1\nlock R 7 #1 X wait=4s\npass 4s\nlock R 7 #1 X wait=4s\nunlock c 8 #1 X\nshow c X\nlist R 7\n",
-			shows: []string{"a 7 #1 queued X behind 0", "R 7 #1 queued X behind 0", "R 7 #1 refused X: held", "R 7 #1 refused X: held", "c shown X", "R requests"},
+			want:  []string{"a 7 #1 queued X behind 0", "R 7 #1 queued X behind 0", "R 7 #1 refused X: held", "R 7 #1 refused X: held", "c shown X", "R requests"},
 			never: []string{"7 #1 granted"},
 		}, {
 			name:  "testExpiredAndRetriedTryLockRequestReceivesFailureResponse",
 			lines: held + "lock a 7 #1 X wait=500ms\npass 1s\nunlock c 8 #1 X\nagain 1\nlock R 7 #1 X wait=500ms\nshow c X\n",
-			shows: []string{"a 7 #1 refused X: held", "c 8 #1 released X 2:1 (answer)", "R 7 #1 refused X: held", "c shown X"},
+			want:  []string{"a 7 #1 refused X: held", "c 8 #1 released X 2:1 (answer)", "R 7 #1 refused X: held", "c shown X"},
 			never: []string{"7 #1 granted"},
 		},
 	})
@@ -243,33 +243,33 @@ func TestUpstreamReleases(t *testing.T) {
 		{
 			name:  "testRetriedUnlockIsSuccessfulAfterLockedByAnotherEndpoint",
 			lines: "lock a 7 #1 X\nunlock a 7 #1 X\nlock c 8 #1 X\nagain 1\nunlock R 7 #1 X\nshow c X\n",
-			shows: []string{"a 7 #1 released X 2:1 (answer)", "c 8 #1 granted X 2:2", "R 7 #1 released X 2:1 (answer)", "c shown X held by 8 2:2"},
+			want:  []string{"a 7 #1 released X 2:1 (answer)", "c 8 #1 granted X 2:2", "R 7 #1 released X 2:1 (answer)", "c shown X held by 8 2:2"},
 			never: []string{"refused"},
 		}, {
 			name:  "testRetriedUnlockIsSuccessfulAfterLockedByAnotherEndpoint, of a name that nobody else has locked",
 			lines: "lock a 7 #1 X\nunlock a 7 #1 X\nagain 1\nunlock R 7 #1 X\nlock R 7 #2 X\nunlock R 7 #1 X\nshow c X\n",
-			shows: []string{"a 7 #1 released X 2:1 (answer)", "R 7 #1 released X 2:1 (answer)", "R 7 #2 granted X…", "R 7 #1 released X 2:1 (answer)"},
+			want:  []string{"a 7 #1 released X 2:1 (answer)", "R 7 #1 released X 2:1 (answer)", "R 7 #2 granted X…", "R 7 #1 released X 2:1 (answer)"},
 			never: []string{"refused"},
 		}, {
 			name:  "testIsLockedByCurrentThreadCallInitializesLockedSessionId",
 			lines: "lock a 7 #1 X\nagain 1\nlist R 7\n",
-			shows: []string{"R requests #1 X"},
+			want:  []string{"R requests #1 X"},
 		}, {
 			name:  "testLockCallInitializesLockedSessionId",
 			lines: "lock a 7 #1 X owner=J\nagain 1\nlock R 7 #2 X owner=J\nholds R 7\n",
-			shows: []string{"a 7 #1 granted X 2:1", "R 7 #2 granted X 2:1", "R holds 2"},
+			want:  []string{"a 7 #1 granted X 2:1", "R 7 #2 granted X 2:1", "R holds 2"},
 		}, {
 			name:  "testUnlockCallInitializesLockedSessionId",
 			lines: "lock a 7 #1 X owner=J\nlock a 7 #2 X owner=J\nagain 1,2\nunlock R 7 #2 X\nlist R 7\nshow c X\n",
-			shows: []string{"R 7 #2 released X 2:1 (answer)", "R requests #1 X", "c shown X held by 7 2:1"},
+			want:  []string{"R 7 #2 released X 2:1 (answer)", "R requests #1 X", "c shown X held by 7 2:1"},
 		}, {
 			name:  "testIsLockedCallInitializesLockedSessionId",
 			lines: "lock a 7 #1 X\nagain 1\nshow R X\n",
-			shows: []string{"R shown X held by 7 2:1"},
+			want:  []string{"R shown X held by 7 2:1"},
 		}, {
 			name:  "testGetLockCountCallInitializesLockedSessionId",
 			lines: "lock a 7 #1 X\nagain 1\nholds R 7\n",
-			shows: []string{"R holds 1"},
+			want:  []string{"R holds 1"},
 		},
 	})
 }

@@ -34,7 +34,7 @@ type world struct {
 	founders int
 	transit  []flight
 	cut      map[[2]protocol.ID]bool
-	told     func(m *member, reply *protocol.Reply)
+	onReply  func(m *member, reply *protocol.Reply)
 	noted    func(m *member, note protocol.Note)
 	loses    func(f flight) bool // what is lost besides; nil is nothing
 	sent     func(f flight)      // what a member says to another, before it is lost or not
@@ -47,14 +47,14 @@ type world struct {
 
 // member is one, and what its folder has.
 type member struct {
-	id      protocol.ID
-	machine *Machine // nil while it is down
-	life    uint64
-	start   time.Duration
-	disk    disk
-	asked   []flight // of the journal, in order
-	refuses error    // what the journal answers
-	guest   bool     // it is no founder
+	id              protocol.ID
+	machine         *Machine // nil while it is down
+	life            uint64
+	start           time.Duration
+	disk            disk
+	journalRequests []flight // of the journal, in order
+	refuses         error    // what the journal answers
+	guest           bool     // it is no founder
 }
 
 func (m *member) name() string { return string(rune('a' + m.id - 1)) }
@@ -136,7 +136,7 @@ func (d *disk) do(t *testing.T, request any) any {
 
 func newWorld(t *testing.T, count, shards int) *world {
 	w := &world{T: t, founders: count, shards: shards, cut: map[[2]protocol.ID]bool{}}
-	w.told, w.noted, w.sent = func(*member, *protocol.Reply) {}, func(*member, protocol.Note) {}, func(flight) {}
+	w.onReply, w.noted, w.sent = func(*member, *protocol.Reply) {}, func(*member, protocol.Note) {}, func(flight) {}
 	for i := range count {
 		w.members = append(w.members, &member{id: protocol.ID(i + 1), disk: disk{logs: map[uint64]*log{}}})
 	}
@@ -191,13 +191,13 @@ func (w *world) show(number uint64, of ...*member) {
 
 // crash ends a life: of what the journal was asked the first so many requests are done.
 func (w *world) crash(m *member, done int) {
-	for _, f := range m.asked[:done] {
+	for _, f := range m.journalRequests[:done] {
 		m.disk.do(w.T, f.fact)
 	}
 	for _, l := range m.disk.logs {
 		l.writing, l.written = 0, nil
 	}
-	m.machine, m.asked = nil, nil
+	m.machine, m.journalRequests = nil, nil
 }
 
 // delay is how long a message takes, and a sync.
@@ -210,10 +210,10 @@ func (w *world) step(m *member, ev protocol.Event) []protocol.Reply {
 	for _, e := range out.Sends {
 		if e.To == protocol.Storage {
 			due := w.now + delay
-			if n := len(m.asked); n > 0 {
-				due = max(due, m.asked[n-1].due)
+			if n := len(m.journalRequests); n > 0 {
+				due = max(due, m.journalRequests[n-1].due)
 			}
-			m.asked = append(m.asked, flight{due: due, fact: e.Message, life: m.life})
+			m.journalRequests = append(m.journalRequests, flight{due: due, fact: e.Message, life: m.life})
 			continue
 		}
 		said := flight{due: w.now + cmp.Or(w.delay, delay), from: m.id, to: e.To, fact: e.Message}
@@ -226,7 +226,7 @@ func (w *world) step(m *member, ev protocol.Event) []protocol.Reply {
 		w.noted(m, note)
 	}
 	for i := range out.Replies {
-		w.told(m, &out.Replies[i])
+		w.onReply(m, &out.Replies[i])
 	}
 	return out.Replies
 }
@@ -246,8 +246,8 @@ func (w *world) next(end time.Duration) bool {
 		if m.machine != nil && m.machine.Wake() != protocol.Never && m.start+m.machine.Wake() < at {
 			at, who, what = max(w.now, m.start+m.machine.Wake()), m, 1
 		}
-		if len(m.asked) > 0 && m.asked[0].due < at {
-			at, who, what = m.asked[0].due, m, 2
+		if len(m.journalRequests) > 0 && m.journalRequests[0].due < at {
+			at, who, what = m.journalRequests[0].due, m, 2
 		}
 	}
 	first := -1
@@ -265,8 +265,8 @@ func (w *world) next(end time.Duration) bool {
 	case 1:
 		w.step(who, protocol.Event{Kind: protocol.Tick})
 	case 2:
-		f := who.asked[0]
-		who.asked = who.asked[1:]
+		f := who.journalRequests[0]
+		who.journalRequests = who.journalRequests[1:]
 		answer := who.disk.answer(w.T, f.fact, who.refuses)
 		w.step(who, protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Fact: answer})
 	case 3:
@@ -295,8 +295,8 @@ func (w *world) pass(d time.Duration) {
 	}
 }
 
-// tell says what a reply is, for people.
-func tell(reply *protocol.Reply) string {
+// formatReply says what a reply is, for people.
+func formatReply(reply *protocol.Reply) string {
 	if reply.Result == nil {
 		d := &reply.Decision
 		text := fmt.Sprintf("%d #%d %v", d.Session.Number, d.Request, d.Kind)
@@ -324,20 +324,20 @@ func tell(reply *protocol.Reply) string {
 	}
 	switch r := reply.Result.(type) {
 	case *protocol.Beaten:
-		return "beaten " + errText(r.Err) + tellClient(r.Attached)
+		return "beaten " + errText(r.Err) + formatClient(r.Attached)
 	case *protocol.Attached:
-		return fmt.Sprintf("%d is used by another client%s", r.Session.Number, tellClient(r.Now))
+		return fmt.Sprintf("%d is used by another client%s", r.Session.Number, formatClient(r.Now))
 	case *protocol.Adopted:
 		if r.Err != nil {
 			return "adopted: " + r.Err.Error()
 		}
-		return fmt.Sprintf("adopted %d ttl %v", r.Enrolled.Session.Number, r.Enrolled.TTL) + tellClient(r.Enrolled.Attached)
+		return fmt.Sprintf("adopted %d ttl %v", r.Enrolled.Session.Number, r.Enrolled.TTL) + formatClient(r.Enrolled.Attached)
 	case *lock.Lock:
-		return "shown " + tellLock(r)
+		return "shown " + formatLock(r)
 	case *protocol.Scanned:
 		var names []string
 		for i := range r.Locks {
-			names = append(names, tellLock(&r.Locks[i]))
+			names = append(names, formatLock(&r.Locks[i]))
 		}
 		if r.Next != "" {
 			names = append(names, "next "+r.Next)
@@ -352,11 +352,11 @@ func tell(reply *protocol.Reply) string {
 	case *protocol.Unanswered:
 		return "unanswered: " + r.Err.Error()
 	}
-	return tellOperator(reply)
+	return formatAdminReply(reply)
 }
 
-// tellClient says which client uses a session, and those before it.
-func tellClient(a lock.Attachments) string {
+// formatClient says which client uses a session, and those before it.
+func formatClient(a lock.Attachments) string {
 	if a == (lock.Attachments{}) {
 		return ""
 	}
@@ -369,8 +369,8 @@ func tellClient(a lock.Attachments) string {
 	return text
 }
 
-// tellOperator is the part of tell for what operators ask about the space as a whole.
-func tellOperator(reply *protocol.Reply) string {
+// formatAdminReply is the part of tell for what operators ask about the space as a whole.
+func formatAdminReply(reply *protocol.Reply) string {
 	switch r := reply.Result.(type) {
 	case *protocol.Transferred:
 		return fmt.Sprintf("transferred, led by %v %s", r.Authority, errText(r.Err))
@@ -414,7 +414,7 @@ func errText(err error) string {
 	return err.Error()
 }
 
-func tellLock(l *lock.Lock) string {
+func formatLock(l *lock.Lock) string {
 	text := cmp.Or(l.Name, "*")
 	for _, g := range l.Holders {
 		text += fmt.Sprintf(" held by %d %d:%d", g.Session.Number, g.Token>>32, g.Token&(1<<32-1))

@@ -104,7 +104,7 @@ func New(c Config) (*Machine, error) {
 		return nil, err
 	}
 	m := &Machine{
-		config: c, self: c.Self, standing: &local.Standing{Self: c.Self}, absent: untold, openFrom: protocol.Never,
+		config: c, self: c.Self, standing: &local.Standing{Self: c.Self}, absent: unknownCount, openFrom: protocol.Never,
 		clockDue: protocol.Never, leaseDue: protocol.Never,
 		names: map[string]*name{}, active: map[uint64]*request{},
 	}

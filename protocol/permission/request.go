@@ -156,7 +156,7 @@ func (m *Machine) repeat(now protocol.Time, out *protocol.Effects) {
 func (m *Machine) allowed(r *request) bool {
 	if m.config.Capacity != 0 {
 		missing := m.absent
-		if m.absent == untold {
+		if m.absent == unknownCount {
 			return false
 		}
 		for i := range m.peers {

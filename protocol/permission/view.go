@@ -29,8 +29,8 @@ type peer struct {
 	probeFrom  protocol.Time // from when on another one counts
 }
 
-// untold says that no member here knows how many have left that may hold something.
-const untold = -1
+// unknownCount says that no member here knows how many have left that may hold something.
+const unknownCount = -1
 
 // onView takes the newest view. Who is in it is asked for what is wanted, and again for what
 // it has not answered; what its answers under the view before were worth, they are worth still.
@@ -100,8 +100,8 @@ func (m *Machine) meet(view *protocol.View, anew, same bool) {
 	}
 	switch {
 	case anew:
-		m.absent = untold
-	case !same && m.absent != untold:
+		m.absent = unknownCount
+	case !same && m.absent != unknownCount:
 		m.absent += lost
 	}
 	if anew || lost > 0 {
@@ -276,7 +276,7 @@ func (m *Machine) ready() bool { return m.standing.Admitted() && !m.standing.Hal
 func (m *Machine) onLapsed(now protocol.Time, next protocol.Tenure, out *protocol.Effects) {
 	m.clients.Pause()
 	m.standing.Leave()
-	m.peers, m.absent, m.learned = nil, untold, false
+	m.peers, m.absent, m.learned = nil, unknownCount, false
 	m.recount = m.complains
 	m.clockDue, m.leaseDue = protocol.Never, protocol.Never
 	m.lapses, m.numbers = next.Lapses, 0

@@ -69,7 +69,7 @@ func moved() []Row {
 			Rule: "a wish waits for its session", Protocol: "consensus", Source: "found by a seed", Breaks: "P4", Faults: "partition",
 			Hole: "A client asks for a name through a member that is cut off, goes on through another one, and cancels the request there before the shard knows its session; " +
 				"or it was granted the name, and releases it there before this member has heard of that. The name is taken until the session ends.",
-			Elsewhere: "protocol/consensus, TestAWishWaitsForItsSession. One of some 20,000 seeds showed it",
+			Elsewhere: "protocol/consensus, TestARequestWaitsForItsSession. One of some 20,000 seeds showed it",
 		},
 		{
 			Rule: "a later hello is asked about anew", Protocol: "consensus", Source: "ours, of sessions", Breaks: "P4",
@@ -103,7 +103,7 @@ func moved() []Row {
 		},
 		{
 			Rule: "who is to lead nothing says in which life", Protocol: "consensus", Source: "found by a seed", Breaks: "P4", Faults: "drain,delay",
-			Elsewhere: "protocol/consensus, TestAWordOfAnotherLifeIsNoneOfThisOne. One of some 20,000 seeds with all faults showed it",
+			Elsewhere: "protocol/consensus, TestAMessageOfAnotherLifeIsNoneOfThisOne. One of some 20,000 seeds with all faults showed it",
 			Hole: "A member that leaves tells the others that it is to lead nothing, starts again, and the word comes after that. " +
 				"One of the others takes it for a word of this life, and gives the member no shard as long as it lives.",
 		},

@@ -52,11 +52,11 @@ func hot() []protocol.Message {
 		saying(bakery.Add{Key: key, Number: 7, Activate: true, Count: 4_096}),
 		saying(bakery.Locked{Key: key, Token: 28_000_000<<32 | 99}),
 		minute(shard.Forward{Ops: []replica.Op{op}}),
-		minute(shard.Agree{Message: group.Message{
+		minute(shard.RaftMessage{Message: group.Message{
 			Kind: 3, From: session.Member, To: 1<<63 + 6, Term: 12, LogTerm: 12, Index: 4_711_000, Commit: 4_711_000,
 			Entries: []group.Entry{{Index: 4_711_001, Term: 12, Data: entry.Append(nil)}},
 		}}),
-		minute(shard.Agree{Message: group.Message{Kind: 4, From: 1<<63 + 6, To: session.Member, Term: 12, Index: 4_711_001}}),
+		minute(shard.RaftMessage{Message: group.Message{Kind: 4, From: 1<<63 + 6, To: session.Member, Term: 12, Index: 4_711_001}}),
 		minute(shard.Beat{ID: 4712, Sessions: []lock.SessionID{session}}),
 		membership.Poll{Epoch: epoch, View: 3, Seq: 991, Echo: time.Hour, Tenure: tenure, Role: 3 * time.Second, Installed: true, Open: true},
 	}

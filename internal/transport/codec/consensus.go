@@ -42,7 +42,7 @@ func kindOfConsensus(m protocol.Message) kind {
 // kindOfMinute returns the number of what a shard's envelope says; 0 where none says such a thing.
 func kindOfMinute(m shard.Message) kind {
 	switch m.(type) {
-	case shard.Agree:
+	case shard.RaftMessage:
 		return kindAgree
 	case shard.Forward:
 		return kindForward
@@ -50,15 +50,15 @@ func kindOfMinute(m shard.Message) kind {
 		return kindBeat
 	case shard.Beaten:
 		return kindBeaten
-	case shard.Ask:
+	case shard.ReadRequest:
 		return kindAskShard
-	case shard.Told:
+	case shard.ReadIndex:
 		return kindTold
-	case shard.Part:
+	case shard.SnapshotPart:
 		return kindPart
-	case shard.Parted:
+	case shard.SnapshotAck:
 		return kindParted
-	case consensus.Yield:
+	case consensus.TransferLeader:
 		return kindYield
 	case consensus.Founding:
 		return kindFounding
@@ -110,7 +110,7 @@ func (c *coder) shardEnvelope(v *consensus.Envelope) {
 
 func (c *coder) writeMinute(m shard.Message) {
 	switch m := m.(type) {
-	case shard.Agree:
+	case shard.RaftMessage:
 		c.agreement(&m.Message)
 	case shard.Forward:
 		c.operations(&m.Ops)
@@ -118,15 +118,15 @@ func (c *coder) writeMinute(m shard.Message) {
 		c.beat(&m)
 	case shard.Beaten:
 		c.beaten(&m)
-	case shard.Ask:
+	case shard.ReadRequest:
 		number(c, &m.ID)
-	case shard.Told:
+	case shard.ReadIndex:
 		c.toldIndex(&m)
-	case shard.Part:
+	case shard.SnapshotPart:
 		c.snapshotPart(&m)
-	case shard.Parted:
+	case shard.SnapshotAck:
 		c.parted(&m)
-	case consensus.Yield:
+	case consensus.TransferLeader:
 		c.yield(&m)
 	case consensus.Founding:
 		c.founding(&m)
@@ -142,7 +142,7 @@ func (c *coder) writeMinute(m shard.Message) {
 func (c *coder) readMinute(k kind) shard.Message {
 	switch k {
 	case kindAgree:
-		var m shard.Agree
+		var m shard.RaftMessage
 		c.agreement(&m.Message)
 		return m
 	case kindForward:
@@ -158,23 +158,23 @@ func (c *coder) readMinute(k kind) shard.Message {
 		c.beaten(&m)
 		return m
 	case kindAskShard:
-		var m shard.Ask
+		var m shard.ReadRequest
 		number(c, &m.ID)
 		return m
 	case kindTold:
-		var m shard.Told
+		var m shard.ReadIndex
 		c.toldIndex(&m)
 		return m
 	case kindPart:
-		var m shard.Part
+		var m shard.SnapshotPart
 		c.snapshotPart(&m)
 		return m
 	case kindParted:
-		var m shard.Parted
+		var m shard.SnapshotAck
 		c.parted(&m)
 		return m
 	case kindYield:
-		var m consensus.Yield
+		var m consensus.TransferLeader
 		c.yield(&m)
 		return m
 	case kindFounding:
@@ -303,12 +303,12 @@ func (c *coder) sessions(v *[]lock.SessionID) {
 	}
 }
 
-func (c *coder) toldIndex(v *shard.Told) {
+func (c *coder) toldIndex(v *shard.ReadIndex) {
 	number(c, &v.ID)
 	number(c, &v.Index)
 }
 
-func (c *coder) snapshotPart(v *shard.Part) {
+func (c *coder) snapshotPart(v *shard.SnapshotPart) {
 	number(c, &v.Index)
 	number(c, &v.Number)
 	c.data(&v.Data, maxData)
@@ -316,13 +316,13 @@ func (c *coder) snapshotPart(v *shard.Part) {
 	c.agreement(&v.Message)
 }
 
-func (c *coder) parted(v *shard.Parted) {
+func (c *coder) parted(v *shard.SnapshotAck) {
 	number(c, &v.Index)
 	number(c, &v.Number)
 	c.truth(&v.Refused)
 }
 
-func (c *coder) yield(v *consensus.Yield) {
+func (c *coder) yield(v *consensus.TransferLeader) {
 	fixed(c, &v.To)
 	v.Life = c.varint(v.Life)
 }

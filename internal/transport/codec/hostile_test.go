@@ -49,13 +49,13 @@ func TestAppendRefuses(t *testing.T) {
 		{bakery.Envelope{Body: bakery.Elected{}}, ErrKind}, // never said in one
 		{bakery.Envelope{Body: bakery.Envelope{Body: bakery.Heard{}}}, ErrKind},
 		{authority.Release{Name: strings.Repeat("x", maxText+1)}, ErrLong},
-		{shard.Ask{}, ErrKind},
+		{shard.ReadRequest{}, ErrKind},
 		{consensus.Envelope{}, ErrKind},
-		{consensus.Envelope{Body: &shard.Ask{}}, ErrKind},
-		{consensus.Envelope{Body: consensus.Envelope{Body: shard.Ask{}}}, ErrKind},
-		{consensus.Envelope{Body: shard.Part{Data: make([]byte, maxData+1)}}, ErrLong},
-		{consensus.Envelope{Body: shard.Agree{Message: group.Message{Context: make([]byte, maxContext+1)}}}, ErrLong},
-		{consensus.Envelope{Body: shard.Agree{Message: group.Message{Entries: []group.Entry{{Data: make([]byte, maxData+1)}}}}}, ErrLong},
+		{consensus.Envelope{Body: &shard.ReadRequest{}}, ErrKind},
+		{consensus.Envelope{Body: consensus.Envelope{Body: shard.ReadRequest{}}}, ErrKind},
+		{consensus.Envelope{Body: shard.SnapshotPart{Data: make([]byte, maxData+1)}}, ErrLong},
+		{consensus.Envelope{Body: shard.RaftMessage{Message: group.Message{Context: make([]byte, maxContext+1)}}}, ErrLong},
+		{consensus.Envelope{Body: shard.RaftMessage{Message: group.Message{Entries: []group.Entry{{Data: make([]byte, maxData+1)}}}}}, ErrLong},
 		{consensus.Envelope{Body: shard.Forward{Ops: make([]replica.Op, shard.MostForwarded+1)}}, ErrLong},
 		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{}}}}, ErrRange},
 		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Attach + 1}}}}, ErrRange},
@@ -144,7 +144,7 @@ func TestDecodeRefuses(t *testing.T) {
 
 // TestDecodeRefusesOfShards what no member of protocol consensus says.
 func TestDecodeRefusesOfShards(t *testing.T) {
-	empty := said(t, shard.Ask{})
+	empty := said(t, shard.ReadRequest{})
 	before := empty[:len(empty)-3] // what an envelope has before what it says
 	saying := func(k kind, fields ...byte) []byte {
 		return append(binary.AppendUvarint(bytes.Clone(before), uint64(k)), fields...)
@@ -154,7 +154,7 @@ func TestDecodeRefusesOfShards(t *testing.T) {
 		return append(b[:len(b)-at], to...)
 	}
 	founding, full := group.Founding([]uint64{1}), bytes.Repeat([]byte{0xff}, 9)
-	marked := shard.Agree{Message: group.Message{Snapshot: &founding}}
+	marked := shard.RaftMessage{Message: group.Message{Snapshot: &founding}}
 	data := func(size uint64) []byte {
 		return append(binary.AppendUvarint([]byte{0, 0}, size), make([]byte, size)...)
 	}
@@ -170,11 +170,11 @@ func TestDecodeRefusesOfShards(t *testing.T) {
 		{"a letter in a letter", saying(kindShardEnvelope, before[3:]...), ErrKind},
 		{"what letters say, outside of one", append([]byte{1}, empty[len(before):]...), ErrKind},
 		{"a message of no kind", saying(kindAgree, group.LastKind+1), ErrRange},
-		{"an entry of no kind", changed(shard.Agree{Message: group.Message{Entries: []group.Entry{{}}}}, 5, group.LastEntryKind+1, 0, 0, 0, 0), ErrRange},
-		{"more entries than the bytes", changed(shard.Agree{}, 2, 1, 0), ErrLong},
-		{"an entry's data beyond the bytes", changed(shard.Agree{Message: group.Message{Entries: []group.Entry{{}}}}, 2, 9, 0), ErrTruncated},
-		{"a context too long", changed(shard.Agree{}, 3, append([]byte{maxContext + 1}, make([]byte, 100)...)...), ErrLong},
-		{"a snapshot that is neither there nor not", changed(shard.Agree{}, 1, 2), ErrRange},
+		{"an entry of no kind", changed(shard.RaftMessage{Message: group.Message{Entries: []group.Entry{{}}}}, 5, group.LastEntryKind+1, 0, 0, 0, 0), ErrRange},
+		{"more entries than the bytes", changed(shard.RaftMessage{}, 2, 1, 0), ErrLong},
+		{"an entry's data beyond the bytes", changed(shard.RaftMessage{Message: group.Message{Entries: []group.Entry{{}}}}, 2, 9, 0), ErrTruncated},
+		{"a context too long", changed(shard.RaftMessage{}, 3, append([]byte{maxContext + 1}, make([]byte, 100)...)...), ErrLong},
+		{"a snapshot that is neither there nor not", changed(shard.RaftMessage{}, 1, 2), ErrRange},
 		{"a snapshot that ends early", changed(marked, 1), group.ErrDamaged},
 		{"a joint configuration left in another way than two", changed(marked, 6, 2, 1, 1, 0, 0, 0), group.ErrDamaged},
 		{"more voters than the bytes", changed(marked, 5, 6, 1, 0, 0, 0), group.ErrDamaged},
@@ -190,7 +190,7 @@ func TestDecodeRefusesOfShards(t *testing.T) {
 		{"a part beyond the bytes", saying(kindPart, 0, 0, 9, 0), ErrTruncated},
 		{"a part too large", saying(kindPart, data(maxData+1)...), ErrLong},
 		{"a part that is neither the last nor not", saying(kindPart, 0, 0, 0, 2), ErrRange},
-		{"a member's id that ends early", changed(consensus.Yield{}, 1), ErrTruncated},
+		{"a member's id that ends early", changed(consensus.TransferLeader{}, 1), ErrTruncated},
 	} {
 		port, message, rest, err := Decode(tt.bytes)
 		if !errors.Is(err, tt.want) || port != 0 || message != nil || rest != nil {
@@ -236,8 +236,8 @@ func TestHostileFramesAreNoBurden(t *testing.T) {
 		b = binary.AppendUvarint(b[:len(b)-tail], uint64(min(most, (size-len(b)-8)/least)))
 		return append(b, make([]byte, size-len(b))...)
 	}
-	founding, part := group.Founding(nil), said(t, shard.Part{})
-	behind := len(said(t, shard.Agree{})) - len(said(t, shard.Ask{})) + 3 // of a part: the length of its data, and what follows that
+	founding, part := group.Founding(nil), said(t, shard.SnapshotPart{})
+	behind := len(said(t, shard.RaftMessage{})) - len(said(t, shard.ReadRequest{})) + 3 // of a part: the length of its data, and what follows that
 	operations := make([]replica.Op, shard.MostForwarded)
 	for i := range operations {
 		operations[i].Kind = replica.End
@@ -251,15 +251,15 @@ func TestHostileFramesAreNoBurden(t *testing.T) {
 		{"operations", said(t, shard.Forward{Ops: operations}), true, 64},
 		{"more operations", frame(shard.Forward{}, 1, size, replica.LeastOp), false, 1},
 		{"operations of which the first is wrong", frame(shard.Forward{}, 1, shard.MostForwarded, replica.LeastOp), false, 1},
-		{"entries", frame(shard.Agree{}, 2, size, leastEntry), true, 16},
+		{"entries", frame(shard.RaftMessage{}, 2, size, leastEntry), true, 16},
 		{"sessions", frame(shard.Beat{}, 1, size, leastSession), true, 2},
-		{"voters", frame(shard.Agree{Message: group.Message{Snapshot: &founding}}, 4, size, 1), true, 9},
-		{"data", frame(shard.Part{}, behind, maxData, 1), true, 1},
+		{"voters", frame(shard.RaftMessage{Message: group.Message{Snapshot: &founding}}, 4, size, 1), true, 9},
+		{"data", frame(shard.SnapshotPart{}, behind, maxData, 1), true, 1},
 		{"data that is missing", append(part[:len(part)-behind:len(part)-behind], 0xff, 0xff, 0x3f), false, 1},
 	} {
 		_, m, _, err := Decode(tt.bytes)
-		if part, is := m.(consensus.Envelope); is && tt.name == "data" && len(part.Body.(shard.Part).Data) != maxData {
-			t.Errorf("the data is %d bytes long", len(part.Body.(shard.Part).Data))
+		if part, is := m.(consensus.Envelope); is && tt.name == "data" && len(part.Body.(shard.SnapshotPart).Data) != maxData {
+			t.Errorf("the data is %d bytes long", len(part.Body.(shard.SnapshotPart).Data))
 		}
 		if got, most := leastMemory(tt.bytes), 4096+tt.times*uint64(len(tt.bytes)); got > most || tt.whole != (err == nil) {
 			t.Errorf("%s: %d bytes took %d bytes of memory, of %d (%v)", tt.name, len(tt.bytes), got, most, err)

@@ -63,7 +63,7 @@ func all() []protocol.Message {
 // minutes has one value of each type that a shard's envelope says, without anything in it.
 func minutes() []shard.Message {
 	return []shard.Message{
-		shard.Agree{}, shard.Forward{}, shard.Beat{}, shard.Beaten{}, shard.Ask{}, shard.Told{}, shard.Part{}, shard.Parted{}, consensus.Yield{}, consensus.Founding{},
+		shard.RaftMessage{}, shard.Forward{}, shard.Beat{}, shard.Beaten{}, shard.ReadRequest{}, shard.ReadIndex{}, shard.SnapshotPart{}, shard.SnapshotAck{}, consensus.TransferLeader{}, consensus.Founding{},
 		consensus.Reform{}, consensus.Reformed{},
 	}
 }

@@ -40,9 +40,9 @@ func largest() []protocol.Message {
 	snapshot := group.Message{Kind: 7, Term: math.MaxUint64, Snapshot: &group.Mark{Index: math.MaxUint64, Conf: group.Conf{Voters: voters, Outgoing: voters}}}
 	return []protocol.Message{
 		outgoingOf(shard.Forward{Ops: slices.Repeat([]replica.Op{op}, operations/op.Size()+1)}),
-		outgoingOf(shard.Agree{Message: group.Message{Kind: 3, Entries: []group.Entry{{Data: make([]byte, operations+op.Size())}}}}),
-		outgoingOf(shard.Agree{Message: group.Message{Kind: 3, Entries: make([]group.Entry, 64<<10)}}), // the empty ones that come to 256 KiB
-		outgoingOf(shard.Part{Data: make([]byte, storage.MaxPart*3/4), Message: snapshot}),             // replica.TestPartsFitAJournal
+		outgoingOf(shard.RaftMessage{Message: group.Message{Kind: 3, Entries: []group.Entry{{Data: make([]byte, operations+op.Size())}}}}),
+		outgoingOf(shard.RaftMessage{Message: group.Message{Kind: 3, Entries: make([]group.Entry, 64<<10)}}), // the empty ones that come to 256 KiB
+		outgoingOf(shard.SnapshotPart{Data: make([]byte, storage.MaxPart*3/4), Message: snapshot}),           // replica.TestPartsFitAJournal
 		outgoingOf(shard.Beat{Sessions: slices.Repeat([]lock.SessionID{{Number: math.MaxUint64}}, 4096)}),
 		outgoingOf(shard.Beaten{Gone: slices.Repeat([]lock.SessionID{{Number: math.MaxUint64}}, 4096)}),
 	}
@@ -52,11 +52,11 @@ func largest() []protocol.Message {
 func partOf(t *testing.T, number uint64, size int) protocol.Message {
 	t.Helper()
 	data := size - 1024
-	b, err := codec.Append(nil, 1, outgoingOf(shard.Part{Number: number, Data: make([]byte, data)}))
+	b, err := codec.Append(nil, 1, outgoingOf(shard.SnapshotPart{Number: number, Data: make([]byte, data)}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return outgoingOf(shard.Part{Number: number, Data: make([]byte, data+size-len(b))})
+	return outgoingOf(shard.SnapshotPart{Number: number, Data: make([]byte, data+size-len(b))})
 }
 
 // TestLargeMessages leave together, with packets of the gossip, in frames that a member accepts. One that is too large is

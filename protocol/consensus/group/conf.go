@@ -69,10 +69,10 @@ func (g *Group) Change(now Time, voters, learners []uint64, out *Output) error {
 // committed by this member, which leads.
 func (g *Group) Changing() bool { return g.changing != 0 }
 
-// Parting reports whether this member, which leads, may lose its vote by a change that is under way: one of another leader's,
+// Leaving reports whether this member, which leads, may lose its vote by a change that is under way: one of another leader's,
 // which it has taken over and which is not applied, or one of which the first half is. Then it is to propose nothing: those who
 // stay may need its vote to hear that, and who has more entries than they have refuses it.
-func (g *Group) Parting() bool {
+func (g *Group) Leaving() bool {
 	return g.inherited > g.seen.Applied || g.Leading() && !slices.Contains(g.conf.GetVoters(), g.config.Self)
 }
 

@@ -29,7 +29,7 @@
 // # What is committed
 //
 // A leader tells the others that an entry is committed with the next entries, or after Config.Linger, unless its owner knows
-// that a client waits for it there ([Group.Hurry]).
+// that a client waits for it there ([Group.FlushCommit]).
 //
 // # Reads
 //

@@ -38,7 +38,7 @@ type Config struct {
 	// Random draws when to ask for votes.
 	Random uint64
 	// Linger is for how long a leader may keep from others that entries are committed which they have, unless it has
-	// something else to say to them, or is told to hurry ([Group.Hurry]). Zero means a tenth of Heartbeat.
+	// something else to say to them, or is told to flush it ([Group.FlushCommit]). Zero means a tenth of Heartbeat.
 	Linger time.Duration
 	// Message is how many bytes of entries one message has, Inflight how many are on the way to one member,
 	// Uncommitted how many of those that were proposed are not committed. Zero means 256 KiB, 4 MiB, 64 MiB.
@@ -121,26 +121,26 @@ type Group struct {
 	beatDue  Time
 	conf     *raftpb.ConfState
 
-	writes []writing        // under way, in order, and what waits for those before it
-	asked  uint64           // the id of the latest Write
-	seen   raft.BasicStatus // as of the last Output
-	vote   uint64
+	writes    []writing        // under way, in order, and what waits for those before it
+	lastWrite uint64           // the id of the latest Write
+	seen      raft.BasicStatus // as of the last Output
+	vote      uint64
 	// unstable is the highest entry that was ever there or to be written.
 	unstable uint64
 
-	latest   uint64    // the term of the latest entry that was applied
-	hard     hardState // as the library said it last
-	told     uint64    // what the latest Write with a State said was committed
-	changing uint64    // the entry that has to be remembered as committed for changes to be over; 0 when they are
-	held     []Message // entries that wait for that this member has them itself
+	latest      uint64    // the term of the latest entry that was applied
+	hard        hardState // as the library said it last
+	savedCommit uint64    // what the latest Write with a State said was committed
+	changing    uint64    // the entry that has to be remembered as committed for changes to be over; 0 when they are
+	held        []Message // entries that wait for that this member has them itself
 	// inherited is the latest entry that this member has taken over as the leader and that changes who is a member; 0 for none.
 	inherited uint64
 
 	now  Time // of the call
 	pace pace
 
-	tidings []Message // what others have of the log is committed, and they are not told yet
-	tellDue Time      // when they are, at the latest
+	deferred []Message // what others have of the log is committed, and they are not told yet
+	flushDue Time      // when they are, at the latest
 }
 
 // New makes the part of a member that has kept k, at the time now. The error says what is wrong with c, or
@@ -168,8 +168,8 @@ func New(c Config, k *Kept, now Time) (*Group, error) {
 	if v := g.conf.GetVoters(); len(v) == 1 && v[0] == c.Self {
 		g.forgot, g.draw = true, 0 // there is no other member to be waited for
 	}
-	g.seen, g.beatDue, g.tellDue = node.BasicStatus(), Never, Never
-	g.vote, g.hard, g.told = g.seen.GetVote(), hardState{g.seen.GetTerm(), g.seen.GetVote(), g.seen.GetCommit()}, g.seen.GetCommit()
+	g.seen, g.beatDue, g.flushDue = node.BasicStatus(), Never, Never
+	g.vote, g.hard, g.savedCommit = g.seen.GetVote(), hardState{g.seen.GetTerm(), g.seen.GetVote(), g.seen.GetCommit()}, g.seen.GetCommit()
 	if g.unstable, err = log.LastIndex(); err != nil {
 		return nil, fmt.Errorf("group: %w", err)
 	}
@@ -194,7 +194,7 @@ func (g *Group) Term() uint64 { return g.seen.GetTerm() }
 func (g *Group) Wake() Time {
 	switch {
 	case g.Leading():
-		return min(g.beatDue, g.tellDue)
+		return min(g.beatDue, g.flushDue)
 	case !g.forgot:
 		return g.heard + g.Election()
 	}
@@ -209,8 +209,8 @@ func (g *Group) Tick(now Time, out *Output) {
 		g.beatDue = now + g.heartbeat()
 		g.node.Tick()
 	case g.Leading():
-		if now >= g.tellDue {
-			g.HurryAll(out)
+		if now >= g.flushDue {
+			g.FlushCommits(out)
 		}
 	default:
 		if !g.forgot && now >= g.heard+g.Election() {

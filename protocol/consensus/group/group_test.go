@@ -35,7 +35,7 @@ type world struct {
 	highest                                uint64            // committed anywhere
 	proposed                               map[string]bool   // what it was that was proposed
 	acked                                  map[string]bool   // seen committed by who proposed it
-	asked                                  map[uint64]uint64 // reads: the highest committed when it was asked
+	requested                              map[uint64]uint64 // reads: the highest committed when it was asked
 	confirmed                              int
 	crashes, snapshots, restores, refusals int
 }
@@ -50,7 +50,7 @@ type member struct {
 	applied  []string
 	at       uint64              // applied until there
 	hosted   map[uint64][]string // contents of snapshots, by index
-	chance   uint64
+	seed     uint64
 }
 
 // flight is something under way.
@@ -68,7 +68,7 @@ type flight struct {
 func newWorld(t *testing.T, seed uint64, count int) *world {
 	w := &world{
 		T: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 7)), trace: io.Discard, committed: map[uint64]Entry{}, leaders: map[uint64]uint64{},
-		proposed: map[string]bool{}, acked: map[string]bool{}, asked: map[uint64]uint64{},
+		proposed: map[string]bool{}, acked: map[string]bool{}, requested: map[uint64]uint64{},
 	}
 	var voters []uint64
 	for i := range count {
@@ -90,8 +90,8 @@ func (w *world) fatalf(format string, values ...any) {
 // start begins a life of a member, from what its journal has.
 func (w *world) start(m *member) {
 	m.offset = Time(w.rand.Int64N(1e9))
-	m.chance++
-	g, err := New(Config{Self: m.id, Election: 100 * time.Millisecond, Heartbeat: 20 * time.Millisecond, Random: w.seed*1000 + m.chance}, &m.journal, w.now+m.offset)
+	m.seed++
+	g, err := New(Config{Self: m.id, Election: 100 * time.Millisecond, Heartbeat: 20 * time.Millisecond, Random: w.seed*1000 + m.seed}, &m.journal, w.now+m.offset)
 	if err != nil {
 		w.fatalf("member %d: %v", m.id, err)
 	}
@@ -173,7 +173,7 @@ func (w *world) carry(m *member, out *Output) {
 	}
 	for _, r := range out.Reads {
 		w.confirmed++
-		if wanted, asked := w.asked[r.ID]; asked && r.Index < wanted {
+		if wanted, known := w.requested[r.ID]; known && r.Index < wanted {
 			w.fatalf("read %d at member %d shows %d, and %d was committed when it was asked", r.ID, m.id, r.Index, wanted)
 		}
 	}
@@ -300,7 +300,7 @@ func (w *world) act(n int) {
 		return
 	case what == 1:
 		if m.group.Leading() {
-			w.asked[uint64(n)] = w.highest
+			w.requested[uint64(n)] = w.highest
 			_ = m.group.Read(w.now+m.offset, uint64(n), &out)
 		}
 	case what == 2 && m.group.Behind() > 10:

@@ -46,8 +46,8 @@ func (m *Message) Beats() bool {
 	return kind == raftpb.MsgHeartbeat || kind == raftpb.MsgHeartbeatResp
 }
 
-// Asks reports whether it asks for a vote, or whether one would be given.
-func (m *Message) Asks() bool {
+// RequestsVote reports whether it asks for a vote, or whether one would be given.
+func (m *Message) RequestsVote() bool {
 	kind := raftpb.MessageType(m.Kind)
 	return kind == raftpb.MsgVote || kind == raftpb.MsgPreVote
 }
@@ -81,10 +81,10 @@ func (m *Message) fromLeader() bool {
 }
 
 // LackError says that this member's log lacks what who leads knows it to have acknowledged, and to be committed.
-type LackError struct{ Has, Told uint64 }
+type LackError struct{ Has, Committed uint64 }
 
 func (e *LackError) Error() string {
-	return fmt.Sprintf("it says that entry %d is committed, and the log here ends at %d", e.Told, e.Has)
+	return fmt.Sprintf("it says that entry %d is committed, and the log here ends at %d", e.Committed, e.Has)
 }
 
 // mostTerm is the last term that is heard of. No group comes so far, and the one behind the last number would be 0.
@@ -126,7 +126,7 @@ func (g *Group) Check(m *Message) error {
 	}
 	// A leader tells no commit that the member it tells has not got.
 	if raftpb.MessageType(m.Kind) == raftpb.MsgHeartbeat && m.Commit > g.unstable {
-		return fmt.Errorf("message %v of member %d: %w", m, m.From, &LackError{Has: g.unstable, Told: m.Commit})
+		return fmt.Errorf("message %v of member %d: %w", m, m.From, &LackError{Has: g.unstable, Committed: m.Commit})
 	}
 	return nil
 }
@@ -148,8 +148,8 @@ func (m *Message) raft() *raftpb.Message {
 	return r
 }
 
-// told is what the library says.
-func told(r *raftpb.Message) Message {
+// fromRaft is what the library says.
+func fromRaft(r *raftpb.Message) Message {
 	m := Message{
 		Kind: uint8(r.GetType()), From: r.GetFrom(), To: r.GetTo(), Term: r.GetTerm(), LogTerm: r.GetLogTerm(), Index: r.GetIndex(),
 		Commit: r.GetCommit(), Vote: r.GetVote(), RejectHint: r.GetRejectHint(), Reject: r.GetReject(), Context: r.GetContext(),

@@ -39,7 +39,7 @@ func (g *Group) drain(now Time, out *Output) {
 
 // send sends a message to another member.
 func (g *Group) send(m *raftpb.Message, out *Output) {
-	t := told(m)
+	t := fromRaft(m)
 	g.mark(&t)
 	switch {
 	case m.GetType() == raftpb.MsgSnap:
@@ -47,7 +47,7 @@ func (g *Group) send(m *raftpb.Message, out *Output) {
 	case g.changing != 0 && len(t.Entries) > 0:
 		g.held = append(g.held, t)
 		g.release(out)
-	case g.putOff(&t):
+	case g.deferCommit(&t):
 	default:
 		out.Messages = append(out.Messages, t)
 	}
@@ -95,7 +95,7 @@ func (g *Group) turn(now Time, out *Output) {
 		g.inherited = g.lastChange(is.Applied)
 	case led && !leads:
 		g.redraw(now)
-		g.tidings = g.tidings[:0] // of a term that is over
+		g.deferred = g.deferred[:0] // of a term that is over
 		g.inherited = 0
 	}
 	if vote := is.GetVote(); vote != 0 && (vote != g.vote || is.GetTerm() != was.GetTerm()) {
@@ -197,10 +197,10 @@ func (g *Group) write(m *raftpb.Message, out *Output) {
 
 // keep makes a Write, with all that the library has said of the state.
 func (g *Group) keep(m *raftpb.Message, out *Output) {
-	g.asked++
+	g.lastWrite++
 	state := g.hard
-	w := Write{ID: g.asked, State: writeState(state.raft())}
-	there := g.told
+	w := Write{ID: g.lastWrite, State: writeState(state.raft())}
+	there := g.savedCommit
 	if s := m.GetSnapshot(); !raft.IsEmptySnap(s) {
 		mark := marked(s)
 		w.Snapshot = &mark
@@ -215,15 +215,15 @@ func (g *Group) keep(m *raftpb.Message, out *Output) {
 		g.unstable = entries[len(entries)-1].GetIndex()
 		w.Before = writeState(hardState{state.term, state.vote, min(state.commit, there)}.raft())
 	}
-	g.told = state.commit
-	g.writes = append(g.writes, writing{g.asked, m, &state})
+	g.savedCommit = state.commit
+	g.writes = append(g.writes, writing{g.lastWrite, m, &state})
 	out.Writes = append(out.Writes, w)
 }
 
 // Written says that the journal has synced a write. They are answered in their order.
 func (g *Group) Written(now Time, id uint64, out *Output) {
 	if len(g.writes) == 0 || id != g.writes[0].id {
-		panic(fmt.Sprintf("group: member %d: write %d was answered, where %d of %d are under way", g.config.Self, id, len(g.writes), g.asked))
+		panic(fmt.Sprintf("group: member %d: write %d was answered, where %d of %d are under way", g.config.Self, id, len(g.writes), g.lastWrite))
 	}
 	g.answered(out)
 	for len(g.writes) > 0 && g.writes[0].id == 0 {
@@ -274,7 +274,7 @@ func (g *Group) apply(m *raftpb.Message, out *Output) {
 			if g.changing = applied.Index; len(conf.Outgoing) > 0 {
 				g.changing = math.MaxUint64 // until they have gone
 			}
-			if applied.Index > g.told {
+			if applied.Index > g.savedCommit {
 				g.keep(&raftpb.Message{}, out)
 			}
 		}

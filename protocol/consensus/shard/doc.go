@@ -8,7 +8,7 @@
 //	                     │                                                       │
 //	                     └── again, until it is seen applied ◄── Decisions, Results, at every member
 //	own sessions ─► Beat ──► leader ──► a round of the group ──► Beaten
-//	operators ────► Ask  ──► leader ──► a round of the group ──► applied so far ──► Answered
+//	operators ─► ReadIndex ─► leader ──► a round of the group ──► applied so far ──► Answered
 //
 // # Operations
 //

@@ -59,7 +59,7 @@ func TestLongOperationsAreForwarded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Hear(0, 2, Agree{group.Message{Kind: 8, From: 2, To: 1, Term: 1}}, &out); err != nil || s.Leader() != 2 {
+	if err := s.Hear(0, 2, RaftMessage{group.Message{Kind: 8, From: 2, To: 1, Term: 1}}, &out); err != nil || s.Leader() != 2 {
 		t.Fatalf("member %d leads: %v", s.Leader(), err)
 	}
 	next, all := last-count+1, 0
@@ -86,7 +86,7 @@ func TestLongOperationsAreForwarded(t *testing.T) {
 func TestFailedJournalEndsTheShard(t *testing.T) {
 	s := alone(t, Config{})
 	var out Output
-	if err := s.Hear(0, 2, Agree{group.Message{Kind: 8, From: 2, To: 1, Term: 2}}, &out); err != nil || len(out.Journal) != 1 {
+	if err := s.Hear(0, 2, RaftMessage{group.Message{Kind: 8, From: 2, To: 1, Term: 2}}, &out); err != nil || len(out.Journal) != 1 {
 		t.Fatalf("of a new term it writes %+v: %v", out.Journal, err)
 	}
 	write, isWrite := out.Journal[0].(storage.Append)
@@ -100,11 +100,11 @@ func TestFailedJournalEndsTheShard(t *testing.T) {
 	if !errors.Is(s.Failed(), full) || !errors.Is(err, full) || s.Wake() != protocol.Never {
 		t.Errorf("failed with %v, told %v, wakes at %v", s.Failed(), err, s.Wake())
 	}
-	if err := s.Hear(1, 2, Ask{1}, &out); !errors.Is(err, full) {
+	if err := s.Hear(1, 2, ReadRequest{1}, &out); !errors.Is(err, full) {
 		t.Errorf("heard with %v", err)
 	}
 	s.Tick(1<<40, &out)
-	s.Ask(1, 1, &out)
+	s.ReadIndex(1, 1, &out)
 	s.Beat(1, Beat{ID: 1}, &out)
 	if len(out.Journal)+len(out.Messages) > 0 {
 		t.Errorf("it goes on: %+v", out)
@@ -119,10 +119,10 @@ func TestForgedMessagesAreRefused(t *testing.T) {
 		"another's operation":   Forward{[]replica.Op{{ID: replica.OpID{Member: 3, Number: 1}}}},
 		"one without a number":  Forward{[]replica.Op{{ID: replica.OpID{Member: 2}}}},
 		"too many":              Forward{make([]replica.Op, MostForwarded+1)},
-		"another's word":        Agree{group.Message{From: 3, To: 1, Term: 1, Kind: 8}},
-		"a snapshot at once":    Agree{group.Message{From: 2, To: 1, Term: 1, Kind: 7, Snapshot: &mark}},
-		"a part of nothing":     Part{Index: 5},
-		"a part of another one": Part{Index: 5, Message: group.Message{From: 2, Snapshot: &mark}},
+		"another's word":        RaftMessage{group.Message{From: 3, To: 1, Term: 1, Kind: 8}},
+		"a snapshot at once":    RaftMessage{group.Message{From: 2, To: 1, Term: 1, Kind: 7, Snapshot: &mark}},
+		"a part of nothing":     SnapshotPart{Index: 5},
+		"a part of another one": SnapshotPart{Index: 5, Message: group.Message{From: 2, Snapshot: &mark}},
 	} {
 		var out Output
 		if err := s.Hear(0, 2, m, &out); err == nil || len(out.Journal)+len(out.Messages) > 0 {

@@ -68,7 +68,7 @@ func (l *lead) local(at protocol.Time) protocol.Time {
 
 // wake is when there is something to do.
 func (l *lead) wake(s *Shard) protocol.Time {
-	if !l.ready || s.group.Writing() >= mostWriting || s.group.Parting() {
+	if !l.ready || s.group.Writing() >= mostWriting || s.group.Leaving() {
 		return protocol.Never // until something is applied, or written
 	}
 	at := l.ends.First()
@@ -107,15 +107,15 @@ func (l *lead) heard(s *Shard, from uint64, arrived protocol.Time, id lock.Sessi
 	return true
 }
 
-// hurry tells now that the entry which was applied just now is committed. It tells the members through which a client waits
+// flushCommits tells now that the entry which was applied just now is committed. It tells the members through which a client waits
 // for it: those that have asked for something in it, and those that serve the sessions about which it has decided. Where
 // that is not known all are told, and when a session is taken over: the client before may be at any of them.
-func (l *lead) hurry(s *Shard) {
+func (l *lead) flushCommits(s *Shard) {
 	self, known := s.config.Group.Self, l.ready
 	for i := range s.latest.Ops {
 		known = known && s.latest.Ops[i].Kind != replica.Attach
 		if m := s.latest.Ops[i].ID.Member; m != self {
-			s.group.Hurry(m, &s.agreed)
+			s.group.FlushCommit(m, &s.groupOutput)
 		}
 	}
 	for i := range s.effects.Decisions {
@@ -124,11 +124,11 @@ func (l *lead) hurry(s *Shard) {
 			break
 		}
 		if d.by != self {
-			s.group.Hurry(d.by, &s.agreed)
+			s.group.FlushCommit(d.by, &s.groupOutput)
 		}
 	}
 	if !known {
-		s.group.HurryAll(&s.agreed)
+		s.group.FlushCommits(&s.groupOutput)
 	}
 }
 
@@ -168,7 +168,7 @@ func (l *lead) work(s *Shard, now protocol.Time, out *Output) {
 	if now < l.refused {
 		return
 	}
-	if s.group.Parting() {
+	if s.group.Leaving() {
 		return
 	}
 	if !l.begun {
@@ -176,7 +176,7 @@ func (l *lead) work(s *Shard, now protocol.Time, out *Output) {
 		if s.replica.Reign() == 0 {
 			e.Above = s.config.Above
 		}
-		l.begun = s.group.Propose(now, e.Append(nil), &s.agreed) == nil
+		l.begun = s.group.Propose(now, e.Append(nil), &s.groupOutput) == nil
 		return
 	}
 	for l.ready && s.group.Writing() < mostWriting {
@@ -188,7 +188,7 @@ func (l *lead) work(s *Shard, now protocol.Time, out *Output) {
 		}
 		count := l.queue.fill(&e)
 		before := s.group.Writing()
-		if s.group.Propose(now, e.Append(nil), &s.agreed) != nil {
+		if s.group.Propose(now, e.Append(nil), &s.groupOutput) != nil {
 			l.revive(e.Ops)
 			l.refused = now + s.config.Group.Heartbeat
 			return

@@ -12,8 +12,8 @@ import (
 // order.
 type Message interface{ String() string }
 
-// Agree is the group's own.
-type Agree struct{ Message group.Message }
+// RaftMessage is the group's own.
+type RaftMessage struct{ Message group.Message }
 
 // Forward brings operations to who leads.
 type Forward struct{ Ops []replica.Op }
@@ -31,14 +31,14 @@ type Beaten struct {
 	Taken []Taken
 }
 
-// Ask asks what is committed. Told answers it, where this member leads.
-type Ask struct{ ID uint64 }
+// ReadRequest asks what is committed. ReadIndex answers it, where this member leads.
+type ReadRequest struct{ ID uint64 }
 
-// Told says that a member that has applied the index is as new as when it was asked.
-type Told struct{ ID, Index uint64 }
+// ReadIndex says that a member that has applied the index is as new as when it was asked.
+type ReadIndex struct{ ID, Index uint64 }
 
-// Part is a part of a snapshot. Parted answers it. Several are on their way, in any order, once the first is answered.
-type Part struct {
+// SnapshotPart is a part of a snapshot. SnapshotAck answers it. Several are on their way, in any order, once the first is answered.
+type SnapshotPart struct {
 	Index   uint64 // where the snapshot stands
 	Number  uint64 // of the part, from 0 on
 	Data    []byte
@@ -46,21 +46,21 @@ type Part struct {
 	Message group.Message // for when all parts are there, or are not needed
 }
 
-// Parted says that the part is there, and all before it; or that the member does not want it.
-type Parted struct {
+// SnapshotAck says that the part is there, and all before it; or that the member does not want it.
+type SnapshotAck struct {
 	Index, Number uint64
 	Refused       bool
 }
 
-func (m Agree) String() string   { return m.Message.String() }
-func (m Forward) String() string { return fmt.Sprintf("forward %d operations", len(m.Ops)) }
-func (m Beat) String() string    { return fmt.Sprintf("beat #%d of %d sessions", m.ID, len(m.Sessions)) }
-func (m Beaten) String() string  { return fmt.Sprintf("beaten #%d, %d gone", m.ID, len(m.Gone)) }
-func (m Ask) String() string     { return fmt.Sprintf("ask #%d", m.ID) }
-func (m Told) String() string    { return fmt.Sprintf("told #%d: %d", m.ID, m.Index) }
-func (m Part) String() string {
+func (m RaftMessage) String() string { return m.Message.String() }
+func (m Forward) String() string     { return fmt.Sprintf("forward %d operations", len(m.Ops)) }
+func (m Beat) String() string        { return fmt.Sprintf("beat #%d of %d sessions", m.ID, len(m.Sessions)) }
+func (m Beaten) String() string      { return fmt.Sprintf("beaten #%d, %d gone", m.ID, len(m.Gone)) }
+func (m ReadRequest) String() string { return fmt.Sprintf("read request #%d", m.ID) }
+func (m ReadIndex) String() string   { return fmt.Sprintf("read index #%d: %d", m.ID, m.Index) }
+func (m SnapshotPart) String() string {
 	return fmt.Sprintf("part %d of the snapshot at %d, %d bytes, last=%v", m.Number, m.Index, len(m.Data), m.Last)
 }
-func (m Parted) String() string {
-	return fmt.Sprintf("parted %d of the snapshot at %d, refused=%v", m.Number, m.Index, m.Refused)
+func (m SnapshotAck) String() string {
+	return fmt.Sprintf("ack %d of the snapshot at %d, refused=%v", m.Number, m.Index, m.Refused)
 }

@@ -86,8 +86,8 @@ func TestWhoWaitsIsAnswered(t *testing.T) {
 	try := from2(6, acquires(sessionC, 1, "x"))
 	try.Try = true
 	s.lets("who does not wait", 1, func() {
-		if told := s.hear(try); len(told) != 1 || !errors.Is(told[0].Err, holdfast.ErrHeld) {
-			t.Errorf("told %+v", told)
+		if got := s.hear(try); len(got) != 1 || !errors.Is(got[0].Err, holdfast.ErrHeld) {
+			t.Errorf("told %+v", got)
 		}
 	})
 	short := from2(7, acquires(sessionC, 2, "x"))

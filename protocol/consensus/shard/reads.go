@@ -19,11 +19,11 @@ const mostRounds = 4
 // reads is what waits for a round of the group, here and where another leads.
 type reads struct {
 	// Of this member: what was asked, and, when it is known, the index that is to be applied.
-	asked map[uint64]uint64
-	order []uint64
-	fresh []uint64 // that are to be sent
-	again protocol.Time
-	begun bool
+	pending map[uint64]uint64
+	order   []uint64
+	fresh   []uint64 // that are to be sent
+	again   protocol.Time
+	begun   bool
 
 	// Of a leader: the rounds under way, in the order of their numbers, and what came since the last began.
 	under     []round
@@ -54,31 +54,31 @@ type waiting struct {
 	arrived  protocol.Time
 }
 
-// Ask has the number answered when the replica is as new as anything that was acknowledged until now.
-func (s *Shard) Ask(now protocol.Time, id uint64, out *Output) {
-	if _, known := s.reads.asked[id]; s.failed != nil || known {
+// ReadIndex has the number answered when the replica is as new as anything that was acknowledged until now.
+func (s *Shard) ReadIndex(now protocol.Time, id uint64, out *Output) {
+	if _, known := s.reads.pending[id]; s.failed != nil || known {
 		return
 	}
-	s.reads.asked[id] = 0
+	s.reads.pending[id] = 0
 	s.reads.order = append(s.reads.order, id)
 	s.reads.fresh = append(s.reads.fresh, id)
 	s.settle(now, out)
 }
 
 // Drop forgets a read that no caller waits for any more.
-func (s *Shard) Drop(id uint64) { delete(s.reads.asked, id) }
+func (s *Shard) Drop(id uint64) { delete(s.reads.pending, id) }
 
 // unsend has everything asked again, of another leader: no caller here waits for what this one was to confirm.
 func (r *reads) unsend() {
-	r.order = slices.DeleteFunc(r.order, func(id uint64) bool { _, known := r.asked[id]; return !known })
+	r.order = slices.DeleteFunc(r.order, func(id uint64) bool { _, known := r.pending[id]; return !known })
 	r.fresh = append(r.fresh[:0], r.order...)
 	r.under, r.behind, r.confirmed = nil, nil, nil
 }
 
-// askAgain brings what is asked to the leader, and does so again when there was no answer.
-func (s *Shard) askAgain(now protocol.Time, out *Output) {
+// requestReads brings what is asked to the leader, and does so again when there was no answer.
+func (s *Shard) requestReads(now protocol.Time, out *Output) {
 	r := &s.reads
-	if len(r.asked) == 0 {
+	if len(r.pending) == 0 {
 		r.order, r.fresh, r.again, r.begun = r.order[:0], r.fresh[:0], protocol.Never, false
 	} else if !r.begun {
 		r.begun, r.again = true, now+s.group.Election()
@@ -88,7 +88,7 @@ func (s *Shard) askAgain(now protocol.Time, out *Output) {
 	}
 	if leader := s.group.Leader(); leader != 0 {
 		for _, id := range r.fresh {
-			if index, known := r.asked[id]; known && index == 0 {
+			if index, known := r.pending[id]; known && index == 0 {
 				s.askLeader(leader, id, out)
 			}
 		}
@@ -103,11 +103,11 @@ func (s *Shard) askLeader(leader, id uint64, out *Output) {
 		s.await(waiting{from: s.config.Group.Self, id: id, read: true})
 		return
 	}
-	out.Messages = append(out.Messages, Envelope{leader, Ask{id}})
+	out.Messages = append(out.Messages, Envelope{leader, ReadRequest{id}})
 }
 
-// ask is another member's question.
-func (s *Shard) ask(from, id uint64) { s.await(waiting{from: from, id: id, read: true}) }
+// onReadRequest is another member's question.
+func (s *Shard) onReadRequest(from, id uint64) { s.await(waiting{from: from, id: id, read: true}) }
 
 // Beat says that sessions of this member were heard now. Beaten comes out, with the same number, when that counts;
 // it does not where no member leads, or what is said is lost.
@@ -139,7 +139,7 @@ func (s *Shard) round(now protocol.Time) {
 	if len(r.under) >= mostRounds || len(r.behind) == 0 || !s.Leads() {
 		return
 	}
-	if s.group.Read(now, r.rounds+1, &s.agreed) == nil {
+	if s.group.Read(now, r.rounds+1, &s.groupOutput) == nil {
 		r.rounds++
 		r.under, r.behind = append(r.under, round{r.rounds, r.behind}), nil
 	}
@@ -159,10 +159,10 @@ func (s *Shard) confirm(now protocol.Time, read group.Read, out *Output) {
 		own := w.from == s.config.Group.Self
 		switch {
 		case w.read && own:
-			s.told(&Told{w.id, read.Index})
+			s.onReadIndex(&ReadIndex{w.id, read.Index})
 		case w.read:
-			out.Messages = append(out.Messages, Envelope{w.from, Told{w.id, read.Index}})
-			s.group.Hurry(w.from, &s.agreed) // it cannot answer before it knows that all up to Index is committed
+			out.Messages = append(out.Messages, Envelope{w.from, ReadIndex{w.id, read.Index}})
+			s.group.FlushCommit(w.from, &s.groupOutput) // it cannot answer before it knows that all up to Index is committed
 		default:
 			r.confirmed = append(r.confirmed, confirmed{*w, read.Index})
 		}
@@ -200,18 +200,18 @@ func (s *Shard) count(out *Output) {
 
 func (s *Shard) beaten(m *Beaten, out *Output) { out.Beaten = append(out.Beaten, *m) }
 
-// told takes the index of a read.
-func (s *Shard) told(m *Told) {
-	if _, known := s.reads.asked[m.ID]; known && m.Index > 0 {
-		s.reads.asked[m.ID] = m.Index
+// onReadIndex takes the index of a read.
+func (s *Shard) onReadIndex(m *ReadIndex) {
+	if _, known := s.reads.pending[m.ID]; known && m.Index > 0 {
+		s.reads.pending[m.ID] = m.Index
 	}
 }
 
 // answer tells of reads whose index is applied.
 func (s *Shard) answer(out *Output) {
 	for _, id := range s.reads.order {
-		if index, known := s.reads.asked[id]; known && index != 0 && index <= s.applied {
-			delete(s.reads.asked, id)
+		if index, known := s.reads.pending[id]; known && index != 0 && index <= s.applied {
+			delete(s.reads.pending, id)
 			out.Answered = append(out.Answered, id)
 		}
 	}

@@ -102,7 +102,7 @@ func (s *Shard) fetched(now protocol.Time, t *sending, number uint64, data []byt
 }
 
 func (s *Shard) transmit(now protocol.Time, t *sending, data []byte, out *Output) {
-	p := Part{Index: t.index, Number: t.next, Data: data, Last: t.next+1 == t.parts, Message: t.message}
+	p := SnapshotPart{Index: t.index, Number: t.next, Data: data, Last: t.next+1 == t.parts, Message: t.message}
 	t.next++
 	t.sizes = append(t.sizes, len(data))
 	t.bytes += len(data)
@@ -113,11 +113,11 @@ func (s *Shard) transmit(now protocol.Time, t *sending, data []byte, out *Output
 // sent ends a transfer.
 func (s *Shard) sent(now protocol.Time, t *sending, arrived bool) {
 	delete(s.sending, t.to)
-	s.group.Reported(now, t.to, arrived, &s.agreed)
+	s.group.Reported(now, t.to, arrived, &s.groupOutput)
 }
 
-// parted goes on when a member has another part, and all before it.
-func (s *Shard) parted(now protocol.Time, from uint64, m *Parted, out *Output) {
+// isAck goes on when a member has another part, and all before it.
+func (s *Shard) isAck(now protocol.Time, from uint64, m *SnapshotAck, out *Output) {
 	t := s.sending[from]
 	switch {
 	case t == nil || t.index != m.Index || m.Number < t.acked || m.Number >= t.parts:

@@ -63,9 +63,9 @@ func TestLostPartsAreSentAgain(t *testing.T) {
 	w.loses = func(m Message) bool {
 		number := uint64(0)
 		switch m := m.(type) {
-		case Part:
+		case SnapshotPart:
 			number = m.Number
-		case Parted:
+		case SnapshotAck:
 			number = m.Number
 		default:
 			return false
@@ -96,7 +96,7 @@ func fills(t *testing.T, s *Shard, to uint64, size int, out *Output) (numbers []
 		out.Reset()
 		s.fetched(1, r.sent, r.number, make([]byte, size), out)
 		for _, e := range out.Messages {
-			if p, is := e.Message.(Part); is && e.To == to {
+			if p, is := e.Message.(SnapshotPart); is && e.To == to {
 				numbers = append(numbers, p.Number)
 			}
 		}
@@ -115,13 +115,13 @@ func TestWindowsOfPartsAreBounded(t *testing.T) {
 		if first := fills(t, s, 2, size, &out); !slices.Equal(first, []uint64{0}) {
 			t.Fatalf("parts of %d bytes: at first %v are sent", size, first)
 		}
-		s.parted(1, 2, &Parted{Index: mark.Index}, &out)
+		s.isAck(1, 2, &SnapshotAck{Index: mark.Index}, &out)
 		window := fills(t, s, 2, size, &out)
 		if len(window) != most || window[0] != 1 || window[most-1] != uint64(most) {
 			t.Errorf("parts of %d bytes: %v are on their way, where %d are to be", size, window, most)
 		}
 		// One answer is for all parts up to its own.
-		s.parted(1, 2, &Parted{Index: mark.Index, Number: uint64(most)}, &out)
+		s.isAck(1, 2, &SnapshotAck{Index: mark.Index, Number: uint64(most)}, &out)
 		if next := fills(t, s, 2, size, &out); len(next) == 0 || next[0] != uint64(most)+1 {
 			t.Errorf("parts of %d bytes: %v follow %d", size, next, most)
 		}
@@ -136,7 +136,7 @@ func TestPartsComeInAnyOrder(t *testing.T) {
 	hear := func(number uint64, data []byte, last bool) (written, answered []uint64, refused bool) {
 		t.Helper()
 		out.Reset()
-		part := Part{Index: mark.Index, Number: number, Data: data, Last: last, Message: group.Message{From: 2, To: 1, Term: 1, Kind: 7, Snapshot: &mark}}
+		part := SnapshotPart{Index: mark.Index, Number: number, Data: data, Last: last, Message: group.Message{From: 2, To: 1, Term: 1, Kind: 7, Snapshot: &mark}}
 		if err := s.Hear(0, 2, part, &out); err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestPartsComeInAnyOrder(t *testing.T) {
 			}
 		}
 		for _, e := range out.Messages {
-			if a, is := e.Message.(Parted); is {
+			if a, is := e.Message.(SnapshotAck); is {
 				answered, refused = append(answered, a.Number), refused || a.Refused
 			}
 		}

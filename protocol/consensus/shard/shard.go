@@ -131,23 +131,23 @@ type Shard struct {
 	lead  *lead // nil where another leads, or none does
 	reads reads
 
-	journal  map[uint64]request // under way
-	asked    uint64
-	making   *making
-	sending  map[uint64]*sending // to members
-	taking   *taking
-	keeping  *taking // it is being installed
-	agreed   group.Output
-	effects  replica.Effects
-	latest   replica.Entry // for decoding
-	applied  uint64        // the latest entry that was
-	snapshot uint64        // where that of the journal stands
-	parts    uint64        // how many it has
-	dropped  uint64        // the entry that the journal's log begins behind
-	number   uint64        // the journal's, of its snapshot
-	series   uint64        // the latest number of one that was begun
-	weighs   uint64        // how many bytes the snapshot has
-	logged   uint64        // how many bytes of entries were written since it was begun
+	journal     map[uint64]request // under way
+	lastRequest uint64
+	making      *making
+	sending     map[uint64]*sending // to members
+	taking      *taking
+	keeping     *taking // it is being installed
+	groupOutput group.Output
+	effects     replica.Effects
+	latest      replica.Entry // for decoding
+	applied     uint64        // the latest entry that was
+	snapshot    uint64        // where that of the journal stands
+	parts       uint64        // how many it has
+	dropped     uint64        // the entry that the journal's log begins behind
+	number      uint64        // the journal's, of its snapshot
+	series      uint64        // the latest number of one that was begun
+	weighs      uint64        // how many bytes the snapshot has
+	logged      uint64        // how many bytes of entries were written since it was begun
 }
 
 // New makes the part of a member that has kept k. The error says what is wrong with c, or with what was kept.
@@ -177,7 +177,7 @@ func New(c Config, k *Kept, now protocol.Time) (*Shard, error) {
 		s.logged += uint64(len(record))
 	}
 	s.own = own{ops: map[uint64]*replica.Op{}, next: c.Life << 40}
-	s.reads = reads{asked: map[uint64]uint64{}}
+	s.reads = reads{pending: map[uint64]uint64{}}
 	return s, nil
 }
 
@@ -192,7 +192,7 @@ func restored(c replica.Config, parts [][]byte) (*replica.Replica, error) {
 	return r.Done()
 }
 
-// Replica is for looking at, at any time as old as it may be, and after Answered as new as when Ask was called.
+// Replica is for looking at, at any time as old as it may be, and after Answered as new as when ReadIndex was called.
 func (s *Shard) Replica() *replica.Replica { return s.replica }
 
 // Election is for how long a leader may be silent, which follows how long messages take; Trip is how long, there and back.
@@ -235,7 +235,7 @@ func (s *Shard) Tick(now protocol.Time, out *Output) {
 		return
 	}
 	if s.group.Wake() <= now {
-		s.group.Tick(now, &s.agreed)
+		s.group.Tick(now, &s.groupOutput)
 	}
 	s.settle(now, out)
 }
@@ -247,13 +247,13 @@ func (s *Shard) settle(now protocol.Time, out *Output) {
 		s.carry(now, out)
 		s.turn()
 		s.forward(now, out)
-		s.askAgain(now, out)
+		s.requestReads(now, out)
 		if s.lead != nil {
 			s.lead.work(s, now, out)
 		}
 		s.send(now, out)
 		s.make(out)
-		if !s.agreed.Any() {
+		if !s.groupOutput.Any() {
 			return
 		}
 	}
@@ -261,17 +261,17 @@ func (s *Shard) settle(now protocol.Time, out *Output) {
 
 // carry does what the group wants.
 func (s *Shard) carry(now protocol.Time, out *Output) {
-	for s.agreed.Any() {
-		o := s.agreed
-		s.agreed = group.Output{}
+	for s.groupOutput.Any() {
+		o := s.groupOutput
+		s.groupOutput = group.Output{}
 		for i := range o.Writes {
 			s.write(&o.Writes[i], out)
 			if protocol.Mutated("what is acknowledged is synced") { // Stored does nothing about it then
-				s.group.Written(now, o.Writes[i].ID, &s.agreed)
+				s.group.Written(now, o.Writes[i].ID, &s.groupOutput)
 			}
 		}
 		for _, m := range o.Messages {
-			out.Messages = append(out.Messages, Envelope{m.To, Agree{m}})
+			out.Messages = append(out.Messages, Envelope{m.To, RaftMessage{m}})
 		}
 		for i := range o.Snapshots {
 			s.bring(now, &o.Snapshots[i], out)
@@ -330,9 +330,9 @@ func (s *Shard) apply(now protocol.Time, e *group.Entry, out *Output) {
 	out.Decisions = append(out.Decisions, s.effects.Decisions...)
 	out.Attached = append(out.Attached, s.effects.Attached...)
 	if s.lead != nil {
-		s.lead.hurry(s)
+		s.lead.flushCommits(s)
 	}
-	s.tell(now, out)
+	s.report(now, out)
 	if s.latest.Begin && s.lead != nil && e.Term == s.lead.term {
 		s.lead.began(s, now)
 	}
@@ -348,8 +348,8 @@ func unnumbered(e *replica.Entry) *replica.Entry {
 	return &all
 }
 
-// tell says what the operations of the entry that was applied have come to.
-func (s *Shard) tell(now protocol.Time, out *Output) {
+// report says what the operations of the entry that was applied have come to.
+func (s *Shard) report(now protocol.Time, out *Output) {
 	failures, breaks, repeated := s.effects.Failures, s.effects.Breaks, s.effects.Repeated
 	for i := range s.latest.Ops {
 		o := &s.latest.Ops[i]
@@ -377,7 +377,7 @@ func (s *Shard) Hand(now protocol.Time, to uint64, out *Output) error {
 	if s.failed != nil {
 		return s.failed
 	}
-	err := s.group.Hand(now, to, &s.agreed)
+	err := s.group.Hand(now, to, &s.groupOutput)
 	s.settle(now, out)
 	return err
 }
@@ -387,7 +387,7 @@ func (s *Shard) Change(now protocol.Time, voters, learners []uint64, out *Output
 	if s.failed != nil {
 		return s.failed
 	}
-	err := s.group.Change(now, voters, learners, &s.agreed)
+	err := s.group.Change(now, voters, learners, &s.groupOutput)
 	s.settle(now, out)
 	return err
 }
@@ -412,11 +412,11 @@ func (s *Shard) Hear(now protocol.Time, from uint64, m Message, out *Output) err
 	}
 	var err error
 	switch m := m.(type) {
-	case Agree:
+	case RaftMessage:
 		if m.Message.From != from || m.Message.Snapshot != nil {
 			return fmt.Errorf("message %v of member %d, which does not say that", m, from)
 		}
-		err = s.group.Hear(now, &m.Message, &s.agreed)
+		err = s.group.Hear(now, &m.Message, &s.groupOutput)
 	case Forward:
 		err = s.forwarded(now, from, &m)
 	case Beat:
@@ -425,16 +425,16 @@ func (s *Shard) Hear(now protocol.Time, from uint64, m Message, out *Output) err
 		}
 	case Beaten:
 		s.beaten(&m, out)
-	case Ask:
+	case ReadRequest:
 		if s.takesPart(from) {
-			s.ask(from, m.ID)
+			s.onReadRequest(from, m.ID)
 		}
-	case Told:
-		s.told(&m)
-	case Part:
-		err = s.part(now, from, &m, out)
-	case Parted:
-		s.parted(now, from, &m, out)
+	case ReadIndex:
+		s.onReadIndex(&m)
+	case SnapshotPart:
+		err = s.onSnapshotPart(now, from, &m, out)
+	case SnapshotAck:
+		s.isAck(now, from, &m, out)
 	default:
 		return fmt.Errorf("message %T of member %d, which no member says", m, from)
 	}

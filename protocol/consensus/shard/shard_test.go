@@ -38,10 +38,10 @@ type world struct {
 	faults  bool
 	trace   io.Writer
 
-	holders map[string]map[*user]bool            // who believes that he holds a name
-	tokens  map[string]holdfast.Token            // the highest that was told of a name
-	reads   map[uint64]map[string]holdfast.Token // what a read must show at least
-	asked   uint64
+	holders  map[string]map[*user]bool            // who believes that he holds a name
+	tokens   map[string]holdfast.Token            // the highest that was told of a name
+	reads    map[uint64]map[string]holdfast.Token // what a read must show at least
+	lastRead uint64
 
 	// A member that is cut off, until when: from all, or only what it says.
 	alone      uint64
@@ -148,24 +148,24 @@ func (d *disk) do(request any) any {
 
 // user is a client: it takes and gives back names, one at a time, through whichever member answers.
 type user struct {
-	id      lock.SessionID
-	at      *member
-	rate    float64
-	opened  bool
-	request uint64
-	name    string
-	token   holdfast.Token // it holds
-	waits   bool
-	gives   bool // the release is under way
-	until   Time // for how long it believes, by its own clock
-	beats   map[uint64]Time
-	beatAt  Time
-	actAt   Time
-	ended   bool
-	asked   *Shard
-	pending uint64 // operation under way at at
-	attach  uint64 // the read that is to be answered before it is told anything there; 0 when it is
-	since   Time
+	id       lock.SessionID
+	at       *member
+	rate     float64
+	opened   bool
+	request  uint64
+	name     string
+	token    holdfast.Token // it holds
+	waits    bool
+	gives    bool // the release is under way
+	until    Time // for how long it believes, by its own clock
+	beats    map[uint64]Time
+	beatAt   Time
+	actAt    Time
+	ended    bool
+	calledAt *Shard
+	pending  uint64 // operation under way at at
+	attach   uint64 // the read that is to be answered before it is told anything there; 0 when it is
+	since    Time
 }
 
 func (u *user) local(now Time) Time { return Time(float64(now) * u.rate) }
@@ -432,15 +432,15 @@ func (w *world) act(u *user) {
 		u.at, u.pending, u.actAt, u.beatAt = w.members[w.rand.IntN(len(w.members))], 0, w.now+10*time.Millisecond, w.now
 		clear(u.beats)
 		w.moved++
-		w.asked++
-		u.attach = w.asked
-		u.asked = nil
+		w.lastRead++
+		u.attach = w.lastRead
+		u.calledAt = nil
 		return
 	}
 	var out Output
-	if u.attach != 0 && u.asked != m.shard {
-		u.asked = m.shard
-		m.shard.Ask(m.local(w.now), u.attach, &out)
+	if u.attach != 0 && u.calledAt != m.shard {
+		u.calledAt = m.shard
+		m.shard.ReadIndex(m.local(w.now), u.attach, &out)
 	}
 	submit := func(op replica.Op) {
 		op.Session = u.id
@@ -453,9 +453,9 @@ func (w *world) act(u *user) {
 	}
 	if w.now >= u.beatAt && u.opened {
 		u.beatAt = w.now + ttl/4
-		w.asked++
-		u.beats[w.asked] = u.local(w.now)
-		m.shard.Beat(m.local(w.now), Beat{ID: w.asked, Sessions: []lock.SessionID{u.id}}, &out)
+		w.lastRead++
+		u.beats[w.lastRead] = u.local(w.now)
+		m.shard.Beat(m.local(w.now), Beat{ID: w.lastRead, Sessions: []lock.SessionID{u.id}}, &out)
 	}
 	switch {
 	case w.now < u.actAt || u.pending != 0 || u.attach != 0:
@@ -478,16 +478,16 @@ func (w *world) act(u *user) {
 	w.carry(m, &out)
 }
 
-// ask reads at a member.
-func (w *world) ask(m *member) {
-	w.asked++
+// read reads at a member.
+func (w *world) read(m *member) {
+	w.lastRead++
 	want := map[string]holdfast.Token{}
 	for name, token := range w.tokens {
 		want[name] = token
 	}
-	w.reads[w.asked] = want
+	w.reads[w.lastRead] = want
 	var out Output
-	m.shard.Ask(m.local(w.now), w.asked, &out)
+	m.shard.ReadIndex(m.local(w.now), w.lastRead, &out)
 	w.carry(m, &out)
 }
 
@@ -561,7 +561,7 @@ func (w *world) play() {
 		case n == 0:
 			w.crash(m)
 		case n < 4:
-			w.ask(m)
+			w.read(m)
 		case n == 4:
 			w.cuts++
 			w.alone, w.aloneUntil, w.mute = m.id, w.now+Time(w.rand.Int64N(int64(3*time.Second))), w.rand.IntN(3) == 0

@@ -71,10 +71,10 @@ func (w *world) load(d Time) {
 			if m.shard == nil || !m.shard.Leads() {
 				continue
 			}
-			w.asked++
-			id := lock.SessionID{Member: m.id, Number: w.asked}
+			w.lastRead++
+			id := lock.SessionID{Member: m.id, Number: w.lastRead}
 			var out Output
-			op := replica.Op{Kind: replica.Acquire, Session: id, Request: 1, Name: fmt.Sprint(w.asked % 9)}
+			op := replica.Op{Kind: replica.Acquire, Session: id, Request: 1, Name: fmt.Sprint(w.lastRead % 9)}
 			if w.opens {
 				op = opens(id)
 			}

@@ -20,9 +20,9 @@ type request struct {
 
 // askJournal asks the journal for what put makes of the request's number, and remembers what its answer is about.
 func (s *Shard) askJournal(r request, put func(id uint64) any, out *Output) {
-	s.asked++
-	s.journal[s.asked] = r
-	out.Journal = append(out.Journal, put(s.asked))
+	s.lastRequest++
+	s.journal[s.lastRequest] = r
+	out.Journal = append(out.Journal, put(s.lastRequest))
 }
 
 // write has the journal keep what the group says.
@@ -108,7 +108,7 @@ func (s *Shard) Stored(now protocol.Time, answer any, out *Output) {
 	switch {
 	case r.write != 0:
 		if !protocol.Mutated("what is acknowledged is synced") { // then it was said when it was asked for
-			s.group.Written(now, r.write, &s.agreed)
+			s.group.Written(now, r.write, &s.groupOutput)
 		}
 	case r.made != nil:
 		s.made(r.made, out)

@@ -18,17 +18,17 @@ type taking struct {
 	restorer *replica.Restorer
 	message  group.Message // that the group hears when all is stored: the one of the latest term
 	last     bool
-	bytes    uint64          // of those
-	stored   uint64          // by the journal
-	early    map[uint64]Part // came before one that is due before them
-	waits    int             // bytes of those
+	bytes    uint64                  // of those
+	stored   uint64                  // by the journal
+	early    map[uint64]SnapshotPart // came before one that is due before them
+	waits    int                     // bytes of those
 }
 
-// whole reports whether all of it is stored. The group was told then, and has not listened where the term was over by that time.
-func (t *taking) whole() bool { return t.last && t.stored == t.parts }
+// complete reports whether all of it is stored. The group was told then, and has not listened where the term was over by that time.
+func (t *taking) complete() bool { return t.last && t.stored == t.parts }
 
-// part takes a part. One that comes before its turn waits, within the window of a leader.
-func (s *Shard) part(now protocol.Time, from uint64, m *Part, out *Output) error {
+// onSnapshotPart takes a part. One that comes before its turn waits, within the window of a leader.
+func (s *Shard) onSnapshotPart(now protocol.Time, from uint64, m *SnapshotPart, out *Output) error {
 	if m.Message.From != from || m.Message.Snapshot == nil || m.Message.Snapshot.Index != m.Index {
 		return fmt.Errorf("%v of member %d, with a message about something else", m, from)
 	}
@@ -37,7 +37,7 @@ func (s *Shard) part(now protocol.Time, from uint64, m *Part, out *Output) error
 	}
 	if m.Index <= s.applied {
 		refuse(from, m, out)
-		return s.group.Hear(now, &m.Message, &s.agreed) // which tells the leader how far this member is
+		return s.group.Hear(now, &m.Message, &s.groupOutput) // which tells the leader how far this member is
 	}
 	t := s.taking
 	if m.Number == 0 && (t == nil || t.index != m.Index || t.from != from) {
@@ -51,7 +51,7 @@ func (s *Shard) part(now protocol.Time, from uint64, m *Part, out *Output) error
 		}
 		s.unmake()
 		s.series++
-		t = &taking{index: m.Index, number: s.series, from: from, message: m.Message, restorer: restorer, early: map[uint64]Part{}}
+		t = &taking{index: m.Index, number: s.series, from: from, message: m.Message, restorer: restorer, early: map[uint64]SnapshotPart{}}
 		s.taking = t
 	}
 	if t == nil || t.index != m.Index || t.from != from || t.last && m.Number >= t.parts {
@@ -63,9 +63,9 @@ func (s *Shard) part(now protocol.Time, from uint64, m *Part, out *Output) error
 	}
 	switch {
 	case m.Number < t.stored: // the answer was lost, or its leader leads in another term now
-		out.Messages = append(out.Messages, Envelope{from, Parted{m.Index, m.Number, false}})
-		if m.Last && t.whole() && !protocol.Mutated("a whole snapshot is heard of in each term") {
-			return s.group.Hear(now, &t.message, &s.agreed)
+		out.Messages = append(out.Messages, Envelope{from, SnapshotAck{m.Index, m.Number, false}})
+		if m.Last && t.complete() && !protocol.Mutated("a whole snapshot is heard of in each term") {
+			return s.group.Hear(now, &t.message, &s.groupOutput)
 		}
 	case m.Number < t.parts: // it is being written
 	case m.Number > t.stored+windowParts || m.Number > t.parts && t.waits >= windowBytes: // it comes again, if a leader has sent it
@@ -75,12 +75,12 @@ func (s *Shard) part(now protocol.Time, from uint64, m *Part, out *Output) error
 	return nil
 }
 
-func refuse(from uint64, m *Part, out *Output) {
-	out.Messages = append(out.Messages, Envelope{from, Parted{m.Index, m.Number, true}})
+func refuse(from uint64, m *SnapshotPart, out *Output) {
+	out.Messages = append(out.Messages, Envelope{from, SnapshotAck{m.Index, m.Number, true}})
 }
 
 // take keeps a part until all before it are there, and has the journal write those of which that is so.
-func (s *Shard) take(t *taking, m *Part, out *Output) {
+func (s *Shard) take(t *taking, m *SnapshotPart, out *Output) {
 	if _, waits := t.early[m.Number]; !waits {
 		t.early[m.Number] = *m
 		t.waits += len(m.Data)
@@ -107,12 +107,12 @@ func (s *Shard) take(t *taking, m *Part, out *Output) {
 // took goes on when the journal has a part.
 func (s *Shard) took(now protocol.Time, out *Output) {
 	t := s.taking
-	out.Messages = append(out.Messages, Envelope{t.from, Parted{t.index, t.stored, false}})
+	out.Messages = append(out.Messages, Envelope{t.from, SnapshotAck{t.index, t.stored, false}})
 	t.stored++
-	if !t.whole() {
+	if !t.complete() {
 		return
 	}
-	if err := s.group.Hear(now, &t.message, &s.agreed); err != nil {
+	if err := s.group.Hear(now, &t.message, &s.groupOutput); err != nil {
 		panic(fmt.Sprintf("shard: %v", err)) // the message was checked when it came
 	}
 }

@@ -30,7 +30,7 @@ func TestAWholeSnapshotIsHeardOfInEachTerm(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, e := range out.Messages {
-				if a, is := e.Message.(Parted); is && !a.Refused {
+				if a, is := e.Message.(SnapshotAck); is && !a.Refused {
 					answers++
 				}
 			}
@@ -43,18 +43,18 @@ func TestAWholeSnapshotIsHeardOfInEachTerm(t *testing.T) {
 		send := func(term uint64) {
 			t.Helper()
 			for n, data := range parts {
-				hear(Part{
+				hear(SnapshotPart{
 					Index: mark.Index, Number: uint64(n), Data: data, Last: n+1 == len(parts),
 					Message: group.Message{From: 2, To: 1, Term: term, Kind: 7, Snapshot: &mark},
 				})
 			}
 		}
 		send(1)
-		hear(Agree{group.Message{From: 2, To: 1, Term: 3, Kind: 8}}) // a heartbeat
+		hear(RaftMessage{group.Message{From: 2, To: 1, Term: 3, Kind: 8}}) // a heartbeat
 		for _, id := range slices.Clone(writes) {
 			s.Stored(0, storage.Chunked{ID: id}, &out)
 		}
-		if len(writes) != len(parts) || s.taking == nil || !s.taking.whole() {
+		if len(writes) != len(parts) || s.taking == nil || !s.taking.complete() {
 			t.Fatalf("without %q: of %d parts it has %d: %+v", without, len(parts), len(writes), s.taking)
 		}
 		answers = 0

@@ -71,26 +71,26 @@ func (m *Machine) onGranted(c *client, p *part, r *request, d *lock.Decision, ou
 	if r == nil {
 		r = m.note(c, p, d) // it was asked for through another member
 	}
-	r.state, r.token, r.work, r.untold = granted, d.Token, nil, nil
+	r.state, r.token, r.work, r.unsent = granted, d.Token, nil, nil
 	switch {
 	case !r.here, slices.ContainsFunc(c.giving, func(w *work) bool { return w.isOf(d) }):
 		// No client asks here, or it is being given up.
 	case m.isConfirmed(r, d):
-		r.keepUntold(d)
+		r.keepUnsent(d)
 		m.confirm(r)
 	case m.isHeard(r) && m.stands(r, d):
 		out.Decide(protocol.CallID{}, d)
 	default:
 		// It has ended already, which is told next. Or the session may have, further on than this copy is, and another
 		// client may have the name by now: the next beat that counts says that it has not.
-		r.keepUntold(d)
+		r.keepUnsent(d)
 	}
 }
 
-// keepUntold keeps what the client of a request is to be told later.
-func (r *request) keepUntold(d *lock.Decision) {
-	told := *d
-	r.untold, r.client.untold[r.number] = &told, true
+// keepUnsent keeps what the client of a request is to be told later.
+func (r *request) keepUnsent(d *lock.Decision) {
+	kept := *d
+	r.unsent, r.client.unsent[r.number] = &kept, true
 }
 
 // isConfirmed reports whether a grant is told only when this copy is as new as now: one with a hold limit that was asked for
@@ -108,8 +108,8 @@ func (m *Machine) isConfirmed(r *request, d *lock.Decision) bool {
 // already, nor by its hold limit, which its client counts from when it asked. When it asked through another member the table
 // knows better.
 func (m *Machine) stands(r *request, d *lock.Decision) bool {
-	asked := min(r.arrived, d.Since-d.Waited)
-	return r.isHeld() && (d.Hold == 0 || m.now < asked+d.Hold)
+	requestedAt := min(r.arrived, d.Since-d.Waited)
+	return r.isHeld() && (d.Hold == 0 || m.now < requestedAt+d.Hold)
 }
 
 // isHeld reports whether a request holds what it is for, as far as this member's copies know.
@@ -144,32 +144,32 @@ func (r *request) isAt(p *part) bool { return r.part == p || r.pieces != nil }
 
 // confirm asks whether a grant still stands.
 func (m *Machine) confirm(r *request) {
-	m.inquire(r.part, &inquiry{granted: r, until: m.now + patienceOfAsk*m.election()})
+	m.inquire(r.part, &inquiry{granted: r, until: m.now + patienceOfInquiry*m.election()})
 }
 
 // confirmed tells a grant that was not told, now that the copy is as new as when it was granted here. That answer may have come
 // late, and the limit be over by now.
 func (m *Machine) confirmed(r *request, out *protocol.Effects) {
-	if m.current(r) && r.untold != nil && m.stands(r, r.untold) && m.now < r.holdEnd() {
-		out.Decide(protocol.CallID{}, r.untold)
-		r.untold = nil
+	if m.current(r) && r.unsent != nil && m.stands(r, r.unsent) && m.now < r.holdEnd() {
+		out.Decide(protocol.CallID{}, r.unsent)
+		r.unsent = nil
 	}
 }
 
-// tellGrants tells a session that lives what it has been granted while this member did not know whether it does.
-func (m *Machine) tellGrants(c *client, p *part, out *protocol.Effects) {
-	for _, number := range slices.Sorted(maps.Keys(c.untold)) {
+// reportGrants tells a session that lives what it has been granted while this member did not know whether it does.
+func (m *Machine) reportGrants(c *client, p *part, out *protocol.Effects) {
+	for _, number := range slices.Sorted(maps.Keys(c.unsent)) {
 		r := c.requests[number]
-		if r == nil || r.untold == nil {
-			delete(c.untold, number) // it was told, or has had its end
+		if r == nil || r.unsent == nil {
+			delete(c.unsent, number) // it was told, or has had its end
 			continue
 		}
-		if !r.isAt(p) || m.isConfirmed(r, r.untold) || r.pieces != nil && !m.isHeard(r) {
+		if !r.isAt(p) || m.isConfirmed(r, r.unsent) || r.pieces != nil && !m.isHeard(r) {
 			continue
 		}
-		if m.stands(r, r.untold) {
-			out.Decide(protocol.CallID{}, r.untold)
-			r.untold = nil
+		if m.stands(r, r.unsent) {
+			out.Decide(protocol.CallID{}, r.unsent)
+			r.unsent = nil
 		}
 	}
 }
@@ -219,9 +219,9 @@ func (m *Machine) ended(c *client, r *request, d *lock.Decision, out *protocol.E
 		}
 		out.Decide(w.call, d)
 	} else if r != nil && (r.here || r.revoked || d.Kind == lock.Lost) {
-		if r.untold != nil && d.Kind != lock.Refused {
+		if r.unsent != nil && d.Kind != lock.Refused {
 			// Its client has not heard that it had it.
-			d.Kind, d.Token, d.Loss, d.Err = lock.Refused, 0, "", untoldEnd(d.Loss)
+			d.Kind, d.Token, d.Loss, d.Err = lock.Refused, 0, "", unsentEnd(d.Loss)
 		} else if r.here && d.Token == 0 && d.Kind == lock.Released {
 			d.Kind, d.Err = lock.Refused, holdfast.EndedByAnother // through another member: who cancels here is told at once
 		}
@@ -232,8 +232,8 @@ func (m *Machine) ended(c *client, r *request, d *lock.Decision, out *protocol.E
 	}
 }
 
-// untoldEnd is why a request is refused that was granted, and whose grant has ended before its client heard of it.
-func untoldEnd(why holdfast.Loss) error {
+// unsentEnd is why a request is refused that was granted, and whose grant has ended before its client heard of it.
+func unsentEnd(why holdfast.Loss) error {
 	if why == "" {
 		return holdfast.ErrUnavailable
 	}
@@ -244,7 +244,7 @@ func untoldEnd(why holdfast.Loss) error {
 func (m *Machine) drop(r *request, out *protocol.Effects) {
 	delete(r.client.requests, r.number)
 	delete(r.client.open, r.number)
-	delete(r.client.untold, r.number)
+	delete(r.client.unsent, r.number)
 	m.waits--
 	for _, w := range r.giving {
 		m.answerHeld(w, r.client.local, holdfast.ErrNotHeld, out)
@@ -253,8 +253,8 @@ func (m *Machine) drop(r *request, out *protocol.Effects) {
 	m.concludeClosing(out)
 }
 
-// tell tells a client what has become of a request, and forgets it where that is its end.
-func (m *Machine) tell(r *request, d lock.Decision, out *protocol.Effects) {
+// notify tells a client what has become of a request, and forgets it where that is its end.
+func (m *Machine) notify(r *request, d lock.Decision, out *protocol.Effects) {
 	d.Session, d.Request, d.Name, d.Owner = r.client.local, r.number, r.name, r.op.Owner
 	d.Mode, d.Units, d.Capacity = r.op.Mode, r.op.Units, r.op.Capacity
 	out.Decide(protocol.CallID{}, &d)
@@ -269,11 +269,11 @@ func (m *Machine) refuse(r *request, err error, out *protocol.Effects) {
 		m.withdraw(r.of, &withdrawal{givenUp: true}, out)
 		r = r.of
 	}
-	m.tell(r, lock.Decision{Kind: lock.Refused, Err: err, Waited: max(0, m.now-r.arrived)}, out)
+	m.notify(r, lock.Decision{Kind: lock.Refused, Err: err, Waited: max(0, m.now-r.arrived)}, out)
 }
 
 func (m *Machine) lost(r *request, why holdfast.Loss, out *protocol.Effects) {
-	m.tell(r, lock.Decision{Kind: lock.Lost, Token: r.token, Loss: why}, out)
+	m.notify(r, lock.Decision{Kind: lock.Lost, Token: r.token, Loss: why}, out)
 }
 
 // done takes what became of an operation of this member, behind what it has decided.
@@ -292,7 +292,7 @@ func (m *Machine) done(p *part, result *shard.Result, out *protocol.Effects) {
 		if w.request.work == w {
 			w.request.work = nil
 			if result.Repeated && m.current(w.request) {
-				m.ask(w.request, out) // what was decided did not come out
+				m.dispatch(w.request, out) // what was decided did not come out
 			}
 		}
 	case replica.Cancel:
@@ -388,7 +388,7 @@ func (m *Machine) turned(p *part, out *protocol.Effects) {
 	if p.leader == 0 {
 		return
 	}
-	p.outsider, p.lacks = false, nil
+	p.nonmember, p.lacks = false, nil
 	out.Note(Led{p.index, protocol.ID(p.leader), p.shard.Replica().Reign()})
 	if len(p.batches) > 0 {
 		m.resay(p)
@@ -442,14 +442,14 @@ func (m *Machine) compareRequest(r *request, lives bool, out *protocol.Effects) 
 	case known && is.Kind == lock.Revoked && r.state == granted:
 		if !r.revoked {
 			r.revoked = true
-			m.tell(r, is, out)
+			m.notify(r, is, out)
 		}
 	case known && r.state == granted:
 	case !known && r.state == granted:
 		m.lost(r, lossOf(&was), out)
 	case r.work == nil:
-		r.state = asked
-		m.ask(r, out) // it is told in full what it has become
+		r.state = requested
+		m.dispatch(r, out) // it is told in full what it has become
 	}
 }
 

@@ -60,37 +60,39 @@ func (p *pair) await(what string, so func() bool) {
 	p.Fatalf("%s is not so", what)
 }
 
-// TestPartingLeader: one of two members is being removed, and comes to lead before it has heard that it is. As long as that
+// TestLeavingLeader: one of two members is being removed, and comes to lead before it has heard that it is. As long as that
 // may be it says so; and the other goes on alone, for which it needs the vote of the one that is removed.
-func TestPartingLeader(t *testing.T) {
+func TestLeavingLeader(t *testing.T) {
 	p := newPair(t)
 	p.await("that somebody leads", func() bool { return p.groups[1].Leading() || p.groups[2].Leading() })
-	stays := uint64(1)
+	remaining := uint64(1)
 	if p.groups[2].Leading() {
-		stays = 2
+		remaining = 2
 	}
-	goes := 3 - stays
-	if p.groups[stays].Parting() {
-		t.Error("who leads is parting, and nobody has changed anything")
+	goes := 3 - remaining
+	if p.groups[remaining].Leaving() {
+		t.Error("who leads is leaving, and nobody has changed anything")
 	}
 	p.lost = func(m *Message) bool { return m.From == goes } // that it has the entry is not heard
-	p.act(stays, func(g *Group, out *Output) {
-		if err := g.Change(p.now, []uint64{stays}, nil, out); err != nil {
+	p.act(remaining, func(g *Group, out *Output) {
+		if err := g.Change(p.now, []uint64{remaining}, nil, out); err != nil {
 			t.Fatal(err)
 		}
 	})
 	p.lost = func(m *Message) bool { return true }
-	p.await("that nobody leads", func() bool { return !p.groups[stays].Leading() })
-	p.lost = func(m *Message) bool { return m.From == stays && m.Asks() || m.From == goes && len(m.Entries) > 0 }
+	p.await("that nobody leads", func() bool { return !p.groups[remaining].Leading() })
+	p.lost = func(m *Message) bool {
+		return m.From == remaining && m.RequestsVote() || m.From == goes && len(m.Entries) > 0
+	}
 	p.await("that who goes leads", func() bool { return p.groups[goes].Leading() })
-	if !p.groups[goes].Parting() {
-		t.Error("who is about to go leads, and does not say that it is parting")
+	if !p.groups[goes].Leaving() {
+		t.Error("who is about to go leads, and does not say that it is leaving")
 	}
 	p.lost = func(*Message) bool { return false }
 	p.await("that who stays leads alone", func() bool {
-		return p.groups[stays].Leading() && len(p.groups[stays].Members().Voters) == 1 && !p.groups[stays].Changing()
+		return p.groups[remaining].Leading() && len(p.groups[remaining].Members().Voters) == 1 && !p.groups[remaining].Changing()
 	})
-	if p.groups[stays].Parting() || p.groups[goes].Leading() {
-		t.Error("who stays is parting, or who has gone leads")
+	if p.groups[remaining].Leaving() || p.groups[goes].Leading() {
+		t.Error("who stays is leaving, or who has gone leads")
 	}
 }

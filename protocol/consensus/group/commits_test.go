@@ -85,7 +85,7 @@ func (w *trio) propose(text string) {
 
 // settle lets the leader say what it has put off.
 func (w *trio) settle() {
-	w.now = w.groups[1].tellDue
+	w.now = w.groups[1].flushDue
 	w.do(1, func(g *Group, out *Output) { g.Tick(w.now, out) })
 	w.arrive()
 }
@@ -120,8 +120,8 @@ func TestWhatIsCommittedGoesWithTheNextEntries(t *testing.T) {
 	}
 }
 
-// TestHurry tells one member at once, and no other.
-func TestHurry(t *testing.T) {
+// TestFlushCommit tells one member at once, and no other.
+func TestFlushCommit(t *testing.T) {
 	w := newTrio(t, Config{})
 	w.propose("hurry")
 	w.arrive()
@@ -129,20 +129,20 @@ func TestHurry(t *testing.T) {
 	if w.applied[2] != at-1 || w.applied[3] != at-1 {
 		t.Fatalf("applied are %v; want it to be put off", w.applied)
 	}
-	w.do(1, func(g *Group, out *Output) { g.Hurry(2, out) })
+	w.do(1, func(g *Group, out *Output) { g.FlushCommit(2, out) })
 	w.arrive()
 	if w.applied[2] != at || w.applied[3] != at-1 {
 		t.Errorf("applied are %v; want member 2 to be told", w.applied)
 	}
-	w.do(1, func(g *Group, out *Output) { g.Hurry(2, out); g.HurryAll(out) })
+	w.do(1, func(g *Group, out *Output) { g.FlushCommit(2, out); g.FlushCommits(out) })
 	w.arrive()
-	if w.applied[3] != at || w.groups[1].tellDue != Never {
-		t.Errorf("applied are %v; want all to be told, and nothing to be due: %v", w.applied, w.groups[1].tellDue)
+	if w.applied[3] != at || w.groups[1].flushDue != Never {
+		t.Errorf("applied are %v; want all to be told, and nothing to be due: %v", w.applied, w.groups[1].flushDue)
 	}
 }
 
-// TestWhoLeadsNoMoreTellsNothing of what it has put off: its term is over.
-func TestWhoLeadsNoMoreTellsNothing(t *testing.T) {
+// TestFormerLeaderSendsNothing of what it has put off: its term is over.
+func TestFormerLeaderSendsNothing(t *testing.T) {
 	w := newTrio(t, Config{})
 	w.propose("late")
 	w.arrive()
@@ -153,7 +153,7 @@ func TestWhoLeadsNoMoreTellsNothing(t *testing.T) {
 		}
 	})
 	w.way = nil
-	w.do(1, func(g *Group, out *Output) { g.Hurry(2, out); g.HurryAll(out) })
+	w.do(1, func(g *Group, out *Output) { g.FlushCommit(2, out); g.FlushCommits(out) })
 	if len(w.way) > 0 {
 		t.Errorf("it says %v", w.way)
 	}

@@ -12,16 +12,16 @@ import (
 // answer, is half of what an entry costs a group that does one thing at a time, and a member that waits for nothing has no use
 // for it. So it is put off for a while ([Config].Linger), and said at once where a client waits: the owner knows where that is.
 
-// putOff reports whether a message is kept back, because it says only that entries are committed which its receiver has.
-func (g *Group) putOff(m *Message) bool {
+// deferCommit reports whether a message is kept back, because it says only that entries are committed which its receiver has.
+func (g *Group) deferCommit(m *Message) bool {
 	if raftpb.MessageType(m.Kind) != raftpb.MsgApp {
 		return false
 	}
-	g.tidings = slices.DeleteFunc(g.tidings, func(t Message) bool { return t.To == m.To }) // this one says it, too
+	g.deferred = slices.DeleteFunc(g.deferred, func(t Message) bool { return t.To == m.To }) // this one says it, too
 	if len(m.Entries) > 0 || !g.Leading() || g.changing != 0 || !g.replicates(m.To) {
 		return false
 	}
-	g.tidings = append(g.tidings, *m)
+	g.deferred = append(g.deferred, *m)
 	return true
 }
 
@@ -33,29 +33,29 @@ func (g *Group) replicates(member uint64) (does bool) {
 	return does
 }
 
-// Hurry tells a member now what is committed, if that was put off.
-func (g *Group) Hurry(member uint64, out *Output) {
-	for i := range g.tidings {
-		if g.tidings[i].To == member {
-			out.Messages = append(out.Messages, g.tidings[i])
-			g.tidings = slices.Delete(g.tidings, i, i+1)
+// FlushCommit tells a member now what is committed, if that was put off.
+func (g *Group) FlushCommit(member uint64, out *Output) {
+	for i := range g.deferred {
+		if g.deferred[i].To == member {
+			out.Messages = append(out.Messages, g.deferred[i])
+			g.deferred = slices.Delete(g.deferred, i, i+1)
 			return
 		}
 	}
 }
 
-// HurryAll tells everybody.
-func (g *Group) HurryAll(out *Output) {
-	out.Messages = append(out.Messages, g.tidings...)
-	g.tidings, g.tellDue = g.tidings[:0], Never
+// FlushCommits tells everybody.
+func (g *Group) FlushCommits(out *Output) {
+	out.Messages = append(out.Messages, g.deferred...)
+	g.deferred, g.flushDue = g.deferred[:0], Never
 }
 
 // lag sees when it is to be said at the latest.
 func (g *Group) lag(now Time) {
 	switch {
-	case len(g.tidings) == 0:
-		g.tellDue = Never
-	case g.tellDue == Never:
-		g.tellDue = now + g.config.Linger
+	case len(g.deferred) == 0:
+		g.flushDue = Never
+	case g.flushDue == Never:
+		g.flushDue = now + g.config.Linger
 	}
 }
