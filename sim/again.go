@@ -16,7 +16,7 @@ import (
 
 // What concerns calls that are made again, as coverage tells it.
 const (
-	againAsked     = iota // a visitor turned to another member, or to the same one
+	againCalled    = iota // a visitor turned to another member, or to the same one
 	againGranted          // it was granted what it had asked for before
 	againOvertaken        // a member gave up what its visitor had been granted through another one by then
 	againCount
@@ -42,28 +42,28 @@ func (v *visit) open() {
 		if opened, ok := reply.Result.(*session.Opened); ok && opened.Err == nil {
 			v.back("opened", func() {
 				v.visitor.session, v.visitor.secret = opened.ID, opened.Secret
-				v.visitor.ask()
+				v.visitor.acquire()
 			})
 		}
 	})
 }
 
-// ask makes the call, and makes it elsewhere if it is not answered.
-func (s *visitor) ask() {
+// acquire makes the call, and makes it elsewhere if it is not answered.
+func (s *visitor) acquire() {
 	w, round := s.world, s.round
 	v := s.visit("acquire", (*visit).acquireOnce)
-	s.asking = v
+	s.current = v
 	s.calls++
 	w.within(s.name, "call", s.act)
 	w.do(w.now+w.between("turns-away", 50*time.Millisecond, 1500*time.Millisecond), func() {
-		if s.round != round || s.asking != v || w.settling {
+		if s.round != round || s.current != v || w.settling {
 			return
 		}
 		v.breaks()
 		w.within(s.name, "call", s.act)
 		s.place = pick(w, "another", w.members)
-		w.count.again[againAsked]++
-		s.ask()
+		w.count.again[againCalled]++
+		s.acquire()
 	})
 }
 
@@ -82,7 +82,7 @@ func (v *visit) acquireOnce() {
 				return
 			}
 			v.request = numbered.First
-			v.asks()
+			v.recordRequest()
 			r := &lock.Request{
 				Session: s.session, ID: v.request, Name: s.want.name, Mode: s.want.mode, Units: s.want.units, Capacity: s.want.capacity,
 				Try: s.want.try || s.want.wait == 0, Arrived: v.arrived, WaitEnd: v.arrived + s.want.wait, Hold: s.want.hold,
@@ -93,16 +93,16 @@ func (v *visit) acquireOnce() {
 	})
 }
 
-// asks tells the judge of the request: it is one with the first for the same call.
-func (v *visit) asks() {
+// recordRequest tells the judge of the request: it is one with the first for the same call.
+func (v *visit) recordRequest() {
 	s, key := v.visitor, requestKey{v.about.session, v.request}
 	s.world.trace("%s asks for %s through %s as request %d of session %v", s, v.about.want.name, v.member, v.request, v.about.session)
 	if s.firstOf == v.round {
-		s.world.judge.asksAgain(key, s.first)
+		s.world.judge.repeated(key, s.first)
 		return
 	}
 	s.first, s.firstOf = key, v.round
-	s.world.judge.asks(key, s, v.about.want)
+	s.world.judge.requested(key, s, v.about.want)
 }
 
 // decidedOnce goes on with what became of the request.
@@ -126,7 +126,7 @@ func (v *visit) decidedOnce(reply *protocol.Reply) {
 		v.back("granted", func() {
 			s := v.visitor
 			s.granted(v, opened, &d, renewed.TTL.Truncate(time.Millisecond))
-			s.asking = nil // it makes the call no more
+			s.current = nil // it makes the call no more
 			if s.held {
 				s.was = v.round
 			}

@@ -11,12 +11,12 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// custody stands between members and their machines, and sees that what changes hands stays
+// aliasing stands between members and their machines, and sees that what changes hands stays
 // as it was: see protocol.Machine. The argument of a call is spoiled when the machine has
 // returned, as servers do that use its memory again; what was sent and answered is looked at
 // again much later. On real members the first would be the request of another client, and the
 // second a data race with the code that encodes it.
-type custody struct {
+type aliasing struct {
 	given []given
 	found []string
 }
@@ -31,7 +31,7 @@ type given struct {
 // inAliasing is how much is watched at a time.
 const inAliasing = 300
 
-func (c *custody) takes(what string, fact any) {
+func (c *aliasing) takes(what string, fact any) {
 	if fact == nil {
 		return
 	}
@@ -42,7 +42,7 @@ func (c *custody) takes(what string, fact any) {
 }
 
 // look looks again at the first ones.
-func (c *custody) look(n int) {
+func (c *aliasing) look(n int) {
 	for _, g := range c.given[:n] {
 		if is := content(g.fact); is != g.was {
 			c.found = append(c.found, fmt.Sprintf("%s, %T, was %q, and is %q", g.what, g.fact, g.was, is))
@@ -103,11 +103,11 @@ func (w *writer) value(v reflect.Value) {
 }
 
 // of has a machine watched for aliasing.
-func (c *custody) of(inner protocol.Machine) protocol.Machine { return &ward{inner, c} }
+func (c *aliasing) of(inner protocol.Machine) protocol.Machine { return &ward{inner, c} }
 
 type ward struct {
 	protocol.Machine
-	custody *custody
+	aliasing *aliasing
 }
 
 func (w *ward) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
@@ -119,11 +119,11 @@ func (w *ward) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects)
 	}
 	w.Machine.Step(now, ev, out)
 	for i := sends; i < len(out.Sends); i++ {
-		w.custody.takes("what was sent", out.Sends[i].Message)
+		w.aliasing.takes("what was sent", out.Sends[i].Message)
 	}
 	for i := replies; i < len(out.Replies); i++ {
-		w.custody.takes("what was answered", out.Replies[i].Result)
-		w.custody.takes("why it was refused", out.Replies[i].Decision.Err)
+		w.aliasing.takes("what was answered", out.Replies[i].Result)
+		w.aliasing.takes("why it was refused", out.Replies[i].Decision.Err)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestWhatChangesHands(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, watched := &custody{}, config(p.Name)
+			c, watched := &aliasing{}, config(p.Name)
 			watched.around = c.of
 			result, err := Run(watched, seed, nil)
 			c.look(len(c.given))
@@ -208,10 +208,10 @@ func TestWhatChangesHands(t *testing.T) {
 
 // hoarder is a machine that keeps what it has let go of.
 type hoarder struct {
-	wants   *lock.Request
-	resumed []uint64
-	told    *protocol.Requests
-	err     *lock.HeldBy
+	wants    *lock.Request
+	resumed  []uint64
+	answered *protocol.Requests
+	err      *lock.HeldBy
 }
 
 func (k *hoarder) Wake() protocol.Time { return protocol.Never }
@@ -223,37 +223,37 @@ func (k *hoarder) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects
 	case *session.Resume:
 		k.resumed = fact.Requests
 	case *protocol.ListRequests:
-		k.told = &protocol.Requests{List: []protocol.RequestOf{{ID: 1, Name: "x"}}}
-		out.Reply(ev.Call, k.told)
+		k.answered = &protocol.Requests{List: []protocol.RequestOf{{ID: 1, Name: "x"}}}
+		out.Reply(ev.Call, k.answered)
 	case *protocol.Cancel:
 		k.err = &lock.HeldBy{Owner: "a"}
 		out.Decide(ev.Call, &lock.Decision{Kind: lock.Refused, Err: k.err})
 	}
 }
 
-// TestCustodyNotices: each of what it is there for.
-func TestCustodyNotices(t *testing.T) {
-	c, k := &custody{}, &hoarder{}
+// TestAliasingIsNoticed: each of what it is there for.
+func TestAliasingIsNoticed(t *testing.T) {
+	c, k := &aliasing{}, &hoarder{}
 	m := c.of(k)
-	ask := func(fact any) { m.Step(0, protocol.Event{Kind: protocol.Call, Fact: fact}, &protocol.Effects{}) }
+	call := func(fact any) { m.Step(0, protocol.Event{Kind: protocol.Call, Fact: fact}, &protocol.Effects{}) }
 	mine, requests := &lock.Request{Name: "x", ID: 7}, []uint64{7}
-	ask(mine)
-	ask(&session.Resume{Requests: requests})
+	call(mine)
+	call(&session.Resume{Requests: requests})
 	if k.wants.Name != "spoiled" || k.wants.ID != 0xdead || k.resumed[0] != 0xdead {
 		t.Errorf("what it has kept is as it was: %+v, %v", k.wants, k.resumed)
 	}
 	if mine.Name != "x" || requests[0] != 7 {
 		t.Errorf("its owner has %+v and %v", mine, requests)
 	}
-	ask(&protocol.ListRequests{})
-	ask(&protocol.Cancel{})
+	call(&protocol.ListRequests{})
+	call(&protocol.Cancel{})
 	c.look(len(c.given))
 	if len(c.found) > 0 {
 		t.Errorf("found where nothing has changed: %q", c.found)
 	}
-	ask(&protocol.ListRequests{})
-	k.told.List[0].Name = "y"
-	ask(&protocol.Cancel{})
+	call(&protocol.ListRequests{})
+	k.answered.List[0].Name = "y"
+	call(&protocol.Cancel{})
 	k.err.Owner = "b"
 	c.look(len(c.given))
 	if all := strings.Join(c.found, "; "); len(c.found) != 2 || !strings.Contains(all, "what was answered, *protocol.Requests") || !strings.Contains(all, "why it was refused, *lock.HeldBy") {

@@ -24,8 +24,8 @@ const (
 
 var errUnanswered = fmt.Errorf("%w: no member has answered", holdfast.ErrUnavailable)
 
-// ask enters a request.
-func (s *stream) ask(want wantedLock, who asker) *request {
+// acquire enters a request.
+func (s *stream) acquire(want wantedLock, who asker) *request {
 	now := s.client.now()
 	s.lastID++
 	r := &request{client: s.client, id: s.lastID, want: want, asker: who, unsent: true, waitEnd: protocol.Never, guard: protocol.Never, holdEnd: protocol.Never}
@@ -51,7 +51,7 @@ func (s *stream) sayAcquire(r *request, now time.Duration) {
 	}
 	if r.unsent {
 		r.unsent, r.sent = false, now
-		s.client.world.judge.asks(requestKey{s.session.id, r.id}, s.client, r.want)
+		s.client.world.judge.requested(requestKey{s.session.id, r.id}, s.client, r.want)
 	}
 	op := operation{
 		kind: opAcquire, id: r.id, name: r.want.name, owner: r.want.owner, mode: r.want.mode, units: r.want.units,
@@ -74,7 +74,7 @@ func (s *stream) refill(now time.Duration) {
 	for _, r := range s.requests {
 		r.behind = false
 		switch {
-		case r.state == asked:
+		case r.state == requested:
 			s.sayAcquire(r, now)
 		case r.state == releasing:
 			s.sayRelease(r)
@@ -129,7 +129,7 @@ func (s *stream) onEvent(now time.Duration, ev *event) {
 			s.onGranted(now, r, ev)
 		}
 	case evQueued:
-		if r != nil && r.state == asked {
+		if r != nil && r.state == requested {
 			r.waiting = ev.position >= 0
 		}
 	case evLost:
@@ -142,7 +142,7 @@ func (s *stream) onEvent(now time.Duration, ev *event) {
 		}
 	case evGoodbye: // Client.onStatus
 		if s.session != nil && errors.Is(ev.err, session.ErrTakenOver) {
-			s.client.world.count.inherited[inheritedTold]++
+			s.client.world.count.inherited[inheritedNotified]++
 			s.onTakenOver()
 			return
 		}
@@ -152,7 +152,7 @@ func (s *stream) onEvent(now time.Duration, ev *event) {
 
 // onGranted makes the lock.
 func (s *stream) onGranted(now time.Duration, r *request, ev *event) {
-	if r.state != asked || r.unsent {
+	if r.state != requested || r.unsent {
 		return
 	}
 	r.state, r.waiting, r.token, r.session, r.guard = held, false, ev.token, s.session, protocol.Never
@@ -170,7 +170,7 @@ func (s *stream) onGranted(now time.Duration, r *request, ev *event) {
 	r.guard = r.holdEnd
 	c := s.client
 	if r.believes(now) {
-		c.world.judge.told(grantOf(c, r))
+		c.world.judge.noteHolder(grantOf(c, r))
 	}
 	r.asker.granted(r)
 }
@@ -192,7 +192,7 @@ func (s *stream) onGuard(r *request, now time.Duration) {
 		}
 	case r.state == limited:
 		s.settle(r)
-	case r.state != asked:
+	case r.state != requested:
 		r.guard = protocol.Never
 	case r.want.try, r.late, !s.connected():
 		err := errUnanswered
@@ -221,7 +221,7 @@ func (s *stream) cancel(r *request) {
 // abandon is called when the user that asked does not want the lock any more.
 func (s *stream) abandon(r *request) {
 	switch r.state {
-	case asked:
+	case requested:
 		s.cancel(r)
 	case held:
 		r.quiet = true
@@ -243,7 +243,7 @@ func (s *stream) unlock(r *request) {
 // which its name has a grace.
 func (s *stream) abandonOrUnlock(r *request) {
 	switch {
-	case r.state == asked:
+	case r.state == requested:
 		s.cancel(r)
 	case r.believes(s.client.now()):
 		s.unlock(r)
@@ -301,7 +301,7 @@ func (s *stream) onLost(r *request, ev *event) {
 		return
 	}
 	switch r.state {
-	case asked:
+	case requested:
 		// It was granted, and the word of that was lost. A copy of the request may be on
 		// its way: what that comes to is not wanted any more.
 		s.cancel(r)
@@ -346,7 +346,7 @@ func (s *stream) onRefused(r *request, err error) {
 	case unknownSession(err):
 		s.lose()
 	case r == nil:
-	case r.state == asked:
+	case r.state == requested:
 		r.refused = true
 		s.client.world.judge.histories.refused(requestKey{s.session.id, r.id}, err)
 		s.settle(r)
@@ -464,7 +464,7 @@ func (s *stream) bind(r *request, end time.Duration) {
 		return
 	}
 	for _, other := range s.requests {
-		if other.state == asked && other.want.name == r.want.name && other.want.owner == r.want.owner {
+		if other.state == requested && other.want.name == r.want.name && other.want.owner == r.want.owner {
 			other.bound = bound{r.token, end}
 		}
 	}

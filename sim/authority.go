@@ -34,12 +34,12 @@ func (w *world) viewed(m *process, v *protocol.View) {
 	if w.settings.faults.Has(Preempt) {
 		w.preempted(m, v)
 	}
-	if w.protocol.Peering != nil || w.protocol.Leading != nil {
+	if w.protocol.PeerProbe != nil || w.protocol.LeaderProbe != nil {
 		w.joins(m, v)
 	}
-	w.tell.viewed(m, v)
+	w.reporter.viewed(m, v)
 	m.view = v
-	if w.protocol.Peering != nil && v.Open {
+	if w.protocol.PeerProbe != nil && v.Open {
 		m.opened()
 	}
 	if w.settings.locals && m.local == nil {
@@ -173,7 +173,7 @@ func (w *world) decider() *process {
 // lent reports whether a member that does not decide grants a request in the very step in
 // which it was asked: it has kept the name.
 func (w *world) lent(m *process, d *lock.Decision) bool {
-	if w.settings.holdOn == 0 || d.Kind != lock.Granted || m.asking == nil || m.asking.Session != d.Session || m.asking.ID != d.Request {
+	if w.settings.holdOn == 0 || d.Kind != lock.Granted || m.current == nil || m.current.Session != d.Session || m.current.ID != d.Request {
 		return false
 	}
 	_, decides := m.reigns()

@@ -112,15 +112,15 @@ func TestTheJudgeSeesBounds(t *testing.T) {
 // TestTheJudgeSeesWhatIsTornApart: half of a cell that passes for one.
 func TestTheJudgeSeesWhatIsTornApart(t *testing.T) {
 	w := still(t, 3, 0)
-	whole := w.members[0].disk.synced
-	if len(whole) == 0 {
+	saved := w.members[0].disk.synced
+	if len(saved) == 0 {
 		t.Fatal("nobody has written a cell")
 	}
-	for n := range whole {
-		w.judge.torn(whole[:n], len(whole))
+	for n := range saved {
+		w.judge.torn(saved[:n], len(saved))
 	}
 	judgedAs(t, w.judge, "")
-	w.judge.torn(whole, len(whole)+1)
+	w.judge.torn(saved, len(saved)+1)
 	judgedAs(t, w.judge, "P10")
 }
 
@@ -146,7 +146,7 @@ func TestWhatIsUnsettledIsNamed(t *testing.T) {
 		"has not had every name": func(w *world, m *process) { c := user(t, w, m); c.workers = append(c.workers, newWorker(c, 0)) },
 		"names are held or wanted": func(w *world, m *process) {
 			c := user(t, w, m)
-			c.stream.ask(wantedLock{name: "n"}, &keeper{})
+			c.stream.acquire(wantedLock{name: "n"}, &keeper{})
 			c.arm()
 			w.run(w.now + time.Second)
 		},
@@ -208,7 +208,7 @@ func TestWhatReachesAClient(t *testing.T) {
 	reaches(true, "on the stream")
 	s.attempt.link, s.link = link, nil
 	reaches(false, "before the welcome, of a request that is settled")
-	s.requests = append(s.requests, &request{client: s.client, id: 9, state: asked})
+	s.requests = append(s.requests, &request{client: s.client, id: 9, state: requested})
 	reaches(true, "before the welcome, of a request that waits")
 	link.broken = true
 	reaches(false, "on a connection that is broken")
@@ -242,12 +242,12 @@ func TestAReleaseIsAnsweredBeforeTheNextServes(t *testing.T) {
 			spaces[1].decides = tt.decided
 			w.members[1].drain()
 			w.now += instant(time.Minute)
-			w.judge.asks(first, caller("one"), wantedLock{name: "n"})
+			w.judge.requested(first, caller("one"), wantedLock{name: "n"})
 			spaces[1].decides = true
 			w.members[1].drain()
 			w.judge.decision(w.members[1], opRelease, first, &lock.Decision{Kind: lock.Released, Session: first.session, Request: first.id, Name: "n"})
 			w.now += 1 + tt.later*instant(w.judge.lease)
-			w.judge.asks(second, caller("two"), wantedLock{name: "n"})
+			w.judge.requested(second, caller("two"), wantedLock{name: "n"})
 			w.judge.decision(w.members[0], opAcquire, second, &lock.Decision{
 				Kind: lock.Refused, Session: second.session, Request: second.id, Name: "n", Err: &lock.HeldBy{Holder: first.session},
 			})

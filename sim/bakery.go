@@ -30,7 +30,7 @@ func bakeryProtocol() Protocol {
 		Own: func(space protocol.Machine, now protocol.Time) *protocol.Condition {
 			return space.(*bakery.Machine).Own(now)
 		},
-		Leading: leadersOfBakery{},
+		LeaderProbe: leadersOfBakery{},
 		Universe: Universe{Below: append(membershipMessages(), membership.PutOff{}), Above: []protocol.Message{
 			bakery.Started{}, bakery.Elect{}, bakery.Elected{}, bakery.Leaders{}, bakery.Refused{},
 			bakery.Envelope{}, local.Query{}, local.Answer{},
@@ -47,8 +47,8 @@ type leadersOfBakery struct{}
 
 // Said reads off an envelope what it says.
 func (leadersOfBakery) Said(m any) any {
-	if letter, is := m.(bakery.Envelope); is {
-		return letter.Body
+	if envelope, is := m.(bakery.Envelope); is {
+		return envelope.Body
 	}
 	return nil
 }
@@ -76,28 +76,28 @@ func (leadersOfBakery) Graces(space protocol.Machine) int { return space.(*baker
 // Behind reads off a space how many other members are behind with what it sends them.
 func (leadersOfBakery) Behind(space protocol.Machine) int { return space.(*bakery.Machine).Behind() }
 
-// Tells reads off a message what it is about.
-func (l leadersOfBakery) Tells(space protocol.Machine, m any) Telling {
+// TopicOf reads off a message what it is about.
+func (l leadersOfBakery) TopicOf(space protocol.Machine, m any) Topic {
 	if _, is := m.(bakery.Leaders); is {
-		return TellsWhoLeads
+		return TopicLeaders
 	}
 	switch said := l.Said(m).(type) {
 	case bakery.Tickets:
-		return TellsTickets
+		return TopicTickets
 	case bakery.Locked:
 		if master, is := space.(*bakery.Machine); is && master.TakenOver(said.Key) {
-			return TellsTakenOver
+			return TopicTakenOver
 		}
 	}
-	return TellsNothing
+	return TopicNone
 }
 
 // Finds reads off a message that is about to reach a space what it finds there. What is said about an
 // election is for one view alone.
 func (l leadersOfBakery) Finds(space protocol.Machine, view *protocol.View, from protocol.ID, m any) Finding {
 	member := space.(*bakery.Machine)
-	if told, is := m.(bakery.Leaders); is {
-		if known, _ := member.Term(); told.Election.Term.Before(known) {
+	if leaders, is := m.(bakery.Leaders); is {
+		if known, _ := member.Term(); leaders.Election.Term.Before(known) {
 			return FindsOlder // regardless of why it is refused
 		}
 	}
@@ -133,10 +133,10 @@ func (l leadersOfBakery) Finds(space protocol.Machine, view *protocol.View, from
 func (leadersOfBakery) findsLeaders(member *bakery.Machine, view *protocol.View, m *bakery.Leaders) Finding {
 	known, promised := member.Term()
 	own, _ := view.Of(member.ID())
-	switch told := m.Election.Term; {
-	case told.Before(promised) && promised.View == view.Number:
+	switch term := m.Election.Term; {
+	case term.Before(promised) && promised.View == view.Number:
 		return FindsOlder
-	case known == (bakery.Term{}) && told.View < own.Since:
+	case known == (bakery.Term{}) && term.View < own.Since:
 		return FindsNewcomer
 	}
 	return FindsLeaders

@@ -26,26 +26,26 @@ func (s *Summary) Grants() int { return s.counts.grants }
 
 // RunMany simulates seeds from first on, several at a time, and stops at the first seed
 // that is not OK: no seed below it is left out, and what is reported does not depend
-// on how many run at a time. Told, if not nil, is called for every result in the order
+// on how many run at a time. Report, if not nil, is called for every result in the order
 // of the seeds.
-func RunMany(c Config, first uint64, seeds, jobs int, told func(*Result)) (*Summary, error) {
-	return runBatch(context.Background(), c, first, seeds, jobs, told)
+func RunMany(c Config, first uint64, seeds, jobs int, report func(*Result)) (*Summary, error) {
+	return runBatch(context.Background(), c, first, seeds, jobs, report)
 }
 
 // RunUntil simulates seeds from first on as RunMany does, at least one of each job, until ctx is done: runs that have
 // begun are finished, and count.
-func RunUntil(ctx context.Context, c Config, first uint64, jobs int, told func(*Result)) (*Summary, error) {
-	return runBatch(ctx, c, first, math.MaxInt, jobs, told)
+func RunUntil(ctx context.Context, c Config, first uint64, jobs int, report func(*Result)) (*Summary, error) {
+	return runBatch(ctx, c, first, math.MaxInt, jobs, report)
 }
 
-func runBatch(ctx context.Context, c Config, first uint64, seeds, jobs int, told func(*Result)) (*Summary, error) {
+func runBatch(ctx context.Context, c Config, first uint64, seeds, jobs int, report func(*Result)) (*Summary, error) {
 	c.Observe = nil
 	if err := c.check(); err != nil {
 		return nil, err
 	}
 	c.Coverage = true
 	b := &batch{
-		config: c, first: first, seeds: seeds, told: told, waiting: map[int]Result{},
+		config: c, first: first, seeds: seeds, report: report, waiting: map[int]Result{},
 		summary: &Summary{Protocol: c.Protocol.Name, First: first, counts: newCounts(c.Coverage)},
 	}
 	var workers sync.WaitGroup
@@ -61,7 +61,7 @@ type batch struct {
 	config Config
 	first  uint64
 	seeds  int
-	told   func(*Result)
+	report func(*Result)
 
 	mu      sync.Mutex
 	next    int            // the next seed to hand out
@@ -105,8 +105,8 @@ func (b *batch) finished(i int, result Result, err error) {
 		delete(b.waiting, b.taken)
 		b.taken++
 		b.summary.take(&r)
-		if b.told != nil {
-			b.told(&r)
+		if b.report != nil {
+			b.report(&r)
 		}
 		b.over = r.Outcome != OK
 	}

@@ -61,7 +61,7 @@ func (p *presence) alive(now time.Duration) bool { return !p.over && now < p.dea
 type state uint8
 
 const (
-	asked state = iota
+	requested state = iota
 	held
 	limited // its hold limit has passed, and its name has a grace
 	releasing

@@ -11,7 +11,7 @@ import (
 // nothing, so a run without a bias is what it was. Zero bends nothing.
 type Bias struct {
 	// SpaceLock says that every run has all of Config.Faults, where it would draw its own half.
-	Whole bool
+	AllFaults bool
 	// Often says how many times as often faults come. Zero means 1.
 	Often int
 	// Crowd says that all users want one name, for as long as it takes, use it for a short
@@ -77,7 +77,7 @@ func (n *nemesis) stranded() int {
 	if w.tape == nil {
 		return drawn()
 	}
-	return w.tape.word("member", 0, len(w.members), func(i int) string { return w.members[i].name }, drawn)
+	return w.tape.option("member", 0, len(w.members), func(i int) string { return w.members[i].name }, drawn)
 }
 
 // String says what is bent, for people.
@@ -88,7 +88,7 @@ func (b Bias) String() string {
 			all = append(all, what)
 		}
 	}
-	say(b.Whole, "all faults")
+	say(b.AllFaults, "all faults")
 	say(b.Often > 1, fmt.Sprintf("%d times as often", b.Often))
 	say(b.Crowd, "all want one name")
 	say(b.Late > 0, fmt.Sprintf("%d of 10,000 messages late", b.Late))

@@ -12,10 +12,10 @@ func TestBiasBends(t *testing.T) {
 	c := config("central")
 	c.Faults = 1<<Delay | 1<<Crash | 1<<Loss | 1<<Any
 	for seed := uint64(1); seed <= 20; seed++ {
-		whole, bent := c, c
-		whole.Bias = Bias{Whole: true}
-		bent.Bias = Bias{Whole: true, Often: 4, Crowd: true, Late: 1234, Strand: true}
-		plain, s := drawn(&whole, seed), drawn(&bent, seed)
+		unbent, bent := c, c
+		unbent.Bias = Bias{AllFaults: true}
+		bent.Bias = Bias{AllFaults: true, Often: 4, Crowd: true, Late: 1234, Strand: true}
+		plain, s := drawn(&unbent, seed), drawn(&bent, seed)
 		if s.faults != c.Faults {
 			t.Errorf("seed %d: of %v it has %v", seed, c.Faults, s.faults)
 		}
@@ -53,7 +53,7 @@ func TestStrandedCoordinators(t *testing.T) {
 func TestWhoSurvivesKeepsItsLock(t *testing.T) {
 	w := still(t, 3, 1<<Crash)
 	h := &holder{t: t}
-	user(t, w, follower(w)).stream.ask(wantedLock{name: "n"}, h)
+	user(t, w, follower(w)).stream.acquire(wantedLock{name: "n"}, h)
 	w.run(w.now + time.Second)
 	w.judge.survivors.holders = w.judge.holdersBeside(uint64(w.coordinator().id))
 	if len(w.judge.survivors.holders) != 1 {
@@ -62,8 +62,8 @@ func TestWhoSurvivesKeepsItsLock(t *testing.T) {
 	through := h.lock.session.at
 	through.crash(through.life)
 	w.run(w.now + 10*time.Second)
-	if got := w.judge.survival(); got != (Survival{Crashes: 1}) || !strings.Contains(w.judge.survivors.story, `"n"`) {
-		t.Errorf("%+v, and the story is %q", got, w.judge.survivors.story)
+	if got := w.judge.survival(); got != (Survival{Crashes: 1}) || !strings.Contains(w.judge.survivors.detail, `"n"`) {
+		t.Errorf("%+v, and the story is %q", got, w.judge.survivors.detail)
 	}
 	w.checkSurvival(w.judge.survival())
 	judgedAs(t, w.judge, "")

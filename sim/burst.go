@@ -17,7 +17,7 @@ const burstWays = 32
 // drawBurst draws whether there is a burst, and how large it is, from a source of chance of its own.
 func (s *settings) drawBurst(c *Config, r dice) {
 	drawn, size, before := r.IntN(12) == 0, 1500+r.IntN(3000), r.between(500*time.Millisecond, 3*time.Second)
-	if drawn && c.Protocol.Leading != nil && s.faults.Has(Loss) && s.members > 1 {
+	if drawn && c.Protocol.LeaderProbe != nil && s.faults.Has(Loss) && s.members > 1 {
 		s.crowd, s.burst, s.locksPerSession = size, max(0, s.duration-before), 0
 	}
 }
@@ -55,7 +55,7 @@ func (n *nemesis) burst() {
 	}
 	for i := range w.settings.crowd {
 		c.open++
-		c.client.stream.ask(w.whole(fmt.Sprintf("crowd%d", i)), c)
+		c.client.stream.acquire(w.exclusive(fmt.Sprintf("crowd%d", i)), c)
 	}
 	c.client.arm()
 }

@@ -24,7 +24,7 @@ func TestABurstIsAnswered(t *testing.T) {
 			caughtUp += result.counts.leads.hits[leadCaughtUp]
 			if v := result.Violation; v != nil {
 				broken++
-				if v.Promise != "P4" || !strings.Contains(v.Story, "that crowd has made at once are not answered") {
+				if v.Promise != "P4" || !strings.Contains(v.Detail, "that crowd has made at once are not answered") {
 					t.Fatalf("seed %d: %v", seed, v)
 				}
 			}

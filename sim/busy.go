@@ -41,7 +41,7 @@ func (m *process) pauses() {
 	}
 	for _, l := range w.links {
 		if id := l.edge.session; l.member == m && l.life == m.life && !l.broken && id != (lock.SessionID{}) {
-			if known, is := m.ask(protocol.Below, &session.Who{ID: id}).(*session.Known); is {
+			if known, is := m.query(protocol.Below, &session.Who{ID: id}).(*session.Known); is {
 				m.busy.ends[id] = known.Until
 			}
 		}

@@ -25,7 +25,7 @@ func TestABusyMemberHearsWhatHasCome(t *testing.T) {
 			came += result.counts.busy
 			if v := result.Violation; v != nil {
 				broken++
-				if v.Promise != "P5" || !strings.Contains(v.Story, "a heartbeat of which came before its end") {
+				if v.Promise != "P5" || !strings.Contains(v.Detail, "a heartbeat of which came before its end") {
 					t.Fatalf("seed %d: %v", seed, v)
 				}
 			}

@@ -60,8 +60,8 @@ func (w *world) goOn(s scope) {
 	}
 }
 
-// told reports whether a script tells this run.
-func (w *world) told() bool { return w.tape != nil && w.tape.telling }
+// replaying reports whether a script tells this run.
+func (w *world) replaying() bool { return w.tape != nil && w.tape.replaying }
 
 // odds chooses whether something that happens n times of 10,000 happens. Usually it does
 // not.
@@ -140,11 +140,11 @@ func (w *world) bits(site string, usual uint64) uint64 {
 
 // among chooses one of words, which may list one several times; usually that at usual.
 // It returns an index.
-func (w *world) among(site string, usual int, words []string) int {
+func (w *world) among(site string, usual int, options []string) int {
 	if w.tape == nil {
-		return w.rand.IntN(len(words))
+		return w.rand.IntN(len(options))
 	}
-	return w.tape.word(site, usual, len(words), func(i int) string { return words[i] }, func() int { return w.rand.IntN(len(words)) })
+	return w.tape.option(site, usual, len(options), func(i int) string { return options[i] }, func() int { return w.rand.IntN(len(options)) })
 }
 
 // call begins the next call of a user. Its time is counted by the user's clock from the
@@ -162,7 +162,7 @@ func (w *world) choose(site string, n int, name func(int) string) int {
 	if w.tape == nil {
 		return w.rand.IntN(n)
 	}
-	return w.tape.word(site, 0, n, name, func() int { return w.rand.IntN(n) })
+	return w.tape.option(site, 0, n, name, func() int { return w.rand.IntN(n) })
 }
 
 // pick chooses one of those in from by what they are called; usually the first.

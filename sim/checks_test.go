@@ -17,7 +17,7 @@ import (
 )
 
 // declared parses Go files, and calls told with every function that they declare.
-func declared(t *testing.T, pattern string, tests bool, told func(*ast.FuncDecl)) {
+func declared(t *testing.T, pattern string, tests bool, report func(*ast.FuncDecl)) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
 	if err != nil {
@@ -33,7 +33,7 @@ func declared(t *testing.T, pattern string, tests bool, told func(*ast.FuncDecl)
 		}
 		for _, d := range file.Decls {
 			if f, is := d.(*ast.FuncDecl); is {
-				told(f)
+				report(f)
 			}
 		}
 	}
@@ -67,8 +67,8 @@ func checks(t *testing.T) map[string]bool {
 
 var quoted = regexp.MustCompile("`([^`]*)`")
 
-// words are those of a cell of a table that are written as code.
-func words(cell string) (all []string) {
+// codeSpans are those of a cell of a table that are written as code.
+func codeSpans(cell string) (all []string) {
 	for _, match := range quoted.FindAllStringSubmatch(cell, -1) {
 		all = append(all, match[1])
 	}
@@ -102,13 +102,13 @@ func TestEveryCheckIsListed(t *testing.T) {
 		if !strings.HasPrefix(line, "|") || !strings.Contains(line, "`Test") {
 			continue
 		}
-		for _, name := range words(cells[len(cells)-2]) {
+		for _, name := range codeSpans(cells[len(cells)-2]) {
 			if !tests[name] {
 				t.Errorf("%s is no test: %s", name, line)
 			}
 		}
 		if len(cells) == 5 { // a model
-			for _, name := range words(cells[1]) {
+			for _, name := range codeSpans(cells[1]) {
 				if !models[name] {
 					t.Errorf("%s is no model", name)
 				}
@@ -116,7 +116,7 @@ func TestEveryCheckIsListed(t *testing.T) {
 			}
 			continue
 		}
-		promises := words(cells[1])
+		promises := codeSpans(cells[1])
 		switch strings.TrimSpace(cells[1]) {
 		case "":
 			continue // what is found without a promise
@@ -124,7 +124,7 @@ func TestEveryCheckIsListed(t *testing.T) {
 			promises = []string{"any"}
 		}
 		for _, promise := range promises {
-			check := words(cells[3])[0] + " " + promise
+			check := codeSpans(cells[3])[0] + " " + promise
 			if !missing[check] && !checks(t)[check] {
 				t.Errorf("no function says that: %s", check)
 			}
@@ -214,7 +214,7 @@ func TestAMachineThatBreaksIsACrash(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if result.Outcome != Crashed || !strings.Contains(result.Violation.Story, want) {
+		if result.Outcome != Crashed || !strings.Contains(result.Violation.Detail, want) {
 			t.Errorf("want %q: %v %v", want, result.Outcome, result.Violation)
 		}
 	}

@@ -65,32 +65,32 @@ func (s scope) String() string {
 
 // parseChoice reads a line of a script. The error says what a line has.
 func parseChoice(line string) (c Choice, err error) {
-	words := strings.Fields(line)
-	if len(words) < 3 || len(words) > 4 {
-		return c, fmt.Errorf("%q has %d words; a choice is [who] what[#act] choice[#n] value, as in %q and %q", line, len(words), "client0.0 call#2 hold 3s", "crash#1 at 12s")
+	fields := strings.Fields(line)
+	if len(fields) < 3 || len(fields) > 4 {
+		return c, fmt.Errorf("%q has %d words; a choice is [who] what[#act] choice[#n] value, as in %q and %q", line, len(fields), "client0.0 call#2 hold 3s", "crash#1 at 12s")
 	}
-	if len(words) == 4 {
-		c.who, words = words[0], words[1:]
+	if len(fields) == 4 {
+		c.who, fields = fields[0], fields[1:]
 	}
-	if c.what, c.act, err = numbered(words[0], 0); err != nil {
+	if c.what, c.act, err = numbered(fields[0], 0); err != nil {
 		return c, err
 	}
-	if c.name, c.nth, err = numbered(words[1], 1); err != nil {
+	if c.name, c.nth, err = numbered(fields[1], 1); err != nil {
 		return c, err
 	}
-	c.Value = parseValue(words[2])
+	c.Value = parseValue(fields[2])
 	return c, nil
 }
 
 // numbered splits a word from the number behind its #.
-func numbered(word string, without int) (string, int, error) {
-	name, digits, has := strings.Cut(word, "#")
+func numbered(field string, without int) (string, int, error) {
+	name, digits, has := strings.Cut(field, "#")
 	if !has {
-		return word, without, nil
+		return field, without, nil
 	}
 	n, err := strconv.Atoi(digits)
 	if err != nil || n < 1 || name == "" || strconv.Itoa(n) != digits {
-		return "", 0, fmt.Errorf("%q is not a name with its number; what comes behind # counts from 1, as in call#3", word)
+		return "", 0, fmt.Errorf("%q is not a name with its number; what comes behind # counts from 1, as in call#3", field)
 	}
 	return name, n, nil
 }
@@ -98,7 +98,7 @@ func numbered(word string, without int) (string, int, error) {
 type sort uint8
 
 const (
-	wordSort sort = iota
+	keywordSort sort = iota
 	flagSort
 	lengthSort
 	numberSort
@@ -121,7 +121,7 @@ func flagValue(yes bool) Value {
 func lengthValue(d time.Duration) Value { return Value{lengthSort, int64(d), d.String()} }
 func numberValue(n int64) Value         { return Value{numberSort, n, strconv.FormatInt(n, 10)} }
 func bitsValue(x uint64) Value          { return Value{bitsSort, int64(x), "0x" + strconv.FormatUint(x, 16)} }
-func wordValue(text string) Value       { return parseValue(text) }
+func keywordValue(text string) Value    { return parseValue(text) }
 
 // Duration returns the value of a choice of a duration, and whether it is one.
 func (v Value) Duration() (time.Duration, bool) { return time.Duration(v.number), v.sort == lengthSort }
@@ -148,7 +148,7 @@ func parseValue(text string) Value {
 	if d, err := time.ParseDuration(text); err == nil {
 		return Value{lengthSort, int64(d), text}
 	}
-	return Value{wordSort, 0, text}
+	return Value{keywordSort, 0, text}
 }
 
 // Of returns the choice as one of another actor.
@@ -170,7 +170,7 @@ func (c *Choice) In(act int) Choice {
 func (c *Choice) Rename(names map[string]string) Choice {
 	other := *c
 	other.who, other.name = renamed(c.who, names), renamed(c.name, names)
-	if c.Value.sort == wordSort {
+	if c.Value.sort == keywordSort {
 		other.Value = parseValue(renamed(c.Value.text, names))
 	}
 	return other
@@ -179,7 +179,7 @@ func (c *Choice) Rename(names map[string]string) Choice {
 // Less returns the choice of an order without one of the names that it has in order.
 func (c *Choice) Less(name string) Choice {
 	other := *c
-	if names := strings.Split(c.Value.text, ","); c.Value.sort == wordSort && len(names) > 1 {
+	if names := strings.Split(c.Value.text, ","); c.Value.sort == keywordSort && len(names) > 1 {
 		other.Value = parseValue(strings.Join(slices.DeleteFunc(names, func(n string) bool { return n == name }), ","))
 	}
 	return other
@@ -188,19 +188,19 @@ func (c *Choice) Less(name string) Choice {
 // renamed renames what stands between the marks that join names.
 func renamed(text string, names map[string]string) string {
 	var b strings.Builder
-	word := 0
+	start := 0
 	flush := func(end int) {
-		if to, has := names[text[word:end]]; has {
+		if to, has := names[text[start:end]]; has {
 			b.WriteString(to)
 		} else {
-			b.WriteString(text[word:end])
+			b.WriteString(text[start:end])
 		}
 	}
 	for i, r := range text {
 		if strings.ContainsRune("→.,/", r) {
 			flush(i)
 			b.WriteRune(r)
-			word = i + len(string(r))
+			start = i + len(string(r))
 		}
 	}
 	flush(len(text))

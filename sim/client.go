@@ -64,7 +64,7 @@ func (c *client) start() {
 		}
 	}
 	w.trace("%s starts", c)
-	w.tell.life(timeline.Started, c, "")
+	w.reporter.life(timeline.Started, c, "")
 	c.arm()
 }
 
@@ -170,7 +170,7 @@ func (c *client) pause(length time.Duration) {
 		return
 	}
 	w.trace("%s is paused for %v", c, length)
-	w.tell.paused(c, length)
+	w.reporter.paused(c, length)
 	c.paused = true
 	life := c.life
 	w.do(w.now+length, func() {
@@ -186,7 +186,7 @@ func (c *client) resume() {
 		return
 	}
 	c.world.trace("%s wakes", c)
-	c.world.tell.life(timeline.Woke, c, "")
+	c.world.reporter.life(timeline.Woke, c, "")
 	c.paused = false
 	c.world.tape.begin(c.name, "wakes")
 	c.inbox = c.world.again(c.inbox)
@@ -206,7 +206,7 @@ func (c *client) close() {
 		return
 	}
 	c.world.trace("%s closes", c)
-	c.world.tell.tell(timeline.Event{Kind: timeline.Remark, Who: c.name, Text: c.name + " closes its session"})
+	c.world.reporter.emit(timeline.Event{Kind: timeline.Remark, Who: c.name, Text: c.name + " closes its session"})
 	for _, r := range s.requests { // Client.closeRequest
 		if r.state == held {
 			s.end(r, "")
@@ -226,8 +226,8 @@ func (c *client) crash() {
 		return
 	}
 	w.trace("%s crashes", c)
-	w.tell.life(timeline.Stopped, c, "crash")
-	w.tell.unread(c.inbox)
+	w.reporter.life(timeline.Stopped, c, "crash")
+	w.reporter.unread(c.inbox)
 	if c.crowd != nil {
 		c.crowd.open = 0
 	}

@@ -37,12 +37,12 @@ func noAttempt() attempt { return attempt{silence: protocol.Never} }
 
 // search goes from place to place (Client.run, round).
 type search struct {
-	places []*process    // of this round, that remain
-	began  *presence     // the session, when the round began
-	next   time.Duration // when to go to the next; Never while an attempt or the stream decides
-	pause  time.Duration // before the next round
-	hurry  bool          // instead of the next pause (Client.hurry)
-	last   *process      // that has welcomed last
+	places    []*process    // of this round, that remain
+	began     *presence     // the session, when the round began
+	next      time.Duration // when to go to the next; Never while an attempt or the stream decides
+	pause     time.Duration // before the next round
+	skipPause bool          // instead of the next pause (Client.hurry)
+	last      *process      // that has welcomed last
 }
 
 // answering is Client.answering.
@@ -52,7 +52,7 @@ func (s *stream) answering() bool { return s.link != nil && !s.doubted }
 // round that is under way (Client.hasten).
 func (s *stream) hasten(now time.Duration) {
 	if s.attempt.link != nil || len(s.search.places) > 0 {
-		s.search.hurry = true
+		s.search.skipPause = true
 		return
 	}
 	s.search.next = now
@@ -143,11 +143,11 @@ func (s *stream) retry(now time.Duration) {
 	if len(q.places) > 0 {
 		return
 	}
-	if !q.hurry {
+	if !q.skipPause {
 		s.client.world.tape.begin(s.client.name, "retries")
 		q.next += q.pause/2 + s.client.world.below("after", q.pause/2)
 	}
-	q.hurry = false
+	q.skipPause = false
 	q.pause = min(2*q.pause, maxPause)
 }
 

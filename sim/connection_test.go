@@ -12,7 +12,7 @@ func TestTheFirstStreamIsServedUntilAnotherIsWelcomed(t *testing.T) {
 	m := follower(w)
 	c := user(t, w, m)
 	held, other := &holder{t: t}, &holder{t: t}
-	c.stream.ask(wantedLock{name: "n"}, held)
+	c.stream.acquire(wantedLock{name: "n"}, held)
 	w.run(w.now + time.Second)
 	first, s := c.stream.link, &c.stream
 	first.downLost = true
@@ -22,7 +22,7 @@ func TestTheFirstStreamIsServedUntilAnotherIsWelcomed(t *testing.T) {
 	if s.attempt.link == nil || s.link != first || !s.doubted {
 		t.Fatal("no second stream is opened beside the first")
 	}
-	s.ask(wantedLock{name: "other"}, other)
+	s.acquire(wantedLock{name: "other"}, other)
 	c.arm()
 	if first.operations.empty() {
 		t.Error("nothing is said on the first stream before the second is welcomed")

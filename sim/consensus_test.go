@@ -25,7 +25,7 @@ func TestConsensusOutlasts(t *testing.T) {
 			c := config("consensus")
 			c.Faults = Faults(0).With(fault).With(Crash).With(Partition)
 			if fault == DiskTorn || fault == DiskLost { // what is torn is what a crash has lost, and that a slow disk has not written
-				c.Faults, c.Bias = c.Faults.With(DiskLost).With(DiskSlow), Bias{Whole: true, Often: 4}
+				c.Faults, c.Bias = c.Faults.With(DiskLost).With(DiskSlow), Bias{AllFaults: true, Often: 4}
 			}
 			s, err := RunMany(c, 1, seeds, runtime.GOMAXPROCS(0), nil)
 			if err != nil {

@@ -118,7 +118,7 @@ func (w *world) healCore() bool {
 	}
 	text := "only a core is healed: " + c.names(w)
 	w.trace("%s", text)
-	w.tell.tell(timeline.Event{Kind: timeline.Remark, Text: text})
+	w.reporter.emit(timeline.Event{Kind: timeline.Remark, Text: text})
 	w.core, w.healed, w.healedAt, w.weather = c, true, w.now, calm()
 	c.since = w.now
 	w.store.heal()
@@ -220,7 +220,7 @@ func (w *world) breaks(m *process) rest {
 	if w.tape == nil {
 		return rest(drawn())
 	}
-	return rest(w.tape.word("is", int(restDown), int(restCount), func(i int) string { return restNames[i] }, drawn))
+	return rest(w.tape.option("is", int(restDown), int(restCount), func(i int) string { return restNames[i] }, drawn))
 }
 
 // strand leaves a member broken for good.
@@ -274,7 +274,7 @@ func (w *world) healClients() {
 	w.healOthers()
 	for _, c := range w.clients[:w.settings.clients] {
 		w.within(c.name, "rest", 0)
-		crashes, pauses := w.settings.faults.Has(Crash) || w.told(), w.settings.faults.Has(Pause) || w.told()
+		crashes, pauses := w.settings.faults.Has(Crash) || w.replaying(), w.settings.faults.Has(Pause) || w.replaying()
 		switch {
 		case well == 1:
 		case !c.up || c.paused:

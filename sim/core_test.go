@@ -81,7 +81,7 @@ func TestACoreIsPlayedAgain(t *testing.T) {
 	manySeeds(t)
 	cores := 0
 	for seed := uint64(1); seed <= 8; seed++ {
-		var recorded, told bytes.Buffer
+		var recorded, replayed bytes.Buffer
 		c := config("central")
 		c.Core = CoreFirst
 		script, want, err := Record(c, seed, &recorded)
@@ -91,12 +91,12 @@ func TestACoreIsPlayedAgain(t *testing.T) {
 		if slices.ContainsFunc(script.Choices, func(c Choice) bool { return c.Key() == "core first" }) {
 			cores++
 		}
-		got, err := Play(script, Stage{Protocol: c.Protocol, Trace: &told})
+		got, err := Play(script, Stage{Protocol: c.Protocol, Trace: &replayed})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Outcome != want.Outcome || recorded.String() != told.String() {
-			t.Errorf("seed %d, told: %v, %s", seed, got.Outcome, differ(recorded.String(), told.String()))
+		if got.Outcome != want.Outcome || recorded.String() != replayed.String() {
+			t.Errorf("seed %d, told: %v, %s", seed, got.Outcome, differ(recorded.String(), replayed.String()))
 		}
 		for _, wrong := range got.Wrong {
 			t.Errorf("seed %d: %v: %s", seed, &wrong.Choice, wrong.Allowed)

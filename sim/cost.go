@@ -116,7 +116,7 @@ func (w *world) payers(decider *process) (users []*client) {
 		c := &client{world: w, number: int32(len(w.clients)), name: fmt.Sprintf("payer%d", i), ttl: w.settings.lease / 2, places: []*process{m}}
 		c.clock = dial{rate: million}
 		w.clients = append(w.clients, c)
-		w.tell.tell(timeline.Event{Kind: timeline.Lane, Who: c.name, Client: true})
+		w.reporter.emit(timeline.Event{Kind: timeline.Lane, Who: c.name, Client: true})
 		c.start()
 		c.workers = c.workers[:0]
 		users = append(users, c)
@@ -181,9 +181,9 @@ type doing struct {
 func (d *doing) begin() {
 	switch d.cost.Deed {
 	case CycleAtCoordinator:
-		d.ask(d.users[0], false)
+		d.acquire(d.users[0], false)
 	case CycleElsewhere:
-		d.ask(d.users[1], false)
+		d.acquire(d.users[1], false)
 	case Become:
 		d.moves()
 	default:
@@ -191,7 +191,7 @@ func (d *doing) begin() {
 		if d.cost.Deed == HandOver {
 			who = d.users[1]
 		}
-		d.first = d.ask(who, false)
+		d.first = d.acquire(who, false)
 	}
 }
 
@@ -208,7 +208,7 @@ func (d *doing) moves() {
 			}
 		}
 	}
-	told := sinkFunc(func(reply *protocol.Reply) {
+	replies := sinkFunc(func(reply *protocol.Reply) {
 		answer, is := reply.Result.(*protocol.Transferred)
 		switch {
 		case !is:
@@ -218,14 +218,14 @@ func (d *doing) moves() {
 			d.done()
 		}
 	})
-	call := protocol.CallID{Sink: to.attach(told), Op: 1}
+	call := protocol.CallID{Sink: to.attach(replies), Op: 1}
 	to.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: &protocol.Transfer{To: to.id}})
 }
 
-// ask lets a user want the name.
-func (d *doing) ask(who *client, try bool) *request {
+// acquire lets a user want the name.
+func (d *doing) acquire(who *client, try bool) *request {
 	c := d.cost
-	r := who.stream.ask(wantedLock{name: "cost", mode: c.Mode, units: c.Units, capacity: c.Capacity, try: try}, d)
+	r := who.stream.acquire(wantedLock{name: "cost", mode: c.Mode, units: c.Units, capacity: c.Capacity, try: try}, d)
 	who.arm()
 	return r
 }
@@ -246,9 +246,9 @@ func (d *doing) granted(r *request) {
 		r.client.stream.unlock(r)
 		d.done()
 	case d.cost.Deed == TryRefused:
-		d.ask(d.users[1], true)
+		d.acquire(d.users[1], true)
 	default:
-		d.ask(d.users[2], false)
+		d.acquire(d.users[2], false)
 		w.do(w.now+handsOver, d.end)
 	}
 }
@@ -264,7 +264,7 @@ func (d *doing) done() {
 	switch {
 	case d.left <= 0:
 	case d.cost.Deed == TryRefused:
-		d.ask(d.users[1], true)
+		d.acquire(d.users[1], true)
 	case d.cost.Deed == HandOver, d.cost.Deed == Become:
 		w.do(w.now+handsOver, d.begin)
 	default:

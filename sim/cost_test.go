@@ -24,8 +24,8 @@ func TestTheJudgeSeesWhatCostsOtherwise(t *testing.T) {
 		judgedAs(t, h.judge, tt.promise)
 		if v := h.violation; v != nil {
 			for _, want := range []string{"lock and unlock at another member, 2 times", "2 or 3", "b→a Lock, b→a Lock", "4 to 7 are allowed"} {
-				if !strings.Contains(v.Story, want) {
-					t.Errorf("the story of %d messages does not say %q: %s", tt.messages, want, v.Story)
+				if !strings.Contains(v.Detail, want) {
+					t.Errorf("the story of %d messages does not say %q: %s", tt.messages, want, v.Detail)
 				}
 			}
 		}
@@ -96,7 +96,7 @@ func TestWhoSaysTooMuchIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := result.Violation
-	if result.Outcome != Violated || v.Promise != "cost" || !strings.Contains(v.Story, "authority.Release") || !strings.Contains(v.Story, "2 + 1") {
+	if result.Outcome != Violated || v.Promise != "cost" || !strings.Contains(v.Detail, "authority.Release") || !strings.Contains(v.Detail, "2 + 1") {
 		t.Errorf("%v %v", result.Outcome, v)
 	}
 	script, again, err := Record(c, 1, nil)

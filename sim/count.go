@@ -46,7 +46,7 @@ type counts struct {
 	longest   time.Duration         // that anything was under way
 	messages  map[message]int
 	handlers  map[handler]int
-	steps     [machineCount][]tally // of this run, which handlers does not have yet
+	steps     [machineCount][]kindCount // of this run, which handlers does not have yet
 }
 
 // The phases of a run.
@@ -72,9 +72,9 @@ const (
 
 var machineNames = [machineCount]string{"sessions", "membership", "space"}
 
-// tally counts the steps of a machine with one kind of event and fact. There are a few
+// kindCount counts the steps of a machine with one kind of event and fact. There are a few
 // dozen of them, the most frequent in front: so that to count costs next to nothing.
-type tally struct {
+type kindCount struct {
 	kind protocol.Kind
 	fact reflect.Type
 	n    int
@@ -106,8 +106,8 @@ func (c *counts) said(body any) { c.messages[message{false, reflect.TypeOf(body)
 
 // add adds what happened in another run.
 func (c *counts) add(o *counts) {
-	for machine, tallies := range o.steps {
-		for _, t := range tallies {
+	for machine, list := range o.steps {
+		for _, t := range list {
 			c.handlers[handler{machineNames[machine], t.kind, t.fact}] += t.n
 		}
 	}
@@ -199,5 +199,5 @@ func (c *counts) step(machine int, ev *protocol.Event) {
 			return
 		}
 	}
-	c.steps[machine] = append(all, tally{ev.Kind, fact, 1})
+	c.steps[machine] = append(all, kindCount{ev.Kind, fact, 1})
 }

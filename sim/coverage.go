@@ -280,14 +280,14 @@ func (s *Summary) Profile(c Config) (Profile, error) {
 // WriteCoverage prints each message, fault and handler with how often it was hit, and
 // names at the end those that never were. It reports whether there is none.
 func (s *Summary) WriteCoverage(out io.Writer, c *Config) (complete bool, err error) {
-	whole := *c
-	if err := whole.check(); err != nil {
+	resolved := *c
+	if err := resolved.check(); err != nil {
 		return false, err
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	var never []string
 	fmt.Fprintln(t, "what\tname\thits")
-	for _, e := range s.exercised(&whole) {
+	for _, e := range s.exercised(&resolved) {
 		_, err := fmt.Fprintf(t, "%s\t%s\t%d\n", e.sort, e.name, e.hits)
 		_ = err // told by Flush
 		if e.hits == 0 {

@@ -74,9 +74,9 @@ func (n *nemesis) cross() {
 // breakOnce asks a member to break a lock, under a reason that no other break has.
 func (m *process) breakOnce(name string, then func(error)) {
 	w := m.world
-	w.broken.asked++
-	reason := fmt.Sprintf("%s%d", crossingReason, w.broken.asked)
-	told := sinkFunc(func(reply *protocol.Reply) {
+	w.broken.requested++
+	reason := fmt.Sprintf("%s%d", crossingReason, w.broken.requested)
+	replies := sinkFunc(func(reply *protocol.Reply) {
 		answer, is := reply.Result.(*protocol.Broken)
 		if !is {
 			return
@@ -92,7 +92,7 @@ func (m *process) breakOnce(name string, then func(error)) {
 		}
 		then(answer.Err)
 	})
-	call := protocol.CallID{Sink: m.attach(told), Op: 1}
+	call := protocol.CallID{Sink: m.attach(replies), Op: 1}
 	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: &protocol.Break{Name: name, Reason: reason}})
 }
 
@@ -100,8 +100,8 @@ const crossingReason = "while the authority moves, "
 
 // breaks is what was asked for so, and what was done.
 type breaks struct {
-	asked int
-	done  map[string]bool // by reason
+	requested int
+	done      map[string]bool // by reason
 }
 
 // did takes note that a break was executed. None is twice.

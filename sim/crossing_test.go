@@ -40,7 +40,7 @@ func TestBreaksAreDoneAfterATransfer(t *testing.T) {
 		if err != nil || result.Outcome != want {
 			t.Fatalf("without %q: %v %v %v; want %v", rule, result.Outcome, result.Violation, err, want)
 		}
-		if v := result.Violation; v != nil && (v.Promise != liveness || !strings.Contains(v.Story, "a break through")) {
+		if v := result.Violation; v != nil && (v.Promise != liveness || !strings.Contains(v.Detail, "a break through")) {
 			t.Errorf("without %q: %v", rule, v)
 		}
 	}

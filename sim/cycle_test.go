@@ -58,7 +58,7 @@ type cycler struct {
 func (c *cycler) granted(r *request) {
 	c.client.stream.unlock(r)
 	if c.left--; c.left > 0 {
-		c.client.stream.ask(wantedLock{name: "n"}, c)
+		c.client.stream.acquire(wantedLock{name: "n"}, c)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestMessagesOfACycle(t *testing.T) {
 			w, user := quiet(t, 3, tt.remote)
 			before := copied(w)
 			c := &cycler{t, user, cycles}
-			user.stream.ask(wantedLock{name: "n"}, c)
+			user.stream.acquire(wantedLock{name: "n"}, c)
 			user.arm()
 			w.run(w.now + 30*time.Second)
 			if c.left > 0 || w.judge.violation != nil {

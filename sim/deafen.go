@@ -21,8 +21,8 @@ func (s *settings) drawDeaf(c *Config, r dice) {
 
 // What is counted of leaders that hear no other member.
 const (
-	deafAsked   = iota // a client has asked one for something,
-	deafRefused        // and what a hello lists was refused before its welcome
+	deafRequested = iota // a client has asked one for something,
+	deafRefused          // and what a hello lists was refused before its welcome
 	deafCount
 )
 
@@ -69,11 +69,11 @@ func (n *nemesis) deafen() {
 		if l := c.stream.link; !c.up || c.paused || l == nil || l.member != m || c.stream.closing {
 			continue
 		}
-		w.count.deaf[deafAsked]++
+		w.count.deaf[deafRequested]++
 		for i := range deafNumber {
-			want := w.whole(fmt.Sprintf("deaf%d.%d", c.number, i))
+			want := w.exclusive(fmt.Sprintf("deaf%d.%d", c.number, i))
 			want.wait = time.Duration(i+1) * deafEach
-			c.stream.ask(want, handsBack{c})
+			c.stream.acquire(want, handsBack{c})
 		}
 		c.arm()
 	}

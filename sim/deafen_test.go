@@ -12,10 +12,10 @@ import (
 func TestADeafLeaderLeavesNoHold(t *testing.T) {
 	manySeeds(t)
 	defer mutation.Switch("")
-	run := func(rule string, first, last uint64) (asked, refused, broken int) {
+	run := func(rule string, first, last uint64) (requested, refused, broken int) {
 		mutation.Switch(rule)
 		c := config("consensus")
-		c.Faults, c.Bias, c.Duration = 1<<Crash|1<<OneWay, Bias{Whole: true}, usualDuration
+		c.Faults, c.Bias, c.Duration = 1<<Crash|1<<OneWay, Bias{AllFaults: true}, usualDuration
 		for seed := first; seed <= last; seed++ {
 			if newWorld(&c, seed, nil, newCounts(false)).settings.deafens == 0 {
 				continue
@@ -24,19 +24,19 @@ func TestADeafLeaderLeavesNoHold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			asked += result.counts.deaf[deafAsked]
+			requested += result.counts.deaf[deafRequested]
 			refused += result.counts.deaf[deafRefused]
 			if v := result.Violation; v != nil {
 				broken++
-				if v.Promise != "P4" || !strings.Contains(v.Story, "names are held or wanted") {
+				if v.Promise != "P4" || !strings.Contains(v.Detail, "names are held or wanted") {
 					t.Fatalf("seed %d: %v", seed, v)
 				}
 			}
 		}
-		return asked, refused, broken
+		return requested, refused, broken
 	}
-	if asked, refused, broken := run("", 55, 80); asked == 0 || refused == 0 || broken > 0 {
-		t.Errorf("%d times a client asked a leader that hears no member, and %d requests were refused behind a hello; %d runs are broken", asked, refused, broken)
+	if requested, refused, broken := run("", 55, 80); requested == 0 || refused == 0 || broken > 0 {
+		t.Errorf("%d times a client asked a leader that hears no member, and %d requests were refused behind a hello; %d runs are broken", requested, refused, broken)
 	}
 	if _, _, broken := run("what is refused behind a hello is cancelled", 55, 80); broken == 0 {
 		t.Error("no run is broken without the rule")

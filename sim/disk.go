@@ -73,11 +73,11 @@ func (d *disk) saved(t *task) {
 	switch {
 	case d.full > w.now:
 		w.hit(DiskFull)
-		w.tell.happened(DiskFull, 0, m.name, m.name+" cannot write: its disk is full")
+		w.reporter.happened(DiskFull, 0, m.name, m.name+" cannot write: its disk is full")
 		answer.Err = errFull
 	case w.odds("fails", w.weather.diskFail):
 		w.hit(DiskFail)
-		w.tell.happened(DiskFail, 0, m.name, "a write of "+m.name+" fails")
+		w.reporter.happened(DiskFail, 0, m.name, "a write of "+m.name+" fails")
 		answer.Err = errDisk
 		if w.oneIn("done", 2) {
 			d.synced = done.Data // it failed after it was done
@@ -108,10 +108,10 @@ func (d *disk) crash() {
 	switch {
 	case w.settings.faults.Has(DiskTorn) && w.oneIn("torn", 3):
 		w.hit(DiskTorn)
-		w.tell.happened(DiskTorn, 0, d.member.name, "half of a write of "+d.member.name+" is left")
+		w.reporter.happened(DiskTorn, 0, d.member.name, "half of a write of "+d.member.name+" is left")
 		d.tear(pending[0].Data)
 	case w.settings.faults.Has(DiskLost) && w.oneIn("unsynced", 2):
-		w.tell.happened(DiskLost, 0, d.member.name, "a write of "+d.member.name+" is lost")
+		w.reporter.happened(DiskLost, 0, d.member.name, "a write of "+d.member.name+" is lost")
 		w.hit(DiskLost) // what was not synced is not there
 	default:
 		d.synced = pending[0].Data
@@ -126,9 +126,9 @@ func (d *disk) tear(data []byte) {
 }
 
 // torn checks that what is left of so many bytes of a cell is not taken for a cell (P10).
-func (j *judge) torn(half []byte, whole int) {
+func (j *judge) torn(half []byte, size int) {
 	if _, err := membership.DecodeCell(half); err == nil {
-		j.violate("P10", "half of a cell, %d of %d bytes, is taken for a whole one", len(half), whole)
+		j.violate("P10", "half of a cell, %d of %d bytes, is taken for a whole one", len(half), size)
 	}
 }
 

@@ -61,7 +61,7 @@
 //   - P5 order: no request is granted a name before one that stood in the authority's queue
 //     when the former was made, within a reign; and where no member is in charge, no exclusive lock before
 //     one that was asked for by a request of which all had heard (hearing.go). Where leaders number
-//     tickets, none before one that it excludes, and whose number a majority of them knew (leading.go).
+//     tickets, none before one that it excludes, and whose number a majority of them knew (leaders.go).
 //     No session ends while a heartbeat that came before its end waits to be heard (busy.go).
 //   - P6 exactly once: a request has one token, and none after it was released.
 //   - P7 foreign unlocks: releases of other sessions' tokens are sent, and refused.
@@ -96,7 +96,7 @@
 // what a crash takes with it, which members join while others ask, late replies, and permissions that are
 // kept (peering.go). Where leaders number tickets, it has at which step of a ticket its master, the leader that has answered
 // first or its owner crashes, which leaders take tickets over, which members are told who leads, and what comes too late
-// (leading.go). In some runs of those a burst of requests leaves a link behind, which catches up (burst.go). In some runs whose
+// (leaders.go). In some runs of those a burst of requests leaves a link behind, which catches up (burst.go). In some runs whose
 // members keep logs a leader hears no other member, and crashes (deafen.go). Where spaces are
 // durable, clients take several names together in some runs (gather.go). Of a thousand runs or more with all faults,
 // anything that was never hit fails the profile: no run has looked for what it would have found.
@@ -111,12 +111,12 @@
 // # Rooms
 //
 // A protocol is a [Protocol]: how its machines are built, where P5 is to be checked two
-// functions that read its messages (or Peering, or Leading), and where not the coordinator decides one
+// functions that read its messages (or PeerProbe, or LeaderProbe), and where not the coordinator decides one
 // that says who does. Nothing here knows of it otherwise: toy_test.go is one
 // of 60 lines, on a Front of package simtest that knows what users ask; that of storetoy_test.go locks
 // through a store. The following have their places, each
 // in a folder below this one: explore (every state of a small cluster), shrink (fewer members,
-// faults and calls), draw (a run as a picture, from the values of story that Config.Observe
+// faults and calls), draw (a run as a picture, from the values of timeline that Config.Observe
 // is told), published (the published algorithms' holes, each the code that ships without one
 // rule), replay (a recorded run, fed to fresh machines). testdata/seeds.txt keeps the seeds
 // that once failed, with the reason.

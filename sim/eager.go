@@ -23,7 +23,7 @@ func (s *settings) drawEager(c *Config, r *rand.Rand) {
 	if c.Protocol.Moves && s.faults.Has(Operator) && eager {
 		s.eager, s.strikes = every(), strikes && s.faults.Has(Crash)
 	}
-	if c.Protocol.Leading != nil && s.faults.Has(Crash) && eager {
+	if c.Protocol.LeaderProbe != nil && s.faults.Has(Crash) && eager {
 		s.strikes = strikes
 	}
 	if s.holdOn > 0 && s.faults.Has(Crash) && snatches {
@@ -84,7 +84,7 @@ func (n *nemesis) interrupt(step TransferStep, from, to *process) {
 // strikeEither lets one of two members crash in a moment, once in so many times.
 func (n *nemesis) strikeEither(often int, from, to *process) {
 	w := n.world
-	if w.healed || !w.settings.strikes && !w.told() || !w.oneIn("struck", often) {
+	if w.healed || !w.settings.strikes && !w.replaying() || !w.oneIn("struck", often) {
 		return
 	}
 	victim := to

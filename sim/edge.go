@@ -108,7 +108,7 @@ func (e *edge) greet(op *operation) {
 		return
 	}
 	check := &session.Check{ID: op.session, Secret: op.secret, Number: op.number, Generation: op.generation}
-	checked, ok := m.ask(protocol.Below, check).(*session.Renewed)
+	checked, ok := m.query(protocol.Below, check).(*session.Renewed)
 	if !ok || checked.Err != nil {
 		why := session.ErrUnknown
 		if ok && errors.Is(checked.Err, session.ErrTakenOver) {
@@ -122,7 +122,7 @@ func (e *edge) greet(op *operation) {
 
 // refuse refuses the hello and ends the stream.
 func (e *edge) refuse(err error) {
-	e.link.tell(event{kind: evRefused, err: err})
+	e.link.deliver(event{kind: evRefused, err: err})
 	e.finish()
 }
 
@@ -201,7 +201,7 @@ func (e *edge) farewell() {
 	w := e.link.world
 	e.link.downward("farewell")
 	if e.greeted && !e.over && w.settings.faults&Later != 0 && !w.oneIn("lost", 4) {
-		e.link.tell(event{kind: evGoodbye, err: session.ErrUnknown})
+		e.link.deliver(event{kind: evGoodbye, err: session.ErrUnknown})
 	}
 }
 
@@ -237,7 +237,7 @@ func (e *edge) renewed(op, id uint64, renewed *session.Renewed) {
 // welcome tells that the session goes on, together with what it was told before.
 func (e *edge) welcome(first event) {
 	e.greeted = true
-	e.link.tell(append([]event{first}, e.early...)...)
+	e.link.deliver(append([]event{first}, e.early...)...)
 	e.early = nil
 }
 
@@ -246,7 +246,7 @@ func (e *edge) put(ev event) {
 		e.early = append(e.early, ev)
 		return
 	}
-	e.link.tell(ev)
+	e.link.deliver(ev)
 }
 
 // decision tells what became of a request, as the answer to a call about it or by

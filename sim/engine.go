@@ -31,17 +31,17 @@ func (k taskKind) arrives() bool {
 
 // task is something that will happen. Its fields mean what its kind says.
 type task struct {
-	kind taskKind
-	end  end    // taskBreak: which end
-	to   int32  // place of a member, number of a client
-	life uint32 // of the member; of the request to be woken
-	told uint32 // of what is on its way: its number in the story, or 0
-	id   uint64 // taskMessage: the id it is addressed to, taskSaved: the write, taskStored, taskFetched: the act
-	from uint64 // taskMessage: who sent it
-	port uint16
-	fact any
-	link *link
-	act  func()
+	kind    taskKind
+	end     end    // taskBreak: which end
+	to      int32  // place of a member, number of a client
+	life    uint32 // of the member; of the request to be woken
+	eventID uint32 // of what is on its way: its number in the timeline, or 0
+	id      uint64 // taskMessage: the id it is addressed to, taskSaved: the write, taskStored, taskFetched: the act
+	from    uint64 // taskMessage: who sent it
+	port    uint16
+	fact    any
+	link    *link
+	act     func()
 }
 
 // entry orders tasks: by time, and those of one time by when they were scheduled.

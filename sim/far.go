@@ -81,8 +81,8 @@ func (w *world) beyondSurvival() bool { return 2*w.way() > w.settings.lease/10 }
 
 // What runs have to exercise of that.
 const (
-	farWhole   = iota // members are far from each other in the whole run
-	farPart           // in a part of it
+	farAlways  = iota // members are far from each other in the whole run
+	farPartly         // in a part of it
 	farViewed         // a member has formed a view with others over slow links
 	farGranted        // a lock is granted there
 	farSettled        // a run has settled there
@@ -111,9 +111,9 @@ func (f *afar) begins(c *counts) {
 	switch {
 	case f.way == 0:
 	case f.until == 0:
-		c.far[farWhole]++
+		c.far[farAlways]++
 	default:
-		c.far[farPart]++
+		c.far[farPartly]++
 	}
 }
 

@@ -56,24 +56,24 @@ func (c *counts) listTogether(of *Config, row func(sort, name string, n int)) {
 // gatherer is a thread of a client that takes several names together, works under all of them, and gives them back.
 type gatherer struct {
 	client *client
-	call   int           // that it plans or makes, in the names of choices
-	next   time.Duration // when it has something to do
-	until  time.Duration // when it gives up waiting, or unlocks
-	wanted []string      // names that it has still to take, in their order
-	ahead  int           // how many of them to ask for at the same time
-	batch  []*asking     // requests that were made at the same time, and are not looked at yet
-	one    *asking       // a request that waits by itself
+	call   int               // that it plans or makes, in the names of choices
+	next   time.Duration     // when it has something to do
+	until  time.Duration     // when it gives up waiting, or unlocks
+	wanted []string          // names that it has still to take, in their order
+	ahead  int               // how many of them to ask for at the same time
+	batch  []*pendingRequest // requests that were made at the same time, and are not looked at yet
+	one    *pendingRequest   // a request that waits by itself
 	taken  []*request
 	waited bool // a name was refused and is waited for, or was
 	works  bool // it has all that it wanted
-	whole  bool // it wants all names once, after all faults,
+	probe  bool // it wants all names once, after all faults,
 	probed bool // and has had them
 }
 
-// asking is one request of a gatherer, and what became of it.
-type asking struct {
+// pendingRequest is one request of a gatherer, and what became of it.
+type pendingRequest struct {
 	request *request
-	told    bool // there is an outcome:
+	done    bool // there is an outcome:
 	err     error
 }
 
@@ -135,13 +135,13 @@ func (g *gatherer) begin() {
 		g.rest()
 		return
 	}
-	g.ahead, g.waited, g.whole, g.until = holdfast.MostTogether, false, w.settling, protocol.Never
+	g.ahead, g.waited, g.probe, g.until = holdfast.MostTogether, false, w.settling, protocol.Never
 	if patience := g.patience(); patience > 0 && !w.settling {
 		g.until = g.client.now() + patience
 	}
 	g.next = g.until
 	w.trace("%s wants %v together", g, g.wanted)
-	g.ask()
+	g.acquireNext()
 }
 
 // patience chooses after what time the Context of a call ends; usually never, which is 0.
@@ -155,8 +155,8 @@ func (g *gatherer) patience() time.Duration {
 	})
 }
 
-// ask asks for the next names (holdfast.TakeAll).
-func (g *gatherer) ask() {
+// acquireNext asks for the next names (holdfast.TakeAll).
+func (g *gatherer) acquireNext() {
 	count := min(g.ahead, len(g.wanted))
 	g.ahead = min(2*g.ahead, holdfast.MostTogether)
 	if count == 0 {
@@ -168,17 +168,17 @@ func (g *gatherer) ask() {
 		return
 	}
 	for _, name := range g.wanted[:count] {
-		want := g.client.world.whole(name)
+		want := g.client.world.exclusive(name)
 		want.try = true
 		g.batch = append(g.batch, g.enter(want))
 	}
 }
 
 // wait asks for the first name that is wanted, by itself.
-func (g *gatherer) wait() { g.one = g.enter(g.client.world.whole(g.wanted[0])) }
+func (g *gatherer) wait() { g.one = g.enter(g.client.world.exclusive(g.wanted[0])) }
 
-func (g *gatherer) enter(want wantedLock) *asking {
-	return &asking{request: g.client.stream.ask(want, g)}
+func (g *gatherer) enter(want wantedLock) *pendingRequest {
+	return &pendingRequest{request: g.client.stream.acquire(want, g)}
 }
 
 // granted and failed note what became of a request.
@@ -210,21 +210,21 @@ func (g *gatherer) learn(r *request, err error) {
 			return
 		}
 		g.take(r)
-		g.ask()
+		g.acquireNext()
 		return
 	}
-	at := slices.IndexFunc(g.batch, func(i *asking) bool { return i.request == r })
+	at := slices.IndexFunc(g.batch, func(i *pendingRequest) bool { return i.request == r })
 	if at < 0 {
 		g.client.stream.abandon(r) // given up meanwhile
 		return
 	}
-	g.batch[at].told, g.batch[at].err = true, err
+	g.batch[at].done, g.batch[at].err = true, err
 	g.look()
 }
 
 // look goes through the outcomes of the requests that were made together (Client.tryTogether).
 func (g *gatherer) look() {
-	for len(g.batch) > 0 && g.batch[0].told {
+	for len(g.batch) > 0 && g.batch[0].done {
 		i := g.batch[0]
 		g.batch = g.batch[1:]
 		switch {
@@ -241,7 +241,7 @@ func (g *gatherer) look() {
 		}
 	}
 	if len(g.batch) == 0 {
-		g.ask()
+		g.acquireNext()
 	}
 }
 
@@ -271,7 +271,7 @@ func (g *gatherer) done() {
 	w.trace("%s has all of its names", g)
 	g.count(togetherAll, !g.waited)
 	g.count(togetherWaited, g.waited)
-	g.works, g.probed = true, g.whole
+	g.works, g.probed = true, g.probe
 	g.chooses()
 	g.until = now + w.hold()
 	g.next = g.until
@@ -316,7 +316,7 @@ func (g *gatherer) unsettle(pause func() time.Duration) {
 	if g == nil {
 		return
 	}
-	if g.whole, g.probed = false, false; g.idle() {
+	if g.probe, g.probed = false, false; g.idle() {
 		g.plan(pause)
 	}
 }

@@ -27,7 +27,7 @@ func TestNamesAreTakenTogether(t *testing.T) {
 			}
 			if v := result.Violation; v != nil {
 				broken++
-				if v.Promise != "P4" || !strings.Contains(v.Story, "has not had all names together: it has ") {
+				if v.Promise != "P4" || !strings.Contains(v.Detail, "has not had all names together: it has ") {
 					t.Fatalf("seed %d: %v", seed, v)
 				}
 			}

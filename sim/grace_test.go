@@ -43,7 +43,7 @@ func TestTheJudgeKeepsAGrace(t *testing.T) {
 		"another session gives back":           {"P3", holdfast.HoldLimit, says(release(2, 1, 0)), 2},
 		"its member starts again":              {"", holdfast.HoldLimit, func(w *world, m *process) { m.crash(m.life); m.start() }, 2},
 	} {
-		for said, grants := range map[string]func(*judge, grant){"a member": (*judge).granting, "its client": (*judge).told} {
+		for said, grants := range map[string]func(*judge, grant){"a member": (*judge).granting, "its client": (*judge).noteHolder} {
 			t.Run(name+", as "+said+" says", func(t *testing.T) {
 				w := still(t, 1, 0)
 				m := w.coordinator()

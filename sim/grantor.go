@@ -24,12 +24,12 @@ func grantorProtocol() Protocol {
 			built.Spaces = []protocol.Machine{space}
 			return built, err
 		},
-		Decides:  func(space protocol.Machine) (uint64, bool) { return space.(*grantor.Machine).Reign() },
-		Costs:    func(int) []Cost { return grantorCosts() },
-		Position: position,
-		Routine:  routineOfHolders,
-		Request:  requestOfHolders,
-		Moving:   movingGrantor{},
+		Decides:       func(space protocol.Machine) (uint64, bool) { return space.(*grantor.Machine).Reign() },
+		Costs:         func(int) []Cost { return grantorCosts() },
+		Position:      position,
+		Routine:       routineOfHolders,
+		Request:       requestOfHolders,
+		TransferProbe: movingGrantor{},
 		Universe: Universe{Below: membershipMessages(), Above: []protocol.Message{
 			authority.Acquire{}, authority.Release{}, authority.Extend{}, authority.EndSession{}, authority.Decided{},
 			authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Revalidate{}, authority.Query{}, authority.Answer{},
@@ -89,14 +89,14 @@ func (movingGrantor) Becoming(space protocol.Machine) bool {
 // Unused reads off a space how many grants its member keeps that no client uses.
 func (movingGrantor) Unused(space protocol.Machine) int { return space.(*grantor.Machine).Unused() }
 
-// Asked reads off a word of a grantor that it asks a member to give way: it tells a grant that
+// RecallIn reads off a word of a grantor that it asks a member to give way: it tells a grant that
 // is known there, and does not allow any more that it is kept.
-func (movingGrantor) Asked(space protocol.Machine, m any) Keeping {
-	word, is := m.(authority.Decided)
-	if !is || word.Kind != lock.Granted || word.Keep {
+func (movingGrantor) RecallIn(space protocol.Machine, m any) Keeping {
+	decided, is := m.(authority.Decided)
+	if !is || decided.Kind != lock.Granted || decided.Keep {
 		return KeepsNothing
 	}
-	switch may, unused := space.(*grantor.Machine).KeepsOn(&word); {
+	switch may, unused := space.(*grantor.Machine).KeepsOn(&decided); {
 	case unused:
 		return KeepsUnused
 	case may:

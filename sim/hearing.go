@@ -14,8 +14,8 @@ import (
 // grant: those of the view, and those that it has left out while their leases last. Such a member goes on granting
 // by permissions that it was given before, and nothing reaches it.
 
-// Plea is what a member asks the others for.
-type Plea struct {
+// PeerRequest is what a member asks the others for.
+type PeerRequest struct {
 	Name   string
 	Number uint64 // it is used once
 	Reign  protocol.Epoch
@@ -23,30 +23,30 @@ type Plea struct {
 
 // hearers are those that have heard of a request: the members, each in which life.
 type hearers struct {
-	of Plea
+	of PeerRequest
 	by map[protocol.ID]uint32
 }
 
-// mostPleas is of how many requests it is known who has heard them, before those are forgotten
+// mostPeerRequests is of how many requests it is known who has heard them, before those are forgotten
 // that ask no more.
-const mostPleas = 256
+const mostPeerRequests = 256
 
 // request returns which request of a client a member asks the others for by a number.
-func (m *process) request(number uint64) (key requestKey, asks bool) {
+func (m *process) request(number uint64) (key requestKey, waits bool) {
 	if m.space() == nil || m.view == nil {
 		return requestKey{}, false
 	}
-	session, request, asks := m.world.protocol.Peering.Request(m.space(), number)
-	return requestKey{session, request}, asks
+	session, request, waits := m.world.protocol.PeerProbe.Request(m.space(), number)
+	return requestKey{session, request}, waits
 }
 
 // heardBy notes that another member has heard of a request. When all have that are in its member's
 // view, no request that is made later comes before it.
-func (m *process) heardBy(other *process, plea *Plea) {
-	if _, asks := m.request(plea.Number); !asks {
+func (m *process) heardBy(other *process, plea *PeerRequest) {
+	if _, waits := m.request(plea.Number); !waits {
 		return
 	}
-	m.forgetPleas()
+	m.forgetPeerRequests()
 	if m.heard == nil {
 		m.heard = map[uint64]hearers{}
 	}
@@ -61,13 +61,13 @@ func (m *process) heardBy(other *process, plea *Plea) {
 
 // stand lets a request stand, if everybody has heard of it.
 func (m *process) stand(number uint64) {
-	key, asks := m.request(number)
-	if !asks || !m.heardByAll(number) {
+	key, waits := m.request(number)
+	if !waits || !m.heardByAll(number) {
 		return
 	}
-	plea, asked := m.heard[number].of, requestKey{lock.SessionID{Member: uint64(m.id)}, number}
-	m.world.judge.requestsOf(plea.Name, asked, key)
-	m.world.judge.stands(plea.Name, asked, plea.Reign)
+	plea, memberKey := m.heard[number].of, requestKey{lock.SessionID{Member: uint64(m.id)}, number}
+	m.world.judge.requestsOf(plea.Name, memberKey, key)
+	m.world.judge.stands(plea.Name, memberKey, plea.Reign)
 }
 
 // opened lets those requests stand of which only members have not heard that can grant nothing any more.
@@ -106,14 +106,14 @@ func (m *process) leftOut(other *process) bool {
 	return !listed || at.Tenure != other.view.Lease.Tenure
 }
 
-// forgetPleas drops what asks no more, where there is much.
-func (m *process) forgetPleas() {
-	if len(m.heard) < mostPleas {
+// forgetPeerRequests drops what asks no more, where there is much.
+func (m *process) forgetPeerRequests() {
+	if len(m.heard) < mostPeerRequests {
 		return
 	}
 	//tidy:unordered each is kept or dropped by itself
 	for number := range m.heard {
-		if _, asks := m.request(number); !asks {
+		if _, waits := m.request(number); !waits {
 			delete(m.heard, number)
 		}
 	}

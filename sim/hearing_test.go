@@ -12,7 +12,7 @@ import (
 type peerStandIn struct {
 	protocol.Machine
 	dealings Dealings
-	asks     map[uint64]requestKey
+	requests map[uint64]requestKey
 	deaf     bool
 	meets    Meeting
 }
@@ -20,14 +20,14 @@ type peerStandIn struct {
 // peeringStandIn reads that.
 type peeringStandIn struct{}
 
-func (peeringStandIn) Asks(message any) (Plea, bool) {
-	plea, is := message.(Plea)
+func (peeringStandIn) PeerRequestIn(message any) (PeerRequest, bool) {
+	plea, is := message.(PeerRequest)
 	return plea, is
 }
 
 func (peeringStandIn) Request(space protocol.Machine, number uint64) (lock.SessionID, uint64, bool) {
-	key, asks := space.(*peerStandIn).asks[number]
-	return key.session, key.id, asks
+	key, waits := space.(*peerStandIn).requests[number]
+	return key.session, key.id, waits
 }
 
 func (peeringStandIn) Heard(space protocol.Machine, _ protocol.ID, _ any) bool {
@@ -41,14 +41,14 @@ func (peeringStandIn) Meets(space protocol.Machine, _ protocol.ID, _ any) Meetin
 // peerStandIns makes a world of members whose spaces are stand-ins, in one view.
 func peerStandIns(members int) (*world, []*peerStandIn) {
 	c := config("permission")
-	c.Members, c.Protocol.Peering = members, peeringStandIn{}
-	return worldOf(&c, func() *peerStandIn { return &peerStandIn{asks: map[uint64]requestKey{}} })
+	c.Members, c.Protocol.PeerProbe = members, peeringStandIn{}
+	return worldOf(&c, func() *peerStandIn { return &peerStandIn{requests: map[uint64]requestKey{}} })
 }
 
 // TestARequestStandsWhenAllHaveHeardIt, each in its present life and in the asker's view, and as
 // long as it asks.
 func TestARequestStandsWhenAllHaveHeardIt(t *testing.T) {
-	plea := Plea{Name: "n", Number: 7, Reign: protocol.Epoch{Counter: 1}}
+	plea := PeerRequest{Name: "n", Number: 7, Reign: protocol.Epoch{Counter: 1}}
 	for name, tt := range map[string]struct {
 		stands  bool
 		happens func(w *world, spaces []*peerStandIn, hears func(member int))
@@ -89,13 +89,13 @@ func TestARequestStandsWhenAllHaveHeardIt(t *testing.T) {
 		}},
 		"it has entered": {false, func(_ *world, spaces []*peerStandIn, hears func(int)) {
 			hears(1)
-			delete(spaces[0].asks, 7)
+			delete(spaces[0].requests, 7)
 			hears(2)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, spaces := peerStandIns(3)
-			spaces[0].asks[7] = key(1)
+			spaces[0].requests[7] = key(1)
 			w.now = time.Second
 			tt.happens(w, spaces, func(member int) {
 				if after := w.takes(w.members[member], w.members[0].id, plea); after != nil {
@@ -131,10 +131,10 @@ func TestWhoComesIntoAViewAgainStandsNowhere(t *testing.T) {
 // TestPleasAreForgotten that ask no more.
 func TestPleasAreForgotten(t *testing.T) {
 	w, spaces := peerStandIns(3)
-	for number := range uint64(10 * mostPleas) {
-		spaces[0].asks = map[uint64]requestKey{number: key(1)}
-		w.takes(w.members[1], w.members[0].id, Plea{Name: "n", Number: number})()
-		if n := len(w.members[0].heard); n > mostPleas {
+	for number := range uint64(10 * mostPeerRequests) {
+		spaces[0].requests = map[uint64]requestKey{number: key(1)}
+		w.takes(w.members[1], w.members[0].id, PeerRequest{Name: "n", Number: number})()
+		if n := len(w.members[0].heard); n > mostPeerRequests {
 			t.Fatalf("%d are remembered", n)
 		}
 	}

@@ -27,10 +27,10 @@ func (s *settings) drawHeirs(c *Config, r dice) {
 
 // What is counted of sessions that are taken over.
 const (
-	inheritedTaken = iota // a client has taken one over,
-	inheritedTold         // the client before was told on its stream,
-	inheritedLate         // or was refused when it came back;
-	inheritedGiven        // the later one gives up something that the one before believes in
+	inheritedTaken    = iota // a client has taken one over,
+	inheritedNotified        // the client before was told on its stream,
+	inheritedLate            // or was refused when it came back;
+	inheritedGiven           // the later one gives up something that the one before believes in
 	inheritedCount
 )
 
@@ -94,9 +94,9 @@ func (n *nemesis) inherit() {
 		c.pause(life)
 	}
 	heir.start()
-	estate, s := heir.handover, w.scope()
+	handover, s := heir.handover, w.scope()
 	w.do(w.now+life, func() {
-		if w.goOn(s); heir.handover == estate {
+		if w.goOn(s); heir.handover == handover {
 			heir.retire(closes)
 		}
 	})
@@ -149,7 +149,7 @@ func (s *stream) onTakenOver() {
 	c := s.client
 	w := c.world
 	w.trace("%s has lost session %v to another client", c, s.session.id)
-	w.tell.tell(timeline.Event{Kind: timeline.Remark, Who: c.name, Text: "the session of " + c.name + " was taken over"})
+	w.reporter.emit(timeline.Event{Kind: timeline.Remark, Who: c.name, Text: "the session of " + c.name + " was taken over"})
 	for _, r := range s.requests {
 		if r.state == held {
 			s.end(r, holdfast.EndedByAnother)
@@ -185,7 +185,7 @@ func (e *edge) takenOver() {
 		e.link.sever(neither)
 		return
 	}
-	e.link.tell(event{kind: evGoodbye, err: session.ErrTakenOver})
+	e.link.deliver(event{kind: evGoodbye, err: session.ErrTakenOver})
 	e.finish()
 }
 

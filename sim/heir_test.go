@@ -14,7 +14,7 @@ func TestASessionHasOneClient(t *testing.T) {
 	manySeeds(t)
 	defer mutation.Switch("")
 	for _, protocol := range []string{"central", "consensus"} {
-		run := func(promise, story string) (came [inheritedCount]int, broken int) {
+		run := func(promise, detail string) (came [inheritedCount]int, broken int) {
 			c := config(protocol)
 			c.Faults, c.Coverage = 1<<Operator|1<<Partition|1<<Crash|1<<Pause, true
 			for seed := uint64(1); seed <= 24 && (promise == "" || broken == 0); seed++ {
@@ -27,7 +27,7 @@ func TestASessionHasOneClient(t *testing.T) {
 				}
 				if v := result.Violation; v != nil {
 					broken++
-					if v.Promise != promise || !strings.Contains(v.Story, story) {
+					if v.Promise != promise || !strings.Contains(v.Detail, detail) {
 						t.Fatalf("seed %d: %v", seed, v)
 					}
 				}

@@ -41,10 +41,10 @@ func newHistories(j *judge) *histories {
 	return &histories{judge: j, names: map[string]*chronicle{}, of: map[requestKey]*chronicled{}}
 }
 
-// asks is called when a request is sent for the first time. A user's wish not to wait
+// request is called when a request is sent for the first time. A user's wish not to wait
 // is left out: an acquire that comes a second time, long after its user has unlocked,
 // is granted and given back at once by the user's member, and a try is refused meanwhile.
-func (h *histories) asks(key requestKey, who fmt.Stringer, want wantedLock) {
+func (h *histories) request(key requestKey, who fmt.Stringer, want wantedLock) {
 	if h == nil {
 		return
 	}
@@ -65,11 +65,11 @@ func (h *histories) asks(key requestKey, who fmt.Stringer, want wantedLock) {
 		request.Owner = fmt.Sprintf("%s of session %v", want.owner, key.session)
 	}
 	in.keys = append(in.keys, key)
-	h.of[key] = &chronicled{Acquisition: in.Ask(h.judge.clock(), request), in: in}
+	h.of[key] = &chronicled{Acquisition: in.Request(h.judge.clock(), request), in: in}
 }
 
-// asksAgain is called when another request is sent for what one has asked for before.
-func (h *histories) asksAgain(key, first requestKey) {
+// repeat is called when another request is sent for what one has asked for before.
+func (h *histories) repeat(key, first requestKey) {
 	if h == nil {
 		return
 	}
@@ -87,9 +87,9 @@ func (h *histories) giveUp(in *chronicle) {
 	*in = chronicle{full: true}
 }
 
-// told is called when a holder takes itself for one: so does everybody else of the name
+// grant is called when a holder takes itself for one: so does everybody else of the name
 // who has not stopped.
-func (h *histories) told(g *grant) {
+func (h *histories) grant(g *grant) {
 	if h == nil {
 		return
 	}

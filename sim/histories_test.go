@@ -22,46 +22,46 @@ func recorded(happens func(*witness)) history.Result {
 
 // TestTheJudgeRecordsHistories from what it is told anyway, and nothing that is not so.
 func TestTheJudgeRecordsHistories(t *testing.T) {
-	ask := func(h *witness, s uint64) { h.asks(key(s), caller("user"), wantedLock{name: "n"}) }
+	send := func(h *witness, s uint64) { h.requested(key(s), caller("user"), wantedLock{name: "n"}) }
 	for name, tt := range map[string]struct {
 		want    history.Result
 		happens func(*witness)
 	}{
 		"one after the other": {history.Linearizable, func(h *witness) {
-			ask(h, 1)
+			send(h, 1)
 			g := hold(1, 1)
-			h.told(g)
+			h.noteHolder(g)
 			h.ended(g, "")
-			ask(h, 2)
-			h.told(hold(2, 2))
+			send(h, 2)
+			h.noteHolder(hold(2, 2))
 		}},
 		"the first has ended by its own clock": {history.Linearizable, func(h *witness) {
-			ask(h, 1)
-			ask(h, 2)
-			h.told(hold(1, 1, till(time.Second)))
-			h.at(time.Second).told(hold(2, 2))
+			send(h, 1)
+			send(h, 2)
+			h.noteHolder(hold(1, 1, till(time.Second)))
+			h.at(time.Second).noteHolder(hold(2, 2))
 		}},
 		"the first ends by its own clock too late": {history.Violated, func(h *witness) {
-			ask(h, 1)
-			ask(h, 2)
-			h.told(hold(1, 1, till(time.Second)))
-			h.at(time.Second - 1).told(hold(2, 2))
+			send(h, 1)
+			send(h, 2)
+			h.noteHolder(hold(1, 1, till(time.Second)))
+			h.at(time.Second - 1).noteHolder(hold(2, 2))
 		}},
 		"the first is told of its loss too late": {history.Violated, func(h *witness) {
-			ask(h, 1)
-			ask(h, 2)
+			send(h, 1)
+			send(h, 2)
 			g := hold(1, 1)
-			h.told(g)
-			h.told(hold(2, 2))
+			h.noteHolder(g)
+			h.noteHolder(hold(2, 2))
 			h.ended(g, holdfast.Broken)
 		}},
 		"a token goes back": {history.Violated, func(h *witness) {
-			ask(h, 1)
+			send(h, 1)
 			g := hold(1, 9)
-			h.told(g)
+			h.noteHolder(g)
 			h.ended(g, "")
-			ask(h, 2)
-			h.told(hold(2, 8))
+			send(h, 2)
+			h.noteHolder(hold(2, 8))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,14 +110,14 @@ func TestALogThatIsTooLongIsGivenUp(t *testing.T) {
 	w := newWorld(&c, 1, nil, newCounts(false))
 	name := w.settings.names[0].name
 	for s := range uint64(mostAcquisitions) {
-		w.judge.asks(key(s+1), caller("user"), wantedLock{name: name})
+		w.judge.requested(key(s+1), caller("user"), wantedLock{name: name})
 	}
 	h := w.judge.histories
 	if len(h.of) != mostAcquisitions || h.names[name].full {
 		t.Errorf("of as many as may be recorded %d are", len(h.of))
 	}
-	w.judge.asks(key(mostAcquisitions+1), caller("user"), wantedLock{name: name})
-	w.judge.asks(key(mostAcquisitions+2), caller("user"), wantedLock{name: name})
+	w.judge.requested(key(mostAcquisitions+1), caller("user"), wantedLock{name: name})
+	w.judge.requested(key(mostAcquisitions+2), caller("user"), wantedLock{name: name})
 	if err := w.checkHistories(); err != nil {
 		t.Fatal(err)
 	}
@@ -141,8 +141,8 @@ func TestAViolatedHistoryIsWritten(t *testing.T) {
 	name := w.settings.names[0].name
 	for s, token := range []holdfast.Token{9, 8} {
 		g := hold(uint64(s+1), token, func(g *grant) { g.name = name })
-		w.judge.asks(key(uint64(s+1)), caller("user"), wantedLock{name: name})
-		w.judge.histories.told(&g)
+		w.judge.requested(key(uint64(s+1)), caller("user"), wantedLock{name: name})
+		w.judge.histories.grant(&g)
 		w.judge.histories.ended(&g, "")
 	}
 	var page bytes.Buffer

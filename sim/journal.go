@@ -58,8 +58,8 @@ const journalFails = 100
 
 var errNoLogs = errors.New("this member keeps no logs: it has no folder for data")
 
-// ask takes a request off the member's machine.
-func (j *journal) ask(e errand) {
+// submit takes a request off the member's machine.
+func (j *journal) submit(e errand) {
 	m, w := j.member, j.member.world
 	w.count.sent(e.port, e.request)
 	if w.tracing {
@@ -161,7 +161,7 @@ func (j *journal) synced(t *task) {
 	}
 	w.goOn(own)
 	for i := range done {
-		j.tell(done[i].port, storage.AnswerTo(done[i].request, nil))
+		j.deliver(done[i].port, storage.AnswerTo(done[i].request, nil))
 	}
 }
 
@@ -204,10 +204,10 @@ func (j *journal) fail(err error) {
 	})
 	unknown := fmt.Errorf("the journal has failed: %w: %w", err, storage.ErrUnknown)
 	for i := range group {
-		j.tell(group[i].port, storage.AnswerTo(group[i].request, unknown))
+		j.deliver(group[i].port, storage.AnswerTo(group[i].request, unknown))
 	}
 	for i := range waiting {
-		j.tell(waiting[i].port, storage.AnswerTo(waiting[i].request, j.failed))
+		j.deliver(waiting[i].port, storage.AnswerTo(waiting[i].request, j.failed))
 	}
 }
 
@@ -258,7 +258,7 @@ func (j *journal) fetched(t *task) {
 		w.within(m.name, "fetch", int(t.id))
 		answer = j.fetch(&f)
 	}
-	j.tell(protocol.Port(t.port), answer)
+	j.deliver(protocol.Port(t.port), answer)
 }
 
 // fetch reads a chunk. A disk that cannot be read ends the journal.
@@ -278,8 +278,8 @@ func (j *journal) fetch(f *storage.Fetch) storage.Fetched {
 	return storage.Fetched{ID: f.ID, Data: data, Err: err}
 }
 
-// tell tells the member's machine what becomes of a request.
-func (j *journal) tell(port protocol.Port, answer any) {
+// deliver tells the member's machine what becomes of a request.
+func (j *journal) deliver(port protocol.Port, answer any) {
 	m, w := j.member, j.member.world
 	if w.tracing {
 		w.detail("%s hears of its journal: %v", m, answer)
@@ -325,10 +325,10 @@ func (j *journal) blame(lost bool) {
 	case !lost:
 	case w.settings.faults.Has(DiskTorn) && w.oneIn("torn-log", 3):
 		w.hit(DiskTorn)
-		w.tell.happened(DiskTorn, 0, m.name, "half of what the journal of "+m.name+" was writing is left")
+		w.reporter.happened(DiskTorn, 0, m.name, "half of what the journal of "+m.name+" was writing is left")
 	case w.settings.faults.Has(DiskLost):
 		w.hit(DiskLost)
-		w.tell.happened(DiskLost, 0, m.name, "what the journal of "+m.name+" was writing is lost")
+		w.reporter.happened(DiskLost, 0, m.name, "what the journal of "+m.name+" was writing is lost")
 	}
 }
 

@@ -71,15 +71,15 @@ func newSessions(t *testing.T, lines ...string) *sessions {
 		t.Fatal(err)
 	}
 	d.world = newWorld(&c, 1, nil, newCounts(true))
-	d.tape, d.weather, d.clients = newTelling(choices), calm(), nil
+	d.tape, d.weather, d.clients = newReplay(choices), calm(), nil
 	d.settings.faults = Within
 	d.members[0].start()
 	d.run(time.Second)
 	return d
 }
 
-// ask lets the machine ask its journal, at once.
-func (d *sessions) ask(requests ...protocol.Message) {
+// submit lets the machine ask its journal, at once.
+func (d *sessions) submit(requests ...protocol.Message) {
 	d.members[0].step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: protocol.CallID{Sink: 99, Op: 1}, Fact: requests})
 }
 
@@ -103,25 +103,25 @@ func line(id, log uint64) storage.Append {
 
 // text tells what logs have in a line.
 func text(all []storage.Kept) string {
-	var words []string
+	var fields []string
 	for _, k := range all {
-		words = append(words, fmt.Sprintf("log %d from %d on: %s", k.Log, k.First, k.Records))
+		fields = append(fields, fmt.Sprintf("log %d from %d on: %s", k.Log, k.First, k.Records))
 		if k.State != nil {
-			words = append(words, fmt.Sprintf("state %s", k.State))
+			fields = append(fields, fmt.Sprintf("state %s", k.State))
 		}
 		if k.Snapshot != 0 {
-			words = append(words, fmt.Sprintf("snapshot %d %s: %s", k.Snapshot, k.Meta, k.Chunks))
+			fields = append(fields, fmt.Sprintf("snapshot %d %s: %s", k.Snapshot, k.Meta, k.Chunks))
 		}
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(fields, ", ")
 }
 
 // TestWhatWaitsForASyncGoesTogether, of all logs, behind the one that is under way.
 func TestWhatWaitsForASyncGoesTogether(t *testing.T) {
 	d := newSessions(t, "a sync#1 takes 7ms", "a sync#2 takes 3ms")
 	began := d.members[0].now()
-	d.ask(line(1, 5))
-	d.ask(line(2, 5), storage.Append{ID: 3, Log: 4, First: 1, Records: [][]byte{[]byte("1")}})
+	d.submit(line(1, 5))
+	d.submit(line(2, 5), storage.Append{ID: 3, Log: 4, First: 1, Records: [][]byte{[]byte("1")}})
 	d.pass(time.Second)
 	p := d.last()
 	if got := strings.Join(p.answers, ", "); got != "appended #1, appended #2, appended #3" {
@@ -144,10 +144,10 @@ func TestWhatWaitsForASyncGoesTogether(t *testing.T) {
 func TestACrashLeavesTheFirst(t *testing.T) {
 	for lost, want := range []string{"[1 2 3 4]", "[1 2 3]", "[1 2]", "[1]"} {
 		d := newSessions(t, fmt.Sprintf("a death#1 lost %d", lost))
-		d.ask(line(1, 5))
+		d.submit(line(1, 5))
 		d.pass(time.Second)
-		d.ask(line(2, 5))
-		d.ask(line(3, 5), line(4, 5))
+		d.submit(line(2, 5))
+		d.submit(line(3, 5), line(4, 5))
 		if got := text(d.again()); got != "log 5 from 1 on: "+want {
 			t.Errorf("%d are lost: found %q, want %s", lost, got, want)
 		}
@@ -159,7 +159,7 @@ func TestACrashLeavesTheFirst(t *testing.T) {
 		}
 	}
 	d := newSessions(t, "a death#1 lost 1", "a death#1 torn-log yes")
-	d.ask(line(1, 5))
+	d.submit(line(1, 5))
 	if got := text(d.again()); got != "" || d.count.faults[DiskTorn] != 1 {
 		t.Errorf("found %q of what was torn %d times", got, d.count.faults[DiskTorn])
 	}
@@ -171,10 +171,10 @@ func TestSnapshotsOfALog(t *testing.T) {
 	chunk := func(id, snapshot, number uint64) storage.Chunk {
 		return storage.Chunk{ID: id, Log: 5, Snapshot: snapshot, Number: number, Data: fmt.Appendf(nil, "%d.%d", snapshot, number)}
 	}
-	d.ask(line(1, 5), line(2, 5), line(3, 5), chunk(4, 1, 0), chunk(5, 1, 1),
+	d.submit(line(1, 5), line(2, 5), line(3, 5), chunk(4, 1, 0), chunk(5, 1, 1),
 		storage.Install{ID: 6, Log: 5, Snapshot: 1, Chunks: 2, Meta: []byte("m"), State: []byte("s"), Drop: 2}, chunk(7, 3, 0))
 	d.pass(time.Second)
-	d.ask(storage.Fetch{ID: 8, Log: 5, Snapshot: 1, Number: 1}, storage.Fetch{ID: 9, Log: 5, Snapshot: 3})
+	d.submit(storage.Fetch{ID: 8, Log: 5, Snapshot: 1, Number: 1}, storage.Fetch{ID: 9, Log: 5, Snapshot: 3})
 	d.pass(time.Second)
 	want := []string{"appended #1", "appended #2", "appended #3", "chunked #4", "chunked #5", "installed #6", "chunked #7", "fetched #8 3 bytes", "fetch #9: gone"}
 	if got := d.last().answers; !slices.Equal(got, want) {
@@ -186,7 +186,7 @@ func TestSnapshotsOfALog(t *testing.T) {
 	if d.count.logs[logUnfinished] != 1 {
 		t.Errorf("%d unfinished snapshots were lost", d.count.logs[logUnfinished])
 	}
-	d.ask(storage.Install{ID: 1, Log: 5, Snapshot: 4, Drop: 90, Anew: true})
+	d.submit(storage.Install{ID: 1, Log: 5, Snapshot: 4, Drop: 90, Anew: true})
 	d.pass(time.Second)
 	if got := text(d.again()); got != "log 5 from 91 on: [], state s, snapshot 4 : []" {
 		t.Errorf("found %q where the log began anew", got)
@@ -212,15 +212,15 @@ func TestADiskThatFails(t *testing.T) {
 	} {
 		d := newSessions(t, append(c.lines, "a broken#1 ends 40ms")...)
 		m := d.members[0]
-		d.ask(line(1, 5))
+		d.submit(line(1, 5))
 		d.pass(time.Second)
 		if c.full {
 			m.disk.full = d.now + 4*time.Second
 		}
-		d.ask(line(2, 5))
-		d.ask(line(3, 5))
+		d.submit(line(2, 5))
+		d.submit(line(3, 5))
 		d.pass(20 * time.Millisecond)
-		d.ask(line(4, 5), storage.Fetch{ID: 5, Log: 5, Snapshot: 1})
+		d.submit(line(4, 5), storage.Fetch{ID: 5, Log: 5, Snapshot: 1})
 		d.pass(10 * time.Millisecond)
 		p := d.last()
 		if len(p.errs) != 5 || p.errs[0] != nil || !errors.Is(p.errs[1], storage.ErrUnknown) {
@@ -242,7 +242,7 @@ func TestADiskThatFails(t *testing.T) {
 		if got := text(d.last().found); got != "log 5 from 1 on: "+c.found {
 			t.Errorf("%q: found %q, want %s", c.lines, got, c.found)
 		}
-		d.ask(line(uint64(len(d.last().found[0].Records))+1, 5))
+		d.submit(line(uint64(len(d.last().found[0].Records))+1, 5))
 		if d.pass(time.Second); len(d.last().errs) != 1 || d.last().errs[0] != nil {
 			t.Errorf("%q: the next life is answered %q", c.lines, d.last().answers)
 		}
@@ -255,9 +255,9 @@ func TestADiskThatFails(t *testing.T) {
 // TestAFetchThatFails ends the journal as well.
 func TestAFetchThatFails(t *testing.T) {
 	d := newSessions(t, "a fetch#1 fails yes")
-	d.ask(storage.Install{ID: 1, Log: 5, Snapshot: 1})
+	d.submit(storage.Install{ID: 1, Log: 5, Snapshot: 1})
 	d.pass(time.Second)
-	d.ask(storage.Fetch{ID: 2, Log: 5, Snapshot: 1}, line(1, 5))
+	d.submit(storage.Fetch{ID: 2, Log: 5, Snapshot: 1}, line(1, 5))
 	d.pass(5 * time.Second)
 	if p := d.pens[0]; len(p.errs) != 3 || p.errs[1] == nil && p.errs[2] == nil || len(d.pens) != 2 {
 		t.Errorf("answered %q in the first of %d lives", p.answers, len(d.pens))
@@ -268,7 +268,7 @@ func TestAFetchThatFails(t *testing.T) {
 func TestWhoEndsInGoodOrder(t *testing.T) {
 	d := newSessions(t, "a sync#1 takes 10ms", "a sync#2 takes 10s")
 	m := d.members[0]
-	d.ask(line(1, 5))
+	d.submit(line(1, 5))
 	m.pause(5 * time.Second)
 	d.pass(4 * time.Second)
 	if p := d.last(); len(p.answers) != 0 {
@@ -278,7 +278,7 @@ func TestWhoEndsInGoodOrder(t *testing.T) {
 	if p := d.last(); len(p.answers) != 1 {
 		t.Errorf("answered %q after it woke", p.answers)
 	}
-	d.ask(line(2, 5), line(3, 5))
+	d.submit(line(2, 5), line(3, 5))
 	m.depart(m.life)
 	m.start()
 	if got := text(d.last().found); got != "log 5 from 1 on: [1 2 3]" {
@@ -290,7 +290,7 @@ func TestWhoEndsInGoodOrder(t *testing.T) {
 func TestASlowDiskIsSlowForJournals(t *testing.T) {
 	d := newSessions(t, "a sync#1 slow 2s")
 	d.members[0].disk.slow = d.now + 1
-	d.ask(line(1, 5))
+	d.submit(line(1, 5))
 	d.pass(time.Second)
 	early := len(d.last().answers)
 	d.pass(2 * time.Second)
@@ -304,7 +304,7 @@ func TestWhoHasNoFolder(t *testing.T) {
 	d := newSessions(t)
 	d.members[0].kept = false
 	d.again()
-	d.ask(line(1, 5), storage.Fetch{ID: 2, Log: 5, Snapshot: 1})
+	d.submit(line(1, 5), storage.Fetch{ID: 2, Log: 5, Snapshot: 1})
 	d.pass(time.Second)
 	if got := strings.Join(d.last().answers, ", "); got != "append #1: "+errNoLogs.Error()+", fetch #2: "+errNoLogs.Error() {
 		t.Errorf("answered %q", got)
@@ -329,13 +329,13 @@ func TestWhatNoLogTakes(t *testing.T) {
 	} {
 		d := newSessions(t, "a sync#1 takes 500us")
 		if says := panics(func() {
-			d.ask(c.requests...)
+			d.submit(c.requests...)
 			d.pass(time.Second)
 		}); !strings.Contains(says, "sim: a asks its journal (") || !strings.Contains(says, c.says) {
 			t.Errorf("%v: %q; want %q in it", c.requests, says, c.says)
 		}
 	}
-	if result := odd(t, line(1, 5), false); result.Outcome != Crashed || !strings.Contains(result.Violation.Story, "protocol odd says of no logs; its Protocol needs Logs") {
+	if result := odd(t, line(1, 5), false); result.Outcome != Crashed || !strings.Contains(result.Violation.Detail, "protocol odd says of no logs; its Protocol needs Logs") {
 		t.Errorf("%v %v", result.Outcome, result.Violation)
 	}
 }

@@ -28,7 +28,7 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// A scribe grants nothing: it writes into its logs, all that can be written, and puts down in a
+// A logger grants nothing: it writes into its logs, all that can be written, and puts down in a
 // book that no crash touches what each log is after each request. All that its next life finds
 // must be what some first ones of the requests have made, at least of all that were answered.
 
@@ -39,7 +39,7 @@ type page struct {
 	writing      uint64            // its number, or the last one's
 	states       []uint64          // sums of all that the log was
 	answered     int               // of those, how many were
-	asked        []uint64          // the requests that were not answered, in their order
+	pending      []uint64          // the requests that were not answered, in their order
 	safe         uint64            // the snapshot whose Install was answered last
 	chunks       map[string]string // by snapshot and number
 }
@@ -81,7 +81,7 @@ func (b *book) open(member string, log uint64, found *storage.Kept) *page {
 	}
 	if last := b.pages[name]; last != nil && !slices.Contains(last.states[last.answered:], sum) {
 		b.fault("%s has %d records from %d on, snapshot %d, which it was after none of %d requests behind %d that were answered (it was before: %t)",
-			name, len(found.Records), found.First, found.Snapshot, len(last.asked), last.answered, slices.Contains(last.states, sum))
+			name, len(found.Records), found.First, found.Snapshot, len(last.pending), last.answered, slices.Contains(last.states, sum))
 	} else if last == nil && sum != sumOf(&storage.Kept{First: 1}) {
 		b.fault("%s has what was never written", name)
 	}
@@ -91,27 +91,27 @@ func (b *book) open(member string, log uint64, found *storage.Kept) *page {
 
 // note notes that a request is under way which makes the log what it is now.
 func (p *page) note(id uint64) {
-	p.states, p.asked = append(p.states, sumOf(&p.Kept)), append(p.asked, id)
+	p.states, p.pending = append(p.states, sumOf(&p.Kept)), append(p.pending, id)
 }
 
 func (p *page) last() uint64 { return p.First - 1 + uint64(len(p.Records)) }
 
-type scribe struct {
+type logger struct {
 	simtest.Front
-	rand   *rand.Rand
-	book   *book
-	pages  []*page
-	fetch  map[uint64]storage.Fetch
-	next   protocol.Time
-	id     uint64
-	failed bool
-	over   bool
-	asks   atomic.Int64  // requests
-	told   chan struct{} // where it is not nil, of each answer
+	rand     *rand.Rand
+	book     *book
+	pages    []*page
+	fetch    map[uint64]storage.Fetch
+	next     protocol.Time
+	id       uint64
+	failed   bool
+	over     bool
+	requests atomic.Int64  // requests
+	answers  chan struct{} // where it is not nil, of each answer
 }
 
-func newScribe(self protocol.ID, name string, chance uint32, shards int, kept []storage.Kept, b *book) *scribe {
-	m := &scribe{Front: simtest.Front{Self: self}, rand: rand.New(rand.NewPCG(uint64(chance), uint64(self))), book: b, fetch: map[uint64]storage.Fetch{}}
+func newLogger(self protocol.ID, name string, seed uint32, shards int, kept []storage.Kept, b *book) *logger {
+	m := &logger{Front: simtest.Front{Self: self}, rand: rand.New(rand.NewPCG(uint64(seed), uint64(self))), book: b, fetch: map[uint64]storage.Fetch{}}
 	for i := range max(1, shards) {
 		log := member.LogOf(holdfast.DefaultSpace) + uint64(i)
 		var found *storage.Kept
@@ -124,17 +124,17 @@ func newScribe(self protocol.ID, name string, chance uint32, shards int, kept []
 	return m
 }
 
-func (m *scribe) Wake() protocol.Time { return min(m.next, m.Front.Wake()) }
+func (m *logger) Wake() protocol.Time { return min(m.next, m.Front.Wake()) }
 
-func (m *scribe) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+func (m *logger) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if m.over {
 		return
 	}
 	m.Take(now, ev, out)
 	if ev.Kind == protocol.Receive && ev.From == protocol.Storage {
 		m.hear(ev.Fact)
-		if m.told != nil {
-			m.told <- struct{}{}
+		if m.answers != nil {
+			m.answers <- struct{}{}
 		}
 	}
 	if crash, is := ev.Fact.(func()); is {
@@ -146,11 +146,11 @@ func (m *scribe) Step(now protocol.Time, ev protocol.Event, out *protocol.Effect
 		return
 	}
 	sent := len(out.Sends)
-	defer func() { m.asks.Add(int64(len(out.Sends) - sent)) }()
+	defer func() { m.requests.Add(int64(len(out.Sends) - sent)) }()
 	m.next = now + time.Duration(m.rand.Int64N(int64(30*time.Millisecond)))
 	for _, p := range m.pages {
 		for range m.rand.IntN(4) {
-			if len(p.asked) < 6 && !m.failed {
+			if len(p.pending) < 6 && !m.failed {
 				m.write(p, out)
 			}
 		}
@@ -158,7 +158,7 @@ func (m *scribe) Step(now protocol.Time, ev protocol.Event, out *protocol.Effect
 }
 
 // write asks for something of a log.
-func (m *scribe) write(p *page, out *protocol.Effects) {
+func (m *logger) write(p *page, out *protocol.Effects) {
 	m.id++
 	text := func() []byte { return fmt.Appendf(nil, "%d of %d", m.id, m.rand.Uint32()) }
 	switch x := m.rand.IntN(20); {
@@ -187,7 +187,7 @@ func (m *scribe) write(p *page, out *protocol.Effects) {
 	}
 }
 
-func (m *scribe) append(p *page, first uint64, text func() []byte, out *protocol.Effects) {
+func (m *logger) append(p *page, first uint64, text func() []byte, out *protocol.Effects) {
 	a := storage.Append{ID: m.id, Log: p.Log, First: first}
 	for range 1 + m.rand.IntN(3) {
 		a.Records = append(a.Records, text())
@@ -201,7 +201,7 @@ func (m *scribe) append(p *page, first uint64, text func() []byte, out *protocol
 	p.note(m.id)
 }
 
-func (m *scribe) install(p *page, meta []byte, out *protocol.Effects) {
+func (m *logger) install(p *page, meta []byte, out *protocol.Effects) {
 	i := storage.Install{ID: m.id, Log: p.Log, Snapshot: p.writing, Chunks: uint64(len(p.written)), Meta: meta, Anew: m.rand.IntN(8) == 0}
 	i.Drop = p.First - 1 + uint64(m.rand.IntN(len(p.Records)+1))
 	if i.Anew {
@@ -220,7 +220,7 @@ func (m *scribe) install(p *page, meta []byte, out *protocol.Effects) {
 }
 
 // hear takes an answer.
-func (m *scribe) hear(answer any) {
+func (m *logger) hear(answer any) {
 	switch a := answer.(type) {
 	case storage.Appended:
 		m.answered(a.ID, a.Err, false)
@@ -233,8 +233,8 @@ func (m *scribe) hear(answer any) {
 	}
 }
 
-func (m *scribe) answered(id uint64, err error, installs bool) {
-	at := slices.IndexFunc(m.pages, func(p *page) bool { return slices.Contains(p.asked, id) })
+func (m *logger) answered(id uint64, err error, installs bool) {
+	at := slices.IndexFunc(m.pages, func(p *page) bool { return slices.Contains(p.pending, id) })
 	if at < 0 {
 		m.book.fault("request %d is answered, which is not under way", id)
 		return
@@ -245,11 +245,11 @@ func (m *scribe) answered(id uint64, err error, installs bool) {
 		m.failed = true
 		return
 	}
-	if p.asked[0] != id || m.failed {
-		m.book.fault("request %d is answered before %d, or after an error: %t", id, p.asked[0], m.failed)
+	if p.pending[0] != id || m.failed {
+		m.book.fault("request %d is answered before %d, or after an error: %t", id, p.pending[0], m.failed)
 	}
 	m.book.answers++
-	p.answered, p.asked = p.answered+1, p.asked[1:]
+	p.answered, p.pending = p.answered+1, p.pending[1:]
 	if installs {
 		p.safe++
 		for !m.isSnapshot(p) {
@@ -259,12 +259,12 @@ func (m *scribe) answered(id uint64, err error, installs bool) {
 }
 
 // isSnapshot reports whether there was one of the number.
-func (m *scribe) isSnapshot(p *page) bool {
+func (m *logger) isSnapshot(p *page) bool {
 	_, was := p.chunks[fmt.Sprint(p.safe, " 0")]
 	return was
 }
 
-func (m *scribe) read(a *storage.Fetched) {
+func (m *logger) read(a *storage.Fetched) {
 	f := m.fetch[a.ID]
 	p := m.pages[slices.IndexFunc(m.pages, func(p *page) bool { return p.Log == f.Log })]
 	switch want := p.chunks[fmt.Sprint(f.Snapshot, " ", f.Number)]; {
@@ -280,10 +280,10 @@ func (m *scribe) read(a *storage.Fetched) {
 	}
 }
 
-func scribes(b *book) sim.Protocol {
+func loggers(b *book) sim.Protocol {
 	return sim.Protocol{Name: "scribes", Logs: true, Most: 3, Build: func(s sim.Node) (sim.Built, error) {
 		built, err := sim.Membership(s)
-		built.Spaces = []protocol.Machine{newScribe(built.ID, s.Name, s.Random, s.Shards, s.Logs, b)}
+		built.Spaces = []protocol.Machine{newLogger(built.ID, s.Name, s.Random, s.Shards, s.Logs, b)}
 		return built, err
 	}}
 }
@@ -312,7 +312,7 @@ func TestJournalsRemember(t *testing.T) {
 	total := newBook()
 	for seed := uint64(1); seed <= 24; seed++ {
 		b := newBook()
-		c := sim.Config{Protocol: scribes(b), Faults: ofJournals(), Duration: 15 * time.Second, Bias: sim.Bias{Whole: true, Often: 2}}
+		c := sim.Config{Protocol: loggers(b), Faults: ofJournals(), Duration: 15 * time.Second, Bias: sim.Bias{AllFaults: true, Often: 2}}
 		s, err := sim.RunMany(c, seed, 1, 1, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -345,12 +345,12 @@ func TestJournalsRemember(t *testing.T) {
 
 // often has journals fail in nearly every run.
 func often(b *book) sim.Config {
-	return sim.Config{Protocol: scribes(b), Faults: ofJournals(), Duration: 10 * time.Second, Bias: sim.Bias{Whole: true, Often: 4}}
+	return sim.Config{Protocol: loggers(b), Faults: ofJournals(), Duration: 10 * time.Second, Bias: sim.Bias{AllFaults: true, Often: 4}}
 }
 
-// TestWhatAJournalDoesIsTold: the same seed is the same run, and a script of it says all that
+// TestWhatAJournalDoesIsReported: the same seed is the same run, and a script of it says all that
 // journals have done.
-func TestWhatAJournalDoesIsTold(t *testing.T) {
+func TestWhatAJournalDoesIsReported(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it plays nine runs; run without -short")
 	}
@@ -367,7 +367,7 @@ func TestWhatAJournalDoesIsTold(t *testing.T) {
 		if script, _, err = sim.ParseScript(script.String()); err != nil {
 			t.Fatal(err)
 		}
-		result, err := sim.Play(script, sim.Stage{Protocol: scribes(newBook()), Trace: &played})
+		result, err := sim.Play(script, sim.Stage{Protocol: loggers(newBook()), Trace: &played})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -384,11 +384,11 @@ func TestWhatAJournalDoesIsTold(t *testing.T) {
 			sharded++
 		}
 		script.Shards = 257
-		if _, err := sim.Play(script, sim.Stage{Protocol: scribes(newBook())}); err == nil || !strings.Contains(err.Error(), "shards 257; 1 to 256 is allowed") {
+		if _, err := sim.Play(script, sim.Stage{Protocol: loggers(newBook())}); err == nil || !strings.Contains(err.Error(), "shards 257; 1 to 256 is allowed") {
 			t.Errorf("a script with too many shards: %v", err)
 		}
 		script.Shards, script.Autopilot = 0, -1
-		if _, err := sim.Play(script, sim.Stage{Protocol: scribes(newBook())}); err == nil || !strings.Contains(err.Error(), "autopilot -1ns; a length of time is allowed") {
+		if _, err := sim.Play(script, sim.Stage{Protocol: loggers(newBook())}); err == nil || !strings.Contains(err.Error(), "autopilot -1ns; a length of time is allowed") {
 			t.Errorf("a script with an autopilot below nothing: %v", err)
 		}
 		script.Autopilot = 0
@@ -404,12 +404,12 @@ func TestWhatAJournalDoesIsTold(t *testing.T) {
 }
 
 // TestWhoKeepsLogsIsRecorded: fresh machines do again what recorded ones did, life by life, with what
-// their logs had kept; and the story of the run has what went wrong with their journals.
+// their logs had kept; and the timeline of the run has what went wrong with their journals.
 func TestWhoKeepsLogsIsRecorded(t *testing.T) {
 	texts := map[string]*bytes.Buffer{}
-	var told []timeline.Event
+	var events []timeline.Event
 	c := often(newBook())
-	c.Observe = func(h timeline.Event) { told = append(told, h) }
+	c.Observe = func(h timeline.Event) { events = append(events, h) }
 	c.MemberTrace = func(member string) io.Writer {
 		if texts[member] == nil {
 			texts[member] = &bytes.Buffer{}
@@ -421,7 +421,7 @@ func TestWhoKeepsLogsIsRecorded(t *testing.T) {
 	}
 	lives, b := 0, newBook()
 	for member, text := range texts {
-		again, err := replay.Run(text, replay.Config{Protocols: sim.Nodes(scribes(b))})
+		again, err := replay.Run(text, replay.Config{Protocols: sim.Nodes(loggers(b))})
 		if err != nil || again.Difference != nil {
 			t.Fatalf("member %s: %v\n%v", member, err, again.Difference)
 		}
@@ -430,20 +430,20 @@ func TestWhoKeepsLogsIsRecorded(t *testing.T) {
 	if b.found == 0 || lives <= len(texts) || len(b.wrong) > 0 {
 		t.Errorf("%d logs found in %d lives of %d members; wrong: %q", b.found, lives, len(texts), b.wrong)
 	}
-	if err := timeline.Check(told); err != nil {
+	if err := timeline.Check(events); err != nil {
 		t.Error(err)
 	}
 	for _, text := range []string{"the journal of ", "there is no room for its journal"} {
-		if !slices.ContainsFunc(told, func(h timeline.Event) bool { return h.Kind == timeline.Fault && strings.Contains(h.Text, text) }) {
+		if !slices.ContainsFunc(events, func(h timeline.Event) bool { return h.Kind == timeline.Fault && strings.Contains(h.Text, text) }) {
 			t.Errorf("the story says nothing of %q", text)
 		}
 	}
 }
 
-// TestScribesOnARealJournal: the same machine on package run and a folder, whose machine crashes
+// TestLoggersOnARealJournal: the same machine on package run and a folder, whose machine crashes
 // again and again: what was not synced is there or not.
-func TestScribesOnARealJournal(t *testing.T) {
-	fs, chance, b := vfs.NewCrashableMem(), rand.New(rand.NewPCG(7, 8)), newBook()
+func TestLoggersOnARealJournal(t *testing.T) {
+	fs, random, b := vfs.NewCrashableMem(), rand.New(rand.NewPCG(7, 8)), newBook()
 	before, under := 0, int64(0) // answers of former lives; requests under way when the machine crashed
 	for life := range uint32(12) {
 		j, err := journal.Open("folder", journal.Options{Identity: []byte("scribe"), FS: fs, MaxRequests: 4})
@@ -460,8 +460,8 @@ func TestScribesOnARealJournal(t *testing.T) {
 				kept = append(kept, k)
 			}
 		}
-		m, hands := newScribe(1, "a", life, 2, kept, b), clocktest.NewManual()
-		m.told = make(chan struct{}, 1<<16)
+		m, hands := newLogger(1, "a", life, 2, kept, b), clocktest.NewManual()
+		m.answers = make(chan struct{}, 1<<16)
 		d, err := run.New(run.Config{Machine: protocol.Stack(still{}, m), Clock: hands, Journal: j})
 		if err != nil {
 			t.Fatal(err)
@@ -469,14 +469,14 @@ func TestScribesOnARealJournal(t *testing.T) {
 		for heard := int64(0); heard < 100; {
 			hands.Advance(30 * time.Millisecond)
 			d.Step(protocol.Event{Kind: protocol.Tick, Port: 1})
-			for ; m.asks.Load() > heard+int64(chance.IntN(6)); heard++ {
-				<-m.told
+			for ; m.requests.Load() > heard+int64(random.IntN(6)); heard++ {
+				<-m.answers
 			}
 		}
 		var after *vfs.MemFS
 		d.Step(protocol.Event{Kind: protocol.Call, Port: 1, Fact: func() { // between two steps: what is answered is known to be
-			under += m.asks.Load() - int64(b.answers+b.fetched+b.gone-before)
-			after = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: chance.IntN(101), RNG: chance})
+			under += m.requests.Load() - int64(b.answers+b.fetched+b.gone-before)
+			after = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: random.IntN(101), RNG: random})
 		}})
 		if err := errors.Join(d.Close(), j.Close()); err != nil {
 			t.Fatal(err)

@@ -34,17 +34,17 @@ type judge struct {
 	succeeded instant            // when an authority changed last
 	histories *histories         // nil where they are not recorded
 	violation *Violation         // the first
-	tell      *teller            // nil where the run is not observed
+	reporter  *reporter          // nil where the run is not observed
 }
 
 // Violation is a promise that was not kept.
 type Violation struct {
 	Promise string // P1 … P10
 	At      instant
-	Story   string // what was seen, in a sentence
+	Detail  string // what was seen, in a sentence
 }
 
-func (v *Violation) String() string { return fmt.Sprintf("%s at %v: %s", v.Promise, v.At, v.Story) }
+func (v *Violation) String() string { return fmt.Sprintf("%s at %v: %s", v.Promise, v.At, v.Detail) }
 
 // believer tells whether a holder takes itself for one at an instant.
 type believer interface{ believesAt(instant) bool }
@@ -70,16 +70,16 @@ func (g *grant) String() string {
 // record is what is known of a name.
 type record struct {
 	holders []grant
-	highest [3]told // by mode
+	highest [3]issued // by mode
 	queue   []place
 	passed  []passing
-	recent  [16]told // the latest that were granted
+	recent  [16]issued // the latest that were granted
 	grants  int
 	given   [16]gift // the latest that an authority has told a member of
 	gifts   int
 
-	reigns  map[protocol.Epoch]*[3]told // highest, in partition mode any
-	through []passage                   // by member, in partition mode any
+	reigns  map[protocol.Epoch]*[3]issued // highest, in partition mode any
+	through []passage                     // by member, in partition mode any
 }
 
 // gift is a grant that an authority has told a member of, and when it did first.
@@ -95,8 +95,8 @@ type passage struct {
 	token  holdfast.Token
 }
 
-// told is a token and the session that it was told to.
-type told struct {
+// issued is a token and the session that it was told to.
+type issued struct {
 	token   holdfast.Token
 	session lock.SessionID
 }
@@ -109,11 +109,11 @@ type requestKey struct {
 
 // fate is what became of a request.
 type fate struct {
-	since instant // when it was first heard of
-	asked instant // when its client sent it first
-	token holdfast.Token
-	gone  bool // its client was told that it is released
-	lent  bool // its member grants it by itself
+	since  instant // when it was first heard of
+	sentAt instant // when its client sent it first
+	token  holdfast.Token
+	gone   bool // its client was told that it is released
+	lent   bool // its member grants it by itself
 	origin
 }
 
@@ -124,8 +124,8 @@ func newJudge(clock func() instant) *judge {
 // violate notes the first promise that was broken.
 func (j *judge) violate(promise, format string, arguments ...any) {
 	if j.violation == nil {
-		j.violation = &Violation{Promise: promise, At: j.clock(), Story: fmt.Sprintf(format, arguments...)}
-		j.tell.violated(promise, j.violation.Story, arguments)
+		j.violation = &Violation{Promise: promise, At: j.clock(), Detail: fmt.Sprintf(format, arguments...)}
+		j.reporter.violated(promise, j.violation.Detail, arguments)
 	}
 }
 
@@ -138,14 +138,14 @@ func (j *judge) record(name string) *record {
 	return r
 }
 
-// told is called when a holder takes itself for one: every other one that does so in this
+// noteHolder is called when a holder takes itself for one: every other one that does so in this
 // instant must be compatible (P1), and the grants that it does not fit beside must have had lower
 // tokens (P2).
-func (j *judge) told(g grant) {
-	j.histories.told(&g)
+func (j *judge) noteHolder(g grant) {
+	j.histories.grant(&g)
 	r := j.record(g.name)
 	r.prune(j.clock())
-	j.tell.granted(&g)
+	j.reporter.granted(&g)
 	g.origin = j.fate(requestKey{g.session, g.request}).origin
 	for i := range r.holders {
 		h := &r.holders[i]
@@ -180,14 +180,14 @@ func (j *judge) rises(r *record, g *grant) {
 		}
 	}
 	if g.token > r.highest[g.mode].token {
-		r.highest[g.mode] = told{g.token, g.session}
+		r.highest[g.mode] = issued{g.token, g.session}
 	}
 }
 
 // above checks that a grant is above all that it cannot have been granted beside.
-func (j *judge) above(all *[3]told, g *grant) {
+func (j *judge) above(all *[3]issued, g *grant) {
 	for mode, highest := range all {
-		again := highest == told{g.token, g.session}
+		again := highest == issued{g.token, g.session}
 		beside := holdfast.Mode(mode) == g.mode && g.mode != holdfast.ModeExclusive
 		if g.token <= highest.token && !beside && !again {
 			j.violate("P2", "%v, after token %d was told for a %v grant of it", g, highest.token, holdfast.Mode(mode))
@@ -197,13 +197,13 @@ func (j *judge) above(all *[3]told, g *grant) {
 
 // only is the record with some of its holders.
 func (r *record) only(some func(*grant) bool) *record {
-	part := &record{}
+	subset := &record{}
 	for i := range r.holders {
 		if some(&r.holders[i]) {
-			part.holders = append(part.holders, r.holders[i])
+			subset.holders = append(subset.holders, r.holders[i])
 		}
 	}
-	return part
+	return subset
 }
 
 // clash reports whether g may not be held beside h: they exclude each other, and were
@@ -264,8 +264,8 @@ func (r *record) first(i int) bool {
 // protocol consensus that is behind answers a call so that was made again elsewhere. A user that takes itself for a holder by
 // such an answer breaks P1 or P2.
 func (r *record) late(g *grant) bool {
-	return slices.Contains(r.recent[:], told{g.token, g.session}) &&
-		slices.ContainsFunc(r.recent[:], func(t told) bool { return t.token > g.token && t.session != g.session })
+	return slices.Contains(r.recent[:], issued{g.token, g.session}) &&
+		slices.ContainsFunc(r.recent[:], func(t issued) bool { return t.token > g.token && t.session != g.session })
 }
 
 // granting is called when a member says that a request is granted, before its client
@@ -366,7 +366,7 @@ func (j *judge) forget() {
 	//tidy:unordered each name has a queue of its own
 	for _, r := range j.names {
 		r.queue = slices.DeleteFunc(r.queue, func(p place) bool { return p.since < past })
-		r.passed = slices.DeleteFunc(r.passed, func(p passing) bool { return p.asked < past })
+		r.passed = slices.DeleteFunc(r.passed, func(p passing) bool { return p.sentAt < past })
 	}
 	if j.sides != nil {
 		j.sides.forget(j)
@@ -379,7 +379,7 @@ func (j *judge) released(key requestKey) { j.fate(key).gone = true }
 
 // ended is called when a holder stops taking itself for one by anything but the clock.
 func (j *judge) ended(g grant, why holdfast.Loss) {
-	j.tell.dropped(&g, why)
+	j.reporter.dropped(&g, why)
 	if why != "" {
 		j.lost++
 		j.losses[why]++

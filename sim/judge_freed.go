@@ -70,11 +70,11 @@ func (j *judge) refusedTry(d *lock.Decision) {
 		return
 	}
 	t, f := j.tenants[tenant{d.Name, held.Holder}], j.requests[requestKey{d.Session, d.Request}]
-	if j.clock() < j.succeeded+2*instant(j.lease) || t == nil || f == nil || t.unsure || len(t.open) > 0 || t.freed == 0 || f.asked <= t.freed {
+	if j.clock() < j.succeeded+2*instant(j.lease) || t == nil || f == nil || t.unsure || len(t.open) > 0 || t.freed == 0 || f.sentAt <= t.freed {
 		return
 	}
 	j.violate("P4", "request %d of session %v for %q, sent at %v, is refused because session %v holds it, the release of which was answered at %v",
-		d.Request, d.Session, d.Name, f.asked, held.Holder, t.freed)
+		d.Request, d.Session, d.Name, f.sentAt, held.Holder, t.freed)
 }
 
 // succeeds is called when an authority may have followed another one.

@@ -19,11 +19,11 @@ type place struct {
 
 // passing is a grant of a name while others wait for it.
 type passing struct {
-	key   requestKey
-	asked instant
-	token holdfast.Token
-	reign protocol.Epoch
-	alone bool // it is exclusive
+	key    requestKey
+	sentAt instant
+	token  holdfast.Token
+	reign  protocol.Epoch
+	alone  bool // it is exclusive
 }
 
 // reignOf is that of an authority, as its tokens tell it; in partition mode any two of
@@ -48,23 +48,23 @@ func (j *judge) reignOfGrant(g *grant) protocol.Epoch {
 // name before it in that reign. Where members ask one another a request for an exclusive lock
 // stands when all members that can grant have heard of it, and it is exclusive locks alone that
 // must not come before it (hearing.go). Where leaders number tickets one stands when a majority of them
-// knows its number, and of two that exclude each other none comes before the other (leading.go).
+// knows its number, and of two that exclude each other none comes before the other (leaders.go).
 
-// asks is called when a client sends a request for the first time.
-func (j *judge) asks(key requestKey, who fmt.Stringer, want wantedLock) {
-	j.fate(key).asked = j.clock()
+// requested is called when a client sends a request for the first time.
+func (j *judge) requested(key requestKey, who fmt.Stringer, want wantedLock) {
+	j.fate(key).sentAt = j.clock()
 	if j.tenants != nil {
 		j.enters(want.name, key)
 	}
-	j.histories.asks(key, who, want)
+	j.histories.request(key, who, want)
 }
 
-// asksAgain is called when a client's call, for which a member has sent a request, is made through another one, which sends
+// repeated is called when a client's call, for which a member has sent a request, is made through another one, which sends
 // another.
-func (j *judge) asksAgain(key, first requestKey) {
-	j.fate(key).asked = j.fate(first).asked
+func (j *judge) repeated(key, first requestKey) {
+	j.fate(key).sentAt = j.fate(first).sentAt
 	j.unsettles(func(s lock.SessionID) bool { return s == key.session })
-	j.histories.asksAgain(key, first)
+	j.histories.repeat(key, first)
 }
 
 // requestsOf is called when a member asks an authority for what a client has asked for. A place
@@ -112,12 +112,12 @@ func (j *judge) gives(name string, token holdfast.Token, request requestKey) {
 
 // sent is when the request was sent to which a grant was given, as far as is known: the one
 // that enters it may have been sent later.
-func (r *record) sent(g *grant, asked instant) instant {
+func (r *record) sent(g *grant, sentAt instant) instant {
 	i := slices.IndexFunc(r.given[:], func(of gift) bool { return of.token == g.token })
 	if i < 0 {
-		return asked
+		return sentAt
 	}
-	return min(asked, r.given[i].at)
+	return min(sentAt, r.given[i].at)
 }
 
 // gaveAnother reports whether a grant was given under another number than the one under which the client's request stands. A member that becomes the
@@ -166,10 +166,10 @@ func (j *judge) overtakes(r *record, g *grant) {
 	if j.sides != nil && g.mode == holdfast.ModeExclusive && !slices.ContainsFunc(r.holders, g.shares) {
 		j.sides.succeeds(j, r, g)
 	}
-	if slices.ContainsFunc(r.holders, g.shares) || slices.ContainsFunc(r.recent[:], func(t told) bool { return t.token == g.token }) {
+	if slices.ContainsFunc(r.holders, g.shares) || slices.ContainsFunc(r.recent[:], func(t issued) bool { return t.token == g.token }) {
 		return // it enters what its owner holds, or has just given back
 	}
-	r.recent[r.grants%len(r.recent)] = told{g.token, g.session}
+	r.recent[r.grants%len(r.recent)] = issued{g.token, g.session}
 	r.grants++
 	if len(r.queue) == 0 {
 		return
@@ -184,9 +184,9 @@ func (j *judge) overtakes(r *record, g *grant) {
 			if j.loose && !other.alone && (!j.turns || g.mode != holdfast.ModeExclusive) {
 				continue
 			}
-			if other.token < g.token && other.reign == reign && other.asked > stood.since {
+			if other.token < g.token && other.reign == reign && other.sentAt > stood.since {
 				j.violate("P5", "request %d of session %v stands in the queue of %q since %v and is granted under token %d, after request %d of session %v, which was asked at %v, under token %d",
-					g.request, g.session, g.name, stood.since, g.token, other.key.id, other.key.session, other.asked, other.token)
+					g.request, g.session, g.name, stood.since, g.token, other.key.id, other.key.session, other.sentAt, other.token)
 				return
 			}
 		}
@@ -196,7 +196,7 @@ func (j *judge) overtakes(r *record, g *grant) {
 	case len(r.queue) == 0:
 		r.passed = r.passed[:0]
 	case !f.lent:
-		r.passed = append(r.passed, passing{key, r.sent(g, f.asked), g.token, reign, g.mode == holdfast.ModeExclusive})
+		r.passed = append(r.passed, passing{key, r.sent(g, f.sentAt), g.token, reign, g.mode == holdfast.ModeExclusive})
 	}
 }
 

@@ -63,10 +63,10 @@ func slots(units, capacity int) func(*grant) {
 func (h *witness) passOn() {
 	first := hold(1, 1)
 	h.granting(first)
-	h.told(first)
+	h.noteHolder(first)
 	h.ended(first, "")
 	h.granting(hold(2, 2))
-	h.told(hold(2, 2))
+	h.noteHolder(hold(2, 2))
 }
 
 // key names the request of session s.
@@ -77,13 +77,13 @@ func (h *witness) at(at instant) *witness { h.now = at; return h }
 
 const reign = holdfast.Token(1) << 32
 
-// happening is a history, and the promise that it breaks: "" for one without fault.
-type happening struct {
+// scenario is a history, and the promise that it breaks: "" for one without fault.
+type scenario struct {
 	promise string
 	happens func(*witness)
 }
 
-func judgedAll(t *testing.T, histories map[string]happening) {
+func judgedAll(t *testing.T, histories map[string]scenario) {
 	t.Helper()
 	for name, tt := range histories {
 		t.Run(name, func(t *testing.T) { judged(t, tt.promise, tt.happens) })
@@ -91,79 +91,79 @@ func judgedAll(t *testing.T, histories map[string]happening) {
 }
 
 func TestTheJudgeSeesOverlaps(t *testing.T) {
-	judgedAll(t, map[string]happening{
+	judgedAll(t, map[string]scenario{
 		"two exclusive holders": {"P1", func(h *witness) {
-			h.told(hold(1, 1))
-			h.told(hold(2, 2))
+			h.noteHolder(hold(1, 1))
+			h.noteHolder(hold(2, 2))
 		}},
 		"two exclusive holders, one after the other": {"", func(h *witness) {
 			first := hold(1, 1)
-			h.told(first)
+			h.noteHolder(first)
 			h.ended(first, "")
-			h.told(hold(2, 2))
+			h.noteHolder(hold(2, 2))
 		}},
 		"the first has ended by its own clock": {"", func(h *witness) {
-			h.told(hold(1, 1, till(time.Second)))
-			h.at(time.Second).told(hold(2, 2))
+			h.noteHolder(hold(1, 1, till(time.Second)))
+			h.at(time.Second).noteHolder(hold(2, 2))
 		}},
 		"the first ends by its own clock too late": {"P1", func(h *witness) {
-			h.told(hold(1, 1, till(time.Second)))
-			h.at(time.Second - 1).told(hold(2, 2))
+			h.noteHolder(hold(1, 1, till(time.Second)))
+			h.at(time.Second - 1).noteHolder(hold(2, 2))
 		}},
 		"an exclusive beside shared holders": {"P1", func(h *witness) {
-			h.told(hold(1, 1, shared))
-			h.told(hold(2, 2, shared))
-			h.told(hold(3, 3))
+			h.noteHolder(hold(1, 1, shared))
+			h.noteHolder(hold(2, 2, shared))
+			h.noteHolder(hold(3, 3))
 		}},
 		"shared holders": {"", func(h *witness) {
-			h.told(hold(1, 2, shared))
-			h.told(hold(2, 1, shared))
+			h.noteHolder(hold(1, 2, shared))
+			h.noteHolder(hold(2, 1, shared))
 		}},
 		"too many units": {"P1", func(h *witness) {
-			h.told(hold(1, 1, slots(2, 4)))
-			h.told(hold(2, 2, slots(1, 4)))
-			h.told(hold(3, 3, slots(2, 4)))
+			h.noteHolder(hold(1, 1, slots(2, 4)))
+			h.noteHolder(hold(2, 2, slots(1, 4)))
+			h.noteHolder(hold(3, 3, slots(2, 4)))
 		}},
 		"as many units as there are": {"", func(h *witness) {
-			h.told(hold(1, 1, slots(2, 4)))
-			h.told(hold(2, 2, slots(1, 4)))
-			h.told(hold(3, 3, slots(1, 4)))
+			h.noteHolder(hold(1, 1, slots(2, 4)))
+			h.noteHolder(hold(2, 2, slots(1, 4)))
+			h.noteHolder(hold(3, 3, slots(1, 4)))
 		}},
 		"two capacities": {"P1", func(h *witness) {
-			h.told(hold(1, 1, slots(1, 4)))
-			h.told(hold(2, 2, slots(1, 5)))
+			h.noteHolder(hold(1, 1, slots(1, 4)))
+			h.noteHolder(hold(2, 2, slots(1, 5)))
 		}},
 		"reentry": {"", func(h *witness) {
-			h.told(hold(1, 1))
-			h.told(hold(1, 1, under(7)))
+			h.noteHolder(hold(1, 1))
+			h.noteHolder(hold(1, 1, under(7)))
 		}},
 	})
 }
 
 func TestTheJudgeSeesTokensAndLosses(t *testing.T) {
-	judgedAll(t, map[string]happening{
+	judgedAll(t, map[string]scenario{
 		"a token goes back": {"P2", func(h *witness) {
 			first := hold(1, 9)
-			h.told(first)
+			h.noteHolder(first)
 			h.ended(first, "")
-			h.told(hold(2, 8))
+			h.noteHolder(hold(2, 8))
 		}},
 		"a token comes again": {"P2", func(h *witness) {
 			first := hold(1, 9)
-			h.told(first)
+			h.noteHolder(first)
 			h.ended(first, "")
-			h.told(hold(2, 9))
+			h.noteHolder(hold(2, 9))
 		}},
 		"two shared grants under one token": {"P2", func(h *witness) {
-			h.told(hold(1, 9, shared))
-			h.told(hold(2, 9, shared))
+			h.noteHolder(hold(1, 9, shared))
+			h.noteHolder(hold(2, 9, shared))
 		}},
 		"granted to the next while a holder believes": {"P3", func(h *witness) {
-			h.told(hold(1, 1))
+			h.noteHolder(hold(1, 1))
 			h.granting(hold(2, 2))
 		}},
 		"granted again to the holder": {"", func(h *witness) {
-			h.told(hold(1, 1))
+			h.noteHolder(hold(1, 1))
 			h.granting(hold(1, 1))
 		}},
 		"an answer that is late": {"", func(h *witness) {
@@ -173,7 +173,7 @@ func TestTheJudgeSeesTokensAndLosses(t *testing.T) {
 		"a late answer that is believed": {"P1", func(h *witness) {
 			h.passOn()
 			h.granting(hold(1, 1))
-			h.told(hold(1, 1))
+			h.noteHolder(hold(1, 1))
 		}},
 		"a late answer to a request that was released": {"P6", func(h *witness) {
 			h.passOn()
@@ -185,7 +185,7 @@ func TestTheJudgeSeesTokensAndLosses(t *testing.T) {
 			h.granting(hold(3, 1))
 		}},
 		"an unlock that is refused": {"P3", func(h *witness) {
-			h.told(hold(1, 1))
+			h.noteHolder(hold(1, 1))
 			h.unlockRefused(hold(1, 1), holdfast.ErrNotHeld)
 		}},
 		"a live write that is refused": {"P2", func(h *witness) {
@@ -204,40 +204,40 @@ func TestTheJudgeSeesTokensAndLosses(t *testing.T) {
 func TestTheJudgeSeesWhatIsNotFree(t *testing.T) {
 	refused := &lock.Decision{Kind: lock.Refused, Session: hold(2, 1).session, Request: 2, Name: "n", Err: &lock.HeldBy{Holder: hold(1, 1).session}}
 	try := requestKey{refused.Session, refused.Request}
-	// story is a hold that has ended in a way, and a try of another session that is refused because of it.
-	story := func(h *witness, ended func()) {
+	// refusal is a hold that has ended in a way, and a try of another session that is refused because of it.
+	refusal := func(h *witness, ended func()) {
 		h.tenants, h.lease = map[tenant]*having{}, time.Second
-		h.asks(key(1), caller("one"), wantedLock{name: "n"})
+		h.requested(key(1), caller("one"), wantedLock{name: "n"})
 		h.now += instant(time.Minute)
 		ended()
 		h.now += instant(time.Second)
-		h.asks(try, caller("two"), wantedLock{name: "n"})
+		h.requested(try, caller("two"), wantedLock{name: "n"})
 		h.decision(caller("member"), opAcquire, try, refused)
 	}
 	release := func(h *witness) {
 		h.decision(caller("member"), opRelease, key(1), &lock.Decision{Kind: lock.Released, Session: key(1).session, Request: 1, Name: "n"})
 	}
-	judgedAll(t, map[string]happening{
+	judgedAll(t, map[string]scenario{
 		"a try after an answered release": {"P4", func(h *witness) {
-			story(h, func() { release(h) })
+			refusal(h, func() { release(h) })
 		}},
 		"a try while another hold of the session is left": {"", func(h *witness) {
-			story(h, func() {
-				h.asks(requestKey{key(1).session, 3}, caller("one"), wantedLock{name: "n"})
+			refusal(h, func() {
+				h.requested(requestKey{key(1).session, 3}, caller("one"), wantedLock{name: "n"})
 				release(h)
 			})
 		}},
 		"a try after a release that was not answered": {"", func(h *witness) {
-			story(h, func() {})
+			refusal(h, func() {})
 		}},
 		"a try after a release that was told to have been lost": {"", func(h *witness) {
-			story(h, func() {
+			refusal(h, func() {
 				h.decision(caller("member"), opAcquire, key(1), &lock.Decision{Kind: lock.Lost, Session: key(1).session, Request: 1, Name: "n"})
 				release(h)
 			})
 		}},
 		"a try while the authority before may refuse": {"", func(h *witness) {
-			story(h, func() {
+			refusal(h, func() {
 				release(h)
 				h.succeeds()
 			})
@@ -246,10 +246,10 @@ func TestTheJudgeSeesWhatIsNotFree(t *testing.T) {
 }
 
 func TestTheJudgeSeesWhatActsWrongly(t *testing.T) {
-	judgedAll(t, map[string]happening{
+	judgedAll(t, map[string]scenario{
 		"a request that acts twice": {"P6", func(h *witness) {
 			first := hold(1, 1)
-			h.told(first)
+			h.noteHolder(first)
 			h.ended(first, "")
 			h.granting(hold(1, 2))
 		}},
@@ -298,16 +298,16 @@ func judgedAs(t *testing.T, j *judge, promise string) {
 // stand lets session 1 stand in the queue of reign 1, under wish 11, from 2 s on, and session 2
 // ask.
 func stand(h *witness, asked2 instant) {
-	h.asks(key(1), caller("user"), wantedLock{name: "n"})
+	h.requested(key(1), caller("user"), wantedLock{name: "n"})
 	h.requestsOf("n", requestKey{key(1).session, 11}, key(1))
 	h.at(2*time.Second).stands("n", requestKey{key(1).session, 11}, protocol.Epoch{Counter: 1})
-	h.at(asked2).asks(key(2), caller("user"), wantedLock{name: "n"})
+	h.at(asked2).requested(key(2), caller("user"), wantedLock{name: "n"})
 	h.at(5 * time.Second)
 }
 
 // TestTheJudgeSeesWhoOvertakes one that stands in the queue before he asks.
 func TestTheJudgeSeesWhoOvertakes(t *testing.T) {
-	judgedAll(t, map[string]happening{
+	judgedAll(t, map[string]scenario{
 		"overtaken": {"P5", func(h *witness) {
 			stand(h, 3*time.Second)
 			second := hold(2, reign+1)
@@ -368,7 +368,7 @@ func TestTheJudgeSeesWhoOvertakes(t *testing.T) {
 		"who enters what it holds passes nobody": {"", func(h *witness) {
 			first := hold(2, reign+1)
 			h.granting(first)
-			h.told(first)
+			h.noteHolder(first)
 			stand(h, 3*time.Second)
 			h.granting(hold(2, reign+1, under(9)))
 			h.ended(first, "")
@@ -379,7 +379,7 @@ func TestTheJudgeSeesWhoOvertakes(t *testing.T) {
 
 // TestTheJudgeOrdersExclusiveLocksAlone where tokens of others do not order.
 func TestTheJudgeOrdersExclusiveLocksAlone(t *testing.T) {
-	judgedAll(t, map[string]happening{
+	judgedAll(t, map[string]scenario{
 		"an exclusive one overtakes": {"P5", func(h *witness) {
 			h.loose = true
 			stand(h, 3*time.Second)
@@ -412,7 +412,7 @@ func TestTheJudgeOrdersWhatExcludesEachOther(t *testing.T) {
 		}
 	}
 	exclusive := func(*grant) {}
-	judgedAll(t, map[string]happening{
+	judgedAll(t, map[string]scenario{
 		"an exclusive one overtakes an exclusive one": {"P5", passes(exclusive, exclusive)},
 		"a shared one overtakes an exclusive one":     {"P5", passes(exclusive, shared)},
 		"an exclusive one overtakes a shared one":     {"P5", passes(shared, exclusive)},
@@ -435,7 +435,7 @@ func TestSurvivors(t *testing.T) {
 	for why, kept := range map[holdfast.Loss]int{"": 1, holdfast.HoldLimit: 1, holdfast.SessionExpired: 0, holdfast.MemberLost: 0} {
 		h := newWitness()
 		g := hold(1, 1)
-		h.told(g)
+		h.noteHolder(g)
 		if h.survivors.holders = h.holdersBeside(1); len(h.survivors.holders) != 0 {
 			t.Error("who holds through the member that crashes is no survivor")
 		}

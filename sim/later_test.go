@@ -266,7 +266,7 @@ func TestDrain(t *testing.T) {
 	w := still(t, 3, 1<<Drain)
 	m := follower(w)
 	c, h := user(t, w, m), &holder{t: t}
-	c.stream.ask(wantedLock{name: "n"}, h)
+	c.stream.acquire(wantedLock{name: "n"}, h)
 	w.run(w.now + time.Second)
 	m.leaving = true
 	m.demand(m.life, &session.Drain{}, 20*time.Second, func(result any) {
@@ -283,7 +283,7 @@ func TestDrain(t *testing.T) {
 	c.arm()
 	w.run(w.now + 5*time.Second)
 	again := &holder{t: t}
-	c.stream.ask(wantedLock{name: "n"}, again)
+	c.stream.acquire(wantedLock{name: "n"}, again)
 	c.arm()
 	w.run(w.now + 2*time.Second)
 	if m.up || again.lock == nil || w.judge.violation != nil {
@@ -297,9 +297,9 @@ func TestShutdown(t *testing.T) {
 	w := still(t, 3, 1<<Shutdown)
 	m := follower(w)
 	h, waiter := &holder{t: t}, &holder{t: t}
-	user(t, w, m).stream.ask(wantedLock{name: "n"}, h)
+	user(t, w, m).stream.acquire(wantedLock{name: "n"}, h)
 	w.run(w.now + time.Second)
-	user(t, w, w.coordinator()).stream.ask(wantedLock{name: "n"}, waiter)
+	user(t, w, w.coordinator()).stream.acquire(wantedLock{name: "n"}, waiter)
 	w.run(w.now + time.Second)
 	m.leaving = true
 	m.quit(m.life, func() { w.hit(Shutdown) })

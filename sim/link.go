@@ -71,7 +71,7 @@ type operation struct {
 	number   uint64   // opHello: which client this is
 	// generation is opHello's, as the session's latest welcome has told it.
 	generation uint64
-	told       uint32 // its number in the story
+	eventID    uint32 // its number in the timeline
 }
 
 // evKind is the kind of an event, as in wire/api.
@@ -104,7 +104,7 @@ type event struct {
 	secret      session.Secret
 	generation  uint64          // evWelcome
 	tenure      protocol.Tenure // evWelcome to a new session: of the member, which no client is told
-	told        uint32          // the number in the story of this and what is told with it
+	eventID     uint32          // the number in the timeline of this and what is told with it
 }
 
 var opNames = [...]string{opHello: "hello", opAcquire: "acquire", opRelease: "release", opCancel: "cancel", opExtend: "extend", opBeat: "beat", opEnd: "end", opForeign: "release"}
@@ -199,36 +199,36 @@ func (l *link) say(op operation) {
 		said := op // a copy, so that op itself stays off the heap
 		w.detail("%s → %s  %v", l.client, l.member, &said)
 	}
-	if w.tell != nil {
-		op.told = w.tell.asks(l, op)
+	if w.reporter != nil {
+		op.eventID = w.reporter.called(l, op)
 	}
 	if l.upLost {
 		w.detail("        lost: the connection is broken")
-		w.tell.lost(op.told, "the connection is broken")
+		w.reporter.lost(op.eventID, "the connection is broken")
 		return
 	}
 	l.up = max(l.up, w.now+w.latency())
 	l.operations.put(op)
-	w.at(l.up, task{kind: taskOperation, link: l, told: op.told})
+	w.at(l.up, task{kind: taskOperation, link: l, eventID: op.eventID})
 }
 
-// tell carries events to the client, together.
-func (l *link) tell(events ...event) {
+// deliver carries events to the client, together.
+func (l *link) deliver(events ...event) {
 	w := l.world
 	l.downward(events[0].kind.String())
 	if w.tracing {
-		for _, told := range events { // a copy, so that events stay off the heap
-			w.detail("%s → %s  %v", l.member, l.client, &told)
+		for _, ev := range events { // a copy, so that events stay off the heap
+			w.detail("%s → %s  %v", l.member, l.client, &ev)
 		}
 	}
-	told := uint32(0)
-	if w.tell != nil {
-		told = w.tell.answers(l, slices.Clone(events)) // a copy, as above
-		events[0].told = told
+	eventID := uint32(0)
+	if w.reporter != nil {
+		eventID = w.reporter.answers(l, slices.Clone(events)) // a copy, as above
+		events[0].eventID = eventID
 	}
 	if l.downLost {
 		w.detail("        lost: the connection is broken")
-		w.tell.lost(told, "the connection is broken")
+		w.reporter.lost(eventID, "the connection is broken")
 		return
 	}
 	l.down = max(l.down, w.now+w.latency())
@@ -236,7 +236,7 @@ func (l *link) tell(events ...event) {
 		l.events.put(events[i])
 	}
 	l.batches.put(len(events))
-	w.at(l.down, task{kind: taskEvents, link: l, told: told})
+	w.at(l.down, task{kind: taskEvents, link: l, eventID: eventID})
 }
 
 // arrive hands the next of what is under way to one end, if that is still there. The
@@ -248,24 +248,24 @@ func (w *world) arrive(t *task) {
 	if t.kind == taskOperation {
 		switch {
 		case l.upLost || !m.up || m.life != l.life:
-			w.tell.lost(t.told, "the connection is broken")
+			w.reporter.lost(t.eventID, "the connection is broken")
 		case m.paused:
 			m.keep(*t)
 		default:
 			op := l.operations.take(1)[0]
-			w.tell.delivered(op.told)
+			w.reporter.delivered(op.eventID)
 			l.edge.perform(&op)
 		}
 		return
 	}
 	switch {
 	case l.downLost || !c.up:
-		w.tell.lost(t.told, "the connection is broken")
+		w.reporter.lost(t.eventID, "the connection is broken")
 	case c.paused:
 		c.keep(*t)
 	default:
 		events := l.events.take(l.batches.take(1)[0])
-		w.tell.delivered(events[0].told)
+		w.reporter.delivered(events[0].eventID)
 		c.hear(l, events)
 	}
 }

@@ -172,7 +172,7 @@ func (l *ownClient) begin() {
 		t.holdEnd = now + t.want.hold
 	}
 	w.trace("%s wants %v", l, t.want)
-	w.judge.asks(requestKey{l.session, t.id}, l, t.want)
+	w.judge.requested(requestKey{l.session, t.id}, l, t.want)
 	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: protocol.CallID{Sink: l.sink, Op: t.id}, Fact: request})
 	l.chooses(t.call)
 	if patience := w.patience(); patience > 0 {
@@ -204,7 +204,7 @@ func (t *taking) decided(d *lock.Decision) {
 		}
 		t.held, t.token = true, d.Token
 		if t.believes(m.now()) {
-			w.judge.told(t.grant())
+			w.judge.noteHolder(t.grant())
 		}
 		w.count.grants++
 		w.trace("%s has %s, token %d", l, t.want.name, t.token)

@@ -59,7 +59,7 @@ type process struct {
 	leaving  bool
 	left     bool // it has left in good order, and stays away until it is started
 	local    *ownClient
-	asking   *lock.Request // what the present step asks for
+	current  *lock.Request // what the present step asks for
 
 	releasing *protocol.Release  // what it gives back
 	deferred  []protocol.Release // of this life: what it may give back later, because a heir has inherited it; where names have a grace
@@ -74,7 +74,7 @@ type process struct {
 
 	busy busy // what it is owed when it was paused (busy.go)
 
-	led led // what coverage knows of it where leaders number tickets (leading.go)
+	led led // what coverage knows of it where leaders number tickets (leaders.go)
 }
 
 // sink hears what is told to one CallID.Sink.
@@ -140,7 +140,7 @@ func (m *process) start() {
 		m.sessions = w.around(m.sessions)
 	}
 	w.trace("%s starts as %d, incarnation %d", m, m.id, built.Incarnation)
-	w.tell.life(timeline.Started, m, "")
+	w.reporter.life(timeline.Started, m, "")
 	m.wakeAt, m.keeping, m.deferred = protocol.Never, claim.Holding{}, nil
 	m.step(protocol.Event{Kind: protocol.Start})
 }
@@ -151,7 +151,7 @@ func (m *process) step(ev protocol.Event) {
 	w := m.world
 	w.steps++
 	w.count.step(theSessions, &ev)
-	m.asking, _ = ev.Fact.(*lock.Request)
+	m.current, _ = ev.Fact.(*lock.Request)
 	if m.releasing, _ = ev.Fact.(*protocol.Release); m.releasing != nil {
 		w.stops(m.releasing)
 		if w.settings.squanders && w.settings.grace > 0 {
@@ -292,8 +292,8 @@ type question struct{ answer any }
 
 func (q *question) hear(reply *protocol.Reply) { q.answer = reply.Result }
 
-// ask asks the machine what it answers within the step.
-func (m *process) ask(port protocol.Port, fact any) any {
+// query asks the machine what it answers within the step.
+func (m *process) query(port protocol.Port, fact any) any {
 	q := &question{}
 	number := m.attach(q)
 	m.step(protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: number, Op: 1}, Fact: fact})
@@ -314,7 +314,7 @@ func (m *process) pause(length time.Duration) {
 		return
 	}
 	w.trace("%s is paused for %v", m, length)
-	w.tell.paused(m, length)
+	w.reporter.paused(m, length)
 	m.pauses()
 	m.paused = true
 	life := m.life
@@ -333,7 +333,7 @@ func (m *process) resume() {
 	}
 	w := m.world
 	w.trace("%s wakes", m)
-	w.tell.life(timeline.Woke, m, "")
+	w.reporter.life(timeline.Woke, m, "")
 	m.paused = false
 	m.wakes()
 	w.tape.begin(m.name, "wakes")
@@ -367,8 +367,8 @@ func (m *process) forget() {
 // end stops the process, in a way that has a name: its connections break, its users are gone.
 func (m *process) end(how string) {
 	w := m.world
-	w.tell.life(timeline.Stopped, m, how)
-	w.tell.unread(m.inbox)
+	w.reporter.life(timeline.Stopped, m, how)
+	w.reporter.unread(m.inbox)
 	m.up = false
 	m.wake++
 	m.wakeAt = protocol.Never

@@ -9,8 +9,8 @@ import (
 // passes, and what becomes of grants that members keep. It draws nothing and changes nothing:
 // a run is the same whether or not anybody looks.
 
-// Moving is what coverage must know of a protocol whose authority moves.
-type Moving interface {
+// TransferProbe is what coverage must know of a protocol whose authority moves.
+type TransferProbe interface {
 	// Step reads off a message which step of a transfer it is; 0 where it is none.
 	Step(message any) TransferStep
 	// Becoming reads off a space whether its member has asked to be made the authority, or
@@ -18,9 +18,9 @@ type Moving interface {
 	Becoming(space protocol.Machine) bool
 	// Unused reads off a space how many grants its member keeps that no client uses.
 	Unused(space protocol.Machine) int
-	// Asked reads off a message whether it asks the member of the space to give way, and what
+	// RecallIn reads off a message whether it asks the member of the space to give way, and what
 	// that member has of what is asked for.
-	Asked(space protocol.Machine, message any) Keeping
+	RecallIn(space protocol.Machine, message any) Keeping
 }
 
 // TransferStep is a step of a transfer: the message that it is made by.
@@ -125,14 +125,14 @@ func (m *process) space() protocol.Machine {
 
 // moved is called after each step of a member.
 func (w *world) moved(m *process) {
-	if w.protocol.Leading != nil {
+	if w.protocol.LeaderProbe != nil {
 		w.graced(m)
 	}
-	if w.protocol.Moving == nil {
+	if w.protocol.TransferProbe == nil {
 		return
 	}
 	space := m.space()
-	becoming := space != nil && w.protocol.Moving.Becoming(space)
+	becoming := space != nil && w.protocol.TransferProbe.Becoming(space)
 	if becoming != m.becoming {
 		m.becoming = becoming
 		if !becoming {
@@ -151,13 +151,13 @@ func (w *world) moved(m *process) {
 
 // sends is called when a member sends something to the member at a place.
 func (w *world) sends(from *process, to int32, m protocol.Message) {
-	if w.protocol.Leading != nil {
-		w.tells(from, w.members[to], m)
+	if w.protocol.LeaderProbe != nil {
+		w.sendsAsLeader(from, w.members[to], m)
 	}
-	if w.protocol.Moving == nil {
+	if w.protocol.TransferProbe == nil {
 		return
 	}
-	step := w.protocol.Moving.Step(m)
+	step := w.protocol.TransferProbe.Step(m)
 	if step == StepLast {
 		w.mover.hops[from.place][to] = from.hops
 	}
@@ -169,19 +169,19 @@ func (w *world) sends(from *process, to int32, m protocol.Message) {
 // takes is called before a message reaches a member, and returns what to call when it has.
 func (w *world) takes(m *process, from protocol.ID, message any) (after func()) {
 	switch {
-	case w.protocol.Peering != nil:
+	case w.protocol.PeerProbe != nil:
 		return w.meets(m, from, message)
-	case w.protocol.Leading != nil:
+	case w.protocol.LeaderProbe != nil:
 		return w.finds(m, from, message)
-	case w.protocol.Moving == nil:
+	case w.protocol.TransferProbe == nil:
 		return nil
 	}
 	if w.settings.holdOn > 0 {
-		if after := w.asks(m, message); after != nil {
+		if after := w.recalls(m, message); after != nil {
 			return after
 		}
 	}
-	if !m.becoming || w.protocol.Moving.Step(message) != StepLast {
+	if !m.becoming || w.protocol.TransferProbe.Step(message) != StepLast {
 		return nil
 	}
 	sender, known := w.network.id[from]
@@ -203,20 +203,20 @@ func (w *world) takes(m *process, from protocol.ID, message any) (after func()) 
 	}
 }
 
-// asks looks whether a member that is asked to give way does so.
-func (w *world) asks(m *process, message any) (after func()) {
-	asked := func() Keeping {
+// recalls looks whether a member that is asked to give way does so.
+func (w *world) recalls(m *process, message any) (after func()) {
+	recall := func() Keeping {
 		if space := m.space(); space != nil {
-			return w.protocol.Moving.Asked(space, message)
+			return w.protocol.TransferProbe.RecallIn(space, message)
 		}
 		return KeepsNothing
 	}
-	before := asked()
+	before := recall()
 	if before == KeepsNothing {
 		return nil
 	}
 	return func() {
-		switch now := asked(); {
+		switch now := recall(); {
 		case now != KeepsNothing: // it was void
 		case before == KeepsUnused:
 			w.count.moves.held[heldUnused]++
@@ -228,10 +228,10 @@ func (w *world) asks(m *process, message any) (after func()) {
 
 // unused is how many grants a member keeps that no client uses.
 func (m *process) unused() int {
-	if m.world.settings.holdOn == 0 || m.world.protocol.Moving == nil || m.space() == nil {
+	if m.world.settings.holdOn == 0 || m.world.protocol.TransferProbe == nil || m.space() == nil {
 		return 0
 	}
-	return m.world.protocol.Moving.Unused(m.space())
+	return m.world.protocol.TransferProbe.Unused(m.space())
 }
 
 // woken counts what a member has given back because its time was over: what it keeps less of
@@ -245,11 +245,11 @@ func (w *world) woken(m *process, before int) {
 // strikes is called when a member is about to crash: it may interrupt a transfer, or take
 // with it what it keeps.
 func (w *world) strikes(m *process) {
-	moving := w.protocol.Moving
-	if w.protocol.Peering != nil {
+	moving := w.protocol.TransferProbe
+	if w.protocol.PeerProbe != nil {
 		w.bereaves(m)
 	}
-	if w.protocol.Leading != nil {
+	if w.protocol.LeaderProbe != nil {
 		w.bereavesTickets(m)
 	}
 	if moving == nil {
@@ -291,7 +291,7 @@ func (w *world) ends(m *process) {
 
 // list lists what can be hit of handing over, and of what members keep.
 func (hit *moves) list(c *Config, row func(sort, name string, n int)) {
-	if c.Protocol.Moving == nil {
+	if c.Protocol.TransferProbe == nil {
 		return
 	}
 	if c.Faults.Has(Operator) {

@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
 )
 
-// TestStepsOfTransfersAreTold from all other messages, among them those of the same type
+// TestStepsOfTransfersAreReported from all other messages, among them those of the same type
 // that are no step.
-func TestStepsOfTransfersAreTold(t *testing.T) {
+func TestStepsOfTransfersAreReported(t *testing.T) {
 	for _, at := range []struct {
 		message protocol.Message
 		want    TransferStep
@@ -38,14 +38,14 @@ func TestStepsOfTransfersAreTold(t *testing.T) {
 	}
 }
 
-// TestOnlyWhoMayKeepIsAskedBack: a grant that no client here has asks none to give way.
-func TestOnlyWhoMayKeepIsAskedBack(t *testing.T) {
+// TestOnlyWhoMayKeepIsRecalled: a grant that no client here has asks none to give way.
+func TestOnlyWhoMayKeepIsRecalled(t *testing.T) {
 	space, err := grantor.New(grantor.Config{Config: authority.Config{Self: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range []protocol.Message{authority.Decided{Kind: lock.Granted}, authority.Decided{Kind: lock.Granted, Keep: true}, authority.Acks{}} {
-		if got := (movingGrantor{}).Asked(space, m); got != KeepsNothing {
+		if got := (movingGrantor{}).RecallIn(space, m); got != KeepsNothing {
 			t.Errorf("%v finds %d; want %d", m, got, KeepsNothing)
 		}
 	}
@@ -64,7 +64,7 @@ type movingStandIn struct{ movingGrantor }
 
 func (movingStandIn) Becoming(space protocol.Machine) bool { return space.(*standIn).becoming }
 func (movingStandIn) Unused(space protocol.Machine) int    { return space.(*standIn).unused }
-func (movingStandIn) Asked(space protocol.Machine, _ any) Keeping {
+func (movingStandIn) RecallIn(space protocol.Machine, _ any) Keeping {
 	return space.(*standIn).keeping
 }
 
@@ -72,7 +72,7 @@ func (movingStandIn) Asked(space protocol.Machine, _ any) Keeping {
 func standIns(members int) (*world, []*standIn) {
 	c := config("grantor")
 	c.Members = members
-	c.Protocol.Moving = movingStandIn{}
+	c.Protocol.TransferProbe = movingStandIn{}
 	c.Protocol.Decides = func(space protocol.Machine) (uint64, bool) { return 1, space.(*standIn).decides }
 	w, spaces := worldOf(&c, func() *standIn { return &standIn{} })
 	w.settings.holdOn, w.settings.strikes, w.settings.eager = 1, false, 0
@@ -224,17 +224,17 @@ func TestEagerRunsArePlayedAgain(t *testing.T) {
 				kinds[kind]++
 			}
 		}
-		var drawn, told bytes.Buffer
+		var drawn, replayed bytes.Buffer
 		script, _, err := Record(c, seed, &drawn)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := Play(script, Stage{Protocol: c.Protocol, Trace: &told})
+		got, err := Play(script, Stage{Protocol: c.Protocol, Trace: &replayed})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(drawn.Bytes(), told.Bytes()) {
-			t.Errorf("seed %d, told: %v, %s", seed, got.Outcome, differ(drawn.String(), told.String()))
+		if !bytes.Equal(drawn.Bytes(), replayed.Bytes()) {
+			t.Errorf("seed %d, told: %v, %s", seed, got.Outcome, differ(drawn.String(), replayed.String()))
 		}
 		for _, wrong := range got.Wrong {
 			t.Errorf("seed %d: %v: %s", seed, &wrong.Choice, wrong.Allowed)

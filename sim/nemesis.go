@@ -28,7 +28,7 @@ func newNemesis(w *world) nemesis {
 func (n *nemesis) begin() {
 	w := n.world
 	switch {
-	case w.told():
+	case w.replaying():
 		n.follow()
 		return
 	case n.justOne():
@@ -380,7 +380,7 @@ func (n *nemesis) driftAway(f Fault) {
 	if drifts[w.among("target", 0, drifts[:])] == "member" {
 		m := n.member("member")
 		m.clock.change(w.now, w.rate())
-		w.tell.happened(f, 0, m.name, "the clock of "+m.name+" runs at another rate")
+		w.reporter.happened(f, 0, m.name, "the clock of "+m.name+" runs at another rate")
 		if m.up && !m.paused {
 			m.wakeAt = protocol.Never
 			m.arm()
@@ -389,7 +389,7 @@ func (n *nemesis) driftAway(f Fault) {
 	}
 	c := pick(w, "client", w.clients)
 	c.clock.change(w.now, w.rate())
-	w.tell.happened(f, 0, c.name, "the clock of "+c.name+" runs at another rate")
+	w.reporter.happened(f, 0, c.name, "the clock of "+c.name+" runs at another rate")
 	c.wakeAt = protocol.Never
 	c.arm()
 }
@@ -404,7 +404,7 @@ func (n *nemesis) step(f Fault) {
 	} else {
 		m.wall += by
 	}
-	w.tell.happened(f, 0, m.name, "the wall clock of "+m.name+" is set")
+	w.reporter.happened(f, 0, m.name, "the wall clock of "+m.name+" is set")
 }
 
 // suspect spreads a rumour about a member, which may be wrong.
@@ -481,7 +481,7 @@ func (n *nemesis) operate() {
 	}
 	name := pick(w, "name", w.settings.names).name
 	w.befall(Operator, 0, []string{m.name}, "an operator breaks %s through %s", name, m)
-	m.ask(userSpace, &protocol.Break{Name: name, Reason: "because it can be done"})
+	m.query(userSpace, &protocol.Break{Name: name, Reason: "because it can be done"})
 }
 
 // spoil makes a disk slow or full for a while.
@@ -489,7 +489,7 @@ func (n *nemesis) spoil(f Fault) {
 	w := n.world
 	d := &n.member("member").disk
 	length := w.between("length", time.Second, 8*time.Second)
-	w.tell.spoilt(f, d.member.name, w.now+length)
+	w.reporter.spoilt(f, d.member.name, w.now+length)
 	if f == DiskFull {
 		d.full = w.now + length
 	} else {

@@ -54,7 +54,7 @@ func (n *nemesis) partition() {
 		return
 	}
 	n.divide(side, until)
-	n.part(side, until)
+	n.cutClients(side, until)
 }
 
 // The shapes of a partition, and of a cut that is one way.
@@ -94,7 +94,7 @@ func about(w *world, site, whom string) string {
 // divide cuts every member off those of the other side.
 func (n *nemesis) divide(side []int, until instant) {
 	n.world.trace("the network comes apart: %v for %v", side, until-n.world.now)
-	n.world.tell.parted(side, until)
+	n.world.reporter.partitioned(side, until)
 	for i := range side {
 		for j := range side {
 			if side[i] != side[j] {
@@ -135,8 +135,8 @@ func (n *nemesis) swing(times int) {
 	turn(2 * times)
 }
 
-// part lets each client reach the members of one side only.
-func (n *nemesis) part(side []int, until instant) {
+// cutClients lets each client reach the members of one side only.
+func (n *nemesis) cutClients(side []int, until instant) {
 	w := n.world
 	s := w.scope()
 	for i, c := range w.clients {
@@ -243,7 +243,7 @@ func (n *nemesis) breakOne() {
 	if len(w.links) > 0 {
 		l := w.links[w.choose("link", len(w.links), n.link)]
 		w.trace("the connection of %s to %s breaks", l.client, l.member)
-		w.tell.disconnected(l)
+		w.reporter.disconnected(l)
 		l.sever(neither)
 	}
 }

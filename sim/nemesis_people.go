@@ -94,7 +94,7 @@ func (m *process) sendAway() {
 	}
 	if l := m.local; l != nil && l.session.Number != 0 {
 		l.end()
-		m.ask(protocol.Below, &session.End{ID: l.session, Proven: true})
+		m.query(protocol.Below, &session.End{ID: l.session, Proven: true})
 	}
 }
 
@@ -201,19 +201,19 @@ func (n *nemesis) force(before uint64, tries int) {
 		return
 	}
 	w.befall(Force, 0, []string{m.name}, "an operator forces a view of %v at %s", names, m)
-	told := sinkFunc(func(reply *protocol.Reply) {
+	replies := sinkFunc(func(reply *protocol.Reply) {
 		if answer, ok := reply.Result.(*membership.Forced); ok {
 			w.trace("%s answers the operator: %v", m, answer.Err)
 		}
 	})
-	call := protocol.CallID{Sink: m.attach(told), Op: 1}
+	call := protocol.CallID{Sink: m.attach(replies), Op: 1}
 	m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &membership.Force{Members: names, Reason: "the others are lost for good", Wall: w.wallOf(m)}})
 }
 
 // left names those of m's view that are not lost. It names none where a founder that is
 // left out could still be part of a quorum: then a forced view is not safe.
 func (n *nemesis) left(m *process) (names []string) {
-	self, ok := m.ask(protocol.Below, &membership.Who{}).(*membership.Self)
+	self, ok := m.query(protocol.Below, &membership.Who{}).(*membership.Self)
 	if !ok || self.Cell.Accepted == nil {
 		return nil
 	}

@@ -59,12 +59,12 @@ func (m *process) transfer(to *process) {
 	w := m.world
 	w.hit(Operator)
 	w.befall(Operator, 0, []string{m.name}, "an operator makes %s the authority through %s", to, m)
-	told := sinkFunc(func(reply *protocol.Reply) {
+	replies := sinkFunc(func(reply *protocol.Reply) {
 		if answer, is := reply.Result.(*protocol.Transferred); is {
 			w.trace("%s answers the operator about %s: %v", m, to, answer.Err)
 		}
 	})
-	call := protocol.CallID{Sink: m.attach(told), Op: 1}
+	call := protocol.CallID{Sink: m.attach(replies), Op: 1}
 	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: &protocol.Transfer{To: to.id}})
 }
 
@@ -99,11 +99,11 @@ func (m *process) instance(fact any) {
 		})
 		return
 	}
-	told := sinkFunc(func(reply *protocol.Reply) {
+	replies := sinkFunc(func(reply *protocol.Reply) {
 		if answer, is := reply.Result.(*protocol.SpaceOpen); is {
 			w.trace("%s answers the operator: open=%v %v", m, answer.Open, answer.Err)
 		}
 	})
-	call := protocol.CallID{Sink: m.attach(told), Op: 1}
+	call := protocol.CallID{Sink: m.attach(replies), Op: 1}
 	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: fact})
 }

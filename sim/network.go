@@ -49,7 +49,7 @@ func (n *network) send(from *process, e *protocol.Envelope) {
 	if w.meter != nil && e.Port != protocol.Below {
 		w.meter.saw(from, n.name(to, e), e.Message)
 	}
-	if w.settings.restless > 0 || w.told() {
+	if w.settings.restless > 0 || w.replaying() {
 		w.nemesis.silence(from, e.Message)
 	}
 	if w.protocol.Position != nil && w.protocol.Request != nil {
@@ -60,25 +60,25 @@ func (n *network) send(from *process, e *protocol.Envelope) {
 	}
 	w.goOn(s)
 	w.sends(from, to, e.Message)
-	told := w.tell.sent(from, w.members[to].name, e.Port, e.Message)
+	eventID := w.reporter.sent(from, w.members[to].name, e.Port, e.Message)
 	if n.cut[from.place][to] > w.now {
 		w.detail("        lost: cut")
 		w.misses(w.members[to], e.Message)
-		w.tell.lost(told, "the network is cut")
+		w.reporter.lost(eventID, "the network is cut")
 		return
 	}
 	if w.odds("lost", w.weather.loss) {
 		w.hit(Loss)
 		w.detail("        lost")
 		w.misses(w.members[to], e.Message)
-		w.tell.lost(told, "lost")
+		w.reporter.lost(eventID, "lost")
 		return
 	}
-	t := task{kind: taskMessage, to: to, id: uint64(e.To), from: uint64(from.id), port: uint16(e.Port), fact: e.Message, told: told}
+	t := task{kind: taskMessage, to: to, id: uint64(e.To), from: uint64(from.id), port: uint16(e.Port), fact: e.Message, eventID: eventID}
 	w.at(n.arrival(from.place, to), t)
 	if w.odds("twice", w.weather.duplicate) {
 		w.hit(Duplicate)
-		t.told = w.tell.copied(told)
+		t.eventID = w.reporter.copied(eventID)
 		w.at(n.arrival(from.place, to), t)
 	}
 }
@@ -87,7 +87,7 @@ func (n *network) send(from *process, e *protocol.Envelope) {
 // very step in which a client asked is that client's request.
 func (n *network) follow(from *process, m protocol.Message) {
 	w := n.world
-	if r := from.asking; r != nil {
+	if r := from.current; r != nil {
 		if at, ok := w.protocol.Request(m); ok && at.Session == r.Session && at.Name == r.Name {
 			w.judge.requestsOf(at.Name, requestKey{at.Session, at.Request}, requestKey{r.Session, r.ID})
 			return
@@ -203,14 +203,14 @@ func (w *world) drawLatency() time.Duration {
 func (w *world) deliver(t *task) {
 	m := w.members[t.to]
 	if !m.up || t.id != uint64(protocol.AnyMember) && t.id != uint64(m.id) {
-		w.tell.lost(t.told, "the receiver is down")
+		w.reporter.lost(t.eventID, "the receiver is down")
 		return
 	}
 	if m.paused {
 		m.keep(*t)
 		return
 	}
-	w.tell.delivered(t.told)
+	w.reporter.delivered(t.eventID)
 	after := w.takes(m, protocol.ID(t.from), t.fact)
 	m.step(protocol.Event{Kind: protocol.Receive, Port: protocol.Port(t.port), From: protocol.ID(t.from), Fact: t.fact})
 	if after != nil {

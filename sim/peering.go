@@ -9,14 +9,14 @@ import (
 // which members join while others ask, late replies, and what becomes of permissions that are kept. It
 // draws nothing and changes nothing.
 
-// Peering reads that off spaces and messages.
-type Peering interface {
-	// Asks reads off a message that it asks for an exclusive lock and waits for it, under which
+// PeerProbe reads that off spaces and messages.
+type PeerProbe interface {
+	// PeerRequestIn reads off a message that it asks for an exclusive lock and waits for it, under which
 	// number, and in which reign it was given its place. Nothing else has a place.
-	Asks(message any) (Plea, bool)
+	PeerRequestIn(message any) (PeerRequest, bool)
 	// Wish reads off the asker's space which request of a client asks by a number; of one that
 	// has entered it reads the same, and that it does not ask.
-	Request(space protocol.Machine, number uint64) (session lock.SessionID, request uint64, asks bool)
+	Request(space protocol.Machine, number uint64) (session lock.SessionID, request uint64, waits bool)
 	// Heard reads off a space whether it has taken in what a peer asks for.
 	Heard(space protocol.Machine, from protocol.ID, message any) bool
 	// Dealings reads off a space what its member has to do with its peers.
@@ -48,7 +48,7 @@ const (
 	peerIdle            // one that wanted nothing, while others asked
 	peerKeeps           // one that kept permissions
 	peerJoins           // a member came into a view while others asked
-	peerAskedFor        // a permission that was kept was asked back
+	peerRecalled        // a permission that was kept was asked back
 	peerLate            // a reply to a former request came
 	peerDebts           // a reply settled several requests
 	peerCount
@@ -65,11 +65,11 @@ func (m *process) dealings() Dealings {
 	if m.space() == nil {
 		return Dealings{}
 	}
-	return m.world.protocol.Peering.Dealings(m.space())
+	return m.world.protocol.PeerProbe.Dealings(m.space())
 }
 
-// othersAsk reports whether a member but this one asks for something.
-func (m *process) othersAsk() bool {
+// othersWait reports whether a member but this one asks for something.
+func (m *process) othersWait() bool {
 	for _, other := range m.world.members {
 		if other != m && other.dealings().Waits > 0 {
 			return true
@@ -83,7 +83,7 @@ func (w *world) bereaves(m *process) {
 	if m.space() == nil || m.view == nil {
 		return
 	}
-	d, others := m.dealings(), m.othersAsk()
+	d, others := m.dealings(), m.othersWait()
 	hit := &w.count.peers
 	if d.Keeps > 0 {
 		hit[peerKeeps]++
@@ -113,9 +113,9 @@ func (w *world) joins(m *process, v *protocol.View) {
 	w.judge.lapsed(uint64(m.id))
 	switch {
 	case !listed:
-	case w.protocol.Leading != nil:
+	case w.protocol.LeaderProbe != nil:
 		w.returns(m)
-	case m.othersAsk():
+	case m.othersWait():
 		w.count.peers[peerJoins]++
 	}
 }
@@ -126,22 +126,22 @@ func (w *world) meets(m *process, from protocol.ID, message any) (after func()) 
 	if space == nil {
 		return nil
 	}
-	met := w.protocol.Peering.Meets(space, from, message)
+	met := w.protocol.PeerProbe.Meets(space, from, message)
 	switch met {
 	case MeetsNewer:
 		w.count.peers[peerLate]++
 	case MeetsSeveral:
 		w.count.peers[peerDebts]++
 	}
-	plea, asks := w.protocol.Peering.Asks(message)
-	if !asks && met != MeetsKept {
+	plea, is := w.protocol.PeerProbe.PeerRequestIn(message)
+	if !is && met != MeetsKept {
 		return nil
 	}
 	return func() {
-		if met == MeetsKept && m.space() == space && w.protocol.Peering.Meets(space, from, message) != MeetsKept {
-			w.count.peers[peerAskedFor]++
+		if met == MeetsKept && m.space() == space && w.protocol.PeerProbe.Meets(space, from, message) != MeetsKept {
+			w.count.peers[peerRecalled]++
 		}
-		if place, known := w.network.id[from]; asks && known && m.space() == space && w.protocol.Peering.Heard(space, from, message) {
+		if place, known := w.network.id[from]; is && known && m.space() == space && w.protocol.PeerProbe.Heard(space, from, message) {
 			w.members[place].heardBy(m, &plea)
 		}
 	}
@@ -149,7 +149,7 @@ func (w *world) meets(m *process, from protocol.ID, message any) (after func()) 
 
 // listPeers lists what can be hit of members that ask one another.
 func (c *counts) listPeers(config *Config, row func(sort, name string, n int)) {
-	if config.Protocol.Peering == nil || config.Faults == 0 {
+	if config.Protocol.PeerProbe == nil || config.Faults == 0 {
 		return
 	}
 	for i, name := range peerNames {

@@ -18,24 +18,24 @@ func TestPeersAndTheirMessagesAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asks := permission.Request{Number: 7, Clock: 5<<32 | 9, Name: "n"}
-	if plea, is := read.Asks(asks); !is || plea != (Plea{"n", 7, protocol.Epoch{Counter: 5}}) {
-		t.Errorf("%v asks for %+v, %v", asks, plea, is)
+	acquire := permission.Request{Number: 7, Clock: 5<<32 | 9, Name: "n"}
+	if plea, is := read.PeerRequestIn(acquire); !is || plea != (PeerRequest{"n", 7, protocol.Epoch{Counter: 5}}) {
+		t.Errorf("%v asks for %+v, %v", acquire, plea, is)
 	}
-	shares, tries := asks, asks
+	shares, tries := acquire, acquire
 	shares.Mode, tries.Try = holdfast.ModeShared, true
 	for _, m := range []protocol.Message{shares, tries, permission.Reply{Number: 7}, local.Query{Number: 7}} {
-		if plea, is := read.Asks(m); is {
+		if plea, is := read.PeerRequestIn(m); is {
 			t.Errorf("%v asks for %+v", m, plea)
 		}
 	}
-	if read.Heard(space, 2, asks) || read.Heard(space, 2, permission.Reply{}) {
+	if read.Heard(space, 2, acquire) || read.Heard(space, 2, permission.Reply{}) {
 		t.Error("who has no view has heard something")
 	}
 	for _, at := range []struct {
 		message protocol.Message
 		want    Meeting
-	}{{asks, MeetsNothing}, {permission.Reply{Number: 7}, MeetsNothing}, {permission.Reply{Number: 7, Count: 2}, MeetsSeveral}, {local.Query{}, MeetsNothing}} {
+	}{{acquire, MeetsNothing}, {permission.Reply{Number: 7}, MeetsNothing}, {permission.Reply{Number: 7, Count: 2}, MeetsSeveral}, {local.Query{}, MeetsNothing}} {
 		if got := read.Meets(space, 2, at.message); got != at.want {
 			t.Errorf("%v meets %d; want %d", at.message, got, at.want)
 		}
@@ -109,7 +109,7 @@ func TestWhatMessagesOfPeersMeetIsCounted(t *testing.T) {
 	meets(MeetsNewer, MeetsNothing)
 	meets(MeetsSeveral, MeetsNothing)
 	meets(MeetsNothing, MeetsNothing)
-	if got, want := w.count.peers, [peerCount]int{peerAskedFor: 1, peerLate: 1, peerDebts: 1}; got != want {
+	if got, want := w.count.peers, [peerCount]int{peerRecalled: 1, peerLate: 1, peerDebts: 1}; got != want {
 		t.Errorf("counted: %v; want %v", got, want)
 	}
 }

@@ -28,9 +28,9 @@ func permissionProtocol() Protocol {
 		Own: func(space protocol.Machine, now protocol.Time) *protocol.Condition {
 			return space.(*permission.Machine).Own(now)
 		},
-		Costs:   permissionCosts,
-		Peering: peersOfPermission{},
-		Routine: routine,
+		Costs:     permissionCosts,
+		PeerProbe: peersOfPermission{},
+		Routine:   routine,
 		Universe: Universe{Below: append(membershipMessages(), membership.PutOff{}), Above: []protocol.Message{
 			permission.Request{}, permission.Reply{}, permission.Free{}, permission.Defer{}, permission.CapacityConflict{},
 			permission.ClockRequest{}, permission.ClockAnswer{}, local.Query{}, local.Answer{},
@@ -57,11 +57,11 @@ func permissionCosts(members int) []Cost {
 // peersOfPermission is what can be read off peers and their messages.
 type peersOfPermission struct{}
 
-// Asks reads off a request for an exclusive lock its number, and the reign of its stamp. One that
+// PeerRequestIn reads off a request for an exclusive lock its number, and the reign of its stamp. One that
 // does not want to wait has no place: who refuses it forgets it.
-func (peersOfPermission) Asks(m any) (Plea, bool) {
+func (peersOfPermission) PeerRequestIn(m any) (PeerRequest, bool) {
 	r, is := m.(permission.Request)
-	return Plea{r.Name, r.Number, protocol.Epoch{Counter: r.Clock >> 32}}, is && r.Mode == holdfast.ModeExclusive && !r.Try
+	return PeerRequest{r.Name, r.Number, protocol.Epoch{Counter: r.Clock >> 32}}, is && r.Mode == holdfast.ModeExclusive && !r.Try
 }
 
 // Request reads off a space which request of a client asks by a number, or has entered.

@@ -38,7 +38,7 @@ type Stage struct {
 	Until time.Duration
 	// Coverage counts what each machine was stepped with.
 	Coverage bool
-	// Observe, if not nil, is told the story of the run, as that of Config is.
+	// Observe, if not nil, is told the timeline of the run, as that of Config is.
 	Observe func(timeline.Event)
 }
 
@@ -65,7 +65,7 @@ func Play(s *Script, on Stage) (played Played, err error) {
 	}
 	c := Config{Protocol: on.Protocol, Duration: s.Duration, Coverage: on.Coverage}
 	w := &world{
-		settings: s.settings(), protocol: &c.Protocol, tape: newTelling(s.Choices), until: on.Until,
+		settings: s.settings(), protocol: &c.Protocol, tape: newReplay(s.Choices), until: on.Until,
 		tracing: on.Trace != nil, writer: on.Trace, brief: on.Brief, count: newCounts(on.Coverage),
 	}
 	w.settings.stores = on.Protocol.Stores
@@ -133,7 +133,7 @@ func (s *Script) check(p *Protocol) error {
 			s.Far, s.FarFrom, s.FarUntil, longestChoice)
 	case s.Shards < 0 || s.Shards > 256 || s.Shards != 0 && !p.Logs:
 		return fmt.Errorf("sim: script: shards %d; 1 to 256 is allowed where members keep logs, and 0 elsewhere", s.Shards)
-	case s.Crowd < 0 || s.Crowd > mostAtOnce || s.Crowd != 0 && p.Leading == nil:
+	case s.Crowd < 0 || s.Crowd > mostAtOnce || s.Crowd != 0 && p.LeaderProbe == nil:
 		return fmt.Errorf("sim: script: crowd %d; 1 to %d is allowed where leaders number tickets, and 0 for none", s.Crowd, mostAtOnce)
 	case s.Gatherers && !p.Logs:
 		return fmt.Errorf("sim: script: gatherers are allowed where members keep logs, and protocol %s has none", s.Protocol)
@@ -170,13 +170,13 @@ func (r *Result) Verdict() string {
 	if r.Violation == nil {
 		return r.Outcome.String()
 	}
-	story, _, _ := strings.Cut(r.Violation.Story, "\n")
-	return fmt.Sprintf("%v %s at %v: %s", r.Outcome, r.Violation.Promise, r.Violation.At, story)
+	detail, _, _ := strings.Cut(r.Violation.Detail, "\n")
+	return fmt.Sprintf("%v %s at %v: %s", r.Outcome, r.Violation.Promise, r.Violation.At, detail)
 }
 
-// Tell plays a script, and returns what a file has below it: the verdict, and what
+// Transcript plays a script, and returns what a file has below it: the verdict, and what
 // happened, without those messages and writes of which the script says nothing.
-func Tell(s *Script, p Protocol) (string, Played, error) {
+func Transcript(s *Script, p Protocol) (string, Played, error) {
 	var trace strings.Builder
 	played, err := Play(s, Stage{Protocol: p, Trace: &trace, Brief: true})
 	if err != nil {
@@ -186,7 +186,7 @@ func Tell(s *Script, p Protocol) (string, Played, error) {
 }
 
 // Text is a whole file: the script, and below it what was told of it.
-func (s *Script) Text(told string) string { return s.String() + below + "\n" + told }
+func (s *Script) Text(transcript string) string { return s.String() + below + "\n" + transcript }
 
 // SwitchOff switches off the rule that the script is without, for this process, until on
 // is called. No run may be under way meanwhile but of scripts without the same rule.

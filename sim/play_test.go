@@ -13,10 +13,10 @@ func TestWhatIsRecordedIsPlayedAgain(t *testing.T) {
 	t.Parallel()
 	for _, p := range Protocols() {
 		for seed := uint64(1); seed <= rounds(3, 1); seed++ {
-			var drawn, recorded, told bytes.Buffer
+			var drawn, recorded, replayed bytes.Buffer
 			c := config(p.Name)
 			if seed == 3 {
-				c.Bias = Bias{Whole: true, Often: 4, Crowd: true, Late: 500, Strand: true}
+				c.Bias = Bias{AllFaults: true, Often: 4, Crowd: true, Late: 500, Strand: true}
 			}
 			want, err := Run(c, seed, &drawn)
 			if err != nil {
@@ -29,12 +29,12 @@ func TestWhatIsRecordedIsPlayedAgain(t *testing.T) {
 			if !bytes.Equal(drawn.Bytes(), recorded.Bytes()) {
 				t.Errorf("%s seed %d: recorded it is another run: %s", p.Name, seed, differ(drawn.String(), recorded.String()))
 			}
-			got, err := Play(script, Stage{Protocol: p, Trace: &told})
+			got, err := Play(script, Stage{Protocol: p, Trace: &replayed})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Outcome != want.Outcome || !bytes.Equal(drawn.Bytes(), told.Bytes()) {
-				t.Errorf("%s seed %d (%v), told: %v, %s", p.Name, seed, script.Faults, got.Outcome, differ(drawn.String(), told.String()))
+			if got.Outcome != want.Outcome || !bytes.Equal(drawn.Bytes(), replayed.Bytes()) {
+				t.Errorf("%s seed %d (%v), told: %v, %s", p.Name, seed, script.Faults, got.Outcome, differ(drawn.String(), replayed.String()))
 			}
 			for _, wrong := range got.Wrong {
 				t.Errorf("%s seed %d: %v: %s", p.Name, seed, &wrong.Choice, wrong.Allowed)
@@ -71,17 +71,17 @@ func TestFoundSeedsArePlayedAgain(t *testing.T) {
 		{"consensus", 3350701879}, // operators would have changed who votes
 	} {
 		p, _ := Find(found.protocol)
-		var recorded, told bytes.Buffer
+		var recorded, replayed bytes.Buffer
 		script, want, err := Record(Config{Protocol: p, Duration: time.Minute, Faults: p.Faults}, found.seed, &recorded)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := Play(script, Stage{Protocol: p, Trace: &told})
+		got, err := Play(script, Stage{Protocol: p, Trace: &replayed})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Outcome != want.Outcome || !bytes.Equal(recorded.Bytes(), told.Bytes()) {
-			t.Errorf("%s seed %d: %v, told: %v, %s", p.Name, found.seed, want.Outcome, got.Outcome, differ(recorded.String(), told.String()))
+		if got.Outcome != want.Outcome || !bytes.Equal(recorded.Bytes(), replayed.Bytes()) {
+			t.Errorf("%s seed %d: %v, told: %v, %s", p.Name, found.seed, want.Outcome, got.Outcome, differ(recorded.String(), replayed.String()))
 		}
 	}
 }

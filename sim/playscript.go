@@ -70,15 +70,15 @@ type Name struct {
 
 // CellNames are the words for the members that may lose what is remembered: none, one, any,
 // or a quorum for good.
-func CellNames() []string { return cellWords[:] }
+func CellNames() []string { return cellNames[:] }
 
-var cellWords = [...]string{"kept", "one-may-be-lost", "any-may-be-lost", "most-may-be-lost"}
+var cellNames = [...]string{"kept", "one-may-be-lost", "any-may-be-lost", "most-may-be-lost"}
 
 // settings are those of the run that s tells.
 func (s *Script) settings() settings {
 	to := settings{
 		protocol: s.Protocol, members: s.Members, founders: s.Founders, faults: s.Faults, once: s.Once, duration: s.Duration,
-		lease: s.Lease, drift: s.Drift, memory: memory(slices.Index(cellWords[:], s.Cells)), weather: calm(),
+		lease: s.Lease, drift: s.Drift, memory: memory(slices.Index(cellNames[:], s.Cells)), weather: calm(),
 		clients: s.Clients, workers: s.Workers, visitors: s.Visitors, locals: s.Locals, ttl: []time.Duration{s.TTL},
 		waiters: s.Waiters, locksPerSession: s.LocksPerSession, sessions: s.Sessions, survive: s.Survive, every: map[Fault]time.Duration{},
 		busy: s.Busy, costs: s.Costs, placement: s.Placement, holdOn: s.HoldOn, deferring: s.Defer, retaining: s.Retain, capacity: s.Capacity,
@@ -95,7 +95,7 @@ func (s *Script) settings() settings {
 func (s *settings) script(choices []Choice) *Script {
 	to := &Script{
 		Protocol: s.protocol, Members: s.members, Founders: s.founders, Faults: s.faults, Once: s.once, Duration: s.duration,
-		Lease: s.lease, Drift: s.drift, Cells: cellWords[s.memory], Clients: s.clients, Workers: s.workers, Visitors: s.visitors,
+		Lease: s.lease, Drift: s.drift, Cells: cellNames[s.memory], Clients: s.clients, Workers: s.workers, Visitors: s.visitors,
 		Locals: s.locals, TTL: s.ttl[0], Waiters: s.waiters, LocksPerSession: s.locksPerSession, Sessions: s.sessions, Survive: s.survive,
 		Choices: choices, Busy: s.busy, Costs: s.costs, Placement: s.placement, HoldOn: max(s.holdOn, s.claim.HoldOn), Defer: s.deferring, Retain: s.retaining, Capacity: s.capacity,
 		Published: s.published, Grace: s.grace, Shards: s.shards, Autopilot: s.autopilot, Heir: s.heir, Squanders: s.squanders, Gatherers: s.gathers, Crowd: s.crowd, Claims: s.claims(),

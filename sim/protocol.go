@@ -46,13 +46,13 @@ type Protocol struct {
 	// Peers says that no member is in charge: each member speaks for its own clients. Such a protocol
 	// has Own.
 	Peers bool
-	// Peering, if not nil, reads off members that ask one another what they have heard and what
+	// PeerProbe, if not nil, reads off members that ask one another what they have heard and what
 	// they have to do with one another: from when on a request has its place (P5), where there is
 	// no authority that queues it, and what coverage counts.
-	Peering Peering
-	// Leading, if not nil, reads off members and messages how far tickets are that leaders number: from
+	PeerProbe PeerProbe
+	// LeaderProbe, if not nil, reads off members and messages how far tickets are that leaders number: from
 	// when on one has its place (P5), and what coverage counts.
-	Leading Leading
+	LeaderProbe LeaderProbe
 	// Loose says that tokens of what is not exclusive identify, and do not order.
 	Loose bool
 	// Own, if not nil, reads off the space of a member how it is there and what that member's
@@ -68,8 +68,8 @@ type Protocol struct {
 	// Moves says that the authority can be handed over (protocol.Transfer). Operators do that
 	// then, too. Such a protocol has Decides.
 	Moves bool
-	// Moving, if not nil, is what coverage must know of such a protocol.
-	Moving Moving
+	// TransferProbe, if not nil, is what coverage must know of such a protocol.
+	TransferProbe TransferProbe
 	// Stores says that the machines share a store: they ask for storage.Mutate and
 	// storage.Slice, and what goes wrong with stores can go wrong with them.
 	Stores bool

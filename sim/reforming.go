@@ -109,12 +109,12 @@ func (m *process) reform(about *process, as protocol.Role) {
 	}
 	w.nemesis.reformed = true
 	w.befall(Operator, 0, []string{m.name}, "an operator makes %s a %v through %s", about, as, m)
-	told := sinkFunc(func(reply *protocol.Reply) {
+	replies := sinkFunc(func(reply *protocol.Reply) {
 		if answer, is := reply.Result.(*protocol.Reformed); is {
 			w.trace("%s answers the operator about %s: %v", m, about, answer.Err)
 		}
 	})
-	call := protocol.CallID{Sink: m.attach(told), Op: 1}
+	call := protocol.CallID{Sink: m.attach(replies), Op: 1}
 	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: &protocol.Reform{Member: about.id, As: as}})
 }
 
@@ -180,7 +180,7 @@ func (m *process) shards() []protocol.Shard {
 	if !m.up || m.paused {
 		return nil
 	}
-	all, is := m.ask(userSpace, &protocol.ListShards{}).(*protocol.Shards)
+	all, is := m.query(userSpace, &protocol.ListShards{}).(*protocol.Shards)
 	if !is {
 		return nil
 	}

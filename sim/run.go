@@ -38,7 +38,7 @@ type Config struct {
 	// it for a real one; nil for a member that is not recorded. It is asked at each start.
 	// Zero means that no member is.
 	MemberTrace func(member string) io.Writer
-	// Observe, if not nil, is told the story of a run as it happens (Run); of many runs
+	// Observe, if not nil, is told the timeline of a run as it happens (Run); of many runs
 	// (RunMany) it is told nothing. It changes nothing of the run.
 	Observe func(timeline.Event)
 	// Linearizable compares what users saw of each name with a model of it when a run is
@@ -101,7 +101,7 @@ func (o Outcome) String() string { return outcomeNames[o] }
 type Result struct {
 	Seed      uint64
 	Outcome   Outcome
-	Violation *Violation // of Stuck and Violated; of Crashed with the panic as its story
+	Violation *Violation // of Stuck and Violated; of Crashed with the panic as its detail
 	Steps     int
 	Settings  string        // a table, where the run was not OK
 	Settled   time.Duration // how long after the last fault everything was answered
@@ -139,17 +139,17 @@ func (w *world) play() (result Result) {
 		w.count.stale, w.count.lost, w.count.losses = w.register.stale, w.judge.lost, w.judge.losses
 		if broken := recover(); broken != nil {
 			result.Outcome = Crashed
-			result.Violation = &Violation{Promise: "panic", At: w.now, Story: fmt.Sprintf("%v\n%s", broken, machineFrames(debug.Stack()))}
+			result.Violation = &Violation{Promise: "panic", At: w.now, Detail: fmt.Sprintf("%v\n%s", broken, machineFrames(debug.Stack()))}
 			w.trace("CRASH %v", broken)
-			w.tell.violated("panic", fmt.Sprint(broken), nil)
+			w.reporter.violated("panic", fmt.Sprint(broken), nil)
 		}
-		w.tell.finish()
+		w.reporter.finish()
 		if result.Outcome != OK {
 			result.Settings = w.settings.String()
 		}
 	}()
-	settled, whole := w.phases()
-	if !whole {
+	settled, complete := w.phases()
+	if !complete {
 		return result
 	}
 	result.Settled = settled
@@ -169,7 +169,7 @@ func (w *world) play() (result Result) {
 // phases runs a world through all of its phases, or until a promise is broken, and returns
 // how long it took to settle. It reports false where the run ends before that with nothing
 // found.
-func (w *world) phases() (settled time.Duration, whole bool) {
+func (w *world) phases() (settled time.Duration, complete bool) {
 	w.count.phases[phaseFaults]++
 	w.settings.far.begins(w.count)
 	w.begin()
@@ -210,7 +210,7 @@ func machineFrames(stack []byte) string {
 
 // begin starts every process, not all at once, and the faults.
 func (w *world) begin() {
-	w.tell.cast()
+	w.reporter.cast()
 	for _, m := range w.members {
 		w.within(m.name, "machine", 0)
 		start := w.below("start", 400*time.Millisecond)
@@ -240,7 +240,7 @@ func (w *world) begin() {
 // every process runs. What is under way on the network stays under way.
 func (w *world) heal() {
 	w.trace("everything is healed")
-	w.tell.tell(timeline.Event{Kind: timeline.Remark, Text: "everything is healed", Why: "healed"})
+	w.reporter.emit(timeline.Event{Kind: timeline.Remark, Text: "everything is healed", Why: "healed"})
 	w.core, w.healed, w.healedAt = nil, true, w.now
 	w.weather = calm()
 	for i := range w.network.cut {
@@ -420,7 +420,7 @@ func leftover(m *process, condition *protocol.Condition) (found []string) {
 // condition is how the space is, as a member says that need not ask another one.
 func (w *world) condition() (*process, *protocol.Condition) {
 	for _, m := range w.knowing() {
-		said, ok := m.ask(userSpace, &protocol.Inspect{}).(*protocol.Condition)
+		said, ok := m.query(userSpace, &protocol.Inspect{}).(*protocol.Condition)
 		if ok && (m == w.leading() || said.State != protocol.Unavailable) {
 			return m, said
 		}

@@ -146,7 +146,7 @@ func TestSeeds(t *testing.T) {
 }
 
 // TestSeedsThatOnceFailed keeps what was found, with the reason. What a seed does
-// changes with what is drawn from it, so the story is what a reader needs; the seed
+// changes with what is drawn from it, so the timeline is what a reader needs; the seed
 // costs nothing to keep.
 func TestSeedsThatOnceFailed(t *testing.T) {
 	t.Parallel()

@@ -41,7 +41,7 @@ func testScript(t *testing.T, file string) {
 	}
 	on := script.SwitchOff()
 	defer on()
-	told, played, err := Tell(script, p)
+	transcript, played, err := Transcript(script, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,13 +59,13 @@ func testScript(t *testing.T, file string) {
 	}
 	if *rewrite {
 		head, _, _ := strings.Cut(string(text), "\n"+below+"\n")
-		if err := os.WriteFile(file, []byte(strings.TrimRight(head, "\n")+"\n"+below+"\n"+told), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(strings.TrimRight(head, "\n")+"\n"+below+"\n"+transcript), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if told != golden {
-		t.Errorf("it goes otherwise than it is written (-rewrite writes it anew): %s", differ(golden, told))
+	if transcript != golden {
+		t.Errorf("it goes otherwise than it is written (-rewrite writes it anew): %s", differ(golden, transcript))
 	}
 }
 
@@ -172,8 +172,8 @@ func TestScriptsThatCannotBePlayed(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeIsTold: choices that no run asks for, and those of another sort.
-func TestWhatCannotBeIsTold(t *testing.T) {
+// TestWhatCannotBeIsReported: choices that no run asks for, and those of another sort.
+func TestWhatCannotBeIsReported(t *testing.T) {
 	script, _, err := ParseScript(ScriptHeader + `
 [settings]
 protocol central

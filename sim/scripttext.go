@@ -19,7 +19,7 @@ const below = "----"
 // usualScript is what a script's settings are where it does not say otherwise.
 func usualScript() Script {
 	return Script{
-		Members: 3, Clients: 1, Workers: 1, Cells: cellWords[0], Duration: 20 * time.Second,
+		Members: 3, Clients: 1, Workers: 1, Cells: cellNames[0], Duration: 20 * time.Second,
 		TTL: time.Second, Lease: 3 * time.Second, Drift: 0.05,
 	}
 }
@@ -83,7 +83,7 @@ func settingsOfScripts() []setting {
 		flag("busy", func(s *Script) *bool { return &s.Busy }),
 		flag("costs", func(s *Script) *bool { return &s.Costs }),
 		flag("users-within-members", func(s *Script) *bool { return &s.Locals }),
-		{"names", showNames, setNames, false},
+		{"names", formatNames, setNames, false},
 		length("ttl", func(s *Script) *time.Duration { return &s.TTL }, false),
 		length("duration", func(s *Script) *time.Duration { return &s.Duration }, true),
 		length("lease", func(s *Script) *time.Duration { return &s.Lease }, false),
@@ -118,8 +118,8 @@ func setFaults(s *Script, v string) (err error) {
 }
 
 func setCells(s *Script, v string) error {
-	if !slices.Contains(cellWords[:], v) {
-		return fmt.Errorf("one of %s is allowed", strings.Join(cellWords[:], ", "))
+	if !slices.Contains(cellNames[:], v) {
+		return fmt.Errorf("one of %s is allowed", strings.Join(cellNames[:], ", "))
 	}
 	s.Cells = v
 	return nil
@@ -132,7 +132,7 @@ func setDrift(s *Script, v string) (err error) {
 	return nil
 }
 
-func showNames(s *Script) string {
+func formatNames(s *Script) string {
 	var all []string
 	for _, n := range s.Names {
 		text := n.Name

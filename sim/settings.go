@@ -171,7 +171,7 @@ func (s *settings) drawFaults(c *Config, r, later *rand.Rand) {
 	}
 	for _, f := range (allowed &^ Later).All() {
 		// A set of one fault is meant; of several, each run has its own half.
-		if f == Delay || allowed&(allowed-1) == 0 || r.IntN(2) == 0 || c.Bias.Whole {
+		if f == Delay || allowed&(allowed-1) == 0 || r.IntN(2) == 0 || c.Bias.AllFaults {
 			s.faults = s.faults.With(f)
 		}
 	}
@@ -202,7 +202,7 @@ func (s *settings) drawLater(c *Config, allowed Faults, r *rand.Rand) {
 	single := allowed&(allowed-1) == 0
 	none := !single && r.IntN(2) == 0
 	for _, f := range (allowed & Later).All() {
-		if drawn := r.IntN(2) == 0; single || drawn && !none || c.Bias.Whole {
+		if drawn := r.IntN(2) == 0; single || drawn && !none || c.Bias.AllFaults {
 			s.faults = s.faults.With(f)
 		}
 	}
@@ -299,7 +299,7 @@ func (s *settings) drawOptions(c *Config, r *rand.Rand) {
 	s.placement = between(time.Second, 6*time.Second)
 	s.holdOn = between(time.Second, 20*time.Second)
 	if s.placement > 0 {
-		s.hurry()
+		s.lockOften()
 	}
 }
 
@@ -360,9 +360,9 @@ func (s *settings) drawLogs(c *Config, r dice) {
 	s.drawReforms(c, r)
 }
 
-// hurry lets users lock so often that it is worth while to have the authority near them, and
+// lockOften lets users lock so often that it is worth while to have the authority near them, and
 // faults come so seldom that a reign lasts for some windows.
-func (s *settings) hurry() {
+func (s *settings) lockOften() {
 	s.think, s.holding, s.workers = 20*time.Millisecond, 10*time.Millisecond, 4
 	for i := len(s.names); i < 8; i++ {
 		s.names = append(s.names, lockName{name: fmt.Sprintf("n%d", i)})

@@ -66,7 +66,7 @@ func (s *sides) forget(j *judge) {
 	//tidy:unordered each name has reigns of its own
 	for _, r := range j.names {
 		//tidy:unordered each is dropped or kept by itself
-		maps.DeleteFunc(r.reigns, func(reign protocol.Epoch, _ *[3]told) bool { return over(reign) })
+		maps.DeleteFunc(r.reigns, func(reign protocol.Epoch, _ *[3]issued) bool { return over(reign) })
 		r.through = slices.DeleteFunc(r.through, func(t passage) bool {
 			at, known := s.world.network.id[protocol.ID(t.member)]
 			return !known || uint64(s.world.members[at].id) != t.member
@@ -157,8 +157,8 @@ func (s *sides) watch() {
 // Sides that have met must have told one of two holders by then: while messages are lost
 // and delayed, and without that where both of them hear.
 const (
-	tellLate = 8 * 3 * time.Second
-	tellSoon = 5 * time.Second
+	notifyLate = 8 * 3 * time.Second
+	notifySoon = 5 * time.Second
 )
 
 func (s *sides) look() {
@@ -195,7 +195,7 @@ func (s *sides) meet(found map[pairing]instant, h, g *grant) {
 	}
 	found[key] = since
 	soon := w.healed && !h.isAway() && !g.isAway()
-	if w.now-since > tellLate || soon && w.now-max(since, w.healedAt) > tellSoon {
+	if w.now-since > notifyLate || soon && w.now-max(since, w.healedAt) > notifySoon {
 		w.judge.violate("P3", "%v; and %v: both are on one side since %v, and neither is told", h, g, since)
 	}
 }
@@ -214,11 +214,11 @@ func (s *sides) rises(j *judge, r *record, g *grant) {
 		return
 	}
 	if r.reigns == nil {
-		r.reigns = map[protocol.Epoch]*[3]told{}
+		r.reigns = map[protocol.Epoch]*[3]issued{}
 	}
 	highest := r.reigns[g.origin.reign]
 	if highest == nil {
-		highest = &[3]told{}
+		highest = &[3]issued{}
 		r.reigns[g.origin.reign] = highest
 	}
 	j.above(highest, g)
@@ -228,7 +228,7 @@ func (s *sides) rises(j *judge, r *record, g *grant) {
 		}
 	}
 	if g.token > highest[g.mode].token {
-		highest[g.mode] = told{g.token, g.session}
+		highest[g.mode] = issued{g.token, g.session}
 	}
 }
 

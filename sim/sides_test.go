@@ -57,7 +57,7 @@ func (s *split) grants(member, session uint64, token holdfast.Token, change ...f
 	g.session = lock.SessionID{Member: member, Number: session}
 	g.origin = s.judge.sides.origin(g.session, uint64(token)>>32)
 	s.granting(g)
-	s.told(g)
+	s.judge.noteHolder(g)
 	return g
 }
 
@@ -147,22 +147,22 @@ func TestTheJudgeKnowsSides(t *testing.T) {
 	}
 }
 
-// TestTheJudgeWaitsForTheWord: of two holders whose sides have met one is told within a
+// TestTheJudgeWaitsForTheNotice: of two holders whose sides have met one is told within a
 // time, in which messages may be lost.
-func TestTheJudgeWaitsForTheWord(t *testing.T) {
+func TestTheJudgeWaitsForTheNotice(t *testing.T) {
 	for name, tt := range map[string]struct {
-		after   time.Duration
-		healed  bool
-		told    bool
-		away    bool
-		promise string
+		after    time.Duration
+		healed   bool
+		notified bool
+		away     bool
+		promise  string
 	}{
-		"soon":                                  {tellLate, false, false, false, ""},
-		"late":                                  {tellLate + 1, false, false, false, "P3"},
-		"late, without faults":                  {tellSoon + 1, true, false, false, "P3"},
-		"late, and one is told":                 {tellLate + 1, false, true, false, ""},
-		"late, without faults, and one is away": {tellLate, true, false, true, ""},
-		"very late, and one is away":            {tellLate + 1, true, false, true, "P3"},
+		"soon":                                  {notifyLate, false, false, false, ""},
+		"late":                                  {notifyLate + 1, false, false, false, "P3"},
+		"late, without faults":                  {notifySoon + 1, true, false, false, "P3"},
+		"late, and one is told":                 {notifyLate + 1, false, true, false, ""},
+		"late, without faults, and one is away": {notifyLate, true, false, true, ""},
+		"very late, and one is away":            {notifyLate + 1, true, false, true, "P3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSplit()
@@ -171,7 +171,7 @@ func TestTheJudgeWaitsForTheWord(t *testing.T) {
 			s.grants(1, 2, seventh+1, heldBy(tt.away))
 			s.lead(1, 8, true, 1, 2, 3, 4)
 			s.judge.sides.look()
-			if tt.told {
+			if tt.notified {
 				s.ended(first, holdfast.Duplicate)
 			}
 			s.at(tt.after)
@@ -212,7 +212,7 @@ func TestSidesMeet(t *testing.T) {
 	for _, place := range []int{0, 2} {
 		h := &holder{t: t}
 		holders = append(holders, h)
-		user(t, w, w.members[place]).stream.ask(wantedLock{name: "n"}, h)
+		user(t, w, w.members[place]).stream.acquire(wantedLock{name: "n"}, h)
 		w.run(w.now + time.Second)
 		if h.lock == nil {
 			t.Fatalf("the side of %s grants nothing", w.members[place])
@@ -222,13 +222,13 @@ func TestSidesMeet(t *testing.T) {
 	if v := w.judge.violation; v != nil {
 		t.Fatal(v)
 	}
-	stay := 0
+	believing := 0
 	for _, h := range holders {
 		if h.lock.believesAt(w.now) {
-			stay++
+			believing++
 		}
 	}
-	if stay != 1 || w.judge.losses[holdfast.Duplicate] != 1 || w.count.faults[Any] == 0 {
-		t.Errorf("%d of two holders stay, losses are %v, sides have met %d times", stay, w.judge.losses, w.count.faults[Any])
+	if believing != 1 || w.judge.losses[holdfast.Duplicate] != 1 || w.count.faults[Any] == 0 {
+		t.Errorf("%d of two holders stay, losses are %v, sides have met %d times", believing, w.judge.losses, w.count.faults[Any])
 	}
 }

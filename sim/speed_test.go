@@ -39,8 +39,8 @@ func BenchmarkSteps(b *testing.B) {
 		if err != nil {
 			b.Fatal(seed, err)
 		}
-		for _, tallies := range result.counts.steps {
-			for _, t := range tallies {
+		for _, list := range result.counts.steps {
+			for _, t := range list {
 				steps += t.n
 			}
 		}

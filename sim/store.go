@@ -41,7 +41,7 @@ type inquiry struct {
 	answers time.Duration // that the answer takes
 	after   time.Duration // StoreFail: after which it is done nevertheless
 	fails   string        // how, or ""
-	told    uint32        // its number in the story
+	eventID uint32        // its number in the timeline
 	scope   scope
 }
 
@@ -75,18 +75,18 @@ func (w *world) keep(from *process, e *protocol.Envelope) {
 	case isSave:
 		from.disk.save(save, e.Port)
 	case storage.IsOfLog(e.Message) && w.protocol.Logs:
-		from.journal.ask(errand{e.Port, e.Message})
+		from.journal.submit(errand{e.Port, e.Message})
 	case storage.IsOfLog(e.Message):
 		panic(fmt.Sprintf("sim: %s asks its journal (%v), and protocol %s says of no logs; its Protocol needs Logs", from, e.Message, w.protocol.Name))
 	case w.store == nil:
 		panic(fmt.Sprintf("sim: %s asks a store (%v), and protocol %s says of none; its Protocol needs Stores", from, e.Message, w.protocol.Name))
 	default:
-		w.store.ask(from, e.Port, e.Message)
+		w.store.submit(from, e.Port, e.Message)
 	}
 }
 
-// ask takes a request off a member.
-func (s *store) ask(m *process, port protocol.Port, request protocol.Message) {
+// submit takes a request off a member.
+func (s *store) submit(m *process, port protocol.Port, request protocol.Message) {
 	w := s.world
 	if s.answersAtOnce(m, port, request) {
 		return
@@ -96,7 +96,7 @@ func (s *store) ask(m *process, port protocol.Port, request protocol.Message) {
 	if w.tracing {
 		w.detail("%s asks the store: %v", m, request)
 	}
-	a := &inquiry{by: m, life: m.life, port: port, request: request, told: w.tell.requested(m, request), scope: w.scope()}
+	a := &inquiry{by: m, life: m.life, port: port, request: request, eventID: w.reporter.requested(m, request), scope: w.scope()}
 	reaches := s.takes("reaches")
 	a.answers = s.takes("answers")
 	if s.slow > w.now {
@@ -190,7 +190,7 @@ func (s *store) fail(a *inquiry) {
 func (s *store) reached(a *inquiry) {
 	w := s.world
 	w.goOn(a.scope)
-	w.tell.delivered(a.told)
+	w.reporter.delivered(a.eventID)
 	var answer protocol.Message
 	switch request := a.request.(type) {
 	case storage.Mutate:
@@ -209,7 +209,7 @@ func (s *store) reached(a *inquiry) {
 		w.detail("the store answers %s: %v", a.by, answer)
 	}
 	t := task{kind: taskStored, to: a.by.place, life: a.life, port: uint16(a.port), fact: answer, id: uint64(a.scope.act)}
-	t.told = w.tell.responded(a, answer)
+	t.eventID = w.reporter.responded(a, answer)
 	w.at(w.now+a.answers, t)
 }
 
@@ -275,7 +275,7 @@ func (s *store) failed(a *inquiry) error {
 	if a.fails == "" {
 		return nil
 	}
-	w.tell.happened(StoreFail, 0, theStore, fmt.Sprintf("the store fails: %v of %s, %s", a.request, a.by, a.fails))
+	w.reporter.happened(StoreFail, 0, theStore, fmt.Sprintf("the store fails: %v of %s, %s", a.request, a.by, a.fails))
 	if a.fails == failRefused {
 		return storage.ErrRefused
 	}
@@ -287,7 +287,7 @@ func (s *store) late(a *inquiry, do func()) {
 	w := s.world
 	w.goOn(a.scope)
 	w.detail("the store does late: %v of %s", a.request, a.by)
-	w.tell.happened(StoreFail, 0, theStore, fmt.Sprintf("the store does late: %v of %s", a.request, a.by))
+	w.reporter.happened(StoreFail, 0, theStore, fmt.Sprintf("the store does late: %v of %s", a.request, a.by))
 	do()
 }
 
@@ -296,8 +296,8 @@ func (s *store) mutate(m *storage.Mutate) {
 	w := s.world
 	until := instant(0)
 	if m.TTL > 0 {
-		whole := (m.TTL + time.Second - 1).Truncate(time.Second)
-		until = w.now + whole - w.below("early", time.Second)
+		rounded := (m.TTL + time.Second - 1).Truncate(time.Second)
+		until = w.now + rounded - w.below("early", time.Second)
 	}
 	s.table.mutate(m, w.now, until, s.forgets)
 	if len(m.Deletions) > 0 {
@@ -361,7 +361,7 @@ func (s *store) answered(t *task) {
 	w := s.world
 	m := w.members[t.to]
 	if !m.up || m.life != t.life {
-		w.tell.lost(t.told, "the receiver is down")
+		w.reporter.lost(t.eventID, "the receiver is down")
 		return
 	}
 	if m.paused {
@@ -369,7 +369,7 @@ func (s *store) answered(t *task) {
 		return
 	}
 	w.within(m.toStore(), inquired(t.fact), int(t.id))
-	w.tell.delivered(t.told)
+	w.reporter.delivered(t.eventID)
 	if w.tracing {
 		w.detail("%s hears of the store: %v", m, t.fact)
 	}

@@ -62,7 +62,7 @@ func staged(t *testing.T, lines ...string) (*world, *[]*probe) {
 		t.Fatal(err)
 	}
 	w := newWorld(&c, 1, nil, newCounts(true))
-	w.tape, w.weather, w.clients = newTelling(choices), calm(), nil
+	w.tape, w.weather, w.clients = newReplay(choices), calm(), nil
 	w.members[0].start()
 	w.run(time.Second)
 	return w, probes
@@ -105,7 +105,7 @@ func TestWhatAnErrorLeaves(t *testing.T) {
 			w.store.slow = w.now + 1
 		}
 		began := w.now
-		asked := w.members[0].now()
+		sentAt := w.members[0].now()
 		inquire(w, put(1, "a=1"))
 		w.run(began + time.Second)
 		soon := shown(w)
@@ -115,7 +115,7 @@ func TestWhatAnErrorLeaves(t *testing.T) {
 			t.Fatalf("%q: answered %d times", c.lines, len(p.answers))
 		}
 		err := p.answers[0].(storage.Mutated).Err
-		if took := p.at[0] - asked; !errors.Is(err, c.err) || took != c.answered {
+		if took := p.at[0] - sentAt; !errors.Is(err, c.err) || took != c.answered {
 			t.Errorf("%q: %v after %v; want %v after %v", c.lines, err, took, c.err, c.answered)
 		}
 		if soon != c.soon || shown(w) != c.later {
@@ -227,9 +227,9 @@ func TestTTLs(t *testing.T) {
 	}
 }
 
-// TestNoStoreWithoutAWord: a protocol that asks one must say so, since a profile of it would
+// TestNoStoreUndeclared: a protocol that asks one must say so, since a profile of it would
 // not be true.
-func TestNoStoreWithoutAWord(t *testing.T) {
+func TestNoStoreUndeclared(t *testing.T) {
 	for _, c := range []struct {
 		what any
 		says string
@@ -238,11 +238,11 @@ func TestNoStoreWithoutAWord(t *testing.T) {
 		{storage.Saved{}, "a asks a store (saved #0), and protocol odd says of none; its Protocol needs Stores"},
 	} {
 		result := odd(t, c.what, false)
-		if result.Outcome != Crashed || !strings.Contains(result.Violation.Story, c.says) {
+		if result.Outcome != Crashed || !strings.Contains(result.Violation.Detail, c.says) {
 			t.Errorf("%v %v; want %q", result.Outcome, result.Violation, c.says)
 		}
 	}
-	if result := odd(t, storage.Saved{}, true); result.Outcome != Crashed || !strings.Contains(result.Violation.Story, "a sends storage.Saved to its storage, which takes ") {
+	if result := odd(t, storage.Saved{}, true); result.Outcome != Crashed || !strings.Contains(result.Violation.Detail, "a sends storage.Saved to its storage, which takes ") {
 		t.Errorf("%v %v", result.Outcome, result.Violation)
 	}
 }

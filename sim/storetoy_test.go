@@ -43,10 +43,10 @@ const (
 // bid is what a member does for one of its users.
 type bid struct {
 	simtest.Want
-	mark  mark
-	stage stage
-	asked uint64        // the request to the store that is under way, or 0
-	since protocol.Time // since when
+	mark    mark
+	stage   stage
+	request uint64        // the request to the store that is under way, or 0
+	since   protocol.Time // since when
 }
 
 // mark is a claim: who has written it, under which epoch and tenure.
@@ -84,7 +84,7 @@ func (c clear) String() string { return fmt.Sprintf("clear %d %v", c.epoch.Count
 
 type locker struct {
 	simtest.Front
-	chance *rand.Rand
+	rand   *rand.Rand
 	naive  bool // it takes it for granted that what it writes has landed after inTime
 	bids   []bid
 	count  uint64                   // of requests to the store, and of claims
@@ -106,16 +106,16 @@ func (m *locker) Step(now protocol.Time, ev protocol.Event, out *protocol.Effect
 	case found:
 		m.found(now, fact, out)
 	case storage.Mutated:
-		if b := m.asked(fact.ID); b != nil {
+		if b := m.bidOf(fact.ID); b != nil {
 			m.mutated(now, b, fact.Err, out)
 		}
 	case storage.Sliced:
-		if b := m.asked(fact.ID); b != nil {
+		if b := m.bidOf(fact.ID); b != nil {
 			m.sliced(now, b, &fact, out)
 		}
 	}
 	for i := range m.bids {
-		if b := &m.bids[i]; b.asked == 0 && b.stage != gone && !m.wanted(b) {
+		if b := &m.bids[i]; b.request == 0 && b.stage != gone && !m.wanted(b) {
 			m.leave(now, b, out)
 		}
 	}
@@ -148,18 +148,18 @@ func (m *locker) proceed(now protocol.Time, out *protocol.Effects) {
 	}
 	for i := range m.bids {
 		switch b := &m.bids[i]; {
-		case b.stage == looking && b.asked == 0 && now >= m.pause[b.Name]:
-			m.ask(now, b, looking, storage.Slice{Key: b.Name}, out)
+		case b.stage == looking && b.request == 0 && now >= m.pause[b.Name]:
+			m.request(now, b, looking, storage.Slice{Key: b.Name}, out)
 		case b.stage == claiming && m.naive && now >= b.since+inTime:
-			m.ask(now, b, checking, storage.Slice{Key: b.Name}, out)
+			m.request(now, b, checking, storage.Slice{Key: b.Name}, out)
 		}
 	}
 }
 
-// ask asks the store, and remembers for what.
-func (m *locker) ask(now protocol.Time, b *bid, s stage, request protocol.Message, out *protocol.Effects) {
+// request asks the store, and remembers for what.
+func (m *locker) request(now protocol.Time, b *bid, s stage, request protocol.Message, out *protocol.Effects) {
 	m.count++
-	b.asked, b.stage, b.since = m.count, s, now
+	b.request, b.stage, b.since = m.count, s, now
 	switch r := request.(type) {
 	case storage.Slice:
 		r.ID = m.count
@@ -170,13 +170,13 @@ func (m *locker) ask(now protocol.Time, b *bid, s stage, request protocol.Messag
 	}
 }
 
-// asked returns whose request was answered; nil if that does not matter any more.
-func (m *locker) asked(id uint64) *bid {
-	i := slices.IndexFunc(m.bids, func(b bid) bool { return b.asked == id })
+// bidOf returns whose request was answered; nil if that does not matter any more.
+func (m *locker) bidOf(id uint64) *bid {
+	i := slices.IndexFunc(m.bids, func(b bid) bool { return b.request == id })
 	if i < 0 {
 		return nil
 	}
-	m.bids[i].asked = 0
+	m.bids[i].request = 0
 	return &m.bids[i]
 }
 
@@ -186,14 +186,14 @@ func (m *locker) leave(now protocol.Time, b *bid, out *protocol.Effects) {
 		b.stage = gone
 		return
 	}
-	m.pause[b.Name] = now + time.Duration(m.chance.Int64N(int64(400*time.Millisecond)))
-	m.ask(now, b, leaving, storage.Mutate{Key: b.Name, Deletions: []string{b.mark.column()}}, out)
+	m.pause[b.Name] = now + time.Duration(m.rand.Int64N(int64(400*time.Millisecond)))
+	m.request(now, b, leaving, storage.Mutate{Key: b.Name, Deletions: []string{b.mark.column()}}, out)
 }
 
 func (m *locker) mutated(now protocol.Time, b *bid, err error, out *protocol.Effects) {
 	switch {
 	case b.stage == claiming && err == nil:
-		m.ask(now, b, checking, storage.Slice{Key: b.Name}, out)
+		m.request(now, b, checking, storage.Slice{Key: b.Name}, out)
 	case b.stage == numbering && err == nil && m.MayTake(now, m.View.Epoch, m.View.Lease.Tenure) &&
 		uint64(b.Token)>>32 >= m.View.Epoch.Counter && m.Grant(b.Session, b.ID, b.Token, out):
 		b.stage = holding
@@ -220,11 +220,11 @@ func (m *locker) sliced(now protocol.Time, b *bid, row *storage.Sliced, out *pro
 	}
 	switch {
 	case b.stage == looking && row.Err == nil && others == 0:
-		m.ask(now, b, claiming, storage.Mutate{Key: b.Name, Additions: []storage.Entry{{Column: b.mark.column()}}}, out)
+		m.request(now, b, claiming, storage.Mutate{Key: b.Name, Additions: []storage.Entry{{Column: b.mark.column()}}}, out)
 	case b.stage == checking && row.Err == nil && others == 0 && (mine || m.naive):
 		b.Token = holdfast.Token(max(highest+1, m.View.Epoch.Counter<<32|1))
 		higher := []storage.Entry{{Column: fmt.Sprintf("token %016x", uint64(b.Token))}}
-		m.ask(now, b, numbering, storage.Mutate{Key: b.Name, Additions: higher, Deletions: tokens}, out)
+		m.request(now, b, numbering, storage.Mutate{Key: b.Name, Additions: higher, Deletions: tokens}, out)
 	case b.stage == checking:
 		m.leave(now, b, out)
 	}
@@ -246,7 +246,7 @@ func (m *locker) found(now protocol.Time, f found, out *protocol.Effects) {
 func lockerProtocol(naive bool) sim.Protocol {
 	return sim.Protocol{Name: "locker", Locks: true, Stores: true, Build: func(s sim.Node) (sim.Built, error) {
 		built, err := sim.Membership(s)
-		m := &locker{Front: simtest.Front{Self: built.ID}, chance: s.Rand, naive: naive, pause: map[string]protocol.Time{}}
+		m := &locker{Front: simtest.Front{Self: built.ID}, rand: s.Rand, naive: naive, pause: map[string]protocol.Time{}}
 		built.Spaces = []protocol.Machine{m}
 		return built, err
 	}}
@@ -263,8 +263,8 @@ func exercised(t *testing.T, s *sim.Summary, c sim.Config, what string) (hits in
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(text.String()) {
-		if words := strings.Fields(line); len(words) > 2 && strings.Join(words[:len(words)-1], " ") == what {
-			n, err := strconv.Atoi(words[len(words)-1])
+		if fields := strings.Fields(line); len(fields) > 2 && strings.Join(fields[:len(fields)-1], " ") == what {
+			n, err := strconv.Atoi(fields[len(fields)-1])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -337,14 +337,14 @@ func TestANaiveLockerIsCaught(t *testing.T) {
 	}
 }
 
-// TestWhatAStoreDoesIsTold: the same seed is the same run, a script of it says all that a
-// store has done, and its story has the store in a lane of its own.
-func TestWhatAStoreDoesIsTold(t *testing.T) {
-	c := sim.Config{Protocol: lockerProtocol(false), Faults: ofStores().With(sim.Loss).With(sim.Crash).With(sim.Pause), Duration: 20 * time.Second, Bias: sim.Bias{Whole: true, Often: 4}}
+// TestWhatAStoreDoesIsReported: the same seed is the same run, a script of it says all that a
+// store has done, and its timeline has the store in a lane of its own.
+func TestWhatAStoreDoesIsReported(t *testing.T) {
+	c := sim.Config{Protocol: lockerProtocol(false), Faults: ofStores().With(sim.Loss).With(sim.Crash).With(sim.Pause), Duration: 20 * time.Second, Bias: sim.Bias{AllFaults: true, Often: 4}}
 	for seed := uint64(2); seed <= 4; seed++ {
-		var told []timeline.Event
+		var events []timeline.Event
 		var drawn, again, recorded, played strings.Builder
-		c.Observe = func(h timeline.Event) { told = append(told, h) }
+		c.Observe = func(h timeline.Event) { events = append(events, h) }
 		if _, err := sim.Run(c, seed, &drawn); err != nil {
 			t.Fatal(err)
 		}
@@ -371,7 +371,7 @@ func TestWhatAStoreDoesIsTold(t *testing.T) {
 		if text := script.String(); !strings.Contains(text, "→store Mutate#") || !strings.Contains(text, "\nstore-slow#1 at ") {
 			t.Errorf("the script of seed %d says nothing of the store", seed)
 		}
-		if err := timeline.Check(told); err != nil {
+		if err := timeline.Check(events); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}
 		for what, is := range map[string]func(*timeline.Event) bool{
@@ -386,7 +386,7 @@ func TestWhatAStoreDoesIsTold(t *testing.T) {
 			},
 			"lateness": func(h *timeline.Event) bool { return h.Kind == timeline.Delivered && h.To == "store" && h.Late },
 		} {
-			if !slices.ContainsFunc(told, func(h timeline.Event) bool { return is(&h) }) {
+			if !slices.ContainsFunc(events, func(h timeline.Event) bool { return is(&h) }) {
 				t.Errorf("the story of seed %d has no %s of the store", seed, what)
 			}
 		}

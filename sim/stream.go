@@ -144,7 +144,7 @@ func (s *stream) lose() {
 	s.session, s.lateAt = nil, protocol.Never
 	for _, r := range s.requests {
 		switch r.state {
-		case asked:
+		case requested:
 			r.waiting, r.unsent = false, true
 		case held:
 			s.end(r, holdfast.SessionExpired)

@@ -14,8 +14,8 @@ func (w *world) suffices(c *core) bool {
 		return true
 	}
 	there, guests := map[protocol.ID]bool{}, map[protocol.ID][]*election.View{}
-	var views, asked []*election.View       // of all, and of founders
-	everybody, founders, here := true, 0, 0 // of the founders
+	var views, founderViews []*election.View // of all, and of founders
+	everybody, founders, here := true, 0, 0  // of the founders
 	for i, m := range w.members {
 		id, accepted := m.remembers()
 		there[id] = c.in[i]
@@ -23,7 +23,7 @@ func (w *world) suffices(c *core) bool {
 			accepted = slices.DeleteFunc(accepted, c.disowned(w))
 			views = append(views, accepted...)
 			if m.founder {
-				asked = append(asked, accepted...)
+				founderViews = append(founderViews, accepted...)
 			} else {
 				guests[id] = accepted
 			}
@@ -43,7 +43,7 @@ func (w *world) suffices(c *core) bool {
 	if newest == nil || everybody || w.settings.faults.Has(Any) || !w.fits(newest) {
 		return everybody
 	}
-	return enough(newest, there) && enough(election.NewestOf(withGuests(asked, guests)...), there)
+	return enough(newest, there) && enough(election.NewestOf(withGuests(founderViews, guests)...), there)
 }
 
 // withGuests adds to the views of founders those of guests that these have. Any other guest is not asked by a member that

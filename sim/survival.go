@@ -25,14 +25,14 @@ func (s *Survival) add(o Survival) { s.Crashes += o.Crashes; s.Kept += o.Kept }
 type survivors struct {
 	holders []believer
 	lost    bool
-	story   string // of the first that has lost its lock
+	detail  string // of the first that has lost its lock
 }
 
 // ended takes note of a lock that has ended. A hold limit is its holder's own request.
 func (s *survivors) ended(g *grant, why holdfast.Loss) {
 	if why != "" && why != holdfast.HoldLimit && slices.Contains(s.holders, g.holder) {
 		if !s.lost {
-			s.story = fmt.Sprintf("one who held through another member was told %q: %v", string(why), g)
+			s.detail = fmt.Sprintf("one who held through another member was told %q: %v", string(why), g)
 		}
 		s.lost = true
 	}
@@ -86,7 +86,7 @@ func (j *judge) survival() (s Survival) {
 // than the one that crashed has kept its lock (P9).
 func (w *world) checkSurvival(s Survival) {
 	if w.settings.survive && s.Kept < s.Crashes {
-		w.judge.violate("P9", "the coordinator has crashed, and nothing else has happened, and %s", w.judge.survivors.story)
+		w.judge.violate("P9", "the coordinator has crashed, and nothing else has happened, and %s", w.judge.survivors.detail)
 	}
 }
 

@@ -41,7 +41,7 @@ func (t table) mutate(m *storage.Mutate, now, until instant, quick forgets) {
 		switch {
 		case !found:
 			row = slices.Insert(row, i, c)
-		case row[i].yields(&c, now):
+		case row[i].replacedBy(&c, now):
 			row[i] = c
 		}
 	}
@@ -76,8 +76,8 @@ func (t table) swap(s *storage.Swap, now instant) storage.Swapped {
 	return storage.Swapped{ID: s.ID, Done: true}
 }
 
-// yields reports whether a write of the column takes the place of what is there.
-func (c *column) yields(to *column, now instant) bool {
+// replacedBy reports whether a write of the column takes the place of what is there.
+func (c *column) replacedBy(to *column, now instant) bool {
 	if to.stamp != c.stamp {
 		return to.stamp > c.stamp
 	}

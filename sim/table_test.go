@@ -20,14 +20,14 @@ func (t table) columns(s storage.Slice, now instant) string {
 }
 
 // put is a Mutate: "a=1" adds a column to row k, "-a" deletes it.
-func put(stamp int64, words string) *storage.Mutate {
+func put(stamp int64, entries string) *storage.Mutate {
 	m := &storage.Mutate{Key: "k", Timestamp: stamp}
-	for _, word := range strings.Fields(words) {
-		if name, deleted := strings.CutPrefix(word, "-"); deleted {
+	for _, cell := range strings.Fields(entries) {
+		if name, deleted := strings.CutPrefix(cell, "-"); deleted {
 			m.Deletions = append(m.Deletions, name)
 			continue
 		}
-		name, value, _ := strings.Cut(word, "=")
+		name, value, _ := strings.Cut(cell, "=")
 		m.Additions = append(m.Additions, storage.Entry{Column: name, Value: value})
 	}
 	return m
@@ -37,8 +37,8 @@ func put(stamp int64, words string) *storage.Mutate {
 // that does not.
 func TestWhoseWriteWins(t *testing.T) {
 	type write struct {
-		stamp int64
-		words string
+		stamp   int64
+		entries string
 	}
 	for _, c := range []struct {
 		what                    string
@@ -60,7 +60,7 @@ func TestWhoseWriteWins(t *testing.T) {
 		for quick, want := range map[forgets]string{false: c.remembering, true: c.forgetting} {
 			all := table{}
 			for i, w := range c.writes {
-				all.mutate(put(w.stamp, w.words), instant(i), 0, quick)
+				all.mutate(put(w.stamp, w.entries), instant(i), 0, quick)
 			}
 			if got := all.columns(storage.Slice{Key: "k"}, time.Second); got != want {
 				t.Errorf("%s, forgetting %v: %q, want %q", c.what, quick, got, want)

@@ -23,28 +23,28 @@ type site struct {
 
 // tape records the choices of a run, or tells them.
 type tape struct {
-	telling bool
-	choices []Choice // in the order in which they were made or, of a script, of its lines
+	replaying bool
+	choices   []Choice // in the order in which they were made or, of a script, of its lines
 
 	scope  scope
 	silent bool // telling: nothing is said of this act
 	said   map[site]int
 	acts   map[scope][]int // telling: which acts of each actor have an "at", in their order; scope.act is 0
 	begun  map[scope]int   // how many acts of each actor have begun; scope.act is 0
-	asked  map[site]int    // how often something was chosen; site.nth is 0
+	counts map[site]int    // how often something was chosen; site.nth is 0
 	about  map[scope]bool  // telling: something is said of that act
 	used   []bool          // telling: by choice
 	wrong  []string        // telling: by choice, why it could not be as it says
 }
 
 func newTape() *tape {
-	return &tape{begun: map[scope]int{}, asked: map[site]int{}}
+	return &tape{begun: map[scope]int{}, counts: map[site]int{}}
 }
 
-// newTelling returns the tape of a script.
-func newTelling(choices []Choice) *tape {
+// newReplay returns the tape of a script.
+func newReplay(choices []Choice) *tape {
 	t := newTape()
-	t.telling, t.choices = true, choices
+	t.replaying, t.choices = true, choices
 	t.said, t.about, t.acts = map[site]int{}, map[scope]bool{}, map[scope][]int{}
 	t.used, t.wrong = make([]bool, len(choices)), make([]string, len(choices))
 	for i := range choices {
@@ -65,7 +65,7 @@ func newTelling(choices []Choice) *tape {
 
 func (t *tape) enter(s scope) {
 	t.scope = s
-	t.silent = t.telling && !t.about[s]
+	t.silent = t.replaying && !t.about[s]
 }
 
 // begin counts another act of who, and enters it.
@@ -87,7 +87,7 @@ func (t *tape) current(who, what string) {
 
 // call is world.call.
 func (t *tape) call(who string, now time.Duration, pause func() time.Duration) (time.Duration, int, bool) {
-	if !t.telling {
+	if !t.replaying {
 		t.begin(who, "call")
 		at := now + pause()
 		t.keep(site{t.scope, due, 1}, lengthValue(at))
@@ -132,9 +132,9 @@ func (t *tape) due(who, what string) (all []appointment) {
 	return all
 }
 
-// ask looks for the next choice of that name in this act, and returns its index if a
+// next looks for the next choice of that name in this act, and returns its index if a
 // script says something of it. A choice of no act would be told in another one than it was made in.
-func (t *tape) ask(name string) (site, int) {
+func (t *tape) next(name string) (site, int) {
 	if t.scope == (scope{}) {
 		panic(fmt.Sprintf("sim: the choice %q is of no act: see world.within", name))
 	}
@@ -142,9 +142,9 @@ func (t *tape) ask(name string) (site, int) {
 		return site{}, -1
 	}
 	at := site{t.scope, name, 0}
-	t.asked[at]++
-	at.nth = t.asked[at]
-	if !t.telling {
+	t.counts[at]++
+	at.nth = t.counts[at]
+	if !t.replaying {
 		return at, -1
 	}
 	i, said := t.said[at]
@@ -159,9 +159,9 @@ func (t *tape) ask(name string) (site, int) {
 func (t *tape) keep(at site, v Value) { t.choices = append(t.choices, Choice{site: at, Value: v}) }
 
 func (t *tape) flag(name string, drawn func() bool) bool {
-	at, i := t.ask(name)
+	at, i := t.next(name)
 	switch {
-	case !t.telling:
+	case !t.replaying:
 		yes := drawn()
 		if yes {
 			t.keep(at, flagValue(yes))
@@ -177,9 +177,9 @@ func (t *tape) flag(name string, drawn func() bool) bool {
 }
 
 func (t *tape) length(name string, usual time.Duration, drawn func() time.Duration) time.Duration {
-	at, i := t.ask(name)
+	at, i := t.next(name)
 	switch {
-	case !t.telling:
+	case !t.replaying:
 		d := drawn()
 		if d != usual {
 			t.keep(at, lengthValue(d))
@@ -197,9 +197,9 @@ func (t *tape) length(name string, usual time.Duration, drawn func() time.Durati
 }
 
 func (t *tape) number(name string, usual, limit int64, drawn func() int64) int64 {
-	at, i := t.ask(name)
+	at, i := t.next(name)
 	switch {
-	case !t.telling:
+	case !t.replaying:
 		n := drawn()
 		if n != usual {
 			t.keep(at, numberValue(n))
@@ -217,9 +217,9 @@ func (t *tape) number(name string, usual, limit int64, drawn func() int64) int64
 }
 
 func (t *tape) bits(name string, usual uint64, from dice) uint64 {
-	at, i := t.ask(name)
+	at, i := t.next(name)
 	switch {
-	case !t.telling:
+	case !t.replaying:
 		x := from.Uint64()
 		if x != usual {
 			t.keep(at, bitsValue(x))
@@ -234,12 +234,12 @@ func (t *tape) bits(name string, usual uint64, from dice) uint64 {
 	return uint64(t.choices[i].Value.number)
 }
 
-func (t *tape) word(name string, usual, n int, word func(int) string, drawn func() int) int {
-	at, i := t.ask(name)
-	if !t.telling {
+func (t *tape) option(name string, usual, n int, option func(int) string, drawn func() int) int {
+	at, i := t.next(name)
+	if !t.replaying {
 		index := drawn()
-		if word(index) != word(usual) {
-			t.keep(at, wordValue(word(index)))
+		if option(index) != option(usual) {
+			t.keep(at, keywordValue(option(index)))
 		}
 		return index
 	}
@@ -248,10 +248,10 @@ func (t *tape) word(name string, usual, n int, word func(int) string, drawn func
 	}
 	var all []string
 	for index := range n {
-		if word(index) == t.choices[i].Value.String() {
+		if option(index) == t.choices[i].Value.String() {
 			return index
 		}
-		all = append(all, word(index))
+		all = append(all, option(index))
 	}
 	t.wrong[i] = "one of " + strings.Join(slices.Compact(all), ", ") + " is allowed"
 	return usual
@@ -260,15 +260,15 @@ func (t *tape) word(name string, usual, n int, word func(int) string, drawn func
 // order takes the names that it knows in the order in which they are said, and the
 // others after them.
 func (t *tape) order(name string, names []string, drawn func() []int) []int {
-	at, i := t.ask(name)
-	if !t.telling {
+	at, i := t.next(name)
+	if !t.replaying {
 		order := drawn()
 		if !slices.IsSorted(order) {
 			var said []string
 			for _, index := range order {
 				said = append(said, names[index])
 			}
-			t.keep(at, wordValue(strings.Join(said, ",")))
+			t.keep(at, keywordValue(strings.Join(said, ",")))
 		}
 		return order
 	}

@@ -112,12 +112,12 @@ func TestARightToyIsClean(t *testing.T) {
 // needy is a toy whose coordinator grants only while a whole number of members is there.
 type needy struct {
 	toy
-	whole int
+	quorum int
 }
 
 func (m *needy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	v := m.View
-	if fact, asks := ev.Fact.(claim); asks && v != nil && fact.Name != "" && !fact.over && len(v.Members) < m.whole {
+	if fact, is := ev.Fact.(claim); is && v != nil && fact.Name != "" && !fact.over && len(v.Members) < m.quorum {
 		return
 	}
 	m.toy.Step(now, ev, out)
@@ -135,7 +135,7 @@ func TestWhoNeedsEverybodyIsStuck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w := drawn.Worst; w == nil || w.Outcome != sim.Stuck || w.Violation.Promise != "P4" || !strings.Contains(w.Violation.Story, "after a core of") {
+	if w := drawn.Worst; w == nil || w.Outcome != sim.Stuck || w.Violation.Promise != "P4" || !strings.Contains(w.Violation.Detail, "after a core of") {
 		t.Fatalf("nobody is found stuck: %v", w)
 	}
 	t.Logf("seed %d: %v", drawn.Worst.Seed, drawn.Worst.Violation)

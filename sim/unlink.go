@@ -21,7 +21,7 @@ type linkless struct {
 	since       instant
 	session     lock.SessionID
 	sink        uint64
-	asked       uint64
+	request     uint64
 	granted     bool
 	got         string // what came instead
 }
@@ -113,9 +113,9 @@ func (l *linkless) patience(w *world) time.Duration {
 func (l *linkless) serve(w *world) {
 	m := l.member
 	l.granted = false
-	l.asked++
-	ask := &lock.Request{Session: l.session, ID: l.asked, Name: "unlinked", Arrived: m.now(), WaitEnd: protocol.Never}
-	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: protocol.CallID{Sink: l.sink, Op: l.asked}, Fact: ask})
+	l.request++
+	acquire := &lock.Request{Session: l.session, ID: l.request, Name: "unlinked", Arrived: m.now(), WaitEnd: protocol.Never}
+	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: protocol.CallID{Sink: l.sink, Op: l.request}, Fact: acquire})
 	begun := w.now
 	for !l.granted && w.now < begun+l.patience(w) && w.judge.violation == nil {
 		w.run(w.now + 50*time.Millisecond)
@@ -125,5 +125,5 @@ func (l *linkless) serve(w *world) {
 			m, l.patience(w), w.now-l.since, l.decider, l.got)
 		return
 	}
-	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: protocol.CallID{Sink: l.sink, Op: l.asked | callBit | uint64(opRelease)<<callShift}, Fact: &protocol.Release{Session: l.session, Request: l.asked, Name: "unlinked"}})
+	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: protocol.CallID{Sink: l.sink, Op: l.request | callBit | uint64(opRelease)<<callShift}, Fact: &protocol.Release{Session: l.session, Request: l.request, Name: "unlinked"}})
 }

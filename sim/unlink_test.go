@@ -29,7 +29,7 @@ func TestWhoIsBehindACutLinkIsServed(t *testing.T) {
 		mutation.Switch("an unheard leader is reached through the coordinator")
 		without := run(seed)
 		mutation.Switch("")
-		if without.Outcome == Stuck && strings.Contains(without.Violation.Story, "which decided, was cut; others hear both") {
+		if without.Outcome == Stuck && strings.Contains(without.Violation.Detail, "which decided, was cut; others hear both") {
 			found++
 		}
 	}

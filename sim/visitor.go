@@ -34,7 +34,7 @@ type visitor struct {
 
 	// Where it makes a call several times: the latest, how often it has been made, the first that a member has asked for and of
 	// which round that is, and the latest round in which it was granted what it wants.
-	asking  *visit
+	current *visit
 	calls   int
 	first   requestKey
 	firstOf int
@@ -65,7 +65,7 @@ type visit struct {
 	request uint64
 	answer  func(*protocol.Reply) // what to do with the next reply
 	over    bool
-	told    uint32 // its number in the story
+	eventID uint32 // its number in the timeline
 
 	broken   bool // its visitor reads it no more
 	gone     bool // and its member knows that
@@ -102,7 +102,7 @@ func (s *visitor) begin() {
 	w.within(s.name, "call", s.act)
 	s.place = pick(w, "member", w.members)
 	s.want = w.request(nil)
-	s.held, s.asking, s.calls = false, nil, 0
+	s.held, s.current, s.calls = false, nil, 0
 	w.trace("%s wants %v through %s", s, s.want, s.place)
 	if w.protocol.Logs {
 		s.visit("open", (*visit).open)
@@ -114,8 +114,8 @@ func (s *visitor) begin() {
 	w.do(w.now+w.between("gives-up", 5*time.Second, 12*time.Second), func() { // it gives up, and tries again elsewhere
 		if s.round == round && !s.held {
 			s.round++
-			if s.asking != nil {
-				s.asking.breaks()
+			if s.current != nil {
+				s.current.breaks()
 			}
 			s.plan(func() time.Duration { return 0 })
 		}
@@ -126,11 +126,11 @@ func (s *visitor) begin() {
 func (s *visitor) visit(what string, do func(*visit)) *visit {
 	w := s.world
 	v := &visit{visitor: s, round: s.round, about: *s, member: s.place, life: s.place.life, sent: s.now()}
-	v.told = w.tell.posted(v, what)
+	v.eventID = w.reporter.posted(v, what)
 	w.tape.begin(s.name, "visit")
 	if w.odds("lost", w.weather.loss) {
 		w.hit(Loss)
-		w.tell.lost(v.told, "lost")
+		w.reporter.lost(v.eventID, "lost")
 		return v
 	}
 	w.do(w.now+w.latency(), func() { v.arrive(do) })
@@ -141,11 +141,11 @@ func (v *visit) arrive(do func(*visit)) {
 	m, w := v.member, v.visitor.world
 	switch {
 	case !m.up || m.life != v.life:
-		w.tell.lost(v.told, "the receiver is down")
+		w.reporter.lost(v.eventID, "the receiver is down")
 	case m.paused:
 		w.do(w.now+100*time.Millisecond, func() { v.arrive(do) })
 	default:
-		w.tell.delivered(v.told)
+		w.reporter.delivered(v.eventID)
 		v.arrived = m.now()
 		v.sink = m.attach(v)
 		do(v)
@@ -156,7 +156,7 @@ func (v *visit) arrive(do func(*visit)) {
 func (v *visit) call(port protocol.Port, fact any, then func(*protocol.Reply)) {
 	v.answer = then
 	op := uint64(1)
-	if r, asks := fact.(*lock.Request); asks {
+	if r, is := fact.(*lock.Request); is {
 		op = r.ID
 	}
 	v.member.step(protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: v.sink, Op: op}, Fact: fact})
@@ -186,7 +186,7 @@ func (v *visit) acquire() {
 			return
 		}
 		v.request = 1<<55 | uint64(v.round)
-		s.world.judge.asks(requestKey{opened.ID, v.request}, v.visitor, s.want)
+		s.world.judge.requested(requestKey{opened.ID, v.request}, v.visitor, s.want)
 		r := &lock.Request{
 			Session: opened.ID, ID: v.request, Name: s.want.name, Mode: s.want.mode, Units: s.want.units, Capacity: s.want.capacity,
 			Try: s.want.try || s.want.wait == 0, Arrived: v.arrived, WaitEnd: v.arrived + s.want.wait, Hold: s.want.hold,
@@ -234,15 +234,15 @@ func (v *visit) close() {
 // back carries an answer, which has a name, to the visitor.
 func (v *visit) back(what string, then func()) {
 	w, s := v.visitor.world, v.visitor
-	told := w.tell.returned(v, what)
+	eventID := w.reporter.returned(v, what)
 	w.tape.begin(s.name, "answer")
 	if w.odds("lost", w.weather.loss) {
 		w.hit(Loss)
-		w.tell.lost(told, "lost")
+		w.reporter.lost(eventID, "lost")
 		return
 	}
 	w.do(w.now+w.latency(), func() {
-		w.tell.delivered(told)
+		w.reporter.delivered(eventID)
 		if s.round == v.round && !v.broken {
 			then()
 		}
@@ -264,7 +264,7 @@ func (s *visitor) granted(v *visit, opened *session.Opened, d *lock.Decision, tt
 		return
 	}
 	w.trace("%s has %s, token %d, for %v from %v on; its clock shows %v", s, s.want.name, s.token, ttl, v.sent, now)
-	w.judge.told(s.grant())
+	w.judge.noteHolder(s.grant())
 	w.count.grants++
 	round := s.round
 	w.within(s.name, "call", s.act)

@@ -54,7 +54,7 @@ func (w *worker) act(now time.Duration) {
 	switch r := w.request; {
 	case r == nil:
 		w.begin(now)
-	case r.state == asked:
+	case r.state == requested:
 		w.client.world.trace("%s gives up waiting for %s", w, r.want.name)
 		w.client.stream.abandon(r)
 		w.rest()
@@ -84,7 +84,7 @@ func (w *worker) begin(now time.Duration) {
 	}
 	w.next = w.until
 	world.trace("%s wants %v", w, want)
-	w.request = w.client.stream.ask(want, w)
+	w.request = w.client.stream.acquire(want, w)
 }
 
 // probe takes each name once, after all faults: that must succeed.
@@ -100,7 +100,7 @@ func (w *worker) probe(time.Duration) {
 	w.until = protocol.Never
 	name := world.settings.names[(w.probes+w.number)%len(world.settings.names)].name
 	world.trace("%s probes %s", w, name)
-	w.request = w.client.stream.ask(world.whole(name), w)
+	w.request = w.client.stream.acquire(world.exclusive(name), w)
 }
 
 // granted begins the work under a lock.
@@ -126,7 +126,7 @@ func (w *worker) granted(r *request) {
 			w.until = r.holdEnd + world.below("holds-on", 2*world.settings.grace)
 		}
 		if r.want.owner != "" && world.oneIn("again", 2) {
-			w.second = w.client.stream.ask(r.want, w)
+			w.second = w.client.stream.acquire(r.want, w)
 			w.chooses()
 		}
 		if world.odds("extends", world.settings.extend) {

@@ -35,7 +35,7 @@ type world struct {
 	register register
 	seated   map[tenancy]bool // tenures that could hold something, where nothing is granted (restless.go)
 	count    *counts
-	tell     *teller // nil where no observer is set
+	reporter *reporter // nil where no observer is set
 	steps    int
 	compared bool      // histories are compared with models
 	page     io.Writer // that shows one of them; nil for none
@@ -87,8 +87,8 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 
 // observed lets an observer be told what happens in a world that is staged.
 func (w *world) observed(by func(timeline.Event)) {
-	w.tell = newTeller(w, by)
-	w.judge.tell = w.tell
+	w.reporter = newReporter(w, by)
+	w.judge.reporter = w.reporter
 }
 
 // stage makes all members and clients that the settings have. None has started yet.
@@ -96,7 +96,7 @@ func (w *world) stage() {
 	s := &w.settings
 	w.weather = s.weather
 	w.judge = newJudge(func() instant { return w.now })
-	w.judge.limits, w.judge.loose, w.judge.turns = limitsOf(s), w.protocol.Loose, w.protocol.Leading != nil
+	w.judge.limits, w.judge.loose, w.judge.turns = limitsOf(s), w.protocol.Loose, w.protocol.LeaderProbe != nil
 	if s.faults.Has(Any) {
 		w.judge.sides = newSides(w)
 	} else if w.compared {
@@ -250,18 +250,18 @@ func (w *world) run(limit instant) {
 		if still > standstill {
 			panic(fmt.Sprintf("sim: %d things happen at %v, and time does not pass; the last concerns %s", still, w.now, w.concerns(&t)))
 		}
-		if w.tell == nil {
+		if w.reporter == nil {
 			w.happen(&t)
 			continue
 		}
-		w.tell.look()
+		w.reporter.look()
 		w.happen(&t)
-		w.tell.look()
+		w.reporter.look()
 	}
 	if w.judge.violation == nil {
 		w.now = max(w.now, limit)
-		if w.tell != nil {
-			w.tell.look() // what is told next, at this instant, comes after what ends by a clock before it
+		if w.reporter != nil {
+			w.reporter.look() // what is told next, at this instant, comes after what ends by a clock before it
 		}
 	}
 }
@@ -354,9 +354,9 @@ func (w *world) trueWall() time.Duration {
 	return membership.Origin*time.Second + 1000*time.Hour + w.now
 }
 
-// whole is a request for a name that nothing fits beside or, where every lock is one of some
+// exclusive is a request for a name that nothing fits beside or, where every lock is one of some
 // entries, for one of them.
-func (w *world) whole(name string) wantedLock {
+func (w *world) exclusive(name string) wantedLock {
 	if capacity := w.settings.capacity; capacity != 0 {
 		return wantedLock{name: name, mode: holdfast.ModeSlots, units: 1, capacity: capacity}
 	}

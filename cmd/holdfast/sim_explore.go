@@ -237,5 +237,5 @@ func exploreTrace(r *explore.Report, path string) (err error) {
 			err = fmt.Errorf("write the trace: %w", closed)
 		}
 	}()
-	return r.Tell(file)
+	return r.Print(file)
 }

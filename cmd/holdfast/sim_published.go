@@ -118,7 +118,7 @@ func (p *program) showPublished(row *published.Row, seed uint64, path string) er
 	if result.Outcome == sim.OK {
 		return written(fmt.Fprintf(p.stdout, "sim: ok protocol=%s seeds=1 steps=%d violations=0 first_seed=%d\n", row.Protocol, result.Steps, seed))
 	}
-	lines := slices.Concat([]string{"", result.Settings, "the last that happens, without polls and disks:"}, published.Story(trace.Bytes()))
+	lines := slices.Concat([]string{"", result.Settings, "the last that happens, without polls and disks:"}, published.Excerpt(trace.Bytes()))
 	promise := ""
 	if result.Outcome != sim.Crashed {
 		promise = " promise=" + result.Violation.Promise

@@ -69,7 +69,7 @@ func (p *program) simReplay(_ context.Context, c *cli.Command) (err error) {
 	case first == sim.ScriptHeader && c.Bool("show"):
 		return usageError(c.Name, "flag --show is for traces, and %s is a script; --trace FILE has everything that happens", path)
 	case strings.HasPrefix(first, traceLine):
-		return p.replayTrace(path, text, replay.Config{Show: p.shown(c), From: from, To: to})
+		return p.replayTrace(path, text, replay.Config{Output: p.shown(c), From: from, To: to})
 	case first == sim.ScriptHeader:
 		return p.replayScript(path, text, c.String("trace"), picture)
 	default:

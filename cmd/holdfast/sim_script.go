@@ -17,7 +17,7 @@ func (p *program) simShrink(config sim.Config, seed uint64, folder string, budge
 	if err != nil {
 		return fmt.Errorf("shrink seed %d: %w", seed, err)
 	}
-	told, _, err := sim.Tell(shrunk.Script, config.Protocol)
+	told, _, err := sim.Transcript(shrunk.Script, config.Protocol)
 	if err != nil {
 		return fmt.Errorf("shrink seed %d: %w", seed, err)
 	}
@@ -49,7 +49,7 @@ func (p *program) replayScript(path string, file io.Reader, trace string, pictur
 		return badTrace("sim replay: %s: protocol %q is none that can be simulated; %s are allowed", path, script.Protocol, sim.Names())
 	}
 	defer script.SwitchOff()()
-	told, played, err := sim.Tell(script, protocol)
+	told, played, err := sim.Transcript(script, protocol)
 	if err != nil {
 		return badTrace("sim replay: %s: %w", path, err)
 	}

@@ -74,7 +74,7 @@ func (p *program) foundStored(path string, r *stored.Report, figures, took strin
 	if r.Found.Promise == "P4" {
 		code, word = exitStuck, "STUCK"
 	}
-	if err := written(fmt.Fprintf(p.stdout, "%s: %s\nexplore: %s promise=%s %s trace=%s %s\n", r.Found.Promise, r.Found.Story, word, r.Found.Promise, figures, path, took)); err != nil {
+	if err := written(fmt.Fprintf(p.stdout, "%s: %s\nexplore: %s promise=%s %s trace=%s %s\n", r.Found.Promise, r.Found.Detail, word, r.Found.Promise, figures, path, took)); err != nil {
 		return err
 	}
 	return &exitError{code: code}

@@ -34,7 +34,7 @@ func (p *program) simUnordered(ctx context.Context, c *cli.Command) error {
 		return usageError("sim explore", "flag --protocol: %q is none that can be explored; %s are allowed", c.String("protocol"), sim.Names())
 	}
 	config := unordered.Config{
-		Protocol: protocol, Members: c.Int("members"), Users: c.Int("users"), Calls: c.Int("calls"), Asks: c.Int("asks"),
+		Protocol: protocol, Members: c.Int("members"), Users: c.Int("users"), Calls: c.Int("calls"), Requests: c.Int("asks"),
 		Published: c.Bool("published"), Options: exploredOptions(c),
 	}
 	if c.IsSet("crashes") {
@@ -68,7 +68,7 @@ func (p *program) foundUnordered(path string, r *unordered.Report, figures, took
 	if path == "" {
 		path = "explore.txt"
 	}
-	text := fmt.Sprintf("%v\n%s\n%s: %s\n", &r.Config, strings.Join(r.Found.Path, "\n"), r.Found.Promise, r.Found.Story)
+	text := fmt.Sprintf("%v\n%s\n%s: %s\n", &r.Config, strings.Join(r.Found.Path, "\n"), r.Found.Promise, r.Found.Detail)
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		return fmt.Errorf("write the trace: %w", err)
 	}
@@ -76,7 +76,7 @@ func (p *program) foundUnordered(path string, r *unordered.Report, figures, took
 	if r.Found.Promise == "P4" {
 		code, word = exitStuck, "STUCK"
 	}
-	if err := written(fmt.Fprintf(p.stdout, "%s: %s\nexplore: %s promise=%s %s trace=%s %s\n", r.Found.Promise, r.Found.Story, word, r.Found.Promise, figures, path, took)); err != nil {
+	if err := written(fmt.Fprintf(p.stdout, "%s: %s\nexplore: %s promise=%s %s trace=%s %s\n", r.Found.Promise, r.Found.Detail, word, r.Found.Promise, figures, path, took)); err != nil {
 		return err
 	}
 	return &exitError{code: code}

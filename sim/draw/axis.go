@@ -16,7 +16,7 @@ type point struct {
 	put   func()
 }
 
-// place gives everything its height: from above to below in the order of the story, each
+// place gives everything its height: from above to below in the order of the timeline, each
 // as high as the labels before it leave room for.
 func (l *layout) place() {
 	l.head()

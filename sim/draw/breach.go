@@ -12,7 +12,7 @@ import (
 func (l *layout) broken(b *breach) {
 	room := int((l.right - l.left - 24) / (labelSize * em))
 	lines := []string{b.headline()}
-	lines = append(lines, wrap(clean(b.words(l.run)), room)...)
+	lines = append(lines, wrap(clean(b.caption(l.run)), room)...)
 	y := l.bottom() + 8
 	v := band{box: box{l.left, y, l.right, y + 14 + lineStep*float64(len(lines))}, class: "broken", lines: lines}
 	l.bands = append(l.bands, v)
@@ -38,8 +38,8 @@ func (b *breach) headline() string {
 	return fmt.Sprintf("%s at %s", b.promise, seconds(b.at))
 }
 
-// words says what has happened: of two holders in words, otherwise as it was told.
-func (b *breach) words(r *run) string {
+// caption says what has happened: of two holders in words, otherwise as it was told.
+func (b *breach) caption(r *run) string {
 	var text strings.Builder
 	for i, h := range b.bars {
 		since := "since " + seconds(h.from)

@@ -2,20 +2,20 @@
 // how a promise was broken, or how it was kept. How to read one is in docs/simulator.md.
 //
 //	var told []timeline.Event
-//	… // the program that runs something tells its story
+//	… // the program that runs something tells its timeline
 //	err := draw.Picture{Title: "central, seed 42"}.Write(file, told)
 //
 // It knows no protocol and no engine: a [timeline.Event] is all it sees, so that a run, a
 // counter-example of a search and a replayed script are drawn alike.
 //
-// # From a story to a picture
+// # From a timeline to a picture
 //
 //	read     (model.go)   events become things with a beginning and an end: messages,
 //	                      grants, leases, lives; faults and views; the broken promise
 //	choose   (choose.go)  a window and, by rank (rank.go), what in it is shown, what is a
 //	                      tick and what is left out and counted
 //	lay out  (layout.go)  lanes get their places by the widest label beside them; then
-//	                      everything its height, in the order of the story (axis.go, place.go)
+//	                      everything its height, in the order of the timeline (axis.go, place.go)
 //	write    (render.go)  what lies behind first, labels above lines, heads of arrows last
 //
 // # Decisions
@@ -30,7 +30,7 @@
 //   - Labels are monospaced, since only then the room that they take is known without
 //     the reader's font. They lie on a pad of the ground's colour, which keeps the lines
 //     that cross them away.
-//   - A message that says nothing new is a tick: one that the teller calls routine, and one that was said
+//   - A message that says nothing new is a tick: one that the reporter calls routine, and one that was said
 //     before by the same to the same in the same words, unless it comes late or twice.
 //     This is what makes five members and two hundred events readable.
 //   - Nothing is told by colour alone. Late, doubled and lost messages differ in dashes
@@ -39,5 +39,5 @@
 //     readers get that know no such question. A test computes their contrasts (WCAG 2.1).
 //   - Text is text: it can be searched, copied and read aloud. Names come from outside,
 //     and are escaped, shortened, and freed of what could hide or turn the text around it.
-//   - The same story gives the same bytes, so that a picture can be kept and compared.
+//   - The same timeline gives the same bytes, so that a picture can be kept and compared.
 package draw

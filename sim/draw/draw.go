@@ -46,17 +46,17 @@ func (p *Picture) Check() error {
 	return nil
 }
 
-// Write writes the picture of a story as an SVG document. The same story and the same
+// Write writes the picture of a timeline as an SVG document. The same timeline and the same
 // picture give the same bytes. The error says what of the picture is not allowed, what is
-// no story (timeline.Check), or why nothing could be written.
-func (p Picture) Write(out io.Writer, told []timeline.Event) error {
+// no timeline (timeline.Check), or why nothing could be written.
+func (p Picture) Write(out io.Writer, events []timeline.Event) error {
 	if err := p.Check(); err != nil {
 		return err
 	}
-	if err := timeline.Check(told); err != nil {
-		return fmt.Errorf("draw: this is no story: %w", err)
+	if err := timeline.Check(events); err != nil {
+		return fmt.Errorf("draw: this is no timeline: %w", err)
 	}
-	l := newLayout(choose(read(told), &p), &p)
+	l := newLayout(choose(read(events), &p), &p)
 	l.place()
 	if _, err := io.WriteString(out, l.render()); err != nil {
 		return fmt.Errorf("write the picture: %w", err)

@@ -14,25 +14,25 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// storyOf runs a seed of a protocol and returns what happened.
-func storyOf(t *testing.T, protocol string, members int, faults sim.Faults, seed uint64) []timeline.Event {
+// timelineOf runs a seed of a protocol and returns what happened.
+func timelineOf(t *testing.T, protocol string, members int, faults sim.Faults, seed uint64) []timeline.Event {
 	t.Helper()
 	p, known := sim.Find(protocol)
 	if !known {
 		t.Fatalf("no protocol %q", protocol)
 	}
-	var told []timeline.Event
+	var events []timeline.Event
 	c := sim.Config{
 		Protocol: p, Members: members, Faults: faults, Duration: 15 * time.Second,
-		Observe: func(h timeline.Event) { told = append(told, h) },
+		Observe: func(h timeline.Event) { events = append(events, h) },
 	}
 	if _, err := sim.Run(c, seed, nil); err != nil {
 		t.Fatal(err)
 	}
-	return told
+	return events
 }
 
-// broken is a story of two who hold one name, told by hand.
+// broken is a timeline of two who hold one name, told by hand.
 func broken(names ...string) []timeline.Event {
 	a, one, two, name := names[0], names[1], names[2], names[3]
 	at := func(ms int) time.Duration { return time.Duration(ms) * time.Millisecond }
@@ -64,13 +64,13 @@ func broken(names ...string) []timeline.Event {
 }
 
 // drawn returns the document, and the layout that it was made of.
-func drawn(t *testing.T, p Picture, told []timeline.Event) (string, *layout) {
+func drawn(t *testing.T, p Picture, events []timeline.Event) (string, *layout) {
 	t.Helper()
 	var b strings.Builder
-	if err := p.Write(&b, told); err != nil {
+	if err := p.Write(&b, events); err != nil {
 		t.Fatal(err)
 	}
-	l := newLayout(choose(read(told), &p), &p)
+	l := newLayout(choose(read(events), &p), &p)
 	l.place()
 	return b.String(), l
 }
@@ -97,11 +97,11 @@ func texts(t *testing.T, document string) (all []string) {
 // cases are runs of all sizes.
 func cases(t *testing.T) map[string]struct {
 	Picture
-	told []timeline.Event
+	events []timeline.Event
 } {
 	type pictured = struct {
 		Picture
-		told []timeline.Event
+		events []timeline.Event
 	}
 	all := map[string]pictured{
 		"nothing":     {Picture{Title: "nothing"}, nil},
@@ -109,17 +109,17 @@ func cases(t *testing.T) map[string]struct {
 		"broken":      {Picture{Title: "toy"}, broken("a", "client0", "client1", "n0")},
 		"long names":  {Picture{}, broken(strings.Repeat("member", 9), strings.Repeat("client", 9), strings.Repeat("ü", 80), strings.Repeat("name/", 50))},
 		"wide names":  {Picture{}, broken("成员一", "クライアント", "🔒🔒🔒🔒🔒🔒🔒🔒🔒", "锁/名字")},
-		"five":        {Picture{Title: "five"}, storyOf(t, "central", 5, sim.Within, 3)},
-		"seven":       {Picture{Title: "seven"}, storyOf(t, "central", 7, sim.Within, 11)},
-		"election":    {Picture{Title: "election"}, storyOf(t, "election", 3, sim.Within, 5)},
-		"quiet":       {Picture{Title: "quiet"}, storyOf(t, "central", 3, 0, 2)},
-		"one member":  {Picture{}, storyOf(t, "central", 1, sim.Within, 4)},
-		"a window":    {Picture{From: 3 * time.Second, To: 9 * time.Second}, storyOf(t, "central", 5, sim.Within, 3)},
-		"wide window": {Picture{From: time.Second, Events: 60}, storyOf(t, "central", 5, sim.Within, 8)},
-		"one crash":   {Picture{}, storyOf(t, "central", 3, 1<<sim.Crash, 2)},
-		"partitions":  {Picture{Events: 400}, storyOf(t, "central", 4, 1<<sim.Partition|1<<sim.OneWay, 2)},
-		"beyond":      {Picture{}, storyOf(t, "central", 3, sim.Within|sim.Beyond, 11)},
-		"too late":    {Picture{From: 10 * time.Minute}, storyOf(t, "central", 3, 0, 2)},
+		"five":        {Picture{Title: "five"}, timelineOf(t, "central", 5, sim.Within, 3)},
+		"seven":       {Picture{Title: "seven"}, timelineOf(t, "central", 7, sim.Within, 11)},
+		"election":    {Picture{Title: "election"}, timelineOf(t, "election", 3, sim.Within, 5)},
+		"quiet":       {Picture{Title: "quiet"}, timelineOf(t, "central", 3, 0, 2)},
+		"one member":  {Picture{}, timelineOf(t, "central", 1, sim.Within, 4)},
+		"a window":    {Picture{From: 3 * time.Second, To: 9 * time.Second}, timelineOf(t, "central", 5, sim.Within, 3)},
+		"wide window": {Picture{From: time.Second, Events: 60}, timelineOf(t, "central", 5, sim.Within, 8)},
+		"one crash":   {Picture{}, timelineOf(t, "central", 3, 1<<sim.Crash, 2)},
+		"partitions":  {Picture{Events: 400}, timelineOf(t, "central", 4, 1<<sim.Partition|1<<sim.OneWay, 2)},
+		"beyond":      {Picture{}, timelineOf(t, "central", 3, sim.Within|sim.Beyond, 11)},
+		"too late":    {Picture{From: 10 * time.Minute}, timelineOf(t, "central", 3, 0, 2)},
 	}
 	return all
 }
@@ -128,10 +128,10 @@ func cases(t *testing.T) map[string]struct {
 func TestPictures(t *testing.T) {
 	for name, c := range cases(t) {
 		t.Run(name, func(t *testing.T) {
-			document, l := drawn(t, c.Picture, c.told)
-			again, _ := drawn(t, c.Picture, c.told)
+			document, l := drawn(t, c.Picture, c.events)
+			again, _ := drawn(t, c.Picture, c.events)
 			if document != again {
-				t.Error("the same story is drawn otherwise the second time")
+				t.Error("the same timeline is drawn otherwise the second time")
 			}
 			if len(document) > 1<<20 {
 				t.Errorf("the picture has %d bytes", len(document))
@@ -250,8 +250,8 @@ func TestALongTitle(t *testing.T) {
 	if !slices.Contains(found, title+": P1 is not kept") {
 		t.Errorf("the title is not whole in a picture of %v: %q", l.width, found[:3])
 	}
-	if whole := "<title id=\"hf-title\">" + title + ": P1 (exclusion) is not kept at 1.701 s"; !strings.Contains(document, whole) {
-		t.Errorf("%q is not in the picture", whole)
+	if want := "<title id=\"hf-title\">" + title + ": P1 (exclusion) is not kept at 1.701 s"; !strings.Contains(document, want) {
+		t.Errorf("%q is not in the picture", want)
 	}
 }
 
@@ -281,8 +281,8 @@ func TestWhatIsRefused(t *testing.T) {
 		}
 	}
 	err := Picture{}.Write(io.Discard, []timeline.Event{{Kind: timeline.Woke, Who: "a"}})
-	if err == nil || !strings.Contains(err.Error(), "no story") {
-		t.Errorf("what is no story: %v", err)
+	if err == nil || !strings.Contains(err.Error(), "no timeline") {
+		t.Errorf("what is no timeline: %v", err)
 	}
 	if err := (Picture{}).Write(full{}, nil); !errors.Is(err, errFull) {
 		t.Errorf("where nothing can be written: %v", err)
@@ -298,10 +298,10 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 // TestAtMostSoManyEvents: a picture shows as many events as it may, and not many more
 // than that where they happen at once.
 func TestAtMostSoManyEvents(t *testing.T) {
-	told := storyOf(t, "central", 5, sim.Within, 3)
+	events := timelineOf(t, "central", 5, sim.Within, 3)
 	for _, most := range []int{10, 50, 200} {
 		for _, p := range []Picture{{Events: most}, {From: 2 * time.Second, Events: most}, {From: time.Second, To: 20 * time.Second, Events: most}} {
-			c := choose(read(told), &p)
+			c := choose(read(events), &p)
 			shown := len(c.messages) + len(c.bars) + len(c.marks)
 			if shown > most+most/2+10 || shown < most/2 {
 				t.Errorf("%+v shows %d events: %d messages, %d bars, %d marks", p, shown, len(c.messages), len(c.bars), len(c.marks))

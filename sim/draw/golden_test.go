@@ -56,10 +56,10 @@ func TestPicturesOfTheDocumentation(t *testing.T) {
 // draw draws what `holdfast sim` would.
 func (g *golden) draw(t *testing.T) []byte {
 	protocol, _ := sim.Find("central")
-	var told []timeline.Event
+	var events []timeline.Event
 	c := sim.Config{
 		Protocol: protocol, Members: 3, Faults: g.faults, Duration: g.duration,
-		Observe: func(h timeline.Event) { told = append(told, h) },
+		Observe: func(h timeline.Event) { events = append(events, h) },
 	}
 	result, err := sim.Run(c, g.seed, nil)
 	if err != nil {
@@ -72,7 +72,7 @@ func (g *golden) draw(t *testing.T) []byte {
 	p.Title = fmt.Sprintf("central, seed %d", g.seed)
 	p.Repeat = fmt.Sprintf("holdfast sim --protocol central --seed %d --faults %v --duration %v --members 3", g.seed, g.faults, g.duration)
 	var b bytes.Buffer
-	if err := p.Write(&b, told); err != nil {
+	if err := p.Write(&b, events); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

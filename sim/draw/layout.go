@@ -34,7 +34,7 @@ func (b box) overlaps(o box) bool { return b.x1 < o.x2 && o.x1 < b.x2 && b.y1 < 
 type label struct {
 	box
 	text  string
-	whole string // shown when it is pointed at
+	title string // shown when it is pointed at
 	class string
 	right bool // it ends at x2 instead of beginning at x1
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// forever is the end of what the story leaves open.
+// forever is the end of what the timeline leaves open.
 const forever = time.Duration(math.MaxInt64)
 
 // fate is what became of a message.
@@ -46,7 +46,7 @@ type message struct {
 	why        string
 	name       string
 	token      uint64
-	said, done int // places in the story
+	said, done int // places in the timeline
 }
 
 // bar is a grant.
@@ -60,7 +60,7 @@ type bar struct {
 	why        string        // it ended
 	believed   time.Duration // until when it would be believed in, where it goes on
 	guilty     bool          // a promise was not kept because of it
-	begun, end int           // places in the story
+	begun, end int           // places in the timeline
 	open       int           // how many holds it stands for go on
 }
 
@@ -72,7 +72,7 @@ type mark struct {
 	short string
 	text  string
 	until time.Duration
-	place int // in the story
+	place int // in the timeline
 	over  bool
 }
 
@@ -87,7 +87,7 @@ type breach struct {
 	place   int
 }
 
-// run is a story that was read: everything with its beginning and its end.
+// run is a timeline that was read: everything with its beginning and its end.
 type run struct {
 	lanes    []lane
 	messages []*message
@@ -95,10 +95,10 @@ type run struct {
 	marks    []*mark
 	breach   *breach
 	end      time.Duration
-	length   int // of the story
+	length   int // of the timeline
 }
 
-// reader reads a story.
+// reader reads a timeline.
 type reader struct {
 	run
 	index  map[string]int
@@ -106,23 +106,23 @@ type reader struct {
 	grants map[uint64]*bar
 }
 
-// read makes a run of a story that timeline.Check has found well.
-func read(told []timeline.Event) *run {
+// read makes a run of a timeline that timeline.Check has found well.
+func read(events []timeline.Event) *run {
 	r := &reader{index: map[string]int{}, sent: map[uint64]*message{}, grants: map[uint64]*bar{}}
-	for i := range told { // members stand before clients
-		if told[i].Kind == timeline.Lane && !told[i].Client {
-			r.enter(&told[i])
+	for i := range events { // members stand before clients
+		if events[i].Kind == timeline.Lane && !events[i].Client {
+			r.enter(&events[i])
 		}
 	}
-	for i := range told {
-		if told[i].Kind == timeline.Lane && told[i].Client {
-			r.enter(&told[i])
+	for i := range events {
+		if events[i].Kind == timeline.Lane && events[i].Client {
+			r.enter(&events[i])
 		}
 	}
-	for i := range told {
-		r.take(i, &told[i])
+	for i := range events {
+		r.take(i, &events[i])
 	}
-	r.length = len(told)
+	r.length = len(events)
 	return &r.run
 }
 
@@ -131,7 +131,7 @@ func (r *reader) enter(h *timeline.Event) {
 	r.lanes = append(r.lanes, lane{name: h.Who, client: h.Client})
 }
 
-// take reads one happening, which has a place in the story.
+// take reads one event, which has a place in the timeline.
 func (r *reader) take(place int, h *timeline.Event) {
 	r.end = h.At
 	switch h.Kind {
@@ -204,21 +204,21 @@ func (r *reader) standing(place int, h *timeline.Event) {
 	case timeline.Started:
 		open(&l.up, h.At)
 	case timeline.Stopped:
-		shut(&l.up, h.At)
-		shut(&l.paused, h.At)
+		closeSpan(&l.up, h.At)
+		closeSpan(&l.paused, h.At)
 	case timeline.Paused:
 		open(&l.paused, h.At)
 	case timeline.Woke:
-		shut(&l.paused, h.At)
+		closeSpan(&l.paused, h.At)
 	case timeline.Leased:
 		open(&l.leased, h.At)
 		return
 	case timeline.Lapsed:
-		shut(&l.leased, h.At)
+		closeSpan(&l.leased, h.At)
 	case timeline.Reigned:
 		open(&l.reigns, h.At)
 	case timeline.Abdicated:
-		shut(&l.reigns, h.At)
+		closeSpan(&l.reigns, h.At)
 		return
 	}
 	r.mark(place, h, []int{who})
@@ -228,7 +228,7 @@ func open(spans *[]span, at time.Duration) {
 	*spans = append(*spans, span{at, forever})
 }
 
-func shut(spans *[]span, at time.Duration) {
+func closeSpan(spans *[]span, at time.Duration) {
 	if n := len(*spans); n > 0 && (*spans)[n-1].to == forever {
 		(*spans)[n-1].to = at
 	}

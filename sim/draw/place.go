@@ -25,7 +25,7 @@ func (l *layout) preface() (lines []string) {
 
 // put finds the height at which a label has room in a gap, at l.y or below it, and takes
 // that room.
-func (l *layout) put(lane int, toRight bool, text, whole, class string, below float64) {
+func (l *layout) put(lane int, toRight bool, text, title, class string, below float64) {
 	gap := l.gap(lane, toRight)
 	x := l.xs[l.column[lane]]
 	room := l.room(lane, toRight)
@@ -50,7 +50,7 @@ func (l *layout) put(lane int, toRight bool, text, whole, class string, below fl
 		continue
 	}
 	l.filled[gap] = append(l.filled[gap], b)
-	l.labels = append(l.labels, label{box: b, text: text, whole: whole, class: class, right: !toRight})
+	l.labels = append(l.labels, label{box: b, text: text, title: title, class: class, right: !toRight})
 }
 
 // room is how wide a label of a lane may be.
@@ -75,7 +75,7 @@ func (l *layout) send(m *message) {
 		return
 	}
 	lane, toRight := l.side(m)
-	l.put(lane, toRight, l.caption(m), l.whole(m), m.class(), 3)
+	l.put(lane, toRight, l.caption(m), l.messageTitle(m), m.class(), 3)
 	x := l.xs[l.column[lane]]
 	reach := min(l.room(lane, toRight), 60) + l.rightRoom(lane)
 	if !toRight {
@@ -89,7 +89,7 @@ func (l *layout) arrive(m *message) {
 	begin, known := l.started[m]
 	l.y = max(l.y, begin+2)
 	lane, toRight := l.side(m)
-	l.put(lane, toRight, l.caption(m), l.whole(m), m.class(), 3)
+	l.put(lane, toRight, l.caption(m), l.messageTitle(m), m.class(), 3)
 	l.stamp()
 	a := arrow{message: m, x1: l.xs[l.column[m.from]], y1: begin, x2: l.xs[l.column[m.to]], y2: l.y}
 	if !known { // it was sent before the window: only its end is shown
@@ -114,8 +114,8 @@ func (m *message) class() string {
 	return "msg"
 }
 
-// whole is all that is known of a message.
-func (l *layout) whole(m *message) string {
+// messageTitle is all that is known of a message.
+func (l *layout) messageTitle(m *message) string {
 	text := fmt.Sprintf("%s → %s, sent at %s", l.run.lanes[m.from].name, l.run.lanes[m.to].name, seconds(m.sent))
 	switch m.fate {
 	case delivered:
@@ -133,14 +133,14 @@ func (l *layout) whole(m *message) string {
 
 // begin begins a bar.
 func (l *layout) begin(b *bar) {
-	l.put(b.lane, true, l.holding(b), l.told(b), "held", -5)
+	l.put(b.lane, true, l.holding(b), l.barTitle(b), "held", -5)
 	l.stamp()
 	p := l.bars[b]
 	p.y1, p.placed = l.y, true
 }
 
-// told is all that is known of a bar.
-func (l *layout) told(b *bar) string {
+// barTitle is all that is known of a bar.
+func (l *layout) barTitle(b *bar) string {
 	text := fmt.Sprintf("%s holds %q, %s, token %s, from %s", b.by, b.name, b.mode, timeline.Token(b.token), seconds(b.from))
 	switch {
 	case b.to != forever:
@@ -156,7 +156,7 @@ func (l *layout) finish(b *bar) {
 	p := l.bars[b]
 	l.y = max(l.y, p.y1+9)
 	if text := l.ending(b); text != "" {
-		l.put(b.lane, true, text, l.told(b), "held", -5)
+		l.put(b.lane, true, text, l.barTitle(b), "held", -5)
 	}
 	l.stamp()
 	p.y2 = l.y

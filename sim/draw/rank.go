@@ -56,7 +56,7 @@ func (c *choice) repeated() map[*message]bool {
 	return again
 }
 
-// items lists what counts, in the order of the story.
+// items lists what counts, in the order of the timeline.
 func (c *choice) items(repeated map[*message]bool) []item {
 	var all []item
 	for _, m := range c.run.messages {

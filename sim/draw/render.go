@@ -45,12 +45,12 @@ func (l *layout) render() string {
 		if t.right {
 			x, class = t.x2, class+" end"
 		}
-		s.text(x, t.y2-3, class, t.text, t.whole)
+		s.text(x, t.y2-3, class, t.text, t.title)
 	}
 	for i := range l.arrows {
 		l.arrows[i].renderHead(s)
 	}
-	l.renderWords(s)
+	l.renderTexts(s)
 	for _, y := range append(slices.Clone(l.heads), end) {
 		l.renderNames(s, y)
 	}
@@ -77,7 +77,7 @@ func (l *layout) description() string {
 	}
 	text += ". " + l.summary()
 	if b := l.run.breach; b != nil && l.within(b.at) {
-		text += " " + b.headline() + ": " + b.words(l.run)
+		text += " " + b.headline() + ": " + b.caption(l.run)
 	}
 	return text
 }
@@ -188,7 +188,7 @@ func (l *layout) renderBars(s *sheet) {
 		}
 		b := box{x, p.y1, x + barWidth, max(p.y2, p.y1+6)}
 		s.add(`<rect x="%s" y="%s" width="%s" height="%s" class="%s">%s</rect>`,
-			num(b.x1), num(b.y1), num(b.x2-b.x1), num(b.y2-b.y1), escaped(class), pointed(l.told(p.bar)))
+			num(b.x1), num(b.y1), num(b.x2-b.x1), num(b.y2-b.y1), escaped(class), pointed(l.barTitle(p.bar)))
 		if p.to <= l.to && p.why != "unlocked" {
 			s.shape("head lost", "", "M%s %sL%s %sL%s %sL%s %sL%s %sZ",
 				b.x1-2, b.y2-2, b.x2+2, b.y2-2, b.x2+2, b.y2, b.x1-2, b.y2, b.x1-2, b.y2-2)
@@ -258,15 +258,15 @@ func signShape(s *sheet, kind timeline.Kind, x, y float64) {
 	}
 }
 
-// renderWords writes what stands in bands and breaks.
-func (l *layout) renderWords(s *sheet) {
+// renderTexts writes what stands in bands and breaks.
+func (l *layout) renderTexts(s *sheet) {
 	for _, b := range l.breaks {
 		s.text(b.x1+6, b.y2-6, "faint", b.lines[0], "")
 	}
 	for _, b := range l.bands {
-		whole := ""
+		title := ""
 		if b.mark != nil {
-			whole = l.retold(b.mark)
+			title = l.retold(b.mark)
 		}
 		for i, line := range b.lines {
 			class := "fault"
@@ -275,12 +275,12 @@ func (l *layout) renderWords(s *sheet) {
 				class = "faint"
 			case "broken":
 				class = "wrong"
-				whole = l.run.breach.text
+				title = l.run.breach.text
 			}
 			if b.class == "broken" && i == 0 {
 				class += " strong"
 			}
-			s.text(b.x1+8, b.y1+13+lineStep*float64(i), class, line, whole)
+			s.text(b.x1+8, b.y1+13+lineStep*float64(i), class, line, title)
 		}
 	}
 }

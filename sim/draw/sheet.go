@@ -27,16 +27,16 @@ func escaped(text string) string {
 	return escapes.Replace(strings.Join(lines, "\n"))
 }
 
-// wholeMost bounds what is shown when a thing is pointed at, in characters.
-const wholeMost = 700
+// titleMost bounds what is shown when a thing is pointed at, in characters.
+const titleMost = 700
 
 // pointed is the title of a thing: what is shown when it is pointed at.
 func pointed(text string) string {
 	if text == "" {
 		return ""
 	}
-	if runes := []rune(text); len(runes) > wholeMost {
-		text = string(runes[:wholeMost]) + "…"
+	if runes := []rune(text); len(runes) > titleMost {
+		text = string(runes[:titleMost]) + "…"
 	}
 	return "<title>" + escaped(text) + "</title>"
 }
@@ -47,8 +47,8 @@ func num(x float64) string {
 }
 
 // text writes a text whose line stands on y.
-func (s *sheet) text(x, y float64, class, text, whole string) {
-	s.add(`<text x="%s" y="%s" class="%s">%s%s</text>`, num(x), num(y), class, escaped(text), pointed(whole))
+func (s *sheet) text(x, y float64, class, text, title string) {
+	s.add(`<text x="%s" y="%s" class="%s">%s%s</text>`, num(x), num(y), class, escaped(text), pointed(title))
 }
 
 func (s *sheet) rect(b box, class, more string) {
@@ -60,15 +60,15 @@ func (s *sheet) line(x1, y1, x2, y2 float64, class string) {
 }
 
 // shape writes a path; what is in it are letters of the format and numbers.
-func (s *sheet) shape(class, whole, format string, numbers ...float64) {
+func (s *sheet) shape(class, title, format string, numbers ...float64) {
 	arguments := make([]any, len(numbers))
 	for i, n := range numbers {
 		arguments[i] = num(n)
 	}
 	path := fmt.Sprintf(format, arguments...)
-	if whole == "" {
+	if title == "" {
 		s.add(`<path d="%s" class="%s"/>`, path, class)
 		return
 	}
-	s.add(`<path d="%s" class="%s">%s</path>`, path, class, pointed(whole))
+	s.add(`<path d="%s" class="%s">%s</path>`, path, class, pointed(title))
 }

@@ -243,7 +243,7 @@ const longestWay = 1000
 
 // forced reports whether only one thing can happen in a state, in which time stands still.
 func (e *engine) forced(w *world, n next) bool {
-	if n.focus < 0 || e.config.Whole {
+	if n.focus < 0 || e.config.Unreduced {
 		return false
 	}
 	e.all = e.actions(w, n, e.all)
@@ -324,8 +324,8 @@ func (e *engine) happen(w *world, n next, a action) error {
 
 // say tells a line, where there is a listener.
 func (e *engine) say(format string, arguments ...any) {
-	if e.tell != nil {
-		e.tell(format, arguments...)
+	if e.trace != nil {
+		e.trace(format, arguments...)
 	}
 }
 

@@ -164,7 +164,7 @@ func (r *ranking) collect(w *world) {
 			}
 		}
 		for _, t := range form.Times {
-			if _, _, is := w.relative(t, r.horizons[0]); is != told {
+			if _, _, is := w.relative(t, r.horizons[0]); is != near {
 				r.far = append(r.far, t)
 			}
 		}
@@ -185,7 +185,7 @@ func (r *ranking) collect(w *world) {
 			rank, before = r.ranks[i-1], r.numbers[i-1]
 		}
 		step := n.Value - before.Value
-		if n.Class != 0 && n.Class != asks && !(n.Class == views && r.chained) {
+		if n.Class != 0 && n.Class != queries && !(n.Class == views && r.chained) {
 			step = min(1, step)
 		}
 		if !r.counted || n.Class != 0 {
@@ -242,7 +242,7 @@ func (r *ranking) time(w *world, t int64, class uint8) {
 	owner, value, is := w.relative(t, r.horizons[class])
 	r.count(uint64(owner))
 	switch {
-	case is == told:
+	case is == near:
 		r.text = append(r.text, 't')
 		r.text = binary.BigEndian.AppendUint64(r.text, uint64(value))
 	case is == far && class != 0:
@@ -271,7 +271,7 @@ func (r *ranking) order(w *world, t int64) (after int) {
 type remoteness uint8
 
 const (
-	told   remoteness = iota // how far from now it lies, or how long it is
+	near   remoteness = iota // how far from now it lies, or how long it is
 	far                      // that it lies back
 	bygone                   // which was before which: it is of another life
 )
@@ -282,13 +282,13 @@ const (
 // everything else its value does.
 func (w *world) relative(t, horizon int64) (owner int, value int64, is remoteness) {
 	if t >= 1<<62 || t <= lifeSpan/2 {
-		return 0, t, told
+		return 0, t, near
 	}
 	life := (t + lifeSpan/2) / lifeSpan
 	const lives = memberSpan / lifeSpan
 	place := int((life+lives-1)/lives) - 1
 	if place >= len(w.members) {
-		return 0, t, told
+		return 0, t, near
 	}
 	m := w.members[place]
 	age := m.lives - int((int64(place)+1)*lives-life)
@@ -300,5 +300,5 @@ func (w *world) relative(t, horizon int64) (owner int, value int64, is remotenes
 	if value <= -horizon {
 		return owner, 0, far
 	}
-	return owner, value, told
+	return owner, value, near
 }

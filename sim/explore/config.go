@@ -62,7 +62,7 @@ type Config struct {
 	Exact bool
 	// SpaceLock tells states apart by everything that machines keep, whether or not it can
 	// matter any more (rules.go). It finds the same, in more states.
-	Whole bool
+	Unreduced bool
 }
 
 // finest is the least quantum: a clock that runs faster by a twentieth shows whole
@@ -169,7 +169,7 @@ func (c *Config) String() string {
 	if c.Exact {
 		text += " exact"
 	}
-	if c.Whole {
+	if c.Unreduced {
 		text += " whole"
 	}
 	return text

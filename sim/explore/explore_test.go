@@ -96,7 +96,7 @@ func TestJobsChangeNothing(t *testing.T) {
 // finds what one does that was not.
 func TestStoppedExplorationsGoOn(t *testing.T) {
 	c := configured(t, "election", func(c *Config) { c.Delays = 1 })
-	whole := explored(t, c, Limits{})
+	full := explored(t, c, Limits{})
 	x, err := Begin(c, Limits{States: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -123,8 +123,8 @@ func TestStoppedExplorationsGoOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !r.Complete() || r.States != whole.States || r.Transitions != whole.Transitions || r.Depth != whole.Depth {
-		t.Errorf("in pieces %+v, in one %+v", r, whole)
+	if !r.Complete() || r.States != full.States || r.Transitions != full.Transitions || r.Depth != full.Depth {
+		t.Errorf("in pieces %+v, in one %+v", r, full)
 	}
 }
 
@@ -329,18 +329,18 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// checkTold checks that the trace of a counter-example has certain words, in their order.
-func checkTold(t *testing.T, r *Report, words ...string) {
+// checkTrace checks that the trace of a counter-example has certain words, in their order.
+func checkTrace(t *testing.T, r *Report, parts ...string) {
 	t.Helper()
 	var text strings.Builder
-	if err := r.Tell(&text); err != nil {
+	if err := r.Print(&text); err != nil {
 		t.Fatal(err)
 	}
 	rest := text.String()
-	for _, word := range words {
-		_, after, is := strings.Cut(rest, word)
+	for _, part := range parts {
+		_, after, is := strings.Cut(rest, part)
 		if !is {
-			t.Fatalf("the trace does not go on with %q:\n%s", word, text.String())
+			t.Fatalf("the trace does not go on with %q:\n%s", part, text.String())
 		}
 		rest = after
 	}

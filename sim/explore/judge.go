@@ -9,10 +9,10 @@ import (
 // Violation is a promise that is not kept.
 type Violation struct {
 	Promise string // P1 … P6, or panic
-	Story   string // what was seen, in a sentence
+	Detail  string // what was seen, in a sentence
 }
 
-func (v *Violation) String() string { return v.Promise + ": " + v.Story }
+func (v *Violation) String() string { return v.Promise + ": " + v.Detail }
 
 // liveness is the promise that every call is answered once the faults have ended.
 const liveness = "P4"

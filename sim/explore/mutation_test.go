@@ -101,8 +101,8 @@ func TestReductionsHideNothing(t *testing.T) {
 	} {
 		mutation.Switch(at.rule)
 		var found [2]Report
-		for i, whole := range []bool{false, true} {
-			r, err := Explore(t.Context(), configured(t, at.protocol, func(c *Config) { at.with(c); c.Whole = whole }), Limits{Jobs: 2})
+		for i, unreduced := range []bool{false, true} {
+			r, err := Explore(t.Context(), configured(t, at.protocol, func(c *Config) { at.with(c); c.Unreduced = unreduced }), Limits{Jobs: 2})
 			if err != nil {
 				t.Error(err)
 			}
@@ -119,10 +119,10 @@ func TestReductionsHideNothing(t *testing.T) {
 	}
 }
 
-// TestCounterExamplesAreTold: the trace tells what happened, when, and what is broken.
-func TestCounterExamplesAreTold(t *testing.T) {
+// TestCounterExamplesArePrinted: the trace tells what happened, when, and what is broken.
+func TestCounterExamplesArePrinted(t *testing.T) {
 	mutation.Switch("exclusion wait off")
 	defer mutation.Switch("")
 	r := explored(t, configured(t, "election", func(c *Config) { c.Pauses = 1 }), Limits{Jobs: 2})
-	checkTold(t, &r, "has formed", "m1 is paused", "m2 wakes", "P1: m1 may grant in epoch")
+	checkTrace(t, &r, "has formed", "m1 is paused", "m2 wakes", "P1: m1 may grant in epoch")
 }

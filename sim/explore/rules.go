@@ -18,15 +18,15 @@ import (
 
 // Classes of numbers: each is compared with others of its class alone, and within its group
 // alone; and counted by one member, which knows of all that are about. So of such numbers
-// nothing matters but which are equal, and which is greater. Asks are the exception: another
+// nothing matters but which are equal, and which is greater. Queries are the exception: another
 // life counts them from one again, while something of the last may be under way; they are
 // renamed as numbers without a class are, among themselves.
 const (
-	rounds = iota + 1 // of polls, by epoch
-	asks              // of surveys, by who asks
-	saves             // of the stable cell, by member: what a life saves ends with it
-	views             // within an epoch, by its coordinator
-	lapses            // of tenures, by their member
+	rounds  = iota + 1 // of polls, by epoch
+	queries            // of surveys, by who asks
+	saves              // of the stable cell, by member: what a life saves ends with it
+	views              // within an epoch, by its coordinator
+	lapses             // of tenures, by their member
 )
 
 // Classes of instants: what lies further back than this is as if it lay back for ever, and
@@ -48,7 +48,7 @@ func (c *Config) horizons() [classes]int64 {
 		lent:      int64(c.longest()),
 		freed:     int64(2*c.Lease + 1),
 	}
-	if c.Whole { // no instant has a class
+	if c.Unreduced { // no instant has a class
 		all[0] = all[freed]
 	}
 	return all
@@ -140,10 +140,10 @@ func numberRules(c *Config) []snapshot.Rule {
 		{In: poll, Field: "Seq", Class: rounds, Group: counterOf("Epoch")},
 		{In: answer, Field: "Seq", Class: rounds, Group: counterOf("Epoch")},
 
-		{In: machine, Path: "search", Field: "surveys", Class: asks},
-		{In: reflect.TypeFor[election.Survey](), Field: "Number", Class: asks},
-		{In: reflect.TypeFor[election.StatusPoll](), Field: "Ask", Class: asks},
-		{In: reflect.TypeFor[election.StatusAnswer](), Field: "Ask", Class: asks},
+		{In: machine, Path: "search", Field: "surveys", Class: queries},
+		{In: reflect.TypeFor[election.Survey](), Field: "Number", Class: queries},
+		{In: reflect.TypeFor[election.StatusPoll](), Field: "Ask", Class: queries},
+		{In: reflect.TypeFor[election.StatusAnswer](), Field: "Ask", Class: queries},
 
 		{In: machine, Path: "keeping", Field: "lastSave", Class: saves},
 		{In: reflect.TypeFor[savingForm](), Field: "ID", Class: saves},
@@ -267,7 +267,7 @@ func (inert) Step(time.Duration, protocol.Event, *protocol.Effects) {}
 // scope names the group of what a packet has of the numbers that belong to one member: who
 // asks, or who saves.
 func (p *packet) scope() uint64 {
-	if _, asked := p.Message.(election.StatusPoll); asked {
+	if _, polls := p.Message.(election.StatusPoll); polls {
 		return uint64(p.From)
 	}
 	return uint64(p.To)

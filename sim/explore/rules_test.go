@@ -111,10 +111,10 @@ func (s *stranger) rename() {
 	s.t.Helper()
 	s.numbers = map[group]map[uint64]uint64{}
 	// Each member counts its own lapses, and they stand in one order with those of others: two
-	// states that are alike may be told apart later, though they are alike then. Asks are told
+	// states that are alike may be told apart later, though they are alike then. Queries are told
 	// from each other by up to gap.
 	number := func(f snapshot.Ruled) bool {
-		return f.Class != 0 && f.Class != lapses && f.Class != asks && !(f.Class == views && s.engine.rank.chained) && f.Value.Kind() == reflect.Uint64
+		return f.Class != 0 && f.Class != lapses && f.Class != queries && !(f.Class == views && s.engine.rank.chained) && f.Value.Kind() == reflect.Uint64
 	}
 	all := map[group][]uint64{}
 	s.each(func(_ *member, f snapshot.Ruled) {

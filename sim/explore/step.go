@@ -21,13 +21,13 @@ type engine struct {
 	out       protocol.Effects
 	rank      ranking
 	all       []action
-	tell      func(format string, arguments ...any) // nil but where a trace is told
+	trace     func(format string, arguments ...any) // nil but where a trace is told
 	broken    *Violation                            // the first that the present transition shows
 }
 
 func newEngine(c *Config) (*engine, error) {
 	var known []snapshot.Rule
-	if !c.Exact && !c.Whole {
+	if !c.Exact && !c.Unreduced {
 		known = rules(c)
 	}
 	copier, err := snapshot.New(known...)
@@ -60,9 +60,9 @@ func (e *engine) step(w *world, m *member, ev protocol.Event) error {
 	for _, fact := range out.Raises {
 		e.raised(w, m, fact)
 	}
-	if e.tell != nil {
+	if e.trace != nil {
 		for _, note := range out.Notes {
-			e.tell("  %s notes %v", m.name, note)
+			e.trace("  %s notes %v", m.name, note)
 		}
 	}
 	for i := range out.Replies {
@@ -110,14 +110,14 @@ func (e *engine) raised(w *world, m *member, fact any) {
 	switch fact := fact.(type) {
 	case *protocol.View:
 		m.soul.View = fact
-		if e.tell != nil {
-			e.tell("  %s has view %d of epoch %d, coordinator %s, of %d, installed=%v open=%v", m.name, fact.Number,
+		if e.trace != nil {
+			e.trace("  %s has view %d of epoch %d, coordinator %s, of %d, installed=%v open=%v", m.name, fact.Number,
 				fact.Epoch.Counter, w.called(fact.Coordinator), len(fact.Members), fact.Installed, fact.Open)
 		}
 		e.open(w, m)
 	case *protocol.Lapsed:
-		if e.tell != nil {
-			e.tell("  %s has lost its lease", m.name)
+		if e.trace != nil {
+			e.trace("  %s has lost its lease", m.name)
 		}
 	case *membership.Unfit:
 		e.violate("P4", "%s takes no part any more: %v", m.name, fact.Err)
@@ -158,8 +158,8 @@ func (e *engine) deliver(w *world, p *packet) error {
 	if err != nil {
 		return err
 	}
-	if e.tell != nil { // what it says costs more than the step
-		e.tell("%s gets %s", m.name, w.from(p))
+	if e.trace != nil { // what it says costs more than the step
+		e.trace("%s gets %s", m.name, w.from(p))
 	}
 	ev := protocol.Event{Kind: protocol.Receive, From: p.Peer, Port: p.Port}
 	if p.saved != nil {

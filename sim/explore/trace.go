@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Tell writes what happens in the run that a counter-example is, a line for everything, and
+// Print writes what happens in the run that a counter-example is, a line for everything, and
 // beside each transition what every user believes. The times are real time since the
 // beginning of the run.
-func (r *Report) Tell(out io.Writer) error {
+func (r *Report) Print(out io.Writer) error {
 	if r.Found == nil {
 		return fmt.Errorf("explore: there is no counter-example to tell")
 	}
@@ -19,16 +19,16 @@ func (r *Report) Tell(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	t := &teller{out: out, engine: e}
+	t := &printer{out: out, engine: e}
 	t.line("%v; each member's clock begins at a large number of its own", &c)
 	if !c.Formed {
-		t.engine.tell = t.line
+		t.engine.trace = t.line
 	}
 	w, err := t.engine.beginning(int(r.Found.Path[0]) - 1)
 	if err != nil {
 		return err
 	}
-	t.zero, t.now, t.engine.tell = w.now, w.now, t.line
+	t.zero, t.now, t.engine.trace = w.now, w.now, t.line
 	if c.Formed {
 		t.line("the cluster has formed: m1 coordinates")
 	}
@@ -44,7 +44,7 @@ func (r *Report) Tell(out io.Writer) error {
 	}
 	if t.engine.broken == nil && r.Found.Promise == liveness {
 		t.line("from here on without faults, again and again:")
-		for range min(r.Found.Healed, tellHealed) {
+		for range min(r.Found.Healed, maxHealed) {
 			n := t.engine.upcoming(w)
 			all := t.engine.actions(w, n, nil)
 			via := n.healing(all)
@@ -61,11 +61,11 @@ func (r *Report) Tell(out io.Writer) error {
 	return t.err
 }
 
-// tellHealed bounds the lines about a way without faults that leads nowhere.
-const tellHealed = 400
+// maxHealed bounds the lines about a way without faults that leads nowhere.
+const maxHealed = 400
 
-// teller writes the lines of a run.
-type teller struct {
+// printer writes the lines of a run.
+type printer struct {
 	out    io.Writer
 	engine *engine
 	zero   time.Duration // when the run begins
@@ -74,14 +74,14 @@ type teller struct {
 	err    error
 }
 
-func (t *teller) line(format string, arguments ...any) {
+func (t *printer) line(format string, arguments ...any) {
 	if _, err := fmt.Fprintf(t.out, "%10.4fs  %s\n", (t.now - t.zero).Seconds(), fmt.Sprintf(format, arguments...)); t.err == nil && err != nil {
 		t.err = fmt.Errorf("write the trace: %w", err)
 	}
 }
 
 // proceed is that of the engine, step by step.
-func (t *teller) proceed(w *world, n next, a action) (_ *world, err error) {
+func (t *printer) proceed(w *world, n next, a action) (_ *world, err error) {
 	for range longestWay {
 		if w, err = t.take(w, n, a); err != nil || t.engine.broken != nil {
 			break
@@ -93,7 +93,7 @@ func (t *teller) proceed(w *world, n next, a action) (_ *world, err error) {
 	return w, err
 }
 
-func (t *teller) take(w *world, n next, a action) (*world, error) {
+func (t *printer) take(w *world, n next, a action) (*world, error) {
 	t.now = w.now
 	after, err := t.engine.take(w, n, a)
 	if err != nil {

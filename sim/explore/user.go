@@ -74,8 +74,8 @@ func (w *world) believes(i int) bool {
 
 // opens opens the session of a user.
 func (e *engine) opens(w *world, i int) error {
-	if e.tell != nil {
-		e.tell("%s opens a session", w.who(i))
+	if e.trace != nil {
+		e.trace("%s opens a session", w.who(i))
 	}
 	return e.act(w, w.Users[i].Member, call(i, opOther, protocol.Below, &session.Open{Kind: session.Local}))
 }
@@ -86,8 +86,8 @@ func (e *engine) begins(w *world, i int, name uint8) error {
 	u.Last++
 	u.Calls--
 	u.Phase, u.Name, u.Token, u.Dawdles = waiting, name, 0, false
-	if e.tell != nil {
-		e.tell("%s wants %q", w.who(i), nameOf(name))
+	if e.trace != nil {
+		e.trace("%s wants %q", w.who(i), nameOf(name))
 	}
 	request := &lock.Request{
 		Session: u.Session, ID: u.Last, Name: nameOf(name), Arrived: w.members[u.Member].clock(w.now), WaitEnd: protocol.Never,
@@ -102,8 +102,8 @@ func (e *engine) begins(w *world, i int, name uint8) error {
 func (e *engine) unlocks(w *world, i int) error {
 	u := &w.Users[i]
 	u.Phase, u.Dawdles = releasing, false
-	if e.tell != nil {
-		e.tell("%s unlocks %q", w.who(i), nameOf(u.Name))
+	if e.trace != nil {
+		e.trace("%s unlocks %q", w.who(i), nameOf(u.Name))
 	}
 	return e.act(w, u.Member, call(i, opOther|u.Last, userSpace, &protocol.Release{
 		Session: u.Session, Name: nameOf(u.Name), Token: u.Token, Request: u.Last,
@@ -113,8 +113,8 @@ func (e *engine) unlocks(w *world, i int) error {
 // decided takes what became of what a user has asked for.
 func (e *engine) decided(w *world, m *member, i int, reply *protocol.Reply) {
 	u, d := &w.Users[i], &reply.Decision
-	if e.tell != nil {
-		e.tell("  %s hears %v %q, token %d %v%v", w.who(i), d.Kind, d.Name, d.Token, d.Loss, orNothing(d.Err))
+	if e.trace != nil {
+		e.trace("  %s hears %v %q, token %d %v%v", w.who(i), d.Kind, d.Name, d.Token, d.Loss, orNothing(d.Err))
 	}
 	other := reply.To.Op&opOther != 0
 	switch d.Kind {

@@ -145,13 +145,13 @@ func idOf(place int) protocol.ID {
 func (e *engine) start(w *world, m *member) error {
 	m.lives++
 	m.up, m.began = true, w.now
-	chance := draws{place: m.place}
+	random := draws{place: m.place}
 	if m.cell == nil {
-		chance.names = 2
+		random.names = 2
 	}
 	node := sim.Node{
 		Protocol: e.config.Protocol.Name, Name: m.name, Address: m.address, Founder: true, Join: e.addresses, Kept: true, Cell: m.cell,
-		Rand: rand.New(&chance), Lease: e.config.Lease, Drift: e.config.Drift,
+		Rand: rand.New(&random), Lease: e.config.Lease, Drift: e.config.Drift,
 		// As the clock shows a large number at the start, the wall clock is set back by as much.
 		// It shows the same at each start: with cells nothing hangs on it.
 		Wall:  wall - time.Duration(float64(base(m.place, m.lives))/(1+e.config.Drift)),

@@ -49,18 +49,18 @@ func bound(steps int) int {
 // a user was refused a name that no user held. Where that is not decided within the steps
 // it is P1.
 func (l *Log) Blame(m Model, steps int) string {
-	asked := *l
-	asked.all = nil
+	rest := *l
+	rest.all = nil
 	for _, a := range l.all {
 		if a.Outcome != Refused {
-			asked.all = append(asked.all, a)
+			rest.all = append(rest.all, a)
 		}
 	}
-	if asked.Check(m, steps) == Linearizable {
+	if rest.Check(m, steps) == Linearizable {
 		return "P4"
 	}
 	m.fenced = false
-	if asked.Check(m, steps) == Linearizable {
+	if rest.Check(m, steps) == Linearizable {
 		return "P2"
 	}
 	return "P1"
@@ -138,11 +138,11 @@ func (l *Log) operations() []porcupine.Operation {
 		switch a.Outcome {
 		case Refused:
 			if a.Try && !l.beside(a, func(*Acquisition) bool { return true }) {
-				add(step{of: a}, a.asked, a.told)
+				add(step{of: a}, a.requested, a.granted)
 			}
 		case Granted:
 			kept := a.Owner != "" && l.beside(a, func(o *Acquisition) bool { return o.owner == a.owner })
-			add(step{of: a, kept: kept}, a.asked, a.told)
+			add(step{of: a, kept: kept}, a.requested, a.granted)
 			if a.ended != forever {
 				add(step{of: a, ends: true}, a.ended, a.taken)
 			}
@@ -155,11 +155,11 @@ func (l *Log) operations() []porcupine.Operation {
 // under way: it was under way itself, or has stayed open.
 func (l *Log) beside(a *Acquisition, some func(*Acquisition) bool) bool {
 	for _, o := range l.all {
-		until := o.told
+		until := o.granted
 		if o.Outcome == Open {
 			until = o.taken
 		}
-		if o != a && o.asked < a.told && until > a.asked && some(o) {
+		if o != a && o.requested < a.granted && until > a.requested && some(o) {
 			return true
 		}
 	}

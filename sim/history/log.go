@@ -47,12 +47,12 @@ type Acquisition struct {
 	Why     string         // why it has ended, for people
 
 	// When things were seen, for people. What they are zero for has not happened.
-	Asked, Told, Ended, Taken time.Duration
+	Requested, Granted, Ended, Taken time.Duration
 
-	asked, told, ended, taken stamp
-	believed                  stamp // when its user last took himself for a holder
-	number                    int
-	owner                     int32
+	requested, granted, ended, taken stamp
+	believed                         stamp // when its user last took himself for a holder
+	number                           int
+	owner                            int32
 }
 
 // Log is what users saw of one name, in the order in which they saw it.
@@ -77,10 +77,10 @@ func (l *Log) tick() stamp {
 	return l.clock
 }
 
-// Ask enters a request when it is sent for the first time. What becomes of it is told by the
+// Request enters a request when it is sent for the first time. What becomes of it is told by the
 // other methods; until then it is open.
-func (l *Log) Ask(at time.Duration, request Request) *Acquisition {
-	a := &Acquisition{Request: request, Asked: at, asked: l.tick(), told: forever, ended: forever, taken: forever, number: len(l.all)}
+func (l *Log) Request(at time.Duration, request Request) *Acquisition {
+	a := &Acquisition{Request: request, Requested: at, requested: l.tick(), granted: forever, ended: forever, taken: forever, number: len(l.all)}
 	a.owner = -1 - int32(a.number)
 	if request.Owner != "" {
 		if l.owners[request.Owner] == 0 {
@@ -95,15 +95,15 @@ func (l *Log) Ask(at time.Duration, request Request) *Acquisition {
 // Grant takes note that the user was told, and takes himself for a holder from now on.
 // Every other user that does so in this instant must have been seen before.
 func (l *Log) Grant(a *Acquisition, at time.Duration, token holdfast.Token) {
-	a.Outcome, a.Token, a.Told = Granted, token, at
-	a.told = l.tick()
-	a.believed = a.told
+	a.Outcome, a.Token, a.Granted = Granted, token, at
+	a.granted = l.tick()
+	a.believed = a.granted
 }
 
 // Refuse takes note that the user was told that the name is held. It says something of
 // those alone who did not want to wait.
 func (l *Log) Refuse(a *Acquisition, at time.Duration) {
-	a.Outcome, a.Told, a.told = Refused, at, l.tick()
+	a.Outcome, a.Granted, a.granted = Refused, at, l.tick()
 }
 
 // See takes note that the user still takes himself for a holder, after what was seen last.
@@ -148,14 +148,14 @@ func (a *Acquisition) String() string {
 	if a.Try {
 		text += " at once"
 	}
-	text += fmt.Sprintf(", asked %v", a.Asked)
+	text += fmt.Sprintf(", asked %v", a.Requested)
 	if a.Outcome == Open {
 		if text += ", open"; a.taken != forever {
 			text += fmt.Sprintf(", given up for good %v", a.Taken)
 		}
 		return text
 	}
-	text += fmt.Sprintf(", %v %v", a.Outcome, a.Told)
+	text += fmt.Sprintf(", %v %v", a.Outcome, a.Granted)
 	if a.Outcome == Refused {
 		return text
 	}

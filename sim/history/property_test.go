@@ -97,7 +97,7 @@ func (p *played) move() {
 	p.at += time.Millisecond
 	switch p.draw(6) {
 	case 0, 1:
-		p.wait = append(p.wait, p.log.Ask(p.at, p.request()))
+		p.wait = append(p.wait, p.log.Request(p.at, p.request()))
 	case 2, 3:
 		if len(p.wait) > 0 {
 			p.grant(p.draw(len(p.wait)))
@@ -120,7 +120,7 @@ func (p *played) move() {
 		case len(p.hold) > 0:
 			w := p.request()
 			w.Try, w.Owner = true, ""
-			p.log.Refuse(p.log.Ask(p.at, w), p.at)
+			p.log.Refuse(p.log.Request(p.at, w), p.at)
 		}
 	}
 }
@@ -156,7 +156,7 @@ func (p *played) granted() (all []*Acquisition) {
 			all = append(all, a)
 		}
 	}
-	slices.SortFunc(all, func(a, b *Acquisition) int { return int(a.told - b.told) })
+	slices.SortFunc(all, func(a, b *Acquisition) int { return int(a.granted - b.granted) })
 	return all
 }
 
@@ -171,7 +171,7 @@ func (p *played) harm() string {
 	case 0: // another user is let in, alone, while the victim takes himself for a holder
 		p.at += time.Millisecond
 		victim.ended, victim.taken = forever, forever
-		other := p.log.Ask(p.at, Request{Who: "intruder"})
+		other := p.log.Request(p.at, Request{Who: "intruder"})
 		p.log.Grant(other, p.at, p.token+1)
 		return "an intruder comes beside " + victim.Who
 	case 1: // a grant after everything has the token of one before
@@ -182,7 +182,7 @@ func (p *played) harm() string {
 			p.log.End(a, p.at, "unlock")
 			p.log.Take(a, p.at)
 		}
-		other := p.log.Ask(p.at, Request{Who: "late"})
+		other := p.log.Request(p.at, Request{Who: "late"})
 		p.log.Grant(other, p.at, victim.Token)
 		return "a token comes again"
 	case 2: // all users have left, and one is told that it is held
@@ -195,11 +195,11 @@ func (p *played) harm() string {
 			p.log.End(a, p.at, "unlock")
 			p.log.Take(a, p.at)
 		}
-		p.log.Refuse(p.log.Ask(p.at, Request{Who: "late", Try: true}), p.at)
+		p.log.Refuse(p.log.Request(p.at, Request{Who: "late", Try: true}), p.at)
 		return "somebody is refused what nobody holds"
 	default: // two who exclude each other are let in at the end
 		for i := range 2 {
-			a := p.log.Ask(p.at, Request{Who: fmt.Sprint("twin", i)})
+			a := p.log.Request(p.at, Request{Who: fmt.Sprint("twin", i)})
 			p.log.Grant(a, p.at, p.token+1+holdfast.Token(i))
 		}
 		return "twins"

@@ -67,7 +67,7 @@ func central() []Row {
 }
 
 // often is a bias under which faults come four times as often, all of them in every run.
-func often() sim.Bias { return sim.Bias{Whole: true, Often: 4} }
+func often() sim.Bias { return sim.Bias{AllFaults: true, Often: 4} }
 
 // election has the holes of the course notes' variation of Garcia-Molina's election.
 func election() []Row {

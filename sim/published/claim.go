@@ -9,7 +9,7 @@ func claim() []Row {
 	return []Row{
 		{
 			Rule: "a write may take less than the wait by the skew", Protocol: "claim", Source: "Titan's ConsistentKeyLocker", Breaks: "P1", Budget: 3000,
-			Faults: "delay,skew", Bias: sim.Bias{Whole: true, Tight: true},
+			Faults: "delay,skew", Bias: sim.Bias{AllFaults: true, Tight: true},
 			Hole: "A claim that took as long to write as all wait before they look counts. " +
 				"A rival whose clock is ahead has looked before it was there, and both enter.",
 		},
@@ -35,13 +35,13 @@ func claim() []Row {
 		},
 		{
 			Rule: "a claim stays while clients may believe", Protocol: "claim", Source: "sessions over claims, ours", Breaks: "P1", Budget: 2000,
-			Faults: "delay,partition,one-way,pause", Bias: sim.Bias{Whole: true, Often: 4, Crowd: true},
+			Faults: "delay,partition,one-way,pause", Bias: sim.Bias{AllFaults: true, Often: 4, Crowd: true},
 			Hole: "What a member's clients hold is deleted as soon as its lease ends. " +
 				"They have not heard of it yet, and another process enters.",
 		},
 		{
 			Rule: "a lease is waited for on every clock", Protocol: "claim", Source: "leases by compare-and-set", Breaks: "P1", Budget: 4000,
-			Faults: "delay,drift,store-slow", Bias: sim.Bias{Whole: true, Crowd: true, Keep: true},
+			Faults: "delay,drift,store-slow", Bias: sim.Bias{AllFaults: true, Crowd: true, Keep: true},
 			Hole: "A cell is taken over when it has not changed for its lease, by the clock of the process that waits. " +
 				"The holder's clock is slower, and it believes a while longer.",
 		},

@@ -2,14 +2,14 @@ package published
 
 import "github.com/holdfast-locks/holdfast/sim"
 
-// agreed has what is easily left out between a log that members agree on and the locks that are told from it.
-func agreed() []Row {
+// consensusRows has what is easily left out between a log that members agree on and the locks that are told from it.
+func consensusRows() []Row {
 	return []Row{
 		{
 			Rule: "what is acknowledged is synced", Protocol: "consensus", Source: "Raft, section 10.2.1 of Ongaro's dissertation", Breaks: "P3", Budget: 2,
 			// With partitions it shows soon. Without, in some runs before that, a leader and a member that has lost what it had
 			// acknowledged answer each other without end, and the hunt with them. The first seeds show P2 once, and then that.
-			Faults: "crash,partition,disk-slow,disk-lost,disk-torn", Bias: sim.Bias{Whole: true, Often: 4}, First: 43, Rare: 20,
+			Faults: "crash,partition,disk-slow,disk-lost,disk-torn", Bias: sim.Bias{AllFaults: true, Often: 4}, First: 43, Rare: 20,
 			Hole: "A member acknowledges entries, and gives its vote, while its disk still writes them. " +
 				"A power cut takes what others count on, and locks that were told with it.",
 		},
@@ -20,7 +20,7 @@ func agreed() []Row {
 		},
 		{
 			Rule: "a session is waited for on every clock", Protocol: "consensus", Source: "sessions over Raft", Breaks: "P3", Budget: 1500,
-			Faults: "delay,drift,partition,one-way,pause", Bias: sim.Bias{Whole: true, Often: 4, Crowd: true},
+			Faults: "delay,drift,partition,one-way,pause", Bias: sim.Bias{AllFaults: true, Often: 4, Crowd: true},
 			Hole: "A session is ended when its ttl is over by the leader's clock. " +
 				"The client's is slower, and it believes a while longer.",
 		},
@@ -55,7 +55,7 @@ func moved() []Row {
 	return []Row{
 		{
 			Rule: "what is refused behind a hello is cancelled", Protocol: "consensus", Source: "found in use", Breaks: "P4", Budget: 150,
-			Faults: "crash,one-way", Bias: sim.Bias{Whole: true},
+			Faults: "crash,one-way", Bias: sim.Bias{AllFaults: true},
 			Hole: "A client says hello to another member and lists a request, which the member that it asked refuses before the welcome. " +
 				"A later leader grants it, no client knows of the grant, and the name is taken until the session ends.",
 		},

@@ -54,7 +54,7 @@ type Row struct {
 // charge, of what Raft leaves to its users, of the course notes on elections, of the obvious design of views and leases, and what
 // was found here.
 func All() []Row {
-	return slices.Concat(central(), grantor(), grantorLate(), permission(), permissionClocks(), bakery(), bakeryTerms(), claim(), agreed(), moved(), behind(), election(), leases(), tenures(), views(), successions(), pledges(), found())
+	return slices.Concat(central(), grantor(), grantorLate(), permission(), permissionClocks(), bakery(), bakeryTerms(), claim(), consensusRows(), moved(), behind(), election(), leases(), tenures(), views(), successions(), pledges(), found())
 }
 
 // For lists the rows of a protocol, the most telling ones first.
@@ -107,7 +107,7 @@ func (r *Row) Run(seed uint64, trace io.Writer) (sim.Result, error) {
 	return r.Kept(seed, trace)
 }
 
-// Observe simulates one seed without the rule, and lets by be told its story.
+// Observe simulates one seed without the rule, and lets by be told its timeline.
 func (r *Row) Observe(seed uint64, by func(timeline.Event)) (sim.Result, error) {
 	config, err := r.Config()
 	if err != nil {

@@ -216,19 +216,19 @@ func TestRowsAreWhole(t *testing.T) {
 // TestEveryRuleHasARow: those that the code asks for and those that are listed are the
 // same.
 func TestEveryRuleHasARow(t *testing.T) {
-	asked := rules(t)
+	declared := rules(t)
 	var listed []string
 	for _, row := range All() {
 		listed = append(listed, row.Rule)
 	}
 	slices.Sort(listed)
-	for _, rule := range asked {
+	for _, rule := range declared {
 		if !slices.Contains(listed, rule) {
 			t.Errorf("%q can be switched off and has no row: give it one", rule)
 		}
 	}
 	for _, rule := range listed {
-		if !slices.Contains(asked, rule) {
+		if !slices.Contains(declared, rule) {
 			t.Errorf("%q has a row, and no code asks for it", rule)
 		}
 	}
@@ -237,7 +237,7 @@ func TestEveryRuleHasARow(t *testing.T) {
 // rules lists the names of all rules that can be switched off, as the code has them.
 func rules(t *testing.T) (all []string) {
 	t.Helper()
-	asks := regexp.MustCompile(`protocol\.Mutated\("([^"]+)"\)`)
+	mutated := regexp.MustCompile(`protocol\.Mutated\("([^"]+)"\)`)
 	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -250,7 +250,7 @@ func rules(t *testing.T) (all []string) {
 		text, err := os.ReadFile(path)
 		for _, line := range strings.Split(string(text), "\n") {
 			if code, _, _ := strings.Cut(line, "//"); code != "" {
-				for _, match := range asks.FindAllStringSubmatch(code, -1) {
+				for _, match := range mutated.FindAllStringSubmatch(code, -1) {
 					all = append(all, match[1])
 				}
 			}

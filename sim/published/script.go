@@ -20,16 +20,16 @@ func (r *Row) ScriptFile() string { return "scripts/" + r.Slug() + ".txt" }
 // Script returns the smallest script that is known to show the row, and what is told of it
 // when it is played: the verdict, and what happened. The error says that none is kept, or
 // what is wrong with it.
-func (r *Row) Script() (script *sim.Script, told string, err error) {
+func (r *Row) Script() (script *sim.Script, transcript string, err error) {
 	text, err := scripts.ReadFile(r.ScriptFile())
 	if err != nil {
 		return nil, "", fmt.Errorf("rule %q: %w", r.Rule, err)
 	}
-	if script, told, err = sim.ParseScript(string(text)); err != nil {
+	if script, transcript, err = sim.ParseScript(string(text)); err != nil {
 		return nil, "", fmt.Errorf("rule %q: %s: %w", r.Rule, r.ScriptFile(), err)
 	}
 	if script.Without != r.Rule || script.Protocol != r.Protocol {
 		return nil, "", fmt.Errorf("rule %q: %s is of protocol %q without %q", r.Rule, r.ScriptFile(), script.Protocol, script.Without)
 	}
-	return script, told, nil
+	return script, transcript, nil
 }

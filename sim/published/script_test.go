@@ -58,7 +58,7 @@ func testScript(t *testing.T, row *Row) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rewritten(t, row.ScriptFile(), head+told(t, row, head))
+		rewritten(t, row.ScriptFile(), head+transcript(t, row, head))
 		return
 	}
 	text, err := os.ReadFile(row.ScriptFile())
@@ -69,7 +69,7 @@ func testScript(t *testing.T, row *Row) {
 	if !strings.HasPrefix(head, sim.ScriptHeader+"\n# "+row.Hole+"\n# Shrunk from seed ") {
 		t.Errorf("%s does not begin with what the rule's row says of its hole", row.ScriptFile())
 	}
-	now := told(t, row, head+"\n")
+	now := transcript(t, row, head+"\n")
 	if *retell {
 		rewritten(t, row.ScriptFile(), head+"\n"+now)
 	} else if now != "----\n"+golden {
@@ -77,8 +77,8 @@ func testScript(t *testing.T, row *Row) {
 	}
 }
 
-// told plays a script and returns what belongs below it.
-func told(t *testing.T, row *Row, head string) string {
+// transcript plays a script and returns what belongs below it.
+func transcript(t *testing.T, row *Row, head string) string {
 	script, _, err := sim.ParseScript(head)
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func told(t *testing.T, row *Row, head string) string {
 		t.Errorf("with the rule in place: %v, %v", fine.Verdict(), err)
 	}
 	defer script.SwitchOff()()
-	text, played, err := sim.Tell(script, p)
+	text, played, err := sim.Transcript(script, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,12 +120,12 @@ func TestPictures(t *testing.T) {
 		}
 		t.Run(row.Slug(), func(t *testing.T) {
 			path := filepath.Join("../../docs", row.PictureFile())
-			var happenings []timeline.Event
-			if err := row.Picture(func(h timeline.Event) { happenings = append(happenings, h) }); err != nil {
+			var events []timeline.Event
+			if err := row.Picture(func(h timeline.Event) { events = append(events, h) }); err != nil {
 				t.Fatal(err)
 			}
 			var now bytes.Buffer
-			if err := row.Drawing().Write(&now, happenings); err != nil {
+			if err := row.Drawing().Write(&now, events); err != nil {
 				t.Fatal(err)
 			}
 			if *retell {
@@ -139,7 +139,7 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// Picture plays the row's script, and lets by be told its story.
+// Picture plays the row's script, and lets by be told its timeline.
 func (r *Row) Picture(by func(timeline.Event)) error {
 	script, _, err := r.Script()
 	if err != nil {

@@ -24,7 +24,7 @@ const (
 // and nothing below. The error says that no seed shows the row, or why a run could not be
 // made.
 func (r *Row) Shrink(how shrink.Config) (string, error) {
-	seeds, err := r.telling()
+	seeds, err := r.candidates()
 	if err != nil {
 		return "", err
 	}
@@ -51,8 +51,8 @@ func (r *Row) Shrink(how shrink.Config) (string, error) {
 	return strings.Replace(best.Script.String(), sim.ScriptHeader+"\n", head, 1), nil
 }
 
-// telling lists the first seeds that show the row, those of the shortest runs first.
-func (r *Row) telling() ([]uint64, error) {
+// candidates lists the first seeds that show the row, those of the shortest runs first.
+func (r *Row) candidates() ([]uint64, error) {
 	var shown []sim.Result
 	for seed := max(r.Seed(), r.From()); seed <= r.To() && len(shown) < attempts; seed++ {
 		result, err := r.Run(seed, nil)

@@ -22,15 +22,15 @@ type Difference struct {
 }
 
 // compare returns how a step differs, or nil.
-func compare(member string, step *trace.Step, got []string, chance string) *Difference {
-	same := chance == "" && len(got) == len(step.Effects)
+func compare(member string, step *trace.Step, got []string, drawn string) *Difference {
+	same := drawn == "" && len(got) == len(step.Effects)
 	for i := 0; same && i < len(got); i++ {
 		same = got[i] == step.Effects[i]
 	}
 	if same {
 		return nil
 	}
-	return &Difference{Member: member, Step: step.Number, Line: step.Line, At: step.At, Event: step.Text, Want: step.Effects, Got: got, Entropy: chance}
+	return &Difference{Member: member, Step: step.Number, Line: step.Line, At: step.At, Event: step.Text, Want: step.Effects, Got: got, Entropy: drawn}
 }
 
 // linesOf are the lines of the text of effects, without their indentation.
@@ -60,14 +60,14 @@ func (d *Difference) String() string {
 	for tail < len(d.Want)-head && tail < len(d.Got)-head && d.Want[len(d.Want)-1-tail] == d.Got[len(d.Got)-1-tail] {
 		tail++
 	}
-	tell(&text, "  ", d.Want[:head])
-	tell(&text, "- ", d.Want[head:len(d.Want)-tail])
-	tell(&text, "+ ", d.Got[head:len(d.Got)-tail])
-	tell(&text, "  ", d.Want[len(d.Want)-tail:])
+	writeLines(&text, "  ", d.Want[:head])
+	writeLines(&text, "- ", d.Want[head:len(d.Want)-tail])
+	writeLines(&text, "+ ", d.Got[head:len(d.Got)-tail])
+	writeLines(&text, "  ", d.Want[len(d.Want)-tail:])
 	return text.String()
 }
 
-func tell(text *strings.Builder, mark string, lines []string) {
+func writeLines(text *strings.Builder, mark string, lines []string) {
 	for i, line := range lines {
 		if i == shownLines {
 			fmt.Fprintf(text, "%s… %d lines more\n", mark, len(lines)-i)
@@ -80,20 +80,20 @@ func tell(text *strings.Builder, mark string, lines []string) {
 // What says in a word what differs: the first word of the first line that does.
 func (d *Difference) What() string {
 	if d.Entropy != "" {
-		return wordOf(d.Entropy)
+		return firstField(d.Entropy)
 	}
 	for i := range max(len(d.Want), len(d.Got)) {
 		switch {
 		case i >= len(d.Want):
-			return wordOf(d.Got[i])
+			return firstField(d.Got[i])
 		case i >= len(d.Got) || d.Want[i] != d.Got[i]:
-			return wordOf(d.Want[i])
+			return firstField(d.Want[i])
 		}
 	}
 	return ""
 }
 
-func wordOf(line string) string {
-	word, _, _ := strings.Cut(line, " ")
-	return word
+func firstField(line string) string {
+	field, _, _ := strings.Cut(line, " ")
+	return field
 }

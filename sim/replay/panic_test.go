@@ -95,9 +95,9 @@ func TestPanicIsReproduced(t *testing.T) {
 	}
 }
 
-// TestHiddenChance: a machine that takes something from outside that is in no event, as the
+// TestHiddenEntropy: a machine that takes something from outside that is in no event, as the
 // order of a map, is found.
-func TestHiddenChance(t *testing.T) {
+func TestHiddenEntropy(t *testing.T) {
 	outside := rand.New(rand.NewPCG(1, 1))
 	p := oddProtocol(func(ev protocol.Event, out *protocol.Effects) {
 		if _, is := ev.Fact.(*protocol.View); is && outside.IntN(3) == 0 {

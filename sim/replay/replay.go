@@ -19,9 +19,9 @@ type Config struct {
 	// Protocols are those that the recorded member can have run. Zero means all that
 	// members run and that can be simulated.
 	Protocols []member.Protocol
-	// Show, if not nil, gets the steps from From to To of each life, as they stand in the
+	// Output, if not nil, gets the steps from From to To of each life, as they stand in the
 	// trace. All steps are replayed, whether or not they are shown.
-	Show     io.Writer
+	Output   io.Writer
 	From, To uint64 // zero means the first, and the last
 }
 
@@ -122,7 +122,7 @@ func (l *life) replay() (*Difference, error) {
 			return nil, fmt.Errorf("line %d: step %d at %v follows step %d at %v; steps follow one another, and time does not go back",
 				step.Line, step.Number, step.At, l.Steps, l.Last)
 		}
-		if err := l.show(step); err != nil {
+		if err := l.print(step); err != nil {
 			return nil, err
 		}
 		if difference := l.step(step); difference != nil {
@@ -151,17 +151,17 @@ func (l *life) build() (*Difference, error) {
 	return nil, nil
 }
 
-// show shows a step, if it is among those that the caller wants to see.
-func (l *life) show(step *trace.Step) error {
+// print shows a step, if it is among those that the caller wants to see.
+func (l *life) print(step *trace.Step) error {
 	c := l.config
-	if c.Show == nil || step.Number < c.From || c.To != 0 && step.Number > c.To {
+	if c.Output == nil || step.Number < c.From || c.To != 0 && step.Number > c.To {
 		return nil
 	}
 	text := step.Text + "\n"
 	for _, effect := range step.Effects {
 		text += "  " + effect + "\n"
 	}
-	if _, err := io.WriteString(c.Show, text); err != nil {
+	if _, err := io.WriteString(c.Output, text); err != nil {
 		return fmt.Errorf("show the steps: %w", err)
 	}
 	return nil

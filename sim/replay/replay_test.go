@@ -169,8 +169,8 @@ func TestDifferences(t *testing.T) {
 		if d.Step != 0 && (d.Event != event || d.Line != at || d.Life != 1) {
 			t.Errorf("%q for %q in line %d is told at line %d, %s; want line %d, %s", tt.new, tt.old, line, d.Line, d.Event, at, event)
 		}
-		if told := d.String(); d.Step != 0 && tt.what != "drew" && !strings.Contains(told, "\n- "+strings.TrimPrefix(tt.new, "  ")) || !strings.Contains(told, "\n+ ") {
-			t.Errorf("%q for %q is told so:\n%s", tt.new, tt.old, told)
+		if got := d.String(); d.Step != 0 && tt.what != "drew" && !strings.Contains(got, "\n- "+strings.TrimPrefix(tt.new, "  ")) || !strings.Contains(got, "\n+ ") {
+			t.Errorf("%q for %q is told so:\n%s", tt.new, tt.old, got)
 		}
 	}
 }
@@ -198,25 +198,25 @@ func TestLostEvents(t *testing.T) {
 // TestCutTracesReplay: at any point where a trace ends, it replays so far.
 func TestCutTracesReplay(t *testing.T) {
 	text := recorded(t, "central", 2, 5*time.Second)["b"].Bytes()
-	whole := run(t, text, replay.Config{}).Steps()
+	total := run(t, text, replay.Config{}).Steps()
 	begin := bytes.Index(text, []byte("\n\n")) + 2
 	for size := begin; size < len(text); size += 1 + len(text)/25 {
 		result := run(t, text[:size], replay.Config{})
 		if result.Difference != nil {
 			t.Fatalf("of %d bytes:\n%v", size, result.Difference)
 		}
-		if steps := result.Steps(); steps > whole {
-			t.Fatalf("of %d bytes: %d steps, and there are %d", size, steps, whole)
+		if steps := result.Steps(); steps > total {
+			t.Fatalf("of %d bytes: %d steps, and there are %d", size, steps, total)
 		}
 	}
 }
 
-// TestShow prints the steps that are asked for as they stand in the trace.
-func TestShow(t *testing.T) {
+// TestOutput prints the steps that are asked for as they stand in the trace.
+func TestOutput(t *testing.T) {
 	text := recorded(t, "central", 2, 5*time.Second)["b"].Bytes()
 	life, _, _ := bytes.Cut(text[1:], []byte("holdfast trace"))
 	var shown bytes.Buffer
-	run(t, append([]byte("h"), life...), replay.Config{Show: &shown, From: 3, To: 4})
+	run(t, append([]byte("h"), life...), replay.Config{Output: &shown, From: 3, To: 4})
 	third, fifth := bytes.Index(text, []byte("\n3 "))+1, bytes.Index(text, []byte("\n5 "))+1
 	var want bytes.Buffer
 	for line := range bytes.Lines(text[third:fifth]) {
@@ -235,8 +235,8 @@ func TestGolden(t *testing.T) {
 	const path = "testdata/central.txt"
 	if *rewrite {
 		begin := recorded(t, "central", 6, 2*time.Second)["a"].Bytes()[:80_000]
-		whole := bytes.LastIndexByte(begin, '\n') + 1
-		if err := os.WriteFile(path, begin[:whole], 0o644); err != nil {
+		size := bytes.LastIndexByte(begin, '\n') + 1
+		if err := os.WriteFile(path, begin[:size], 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

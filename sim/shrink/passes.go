@@ -16,7 +16,7 @@ func (s *search) all() bool {
 	for !s.spent() {
 		before := s.script.String()
 		s.fewer()
-		s.hurry()
+		s.shortenGaps()
 		s.earlier()
 		s.values()
 		s.first(ready(s.script.Renumber()))

@@ -209,15 +209,15 @@ func (s *search) same(p *sim.Played) bool {
 		return false
 	}
 	if p.Outcome == sim.Crashed {
-		return words(p.Violation.Story) == words(s.played.Violation.Story)
+		return prefix(p.Violation.Detail) == prefix(s.played.Violation.Detail)
 	}
 	return p.Violation.Promise == s.played.Violation.Promise
 }
 
-// words are the first of a story, up to the first number.
-func words(story string) string {
-	if i := strings.IndexAny(story, "0123456789\n"); i >= 0 {
-		return story[:i]
+// prefix is a detail up to the first number.
+func prefix(detail string) string {
+	if i := strings.IndexAny(detail, "0123456789\n"); i >= 0 {
+		return detail[:i]
 	}
-	return story
+	return detail
 }

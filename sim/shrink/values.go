@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/sim"
 )
 
-// hurry shortens the time in which nothing happens: what comes after a gap comes sooner.
-func (s *search) hurry() {
+// shortenGaps shortens the time in which nothing happens: what comes after a gap comes sooner.
+func (s *search) shortenGaps() {
 	for i := 0; !s.spent(); i++ {
 		times := s.times()
 		if i >= len(times) {

@@ -79,7 +79,7 @@ func (f *Front) Take(now protocol.Time, ev protocol.Event, out *protocol.Effects
 	case *protocol.Lapsed:
 		f.end(out, func(*Want) bool { return true }, lock.Lost, holdfast.MemberLost)
 	case *lock.Request:
-		f.ask(fact, out)
+		f.acquire(fact, out)
 	case *protocol.Cancel:
 		f.over(out, ev.Call, *fact, 0)
 	case *protocol.Release:
@@ -183,8 +183,8 @@ func (f *Front) find(session lock.SessionID, id uint64, name string, token holdf
 	})
 }
 
-// ask enters a request, or repeats what became of it.
-func (f *Front) ask(r *lock.Request, out *protocol.Effects) {
+// acquire enters a request, or repeats what became of it.
+func (f *Front) acquire(r *lock.Request, out *protocol.Effects) {
 	if i := f.find(r.Session, r.ID, "", 0); i < 0 {
 		f.Wants = append(f.Wants, Want{Request: *r})
 	} else if w := &f.Wants[i]; w.Token != 0 {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Check returns nil if the events are a story as the package describes it. The error
+// Check returns nil if the events are a timeline as the package describes it. The error
 // names the first that is not, by its place and kind, and what is wrong with it.
-func Check(told []Event) error {
+func Check(events []Event) error {
 	c := checker{lanes: map[string]bool{}, messages: map[uint64]state{}, grants: map[uint64]state{}}
-	for i := range told {
-		if err := c.check(&told[i]); err != nil {
-			return fmt.Errorf("happening %d, %v at %v: %w", i, told[i].Kind, told[i].At, err)
+	for i := range events {
+		if err := c.check(&events[i]); err != nil {
+			return fmt.Errorf("event %d, %v at %v: %w", i, events[i].Kind, events[i].At, err)
 		}
 	}
 	return nil

@@ -47,7 +47,7 @@ const (
 	// Ended says that the holder of grant ID does so no more, and Why: "unlocked" where he
 	// wished so, "expired" where his own clock has ended it. At is when that was true.
 	Ended
-	// Held says of a grant that goes on when the story ends until when its holder
+	// Held says of a grant that goes on when the timeline ends until when its holder
 	// believes in it, if nothing more is said to him: Until.
 	Held
 

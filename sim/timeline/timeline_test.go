@@ -16,9 +16,9 @@ func lanes() []Event {
 	}
 }
 
-func TestCheckTellsWhatIsNoStory(t *testing.T) {
+func TestCheckRefusesWhatIsNoTimeline(t *testing.T) {
 	if err := Check(append(lanes(), Event{Kind: Delivered, Who: "a", ID: 1, At: time.Second})); err != nil {
-		t.Errorf("a story is refused: %v", err)
+		t.Errorf("a timeline is refused: %v", err)
 	}
 	for _, c := range []struct {
 		wrong Event

@@ -66,7 +66,7 @@ const (
 	kindDiffers
 	kindClockRequest
 	kindClockAnswer
-	kindAskPeer    // local.Ask
+	kindAskPeer    // local.Query
 	kindPeerAnswer // local.Answer
 )
 
@@ -113,7 +113,7 @@ const (
 	kindForward
 	kindBeat
 	kindBeaten
-	kindAskShard // shard.Ask
+	kindAskShard // shard.ReadRequest
 	kindTold
 	kindPart
 	kindParted

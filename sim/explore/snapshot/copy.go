@@ -107,7 +107,7 @@ func (c *Copier) object(from object) (unsafe.Pointer, error) {
 	if from.plan.flat {
 		return to, nil
 	}
-	return to, c.part(to, from.plan)
+	return to, c.unshare(to, from.plan)
 }
 
 // extend notes where something was copied to. It reports whether a part of it was taken for
@@ -170,13 +170,13 @@ func (d *deferred) set(to unsafe.Pointer) {
 	reflect.NewAt(d.in.is, d.slot).Elem().Set(reflect.NewAt(d.to.plan.is, to))
 }
 
-// part replaces all that a value that was assigned still shares with the original.
-func (c *Copier) part(at unsafe.Pointer, p *plan) error {
+// unshare replaces all that a value that was assigned still shares with the original.
+func (c *Copier) unshare(at unsafe.Pointer, p *plan) error {
 	switch p.kind {
 	case reflect.Struct:
 		for i := range p.loose {
 			f := &p.loose[i]
-			if err := c.part(unsafe.Add(at, f.offset), f.plan); err != nil {
+			if err := c.unshare(unsafe.Add(at, f.offset), f.plan); err != nil {
 				return fmt.Errorf(".%s%w", f.name, err)
 			}
 		}
@@ -200,7 +200,7 @@ func (c *Copier) part(at unsafe.Pointer, p *plan) error {
 
 func (c *Copier) elements(at unsafe.Pointer, p *plan, length int) error {
 	for i := range length {
-		if err := c.part(unsafe.Add(at, uintptr(i)*p.size), p); err != nil {
+		if err := c.unshare(unsafe.Add(at, uintptr(i)*p.size), p); err != nil {
 			return fmt.Errorf("[%d]%w", i, err)
 		}
 	}
@@ -275,7 +275,7 @@ func (c *Copier) entry(fresh reflect.Value, entries *reflect.MapIter, p *plan) e
 	value := reflect.New(p.elem.is)
 	value.Elem().Set(entries.Value())
 	before := len(c.later)
-	err := c.part(value.UnsafePointer(), p.elem)
+	err := c.unshare(value.UnsafePointer(), p.elem)
 	if len(c.later) == before {
 		fresh.SetMapIndex(entries.Key(), value.Elem())
 	} else {
@@ -314,7 +314,7 @@ func (c *Copier) boxed(at unsafe.Pointer, in *plan) error {
 	fresh := reflect.New(p.is)
 	fresh.Elem().Set(value)
 	before := len(c.later)
-	if err := c.part(fresh.UnsafePointer(), p); err != nil {
+	if err := c.unshare(fresh.UnsafePointer(), p); err != nil {
 		return fmt.Errorf(".(%v)%w", p.is, err)
 	}
 	if len(c.later) != before {

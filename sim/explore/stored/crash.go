@@ -32,7 +32,7 @@ func (w *world) crash(m *member) bool {
 	}
 	w.at(w.now+after[i-1], func() {
 		if w.begin(next); w.broken == nil {
-			w.ask(next)
+			w.acquire(next)
 		}
 	})
 	return true

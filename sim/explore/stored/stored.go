@@ -74,8 +74,8 @@ type Report struct {
 
 // Found is a run that breaks a promise.
 type Found struct {
-	Promise, Story string
-	Choices        []int // that lead to it: see Play
+	Promise, Detail string
+	Choices         []int // that lead to it: see Play
 }
 
 // Explore plays all runs, on so many processors, or until a promise is broken or ctx ends.
@@ -125,7 +125,7 @@ func search(ctx context.Context, c *Config, first int, stop *atomic.Bool) (runs,
 		runs, steps = runs+1, steps+w.steps
 		if err != nil {
 			stop.Store(true)
-			return runs, steps, &Found{Promise: err.promise, Story: err.story, Choices: w.chosen()}
+			return runs, steps, &Found{Promise: err.promise, Detail: err.detail, Choices: w.chosen()}
 		}
 		if path = w.next(); path == nil {
 			break
@@ -155,7 +155,7 @@ func Play(c Config, choices []int) ([]string, error) {
 	}
 	w, broken := tellingly(&c, choices)
 	if broken != nil {
-		w.say("%s: %s", broken.promise, broken.story)
+		w.say("%s: %s", broken.promise, broken.detail)
 	}
-	return w.told, nil
+	return w.lines, nil
 }

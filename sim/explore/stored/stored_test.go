@@ -18,11 +18,11 @@ func explored(t *testing.T, c Config) Report {
 	}
 	t.Logf("%v: %d runs, %d steps, in %v", &r.Config, r.Runs, r.Steps, r.Elapsed)
 	if r.Found != nil {
-		told, err := Play(c, r.Found.Choices)
+		lines, err := Play(c, r.Found.Choices)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, line := range told {
+		for _, line := range lines {
 			t.Log(line)
 		}
 	}
@@ -55,14 +55,14 @@ func TestProcessesCrashAnywhere(t *testing.T) {
 			for path := []int{first}; path != nil; {
 				w, broken := tellingly(c, path)
 				if broken != nil {
-					t.Fatalf("%s: %s\n%s", broken.promise, broken.story, strings.Join(w.told, "\n"))
+					t.Fatalf("%s: %s\n%s", broken.promise, broken.detail, strings.Join(w.lines, "\n"))
 				}
-				at := slices.IndexFunc(w.told, func(line string) bool { return strings.Contains(line, " crashes, ") })
+				at := slices.IndexFunc(w.lines, func(line string) bool { return strings.Contains(line, " crashes, ") })
 				if at < 0 {
 					seen["nobody"]++
 				} else {
-					seen[kindOf(t, w.told, at)]++
-					seen[w.told[at][strings.Index(w.told[at], "after "):]]++
+					seen[kindOf(t, w.lines, at)]++
+					seen[w.lines[at][strings.Index(w.lines[at], "after "):]]++
 				}
 				path = w.next()
 			}
@@ -77,11 +77,11 @@ func TestProcessesCrashAnywhere(t *testing.T) {
 
 // kindOf says what a process was about when it crashed. Where it held, no user has the lock soon: its claim is waited
 // for, of which two thirds were left, less W and how long it has held. All are served in the end.
-func kindOf(t *testing.T, told []string, at int) string {
-	who := strings.TrimPrefix(strings.Fields(told[at])[1], "p")
+func kindOf(t *testing.T, lines []string, at int) string {
+	who := strings.TrimPrefix(strings.Fields(lines[at])[1], "p")
 	latest := func(what string) int { // of its user's lines
 		before := -1
-		for i, line := range told[:at] {
+		for i, line := range lines[:at] {
 			if strings.Contains(line, "user "+who+" "+what) {
 				before = i
 			}
@@ -98,17 +98,17 @@ func kindOf(t *testing.T, told []string, at int) string {
 		kind = "released"
 	}
 	served := false
-	for _, line := range told[at:] {
+	for _, line := range lines[at:] {
 		if !strings.Contains(line, " has the lock, token ") {
 			continue
 		}
 		served = true
-		if after := elapsed(t, line) - elapsed(t, told[at]); kind == "holding" && after < expiry/4 {
-			t.Errorf("the lock is had again after %v though its holder has crashed:\n%s", after, strings.Join(told, "\n"))
+		if after := elapsed(t, line) - elapsed(t, lines[at]); kind == "holding" && after < expiry/4 {
+			t.Errorf("the lock is had again after %v though its holder has crashed:\n%s", after, strings.Join(lines, "\n"))
 		}
 	}
 	if !served {
-		t.Errorf("nobody has the lock after the crash:\n%s", strings.Join(told, "\n"))
+		t.Errorf("nobody has the lock after the crash:\n%s", strings.Join(lines, "\n"))
 	}
 	return kind
 }
@@ -133,7 +133,7 @@ func TestWhatIsKeptIsGivenAgain(t *testing.T) {
 			for path := []int{first}; path != nil; {
 				w, broken := play(c, path)
 				if broken != nil {
-					t.Fatalf("%s: %s", broken.promise, broken.story)
+					t.Fatalf("%s: %s", broken.promise, broken.detail)
 				}
 				for _, m := range w.members {
 					h := m.machine.Holding()
@@ -161,8 +161,8 @@ func TestRulesOffAreFound(t *testing.T) {
 			t.Errorf("%v without the rule %q: nothing is found in %d runs", &c, rule, r.Runs)
 			continue
 		}
-		if told, err := Play(c, r.Found.Choices); err != nil || len(told) < 10 {
-			t.Errorf("the run is not told: %v %v", told, err)
+		if lines, err := Play(c, r.Found.Choices); err != nil || len(lines) < 10 {
+			t.Errorf("the run is not told: %v %v", lines, err)
 		}
 	}
 }

@@ -50,16 +50,16 @@ func fates() (all []fate, reads int) {
 type choice struct{ value, of int }
 
 // broken is a promise that is.
-type broken struct{ promise, story string }
+type broken struct{ promise, detail string }
 
 // world is one run.
 type world struct {
-	config  *Config
-	path    []int
-	choices []choice
-	tells   bool
-	told    []string
-	steps   int
+	config    *Config
+	path      []int
+	choices   []choice
+	recording bool
+	lines     []string
+	steps     int
 
 	now     time.Duration
 	queue   []event // by time, and of one time in the order of their coming
@@ -103,13 +103,13 @@ func play(c *Config, path []int) (*world, *broken) {
 }
 
 func tellingly(c *Config, path []int) (*world, *broken) {
-	w := &world{config: c, path: path, tells: true}
+	w := &world{config: c, path: path, recording: true}
 	return w, w.run()
 }
 
 func (w *world) say(format string, arguments ...any) {
-	if w.tells {
-		w.told = append(w.told, fmt.Sprintf("%9v  ", w.now)+fmt.Sprintf(format, arguments...))
+	if w.recording {
+		w.lines = append(w.lines, fmt.Sprintf("%9v  ", w.now)+fmt.Sprintf(format, arguments...))
 	}
 }
 
@@ -166,7 +166,7 @@ func (w *world) run() *broken {
 	}
 	const formed = quantum // until then nothing is slow: settings are agreed
 	for i, m := range w.members {
-		w.at(formed+quantum*time.Duration(max(0, apart*(1-2*i))), func() { w.ask(m) })
+		w.at(formed+quantum*time.Duration(max(0, apart*(1-2*i))), func() { w.acquire(m) })
 	}
 	for len(w.queue) > 0 && w.broken == nil {
 		e := w.queue[0]
@@ -268,8 +268,8 @@ func (w *world) request(m *member, request protocol.Message) {
 	f := fate{}
 	switch r := request.(type) {
 	case storage.Clock:
-		shows := storage.Clocked{ID: r.ID, Time: wall + (w.now + m.ahead).Microseconds()}
-		w.at(w.now, func() { w.receive(m, shows) })
+		clocked := storage.Clocked{ID: r.ID, Time: wall + (w.now + m.ahead).Microseconds()}
+		w.at(w.now, func() { w.receive(m, clocked) })
 		return
 	case storage.Watch:
 		if w.watches[r.Key] == nil {
@@ -380,9 +380,9 @@ func (w *world) call(m *member, fact any) {
 	w.step(m, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: uint64(w.steps + 1)}, Fact: fact})
 }
 
-// ask lets a user ask for the lock, which he holds for nothing or longer than W; the last one for longer,
+// acquire lets a user ask for the lock, which he holds for nothing or longer than W; the last one for longer,
 // so that it can be seen beside another.
-func (w *world) ask(m *member) {
+func (w *world) acquire(m *member) {
 	if m.dead {
 		return
 	}
@@ -435,6 +435,6 @@ func (w *world) gave(m *member) {
 	if m.calls > 0 {
 		m.request = 1 // wants something still
 		later := time.Duration(w.choose(2)) * 4 * quantum
-		w.at(w.now+later, func() { w.ask(m) })
+		w.at(w.now+later, func() { w.acquire(m) })
 	}
 }

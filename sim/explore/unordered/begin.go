@@ -14,7 +14,7 @@ import (
 // beginning is the state in which every member knows what it has to know of the others (their clocks, or who
 // leads), and no user has asked for anything.
 func (e *engine) beginning() (*world, error) {
-	w := &world{users: make([]user, e.config.Users), asks: e.config.Asks, views: make([]knowledge, e.config.Members)}
+	w := &world{users: make([]user, e.config.Users), requests: e.config.Requests, views: make([]knowledge, e.config.Members)}
 	for i := range w.users {
 		w.users[i].calls = uint8(e.config.Calls)
 	}
@@ -55,7 +55,7 @@ func (e *engine) beginning() (*world, error) {
 	return w, nil
 }
 
-// nameAll lets stories call members by their names.
+// nameAll lets paths call members by their names.
 func (e *engine) nameAll() {
 	var names []string
 	for place, id := range e.ids {

@@ -21,9 +21,9 @@ type Config struct {
 	Users int
 	// Calls is how often each user locks it, one time after the other: 1 to 8. Zero means once.
 	Calls int
-	// Asks is how often all of them together lock it at most, whichever user it is. Zero means that nothing
+	// Requests is how often all of them together lock it at most, whichever user it is. Zero means that nothing
 	// but Calls bounds that.
-	Asks int
+	Requests int
 	// Published makes members of protocol bakery say the steps of a lock one by one.
 	Published bool
 	// Crashes is how many members may crash, of protocol bakery: 0 or 1.
@@ -43,8 +43,8 @@ func (c *Config) Check() error {
 	if c.Calls == 0 {
 		c.Calls = 1
 	}
-	if c.Asks == 0 {
-		c.Asks = c.Users * c.Calls
+	if c.Requests == 0 {
+		c.Requests = c.Users * c.Calls
 	}
 	switch {
 	case !c.Protocol.Peers:
@@ -59,8 +59,8 @@ func (c *Config) Check() error {
 		return fmt.Errorf("unordered: Members is %d; 1 to 5 is allowed", c.Members)
 	case c.Users < 1 || c.Users > 8 || c.Calls < 1 || c.Calls > 8:
 		return fmt.Errorf("unordered: Users is %d, and Calls %d; 1 to 8 of each are allowed", c.Users, c.Calls)
-	case c.Asks < 1 || c.Asks > c.Users*c.Calls:
-		return fmt.Errorf("unordered: Asks is %d; 1 to %d are allowed, as often as %d users may lock the name", c.Asks, c.Users*c.Calls, c.Users)
+	case c.Requests < 1 || c.Requests > c.Users*c.Calls:
+		return fmt.Errorf("unordered: Requests is %d; 1 to %d are allowed, as often as %d users may lock the name", c.Requests, c.Users*c.Calls, c.Users)
 	case c.Capacity < 0 || c.Capacity > 8 || c.Units < 0 || c.Units == 1 || c.Units > 8 || c.Capacity != 0 && c.Units != 0:
 		return fmt.Errorf("unordered: Capacity is %d, and Units %d; 0 to 8 is allowed, 1 unit is not, and not both", c.Capacity, c.Units)
 	}
@@ -69,7 +69,7 @@ func (c *Config) Check() error {
 
 // String says what is explored, in the words of the command line.
 func (c *Config) String() string {
-	text := fmt.Sprintf("protocol=%s unordered members=%d users=%d calls=%d asks=%d%v", c.Protocol.Name, c.Members, c.Users, c.Calls, c.Asks, &c.Options)
+	text := fmt.Sprintf("protocol=%s unordered members=%d users=%d calls=%d asks=%d%v", c.Protocol.Name, c.Members, c.Users, c.Calls, c.Requests, &c.Options)
 	if c.Published {
 		text += " published"
 	}
@@ -102,7 +102,7 @@ type Report struct {
 // Found is a counter-example.
 type Found struct {
 	Promise string   // P1, P2, P4, P6, or note
-	Story   string   // what was seen, in a sentence
+	Detail  string   // what was seen, in a sentence
 	Path    []string // what happened, from the beginning
 }
 

@@ -101,7 +101,7 @@ func (e *engine) learn(w *world, place int) error {
 // outdate ends what is under way to a member of terms before the one that it follows now: it ignores that.
 func (w *world) outdate(place int, term bakery.Term) {
 	w.transit = slices.DeleteFunc(w.transit, func(p *parcel) bool {
-		letter, is := p.message.(bakery.Envelope)
-		return is && p.to == place && letter.Term.Before(term)
+		envelope, is := p.message.(bakery.Envelope)
+		return is && p.to == place && envelope.Term.Before(term)
 	})
 }

@@ -22,7 +22,7 @@ type engine struct {
 	literal *snapshot.Copier // whose forms have all
 	out     protocol.Effects
 	ids     []protocol.ID
-	names   *strings.Replacer // of ids in stories
+	names   *strings.Replacer // of ids in paths
 	met     map[digest]*member
 	taken   map[taking]*taken
 	found   *Found // what the latest step shows
@@ -96,7 +96,7 @@ func (e *engine) take(w *world, a action) (*world, error) {
 func (e *engine) deliver(w *world, i int) error {
 	p := w.transit[i]
 	w.transit = slices.Delete(w.transit, i, i+1)
-	return e.step(w, p.to, p.whole, e.receiving(p))
+	return e.step(w, p.to, p.full, e.receiving(p))
 }
 
 // receiving is the arrival of a parcel.
@@ -114,7 +114,7 @@ func (e *engine) settle(w *world) error {
 		if !p.late() || i > 0 && p.compare(w.transit[i-1]) == 0 {
 			continue
 		}
-		t, err := e.foresee(w, p.to, p.whole, e.receiving(p))
+		t, err := e.foresee(w, p.to, p.full, e.receiving(p))
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func (e *engine) act(w *world, i int) error {
 	} else {
 		u.phase = waiting
 		u.calls--
-		w.asks--
+		w.requests--
 		u.request++
 	}
 	request := u.request
@@ -194,7 +194,7 @@ func (e *engine) step(w *world, place int, named digest, event func() protocol.E
 		}
 	}
 	for i := range t.decisions {
-		e.told(w, &t.decisions[i])
+		e.decided(w, &t.decisions[i])
 	}
 	return nil
 }
@@ -202,11 +202,11 @@ func (e *engine) step(w *world, place int, named digest, event func() protocol.E
 // run lets a machine take an event: it is copied first.
 func (e *engine) run(place int, by *member, ev protocol.Event) (*taken, error) {
 	m := *by
-	whole, err := snapshot.Copy(e.copier, &m.machine)
+	copied, err := snapshot.Copy(e.copier, &m.machine)
 	if err != nil {
 		return nil, err
 	}
-	m.machine = *whole
+	m.machine = *copied
 	m.machine.Step(0, ev, &e.out)
 	t := &taken{}
 	if t.after, err = e.meet(&m); err != nil {
@@ -242,16 +242,16 @@ func (e *engine) run(place int, by *member, ev protocol.Event) (*taken, error) {
 // meet names a machine, and returns the one that was met before if it is the same.
 func (e *engine) meet(m *member) (*member, error) {
 	var err error
-	if m.whole, err = nameOf(e.literal, &m.machine); err != nil {
+	if m.full, err = nameOf(e.literal, &m.machine); err != nil {
 		return nil, err
 	}
-	if known := e.met[m.whole]; known != nil {
+	if known := e.met[m.full]; known != nil {
 		return known, nil
 	}
 	if m.name, err = nameOf(e.copier, &m.machine); err != nil {
 		return nil, err
 	}
-	e.met[m.whole] = m
+	e.met[m.full] = m
 	return m, nil
 }
 
@@ -265,11 +265,11 @@ func (e *engine) parcel(from int, send protocol.Envelope) (*parcel, error) {
 	if p.name, err = nameOf(e.copier, &p.message); err != nil {
 		return nil, err
 	}
-	if p.whole, err = nameOf(e.literal, &p.message); err != nil {
+	if p.full, err = nameOf(e.literal, &p.message); err != nil {
 		return nil, err
 	}
 	p.name[0] ^= byte(from<<4 | to) // the rest is a digest: two that differ in this differ
-	p.whole[0] ^= byte(from<<4 | to)
+	p.full[0] ^= byte(from<<4 | to)
 	return p, nil
 }
 
@@ -290,6 +290,6 @@ func nameOf(by *snapshot.Copier, root any) (name digest, err error) {
 }
 
 func sum(text []byte) digest {
-	whole := sha256.Sum256(text)
-	return digest(whole[:16])
+	full := sha256.Sum256(text)
+	return digest(full[:16])
 }

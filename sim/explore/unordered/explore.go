@@ -51,8 +51,8 @@ type search struct {
 	began  time.Time
 }
 
-// tellEvery is after how many transitions Progress is told how far it is, and ctx is looked at.
-const tellEvery = 10_000
+// progressEvery is after how many transitions Progress is told how far it is, and ctx is looked at.
+const progressEvery = 10_000
 
 func (s *search) run(ctx context.Context) error {
 	for len(s.path) > 0 && s.report.Found == nil {
@@ -61,7 +61,7 @@ func (s *search) run(ctx context.Context) error {
 			s.path = s.path[:len(s.path)-1]
 			continue
 		}
-		if s.report.Transitions%tellEvery == 0 {
+		if s.report.Transitions%progressEvery == 0 {
 			if ctx.Err() != nil {
 				s.report.Stopped = ctx.Err().Error()
 				return nil
@@ -86,9 +86,9 @@ func (s *search) run(ctx context.Context) error {
 
 func (s *search) progress() {
 	if s.limits.Progress != nil {
-		told := s.report
-		told.Elapsed = time.Since(s.began)
-		s.limits.Progress(told)
+		report := s.report
+		report.Elapsed = time.Since(s.began)
+		s.limits.Progress(report)
 	}
 }
 
@@ -97,10 +97,10 @@ func (s *search) visit(w *world, by action) {
 	if found := s.engine.found; found != nil {
 		s.report.Found = found
 		for i := 1; i < len(s.path); i++ {
-			found.Path = append(found.Path, s.engine.tell(s.path[i-1].world, s.path[i].by))
+			found.Path = append(found.Path, s.engine.describe(s.path[i-1].world, s.path[i].by))
 		}
 		if len(s.path) > 0 {
-			found.Path = append(found.Path, s.engine.tell(s.path[len(s.path)-1].world, by))
+			found.Path = append(found.Path, s.engine.describe(s.path[len(s.path)-1].world, by))
 		}
 		return
 	}

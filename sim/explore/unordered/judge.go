@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// told takes what a user is told, and checks it.
-func (e *engine) told(w *world, d *lock.Decision) {
+// decided takes what a user is told, and checks it.
+func (e *engine) decided(w *world, d *lock.Decision) {
 	i := int(d.Session.Number) - 1
 	switch d.Kind {
 	case lock.Queued, lock.Released:
@@ -59,6 +59,6 @@ func (e *engine) rest(w *world) {
 // violate notes the first promise that a step breaks.
 func (e *engine) violate(promise, format string, arguments ...any) {
 	if e.found == nil {
-		e.found = &Found{Promise: promise, Story: fmt.Sprintf(format, arguments...)}
+		e.found = &Found{Promise: promise, Detail: fmt.Sprintf(format, arguments...)}
 	}
 }

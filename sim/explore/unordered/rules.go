@@ -42,10 +42,10 @@ func rules(c *Config) []snapshot.Rule {
 		{In: ticket, Field: "heard", Moot: func(in reflect.Value) bool { return !in.FieldByName("Try").Bool() }},
 		// That one waits is told to people. Where all members lead, each is told that by itself, so that nothing is on
 		// its way for it.
-		{In: ticket, Field: "told", Moot: allLead},
+		{In: ticket, Field: "notified", Moot: allLead},
 		{In: wanted, Field: "queued", Moot: allLead},
 		{In: wanted, Field: "Request.Waits", Moot: allLead},
-		{In: wanted, Field: "Request.told", Moot: allLead},
+		{In: wanted, Field: "Request.notified", Moot: allLead},
 		// The next stamp goes by the clock, which is no lower; but for a mutation, which is about that.
 		{In: machine, Field: "lastStamp", Moot: func(reflect.Value) bool { return !protocol.Mutated("clock follows the last message") }},
 	}

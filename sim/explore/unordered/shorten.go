@@ -25,7 +25,7 @@ func (s *search) shorten(ctx context.Context, beginning *world) error {
 		last := len(all)
 		next := map[int]*world{}
 		for at := first; at < last; at++ {
-			if at%tellEvery == 0 && ctx.Err() != nil {
+			if at%progressEvery == 0 && ctx.Err() != nil {
 				s.report.Found = kept
 				return nil
 			}
@@ -66,7 +66,7 @@ func (s *search) retell(w *world, all []reached, end reached) error {
 	}
 	slices.Reverse(steps)
 	for _, a := range steps {
-		found.Path = append(found.Path, s.engine.tell(w, a))
+		found.Path = append(found.Path, s.engine.describe(w, a))
 		var err error
 		if w, err = s.engine.follow(w, a); err != nil {
 			return err

@@ -42,7 +42,7 @@ func TestEveryOrder(t *testing.T) {
 		{func(c *Config) { c.Members, c.Users, c.Calls = 1, 2, 2 }, 101},
 		{func(c *Config) { c.Members, c.Calls = 2, 3 }, 675},
 		{func(*Config) {}, 4556},
-		{func(c *Config) { c.Calls, c.Asks, c.Users = 2, 3, 2 }, 682},
+		{func(c *Config) { c.Calls, c.Requests, c.Users = 2, 3, 2 }, 682},
 		{func(c *Config) { c.Users, c.Capacity = 2, 2 }, 561},
 		{func(c *Config) { c.Users, c.Units = 2, 3 }, 397},
 		{func(c *Config) { c.Members, c.Users, c.Units = 2, 3, 4 }, 2135},
@@ -115,17 +115,17 @@ func TestPublishedFaultsAreFound(t *testing.T) {
 		if path := r.Found.Path; len(path) != at.steps || !strings.HasPrefix(path[0], "user ") {
 			t.Errorf("without %q the shortest run has %d steps; it had %d: %q", at.rule, len(path), at.steps, path)
 		}
-		t.Logf("without %q: %s, %s in %d states, %d steps", at.rule, r.Found.Promise, r.Found.Story, r.States, len(r.Found.Path))
+		t.Logf("without %q: %s, %s in %d states, %d steps", at.rule, r.Found.Promise, r.Found.Detail, r.States, len(r.Found.Path))
 	}
 }
 
 // TestStops at its limits, and says so.
 func TestStops(t *testing.T) {
-	told := 0
+	reports := 0
 	c := of(t, func(c *Config) { c.Calls = 2 })
-	r := explored(t, c, Limits{States: 3000, Progress: func(Report) { told++ }})
-	if r.Complete() || r.Stopped != "3000 states" || r.States != 3000 || told == 0 {
-		t.Errorf("with at most 3000 states: %d states, stopped by %q, %+v, told %d times", r.States, r.Stopped, r.Found, told)
+	r := explored(t, c, Limits{States: 3000, Progress: func(Report) { reports++ }})
+	if r.Complete() || r.Stopped != "3000 states" || r.States != 3000 || reports == 0 {
+		t.Errorf("with at most 3000 states: %d states, stopped by %q, %+v, told %d times", r.States, r.Stopped, r.Found, reports)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -142,7 +142,7 @@ func TestBadConfig(t *testing.T) {
 		"Members is 6":   of(t, func(c *Config) { c.Members = 6 }),
 		"Users is 9":     of(t, func(c *Config) { c.Users = 9 }),
 		"Calls -1":       of(t, func(c *Config) { c.Calls = -1 }),
-		"Asks is 7":      of(t, func(c *Config) { c.Asks, c.Calls = 7, 2 }),
+		"Requests is 7":  of(t, func(c *Config) { c.Requests, c.Calls = 7, 2 }),
 		"Retain and":     running(t, "bakery", func(c *Config) { c.Retain = true }),
 		"Crashes is 2":   running(t, "bakery", func(c *Config) { c.Crashes = 2 }),
 		"Crashes is 1,":  of(t, func(c *Config) { c.Crashes = 1 }),

@@ -21,13 +21,13 @@ type digest [16]byte
 
 // world is a state. What it is made of is shared with other states and never changed.
 type world struct {
-	members []*member
-	transit []*parcel // in any order those of which none is, by their names; then link by link, in turn
-	users   []user
-	asks    int            // that there may still be
-	highest holdfast.Token // that was told of an exclusive grant
-	crashed int            // whose place it is, from 1; 0 while no member has crashed
-	views   []knowledge    // what each member knows of that
+	members  []*member
+	transit  []*parcel // in any order those of which none is, by their names; then link by link, in turn
+	users    []user
+	requests int            // that there may still be
+	highest  holdfast.Token // that was told of an exclusive grant
+	crashed  int            // whose place it is, from 1; 0 while no member has crashed
+	views    []knowledge    // what each member knows of that
 }
 
 // member is a machine as it is between two steps.
@@ -35,7 +35,7 @@ type member struct {
 	id      protocol.ID
 	machine protocol.Machine
 	name    digest // of what can matter
-	whole   digest // of all
+	full    digest // of all
 }
 
 // parcel is a message that is under way.
@@ -44,25 +44,25 @@ type parcel struct {
 	message  protocol.Message
 	turn     bool   // it is not taken before what was sent before it on its way
 	name     digest // of what can matter
-	whole    digest // of all
+	full     digest // of all
 }
 
 // newParcel is a message on its way. What is said in envelopes is taken in turn only: what comes out of turn
 // is as if it had not come, and is said again. So a link that loses nothing brings envelopes in order.
 func newParcel(from, to int, message protocol.Message) *parcel {
-	_, letter := message.(bakery.Envelope)
-	return &parcel{from: from, to: to, message: message, turn: letter}
+	_, is := message.(bakery.Envelope)
+	return &parcel{from: from, to: to, message: message, turn: is}
 }
 
 // late reports whether a parcel is an answer that changes nothing for good once it changes nothing: its step of
 // a ticket is over, because the other leader's answer has come before, or has ended with the ticket. That it comes before
 // that step has begun cannot be.
 func (p *parcel) late() bool {
-	letter, is := p.message.(bakery.Envelope)
+	envelope, is := p.message.(bakery.Envelope)
 	if !is {
 		return false
 	}
-	switch body := letter.Body.(type) {
+	switch body := envelope.Body.(type) {
 	case bakery.Entered, bakery.Max, bakery.Added:
 		return true
 	case bakery.Activated:
@@ -135,7 +135,7 @@ func (e *engine) actions(w *world) (all []action) {
 		}
 	}
 	for i := range w.users {
-		if u := &w.users[i]; u.phase == holding || u.phase == idle && u.calls > 0 && w.asks > 0 {
+		if u := &w.users[i]; u.phase == holding || u.phase == idle && u.calls > 0 && w.requests > 0 {
 			all = append(all, action{request, i})
 		}
 	}
@@ -188,8 +188,8 @@ func (w *world) name() digest {
 	return digest(sum[:16])
 }
 
-// tell says what an action is.
-func (e *engine) tell(w *world, a action) string {
+// describe says what an action is.
+func (e *engine) describe(w *world, a action) string {
 	switch a.kind {
 	case arrival:
 		p := w.transit[a.at]

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// storyLength is how many of the last lines of a trace are told.
-const storyLength = 24
+// excerptLength is how many of the last lines of a trace are told.
+const excerptLength = 24
 
 // quiet are parts of lines that happen all the time and tell nothing: the pulse of
 // the membership, and what is written to disks.
@@ -22,28 +22,28 @@ var quiet = []string{
 // verdicts are the words with which the last line of a trace begins.
 var verdicts = []string{"VIOLATION", "STUCK", "CRASH"}
 
-// Story returns the last lines of a trace that matter, oldest first: what users did and
+// Excerpt returns the last lines of a trace that matter, oldest first: what users did and
 // were told, faults, views, and what decides about locks. The verdict itself, the last line,
 // is not among them.
-func Story(trace []byte) []string {
+func Excerpt(trace []byte) []string {
 	lines := strings.Split(strings.TrimRight(string(trace), "\n"), "\n")
 	if n := len(lines); n > 0 && (slices.ContainsFunc(verdicts, func(verdict string) bool { return strings.Contains(lines[n-1], verdict) })) {
 		lines = lines[:n-1]
 	}
-	var told []string
+	var excerpt []string
 	for _, line := range slices.Backward(lines) {
 		if slices.ContainsFunc(quiet, func(part string) bool { return strings.Contains(line, part) }) {
 			continue
 		}
-		if line = shortened(line); len(told) > 0 && told[len(told)-1] == line {
+		if line = shortened(line); len(excerpt) > 0 && excerpt[len(excerpt)-1] == line {
 			continue // twice at once
 		}
-		if told = append(told, line); len(told) == storyLength {
+		if excerpt = append(excerpt, line); len(excerpt) == excerptLength {
 			break
 		}
 	}
-	slices.Reverse(told)
-	return told
+	slices.Reverse(excerpt)
+	return excerpt
 }
 
 // shortened leaves of a line what fits a terminal; its end is in the trace.

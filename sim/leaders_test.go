@@ -23,10 +23,10 @@ type leaderStandIn struct {
 	waits  map[uint64]requestKey
 }
 
-// word is a message that tells something.
-type word Telling
+// topicMessage is a message that tells something.
+type topicMessage Topic
 
-func (word) String() string { return "word" }
+func (topicMessage) String() string { return "word" }
 
 // leadingStandIn reads that.
 type leadingStandIn struct{}
@@ -36,9 +36,9 @@ func (leadingStandIn) Drawn(space protocol.Machine) []Drawn { return space.(*lea
 func (leadingStandIn) Serves(space protocol.Machine) bool   { return space.(*leaderStandIn).serves }
 func (leadingStandIn) Graces(space protocol.Machine) int    { return space.(*leaderStandIn).graces }
 func (leadingStandIn) Behind(space protocol.Machine) int    { return space.(*leaderStandIn).behind }
-func (leadingStandIn) Tells(_ protocol.Machine, m any) Telling {
-	w, _ := m.(word)
-	return Telling(w)
+func (leadingStandIn) TopicOf(_ protocol.Machine, m any) Topic {
+	w, _ := m.(topicMessage)
+	return Topic(w)
 }
 
 func (leadingStandIn) Finds(space protocol.Machine, _ *protocol.View, _ protocol.ID, _ any) Finding {
@@ -51,14 +51,14 @@ func (leadingStandIn) Placed(space protocol.Machine, _ any) (Placed, bool) {
 }
 
 func (leadingStandIn) Request(space protocol.Machine, t Placed) (lock.SessionID, uint64, bool) {
-	key, asks := space.(*leaderStandIn).waits[t.Number]
-	return key.session, key.id, asks
+	key, waits := space.(*leaderStandIn).waits[t.Number]
+	return key.session, key.id, waits
 }
 
 // leaderStandIns makes a world of three members whose spaces are stand-ins, in one view.
 func leaderStandIns() (*world, []*leaderStandIn) {
 	c := config("bakery")
-	c.Members, c.Protocol.Leading = 3, leadingStandIn{}
+	c.Members, c.Protocol.LeaderProbe = 3, leadingStandIn{}
 	return worldOf(&c, func() *leaderStandIn { return &leaderStandIn{waits: map[uint64]requestKey{}} })
 }
 
@@ -88,8 +88,8 @@ func TestCrashesOfTicketsAreCounted(t *testing.T) {
 // TestCrashesOfHandOversAreCounted while tickets are on their way, of who has sent them and who is to get them.
 func TestCrashesOfHandOversAreCounted(t *testing.T) {
 	w, _ := leaderStandIns()
-	w.at(w.now+time.Second, task{kind: taskMessage, port: uint16(userSpace), from: 1, to: 1, id: 2, fact: word(TellsTickets)})
-	w.at(w.now+time.Second, task{kind: taskMessage, port: uint16(userSpace), from: 3, to: 1, id: 2, fact: word(TellsNothing)})
+	w.at(w.now+time.Second, task{kind: taskMessage, port: uint16(userSpace), from: 1, to: 1, id: 2, fact: topicMessage(TopicTickets)})
+	w.at(w.now+time.Second, task{kind: taskMessage, port: uint16(userSpace), from: 3, to: 1, id: 2, fact: topicMessage(TopicNone)})
 	for _, at := range []struct{ crashes, sender, receiver int }{{0, 1, 0}, {1, 1, 1}, {2, 1, 1}} {
 		w.strikes(w.members[at.crashes])
 		if hits := w.count.leads.hits; hits[leadSender] != at.sender || hits[leadReceiver] != at.receiver {
@@ -124,8 +124,8 @@ func TestWhoComesBackEmptyIsCounted(t *testing.T) {
 	}
 }
 
-// TestWhatLeadersAreToldIsCounted: what messages find, who leads when that was refused or lost before, and graces.
-func TestWhatLeadersAreToldIsCounted(t *testing.T) {
+// TestWhatLeadersHearIsCounted: what messages find, who leads when that was refused or lost before, and graces.
+func TestWhatLeadersHearIsCounted(t *testing.T) {
 	w, spaces := leaderStandIns()
 	m := w.members[0]
 	finds := func(what Finding) {
@@ -136,12 +136,12 @@ func TestWhatLeadersAreToldIsCounted(t *testing.T) {
 		finds(what)
 	}
 	finds(FindsRefused)
-	w.misses(m, word(TellsWhoLeads))
+	w.misses(m, topicMessage(TopicLeaders))
 	finds(FindsNewcomer)
 	finds(FindsRefused)
-	w.misses(m, word(TellsTickets))
+	w.misses(m, topicMessage(TopicTickets))
 	finds(FindsLeaders)
-	w.tells(w.members[1], m, word(TellsTakenOver))
+	w.sendsAsLeader(w.members[1], m, topicMessage(TopicTakenOver))
 	for _, graces := range []int{1, 2, 0} {
 		spaces[0].graces = graces
 		w.moved(m)
@@ -188,18 +188,18 @@ func TestLeadersOfBakeryAreRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	letter := func(body bakery.Body) bakery.Envelope { return bakery.Envelope{Body: body} }
-	if said := read.Said(letter(bakery.Drop{})); said != (bakery.Drop{}) {
+	envelope := func(body bakery.Body) bakery.Envelope { return bakery.Envelope{Body: body} }
+	if said := read.Said(envelope(bakery.Drop{})); said != (bakery.Drop{}) {
 		t.Errorf("a letter says %v", said)
 	}
 	for _, at := range []struct {
 		message protocol.Message
-		want    Telling
+		want    Topic
 	}{
-		{bakery.Leaders{}, TellsWhoLeads}, {letter(bakery.Tickets{}), TellsTickets}, {letter(bakery.Locked{}), TellsNothing},
-		{letter(bakery.Drop{}), TellsNothing}, {local.Query{}, TellsNothing},
+		{bakery.Leaders{}, TopicLeaders}, {envelope(bakery.Tickets{}), TopicTickets}, {envelope(bakery.Locked{}), TopicNone},
+		{envelope(bakery.Drop{}), TopicNone}, {local.Query{}, TopicNone},
 	} {
-		if got := read.Tells(space, at.message); got != at.want {
+		if got := read.TopicOf(space, at.message); got != at.want {
 			t.Errorf("%v tells %d; want %d", at.message, got, at.want)
 		}
 	}
@@ -216,17 +216,17 @@ func TestLeadersOfBakeryAreRead(t *testing.T) {
 		{bakery.Leaders{Tag: tag, Election: elected(1)}, FindsNewcomer},
 		{bakery.Leaders{Tag: tag, Election: elected(2)}, FindsLeaders},
 		{bakery.Leaders{Election: elected(2)}, FindsNothing},
-		{letter(bakery.Added{}), FindsNothing},
-		{letter(bakery.Claim{Claims: []bakery.Claimed{{}}}), FindsNothing},
+		{envelope(bakery.Added{}), FindsNothing},
+		{envelope(bakery.Claim{Claims: []bakery.Claimed{{}}}), FindsNothing},
 	} {
 		if got := read.Finds(space, view, 2, at.message); got != at.want {
 			t.Errorf("%v finds %d; want %d", at.message, got, at.want)
 		}
 	}
-	if _, placed := read.Placed(space, letter(bakery.Added{})); placed || read.Serves(space) || len(read.Drawn(space)) > 0 || read.Graces(space) > 0 {
+	if _, placed := read.Placed(space, envelope(bakery.Added{})); placed || read.Serves(space) || len(read.Drawn(space)) > 0 || read.Graces(space) > 0 {
 		t.Error("who has no view leads")
 	}
-	if _, _, asks := read.Request(space, Placed{Owner: 1, Number: 1}); asks {
+	if _, _, waits := read.Request(space, Placed{Owner: 1, Number: 1}); waits {
 		t.Error("who has no clients asks")
 	}
 }

@@ -11,8 +11,8 @@ import (
 // place: at which step of one its master crashes, or who has answered first, or its owner; what becomes
 // of it then; who is told who leads, and what comes too late. It draws nothing and changes nothing.
 
-// Leading reads that off spaces and messages.
-type Leading interface {
+// LeaderProbe reads that off spaces and messages.
+type LeaderProbe interface {
 	// Said reads off a message what it brings, where it is only how that travels; else nil.
 	Said(message any) any
 	// Drawn reads off a space the tickets that its member is the master of.
@@ -23,15 +23,15 @@ type Leading interface {
 	Graces(space protocol.Machine) int
 	// Behind reads off a space how many other members are behind with what it sends them.
 	Behind(space protocol.Machine) int
-	// Tells reads off a message that is sent from a space what it is about.
-	Tells(space protocol.Machine, message any) Telling
+	// TopicOf reads off a message that is sent from a space what it is about.
+	TopicOf(space protocol.Machine, message any) Topic
 	// Finds reads off a message that is about to reach a space what it finds there.
 	Finds(space protocol.Machine, view *protocol.View, from protocol.ID, message any) Finding
 	// Placed reads off a space that a message has made its member know that a majority knows the
 	// number of a ticket of its own, and which.
 	Placed(space protocol.Machine, message any) (Placed, bool)
 	// Wish reads off the owner's space which request of a client waits by a ticket.
-	Request(space protocol.Machine, ticket Placed) (session lock.SessionID, request uint64, asks bool)
+	Request(space protocol.Machine, ticket Placed) (session lock.SessionID, request uint64, waits bool)
 }
 
 // Drawn is a ticket at its master: how far it is, whose it is, which other leader has answered first, and
@@ -65,15 +65,15 @@ const (
 
 var ticketNames = [ticketSteps]string{"choosing", "added", "waiting", "ready", "locked"}
 
-// Telling is what a message is about that is sent.
-type Telling uint8
+// Topic is what a message is about that is sent.
+type Topic uint8
 
 // What a message is about.
 const (
-	TellsNothing   Telling = iota
-	TellsTickets           // it hands tickets over to the next term
-	TellsWhoLeads          // it tells who leads
-	TellsTakenOver         // a ticket is locked that had another master before
+	TopicNone      Topic = iota
+	TopicTickets         // it hands tickets over to the next term
+	TopicLeaders         // it tells who leads
+	TopicTakenOver       // a ticket is locked that had another master before
 )
 
 // Finding is what a message finds.
@@ -169,7 +169,7 @@ func (w *world) bereavesTickets(m *process) {
 		if leader.space() == nil {
 			continue
 		}
-		for _, t := range w.protocol.Leading.Drawn(leader.space()) {
+		for _, t := range w.protocol.LeaderProbe.Drawn(leader.space()) {
 			struck[ticketMaster][t.Step] = struck[ticketMaster][t.Step] || leader == m
 			struck[ticketFirst][t.Step] = struck[ticketFirst][t.Step] || t.First == m.id
 			struck[ticketOwner][t.Step] = struck[ticketOwner][t.Step] || t.Owner == m.id
@@ -186,7 +186,7 @@ func (w *world) bereavesTickets(m *process) {
 	sends, gets := false, false
 	for i := range w.slots {
 		t := &w.slots[i]
-		if t.kind != taskMessage || protocol.Port(t.port) == protocol.Below || w.protocol.Leading.Tells(nil, t.fact) != TellsTickets {
+		if t.kind != taskMessage || protocol.Port(t.port) == protocol.Below || w.protocol.LeaderProbe.TopicOf(nil, t.fact) != TopicTickets {
 			continue
 		}
 		sends = sends || t.from == uint64(m.id)
@@ -195,7 +195,7 @@ func (w *world) bereavesTickets(m *process) {
 	w.exercises(leadSilent, silent)
 	w.exercises(leadSender, sends)
 	w.exercises(leadReceiver, gets)
-	m.led = led{served: m.led.served || w.protocol.Leading.Serves(m.space())}
+	m.led = led{served: m.led.served || w.protocol.LeaderProbe.Serves(m.space())}
 }
 
 // exercises counts something of leaders, if it is so.
@@ -213,29 +213,29 @@ func (w *world) returns(m *process) {
 	}
 	m.led.served = false
 	for _, other := range w.members {
-		if other != m && other.space() != nil && len(w.protocol.Leading.Drawn(other.space())) > 0 {
+		if other != m && other.space() != nil && len(w.protocol.LeaderProbe.Drawn(other.space())) > 0 {
 			w.exercises(leadEmpty, true)
 			return
 		}
 	}
 }
 
-// tells is called when a member sends something to another one.
-func (w *world) tells(from, to *process, m protocol.Message) {
-	if said := w.protocol.Leading.Said(m); said != nil {
+// sendsAsLeader is called when a member sends something to another one.
+func (w *world) sendsAsLeader(from, to *process, m protocol.Message) {
+	if said := w.protocol.LeaderProbe.Said(m); said != nil {
 		w.count.said(said)
 	}
-	switch w.protocol.Leading.Tells(from.space(), m) {
-	case TellsTakenOver:
+	switch w.protocol.LeaderProbe.TopicOf(from.space(), m) {
+	case TopicTakenOver:
 		w.exercises(leadTakenOver, true)
-	case TellsTickets:
+	case TopicTickets:
 		w.nemesis.strikeEither(2, from, to)
 	}
 }
 
 // misses is called when what a member was told is lost.
 func (w *world) misses(m *process, message protocol.Message) {
-	if w.protocol.Leading != nil && w.protocol.Leading.Tells(nil, message) == TellsWhoLeads {
+	if w.protocol.LeaderProbe != nil && w.protocol.LeaderProbe.TopicOf(nil, message) == TopicLeaders {
 		m.led.missed = true
 	}
 }
@@ -246,7 +246,7 @@ func (w *world) finds(m *process, from protocol.ID, message any) (after func()) 
 	if space == nil || m.view == nil {
 		return nil
 	}
-	switch found := w.protocol.Leading.Finds(space, m.view, from, message); found {
+	switch found := w.protocol.LeaderProbe.Finds(space, m.view, from, message); found {
 	case FindsNothing:
 	case FindsEnded:
 		w.exercises(leadEnded, true)
@@ -273,7 +273,7 @@ func (w *world) finds(m *process, from protocol.ID, message any) (after func()) 
 
 // places tells the judge that a ticket has its place: a request that is made from now on comes after it (P5).
 func (w *world) places(master *process, message any) {
-	ticket, placed := w.protocol.Leading.Placed(master.space(), message)
+	ticket, placed := w.protocol.LeaderProbe.Placed(master.space(), message)
 	place, known := w.network.id[ticket.Owner]
 	if !placed || !known {
 		return
@@ -282,8 +282,8 @@ func (w *world) places(master *process, message any) {
 	if owner.space() == nil || owner.view == nil || owner.id != ticket.Owner {
 		return
 	}
-	session, request, asks := w.protocol.Leading.Request(owner.space(), ticket)
-	if !asks {
+	session, request, waits := w.protocol.LeaderProbe.Request(owner.space(), ticket)
+	if !waits {
 		return
 	}
 	key := requestKey{lock.SessionID{Member: uint64(ticket.Owner)}, ticket.Number}
@@ -295,12 +295,12 @@ func (w *world) places(master *process, message any) {
 func (w *world) graced(m *process) {
 	before := m.led.graces
 	if m.led.graces = 0; m.space() != nil {
-		m.led.graces = w.protocol.Leading.Graces(m.space())
+		m.led.graces = w.protocol.LeaderProbe.Graces(m.space())
 	}
 	w.exercises(leadGrace, m.led.graces < before && m.leased())
 	behind := 0
 	if m.space() != nil {
-		behind = w.protocol.Leading.Behind(m.space())
+		behind = w.protocol.LeaderProbe.Behind(m.space())
 	}
 	w.exercises(leadBehind, behind > m.led.behind)
 	w.exercises(leadCaughtUp, behind < m.led.behind && m.leased())
@@ -309,7 +309,7 @@ func (w *world) graced(m *process) {
 
 // listLeads lists what can be hit of leaders.
 func (c *counts) listLeads(config *Config, row func(sort, name string, n int)) {
-	if config.Protocol.Leading == nil || config.Faults == 0 {
+	if config.Protocol.LeaderProbe == nil || config.Faults == 0 {
 		return
 	}
 	crashes := config.Faults.Has(Crash)

@@ -5,19 +5,19 @@ import (
 	"testing"
 )
 
-// TestStoryTellsTheEnd of a trace: without its verdict, without what happens all the time,
+// TestExcerptIsTheEnd of a trace: without its verdict, without what happens all the time,
 // each line once, and not more than fit a screen.
-func TestStoryTellsTheEnd(t *testing.T) {
+func TestExcerptIsTheEnd(t *testing.T) {
 	trace := strings.Repeat("    1.000000  a crashes\n", 2) +
 		"    1.100000  a → b:0  membership.Poll poll #1\n" +
 		"    1.200000  " + strings.Repeat("ü", 200) + "\n" +
 		"    1.300000  everything is healed\n" +
 		"    1.400000  VIOLATION P1 at 1.3s\n"
-	got := Story([]byte(trace))
+	got := Excerpt([]byte(trace))
 	if len(got) != 2 || got[0] != "    1.000000  a crashes" || !strings.HasSuffix(got[1], "ü…") || len([]rune(got[1])) != 151 {
 		t.Errorf("%q", got)
 	}
-	if got := Story([]byte(strings.Repeat("x\ny\n", 100))); len(got) != storyLength || got[storyLength-1] != "y" {
+	if got := Excerpt([]byte(strings.Repeat("x\ny\n", 100))); len(got) != excerptLength || got[excerptLength-1] != "y" {
 		t.Errorf("%d lines, %q", len(got), got)
 	}
 }

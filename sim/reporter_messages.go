@@ -10,21 +10,21 @@ import (
 )
 
 // number gives a message to a receiver its number.
-func (t *teller) number(to string) uint32 {
+func (t *reporter) number(to string) uint32 {
 	t.last++
 	t.ways[t.last] = way{to, t.world.now, t.world.settings.weather.latency}
 	return t.last
 }
 
 // sent tells of a message between members, and returns its number.
-func (t *teller) sent(from *process, to string, port protocol.Port, m protocol.Message) uint32 {
+func (t *reporter) sent(from *process, to string, port protocol.Port, m protocol.Message) uint32 {
 	if t == nil {
 		return 0
 	}
 	text := fmt.Sprint(m)
 	routine := t.world.protocol.Routine
 	id := t.number(to)
-	t.tell(timeline.Event{
+	t.emit(timeline.Event{
 		Kind: timeline.Sent, Who: from.name, To: to, ID: uint64(id), Short: timeline.Shorten(text), Text: fmt.Sprintf("%T to port %d: %s", m, port, text),
 		Name: t.about(text), Routine: routine != nil && routine(m),
 	})
@@ -32,7 +32,7 @@ func (t *teller) sent(from *process, to string, port protocol.Port, m protocol.M
 }
 
 // about is the first of the run's names that a message has in quotes.
-func (t *teller) about(text string) string {
+func (t *reporter) about(text string) string {
 	for _, n := range t.world.settings.names {
 		if strings.Contains(text, fmt.Sprintf("%q", n.name)) {
 			return n.name
@@ -42,20 +42,20 @@ func (t *teller) about(text string) string {
 }
 
 // said tells of what a client and a member say to each other, and returns its number.
-func (t *teller) said(from, to fmt.Stringer, short, text, name string, token holdfast.Token, routine bool) uint32 {
+func (t *reporter) said(from, to fmt.Stringer, short, text, name string, token holdfast.Token, routine bool) uint32 {
 	if t == nil {
 		return 0
 	}
 	id := t.number(to.String())
-	t.tell(timeline.Event{
+	t.emit(timeline.Event{
 		Kind: timeline.Sent, Who: from.String(), To: to.String(), ID: uint64(id), Short: short, Text: text, Name: name,
 		Token: uint64(token), Routine: routine,
 	})
 	return id
 }
 
-// asks tells of an operation.
-func (t *teller) asks(l *link, op operation) uint32 {
+// called tells of an operation.
+func (t *reporter) called(l *link, op operation) uint32 {
 	short := strings.TrimPrefix((&operation{kind: op.kind}).String(), "client.")
 	if op.name != "" {
 		short += " " + op.name
@@ -68,7 +68,7 @@ func (t *teller) asks(l *link, op operation) uint32 {
 }
 
 // answers tells of events that go out together.
-func (t *teller) answers(l *link, events []event) uint32 {
+func (t *reporter) answers(l *link, events []event) uint32 {
 	var short, text, name string
 	var token holdfast.Token
 	routine := true
@@ -96,7 +96,7 @@ func (t *teller) answers(l *link, events []event) uint32 {
 }
 
 // posted tells of a visitor's request over HTTP.
-func (t *teller) posted(v *visit, what string) uint32 {
+func (t *reporter) posted(v *visit, what string) uint32 {
 	if t == nil {
 		return 0
 	}
@@ -105,7 +105,7 @@ func (t *teller) posted(v *visit, what string) uint32 {
 }
 
 // returned tells of the answer to it.
-func (t *teller) returned(v *visit, what string) uint32 {
+func (t *reporter) returned(v *visit, what string) uint32 {
 	if t == nil {
 		return 0
 	}
@@ -114,7 +114,7 @@ func (t *teller) returned(v *visit, what string) uint32 {
 }
 
 // requested tells of what a member asks of the store.
-func (t *teller) requested(by *process, request protocol.Message) uint32 {
+func (t *reporter) requested(by *process, request protocol.Message) uint32 {
 	if t == nil {
 		return 0
 	}
@@ -122,7 +122,7 @@ func (t *teller) requested(by *process, request protocol.Message) uint32 {
 }
 
 // responded tells of the store's answer.
-func (t *teller) responded(to *inquiry, answer protocol.Message) uint32 {
+func (t *reporter) responded(to *inquiry, answer protocol.Message) uint32 {
 	if t == nil {
 		return 0
 	}
@@ -130,22 +130,22 @@ func (t *teller) responded(to *inquiry, answer protocol.Message) uint32 {
 }
 
 // stored tells of what goes to the store or comes from it.
-func (t *teller) stored(from, to string, m protocol.Message, name string) uint32 {
+func (t *reporter) stored(from, to string, m protocol.Message, name string) uint32 {
 	id := t.number(to)
 	t.ways[id] = way{to, t.world.now, t.world.settings.weather.store}
 	text := m.String()
-	t.tell(timeline.Event{Kind: timeline.Sent, Who: from, To: to, ID: uint64(id), Short: timeline.Shorten(text), Text: text, Name: name})
+	t.emit(timeline.Event{Kind: timeline.Sent, Who: from, To: to, ID: uint64(id), Short: timeline.Shorten(text), Text: text, Name: name})
 	return id
 }
 
 // copied tells that the network delivers a message twice.
-func (t *teller) copied(of uint32) uint32 {
+func (t *reporter) copied(of uint32) uint32 {
 	if t == nil || of == 0 {
 		return 0
 	}
 	to := t.ways[of].to
 	id := t.number(to)
-	t.tell(timeline.Event{Kind: timeline.Copied, Who: to, ID: uint64(id), Of: uint64(of)})
+	t.emit(timeline.Event{Kind: timeline.Copied, Who: to, ID: uint64(id), Of: uint64(of)})
 	return id
 }
 
@@ -153,24 +153,24 @@ func (t *teller) copied(of uint32) uint32 {
 const tardy = 4
 
 // delivered tells that a message has reached its receiver.
-func (t *teller) delivered(id uint32) {
+func (t *reporter) delivered(id uint32) {
 	if t == nil || id == 0 {
 		return
 	}
 	if m, under := t.ways[id]; under {
 		delete(t.ways, id)
 		late := t.world.now-m.sent > tardy*m.usual
-		t.tell(timeline.Event{Kind: timeline.Delivered, Who: m.to, To: m.to, ID: uint64(id), Late: late})
+		t.emit(timeline.Event{Kind: timeline.Delivered, Who: m.to, To: m.to, ID: uint64(id), Late: late})
 	}
 }
 
 // lost tells that a message will not arrive.
-func (t *teller) lost(id uint32, why string) {
+func (t *reporter) lost(id uint32, why string) {
 	if t == nil || id == 0 {
 		return
 	}
 	if m, under := t.ways[id]; under {
 		delete(t.ways, id)
-		t.tell(timeline.Event{Kind: timeline.Lost, Who: m.to, To: m.to, ID: uint64(id), Why: why})
+		t.emit(timeline.Event{Kind: timeline.Lost, Who: m.to, To: m.to, ID: uint64(id), Why: why})
 	}
 }

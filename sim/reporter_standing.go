@@ -11,18 +11,18 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// What ends by a clock ends without a step of anybody. So the teller looks, before each
+// What ends by a clock ends without a step of anybody. So the reporter looks, before each
 // step and after it, who has a lease, who may grant and who believes in a lock: between
 // two steps nothing but time changes that, so that the instant can be found by halving.
 
 // change is one that is to be told, in the order of time.
 type change struct {
 	at   instant
-	tell func(instant)
+	emit func(instant)
 }
 
 // look tells what has changed in the standing of everybody since the last look.
-func (t *teller) look() {
+func (t *reporter) look() {
 	now := t.world.now
 	var found []change
 	for place, m := range t.world.members {
@@ -38,13 +38,13 @@ func (t *teller) look() {
 	}
 	slices.SortStableFunc(found, func(a, b change) int { return cmp.Compare(a.at, b.at) })
 	for _, c := range found {
-		c.tell(c.at)
+		c.emit(c.at)
 	}
 	t.looked = now
 }
 
 // turned notes a change of something that a member has or has not.
-func (t *teller) turned(found *[]change, had *bool, has func(instant) bool, m *process, begins, ends timeline.Kind) {
+func (t *reporter) turned(found *[]change, had *bool, has func(instant) bool, m *process, begins, ends timeline.Kind) {
 	if has(t.world.now) == *had {
 		return
 	}
@@ -53,12 +53,12 @@ func (t *teller) turned(found *[]change, had *bool, has func(instant) bool, m *p
 	if *had {
 		kind = begins
 	}
-	tell := func(at instant) { t.hear(timeline.Event{At: at, Kind: kind, Who: m.name}) }
-	*found = append(*found, change{t.turn(has), tell})
+	emit := func(at instant) { t.hear(timeline.Event{At: at, Kind: kind, Who: m.name}) }
+	*found = append(*found, change{t.turn(has), emit})
 }
 
 // turn finds the instant since the last look at which something became what it is now.
-func (t *teller) turn(holds func(instant) bool) instant {
+func (t *reporter) turn(holds func(instant) bool) instant {
 	before, after := t.looked, t.world.now
 	is := holds(after)
 	if before >= after || holds(before) == is {
@@ -75,7 +75,7 @@ func (t *teller) turn(holds func(instant) bool) instant {
 }
 
 // expired ends a grant that its holder's clock has ended.
-func (t *teller) expired(id uint64, at instant) {
+func (t *reporter) expired(id uint64, at instant) {
 	i := slices.IndexFunc(t.open, func(h holding) bool { return h.id == id })
 	t.close(i, at, "expired")
 }
@@ -96,7 +96,7 @@ func (m *process) powerfulAt(at instant) bool {
 }
 
 // viewed tells that a member follows another view.
-func (t *teller) viewed(m *process, v *protocol.View) {
+func (t *reporter) viewed(m *process, v *protocol.View) {
 	if t == nil || m.view != nil && m.view.Epoch == v.Epoch && m.view.Number == v.Number && m.view.Installed == v.Installed {
 		return
 	}
@@ -114,7 +114,7 @@ func (t *teller) viewed(m *process, v *protocol.View) {
 	if v.Installed {
 		state = "installed"
 	}
-	t.tell(timeline.Event{
+	t.emit(timeline.Event{
 		Kind: timeline.Viewed, Who: m.name, Short: fmt.Sprintf("view %d:%d%s", v.Epoch.Counter, v.Number, letters),
 		Text: fmt.Sprintf("view %d of epoch %d, %s: coordinator %s, members%s", v.Number, v.Epoch.Counter, state, t.world.called(v.Coordinator), names),
 		Why:  state,
@@ -123,7 +123,7 @@ func (t *teller) viewed(m *process, v *protocol.View) {
 
 // violated tells which promise was not kept. The lanes that it concerns are read off what the
 // sentence about it was made of.
-func (t *teller) violated(promise, text string, about []any) {
+func (t *reporter) violated(promise, text string, about []any) {
 	if t == nil {
 		return
 	}
@@ -152,11 +152,11 @@ func (t *teller) violated(promise, text string, about []any) {
 	slices.Sort(h.Lanes)
 	h.Lanes = slices.Compact(h.Lanes)
 	t.finish()
-	t.tell(h)
+	t.emit(h)
 }
 
 // parties are the lanes of a session: its client's, if it has one, and its member's.
-func (t *teller) parties(id lock.SessionID) (lanes []string) {
+func (t *reporter) parties(id lock.SessionID) (lanes []string) {
 	for _, c := range t.world.clients {
 		if s := c.stream.session; s != nil && s.id == id {
 			lanes = append(lanes, c.name)
@@ -173,7 +173,7 @@ const longestBelief = time.Hour
 
 // finish tells of every grant that goes on until when its holder believes in it. It does
 // so once.
-func (t *teller) finish() {
+func (t *reporter) finish() {
 	if t == nil || t.ended {
 		return
 	}
@@ -193,6 +193,6 @@ func (t *teller) finish() {
 			}
 		}
 		lane, by := laneOf(h.who)
-		t.tell(timeline.Event{Kind: timeline.Held, Who: lane, By: by, ID: h.id, Name: h.name, Until: until})
+		t.emit(timeline.Event{Kind: timeline.Held, Who: lane, By: by, ID: h.id, Name: h.name, Until: until})
 	}
 }

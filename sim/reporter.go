@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// teller tells the observer of a run what happens in it. A nil teller tells nothing, and
+// reporter tells the observer of a run what happens in it. A nil reporter tells nothing, and
 // costs nothing: every method may be called on it.
-type teller struct {
+type reporter struct {
 	world *world
 	hear  func(timeline.Event)
 
@@ -38,18 +38,18 @@ type holding struct {
 	grant
 }
 
-func newTeller(w *world, hear func(timeline.Event)) *teller {
+func newReporter(w *world, hear func(timeline.Event)) *reporter {
 	if hear == nil {
 		return nil
 	}
-	return &teller{
+	return &reporter{
 		world: w, hear: hear, ways: map[uint32]way{}, known: map[believer]uint64{},
 		leased: make([]bool, w.settings.members), reigns: make([]bool, w.settings.members),
 	}
 }
 
-// tell passes on what happens now.
-func (t *teller) tell(h timeline.Event) {
+// emit passes on what happens now.
+func (t *reporter) emit(h timeline.Event) {
 	if t == nil {
 		return
 	}
@@ -58,52 +58,52 @@ func (t *teller) tell(h timeline.Event) {
 }
 
 // cast introduces everybody, members first.
-func (t *teller) cast() {
+func (t *reporter) cast() {
 	if t == nil {
 		return
 	}
 	for _, m := range t.world.members {
-		t.tell(timeline.Event{Kind: timeline.Lane, Who: m.name})
+		t.emit(timeline.Event{Kind: timeline.Lane, Who: m.name})
 	}
 	if t.world.store != nil {
-		t.tell(timeline.Event{Kind: timeline.Lane, Who: theStore})
-		t.tell(timeline.Event{Kind: timeline.Started, Who: theStore, Text: "the store"})
+		t.emit(timeline.Event{Kind: timeline.Lane, Who: theStore})
+		t.emit(timeline.Event{Kind: timeline.Started, Who: theStore, Text: "the store"})
 	}
 	for _, c := range t.world.clients {
-		t.tell(timeline.Event{Kind: timeline.Lane, Who: c.name, Client: true})
+		t.emit(timeline.Event{Kind: timeline.Lane, Who: c.name, Client: true})
 	}
 	for _, s := range t.world.visitors {
-		t.tell(timeline.Event{Kind: timeline.Lane, Who: s.name, Client: true})
-		t.tell(timeline.Event{Kind: timeline.Started, Who: s.name})
+		t.emit(timeline.Event{Kind: timeline.Lane, Who: s.name, Client: true})
+		t.emit(timeline.Event{Kind: timeline.Started, Who: s.name})
 	}
 }
 
 // life tells of the beginning, the end, or a stay of a process.
-func (t *teller) life(kind timeline.Kind, who fmt.Stringer, why string) {
+func (t *reporter) life(kind timeline.Kind, who fmt.Stringer, why string) {
 	if t != nil {
-		t.tell(timeline.Event{Kind: kind, Who: who.String(), Why: why})
+		t.emit(timeline.Event{Kind: kind, Who: who.String(), Why: why})
 	}
 }
 
 // paused tells that a process stands still for a while.
-func (t *teller) paused(who fmt.Stringer, length time.Duration) {
+func (t *reporter) paused(who fmt.Stringer, length time.Duration) {
 	if t != nil {
-		t.tell(timeline.Event{Kind: timeline.Paused, Who: who.String(), Until: t.world.now + length})
+		t.emit(timeline.Event{Kind: timeline.Paused, Who: who.String(), Until: t.world.now + length})
 	}
 }
 
 // unread tells that what has come for a process that did not look is lost with it.
-func (t *teller) unread(inbox []task) {
+func (t *reporter) unread(inbox []task) {
 	if t == nil {
 		return
 	}
 	for i := range inbox {
-		t.lost(inbox[i].told, "its reader is gone")
+		t.lost(inbox[i].eventID, "its reader is gone")
 	}
 }
 
 // fault tells what was done to some lanes, or to every member where no lane is named.
-func (t *teller) fault(f Fault, until instant, members []string, text string) {
+func (t *reporter) fault(f Fault, until instant, members []string, text string) {
 	if t == nil {
 		return
 	}
@@ -114,46 +114,46 @@ func (t *teller) fault(f Fault, until instant, members []string, text string) {
 		}
 	}
 	h.Who = h.Lanes[0]
-	t.tell(h)
+	t.emit(h)
 }
 
 // befall lets a fault be known: to the reader of the trace, and to the observer.
 // No lane named means every member.
 func (w *world) befall(f Fault, until instant, members []string, format string, arguments ...any) {
 	w.trace(format, arguments...)
-	if w.tell != nil {
-		w.tell.fault(f, until, members, fmt.Sprintf(format, arguments...))
+	if w.reporter != nil {
+		w.reporter.fault(f, until, members, fmt.Sprintf(format, arguments...))
 	}
 }
 
 // spoilt tells that a disk is slow or full for a while.
-func (t *teller) spoilt(f Fault, member string, until instant) {
-	word := "slow"
+func (t *reporter) spoilt(f Fault, member string, until instant) {
+	condition := "slow"
 	if f == DiskFull {
-		word = "full"
+		condition = "full"
 	}
-	t.happened(f, until, member, "the disk of "+member+" is "+word)
+	t.happened(f, until, member, "the disk of "+member+" is "+condition)
 }
 
 // happened tells of one fault of one process.
-func (t *teller) happened(f Fault, until instant, member, text string) {
+func (t *reporter) happened(f Fault, until instant, member, text string) {
 	if t != nil {
 		t.fault(f, until, []string{member}, text)
 	}
 }
 
 // disconnected tells that the connection of a client breaks.
-func (t *teller) disconnected(l *link) {
+func (t *reporter) disconnected(l *link) {
 	if t != nil {
-		t.tell(timeline.Event{
+		t.emit(timeline.Event{
 			Kind: timeline.Fault, Who: l.client.name, Lanes: []string{l.client.name}, Short: "disconnected from " + l.member.name,
 			Text: fmt.Sprintf("the connection of %s to %s breaks", l.client, l.member),
 		})
 	}
 }
 
-// parted tells that the network has come apart into two sides.
-func (t *teller) parted(side []int, until instant) {
+// partitioned tells that the network has come apart into two sides.
+func (t *reporter) partitioned(side []int, until instant) {
 	if t == nil {
 		return
 	}
@@ -173,7 +173,7 @@ func laneOf(who fmt.Stringer) (lane, by string) {
 }
 
 // granted tells that a holder takes itself for one.
-func (t *teller) granted(g *grant) {
+func (t *reporter) granted(g *grant) {
 	if t == nil {
 		return
 	}
@@ -186,26 +186,26 @@ func (t *teller) granted(g *grant) {
 			by = user.String()
 		}
 	}
-	t.tell(timeline.Event{
+	t.emit(timeline.Event{
 		Kind: timeline.Granted, Who: lane, By: by, ID: t.grants, Name: g.name, Mode: g.mode.String(), Token: uint64(g.token),
 		Text: g.String(),
 	})
 }
 
 // dropped tells that a holder does so no more, because it gave back or was told.
-func (t *teller) dropped(g *grant, why holdfast.Loss) {
+func (t *reporter) dropped(g *grant, why holdfast.Loss) {
 	if t == nil {
 		return
 	}
-	word := "unlocked"
+	reason := "unlocked"
 	if why != "" {
-		word = string(why)
+		reason = string(why)
 	} else if !running(g.holder) {
-		word = "its process has ended"
+		reason = "its process has ended"
 	}
 	for i := range t.open {
 		if t.open[i].holder == g.holder {
-			t.close(i, t.world.now, word)
+			t.close(i, t.world.now, reason)
 			return
 		}
 	}
@@ -223,7 +223,7 @@ func running(b believer) bool {
 }
 
 // close ends the grant at a place of those that go on.
-func (t *teller) close(i int, at instant, why string) {
+func (t *reporter) close(i int, at instant, why string) {
 	lane, _ := laneOf(t.open[i].who)
 	t.hear(timeline.Event{At: at, Kind: timeline.Ended, Who: lane, ID: t.open[i].id, Name: t.open[i].name, Why: why})
 	t.open = append(t.open[:i], t.open[i+1:]...)

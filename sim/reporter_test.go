@@ -10,33 +10,33 @@ import (
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// observed runs a seed, and returns its result, its story and the digest of its trace.
+// observed runs a seed, and returns its result, its timeline and the digest of its trace.
 func observed(t *testing.T, c Config, seed uint64) (Result, []timeline.Event, [32]byte) {
 	t.Helper()
-	var told []timeline.Event
-	c.Observe = func(h timeline.Event) { told = append(told, h) }
+	var events []timeline.Event
+	c.Observe = func(h timeline.Event) { events = append(events, h) }
 	trace := sha256.New()
 	result, err := Run(c, seed, trace)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return result, told, [32]byte(trace.Sum(nil))
+	return result, events, [32]byte(trace.Sum(nil))
 }
 
-// TestEveryRunHasAStory: what is told is a story, the same for the same seed, and an
+// TestEveryRunHasATimeline: what is told is a timeline, the same for the same seed, and an
 // observer changes nothing of the run.
-func TestEveryRunHasAStory(t *testing.T) {
+func TestEveryRunHasATimeline(t *testing.T) {
 	t.Parallel()
 	kinds := map[timeline.Kind]int{}
 	for _, p := range Protocols() {
 		c := Config{Protocol: p, Faults: Within, Duration: 20 * time.Second}
 		for seed := uint64(1); seed <= rounds(4, 1); seed++ {
-			result, told, trace := observed(t, c, seed)
-			if err := timeline.Check(told); err != nil {
+			result, events, trace := observed(t, c, seed)
+			if err := timeline.Check(events); err != nil {
 				t.Fatalf("%s seed %d: %v", p.Name, seed, err)
 			}
 			_, again, _ := observed(t, c, seed)
-			if !slices.EqualFunc(told, again, same) {
+			if !slices.EqualFunc(events, again, same) {
 				t.Errorf("%s seed %d tells another story the second time", p.Name, seed)
 			}
 			alone := sha256.New()
@@ -47,8 +47,8 @@ func TestEveryRunHasAStory(t *testing.T) {
 			if unheard.Steps != result.Steps || [32]byte(alone.Sum(nil)) != trace {
 				t.Errorf("%s seed %d is another run when nobody listens", p.Name, seed)
 			}
-			for i := range told {
-				kinds[told[i].Kind]++
+			for i := range events {
+				kinds[events[i].Kind]++
 			}
 		}
 	}
@@ -59,10 +59,10 @@ func TestEveryRunHasAStory(t *testing.T) {
 	}
 }
 
-// TestAScriptTellsTheStoryOfItsSeed: what a recorded run tells when it is played again.
-func TestAScriptTellsTheStoryOfItsSeed(t *testing.T) {
+// TestAScriptHasTheTimelineOfItsSeed: what a recorded run tells when it is played again.
+func TestAScriptHasTheTimelineOfItsSeed(t *testing.T) {
 	c := Config{Protocol: centralProtocol(), Faults: Within, Duration: 10 * time.Second}
-	_, told, _ := observed(t, c, 7)
+	_, events, _ := observed(t, c, 7)
 	script, _, err := Record(c, 7, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -77,8 +77,8 @@ func TestAScriptTellsTheStoryOfItsSeed(t *testing.T) {
 	alike := func(a, b timeline.Event) bool {
 		return a.Kind == b.Kind && a.At == b.At && a.Who == b.Who && a.ID == b.ID
 	}
-	if !slices.EqualFunc(told, again, alike) {
-		t.Errorf("the seed tells of %d happenings, its script of %d, or of others", len(told), len(again))
+	if !slices.EqualFunc(events, again, alike) {
+		t.Errorf("the seed tells of %d happenings, its script of %d, or of others", len(events), len(again))
 	}
 }
 
@@ -90,14 +90,14 @@ func same(a, b timeline.Event) bool {
 		a.Of == b.Of && a.Name == b.Name && a.Token == b.Token && a.Until == b.Until && a.Short == b.Short && a.Text == b.Text && a.Why == b.Why
 }
 
-// TestAGrantIsToldAsItsHolderBelievesIt: each grant that is counted is told of, and none
+// TestAGrantIsReportedAsItsHolderBelievesIt: each grant that is counted is told of, and none
 // outlives the instant at which its holder's own clock ends it.
-func TestAGrantIsToldAsItsHolderBelievesIt(t *testing.T) {
+func TestAGrantIsReportedAsItsHolderBelievesIt(t *testing.T) {
 	for seed := uint64(1); seed <= 10; seed++ {
-		result, told, _ := observed(t, Config{Protocol: centralProtocol(), Faults: Within, Duration: 20 * time.Second}, seed)
+		result, events, _ := observed(t, Config{Protocol: centralProtocol(), Faults: Within, Duration: 20 * time.Second}, seed)
 		open := map[uint64]time.Duration{}
 		granted := 0
-		for _, h := range told {
+		for _, h := range events {
 			switch h.Kind {
 			case timeline.Granted:
 				granted++
@@ -121,26 +121,26 @@ func TestAGrantIsToldAsItsHolderBelievesIt(t *testing.T) {
 // TestAViolationNamesWhomItConcerns: the two holders of one name, by their bars.
 func TestAViolationNamesWhomItConcerns(t *testing.T) {
 	w := newWorld(&Config{Protocol: centralProtocol(), Members: 3, Duration: time.Minute, Observe: func(timeline.Event) {}}, 1, nil, newCounts(false))
-	var told []timeline.Event
-	w.tell.hear = func(h timeline.Event) { told = append(told, h) }
-	w.tell.cast()
+	var events []timeline.Event
+	w.reporter.hear = func(h timeline.Event) { events = append(events, h) }
+	w.reporter.cast()
 	for i := range 2 {
 		c := w.clients[i]
 		c.up = true
 		p := &presence{client: c, deadline: c.now() + time.Duration(5+i)*time.Second}
 		p.id.Number = uint64(i + 1)
 		r := &request{client: c, state: held, session: p, holdEnd: 1 << 62, want: wantedLock{name: "n0"}, token: 4}
-		w.judge.told(grantOf(c, r))
+		w.judge.noteHolder(grantOf(c, r))
 	}
-	if err := timeline.Check(told); err != nil {
+	if err := timeline.Check(events); err != nil {
 		t.Fatal(err)
 	}
-	last := told[len(told)-1]
+	last := events[len(events)-1]
 	if last.Kind != timeline.Violated || last.Promise != "P1" || last.Name != "n0" ||
 		!slices.Equal(last.Grants, []uint64{1, 2}) || !slices.Equal(last.Lanes, []string{"client0", "client1"}) {
 		t.Errorf("told %+v", last)
 	}
-	until := told[len(told)-3]
+	until := events[len(events)-3]
 	if until.Kind != timeline.Held || until.ID != 1 || until.Until < 4*time.Second || until.Until > 5*time.Second+time.Millisecond {
 		t.Errorf("told %+v of the first holder, whose session lasts 5 s", until)
 	}
