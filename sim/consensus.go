@@ -43,6 +43,6 @@ func consensusProtocol() Protocol {
 
 // routineOfConsensus reports whether a message says only that its leader is there.
 func routineOfConsensus(m protocol.Message) bool {
-	letter, is := m.(consensus.Envelope)
-	return is && letter.Routine() || routine(m)
+	envelope, is := m.(consensus.Envelope)
+	return is && envelope.Routine() || routine(m)
 }

@@ -16,25 +16,25 @@ import (
 // holder's own clock, its own unlock or what it was told has ended it. It knows no
 // table and no machine.
 type judge struct {
-	clock     func() instant
-	names     map[string]*record
-	requests  map[requestKey]*fate
-	left      int                       // requests that were remembered when the others were forgotten
-	wished    map[requestKey]requestKey // by the number under which a member asks
-	limits    map[string]int64          // the configured bounds
-	users     map[lock.SessionID]*usage // of sessions by clients, one after the other
-	sides     *sides                    // in partition mode any; nil in mode primary
-	loose     bool                      // tokens of what is not exclusive do not order,
-	turns     bool                      // but for an exclusive lock and what is not
-	lost      int                       // locks that ended by something else than their holders
-	losses    map[holdfast.Loss]int     // of those, why
-	survivors survivors
-	tenants   map[tenant]*having // nil where judge_freed.go says so
-	lease     time.Duration      // of the members
-	succeeded instant            // when an authority changed last
-	histories *histories         // nil where they are not recorded
-	violation *Violation         // the first
-	reporter  *reporter          // nil where the run is not observed
+	clock          func() instant
+	names          map[string]*record
+	requests       map[requestKey]*fate
+	left           int                       // requests that were remembered when the others were forgotten
+	clientRequests map[requestKey]requestKey // by the number under which a member asks
+	limits         map[string]int64          // the configured bounds
+	users          map[lock.SessionID]*usage // of sessions by clients, one after the other
+	sides          *sides                    // in partition mode any; nil in mode primary
+	loose          bool                      // tokens of what is not exclusive do not order,
+	turns          bool                      // but for an exclusive lock and what is not
+	lost           int                       // locks that ended by something else than their holders
+	losses         map[holdfast.Loss]int     // of those, why
+	survivors      survivors
+	tenants        map[tenant]*having // nil where judge_freed.go says so
+	lease          time.Duration      // of the members
+	succeeded      instant            // when an authority changed last
+	histories      *histories         // nil where they are not recorded
+	violation      *Violation         // the first
+	reporter       *reporter          // nil where the run is not observed
 }
 
 // Violation is a promise that was not kept.
@@ -118,7 +118,7 @@ type fate struct {
 }
 
 func newJudge(clock func() instant) *judge {
-	return &judge{clock: clock, names: map[string]*record{}, requests: map[requestKey]*fate{}, wished: map[requestKey]requestKey{}, users: map[lock.SessionID]*usage{}, limits: map[string]int64{}, losses: map[holdfast.Loss]int{}}
+	return &judge{clock: clock, names: map[string]*record{}, requests: map[requestKey]*fate{}, clientRequests: map[requestKey]requestKey{}, users: map[lock.SessionID]*usage{}, limits: map[string]int64{}, losses: map[holdfast.Loss]int{}}
 }
 
 // violate notes the first promise that was broken.
@@ -359,7 +359,7 @@ func (j *judge) forget() {
 	//tidy:unordered each is dropped or kept by itself
 	maps.DeleteFunc(j.requests, func(_ requestKey, f *fate) bool { return f.since < past })
 	//tidy:unordered each is dropped or kept by itself
-	maps.DeleteFunc(j.wished, func(_, of requestKey) bool { return j.requests[of] == nil })
+	maps.DeleteFunc(j.clientRequests, func(_, of requestKey) bool { return j.requests[of] == nil })
 	//tidy:unordered each is dropped or kept by itself
 	maps.DeleteFunc(j.tenants, func(_ tenant, t *having) bool { return len(t.open) == 0 && t.freed < past })
 	j.left = len(j.requests)

@@ -70,11 +70,11 @@ func (j *judge) repeated(key, first requestKey) {
 // requestsOf is called when a member asks an authority for what a client has asked for. A place
 // that the client's request has under another number, which was given up, is none.
 func (j *judge) requestsOf(name string, request, key requestKey) {
-	if _, known := j.wished[request]; !known {
+	if _, known := j.clientRequests[request]; !known {
 		r := j.record(name)
 		r.queue = slices.DeleteFunc(r.queue, func(p place) bool { return p.key == key && p.request != request })
 	}
-	j.wished[request] = key
+	j.clientRequests[request] = key
 }
 
 // stands is called when an authority says that it has queued what a member asks for. A
@@ -83,7 +83,7 @@ func (j *judge) requestsOf(name string, request, key requestKey) {
 func (j *judge) stands(name string, request requestKey, reign protocol.Epoch) {
 	reign = j.reignOf(reign)
 	r := j.record(name)
-	key, known := j.wished[request]
+	key, known := j.clientRequests[request]
 	if !known || j.fate(key).token != 0 {
 		return
 	}

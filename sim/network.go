@@ -96,13 +96,13 @@ func (n *network) follow(from *process, m protocol.Message) {
 	if at, ok := w.protocol.Request(m); ok && w.protocol.Decides != nil {
 		// Where reigns outlive views, a member that was left out of one has lost its place in
 		// the queues, and arrives again.
-		w.judge.leaves(at.Name, w.judge.wished[requestKey{at.Session, at.Request}])
+		w.judge.leaves(at.Name, w.judge.clientRequests[requestKey{at.Session, at.Request}])
 	}
 	switch at, ok := w.protocol.Position(m); {
 	case ok && at.Token != 0:
 		w.judge.gives(at.Name, at.Token, requestKey{at.Session, at.Request})
 	case ok && at.Gone:
-		w.judge.leaves(at.Name, w.judge.wished[requestKey{at.Session, at.Request}])
+		w.judge.leaves(at.Name, w.judge.clientRequests[requestKey{at.Session, at.Request}])
 	case ok && n.current(at):
 		if w.protocol.Decides != nil {
 			at.Reign = protocol.Epoch{Candidate: at.Reign.Candidate}

@@ -137,11 +137,11 @@ func (m *process) front(s *Node, built Built, tap *trace.Tap) (protocol.Machine,
 		space.Protocol = m.world.protocol.Name // regardless of what it says to the others
 		plain.Spaces = append(plain.Spaces, space)
 	}
-	chance, cell := member.Entropy{Rand: s.Rand}, membership.Cell{ID: built.ID, Incarnation: built.Incarnation}
+	random, cell := member.Entropy{Rand: s.Rand}, membership.Cell{ID: built.ID, Incarnation: built.Incarnation}
 	if tap != nil {
-		chance = tap.Entropy()
+		random = tap.Entropy()
 	}
-	sessions, err := plain.NewSession(chance, cell, Nodes(*m.world.protocol), protocol.Stack(m.below, m.spaces...))
+	sessions, err := plain.NewSession(random, cell, Nodes(*m.world.protocol), protocol.Stack(m.below, m.spaces...))
 	if err != nil || tap == nil {
 		return sessions, err
 	}

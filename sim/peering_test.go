@@ -74,14 +74,14 @@ func TestCrashesOfPeersAreCounted(t *testing.T) {
 func TestWhoJoinsIsCounted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		since uint64
-		asks  int
+		waits int
 		want  int
 	}{
 		"while others ask": {2, 1, 1}, "while nobody asks": {2, 0, 0}, "who was there": {1, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, spaces := peerStandIns(3)
-			spaces[0].dealings.Waits, spaces[1].dealings.Waits = 1, tt.asks
+			spaces[0].dealings.Waits, spaces[1].dealings.Waits = 1, tt.waits
 			view := *w.members[0].view
 			view.Members = append([]protocol.Member{{ID: 1, Since: tt.since}}, view.Members[1:]...)
 			w.viewed(w.members[0], &view)

@@ -153,7 +153,7 @@ type tenancy struct {
 func (w *world) checkBacking(m *process) {
 	for _, other := range w.members {
 		if at, listed := m.view.Of(other.id); listed && other.leased() && other.view.Lease.Tenure == at.Tenure {
-			w.seated[tenancy{at.ID, at.Tenure}] = true
+			w.tenures[tenancy{at.ID, at.Tenure}] = true
 		}
 	}
 	for _, c := range w.clients {
@@ -164,7 +164,7 @@ func (w *world) checkBacking(m *process) {
 		of := tenancy{protocol.ID(p.id.Member), p.tenure}
 		at, listed := m.view.Of(of.id)
 		waited := func(d protocol.Dropped) bool { return d.ID == of.id && d.Tenure == of.tenure && d.Free > m.now() }
-		if listed && at.Tenure == of.tenure || !w.seated[of] || slices.ContainsFunc(m.view.Dropped, waited) {
+		if listed && at.Tenure == of.tenure || !w.tenures[of] || slices.ContainsFunc(m.view.Dropped, waited) {
 			continue
 		}
 		w.judge.violate("P3", "%s may grant in view %d of epoch %d (%s), and %s believes in session %v of tenure %v of %s for another %v",

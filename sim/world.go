@@ -33,7 +33,7 @@ type world struct {
 	store    *store // nil where the protocol asks none
 	judge    *judge
 	register register
-	seated   map[tenancy]bool // tenures that could hold something, where nothing is granted (restless.go)
+	tenures  map[tenancy]bool // tenures that could hold something, where nothing is granted (restless.go)
 	count    *counts
 	reporter *reporter // nil where no observer is set
 	steps    int
@@ -108,7 +108,7 @@ func (w *world) stage() {
 	w.register = register{judge: w.judge, highest: map[string]holdfast.Token{}}
 	w.network = newNetwork(w, s.members)
 	w.mover = newMover(s.members)
-	w.seated = map[tenancy]bool{}
+	w.tenures = map[tenancy]bool{}
 	for i := range s.members {
 		m := &process{
 			world: w, place: int32(i), name: string(rune('a' + i)), address: fmt.Sprintf("host-%c:4040", 'a'+i),

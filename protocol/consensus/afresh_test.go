@@ -93,7 +93,7 @@ func TestAfresh(t *testing.T) {
 			t.Fatalf("what is asked for behind the copies is granted %d times", len(latest))
 		}
 
-		restored, retold := afresh(t, copied, &Afresh{Above: 1000, Grace: grace, Reason: "a fire"})
+		restored, later := afresh(t, copied, &Afresh{Above: 1000, Grace: grace, Reason: "a fire"})
 		a := restored.members[0]
 		begun := restored.now
 		if is := a.machine.condition(); (is.State == protocol.Suspended) != (grace > 0) || is.Locks > 1 || is.Waiters != 0 {
@@ -105,15 +105,15 @@ func TestAfresh(t *testing.T) {
 		// A request of a former session, sent once more.
 		want(restored, a, 1, 1, names[0], time.Hour)
 		restored.pass(time.Minute - 3*time.Second) // the copy has sessions of a minute, which is the grace then
-		if _, err := grantsOf(retold, 1, 1); !errors.Is(err, holdfast.ErrLost) {
+		if _, err := grantsOf(later, 1, 1); !errors.Is(err, holdfast.ErrLost) {
 			t.Errorf("a request of a session of the copy is answered with %v", err)
 		}
-		if tokens, _ := grantsOf(retold, 101, 1); len(tokens) > 0 && grace > 0 {
+		if tokens, _ := grantsOf(later, 101, 1); len(tokens) > 0 && grace > 0 {
 			t.Errorf("granted %v before the grace is over", restored.now-begun)
 		}
 		restored.pass(10 * time.Second)
 		for i := range names {
-			tokens, err := grantsOf(retold, uint64(i+101), 1)
+			tokens, err := grantsOf(later, uint64(i+101), 1)
 			if len(tokens) != 1 || tokens[0]>>32 <= 1000 || tokens[0] <= latest[0] {
 				t.Errorf("%s is granted with %v, %v, behind a token %v of the cluster before", names[i], tokens, err, latest[0])
 			}
@@ -179,11 +179,11 @@ func TestGraceIsNotEnded(t *testing.T) {
 
 func graceIsNotEnded(t *testing.T, shards int) {
 	w, replies := cluster(t, 1, shards)
-	restored, retold := afresh(t, copies(w, w.members[0], replies), &Afresh{Above: 5, Grace: time.Minute, Reason: "a fire"})
+	restored, later := afresh(t, copies(w, w.members[0], replies), &Afresh{Above: 5, Grace: time.Minute, Reason: "a fire"})
 	a := restored.members[0]
 	restored.call(a, 3, &protocol.Break{Name: lock.SpaceLock, Reason: "in a hurry"})
 	restored.pass(0)
-	last := (*retold)[len(*retold)-1]
+	last := (*later)[len(*later)-1]
 	if broken, is := last.Result.(*protocol.Broken); !is || !errors.Is(broken.Err, holdfast.ErrConflict) {
 		t.Errorf("to resume is answered with %v", last)
 	}
@@ -196,17 +196,17 @@ func graceIsNotEnded(t *testing.T, shards int) {
 	want(restored, a, 8, 1, lock.SpaceLock, time.Hour)
 	restored.pass(time.Minute - time.Second)
 	for session := range uint64(2) {
-		if tokens, _ := grantsOf(retold, 7+session, 1); len(tokens) > 0 {
+		if tokens, _ := grantsOf(later, 7+session, 1); len(tokens) > 0 {
 			t.Error("granted before a minute has passed since a restart")
 		}
 	}
 	restored.pass(10 * time.Second)
-	if tokens, err := grantsOf(retold, 7, 1); len(tokens) != 1 {
+	if tokens, err := grantsOf(later, 7, 1); len(tokens) != 1 {
 		t.Errorf("behind the grace it is granted with %v, %v", tokens, err)
 	}
 	restored.call(a, 4, &protocol.Release{Session: lock.SessionID{Member: 77, Number: 7}, Request: 1, Name: "x"})
 	restored.pass(time.Second)
-	if tokens, err := grantsOf(retold, 8, 1); len(tokens) != 1 || a.machine.condition().State != protocol.Suspended {
+	if tokens, err := grantsOf(later, 8, 1); len(tokens) != 1 || a.machine.condition().State != protocol.Suspended {
 		t.Errorf("it is suspended with %v, %v", tokens, err)
 	}
 }

@@ -338,14 +338,14 @@ func (m *Machine) handOver(p *part, out *protocol.Effects) {
 		return
 	}
 	if m.hasSuccessor(p) {
-		m.bequeath(p, out)
+		m.handToSuccessor(p, out)
 	}
 }
 
-// bequeath has the heir lead a shard that this member leads.
-func (m *Machine) bequeath(p *part, out *protocol.Effects) {
-	if heir := m.nextHeir(p); heir != p.successor || m.now >= p.handed+m.election() {
-		p.successor, p.handed = heir, m.now
+// handToSuccessor has the successor lead a shard that this member leads.
+func (m *Machine) handToSuccessor(p *part, out *protocol.Effects) {
+	if successor := m.nextSuccessor(p); successor != p.successor || m.now >= p.handed+m.election() {
+		p.successor, p.handed = successor, m.now
 	}
 	m.transferLeader(p, p.successor, out)
 }
@@ -355,9 +355,9 @@ func (m *Machine) hasSuccessor(p *part) bool {
 	return slices.ContainsFunc(p.shard.Members().Voters, m.canInherit)
 }
 
-// nextHeir is the member that is to lead a shard in this member's place: the one that was heard last. It gives way to
+// nextSuccessor is the member that is to lead a shard in this member's place: the one that was heard last. It gives way to
 // another where it is silent for half an election timeout, and where it has not come to lead within a whole one.
-func (m *Machine) nextHeir(p *part) (heir protocol.ID) {
+func (m *Machine) nextSuccessor(p *part) (successor protocol.ID) {
 	voters := p.shard.Members().Voters
 	former := p.successor
 	if former == 0 || !slices.Contains(voters, uint64(former)) || !m.canInherit(uint64(former)) {
@@ -367,11 +367,11 @@ func (m *Machine) nextHeir(p *part) (heir protocol.ID) {
 	}
 	for _, voter := range voters {
 		id := protocol.ID(voter)
-		if id != former && m.canInherit(voter) && (heir == 0 || m.heard[id] > m.heard[heir]) {
-			heir = id
+		if id != former && m.canInherit(voter) && (successor == 0 || m.heard[id] > m.heard[successor]) {
+			successor = id
 		}
 	}
-	return cmp.Or(heir, former)
+	return cmp.Or(successor, former)
 }
 
 // canInherit reports whether a member is in the view, and is to stay.

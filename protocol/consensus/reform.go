@@ -146,7 +146,7 @@ func (m *Machine) reform(p *part, from protocol.ID, r Reform, out *protocol.Effe
 		return
 	}
 	if r.As == protocol.Nonmember && r.Member == m.config.Self {
-		m.bequeath(p, out) // who leads then is asked
+		m.handToSuccessor(p, out) // who leads then is asked
 		return
 	}
 	voters, learners := reformed(&conf, r)

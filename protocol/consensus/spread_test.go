@@ -206,7 +206,7 @@ func TestThoseWhoDisagreeHandToAndFroOnce(t *testing.T) {
 }
 
 // A leader that leaves hands over to another member where the first one has just fallen silent.
-func TestASilentHeirGivesWay(t *testing.T) {
+func TestASilentSuccessorGivesWay(t *testing.T) {
 	inVain := 0
 	for _, silent := range []protocol.ID{2, 3} {
 		w, _ := settled(t, 3, 1)

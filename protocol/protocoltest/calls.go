@@ -21,9 +21,9 @@ func (s *Stage) use(args []string) {
 	times := Number(s.t, args[1])
 	for range times {
 		s.used++
-		words := []string{args[0], fmt.Sprintf("#%d", 1000+s.used), args[2]}
-		for _, word := range []string{"lock", "unlock"} {
-			s.ask(word, words)
+		fields := []string{args[0], fmt.Sprintf("#%d", 1000+s.used), args[2]}
+		for _, verb := range []string{"lock", "unlock"} {
+			s.call(verb, fields)
 			s.settle()
 		}
 	}
@@ -43,7 +43,7 @@ func (s *Stage) crowd(args []string) {
 		if stem, many := strings.CutSuffix(name, "*"); many {
 			name = fmt.Sprintf("%s%d", stem, i+1)
 		}
-		s.ask("lock", []string{args[0], fmt.Sprintf("#%d", 1000+s.used), name})
+		s.call("lock", []string{args[0], fmt.Sprintf("#%d", 1000+s.used), name})
 		s.settle()
 	}
 	granted := strings.Count(s.Said(), " granted ")
@@ -51,18 +51,18 @@ func (s *Stage) crowd(args []string) {
 }
 
 // quietly lets a line happen, and says nothing of it.
-func (s *Stage) quietly(words []string) {
+func (s *Stage) quietly(fields []string) {
 	s.t.Helper()
 	said := s.Said()
-	s.Say(strings.Join(words, " "))
+	s.Say(strings.Join(fields, " "))
 	s.said.Reset()
 	s.said.WriteString(said)
 }
 
 // CallOf reads a request of a client of a member, or of an operator there.
-func CallOf(t testing.TB, self protocol.ID, word string, args []string, now protocol.Time) any {
+func CallOf(t testing.TB, self protocol.ID, verb string, args []string, now protocol.Time) any {
 	t.Helper()
-	switch word {
+	switch verb {
 	case "show":
 		return &protocol.Show{Name: nameOf(args[0])}
 	case "inspect":
@@ -82,12 +82,12 @@ func CallOf(t testing.TB, self protocol.ID, word string, args []string, now prot
 	case "list":
 		return &protocol.ListRequests{Session: sessionOf(t, self, args[0])}
 	case "suspend":
-		word, args = "lock", whole(args)
+		verb, args = "lock", spaceLockArgs(args)
 	case "resume":
-		word, args = "unlock", whole(args)
+		verb, args = "unlock", spaceLockArgs(args)
 	}
 	s, request, name := sessionOf(t, self, args[0]), Number(t, strings.TrimPrefix(args[1], "#")), nameOf(args[2])
-	switch word {
+	switch verb {
 	case "lock":
 		return requestOf(t, &lock.Request{Session: s, ID: request, Name: name, Arrived: now, WaitEnd: lock.Never}, args[3:])
 	case "cancel":
@@ -101,7 +101,7 @@ func CallOf(t testing.TB, self protocol.ID, word string, args []string, now prot
 	case "extend":
 		return extendOf(t, &protocol.Extend{Session: s, Request: request, Name: name}, args[3:])
 	}
-	t.Fatalf("unknown word %q", word)
+	t.Fatalf("unknown word %q", verb)
 	return nil
 }
 
@@ -125,17 +125,17 @@ func scanOf(t testing.TB, args []string) *protocol.Scan {
 	return scan
 }
 
-// whole puts the name of the whole table where other requests have theirs.
-func whole(args []string) []string {
+// spaceLockArgs puts the name of the whole table where other requests have theirs.
+func spaceLockArgs(args []string) []string {
 	return append([]string{args[0], args[1], `""`}, args[2:]...)
 }
 
 // nameOf reads a lock's name; "" is written with its quotes.
-func nameOf(word string) string {
-	if word == `""` {
+func nameOf(text string) string {
+	if text == `""` {
 		return lock.SpaceLock
 	}
-	return word
+	return text
 }
 
 // extendOf reads [token=N] 5s, or [token=N] hold=5s.
@@ -182,26 +182,26 @@ func requestOf(t testing.TB, r *lock.Request, args []string) *lock.Request {
 }
 
 // sessionOf reads the number of a session.
-func sessionOf(t testing.TB, self protocol.ID, word string) lock.SessionID {
+func sessionOf(t testing.TB, self protocol.ID, text string) lock.SessionID {
 	t.Helper()
-	return lock.SessionID{Member: uint64(self), Number: Number(t, strings.TrimPrefix(word, "s"))}
+	return lock.SessionID{Member: uint64(self), Number: Number(t, strings.TrimPrefix(text, "s"))}
 }
 
 // token reads token=REIGN:COUNT.
-func token(t testing.TB, word string) holdfast.Token {
+func token(t testing.TB, text string) holdfast.Token {
 	t.Helper()
 	var reign uint64
 	var count uint32
-	if _, err := fmt.Sscanf(word, "token=%d:%d", &reign, &count); err != nil {
-		t.Fatalf("%s: %v", word, err)
+	if _, err := fmt.Sscanf(text, "token=%d:%d", &reign, &count); err != nil {
+		t.Fatalf("%s: %v", text, err)
 	}
 	return lock.Token(reign, count)
 }
 
 // Duration reads a time as a conversation writes it.
-func Duration(t testing.TB, word string) time.Duration {
+func Duration(t testing.TB, text string) time.Duration {
 	t.Helper()
-	d, err := time.ParseDuration(word)
+	d, err := time.ParseDuration(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,9 +209,9 @@ func Duration(t testing.TB, word string) time.Duration {
 }
 
 // Number reads a number that is not negative.
-func Number(t testing.TB, word string) uint64 {
+func Number(t testing.TB, text string) uint64 {
 	t.Helper()
-	n, err := strconv.ParseUint(word, 10, 64)
+	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,16 +100,16 @@ func (s *Stage) settle() {
 	for len(s.transit) > 0 {
 		f := s.transit[0]
 		s.transit = s.transit[1:]
-		if f.from == protocol.Storage && s.tells(f) {
+		if f.from == protocol.Storage && s.prints(f) {
 			fmt.Fprintf(&s.said, "  %s→%s %s\n", theStore, s.byID(f.to).name, s.store.answered(f.message))
 		}
 		s.step(s.byID(f.to), protocol.Event{Kind: protocol.Receive, From: f.from, Fact: f.message})
 	}
 }
 
-// tells reports whether an answer of the store is worth telling: it is, but for what members
+// prints reports whether an answer of the store is worth telling: it is, but for what members
 // know from their own wall clocks, and for those who do not hear it.
-func (s *Stage) tells(f flight) bool {
+func (s *Stage) prints(f flight) bool {
 	_, clocked := f.message.(storage.Clocked)
 	return !s.byID(f.to).crashed && (!clocked || s.options.Claims.StoreClock)
 }
@@ -118,26 +118,26 @@ func (s *Stage) tells(f flight) bool {
 func (s *Stage) flow(args []string) {
 	link := args[0]
 	if s.store != nil && strings.Contains(link, theStore) {
-		if t := s.store.wrong[link]; t.word == "slow" {
+		if t := s.store.wrong[link]; t.kind == "slow" {
 			delete(s.store.wrong, link)
 		}
 		s.release(link)
 		return
 	}
 	delete(s.links, link)
-	var stay, going []flight
+	var kept, going []flight
 	for _, f := range s.slow {
 		on := s.byID(f.from).name + ">" + s.byID(f.to).name
 		if on == link || on+":"+kindOf(f.message) == link {
 			going = append(going, f)
 		} else {
-			stay = append(stay, f)
+			kept = append(kept, f)
 		}
 	}
 	if len(args) > 1 {
 		slices.Reverse(going)
 	}
-	s.slow, s.transit = stay, append(s.transit, going...)
+	s.slow, s.transit = kept, append(s.transit, going...)
 }
 
 // advance moves the clock, stopping at each time at which a machine wants to be woken.

@@ -139,15 +139,15 @@ func Lines(d *datadriven.TestData) (lines []string) {
 
 // argsOf rebuilds the words after the command as they were written.
 func argsOf(d *datadriven.TestData) string {
-	var words []string
+	var fields []string
 	for _, arg := range d.CmdArgs {
-		word := arg.Key
+		field := arg.Key
 		if len(arg.Vals) > 0 {
-			word += "=" + strings.Join(arg.Vals, ",")
+			field += "=" + strings.Join(arg.Vals, ",")
 		}
-		words = append(words, word)
+		fields = append(fields, field)
 	}
-	return strings.Join(words, " ")
+	return strings.Join(fields, " ")
 }
 
 // Said returns what was said since it was asked last.
@@ -160,9 +160,9 @@ func (s *Stage) Said() string {
 // Say lets one line happen, and all that follows from it by itself.
 func (s *Stage) Say(line string) {
 	s.t.Helper()
-	words := strings.Fields(line)
-	args := words[1:]
-	switch words[0] {
+	fields := strings.Fields(line)
+	args := fields[1:]
+	switch fields[0] {
 	case "members":
 		s.start(args)
 	case "view":
@@ -177,17 +177,17 @@ func (s *Stage) Say(line string) {
 			clear(s.store.wrong)
 		}
 	case "cut", "slow", "twice", "late", "refuse", "deny":
-		s.disturb(words[0], args)
+		s.disturb(fields[0], args)
 	case "flow":
 		s.flow(args)
 	case "pass":
 		s.release(args[0])
 	case "foreign", "erase":
-		s.foreign(args, words[0] == "erase")
+		s.foreign(args, fields[0] == "erase")
 	case "settings":
 		s.settings(strings.Join(args, " "))
 	case "rows":
-		s.tellRows()
+		s.printRows()
 	case "wall":
 		s.store.ahead[args[0]] = Duration(s.t, args[1])
 	case "use":
@@ -197,23 +197,23 @@ func (s *Stage) Say(line string) {
 	case "quietly":
 		s.quietly(args)
 	case "halt", "lapse", "carried", "lease", "crash", "start":
-		s.standing(s.member(args[0]), words[0], args[1:])
+		s.standing(s.member(args[0]), fields[0], args[1:])
 	default:
-		s.ask(words[0], args)
+		s.call(fields[0], args)
 	}
 	s.settle()
 }
 
 // disturb says what is wrong with links: of several, the same; of one to the store, for so many
 // requests.
-func (s *Stage) disturb(word string, args []string) {
+func (s *Stage) disturb(kind string, args []string) {
 	s.t.Helper()
 	if s.store != nil && strings.Contains(args[0], theStore) {
-		s.store.trouble(word, args, func(n string) uint64 { return Number(s.t, n) })
+		s.store.trouble(kind, args, func(n string) uint64 { return Number(s.t, n) })
 		return
 	}
 	for _, link := range args {
-		s.links[link] = word
+		s.links[link] = kind
 	}
 }
 
@@ -274,8 +274,8 @@ func (s *Stage) revive(m *member) {
 }
 
 // standing changes how a member stands.
-func (s *Stage) standing(m *member, word string, args []string) {
-	switch word {
+func (s *Stage) standing(m *member, verb string, args []string) {
+	switch verb {
 	case "crash":
 		m.crashed = true
 	case "start":
@@ -294,12 +294,12 @@ func (s *Stage) standing(m *member, word string, args []string) {
 	}
 }
 
-// ask lets a member's client, or an operator there, ask for something.
-func (s *Stage) ask(word string, args []string) {
+// call lets a member's client, or an operator there, ask for something.
+func (s *Stage) call(verb string, args []string) {
 	s.t.Helper()
 	m := s.member(args[0][:1])
 	var fact any
-	switch word {
+	switch verb {
 	case "transfer":
 		fact = &protocol.Transfer{To: s.member(args[1]).id}
 	case "open":
@@ -311,11 +311,11 @@ func (s *Stage) ask(word string, args []string) {
 	case "scan":
 		fact = scanOf(s.t, args[1:])
 	case "show", "break", "inspect":
-		fact = CallOf(s.t, m.id, word, args[1:], s.now)
+		fact = CallOf(s.t, m.id, verb, args[1:], s.now)
 	default:
 		// A session's number begins with the incarnation in which it was opened.
 		session := m.lease.Tenure.Incarnation<<32 + Number(s.t, args[0][1:])
-		fact = CallOf(s.t, m.id, word, append([]string{fmt.Sprintf("s%d", session)}, args[1:]...), s.now)
+		fact = CallOf(s.t, m.id, verb, append([]string{fmt.Sprintf("s%d", session)}, args[1:]...), s.now)
 	}
 	s.calls++
 	s.step(m, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: s.calls}, Fact: fact})

@@ -57,7 +57,7 @@ type watch struct {
 
 // trouble is what is wrong with a link to the store, for so many requests.
 type trouble struct {
-	word string
+	kind string
 	left int
 }
 
@@ -75,8 +75,8 @@ func newStore(reader Reader) *store {
 }
 
 // trouble reads LINK [N], where the link is one to the store.
-func (s *store) trouble(word string, args []string, number func(string) uint64) {
-	t := trouble{word, 1 << 30}
+func (s *store) trouble(kind string, args []string, number func(string) uint64) {
+	t := trouble{kind, 1 << 30}
 	if len(args) > 1 {
 		t.left = int(number(args[1]))
 	}
@@ -89,7 +89,7 @@ func (s *store) meets(link, kind string) string {
 		if t, is := s.wrong[l]; is && t.left > 0 {
 			t.left--
 			s.wrong[l] = t
-			return t.word
+			return t.kind
 		}
 	}
 	return ""
@@ -109,10 +109,10 @@ func (s *Stage) keep(m *member, request protocol.Message) {
 	}
 	s.sent[kind]++
 	there, back := m.name+">"+theStore, theStore+">"+m.name
-	word := s.store.meets(there, kind)
-	fmt.Fprintf(&s.said, "  %s→%s %s%s\n", m.name, theStore, s.store.asked(request), marks[word])
+	fault := s.store.meets(there, kind)
+	fmt.Fprintf(&s.said, "  %s→%s %s%s\n", m.name, theStore, s.store.describe(request), marks[fault])
 	i := inquiry{by: m, request: request, link: there}
-	switch word {
+	switch fault {
 	case "slow":
 		s.store.held = append(s.store.held, i)
 	case "late":
@@ -144,15 +144,15 @@ var marks = map[string]string{"slow": " …", "late": " …", "cut": " ✗", "re
 
 // release lets go what waits on a link to the store.
 func (s *Stage) release(link string) {
-	var stay []inquiry
+	var kept []inquiry
 	held := s.store.held
 	s.store.held = nil
 	for _, i := range held {
 		switch {
 		case i.link != link && i.link+":"+kindOf(i.request) != link:
-			stay = append(stay, i)
+			kept = append(kept, i)
 		case i.answer == nil && i.mute:
-			fmt.Fprintf(&s.said, "  the store does late: %s\n", s.store.asked(i.request))
+			fmt.Fprintf(&s.said, "  the store does late: %s\n", s.store.describe(i.request))
 			s.done(i.by, i.request)
 		case i.answer == nil:
 			s.respond(i.by, s.done(i.by, i.request))
@@ -160,7 +160,7 @@ func (s *Stage) release(link string) {
 			s.respond(i.by, i.answer)
 		}
 	}
-	s.store.held = append(stay, s.store.held...)
+	s.store.held = append(kept, s.store.held...)
 }
 
 // respond puts an answer on its way.
@@ -197,7 +197,7 @@ func (s *Stage) done(m *member, request protocol.Message) protocol.Message {
 	case storage.Mutate:
 		s.store.mutate(&r)
 		if len(r.Deletions) > 0 {
-			s.tellChanged(r.Key)
+			s.notifyChanged(r.Key)
 		}
 		return storage.Mutated{ID: r.ID}
 	case storage.Slice:
@@ -205,7 +205,7 @@ func (s *Stage) done(m *member, request protocol.Message) protocol.Message {
 	case storage.Swap:
 		done := s.store.swap(&r)
 		if done.Done && r.Tell {
-			s.tellChanged(r.Key)
+			s.notifyChanged(r.Key)
 		}
 		return done
 	case storage.Clock:
@@ -221,7 +221,7 @@ func (s *Stage) done(m *member, request protocol.Message) protocol.Message {
 	return nil
 }
 
-func (s *Stage) tellChanged(key string) {
+func (s *Stage) notifyChanged(key string) {
 	for _, w := range s.store.watches {
 		if w.key == key && s.store.meets(theStore+">"+w.by.name, "Changed") == "" {
 			s.respond(w.by, storage.Changed{Key: key})
@@ -305,12 +305,12 @@ func (s *Stage) foreign(args []string, deletes bool) {
 	}
 	s.store.mutate(&m)
 	if deletes {
-		s.tellChanged(key)
+		s.notifyChanged(key)
 	}
 }
 
-// asked says a request in a line.
-func (s *store) asked(request protocol.Message) string {
+// describe says a request in a line.
+func (s *store) describe(request protocol.Message) string {
 	switch r := request.(type) {
 	case storage.Mutate:
 		text := fmt.Sprintf("#%d write %s", r.ID, s.reader.Key(r.Key))
@@ -393,8 +393,8 @@ func (s *store) list(entries []storage.Entry) string {
 	return strings.Join(texts, ", ")
 }
 
-// tellRows says what is in the store.
-func (s *Stage) tellRows() {
+// printRows says what is in the store.
+func (s *Stage) printRows() {
 	keys := make([]string, 0, len(s.store.rows))
 	for key := range s.store.rows {
 		keys = append(keys, key)

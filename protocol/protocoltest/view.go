@@ -77,8 +77,8 @@ func (s *Stage) raise(args []string) {
 }
 
 // flag sets what a word alone says of a view.
-func flag(view *protocol.View, word string) {
-	switch word {
+func flag(view *protocol.View, name string) {
+	switch name {
 	case "proposed":
 		view.Installed = false
 	case "open":

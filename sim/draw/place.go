@@ -198,14 +198,14 @@ func (l *layout) sign(m *mark) {
 	if m.kind == timeline.Fault || m.kind == timeline.Stopped || m.kind == timeline.Paused {
 		class = "fault"
 	}
-	l.put(m.lanes[0], true, text, l.retold(m), class, -5)
+	l.put(m.lanes[0], true, text, l.markTitle(m), class, -5)
 	l.stamp()
 	l.signs = append(l.signs, sign{mark: m, x: x, y: l.y})
 	l.y += 4
 }
 
-// retold is all that is known of a mark.
-func (l *layout) retold(m *mark) string {
+// markTitle is all that is known of a mark.
+func (l *layout) markTitle(m *mark) string {
 	text := fmt.Sprintf("%s, %v", seconds(m.at), m.kind)
 	for _, lane := range m.lanes {
 		text += " " + l.run.lanes[lane].name

@@ -266,7 +266,7 @@ func (l *layout) renderTexts(s *sheet) {
 	for _, b := range l.bands {
 		title := ""
 		if b.mark != nil {
-			title = l.retold(b.mark)
+			title = l.markTitle(b.mark)
 		}
 		for i, line := range b.lines {
 			class := "fault"

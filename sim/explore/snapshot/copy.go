@@ -18,7 +18,7 @@ type Copier struct {
 	later   []deferred
 	entries []entry
 	alone   []object // were copied because they seemed to be parts of nothing
-	wholes  []object // of which such ones were found to be parts: they are copied first
+	roots   []object // of which such ones were found to be parts: they are copied first
 	printer printer
 }
 
@@ -56,14 +56,14 @@ func New(rules ...Rule) (*Copier, error) {
 // where it is.
 func Copy[T any](c *Copier, root *T) (*T, error) {
 	p := c.planned(reflect.TypeFor[T]())
-	c.wholes = c.wholes[:0]
+	c.roots = c.roots[:0]
 	for {
-		before := c.learned + len(c.wholes)
+		before := c.learned + len(c.roots)
 		to, err := c.copyAll(unsafe.Pointer(root), p)
 		if err != nil {
 			return nil, fmt.Errorf("snapshot: %s%w", p.is, err)
 		}
-		if c.learned+len(c.wholes) == before {
+		if c.learned+len(c.roots) == before {
 			return (*T)(to), nil
 		}
 	}
@@ -72,8 +72,8 @@ func Copy[T any](c *Copier, root *T) (*T, error) {
 func (c *Copier) copyAll(from unsafe.Pointer, p *plan) (unsafe.Pointer, error) {
 	clear(c.copies)
 	c.extents, c.later, c.entries, c.alone = c.extents[:0], c.later[:0], c.entries[:0], c.alone[:0]
-	for _, whole := range c.wholes {
-		if _, err := c.object(whole); err != nil {
+	for _, root := range c.roots {
+		if _, err := c.object(root); err != nil {
 			return nil, err
 		}
 	}
@@ -102,7 +102,7 @@ func (c *Copier) object(from object) (unsafe.Pointer, error) {
 	to = v.UnsafePointer()
 	c.copies[from] = to
 	if c.extend(from.at, to, from.plan.size) {
-		c.wholes = append(c.wholes, from)
+		c.roots = append(c.roots, from)
 	}
 	if from.plan.flat {
 		return to, nil
