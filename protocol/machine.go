@@ -179,3 +179,17 @@ func (e *Effects) Drain() {
 	clear(e.Notes)
 	e.Sends, e.Raises, e.Notes = e.Sends[:0], e.Raises[:0], e.Notes[:0]
 }
+
+// Forwards is a machine whose member may have no part in the space: then it forwards its clients to members that have one.
+type Forwards interface {
+	Machine
+	// Nonmember reports whether that is so.
+	Nonmember() bool
+}
+
+// Assures is a machine that assures what it has granted for a time of its own, in the place of the member's lease.
+type Assures interface {
+	Machine
+	// Assured returns until when all that is held through this member is safe.
+	Assured() Time
+}

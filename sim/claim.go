@@ -37,7 +37,7 @@ func claimProtocol() Protocol {
 
 // assured is until when all that users within the process hold is safe, as far as the space knows.
 func (m *process) assured() protocol.Time {
-	if space, is := m.space().(interface{ Assured() protocol.Time }); is {
+	if space, is := m.space().(protocol.Assures); is {
 		return space.Assured()
 	}
 	return protocol.Never

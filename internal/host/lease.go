@@ -23,7 +23,7 @@ type leased struct {
 
 // assurer is a space that says for itself until when what is held in it is safe.
 type assurer struct {
-	space interface{ Assured() protocol.Time }
+	space protocol.Assures
 	ends  *atomic.Int64
 }
 
@@ -89,7 +89,7 @@ func (m *leased) Step(now protocol.Time, ev protocol.Event, out *protocol.Effect
 		a.ends.Store(int64(a.space.Assured()))
 	}
 	for _, o := range m.outsiders {
-		o.is.Store(o.space.Outsider())
+		o.is.Store(o.space.Nonmember())
 	}
 	// What is not confirmed yet ends first, and this member cannot tell which that is.
 	if m.lease != nil && m.lease.Carried != m.told {

@@ -180,7 +180,7 @@ func (n *Member) build() (protocol.Machine, error) {
 	n.member, n.cell, n.terms = built.Member, built.Member.Cell(), built.Member.Terms()
 	n.assured = make([]*atomic.Int64, len(built.Spaces))
 	for i, space := range built.Spaces {
-		if space, is := space.(interface{ Assured() protocol.Time }); is {
+		if space, is := space.(protocol.Assures); is {
 			n.assured[i] = new(atomic.Int64)
 			n.assured[i].Store(int64(protocol.Never))
 			n.assurers = append(n.assurers, assurer{space, n.assured[i]})

@@ -19,7 +19,7 @@ import (
 // outsider is such a space, and whether this member has no part in it. The machine is looked at after each of its steps.
 type outsider struct {
 	port  protocol.Port
-	space interface{ Outsider() bool }
+	space protocol.Forwards
 	is    *atomic.Bool
 }
 
@@ -29,9 +29,9 @@ func (n *Member) watchOutsiders(spaces []protocol.Machine) {
 		return
 	}
 	for i, space := range spaces {
-		if space, may := space.(interface{ Outsider() bool }); may {
+		if space, may := space.(protocol.Forwards); may {
 			o := outsider{protocol.Port(i + 1), space, new(atomic.Bool)}
-			o.is.Store(space.Outsider())
+			o.is.Store(space.Nonmember())
 			n.outsiders = append(n.outsiders, o)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
+var _ protocol.Assures = (*Machine)(nil)
+
 // Machine is one process's part: the mediator of its own clients, and what claims for them.
 type Machine struct {
 	config   Config

@@ -86,6 +86,11 @@ func (c *Config) resolve() error {
 	return nil
 }
 
+var (
+	_ protocol.Forwards = (*Machine)(nil)
+	_ protocol.Assures  = (*Machine)(nil)
+)
+
 // Machine is one member's part of a space.
 type Machine struct {
 	config   Config
