@@ -108,7 +108,7 @@ func (m *served) start(t *testing.T, config host.Config) {
 	var spaces []server.Space
 	for i, space := range m.node.Spaces() {
 		spaces = append(spaces, server.Space{
-			Name: space.Name, Port: protocol.Port(i + 1), Protocol: space.Protocol, Class: holdfast.Fenced, Partition: space.Partition,
+			Name: space.Name, Port: protocol.Port(i + 1), Protocol: space.Protocol, Class: holdfast.Fenced, Options: space.Given(),
 		})
 	}
 	m.server, err = server.New(server.Config{

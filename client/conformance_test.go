@@ -54,8 +54,7 @@ func serveSpaces(t testing.TB, served []host.Space, l net.Listener, change func(
 	var spaces []server.Space
 	for i, space := range n.Spaces() {
 		spaces = append(spaces, server.Space{
-			Name: space.Name, Port: protocol.Port(i + 1), Protocol: space.Protocol, Class: holdfast.Fenced, Partition: "primary",
-			Grace: space.Grace, GraceOfHold: space.GraceOfHold,
+			Name: space.Name, Port: protocol.Port(i + 1), Protocol: space.Protocol, Class: holdfast.Fenced, Options: space.Given(), HasGrace: space.HasGrace(),
 		})
 	}
 	config := server.Config{

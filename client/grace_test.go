@@ -17,8 +17,8 @@ func TestGrace(t *testing.T) {
 	t.Parallel()
 	l := loopback(t)
 	spaces := []host.Space{
-		{Name: "default", Protocol: "bakery", Grace: time.Hour},
-		{Name: "billing", Protocol: "bakery", GraceOfHold: true},
+		{Name: "default", Protocol: "bakery", Options: map[string]string{"grace": "1h"}},
+		{Name: "billing", Protocol: "bakery", Options: map[string]string{"grace": "snaplock"}},
 	}
 	n := serveSpaces(t, spaces, l, nil)
 	opened := func() holdfast.Locker {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/host"
-	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -80,55 +79,24 @@ const NoCandidate = host.NoCandidate
 
 // Space defines a lockspace. All members of a cluster have the same definitions.
 type Space struct {
-	Name      string
-	Protocol  string // central, grantor, permission, bakery, claim or consensus; zero means central
-	Partition string // primary or any, the same in all spaces, and any with central or grantor alone; zero means primary
-	Preempt   bool   // the highest id coordinates, as published; zero means seniority
-	// Placement, of protocol grantor alone, lets grantorship move by itself to the member that
-	// locks most: it is the window in which the grantor counts, from 1 s to 1 h. Zero means
-	// that it moves only on request.
-	Placement time.Duration
-	// HoldOn, of protocol grantor alone, is how long a member keeps a grant that its clients
-	// use no more, from 1 s to 1 h. Zero means that it keeps none.
-	HoldOn time.Duration
-	// Capacity, of protocol permission alone, is how many members may use a name at once: every
-	// lock is asked for with Slots(1, Capacity) then. At most holdfast.MaxCapacity. Zero means
-	// that each request says what kind of lock it asks for.
-	Capacity int
-	// Defer, of protocol permission alone, says that a member that cannot give its permission
-	// yet says so at once, for one more message.
-	Defer bool
-	// Retain, of protocol permission alone, says that a member keeps the permissions that it
-	// was given for an exclusive lock until another member asks for the name.
-	Retain bool
-	// Published, of protocol bakery alone, says that leaders tell each other the steps of a lock
-	// one by one, as snaplock does: 20 messages, where 8 are enough.
-	Published bool
-	// Grace, of protocol bakery alone, is how long a name stays taken after a hold limit has
-	// passed, so that its holder, which is told, can stop: from 1 s to 1 h. Zero means not at
-	// all.
-	Grace time.Duration
-	// GraceOfHold, of protocol bakery alone, stands for snaplock's Grace: as long as the hold
-	// limit, and a minute at least.
-	GraceOfHold bool
-	// Shards, of protocol consensus alone, is in how many parts the names are split, each with a leader of its own. It stays as
-	// it is at the first start. At most consensus.MaxShards. Zero means 1.
-	Shards int
-	// Autopilot, of protocol consensus alone, is for how long a member that votes is neither heard nor in the view before the others
-	// go on without its vote: consensus.LeastAutopilot at least, or consensus.NoAutopilot for never. Zero means
-	// consensus.DefaultAutopilot.
-	Autopilot time.Duration
+	Name     string
+	Protocol string // central, grantor, permission, bakery, claim or consensus; zero means central
+	// Options are those of the protocol, as the command line spells them: {"placement": "10s", "hold_on": "off"}. The
+	// page docs/protocols lists them. Of those that are left out the defaults hold; Node.Spaces returns all of them.
+	Options map[string]string
 	// Store, of protocol claim alone, is where the claims are written. The program that has
 	// opened it closes it, after the Node. Required there.
 	Store storage.Store
-	// Claim, of protocol claim alone, is how. Zero fields mean the defaults that they name; an
-	// empty RID is drawn, and an empty Group is the space's name.
-	Claim claim.Options
 }
 
-// Class is how safe locks of the space are. A space of protocol claim must have its Store.
+// host returns the same space for the member itself.
+func (s *Space) host() host.Space {
+	return host.Space{Name: s.Name, Protocol: s.Protocol, Options: s.Options, Store: s.Store}
+}
+
+// Class is how safe locks of the space are; the least of all where the definition is not valid.
 func (s *Space) Class() holdfast.Class {
-	inside := host.Space(*s)
+	inside := s.host()
 	return inside.Class()
 }
 
@@ -154,7 +122,7 @@ func (c *Config) host() host.Config {
 		Trace: c.Trace, TraceSize: c.TraceSize, Logger: c.Logger,
 	}
 	for _, space := range c.Spaces {
-		inside.Spaces = append(inside.Spaces, host.Space(space))
+		inside.Spaces = append(inside.Spaces, space.host())
 	}
 	return inside
 }

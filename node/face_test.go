@@ -1,11 +1,10 @@
 package node
 
 import (
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/holdfast-locks/holdfast/internal/host"
 )
 
 // TestFaceHasNoInternalType: a user can make and name every type that the package shows, through all fields, parameters and
@@ -113,8 +112,15 @@ func same(a, b reflect.Value) bool {
 			}
 		}
 		return true
+	case reflect.Map:
+		return maps.Equal(a.Convert(reflect.TypeFor[map[string]string]()).Interface().(map[string]string), b.Interface().(map[string]string))
 	case reflect.Struct:
-		return a.CanConvert(b.Type()) && a.Convert(b.Type()).Interface() == b.Interface()
+		for field := range fields(b.Type()) {
+			if !a.FieldByName(field.Name).IsValid() || !same(a.FieldByName(field.Name), b.FieldByName(field.Name)) {
+				return false
+			}
+		}
+		return true
 	}
 	return a.Interface() == b.Interface()
 }
@@ -139,6 +145,9 @@ func fill(t *testing.T, at string, v reflect.Value) {
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 		fill(t, at, v.Index(0))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("a"), reflect.ValueOf("b"))
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
@@ -154,8 +163,9 @@ func fill(t *testing.T, at string, v reflect.Value) {
 // TestSpacesAreThoseOfTheMember: a definition comes back as it was given, with what the member adds.
 func TestSpacesAreThoseOfTheMember(t *testing.T) {
 	t.Parallel()
-	space := Space{Name: "billing", Protocol: "permission", Retain: true, Capacity: 3}
-	if got := Space(host.Space(space)); got != space {
+	space := Space{Name: "billing", Protocol: "permission", Options: map[string]string{"retain": "true", "capacity": "3"}}
+	got := space.host()
+	if got.Name != space.Name || got.Protocol != space.Protocol || !maps.Equal(got.Options, space.Options) {
 		t.Errorf("got %+v, want %+v", got, space)
 	}
 }

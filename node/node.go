@@ -96,7 +96,7 @@ func (n *Node) View() protocol.View { return n.member.View() }
 // Spaces returns the lockspaces, the default first.
 func (n *Node) Spaces() (spaces []Space) {
 	for _, space := range n.member.Spaces() {
-		spaces = append(spaces, Space(space))
+		spaces = append(spaces, Space{Name: space.Name, Protocol: space.Protocol, Options: space.Given(), Store: space.Store})
 	}
 	return spaces
 }

@@ -280,7 +280,7 @@ func TestStartErrors(t *testing.T) {
 	if err := n.Close(); err != nil {
 		t.Fatal(err)
 	}
-	other := node.Config{Data: folder, Spaces: []node.Space{{Name: "default", Protocol: "consensus", Shards: 3}}}
+	other := node.Config{Data: folder, Spaces: []node.Space{{Name: "default", Protocol: "consensus", Options: map[string]string{"shards": "3"}}}}
 	_, err := node.Start(t.Context(), other)
 	if _, is := errors.AsType[*node.StartError](err); !is {
 		t.Errorf("other shards than the folder has: got %v (%T), want a StartError", err, err)

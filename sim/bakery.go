@@ -15,18 +15,7 @@ func bakeryProtocol() Protocol {
 	return Protocol{
 		Name: "bakery", Fewest: 3, Most: 7, Locks: true, Peers: true, Loose: true, Leads: true,
 		Faults: Within.Without(Any) &^ ofStores,
-		Build: func(s Node) (Built, error) {
-			built, err := Membership(s)
-			if err != nil {
-				return built, err
-			}
-			space, err := bakery.New(bakery.Config{
-				Self: built.ID, Founders: max(1, len(s.Join)), Table: s.Table, Any: s.Any,
-				Random: s.Random, Published: s.Published, Grace: s.Grace,
-			})
-			built.Spaces = []protocol.Machine{space}
-			return built, err
-		},
+		Build:  OneSpace("bakery"), draw: drawBakery,
 		Own: func(space protocol.Machine, now protocol.Time) *protocol.Condition {
 			return space.(*bakery.Machine).Own(now)
 		},

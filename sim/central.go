@@ -14,20 +14,8 @@ import (
 func centralProtocol() Protocol {
 	return Protocol{
 		Name: "central", Fewest: 3, Most: 7, Locks: true,
-		Faults: Within &^ ofStores,
-		Build: func(s Node) (Built, error) {
-			built, err := Membership(s)
-			if err != nil {
-				return built, err
-			}
-			plain, err := s.plain()
-			if err != nil {
-				return built, err
-			}
-			space, err := member.Protocols()[0].New(plain, &plain.Spaces[0], built.ID)
-			built.Spaces = []protocol.Machine{space}
-			return built, err
-		},
+		Faults:   Within &^ ofStores,
+		Build:    OneSpace("central"),
 		Position: position,
 		Costs:    func(int) []Cost { return centralCosts() },
 		Routine:  routineOfHolders,
@@ -118,13 +106,20 @@ func Membership(s Node) (Built, error) {
 	if err != nil {
 		return Built{}, err
 	}
+	built, _, err := s.membership(plain)
+	return built, err
+}
+
+// membership makes that machine from the configuration of the member, and returns its cell.
+func (s *Node) membership(plain *member.Config) (Built, membership.Cell, error) {
 	m, err := plain.Membership(member.Entropy{Rand: s.Rand})
 	if err != nil {
-		return Built{}, err
+		return Built{}, membership.Cell{}, err
 	}
-	built := Built{ID: m.Cell().ID, Incarnation: m.Cell().Incarnation, Below: m}
+	cell := m.Cell()
+	built := Built{ID: cell.ID, Incarnation: cell.Incarnation, Below: m}
 	if s.Newer {
 		built.Below = &newer{m}
 	}
-	return built, nil
+	return built, cell, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/protocol/local"
+	"github.com/holdfast-locks/holdfast/storage"
 )
 
 // claimProtocol is one space of protocol claim over the membership, which it needs for nothing but
@@ -15,17 +16,7 @@ func claimProtocol() Protocol {
 	return Protocol{
 		Name: "claim", Fewest: 1, Most: 5, Locks: true, Peers: true, Stores: true, Claims: true,
 		Faults: Within.Without(Any),
-		Build: func(s Node) (Built, error) {
-			built, err := Membership(s)
-			if err != nil {
-				return built, err
-			}
-			space, err := claim.New(claim.Config{
-				Options: s.Claim, Self: built.ID, Table: s.Table, Random: uint64(s.Random), Store: s.Store,
-			})
-			built.Spaces = []protocol.Machine{space}
-			return built, err
-		},
+		Build:  OneSpace("claim"), draw: drawClaim,
 		Own: func(space protocol.Machine, now protocol.Time) *protocol.Condition {
 			return space.(*claim.Machine).Own(now)
 		},
@@ -45,8 +36,7 @@ func (m *process) assured() protocol.Time {
 
 // drawKeeping draws for how long processes keep what was released, where locks are taken by conditional
 // writes, in half of these runs; and in half of those users come so often that it is wanted meanwhile.
-func (s *settings) drawKeeping(r *rand.Rand) {
-	o := &s.claim
+func (s *settings) drawKeeping(o *claim.Options, r *rand.Rand) {
 	const least = 20 * time.Millisecond
 	length := least + time.Duration(r.Int64N(int64(min(time.Second, o.Expiry/10)-least)))
 	drawn, often := r.IntN(2) == 0, r.IntN(2) == 0
@@ -72,7 +62,7 @@ var keptNames = [keptCount]string{"granted again without a write", "written anew
 
 // countKept counts what a process has done with what was released, in a step.
 func (m *process) countKept() {
-	if m.world.settings.claim.HoldOn == 0 {
+	if m.world.settings.known.keepsCell == 0 {
 		return
 	}
 	before, now := m.keeping, m.space().(*claim.Machine).Holding()
@@ -100,4 +90,9 @@ func (c *counts) listKept(config *Config, row func(sort, name string, n int)) {
 			row("kept", name, c.kept[i])
 		}
 	}
+}
+
+// claimStore is a store that can do all that claims need.
+func claimStore(ttl, watch bool) storage.Features {
+	return storage.Features{Name: "simulated", Consistent: true, Swap: true, Durable: true, Clock: true, TTL: ttl, Watch: watch}
 }

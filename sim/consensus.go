@@ -1,11 +1,12 @@
 package sim
 
 import (
+	"fmt"
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
 // consensusProtocol is one space of protocol consensus over the membership, which it needs to know who the
@@ -15,20 +16,7 @@ func consensusProtocol() Protocol {
 	return Protocol{
 		Name: "consensus", Fewest: 1, Most: 5, Locks: true, Logs: true,
 		Faults: Within.Without(Any).Without(Amnesia).Without(Join).Without(Force).Without(Misfit) &^ ofStores,
-		Build: func(s Node) (Built, error) {
-			built, err := Membership(s)
-			if err != nil {
-				return built, err
-			}
-			options := s.space()
-			space, err := consensus.New(consensus.Config{
-				Self: built.ID, Life: built.Incarnation, Founders: len(s.Join), Founder: s.Founder, Space: options.Name, Shards: s.Shards,
-				Autopilot: options.Autopilot, Election: options.Election, Every: options.Every, Keep: options.Keep, Part: options.Part,
-				Log: member.LogOf(options.Name), Logs: s.Logs, Table: s.Table, Sessions: s.Sessions, Random: uint64(s.Random), Above: membership.Second(s.Wall),
-			})
-			built.Spaces = []protocol.Machine{space}
-			return built, err
-		},
+		Build:  OneSpace("consensus"), Tune: tuneConsensus,
 		Decides: func(space protocol.Machine) (reign uint64, decides bool) { return space.(*consensus.Machine).Decides() },
 		Routine: routineOfConsensus,
 		// All members are founders and keep their folders, so none is unwelcome, and no view is forced. A change of leader
@@ -39,6 +27,19 @@ func consensusProtocol() Protocol {
 		},
 		Universe: Universe{Below: membershipMessages(), Above: []protocol.Message{consensus.Envelope{}}},
 	}
+}
+
+// tuneConsensus lets snapshots be made in every run, most of them of several parts, between which entries are applied. No
+// voter goes unless that was drawn.
+func tuneConsensus(s *Node) {
+	every := 10 + uint64(s.Random)%100
+	if s.Options["autopilot"] == "" {
+		s.Options["autopilot"] = "off"
+	}
+	s.Options["election"] = option.Format(s.Lease / 3)
+	s.Options["snapshot_every"] = fmt.Sprint(every)
+	s.Options["snapshot_keep"] = fmt.Sprint(every / 4)
+	s.Options["snapshot_part"] = fmt.Sprint(100 + int(s.Random)/100%1000)
 }
 
 // routineOfConsensus reports whether a message says only that its leader is there.

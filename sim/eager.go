@@ -26,7 +26,7 @@ func (s *settings) drawEager(c *Config, r *rand.Rand) {
 	if c.Protocol.LeaderProbe != nil && s.faults.Has(Crash) && eager {
 		s.strikes = strikes
 	}
-	if s.holdOn > 0 && s.faults.Has(Crash) && snatches {
+	if s.known.holdOn > 0 && s.faults.Has(Crash) && snatches {
 		s.snatch = 3 * every()
 	}
 }

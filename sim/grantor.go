@@ -12,18 +12,7 @@ func grantorProtocol() Protocol {
 	return Protocol{
 		Name: "grantor", Fewest: 3, Most: 7, Locks: true, Moves: true,
 		Faults: Within &^ ofStores,
-		Build: func(s Node) (Built, error) {
-			built, err := Membership(s)
-			if err != nil {
-				return built, err
-			}
-			space, err := grantor.New(grantor.Config{
-				Config:    authority.Config{Self: built.ID, Table: s.Table, Any: s.Any},
-				Placement: s.Placement, HoldOn: s.HoldOn,
-			})
-			built.Spaces = []protocol.Machine{space}
-			return built, err
-		},
+		Build:  OneSpace("grantor"), draw: drawGrantor,
 		Decides:       func(space protocol.Machine) (uint64, bool) { return space.(*grantor.Machine).Reign() },
 		Costs:         func(int) []Cost { return grantorCosts() },
 		Position:      position,

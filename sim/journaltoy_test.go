@@ -2,12 +2,14 @@ package sim_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,6 +23,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 	"github.com/holdfast-locks/holdfast/sim"
 	"github.com/holdfast-locks/holdfast/sim/replay"
 	"github.com/holdfast-locks/holdfast/sim/simtest"
@@ -280,10 +283,19 @@ func (m *logger) read(a *storage.Fetched) {
 	}
 }
 
+// shardsOf reads how many logs a member keeps.
+func shardsOf(options option.Values) int {
+	n, err := strconv.Atoi(cmp.Or(options["shards"], "1"))
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
 func loggers(b *book) sim.Protocol {
 	return sim.Protocol{Name: "scribes", Logs: true, Most: 3, Build: func(s sim.Node) (sim.Built, error) {
 		built, err := sim.Membership(s)
-		built.Spaces = []protocol.Machine{newLogger(built.ID, s.Name, s.Random, s.Shards, s.Logs, b)}
+		built.Spaces = []protocol.Machine{newLogger(built.ID, s.Name, s.Random, shardsOf(s.Options), s.Logs, b)}
 		return built, err
 	}}
 }
@@ -380,18 +392,17 @@ func TestWhatAJournalDoesIsReported(t *testing.T) {
 		for _, choice := range script.Choices {
 			said[choice.What()+" "+choice.Name()] = true
 		}
-		if script.Shards > 0 {
+		if script.Options["shards"] != "" {
 			sharded++
 		}
-		script.Shards = 257
-		if _, err := sim.Play(script, sim.Stage{Protocol: loggers(newBook())}); err == nil || !strings.Contains(err.Error(), "shards 257; 1 to 256 is allowed") {
+		script.Options["shards"] = "257"
+		if _, err := sim.Play(script, sim.Stage{Protocol: loggers(newBook())}); err == nil || !strings.Contains(err.Error(), `option shards cannot be "257": it is too large`) {
 			t.Errorf("a script with too many shards: %v", err)
 		}
-		script.Shards, script.Autopilot = 0, -1
-		if _, err := sim.Play(script, sim.Stage{Protocol: loggers(newBook())}); err == nil || !strings.Contains(err.Error(), "autopilot -1ns; a length of time is allowed") {
-			t.Errorf("a script with an autopilot below nothing: %v", err)
+		script.Options = option.Values{"autopilot": "off"}
+		if _, err := sim.Play(script, sim.Stage{Protocol: loggers(newBook())}); err == nil || !strings.Contains(err.Error(), `no option "autopilot"`) {
+			t.Errorf("a script with an option of another protocol: %v", err)
 		}
-		script.Autopilot = 0
 	}
 	for _, what := range []string{"sync takes", "sync slow", "sync fails", "fetch takes", "death lost", "broken ends", "broken back"} {
 		if !said[what] {

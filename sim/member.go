@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -104,17 +105,18 @@ func (m *process) start() {
 		Protocol: w.protocol.Name, Name: m.name, Address: m.address, Founder: m.founder, Join: w.founders(), Kept: m.kept,
 		Wall: w.wallOf(m), Rand: rand.New(rand.NewPCG(w.bits("chance", uint64(m.place)+1), w.bits("chance", uint64(m.life)))),
 		Lease: w.settings.lease, Drift: w.settings.drift, Any: w.settings.faults.Has(Any), Preempt: w.settings.faults.Has(Preempt),
-		Table:     lock.Config{WaitersPerName: w.settings.waiters, LocksPerSession: w.settings.locksPerSession, Drift: w.settings.drift},
-		Placement: w.settings.placement, HoldOn: w.settings.holdOn,
-		Defer: w.settings.deferring, Retain: w.settings.retaining, Capacity: w.settings.capacity,
-		Published: w.settings.published, Grace: w.settings.grace, Random: rand.New(rand.NewPCG(uint64(m.place), uint64(m.life))).Uint32(),
-		Claim: w.settings.claim, Store: w.settings.store, Shards: w.settings.shards, Autopilot: w.settings.autopilot, Logs: m.journal.kept(), Sessions: w.settings.sessions,
+		Table:   lock.Config{WaitersPerName: w.settings.waiters, LocksPerSession: w.settings.locksPerSession, Drift: w.settings.drift},
+		Options: maps.Clone(w.settings.options), Random: rand.New(rand.NewPCG(uint64(m.place), uint64(m.life))).Uint32(),
+		Store: w.settings.store, Logs: m.journal.kept(), Sessions: w.settings.sessions,
 	}
 	if w.protocol.Claims {
-		node.Claim.RID = fmt.Sprintf("%s%d", m.name, m.life)
+		node.Process = fmt.Sprintf("%s%d", m.name, m.life)
 		if protocol.Mutated("each process has a rid of its own") {
-			node.Claim.RID = "r"
+			node.Process = "r"
 		}
+	}
+	if w.protocol.Tune != nil {
+		w.protocol.Tune(&node)
 	}
 	m.wrong, m.misfit = m.misfit, fits
 	m.wrong.spoil(&node)
@@ -154,7 +156,7 @@ func (m *process) step(ev protocol.Event) {
 	m.current, _ = ev.Fact.(*lock.Request)
 	if m.releasing, _ = ev.Fact.(*protocol.Release); m.releasing != nil {
 		w.stops(m.releasing)
-		if w.settings.squanders && w.settings.grace > 0 {
+		if w.settings.squanders && w.settings.known.grace > 0 {
 			m.deferred = append(m.deferred, *m.releasing)
 		}
 	}

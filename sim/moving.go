@@ -176,7 +176,7 @@ func (w *world) takes(m *process, from protocol.ID, message any) (after func()) 
 	case w.protocol.TransferProbe == nil:
 		return nil
 	}
-	if w.settings.holdOn > 0 {
+	if w.settings.known.holdOn > 0 {
 		if after := w.recalls(m, message); after != nil {
 			return after
 		}
@@ -228,7 +228,7 @@ func (w *world) recalls(m *process, message any) (after func()) {
 
 // unused is how many grants a member keeps that no client uses.
 func (m *process) unused() int {
-	if m.world.settings.holdOn == 0 || m.world.protocol.TransferProbe == nil || m.space() == nil {
+	if m.world.settings.known.holdOn == 0 || m.world.protocol.TransferProbe == nil || m.space() == nil {
 		return 0
 	}
 	return m.world.protocol.TransferProbe.Unused(m.space())

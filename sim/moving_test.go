@@ -75,7 +75,7 @@ func standIns(members int) (*world, []*standIn) {
 	c.Protocol.TransferProbe = movingStandIn{}
 	c.Protocol.Decides = func(space protocol.Machine) (uint64, bool) { return 1, space.(*standIn).decides }
 	w, spaces := worldOf(&c, func() *standIn { return &standIn{} })
-	w.settings.holdOn, w.settings.strikes, w.settings.eager = 1, false, 0
+	w.settings.known.holdOn, w.settings.strikes, w.settings.eager = 1, false, 0
 	return w, spaces
 }
 

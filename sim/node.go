@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/trace"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
 // plain is the configuration as that of a real member.
@@ -32,83 +33,69 @@ func (s *Node) plain() (*member.Config, error) {
 // definition is what all members must agree on about their one space.
 func (s *Node) definition() string {
 	line := "default " + s.Protocol
-	if s.Any {
-		line += ", partition any"
+	d := protocol.Named(member.Protocols(), s.Protocol)
+	if d == nil { // the name says enough
+		return line
 	}
-	if s.Preempt {
-		line += ", preempt"
+	options, err := d.Parse(s.space().Options)
+	if err != nil {
+		panic(fmt.Sprintf("sim: options %v: %v", s.Options, err))
 	}
-	if s.Placement != 0 {
-		line += ", placement " + s.Placement.String()
-	}
-	if s.HoldOn != 0 {
-		line += ", hold_on " + s.HoldOn.String()
-	}
-	if s.Defer {
-		line += ", defer"
-	}
-	if s.Retain {
-		line += ", retain"
-	}
-	if s.Published {
-		line += ", published"
-	}
-	if s.Grace != 0 {
-		line += ", grace " + s.Grace.String()
-	}
-	if s.Shards != 0 {
-		line += fmt.Sprintf(", shards %d", s.Shards)
-	}
-	if s.Autopilot != 0 {
-		line += ", autopilot " + s.Autopilot.String()
-	}
-	if s.Capacity != 0 {
-		line += fmt.Sprintf(", capacity %d", s.Capacity)
+	for _, o := range options.List().Agreed() {
+		line += ", " + o.Name + " " + o.Text()
 	}
 	return line
 }
 
 // Nodes says how the spaces are made of members that run these protocols, for a caller that makes
 // one from a trace.
-func Nodes(protocols ...Protocol) []member.Protocol {
+func Nodes(protocols ...Protocol) []protocol.Descriptor {
 	all := member.Protocols()
-	known := map[string]bool{}
-	for _, p := range all {
-		known[p.Name] = true
-	}
 	for i := range protocols {
-		if p := &protocols[i]; !known[p.Name] {
-			all = append(all, p.node())
+		if p := &protocols[i]; protocol.Named(all, p.Name) == nil {
+			all = append(all, p.descriptor())
 		}
 	}
 	return all
 }
 
-// node is the protocol as that of a member's space.
-func (p *Protocol) node() member.Protocol {
-	made := member.Protocol{Name: p.Name, New: p.space}
+// descriptor describes a protocol of the simulator alone as one that members run.
+func (p *Protocol) descriptor() protocol.Descriptor {
+	made := protocol.Descriptor{Name: p.Name, Options: func() protocol.Options { return &ownOptions{protocol: p} }, Logs: p.Logs, Stores: p.Stores}
 	for _, message := range p.Universe.Above {
 		made.Vocabulary = append(made.Vocabulary, message)
 	}
 	return made
 }
 
-// space makes one space of the member with that id: the one above a membership that is
+// ownOptions are those of such a protocol.
+type ownOptions struct {
+	protocol.Common
+	protocol *Protocol
+	shards   int
+}
+
+// List binds the fields.
+func (o *ownOptions) List() option.List {
+	return append(o.Common.List(), option.Option{
+		Name: "shards", Value: option.Count[int]{At: &o.shards, Most: 256}, Default: "1", Help: "How many logs each member keeps.",
+	})
+}
+
+// New makes one space of the member with that id: the one above a membership that is
 // built beside it, remembers that id, and is thrown away.
-func (p *Protocol) space(s *member.Config, space *member.Space, self protocol.ID) (protocol.Machine, error) {
-	cell := membership.Cell{ID: self}
-	built, err := p.Build(Node{
-		Protocol: p.Name, Name: s.Name, Address: s.Address, Founder: s.Founder, Join: s.Founders, Kept: true, Cell: cell.Encode(),
-		Wall: s.Wall, Rand: rand.New(rand.NewPCG(0, 0)), Lease: s.Lease, Drift: s.Drift, Any: s.Available, Preempt: s.Preempt, Table: s.Table,
-		Placement: space.Placement, HoldOn: space.HoldOn, Defer: space.Defer, Retain: space.Retain, Capacity: space.Capacity,
-		Published: space.Published, Grace: space.Grace, Random: space.Random, Claim: space.Claim, Store: space.Store,
-		Shards: space.Shards, Autopilot: max(0, space.Autopilot), Logs: space.Logs, Sessions: s.Sessions,
+func (o *ownOptions) New(s *protocol.Setup) (protocol.Machine, error) {
+	cell := membership.Cell{ID: s.Self}
+	built, err := o.protocol.Build(Node{
+		Protocol: o.protocol.Name, Name: s.Member, Founder: s.Founder, Kept: true, Cell: cell.Encode(),
+		Rand: rand.New(rand.NewPCG(0, 0)), Any: o.Any, Preempt: o.Preempt, Table: s.Table,
+		Options: o.List().Given(), Random: s.Random, Process: s.Process, Store: s.Store, Logs: s.Logs, Sessions: s.Sessions,
 	})
 	if err != nil {
 		return nil, err
 	}
 	if len(built.Spaces) != 1 {
-		return nil, fmt.Errorf("sim: protocol %s has %d machines above the membership; one is recorded", p.Name, len(built.Spaces))
+		return nil, fmt.Errorf("sim: protocol %s has %d machines above the membership; one is recorded", o.protocol.Name, len(built.Spaces))
 	}
 	return built.Spaces[0], nil
 }

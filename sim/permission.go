@@ -14,17 +14,7 @@ func permissionProtocol() Protocol {
 	return Protocol{
 		Name: "permission", Fewest: 3, Most: 7, Locks: true, Peers: true, Loose: true,
 		Faults: Within.Without(Any) &^ ofStores,
-		Build: func(s Node) (Built, error) {
-			built, err := Membership(s)
-			if err != nil {
-				return built, err
-			}
-			space, err := permission.New(permission.Config{
-				Self: built.ID, Table: s.Table, Any: s.Any, Defer: s.Defer, Retain: s.Retain, Capacity: s.Capacity,
-			})
-			built.Spaces = []protocol.Machine{space}
-			return built, err
-		},
+		Build:  OneSpace("permission"), draw: drawPermission,
 		Own: func(space protocol.Machine, now protocol.Time) *protocol.Condition {
 			return space.(*permission.Machine).Own(now)
 		},

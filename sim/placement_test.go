@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
 // placed is a cluster of grantors with placement in which nothing goes wrong, and a user at
@@ -17,7 +19,7 @@ func placed(t *testing.T, window time.Duration) (*world, []*client) {
 	}
 	w := newWorld(&c, 1, nil, newCounts(false))
 	w.weather = calm()
-	w.settings.workers, w.settings.locals, w.visitors, w.settings.placement = 0, false, nil, window
+	w.settings.workers, w.settings.locals, w.visitors, w.settings.options = 0, false, nil, option.Values{"placement": option.Format(window)}
 	for _, m := range w.members {
 		w.do(0, m.start)
 	}

@@ -70,9 +70,9 @@ func Play(s *Script, on Stage) (played Played, err error) {
 	}
 	w.settings.stores = on.Protocol.Stores
 	if on.Protocol.Claims {
-		w.settings.claim, w.settings.store, _ = s.Claims.resolve(s.Drift, s.HoldOn) // it was checked
-		w.settings.holdOn = 0                                                       // that of grantors
+		w.settings.store = claimStore(s.StoreTTL, s.StoreWatch)
 	}
+	w.settings.mustKnow(&on.Protocol) // they were checked
 	w.stage()
 	w.observed(on.Observe)
 	played.Result = w.play()
@@ -120,39 +120,25 @@ func (s *Script) check(p *Protocol) error {
 		return fmt.Errorf("sim: script: protocol %s grants no locks; names, visitors and users-within-members are not allowed", s.Protocol)
 	case s.Waiters < 0 || s.LocksPerSession < 0 || s.Sessions < 0:
 		return fmt.Errorf("sim: script: a bound is negative; 0 means its default")
-	case s.misplaced(p, s.Placement) || !p.Claims && s.misplaced(p, s.HoldOn):
-		return fmt.Errorf("sim: script: placement %v, hold_on %v; 1s to 1h is allowed where authorities move, and 0s for off", s.Placement, s.HoldOn)
-	case !p.Peers && (s.Defer || s.Retain || s.Capacity != 0):
-		return fmt.Errorf("sim: script: defer, retain and capacity are allowed where peers ask one another, and protocol %s is none of those", s.Protocol)
-	case s.Capacity < 0 || s.Capacity > 1000:
-		return fmt.Errorf("sim: script: capacity %d; 1 to 1000 is allowed, and 0 for none", s.Capacity)
-	case s.Autopilot < 0 || s.Autopilot != 0 && !p.Logs:
-		return fmt.Errorf("sim: script: autopilot %v; a length of time is allowed where members keep logs, and 0s for off", s.Autopilot)
 	case s.Far < 0 || s.Far > longestChoice || s.FarFrom < 0 || s.FarUntil < 0 || s.FarUntil != 0 && s.FarUntil < s.FarFrom || s.Far == 0 && s.FarFrom+s.FarUntil != 0:
 		return fmt.Errorf("sim: script: far %v from %v until %v; a length of time of up to %v is allowed, and an end after its beginning, or 0s for none",
 			s.Far, s.FarFrom, s.FarUntil, longestChoice)
-	case s.Shards < 0 || s.Shards > 256 || s.Shards != 0 && !p.Logs:
-		return fmt.Errorf("sim: script: shards %d; 1 to 256 is allowed where members keep logs, and 0 elsewhere", s.Shards)
 	case s.Crowd < 0 || s.Crowd > mostAtOnce || s.Crowd != 0 && p.LeaderProbe == nil:
 		return fmt.Errorf("sim: script: crowd %d; 1 to %d is allowed where leaders number tickets, and 0 for none", s.Crowd, mostAtOnce)
 	case s.Gatherers && !p.Logs:
 		return fmt.Errorf("sim: script: gatherers are allowed where members keep logs, and protocol %s has none", s.Protocol)
 	}
-	if _, _, err := s.Claims.resolve(s.Drift, s.HoldOn); p.Claims && err != nil {
-		return fmt.Errorf("sim: script: %w", err)
+	given := s.settings()
+	if err := given.know(p); err != nil {
+		return fmt.Errorf("sim: script: options %v of protocol %s: %w", s.Options, s.Protocol, err)
 	}
-	if !p.Claims && s.Claims != (Claims{}) {
-		return fmt.Errorf("sim: script: wait, expiry, skew, unit, cas, clock, cleaner, store-ttl and store-watch are allowed where locks are claims, and protocol %s has none", s.Protocol)
+	if !p.Claims && (s.StoreTTL || s.StoreWatch) {
+		return fmt.Errorf("sim: script: store-ttl and store-watch are allowed where locks are claims, and protocol %s has none", s.Protocol)
 	}
 	if err := p.Check(s.Faults); err != nil {
 		return fmt.Errorf("sim: script: %w", err)
 	}
 	return nil
-}
-
-// misplaced reports whether an option of a space of grantors is none, or is no such space's.
-func (s *Script) misplaced(p *Protocol, option time.Duration) bool {
-	return option != 0 && (!p.Moves || option < time.Second || option > time.Hour)
 }
 
 // The most of each that a script may have.

@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
 // Script tells one run: who takes part, and everything in which the run differs from one
@@ -43,21 +45,15 @@ type Script struct {
 	Survive bool
 	// The bounds. 0 means the defaults.
 	Waiters, LocksPerSession, Sessions int
-	// The options of a space of grantors. 0 means off.
-	Placement, HoldOn time.Duration
-	Defer, Retain     bool
-	Capacity          int
-	Published         bool
-	Grace             time.Duration
-	Shards            int           // logs of each member; 0 means one
-	Autopilot         time.Duration // 0 means off
-	Heir              bool          // there is a client that takes sessions over
-	Squanders         bool          // it gives up what it has inherited
-	Crowd             int           // names that a client asks for at the same time; 0 where there is no such client
-	Gatherers         bool          // each client has a user that takes names together
+	Options                            option.Values // of the space, those that are not usual
+	StoreTTL                           bool          // the store lets columns expire,
+	StoreWatch                         bool          // and tells of changes
+	Heir                               bool          // there is a client that takes sessions over
+	Squanders                          bool          // it gives up what it has inherited
+	Crowd                              int           // names that a client asks for at the same time; 0 where there is no such client
+	Gatherers                          bool          // each client has a user that takes names together
 	// A message between members takes Far longer, from FarFrom to FarUntil. A FarUntil of 0 means to the end.
 	Far, FarFrom, FarUntil time.Duration
-	Claims                 Claims
 	Choices                []Choice
 }
 
@@ -81,9 +77,11 @@ func (s *Script) settings() settings {
 		lease: s.Lease, drift: s.Drift, memory: memory(slices.Index(cellNames[:], s.Cells)), weather: calm(),
 		clients: s.Clients, workers: s.Workers, visitors: s.Visitors, locals: s.Locals, ttl: []time.Duration{s.TTL},
 		waiters: s.Waiters, locksPerSession: s.LocksPerSession, sessions: s.Sessions, survive: s.Survive, every: map[Fault]time.Duration{},
-		busy: s.Busy, costs: s.Costs, placement: s.Placement, holdOn: s.HoldOn, deferring: s.Defer, retaining: s.Retain, capacity: s.Capacity,
-		published: s.Published, grace: s.Grace, shards: s.Shards, autopilot: s.Autopilot, heir: s.Heir, squanders: s.Squanders, gathers: s.Gatherers, crowd: s.Crowd,
+		busy: s.Busy, costs: s.Costs, options: maps.Clone(s.Options), heir: s.Heir, squanders: s.Squanders, gathers: s.Gatherers, crowd: s.Crowd,
 		far: afar{s.Far, s.FarFrom, s.FarUntil},
+	}
+	if to.options == nil {
+		to.options = option.Values{}
 	}
 	for _, n := range s.Names {
 		to.names = append(to.names, lockName{n.Name, n.Use, n.Capacity})
@@ -97,8 +95,7 @@ func (s *settings) script(choices []Choice) *Script {
 		Protocol: s.protocol, Members: s.members, Founders: s.founders, Faults: s.faults, Once: s.once, Duration: s.duration,
 		Lease: s.lease, Drift: s.drift, Cells: cellNames[s.memory], Clients: s.clients, Workers: s.workers, Visitors: s.visitors,
 		Locals: s.locals, TTL: s.ttl[0], Waiters: s.waiters, LocksPerSession: s.locksPerSession, Sessions: s.sessions, Survive: s.survive,
-		Choices: choices, Busy: s.busy, Costs: s.costs, Placement: s.placement, HoldOn: max(s.holdOn, s.claim.HoldOn), Defer: s.deferring, Retain: s.retaining, Capacity: s.capacity,
-		Published: s.published, Grace: s.grace, Shards: s.shards, Autopilot: s.autopilot, Heir: s.heir, Squanders: s.squanders, Gatherers: s.gathers, Crowd: s.crowd, Claims: s.claims(),
+		Choices: choices, Busy: s.busy, Costs: s.costs, Options: maps.Clone(s.options), StoreTTL: s.store.TTL, StoreWatch: s.store.Watch, Heir: s.heir, Squanders: s.squanders, Gatherers: s.gathers, Crowd: s.crowd,
 		Far: s.far.way, FarFrom: s.far.from, FarUntil: s.far.until,
 	}
 	for _, n := range s.names {
@@ -110,7 +107,7 @@ func (s *settings) script(choices []Choice) *Script {
 // Clone returns a script that can be changed without changing s.
 func (s *Script) Clone() *Script {
 	other := *s
-	other.Names, other.Choices = slices.Clone(s.Names), slices.Clone(s.Choices)
+	other.Names, other.Choices, other.Options = slices.Clone(s.Names), slices.Clone(s.Choices), maps.Clone(s.Options)
 	return &other
 }
 

@@ -1,8 +1,8 @@
 package sim
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -12,8 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/claim"
-	"github.com/holdfast-locks/holdfast/protocol/consensus"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -70,6 +69,10 @@ type Protocol struct {
 	Moves bool
 	// TransferProbe, if not nil, is what coverage must know of such a protocol.
 	TransferProbe TransferProbe
+	// Tune, if not nil, sets options for tuning in each life of a member.
+	Tune func(*Node)
+	// draw, if not nil, draws options of the space, and what goes with them, where there are faults.
+	draw func(*settings, *rand.Rand)
 	// Stores says that the machines share a store: they ask for storage.Mutate and
 	// storage.Slice, and what goes wrong with stores can go wrong with them.
 	Stores bool
@@ -143,38 +146,52 @@ type Node struct {
 	Preempt  bool
 	Newer    bool // it speaks a later version of the protocol than the others
 	Table    lock.Config
-	// Placement and HoldOn are the options of a space of protocol grantor. Zero means off.
-	Placement, HoldOn time.Duration
-	// Defer, Retain and Capacity are those of one of protocol permission. Zero means off.
-	Defer, Retain bool
-	// Published and Grace are those of one of protocol bakery, and Random is what its candidate has drawn.
-	Published bool
-	Grace     time.Duration
-	Random    uint32
-	Capacity  int
-	// Claim is what a space of protocol claim has, and Store what its store can do.
-	Claim claim.Options
+	// Options are those of the space, but for Any and Preempt.
+	Options option.Values
+	// Random is drawn once, at the start, and Process names this life of the process, as in member.Space.
+	Random  uint32
+	Process string
+	// Store is what the store can do, where there is one, and Logs what the member's logs have kept.
 	Store storage.Features
-	// Shards is how many logs a space has whose members keep some, and Logs what those have kept.
-	// Zero means one.
-	Shards int
-	Logs   []storage.Kept
-	// Autopilot is after which silence the others go on without a member's vote; zero means never.
-	Autopilot time.Duration
+	Logs  []storage.Kept
 	// Sessions is how many there may be; zero means the default.
 	Sessions int
 }
 
 // space is the member's one space.
 func (s *Node) space() member.Space {
-	space := member.Space{Name: holdfast.DefaultSpace, Protocol: s.Protocol, Placement: s.Placement, HoldOn: s.HoldOn, Defer: s.Defer, Retain: s.Retain, Capacity: s.Capacity, Published: s.Published, Grace: s.Grace, Random: s.Random, Claim: s.Claim, Store: s.Store, Shards: s.Shards, Logs: s.Logs}
-	if s.Protocol == "consensus" {
-		space.Autopilot, space.Election = cmp.Or(s.Autopilot, consensus.NoAutopilot), s.Lease/3
-		space.Every = 10 + uint64(s.Random)%100 // so snapshots are made in every run
-		space.Keep = space.Every / 4
-		space.Part = 100 + int(s.Random)/100%1000 // so most have several parts, between which entries are applied
+	options := maps.Clone(s.Options)
+	if options == nil {
+		options = option.Values{}
 	}
-	return space
+	if s.Any {
+		options["partition"] = "any"
+	}
+	if s.Preempt {
+		options["preempt"] = "true"
+	}
+	return member.Space{
+		Name: holdfast.DefaultSpace, Protocol: s.Protocol, Options: options,
+		Random: s.Random, Process: s.Process, Store: s.Store, Logs: s.Logs,
+	}
+}
+
+// OneSpace builds members of the membership and one space of a protocol that ships.
+func OneSpace(name string) func(Node) (Built, error) {
+	return func(s Node) (Built, error) {
+		plain, err := s.plain()
+		if err != nil {
+			return Built{}, err
+		}
+		built, cell, err := s.membership(plain)
+		if err != nil {
+			return built, err
+		}
+		plain.Spaces[0].Protocol = name // regardless of what it says to the others
+		space, err := plain.NewSpace(0, cell, member.Protocols())
+		built.Spaces = []protocol.Machine{space}
+		return built, err
+	}
 }
 
 // Built are the machines of one life, to be stacked.

@@ -66,7 +66,7 @@ func (s *settings) drawReforms(c *Config, r dice) {
 	}
 	s.reforms = every
 	if pilots {
-		s.autopilot = silent.Round(time.Millisecond)
+		s.set("autopilot", silent.Round(time.Millisecond))
 	}
 }
 
@@ -126,7 +126,7 @@ const lateReforms = 45 * time.Second
 // to the knowledge of each, and nothing else can come any more.
 func (n *nemesis) reinstate() {
 	w := n.world
-	if !n.reformed && w.settings.autopilot == 0 {
+	if !n.reformed && w.settings.known.autopilot == 0 {
 		return
 	}
 	const pause = 300 * time.Millisecond

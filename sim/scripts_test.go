@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write anew what stands below the scripts")
@@ -146,22 +148,22 @@ func TestScriptsSayWhatIsWrong(t *testing.T) {
 func TestScriptsThatCannotBePlayed(t *testing.T) {
 	p, _ := Find("central")
 	for want, change := range map[string]func(*Script){
-		"protocol \"x\"": func(s *Script) { s.Protocol = "x" },
-		"members 26":     func(s *Script) { s.Members = 26 },
-		"founders 4":     func(s *Script) { s.Founders = 4 },
-		"clients 0":      func(s *Script) { s.Clients = 0 },
-		"workers 101":    func(s *Script) { s.Workers = 101 },
-		"visitors -1":    func(s *Script) { s.Visitors = -1 },
-		"duration 49h":   func(s *Script) { s.Duration = 49 * time.Hour },
-		"lease 0s":       func(s *Script) { s.Lease = 0 },
-		"drift 2":        func(s *Script) { s.Drift = 2 },
-		"cells \"\"":     func(s *Script) { s.Cells = "" },
-		"ttl -1s":        func(s *Script) { s.TTL = -time.Second },
-		"names has none": func(s *Script) { s.Names = nil },
-		"bound":          func(s *Script) { s.Waiters = -1 },
-		"far 1s from 3s": func(s *Script) { s.Far, s.FarFrom, s.FarUntil = time.Second, 3*time.Second, 2*time.Second },
-		"far 0s from 3s": func(s *Script) { s.FarFrom = 3 * time.Second },
-		"shards 2":       func(s *Script) { s.Shards = 2 },
+		"protocol \"x\"":  func(s *Script) { s.Protocol = "x" },
+		"members 26":      func(s *Script) { s.Members = 26 },
+		"founders 4":      func(s *Script) { s.Founders = 4 },
+		"clients 0":       func(s *Script) { s.Clients = 0 },
+		"workers 101":     func(s *Script) { s.Workers = 101 },
+		"visitors -1":     func(s *Script) { s.Visitors = -1 },
+		"duration 49h":    func(s *Script) { s.Duration = 49 * time.Hour },
+		"lease 0s":        func(s *Script) { s.Lease = 0 },
+		"drift 2":         func(s *Script) { s.Drift = 2 },
+		"cells \"\"":      func(s *Script) { s.Cells = "" },
+		"ttl -1s":         func(s *Script) { s.TTL = -time.Second },
+		"names has none":  func(s *Script) { s.Names = nil },
+		"bound":           func(s *Script) { s.Waiters = -1 },
+		"far 1s from 3s":  func(s *Script) { s.Far, s.FarFrom, s.FarUntil = time.Second, 3*time.Second, 2*time.Second },
+		"far 0s from 3s":  func(s *Script) { s.FarFrom = 3 * time.Second },
+		`option "shards"`: func(s *Script) { s.Options = option.Values{"shards": "2"} },
 	} {
 		s := usualScript()
 		s.Protocol, s.Founders, s.Names = "central", 3, []Name{{Name: "n"}}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
 // ScriptHeader is the first line of a script.
@@ -91,16 +92,10 @@ func settingsOfScripts() []setting {
 		number("waiters_per_name", func(s *Script) *int { return &s.Waiters }, false),
 		number("locks_per_session", func(s *Script) *int { return &s.LocksPerSession }, false),
 		number("sessions", func(s *Script) *int { return &s.Sessions }, false),
-		length("placement", func(s *Script) *time.Duration { return &s.Placement }, false),
-		length("hold_on", func(s *Script) *time.Duration { return &s.HoldOn }, false),
-		flag("defer", func(s *Script) *bool { return &s.Defer }),
-		flag("retain", func(s *Script) *bool { return &s.Retain }),
-		number("capacity", func(s *Script) *int { return &s.Capacity }, false),
-		flag("published", func(s *Script) *bool { return &s.Published }),
-		length("grace", func(s *Script) *time.Duration { return &s.Grace }, false),
-		number("shards", func(s *Script) *int { return &s.Shards }, false),
-		length("autopilot", func(s *Script) *time.Duration { return &s.Autopilot }, false),
-	}, settingsOfFar(length), settingsOfClaims(text, length, flag))
+		{"options", func(s *Script) string { return s.Options.String() }, setOptions, false},
+		flag("store-ttl", func(s *Script) *bool { return &s.StoreTTL }),
+		flag("store-watch", func(s *Script) *bool { return &s.StoreWatch }),
+	}, settingsOfFar(length))
 }
 
 // settingsOfFar are how far members are from each other.
@@ -110,6 +105,19 @@ func settingsOfFar(length func(name string, at func(*Script) *time.Duration, sho
 		length("far-from", func(s *Script) *time.Duration { return &s.FarFrom }, false),
 		length("far-until", func(s *Script) *time.Duration { return &s.FarUntil }, false),
 	}
+}
+
+// setOptions reads NAME=VALUE[,NAME=VALUE…].
+func setOptions(s *Script, v string) error {
+	s.Options = option.Values{}
+	for part := range strings.SplitSeq(v, ",") {
+		name, value, valued := strings.Cut(part, "=")
+		if _, given := s.Options[name]; !valued || given {
+			return fmt.Errorf("options like placement=10s,hold_on=1m are allowed, each once")
+		}
+		s.Options[name] = value
+	}
+	return nil
 }
 
 func setFaults(s *Script, v string) (err error) {

@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -10,7 +11,10 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -52,18 +56,10 @@ type settings struct {
 	waiters         int // bounds; 0 means the defaults
 	locksPerSession int
 	sessions        int
-	placement       time.Duration // the options of a space of grantors; 0 means off
-	holdOn          time.Duration
-	deferring       bool             // the options of a space of peers: who defers says so,
-	retaining       bool             // permissions are kept,
-	capacity        int              // and each name is so many entries; 0 means none
-	published       bool             // that of a space of leaders: each step is said by itself
-	claim           claim.Options    // those of a space of claims,
-	store           storage.Features // and what its store can do
-	grace           time.Duration    // and how long a name stays taken after a hold limit; 0 means not at all
-	shards          int              // how many logs members keep for a space; 0 means one
+	options         option.Values    // of the space, those that are not usual
+	known           known            // what is to be known of them here
+	store           storage.Features // what a store can do
 	reforms         time.Duration    // how often operators change who votes there; 0 means never
-	autopilot       time.Duration    // after which silence others go on without a member's vote; 0 means never
 	busy            bool             // who wakes from a pause hears what has come before time is judged (busy.go)
 	meddles         time.Duration    // how often others use a client's credentials (meddling.go); 0 means never
 	heir            bool             // there is a client that takes sessions over (heir.go),
@@ -78,6 +74,53 @@ type settings struct {
 	strikes         bool             // who takes part in a transfer crashes
 	snatch          time.Duration    // how often a member crashes that keeps something; 0 means never
 	far             afar             // how far members are from each other (far.go)
+}
+
+// known is what the simulator itself knows of the options of a space; zero where the protocol does not have it.
+type known struct {
+	holdOn    time.Duration // how long a member keeps a grant that is used no more, where the authority moves,
+	keepsCell time.Duration // and what was released, where locks are cells of a store
+	grace     time.Duration // how long a name stays taken after a hold limit
+	capacity  int           // how many slots each name is
+	shards    int           // how many logs members keep for the space
+	autopilot time.Duration // after which silence others go on without a member's vote
+	wait      time.Duration // how long a claim is left alone,
+	skew      time.Duration // by how much clocks may differ there,
+	expiry    time.Duration // and how old a claim grows
+}
+
+// know reads what is to be known of the options. The error names the option that is wrong.
+func (s *settings) know(p *Protocol) error {
+	d := protocol.Named(Nodes(*p), p.Name)
+	options, err := d.Check(s.options, nil, &protocol.Setup{Space: holdfast.DefaultSpace, Process: "r", Table: lock.Config{Drift: s.drift}})
+	if err != nil {
+		return err
+	}
+	list := options.List()
+	length := func(name string) time.Duration { return max(0, time.Duration(list.Number(name))) }
+	s.known = known{
+		holdOn: length("hold_on"), grace: length("grace"), capacity: int(list.Number("capacity")), shards: int(list.Number("shards")),
+		autopilot: length("autopilot"), wait: length("wait"), skew: length("skew"), expiry: length("expiry"),
+	}
+	if p.Claims {
+		s.known.holdOn, s.known.keepsCell = 0, s.known.holdOn
+	}
+	return nil
+}
+
+// mustKnow is know for options that were drawn.
+func (s *settings) mustKnow(p *Protocol) {
+	if err := s.know(p); err != nil {
+		panic(fmt.Sprintf("sim: options %v: %v", s.options, err))
+	}
+}
+
+// set sets an option of the space.
+func (s *settings) set(name string, value any) {
+	if length, is := value.(time.Duration); is {
+		value = option.Format(length)
+	}
+	s.options[name] = fmt.Sprint(value)
 }
 
 // memory says what the members' cells go through.
@@ -135,7 +178,7 @@ const longestRun = 48 * time.Hour
 func draw(c *Config, r, later, restless, options, eager *rand.Rand, seed uint64) settings {
 	s := settings{
 		protocol: c.Protocol.Name, stores: c.Protocol.Stores, seed: seed, duration: c.Duration, lease: 3 * time.Second, drift: 0.05,
-		every: map[Fault]time.Duration{},
+		every: map[Fault]time.Duration{}, options: option.Values{},
 	}
 	s.members = c.Members
 	if s.members == 0 {
@@ -153,6 +196,7 @@ func draw(c *Config, r, later, restless, options, eager *rand.Rand, seed uint64)
 	s.drawUsers(c, r)
 	s.drawRestless(c, restless)
 	s.drawOptions(c, options)
+	s.mustKnow(&c.Protocol)
 	s.drawEager(c, eager)
 	s.costs = c.Faults == 0
 	s.survive = c.Survive
@@ -274,21 +318,16 @@ func (s *settings) drawUsers(c *Config, r *rand.Rand) {
 // optionsStream is what the options of a space are drawn from, beside the seed.
 const optionsStream = 0x6f7074696f6e7690
 
-// drawOptions draws the options of a space whose authority moves: each has a third of the
-// runs in which users' messages are not counted.
+// drawOptions draws the options of a space, in a third of the runs for most of them. Where users' messages are counted there
+// are none but those of claims.
 func (s *settings) drawOptions(c *Config, r *rand.Rand) {
-	switch {
-	case c.Protocol.Claims:
-		s.drawClaims(r)
-	case c.Faults == 0:
-	case c.Protocol.Leads:
-		s.drawLeaders(r)
-	case c.Protocol.Peers:
-		s.drawPeers(r)
+	if c.Protocol.draw != nil && (c.Faults != 0 || c.Protocol.Claims) {
+		c.Protocol.draw(s, r)
 	}
-	if !c.Protocol.Moves || c.Faults == 0 {
-		return
-	}
+}
+
+// drawGrantor draws the options of a space whose authority moves.
+func drawGrantor(s *settings, r *rand.Rand) {
 	between := func(least, most time.Duration) time.Duration {
 		drawn := r.IntN(3) == 0
 		if d := least + time.Duration(r.Int64N(int64(most-least))); drawn {
@@ -296,39 +335,47 @@ func (s *settings) drawOptions(c *Config, r *rand.Rand) {
 		}
 		return 0
 	}
-	s.placement = between(time.Second, 6*time.Second)
-	s.holdOn = between(time.Second, 20*time.Second)
-	if s.placement > 0 {
+	if placement := between(time.Second, 6*time.Second); placement > 0 {
+		s.set("placement", placement)
 		s.lockOften()
 	}
+	if holdOn := between(time.Second, 20*time.Second); holdOn > 0 {
+		s.set("hold_on", holdOn)
+	}
 }
 
-// drawPeers draws the options of a space in which no member is in charge. Where each name is some
+// drawPermission draws the options of a space in which no member is in charge. Where each name is some
 // entries, every lock is one of them.
-func (s *settings) drawPeers(r *rand.Rand) {
-	s.deferring, s.retaining = r.IntN(3) == 0, r.IntN(3) == 0
-	if capacity := 1 + r.IntN(s.members+1); r.IntN(4) == 0 {
-		s.capacity = capacity
+func drawPermission(s *settings, r *rand.Rand) {
+	if r.IntN(3) == 0 {
+		s.set("defer", true)
 	}
+	if r.IntN(3) == 0 {
+		s.set("retain", true)
+	}
+	capacity := 1 + r.IntN(s.members+1)
+	if r.IntN(4) != 0 {
+		return
+	}
+	s.set("capacity", capacity)
 	for i := range s.names {
-		if s.capacity != 0 {
-			s.names[i].use, s.names[i].capacity = holdfast.ModeSlots, s.capacity
-		}
+		s.names[i].use, s.names[i].capacity = holdfast.ModeSlots, capacity
 	}
 }
 
-// drawLeaders draws the options of a space that is led by several members.
-func (s *settings) drawLeaders(r *rand.Rand) {
-	s.published = r.IntN(3) == 0
-	if grace := time.Duration(r.Int64N(int64(4 * time.Second))); r.IntN(3) == 0 {
-		s.grace = grace.Round(time.Millisecond)
+// drawBakery draws the options of a space that is led by several members.
+func drawBakery(s *settings, r *rand.Rand) {
+	if r.IntN(3) == 0 {
+		s.set("messages", "published")
+	}
+	if grace := time.Duration(r.Int64N(int64(4 * time.Second))); r.IntN(3) == 0 && grace >= time.Second {
+		s.set("grace", grace.Round(time.Millisecond))
 	}
 }
 
-// drawClaims draws the options of a space whose locks stand in a store, and what that can do.
-func (s *settings) drawClaims(r *rand.Rand) {
-	o := &s.claim
-	o.Group = "locks"
+// drawClaim draws the options of a space whose locks stand in a store, and what that can do.
+func drawClaim(s *settings, r *rand.Rand) {
+	o := &claim.Options{}
 	o.Wait = 40*time.Millisecond + time.Duration(r.IntN(120))*time.Millisecond
 	o.Expiry = 5*time.Second + time.Duration(r.IntN(20))*time.Second
 	o.CAS = r.IntN(3) == 0
@@ -336,11 +383,6 @@ func (s *settings) drawClaims(r *rand.Rand) {
 	o.StoreClock, o.Cleaner = storeClock && !o.CAS, cleaner && !o.CAS
 	o.Unit = []claim.Unit{claim.Micro, claim.Micro, claim.Milli, claim.Nano}[r.IntN(4)]
 	s.store = claimStore(r.IntN(2) == 0, r.IntN(2) == 0)
-	o.RID = "r"
-	if err := o.Resolve(s.drift); err != nil {
-		panic(fmt.Sprintf("sim: the options of claims: %v", err))
-	}
-	o.RID = ""
 	for i := range s.names {
 		s.names[i].use, s.names[i].capacity = holdfast.ModeExclusive, 0
 	}
@@ -349,13 +391,14 @@ func (s *settings) drawClaims(r *rand.Rand) {
 	if len(s.ttl) == 0 {
 		s.ttl = []time.Duration{time.Second}
 	}
-	s.drawKeeping(r)
+	s.drawKeeping(o, r)
+	maps.Copy(s.options, o.List().Given())
 }
 
 // drawLogs draws the options of a space whose members keep logs, from a source of chance of its own.
 func (s *settings) drawLogs(c *Config, r dice) {
 	if more := 2 + r.IntN(3); r.IntN(3) == 0 {
-		s.shards = more
+		s.set("shards", more)
 	}
 	s.drawReforms(c, r)
 }
@@ -375,20 +418,11 @@ func (s *settings) lockOften() {
 
 // more adds the rows of what few runs have.
 func (s *settings) more(row func(name, format string, arguments ...any)) {
-	if s.placement > 0 || s.holdOn > 0 {
-		row("options", "placement %v, hold_on %v (0s is off)", s.placement, s.holdOn)
-	}
-	if s.claim.HoldOn > 0 {
-		row("options", "cas, hold_on %v", s.claim.HoldOn)
-	}
-	if s.published || s.grace > 0 {
-		row("options", "published %v, grace %v (0s is none)", s.published, s.grace)
-	}
-	if s.shards > 0 {
-		row("options", "shards %d", s.shards)
+	if len(s.options) > 0 {
+		row("options", "%v", s.options)
 	}
 	if s.reforms > 0 {
-		row("reforms", "every %v, autopilot %v (0s is off)", s.reforms.Round(time.Millisecond), s.autopilot)
+		row("reforms", "every %v, autopilot %v (0s is off)", s.reforms.Round(time.Millisecond), s.known.autopilot)
 	}
 	if s.busy {
 		row("busy", "who wakes from a pause hears what has come first")
@@ -413,9 +447,6 @@ func (s *settings) more(row func(name, format string, arguments ...any)) {
 	}
 	if s.crosses > 0 {
 		row("crosses", "every %v", s.crosses.Round(time.Millisecond))
-	}
-	if s.deferring || s.retaining || s.capacity > 0 {
-		row("options", "defer %v, retain %v, capacity %d (0 is none)", s.deferring, s.retaining, s.capacity)
 	}
 }
 

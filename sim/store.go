@@ -396,7 +396,7 @@ func (s *store) heal() {
 func (s *settings) drawStore(r dice) {
 	s.weather.store = calm().store + r.below(20*time.Millisecond)
 	if s.bias.Tight {
-		s.weather.store = s.claim.Wait
+		s.weather.store = s.known.wait
 	}
 	s.weather.storeFail = s.odds(r.Rand, StoreFail, 50, 2000)
 }

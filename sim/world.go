@@ -70,6 +70,7 @@ func newWorld(c *Config, seed uint64, trace io.Writer, count *counts) *world {
 	}
 	if c.Protocol.Logs {
 		w.settings.drawLogs(c, newDice(seed, 0x6c6f6773))
+		w.settings.mustKnow(&c.Protocol)
 	}
 	w.settings.drawMeddling(c, newDice(seed, 0x6d6564646c65))
 	w.settings.drawHeirs(c, newDice(seed, 0x68656972))
@@ -102,7 +103,7 @@ func (w *world) stage() {
 	} else if w.compared {
 		w.judge.histories = newHistories(w.judge)
 	}
-	if w.judge.sides == nil && s.holdOn == 0 && s.claim.HoldOn == 0 && !w.protocol.Leads && !w.protocol.Peers {
+	if w.judge.sides == nil && s.known.holdOn == 0 && s.known.keepsCell == 0 && !w.protocol.Leads && !w.protocol.Peers {
 		w.judge.tenants, w.judge.lease = map[tenant]*having{}, s.lease
 	}
 	w.register = register{judge: w.judge, highest: map[string]holdfast.Token{}}
@@ -187,7 +188,7 @@ func (w *world) anyTTL(site string) time.Duration {
 // skew chooses how far a wall clock is set from what it should show.
 func (w *world) skew(site string) time.Duration {
 	most := time.Hour
-	if bound := w.settings.claim.Skew; bound != 0 {
+	if bound := w.settings.known.skew; bound != 0 {
 		// Claims are dated by wall clocks, any two of which differ by less than that.
 		most = bound / 2
 		if w.settings.faults.Has(SkewBeyond) {
@@ -195,7 +196,7 @@ func (w *world) skew(site string) time.Duration {
 		}
 	}
 	return w.length(site, 0, func() time.Duration {
-		if w.settings.claim.Skew != 0 && w.rand.IntN(2) == 0 {
+		if w.settings.known.skew != 0 && w.rand.IntN(2) == 0 {
 			return most * time.Duration(2*w.rand.IntN(2)-1) // as far apart as they may be
 		}
 		return w.rand.between(-most, most)
@@ -357,7 +358,7 @@ func (w *world) trueWall() time.Duration {
 // exclusive is a request for a name that nothing fits beside or, where every lock is one of some
 // entries, for one of them.
 func (w *world) exclusive(name string) wantedLock {
-	if capacity := w.settings.capacity; capacity != 0 {
+	if capacity := w.settings.known.capacity; capacity != 0 {
 		return wantedLock{name: name, mode: holdfast.ModeSlots, units: 1, capacity: capacity}
 	}
 	return wantedLock{name: name}
@@ -368,13 +369,13 @@ func (w *world) request(who *worker) wantedLock {
 	s := &w.settings
 	n := pick(w, "name", s.names)
 	want := wantedLock{name: n.name, mode: holdfast.ModeExclusive}
-	if n.use != holdfast.ModeExclusive && (s.capacity != 0 || !w.oneIn("exclusive", 3)) {
+	if n.use != holdfast.ModeExclusive && (s.known.capacity != 0 || !w.oneIn("exclusive", 3)) {
 		want.mode = n.use
 	}
 	if want.mode == holdfast.ModeSlots {
 		want.capacity = n.capacity
 		want.units = 1
-		if s.capacity == 0 {
+		if s.known.capacity == 0 {
 			want.units += w.number("more-units", n.capacity)
 			if w.protocol.Peers && w.oneIn("other-capacity", 12) {
 				want.capacity++ // peers refuse that, each by what it knows itself

@@ -127,11 +127,11 @@ func TestSettingsMustAgree(t *testing.T) {
 func TestContradictions(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]storelock.Option{
-		"raise expiry to":    storelock.Expiry(200 * time.Millisecond),
-		"raise wait to":      storelock.Skew(90 * time.Millisecond),
-		"wait is 1h0m0s":     storelock.Wait(time.Hour),
-		"retries is -1":      storelock.Retries(-1),
-		`control characters`: storelock.RID("\n"),
+		"raise expiry to": storelock.Expiry(200 * time.Millisecond),
+		"raise wait to":   storelock.Skew(90 * time.Millisecond),
+		`option wait cannot be "1h": it is too long`:            storelock.Wait(time.Hour),
+		`option retries cannot be "-1"`:                         storelock.Retries(-1),
+		`option rid cannot be "\n": it has a control character`: storelock.RID("\n"),
 	} {
 		if _, err := storelock.Open(context.Background(), newStore(), o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

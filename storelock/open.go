@@ -92,6 +92,7 @@ const cells = "storelock.cells"
 type Locker struct {
 	holdfast.Locker // of the default space
 	node            *host.Member
+	settings        claim.Options
 	mediator        *mediator
 }
 
@@ -113,7 +114,7 @@ func Open(ctx context.Context, store storage.Store, options ...Option) (*Locker,
 	if err != nil {
 		return nil, fmt.Errorf("open locks in %s: %w", store.Features().Name, err)
 	}
-	l := &Locker{Locker: n, node: n, mediator: newMediator()}
+	l := &Locker{Locker: n, node: n, settings: *n.Spaces()[0].Resolved().(*claim.Options), mediator: newMediator()}
 	if err := n.WaitReady(ctx); err != nil {
 		closed := n.Close()
 		if closed != nil {
@@ -129,15 +130,20 @@ func (c *config) spacesOver(store storage.Store) (spaces []host.Space) {
 	names := append([]string{holdfast.DefaultSpace}, c.spaces...)
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		space := host.Space{Name: name, Protocol: "claim", Store: store, Claim: c.claim}
+		options := c.claim
 		if c.claim.Group != "" && name != holdfast.DefaultSpace {
-			space.Claim.Group = c.claim.Group + "/" + name
+			options.Group = c.claim.Group + "/" + name
 		}
-		spaces = append(spaces, space)
+		spaces = append(spaces, spaceOver(store, name, &options))
 	}
-	rows := host.Space{Name: cells, Protocol: "claim", Store: store, Claim: c.claim}
-	rows.Claim.Cells, rows.Claim.Group = true, cells
-	return append(spaces, rows)
+	rows := c.claim
+	rows.Group = cells
+	return append(spaces, spaceOver(store, cells, &rows).Tuned(map[string]string{"cells": "true"}))
+}
+
+// spaceOver is one lockspace.
+func spaceOver(store storage.Store, name string, options *claim.Options) host.Space {
+	return host.Space{Name: name, Protocol: claim.Descriptor().Name, Store: store, Options: options.List().Given()}
 }
 
 // Session opens another session: a Locker whose owners are others than this one's, and whose Close
@@ -146,7 +152,7 @@ func (l *Locker) Session(ctx context.Context) (holdfast.Locker, error) { return 
 
 // Settings returns what locks are taken with: the defaults in the place of what was not given, the name
 // of this process, and the group of the default space.
-func (l *Locker) Settings() claim.Options { return l.node.Spaces()[0].Claim }
+func (l *Locker) Settings() claim.Options { return l.settings }
 
 // timestamp returns a token as the time that it was made of, in microseconds.
 func (l *Locker) timestamp(token holdfast.Token) int64 {

@@ -39,7 +39,7 @@ func lockStoreFlags() []cli.Flag {
 type storeOrder struct {
 	url     string
 	options string // as they were given
-	claims  claim.Options
+	claims  *claim.Options
 }
 
 // storeOrder reads --store; nil where a member is asked. A flag is stronger than the other's variable:
@@ -107,7 +107,7 @@ func (o *storeOrder) openLender(ctx context.Context, space string, limit time.Du
 	if err != nil {
 		return nil, err
 	}
-	locker, err := storelock.Open(ctx, store, storelock.Claims(o.claims), storelock.Spaces(space))
+	locker, err := storelock.Open(ctx, store, storelock.Claims(*o.claims), storelock.Spaces(space))
 	if err != nil {
 		err = errors.Join(o.refused(err, limit), store.Close())
 		return nil, err

@@ -27,8 +27,6 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/internal/transport/grpc"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/claim"
-	"github.com/holdfast-locks/holdfast/protocol/consensus"
 	"github.com/holdfast-locks/holdfast/storage/open"
 )
 
@@ -176,8 +174,8 @@ func (m *member) join(ctx context.Context, environ []string) error {
 		return badStart(err, config.Data != "")
 	}
 	for i, space := range m.node.Spaces() { // in the order of the settings
-		if space.Protocol == "claim" {
-			m.log.Info("locks are kept in a store", "space", space.Name, "store", open.Redacted(m.settings.Spaces[i].Store()), "class", space.Class().String(), "settings", space.Claim.Settings())
+		if space.Store != nil {
+			m.log.Info("locks are kept in a store", "space", space.Name, "store", open.Redacted(m.settings.Spaces[i].Store()), "class", space.Class().String(), "settings", space.Settings())
 		}
 	}
 	limits := m.settings.Limits
@@ -251,12 +249,7 @@ func (m *member) config(environ []string) (host.Config, error) {
 	}
 	for _, space := range s.Spaces {
 		c.Spaces = append(c.Spaces, host.Space{
-			Name: space.Name, Protocol: space.Protocol, Store: m.stores[space.Store()], Claim: claimsOf(space),
-			Partition: space.Option("partition"), Preempt: space.OptionSwitch("preempt"),
-			Placement: space.OptionDuration("placement"), HoldOn: holdOnOf(space),
-			Capacity: space.OptionCount("capacity"), Defer: space.OptionSwitch("defer"), Retain: space.OptionSwitch("retain"),
-			Published: space.Option("messages") == "published", Grace: space.OptionDuration("grace"), GraceOfHold: space.Option("grace") == "snaplock",
-			Shards: space.OptionCount("shards"), Autopilot: autopilotOf(space),
+			Name: space.Name, Protocol: space.Protocol, Store: m.stores[space.Store()], Options: space.ProtocolOptions(),
 		})
 	}
 	return c, nil
@@ -270,31 +263,6 @@ func checkClock(now time.Time, state string) error {
 			now.UTC().Format(time.RFC3339), origin.Format(time.RFC3339))
 	}
 	return nil
-}
-
-// claimsOf are the options of protocol claim; those of any other protocol are zero.
-func claimsOf(space config.Space) claim.Options {
-	if space.Store() == "" {
-		return claim.Options{}
-	}
-	return space.Claims()
-}
-
-// holdOnOf is the option of protocol grantor, on which all members agree; that of protocol claim is one
-// of claimsOf.
-func holdOnOf(space config.Space) time.Duration {
-	if space.Store() != "" {
-		return 0
-	}
-	return space.OptionDuration("hold_on")
-}
-
-// autopilotOf is the option of protocol consensus.
-func autopilotOf(space config.Space) time.Duration {
-	if space.Option("autopilot") == "off" {
-		return consensus.NoAutopilot
-	}
-	return space.OptionDuration("autopilot")
 }
 
 // address is where others reach this member: what stands in their lists, so as it was
@@ -353,14 +321,10 @@ func (m *member) spaces() []server.Space {
 	for i, space := range m.node.Spaces() {
 		served := server.Space{
 			Name: space.Name, Port: protocol.Port(i + 1), Protocol: space.Protocol,
-			Class: space.Class(), Partition: space.Partition, Preempt: space.Preempt,
-			Placement: space.Placement, HoldOn: cmp.Or(space.HoldOn, space.Claim.HoldOn),
-			Capacity: space.Capacity, Defer: space.Defer, Retain: space.Retain,
-			Published: space.Published, Grace: space.Grace, GraceOfHold: space.GraceOfHold,
-			Shards: space.Shards, Autopilot: space.Autopilot,
+			Class: space.Class(), Votes: space.Votes(), HasGrace: space.HasGrace(), Options: space.Given(), Settings: space.Settings(),
 		}
-		if space.Protocol == "claim" { // the settings have it in the same place
-			served.Store, served.Settings = open.Redacted(m.settings.Spaces[i].Store()), space.Claim.Settings()
+		if space.Store != nil { // the settings have it in the same place
+			served.Store = open.Redacted(m.settings.Spaces[i].Store())
 		}
 		all = append(all, served)
 	}

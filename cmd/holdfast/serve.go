@@ -30,11 +30,21 @@ func (p *program) serveCommand() *cli.Command {
 		UsageText: name + " serve [flags]",
 		Description: "Without flags it is a complete single member on this machine. When it can grant, it prints one line of JSON.\n" +
 			"TERM and INT let it leave in good order; another one, or the same a second later, ends it at once.\n" +
-			"A flag is stronger than its variable, and that is stronger than the file.",
+			"A flag is stronger than its variable, and that is stronger than the file.\n\n" + optionsOfSpaces(),
 		Flags:                     append(configurationFlags(), printConfig),
 		DisableSliceFlagSeparator: true,
 		Action:                    p.serve,
 	}
+}
+
+// optionsOfSpaces lists what may follow the protocol in --space.
+func optionsOfSpaces() string {
+	var b strings.Builder
+	b.WriteString("Options of a space, as in --space jobs=grantor,placement=on:\n")
+	for _, o := range config.Options() {
+		fmt.Fprintf(&b, "  %s (%s): %s. Values: %s.\n", o.Name, o.For(), strings.TrimSuffix(o.Help, "."), o.Values())
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // configurationFlags makes a flag of every key of the configuration. Their

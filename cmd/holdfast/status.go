@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,7 +42,7 @@ func (p *program) status(ctx context.Context, c *cli.Command) error {
 		return printJSON(p.stdout, status)
 	}
 	tables := append([]*table{clusterTable(status), memberTable(status), spaceTable(status)}, moreTables(status)...)
-	for _, t := range []*table{voteTable(status), missingTable(status), needTable(status), preemptTable(status)} {
+	for _, t := range []*table{missingTable(status), needTable(status), preemptTable(status)} {
 		if t != nil {
 			tables = append(tables, t)
 		}
@@ -99,7 +100,7 @@ func missingTable(status *api.Status) *table {
 
 // preemptTable lists the voters in the order in which they are to coordinate, with the ids that make it; nil where seniority does.
 func preemptTable(status *api.Status) *table {
-	if !slices.ContainsFunc(status.Spaces, func(space api.Space) bool { return space.Preempt }) {
+	if !slices.ContainsFunc(status.Spaces, func(space api.Space) bool { return space.Options["preempt"] == "true" }) {
 		return nil
 	}
 	voters := slices.DeleteFunc(slices.Clone(status.View.Members), func(member api.Member) bool { return !member.Voter })
@@ -139,12 +140,11 @@ func spaceTable(status *api.Status) *table {
 // which member.
 func moreTables(status *api.Status) (tables []*table) {
 	elders := newTable("SPACE", "ELDER", "AUTHORITY", "REIGN", "VERSION")
-	options := newTable("SPACE", "PLACEMENT", "HOLD_ON")
-	peers := newTable("SPACE", "CAPACITY", "DEFER", "RETAIN")
+	options := newTable("SPACE", "OPTIONS")
 	suspended := newTable("SUSPENDED", "BY", "THROUGH", "SINCE", "REASON")
 	transfers := newTable("TRANSFER", "FROM", "TO", "SINCE")
 	awaited := newTable("SPACE", "WAITS", "FOR_REPLY_OF", "REQUESTS")
-	leaders := newTable("SPACE", "LEADERS", "EPOCH", "VIEW", "MESSAGES", "GRACE")
+	leaders := newTable("SPACE", "LEADERS", "EPOCH", "VIEW")
 	candidates := newTable("SPACE", "CANDIDATE", "PRIORITY", "ELIGIBLE", "WHY")
 	kept := newTable("SPACE", "STORE", "SETTINGS")
 	closed := newTable("CLOSED", "ON")
@@ -155,17 +155,9 @@ func moreTables(status *api.Status) (tables []*table) {
 				strconv.FormatUint(space.Reign, 10), strconv.FormatUint(space.Version, 10))
 			told[elders] = true
 		}
-		if space.Placement != 0 || space.HoldOn != 0 {
-			options.row(space.Name, shownOption(space.Placement), shownOption(space.HoldOn))
+		if shown := shownOptions(space.Options); shown != "" {
+			options.row(space.Name, shown)
 			told[options] = true
-		}
-		if space.Capacity != 0 || space.Defer || space.Retain {
-			capacity := "off"
-			if space.Capacity != 0 {
-				capacity = strconv.Itoa(space.Capacity)
-			}
-			peers.row(space.Name, capacity, strconv.FormatBool(space.Defer), strconv.FormatBool(space.Retain))
-			told[peers] = true
 		}
 		if space.Store != "" {
 			kept.row(space.Name, space.Store, space.Settings)
@@ -184,8 +176,7 @@ func moreTables(status *api.Status) (tables []*table) {
 			told[awaited] = true
 		}
 		if len(space.Candidates) > 0 {
-			leaders.row(space.Name, strings.Join(space.Authority, ","), strconv.FormatUint(space.Reign, 10), strconv.FormatUint(space.Version, 10),
-				cmp.Or(space.Messages, "merged"), cmp.Or(space.Grace, "0"))
+			leaders.row(space.Name, strings.Join(space.Authority, ","), strconv.FormatUint(space.Reign, 10), strconv.FormatUint(space.Version, 10))
 			told[leaders] = true
 		}
 		for _, c := range space.Candidates {
@@ -197,26 +188,12 @@ func moreTables(status *api.Status) (tables []*table) {
 			told[closed] = true
 		}
 	}
-	for _, t := range []*table{elders, options, peers, kept, suspended, transfers, awaited, leaders, candidates, closed} {
+	for _, t := range []*table{elders, options, kept, suspended, transfers, awaited, leaders, candidates, closed} {
 		if told[t] {
 			tables = append(tables, t)
 		}
 	}
 	return tables
-}
-
-// voteTable tells the options of spaces whose members vote; nil where there is none.
-func voteTable(status *api.Status) (t *table) {
-	for _, space := range status.Spaces {
-		if space.Shards == 0 {
-			continue
-		}
-		if t == nil {
-			t = newTable("SPACE", "SHARDS", "AUTOPILOT")
-		}
-		t.row(space.Name, strconv.Itoa(space.Shards), space.Autopilot)
-	}
-	return t
 }
 
 // shownPriority is how eligible a member is, as serve takes it.
@@ -230,10 +207,13 @@ func shownPriority(priority int) string {
 	return strconv.Itoa(priority)
 }
 
-// shownOption is an option that is a length of time, as serve takes it.
-func shownOption(d api.Duration) string {
-	if d == 0 {
-		return "off"
+// shownOptions are a space's options, but those about partitions and coordinators that are usual.
+func shownOptions(options map[string]string) string {
+	var shown []string
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		if value := options[name]; !(name == "partition" && value == "primary" || name == "preempt" && value == "false") {
+			shown = append(shown, name+"="+value)
+		}
 	}
-	return d.String()
+	return strings.Join(shown, " ")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/config"
+	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/open"
@@ -130,11 +131,10 @@ func (p *program) storeOf(c *cli.Command) (url string, wanted *claim.Options, er
 		return url, nil, nil
 	}
 	// What is not given has its default, as in a process that starts; who that is does not matter.
-	claims.Group, claims.RID = holdfast.DefaultSpace, name
-	if err := claims.Resolve(0); err != nil {
+	if err := claims.Resolve(&protocol.Setup{Space: holdfast.DefaultSpace, Process: name}); err != nil {
 		return "", nil, misconfigured("%s: %w", called, err)
 	}
-	return url, &claims, nil
+	return url, claims, nil
 }
 
 // withSettings opens the store that c is about, reads what stands there, and lets a function do something

@@ -203,9 +203,8 @@ type Space struct {
 	Name      string         `json:"name"`
 	Protocol  string         `json:"protocol"`
 	Class     holdfast.Class `json:"class"`
-	Partition string         `json:"partition"`
-	Preempt   bool           `json:"preempt,omitzero"` // of the voters that are here the one with the highest id coordinates
-	Authority List[string]   `json:"authority"`        // names of members; empty where no member is in charge
+	Partition string         `json:"partition"` // primary or any: one of the options
+	Authority List[string]   `json:"authority"` // names of members; empty where no member is in charge
 	Reign     uint64         `json:"reign,string"`
 	State     string         `json:"state"`
 	Why       string         `json:"why"`
@@ -225,21 +224,11 @@ type Space struct {
 	ClosedAt   List[string]   `json:"closed_at,omitempty"`  // the members at which the space's instance is closed, by name, as far as the member that answers knows
 	Suspension *Grant         `json:"suspension,omitempty"` // state suspended: by which caller, and why
 
-	Placement Duration `json:"placement,omitzero"` // the window in which the authority counts which member locks most; 0 means off
-	HoldOn    Duration `json:"hold_on,omitzero"`   // how long a member keeps a grant that is used no more; 0 means off
-	Capacity  int      `json:"capacity,omitzero"`  // how many members may use a name at once; 0 means off
-	Defer     bool     `json:"defer,omitzero"`     // a member that cannot give its permission yet says so
-	Retain    bool     `json:"retain,omitzero"`    // a member keeps permissions until another member asks for the name
-
-	Messages   string          `json:"messages,omitzero"`    // published: leaders tell each other the steps of a lock one by one
-	Grace      string          `json:"grace,omitzero"`       // how long a name stays taken after a hold limit, or snaplock
-	Candidates List[Candidate] `json:"candidates,omitempty"` // who could be one of the leaders, where leaders are elected
+	Options    map[string]string `json:"options,omitempty"`    // those of the protocol as they hold, given or by default
+	Candidates List[Candidate]   `json:"candidates,omitempty"` // who could be one of the leaders, where leaders are elected
 
 	Store    string `json:"store,omitzero"`    // where locks are kept, as a URL without a password; "" where members keep them
 	Settings string `json:"settings,omitzero"` // what all who use that store agree on
-
-	Shards    int    `json:"shards,omitzero"`    // in how many parts the names are split, where members vote; 0 where they do not
-	Autopilot string `json:"autopilot,omitzero"` // for how long one is silent before others go on without its vote, or off
 }
 
 // Handover is an authority that is on its way from one member to another, by their names.

@@ -48,17 +48,17 @@ func TestDocuments(t *testing.T) {
 		`{"name":"default","protocol":"central","class":"fenced","partition":"primary","authority":[],"reign":"12","state":"ready","why":"","locks":1,"waiters":2,"sessions":3,"elder":"","version":"0","transfers":[],"closed":false}`: api.Space{
 			Name: "default", Protocol: "central", Class: holdfast.Fenced, Partition: "primary", Reign: 12, State: "ready", Locks: 1, Waiters: 2, Sessions: 3,
 		},
-		`{"name":"g","protocol":"grantor","class":"fenced","partition":"primary","authority":["a"],"reign":"12","state":"ready","why":"","locks":0,"waiters":0,"sessions":0,"elder":"b","version":"2","transfers":[],"closed":false,"placement":"10s","hold_on":"1m0s"}`: api.Space{
+		`{"name":"g","protocol":"grantor","class":"fenced","partition":"primary","authority":["a"],"reign":"12","state":"ready","why":"","locks":0,"waiters":0,"sessions":0,"elder":"b","version":"2","transfers":[],"closed":false,"options":{"hold_on":"1m","placement":"10s"}}`: api.Space{
 			Name: "g", Protocol: "grantor", Class: holdfast.Fenced, Partition: "primary", Authority: []string{"a"}, Reign: 12, State: "ready",
-			Elder: "b", Version: 2, Placement: api.Duration(10 * time.Second), HoldOn: api.Duration(time.Minute),
+			Elder: "b", Version: 2, Options: map[string]string{"placement": "10s", "hold_on": "1m"},
 		},
-		`{"name":"p","protocol":"permission","class":"fenced","partition":"primary","authority":["a","b"],"reign":"12","state":"ready","why":"","locks":0,"waiters":0,"sessions":0,"elder":"","version":"0","transfers":[],"awaited":[{"member":"b","reply":"a","requests":3}],"closed":false,"capacity":2,"defer":true,"retain":true}`: api.Space{
+		`{"name":"p","protocol":"permission","class":"fenced","partition":"primary","authority":["a","b"],"reign":"12","state":"ready","why":"","locks":0,"waiters":0,"sessions":0,"elder":"","version":"0","transfers":[],"awaited":[{"member":"b","reply":"a","requests":3}],"closed":false,"options":{"capacity":"2","defer":"true","retain":"true"}}`: api.Space{
 			Name: "p", Protocol: "permission", Class: holdfast.Fenced, Partition: "primary", Authority: []string{"a", "b"}, Reign: 12, State: "ready",
-			Awaited: []api.Awaited{{Member: "b", Reply: "a", Requests: 3}}, Capacity: 2, Defer: true, Retain: true,
+			Awaited: []api.Awaited{{Member: "b", Reply: "a", Requests: 3}}, Options: map[string]string{"capacity": "2", "defer": "true", "retain": "true"},
 		},
-		`{"name":"b","protocol":"bakery","class":"fenced","partition":"primary","authority":["a"],"reign":"12","state":"ready","why":"","locks":0,"waiters":0,"sessions":0,"elder":"","version":"7","transfers":[],"closed":false,"messages":"published","grace":"snaplock","candidates":[{"member":"a","priority":0,"eligible":false,"why":"leads"},{"member":"b","priority":14,"eligible":true,"why":"can be elected"}]}`: api.Space{
+		`{"name":"b","protocol":"bakery","class":"fenced","partition":"primary","authority":["a"],"reign":"12","state":"ready","why":"","locks":0,"waiters":0,"sessions":0,"elder":"","version":"7","transfers":[],"closed":false,"options":{"grace":"snaplock","messages":"published"},"candidates":[{"member":"a","priority":0,"eligible":false,"why":"leads"},{"member":"b","priority":14,"eligible":true,"why":"can be elected"}]}`: api.Space{
 			Name: "b", Protocol: "bakery", Class: holdfast.Fenced, Partition: "primary", Authority: []string{"a"}, Reign: 12, Version: 7, State: "ready",
-			Messages: "published", Grace: "snaplock",
+			Options:    map[string]string{"messages": "published", "grace": "snaplock"},
 			Candidates: []api.Candidate{{Member: "a", Why: "leads"}, {Member: "b", Priority: 14, Eligible: true, Why: "can be elected"}},
 		},
 		`{"name":"c","protocol":"claim","class":"advisory","partition":"primary","authority":["a"],"reign":"0","state":"ready","why":"","locks":0,"waiters":0,"sessions":0,"elder":"","version":"0","transfers":[],"closed":false,"store":"redis://cache/0","settings":"cas"}`: api.Space{

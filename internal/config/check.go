@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
 // longerLease is what membership demands of the lease beside its bounds.
@@ -108,8 +109,8 @@ func (l *loader) checkLease() {
 		silence := 3 * poll
 		if needed := 2*poll + silence + 4*c.Patience; c.Lease <= needed {
 			wrong := fmt.Sprintf("it must be more than 2 poll intervals of %s, the silence of %s that arouses suspicion and 4 × patience of %s: %s",
-				showDuration(poll), showDuration(silence), showDuration(c.Patience), showDuration(needed))
-			l.refuse("lease", wrong, "more than "+showDuration(8*c.Patience)+" with this patience", "raise lease or lower patience")
+				option.Format(poll), option.Format(silence), option.Format(c.Patience), option.Format(needed))
+			l.refuse("lease", wrong, "more than "+option.Format(8*c.Patience)+" with this patience", "raise lease or lower patience")
 		}
 	}
 	l.settleTTL()
@@ -128,10 +129,10 @@ func (l *loader) settleTTL() {
 	}
 	if !l.badSpaces && !c.allLast() && c.Limits.TTL > maxMemoryTTL {
 		l.refuse("limits.ttl", "a space is kept in memory, where others wait for what a lost member has promised its clients",
-			showDuration(maxMemoryTTL)+" or less", "give "+showDuration(maxMemoryTTL)+" or less, or keep all spaces in protocol "+durable)
+			option.Format(maxMemoryTTL)+" or less", "give "+option.Format(maxMemoryTTL)+" or less, or keep all spaces in protocol "+durable)
 	}
 	if l.good("lease") && c.Limits.TTL < c.Lease {
-		l.refuse("limits.ttl", "it is shorter than the lease of "+showDuration(c.Lease)+", which sessions have by default",
+		l.refuse("limits.ttl", "it is shorter than the lease of "+option.Format(c.Lease)+", which sessions have by default",
 			"lease or more", "raise limits.ttl or lower lease")
 	}
 }

@@ -10,6 +10,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/bakery"
+	"github.com/holdfast-locks/holdfast/protocol/consensus"
+	"github.com/holdfast-locks/holdfast/protocol/grantor"
+	"github.com/holdfast-locks/holdfast/protocol/permission"
 )
 
 // write makes a file of the test's own folder.
@@ -237,119 +243,50 @@ spaces:
 	}
 }
 
-// TestOptionsOfGrantors: the word on stands for a length of time, and one may be given.
-func TestOptionsOfGrantors(t *testing.T) {
-	for _, test := range []struct {
-		options           string
-		placement, holdOn time.Duration
-	}{
-		{"", 0, 0},
-		{",placement=off,hold_on=off", 0, 0},
-		{",placement=on", 10 * time.Second, 0},
-		{",hold_on=on", 0, time.Minute},
-		{",placement=1s,hold_on=1h", time.Second, time.Hour},
-		{",hold_on=1s,placement=60m", time.Hour, time.Second},
-	} {
-		c := mustLoad(t, Sources{Flags: map[string]string{"spaces": "a=grantor" + test.options}})
-		s := c.Spaces[1]
-		if placement, holdOn := s.OptionDuration("placement"), s.OptionDuration("hold_on"); placement != test.placement || holdOn != test.holdOn {
-			t.Errorf("grantor%s: placement %v and hold_on %v, want %v and %v", test.options, placement, holdOn, test.placement, test.holdOn)
-		}
-	}
-	c := mustLoad(t, Sources{File: write(t, "h.yaml", "spaces:\n  a: {protocol: grantor, placement: on, hold_on: off}\n  b: {protocol: grantor, placement: 30s}\n")})
-	for i, want := range []time.Duration{0, 10 * time.Second, 30 * time.Second} {
-		if got := c.Spaces[i].OptionDuration("placement"); got != want {
-			t.Errorf("space %s of the file has placement %v, want %v", c.Spaces[i].Name, got, want)
-		}
-	}
-}
-
-func TestOptionsOfBakery(t *testing.T) {
-	for _, test := range []struct {
-		options, file, messages, grace string
-		length                         time.Duration
-	}{
-		{"", "{protocol: bakery}", "merged", "0", 0},
-		{",messages=merged,grace=0,partition=primary", "{protocol: bakery, messages: merged, grace: 0, partition: primary}", "merged", "0", 0},
-		{",messages=published,grace=snaplock", "{protocol: bakery, messages: published, grace: snaplock}", "published", "snaplock", 0},
-		{",grace=90s,preempt=true", "{protocol: bakery, grace: 90s, preempt: true}", "merged", "90s", 90 * time.Second},
-	} {
-		for _, sources := range []Sources{
-			{Flags: map[string]string{"spaces": "default=bakery" + test.options}},
-			{File: write(t, "h.yaml", "spaces:\n  default: "+test.file+"\n")},
-		} {
-			s := mustLoad(t, sources).Spaces[0]
-			if got := s.Option("messages"); got != test.messages {
-				t.Errorf("%+v: messages is %s", sources, got)
-			}
-			if got := s.Option("grace"); got != test.grace {
-				t.Errorf("%+v: grace is %s", sources, got)
-			}
-			if got := s.OptionDuration("grace"); got != test.length {
-				t.Errorf("%+v: grace is as long as %v", sources, got)
-			}
-		}
-	}
-}
-
-func TestOptionsOfPermission(t *testing.T) {
-	for _, test := range []struct {
-		options                   string
-		deferred, retain, preempt bool
-		capacity                  int
-		file                      string
-	}{
-		{options: "", file: "{protocol: permission}"},
-		{options: ",defer=false,retain=false,capacity=off,partition=primary", file: "{protocol: permission, defer: false, retain: false, capacity: off, partition: primary}"},
-		{",defer=true,preempt=true", true, false, true, 0, "{protocol: permission, defer: true, preempt: true}"},
-		{",retain=true", false, true, false, 0, "{protocol: permission, retain: true}"},
-		{",capacity=1", false, false, false, 1, "{protocol: permission, capacity: 1}"},
-		{",capacity=2147483647,defer=true", true, false, false, 2147483647, "{protocol: permission, defer: true, capacity: 2147483647}"},
-	} {
-		for _, sources := range []Sources{
-			{Flags: map[string]string{"spaces": "default=permission" + test.options}},
-			{File: write(t, "h.yaml", "spaces:\n  default: "+test.file+"\n")},
-		} {
-			s := mustLoad(t, sources).Spaces[0]
-			if got := s.OptionSwitch("defer"); got != test.deferred {
-				t.Errorf("%+v: defer is %v", sources, got)
-			}
-			if got := s.OptionSwitch("retain"); got != test.retain {
-				t.Errorf("%+v: retain is %v", sources, got)
-			}
-			if got := s.OptionCount("capacity"); got != test.capacity {
-				t.Errorf("%+v: capacity is %d", sources, got)
-			}
-			if got := s.OptionSwitch("preempt"); got != test.preempt {
-				t.Errorf("%+v: preempt is %v", sources, got)
-			}
-		}
-	}
-	for _, other := range []string{"central", "grantor,placement=30s"} {
-		s := mustLoad(t, Sources{Flags: map[string]string{"spaces": "a=" + other}}).Spaces[1]
-		if s.OptionCount("capacity") != 0 || s.OptionCount("placement") != 0 || s.OptionSwitch("retain") {
-			t.Errorf("%v has options of another protocol", s)
-		}
-	}
-}
-
-func TestOptionsOfConsensus(t *testing.T) {
+// TestOptions: what is given for a space, on the command line and in a file, is what its protocol gets.
+func TestOptions(t *testing.T) {
 	folder := t.TempDir()
 	for _, test := range []struct {
-		options, autopilot string
-		length             time.Duration
-		shards             int
+		options, file string
+		want          protocol.Options
 	}{
-		{"", "1h", time.Hour, 0},
-		{",shards=4,autopilot=off", "off", 0, 4},
-		{",autopilot=1s", "1s", time.Second, 0},
-		{",autopilot=720h", "720h", 720 * time.Hour, 0},
+		{"grantor", "{protocol: grantor}", &grantor.Options{}},
+		{"grantor,placement=off,hold_on=off", "{protocol: grantor, placement: off, hold_on: off}", &grantor.Options{}},
+		{"grantor,placement=on", "{protocol: grantor, placement: on}", &grantor.Options{Placement: 10 * time.Second}},
+		{"grantor,hold_on=on", "{protocol: grantor, hold_on: on}", &grantor.Options{HoldOn: time.Minute}},
+		{"grantor,placement=1s,hold_on=1h", "{protocol: grantor, placement: 1s, hold_on: 1h}", &grantor.Options{Placement: time.Second, HoldOn: time.Hour}},
+		{"grantor,hold_on=1s,placement=60m", "{protocol: grantor, hold_on: 1s, placement: 60m}", &grantor.Options{Placement: time.Hour, HoldOn: time.Second}},
+		{"bakery,messages=merged,grace=0,partition=primary", "{protocol: bakery, messages: merged, grace: 0, partition: primary}", &bakery.Options{}},
+		{"bakery,messages=published,grace=snaplock", "{protocol: bakery, messages: published, grace: snaplock}", &bakery.Options{Published: true, Grace: bakery.GraceOfHold}},
+		{"bakery,grace=90s,preempt", "{protocol: bakery, grace: 90s, preempt: true}", &bakery.Options{Grace: 90 * time.Second, Common: protocol.Common{Preempt: true}}},
+		{"permission,defer=false,retain=false,capacity=off", "{protocol: permission, defer: false, retain: false, capacity: off}", &permission.Options{}},
+		{"permission,defer,preempt=true", "{protocol: permission, defer: true, preempt: true}", &permission.Options{Defer: true, Common: protocol.Common{Preempt: true}}},
+		{"permission,retain=true", "{protocol: permission, retain: true}", &permission.Options{Retain: true}},
+		{"permission,capacity=1", "{protocol: permission, capacity: 1}", &permission.Options{Capacity: 1}},
+		{"permission,capacity=2147483647,defer=true", "{protocol: permission, defer: true, capacity: 2147483647}", &permission.Options{Capacity: 2147483647, Defer: true}},
+		{"consensus", "{protocol: consensus}", &consensus.Options{}},
+		{"consensus,shards=4,autopilot=off", "{protocol: consensus, shards: 4, autopilot: off}", &consensus.Options{Shards: 4, Autopilot: consensus.NoAutopilot}},
+		{"consensus,autopilot=720h", "{protocol: consensus, autopilot: 720h}", &consensus.Options{Autopilot: 720 * time.Hour}},
 	} {
-		s := mustLoad(t, Sources{Flags: map[string]string{"spaces": "default=consensus" + test.options, "data": folder}}).Spaces[0]
-		if got := s.Option("autopilot"); got != test.autopilot || s.OptionDuration("autopilot") != test.length || s.OptionCount("shards") != test.shards {
-			t.Errorf("consensus%s: autopilot is %s, as long as %v, and shards %d", test.options, got, s.OptionDuration("autopilot"), s.OptionCount("shards"))
+		for _, sources := range []Sources{
+			{Flags: map[string]string{"spaces": "default=" + test.options, "data": folder}},
+			{File: write(t, "h.yaml", "data: "+folder+"\nspaces:\n  default: "+test.file+"\n")},
+		} {
+			if diff := cmp.Diff(test.want, typed(t, mustLoad(t, sources).Spaces[0])); diff != "" {
+				t.Errorf("%+v (-want +got):\n%s", sources, diff)
+			}
 		}
 	}
+}
+
+// typed are the options that the protocol of a space gets.
+func typed(t *testing.T, s Space) protocol.Options {
+	t.Helper()
+	options, err := described(s.Protocol).Parse(s.ProtocolOptions())
+	if err != nil {
+		t.Fatalf("space %v: %v", s, err)
+	}
+	return options
 }
 
 // TestFilePath: the flag --config, then HOLDFAST_CONFIG, name the file.

@@ -58,29 +58,20 @@
 //
 // # Options of grantors
 //
-// A space of protocol grantor has two more. With placement grantorship moves by itself to the
-// member that locks most: off, on (a window of 10s), or the window. With hold_on a member keeps
-// a grant that its clients use no more: off, on (1m), or how long. All members have the same
-// options, or are refused with both values.
-//
-// # Options of permission
-//
-// A space of protocol permission has three more: defer and retain, true or false, and capacity,
-// which is off or how many members may use a name at once. It has no partition any. All members
-// have the same options here too.
+// What more a space has its protocol says: the Options of its package, which [Options] lists for all. All members have the
+// same options, those that each may choose aside, or are refused with both values.
 //
 // # Options of claim
 //
 // A space of protocol claim has a store, which is a URL: what stands there package storage/open says.
-// Beside it are wait, expiry, retries, skew, unit, rid, group, cas, hold_on (with cas), clock (machine or
-// store) and cleaner. On the command line a URL goes on, with any commas in it, until the next comma
+// On the command line a URL goes on, with any commas in it, until the next comma
 // with an option of the protocol behind it, so etcd://a,b,wait=1s has two hosts; a host that is
 // called cas or cleaner is written with its port, and a semicolon as %3B. There cas and cleaner need
 // no value.
 //
 // A URL may have a password. No complaint shows it, and neither does [Config.PrintConfig], whose
-// output is then no file to start from. [Space.Claims] is what the options say, checked as
-// a whole: what contradicts itself (an expiry that all tries of a write do not fit into), two
+// output is then no file to start from. The options are checked as
+// a whole, too: what contradicts itself (an expiry that all tries of a write do not fit into), two
 // spaces with one store and one group, and members of a cluster whose store is one process's are
 // refused. That others who use the store have the same settings only the store can say.
 //

@@ -107,7 +107,7 @@ func TestSpacesRefused(t *testing.T) {
 		{"billing", "spaces", "names no protocol|NAME=PROTOCOL[,option=value…]|billing=central"},
 		{"=central", "spaces", "1 to 64 are allowed|another name"},
 		{"a/b=central", "spaces", "contains '/'"},
-		{"a=central,preempt", "spaces", `option "preempt" has no value|write option=value`},
+		{"a=bakery,grace", "spaces", `option "grace" has no value|write option=value`},
 		{"a=central,preempt=true,preempt=false", "spaces", "given twice"},
 		{"a=central;a=central", "spaces.a", "the space is given twice"},
 		{"a=bakery,partition=any", "spaces.a", `option partition cannot be "any": a lock is decided by a majority of the leaders; allowed: primary; leave it out for primary, or use protocol central or grantor`},
@@ -241,9 +241,9 @@ func TestDurableRefused(t *testing.T) {
 		{"a=consensus,partition=any", "spaces.a", `option partition cannot be "any": a lock is decided by a majority of the voters; allowed: primary`},
 		{"a=consensus,preempt=true", "spaces.a", `option preempt cannot be "true": no coordinator decides its locks; allowed: false`},
 		{"a=consensus,shards=257", "spaces.a", `option shards cannot be "257": it is too large; allowed: 1 to 256; give 256 or less`},
-		{"a=consensus,autopilot=999ms", "spaces.a", `option autopilot cannot be "999ms": it is too short; allowed: 1h, off, 1s to 720h`},
+		{"a=consensus,autopilot=999ms", "spaces.a", `option autopilot cannot be "999ms": it is too short; allowed: off, 1s to 720h`},
 		{"a=consensus,autopilot=721h", "spaces.a", `option autopilot cannot be "721h": it is too long`},
-		{"a=consensus,autopilot=on", "spaces.a", `option autopilot cannot be "on"; allowed: 1h, off, 1s to 720h`},
+		{"a=consensus,autopilot=on", "spaces.a", `option autopilot cannot be "on"; allowed: off, 1s to 720h`},
 		{"a=consensus,shards=0", "spaces.a", `option shards cannot be "0": it is too small; allowed: 1 to 256; give 1 or more`},
 	} {
 		found := problems(t, Sources{Flags: map[string]string{"spaces": test.value, "data": folder}})

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/protocol/consensus"
+	"github.com/holdfast-locks/holdfast/internal/member"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
 const spaceSyntax = "NAME=PROTOCOL[,option=value…]"
@@ -19,140 +19,33 @@ const spaceSyntax = "NAME=PROTOCOL[,option=value…]"
 const usual = "central"
 
 // served are the names of the protocols that this version serves.
-func served() []string {
-	return []string{usual, "grantor", "permission", "bakery", "claim", durable}
+func served() (names []string) {
+	for _, d := range member.Protocols() {
+		names = append(names, d.Name)
+	}
+	return names
 }
 
 // durable is the protocol that keeps its locks on the disk. The default space has it where nothing else is configured.
 const durable = "consensus"
 
-// option is something that a space may set, and the words for its values, the default
-// first. With usual it may also be a length of time, and the word on stands for that one;
-// with timed a length of time too, without such a word; with most a whole number from 1 to
-// that; with text any that it finds nothing wrong with. Where there are no words, left says
-// what holds when it is left out.
-type option struct {
-	name  string
-	words []string
-	usual time.Duration
-	timed bool
-	span  span // of lengths of time; zero means optionSpan
-	most  int
-	text  func(string) *flaw
-	says  string // what text allows
-	left  string
-	alone bool // its name alone stands for true
-	// refused says of words that another protocol takes why this one does not.
-	refused map[string]flaw
+// described is the protocol of that name, or nil.
+func described(protocolName string) *protocol.Descriptor {
+	return protocol.Named(member.Protocols(), protocolName)
 }
 
-// optionSpan is which lengths of time an option may be.
-var optionSpan = span{time.Second, time.Hour}
-
-// optionsOf are those of a protocol that is served: on a partition only the side with a
-// quorum grants (primary), or every side does (any); with preempt the member with the
-// highest id coordinates. What placement and hold_on do, and the lengths that on stands
-// for, package protocol/grantor says; what defer, retain and capacity do, package
-// protocol/permission; what messages and grace do, package protocol/bakery; what shards and
-// autopilot do, package protocol/consensus. Those of claim are claimOptions.
-func optionsOf(protocol string) []option {
-	options := []option{
-		{name: "partition", words: []string{"primary", "any"}},
-		{name: "preempt", words: []string{"false", "true"}},
-	}
-	switch protocol {
-	case "grantor":
-		options = append(options,
-			option{name: "placement", words: []string{"off", "on"}, usual: 10 * time.Second},
-			option{name: "hold_on", words: []string{"off", "on"}, usual: time.Minute})
-	case "permission":
-		options[0] = option{name: "partition", words: []string{"primary"}, refused: map[string]flaw{"any": {
-			"no member could merge what the sides of a partition have granted",
-			"leave it out for primary, or use protocol central or grantor",
-		}}}
-		options = append(options,
-			option{name: "defer", words: []string{"false", "true"}},
-			option{name: "retain", words: []string{"false", "true"}},
-			option{name: "capacity", words: []string{"off"}, most: holdfast.MaxCapacity})
-	case "bakery":
-		options[0] = option{name: "partition", words: []string{"primary"}, refused: map[string]flaw{"any": {
-			"a lock is decided by a majority of the leaders",
-			"leave it out for primary, or use protocol central or grantor",
-		}}}
-		options = append(options,
-			option{name: "messages", words: []string{"merged", "published"}},
-			option{name: "grace", words: []string{"0", "snaplock"}, timed: true})
-	case durable:
-		options[0] = option{name: "partition", words: []string{"primary"}, refused: map[string]flaw{"any": {
-			"a lock is decided by a majority of the voters",
-			"leave it out for primary, or use protocol central or grantor",
-		}}}
-		options[1] = option{name: "preempt", words: []string{"false"}, refused: map[string]flaw{"true": {
-			"no coordinator decides its locks", "leave it out for false",
-		}}}
-		options = append(options,
-			option{name: "shards", most: consensus.MaxShards, left: "1"},
-			option{name: "autopilot", words: []string{"1h", "off"}, timed: true, span: span{consensus.LeastAutopilot, 30 * 24 * time.Hour}})
-	case "claim":
-		options[0] = option{name: "partition", words: []string{"primary"}, refused: map[string]flaw{"any": {
-			"the store decides, which has no sides",
-			"leave it out for primary, or use protocol central or grantor",
-		}}}
-		options = append(options, claimOptions()...)
-	}
-	return options
-}
-
-// allowed says what the option may be.
-func (o *option) allowed() string {
-	allowed := slices.Clone(o.words)
-	if o.isTime() {
-		allowed = append(allowed, o.spans().String())
-	}
-	if o.most != 0 {
-		allowed = append(allowed, fmt.Sprintf("1 to %d", o.most))
-	}
-	if o.text != nil {
-		allowed = append(allowed, o.says)
-	}
-	return strings.Join(allowed, ", ")
-}
-
-// spans is which lengths of time it may be.
-func (o *option) spans() span { return cmp.Or(o.span, optionSpan) }
-
-// unset is what holds where the option is left out.
-func (o *option) unset() string {
-	if len(o.words) == 0 {
-		return o.left
-	}
-	return o.words[0]
-}
-
-// isTime reports whether the option may be a length of time.
-func (o *option) isTime() bool { return o.timed || o.usual != 0 }
-
-// judge says what is wrong with a value; the flaw of one that is none at all needs no words.
-func (o *option) judge(value string) *flaw {
-	if slices.Contains(o.words, value) {
+// optionsOf lists the options of a protocol, all of them left out, and none of a protocol that is not served. Where locks
+// are kept in a store, its URL is one of them.
+func optionsOf(protocolName string) option.List {
+	d := described(protocolName)
+	if d == nil {
 		return nil
 	}
-	if wrong, known := o.refused[value]; known {
-		return &wrong
+	list := d.Options().List()
+	if d.Stores {
+		list = slices.Insert(list, len((&protocol.Common{}).List()), storeURL())
 	}
-	if o.text != nil {
-		return o.text(value)
-	}
-	if _, err := strconv.Atoi(value); err == nil && o.most != 0 {
-		_, wrong := readCount(value, 1, o.most)
-		return wrong
-	}
-	_, err := time.ParseDuration(value)
-	if !o.isTime() || err != nil {
-		return &flaw{"", suggest(value, o.words, "leave it out for "+o.unset())}
-	}
-	_, wrong := readDuration(value, o.spans(), showDuration(o.usual))
-	return wrong
+	return list
 }
 
 // String is the space as the command line spells it, without passwords.
@@ -205,7 +98,8 @@ func readSpace(text string) (Space, *flaw) {
 	}
 	for _, part := range splitOptions(space.Protocol, more) {
 		name, value, found := strings.Cut(part, "=")
-		alone := slices.ContainsFunc(optionsOf(space.Protocol), func(o option) bool { return o.alone && o.name == strings.TrimSpace(part) })
+		o := optionsOf(space.Protocol).Find(strings.TrimSpace(part))
+		alone := o != nil && o.Alone()
 		switch {
 		case alone:
 			value = "true"
@@ -257,57 +151,25 @@ func (l *loader) readSpaces() {
 }
 
 // Option is the value of an option: the one that was given, or its default. An option
-// that the protocol does not have is "", and so is one whose default the protocol makes.
+// that the protocol does not have is "".
 func (s Space) Option(name string) string {
-	if value, given := s.Options[name]; given {
-		return value
+	list := optionsOf(s.Protocol)
+	if err := list.Parse(s.Options); err != nil {
+		return s.Options[name]
 	}
-	for _, o := range optionsOf(s.Protocol) {
-		if o.name == name && len(o.words) > 0 {
-			return o.words[0]
-		}
-	}
-	return ""
+	return list.Effective()[name]
 }
 
-// OptionDuration is how long an option is that may be a length of time: 0 where it is off,
-// or the protocol does not have it.
-func (s Space) OptionDuration(name string) time.Duration {
-	value := s.Option(name)
-	for _, o := range optionsOf(s.Protocol) {
-		switch {
-		case o.name != name:
-		case value == "on":
-			return o.usual
-		default:
-			if length, wrong := readDuration(value, o.spans(), ""); wrong == nil {
-				return length
-			}
-		}
-	}
-	return 0
+// ProtocolOptions are those of the protocol: all that were given, but the URL of the store.
+func (s Space) ProtocolOptions() option.Values {
+	given := option.Values(maps.Clone(s.Options))
+	delete(given, storeOption)
+	return given
 }
-
-// OptionCount is the number that an option is: 0 where it is off, or the protocol does not
-// have it.
-func (s Space) OptionCount(name string) int {
-	value := s.Option(name)
-	for _, o := range optionsOf(s.Protocol) {
-		if o.name == name && o.most != 0 {
-			if n, wrong := readCount(value, 1, o.most); wrong == nil {
-				return n
-			}
-		}
-	}
-	return 0
-}
-
-// OptionSwitch is whether an option is on that is true or false.
-func (s Space) OptionSwitch(name string) bool { return s.Option(name) == "true" }
 
 // takes reports whether an option of the space's protocol can have that value.
 func (s Space) takes(name, value string) bool {
-	return slices.ContainsFunc(optionsOf(s.Protocol), func(o option) bool { return o.name == name && o.judge(value) == nil })
+	return optionsOf(s.Protocol).Set(name, value, true) == nil
 }
 
 // checkSpace judges protocol and options.
@@ -326,39 +188,28 @@ func (l *loader) checkSpace(s setting) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Space.Options)) {
-		value := s.Space.Options[name]
-		options := optionsOf(s.Space.Protocol)
-		at := slices.IndexFunc(options, func(o option) bool { return o.name == name })
-		if at < 0 {
-			known := optionNames(options)
-			refuse(fmt.Sprintf("protocol %s has no option %s", s.Space.Protocol, quote(hushed(name))), strings.Join(known, ", "),
-				suggest(name, known, "leave it out"))
-			continue
-		}
-		if wrong := options[at].judge(value); wrong != nil {
-			text := fmt.Sprintf("option %s cannot be %s", name, quote(shown(name, value)))
-			if wrong.wrong != "" {
-				text += ": " + wrong.wrong
+		r := optionsOf(s.Space.Protocol).Set(name, s.Space.Options[name], true)
+		switch {
+		case r == nil:
+		case r.Unknown:
+			refuse(fmt.Sprintf("protocol %s has no option %s", s.Space.Protocol, quote(hushed(name))), r.Allowed, suggest(name, r.Words, r.Fix))
+		default:
+			text := fmt.Sprintf("option %s cannot be %s", name, quote(shown(name, r.Value)))
+			if r.Wrong != "" {
+				text += ": " + r.Wrong
 			}
-			refuse(text, options[at].allowed(), wrong.fix)
+			refuse(text, r.Allowed, suggest(r.Value, r.Words, r.Fix))
 		}
 	}
-	if why := l.keepsNothing(); s.Space.Protocol == durable && why != "" {
+	d := described(s.Space.Protocol)
+	if why := l.keepsNothing(); d.Logs && why != "" {
 		fix := "give the member a name with --name NAME, or a folder with --data DIR"
 		if l.config.State == noState {
 			fix = "leave state out, or give it a folder with --data DIR in its place"
 		}
-		refuse("protocol consensus keeps its locks on the disk, and there is no folder to find again with "+why, "", fix)
+		refuse("protocol "+d.Name+" keeps its locks on the disk, and there is no folder to find again with "+why, "", fix)
 	}
-	if _, given := s.Space.Options[storeOption]; s.Space.Protocol == "claim" && !given {
-		refuse("protocol claim writes its claims into a store, and there is no option "+storeOption, "", "give "+storeOption+"=URL, as in "+storeOption+"=postgres://HOST/DATABASE")
+	if _, given := s.Space.Options[storeOption]; d.Stores && !given {
+		refuse("protocol "+d.Name+" keeps its locks in a store, and there is no option "+storeOption, "", "give "+storeOption+"=URL, as in "+storeOption+"=postgres://HOST/DATABASE")
 	}
-}
-
-func optionNames(options []option) []string {
-	names := make([]string, len(options))
-	for i, o := range options {
-		names[i] = o.name
-	}
-	return names
 }

@@ -6,36 +6,50 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 	"github.com/holdfast-locks/holdfast/storage/open"
 )
 
 // storeOption is the option with the URL of a store, which may have a password.
 const storeOption = "store"
 
-// claimOptions are those of protocol claim. What they do package protocol/claim says, and what a
-// URL may be, package storage/open. Those that are not given are left to that protocol, which
-// knows what fits the others.
-func claimOptions() []option {
-	return []option{
-		{name: storeOption, says: strings.Join(schemes(), "://…, ") + "://…, /FOLDER", left: "a space of protocol claim has one", text: judgeStore},
-		{name: "wait", timed: true, span: span{time.Millisecond, time.Minute}, left: "100ms"},
-		{name: "expiry", timed: true, span: span{10 * time.Millisecond, 24 * time.Hour}, left: "30s, or more where wait asks for it"},
-		{name: "retries", most: 100, left: "3"},
-		{name: "skew", timed: true, span: span{time.Microsecond, time.Minute}, left: "5/12 of wait"},
-		{name: "unit", words: []string{"us", "ms", "ns"}},
-		{name: "rid", says: "1 to 96 bytes", left: "where the process runs", text: judgeBytes(96)},
-		{name: "group", says: "1 to 256 bytes", left: "the name of the space", text: judgeBytes(256)},
-		{name: "cas", words: []string{"false", "true"}, alone: true},
-		{name: "hold_on", words: []string{"off", "on"}, usual: 10 * time.Millisecond, span: span{time.Millisecond, time.Second}},
-		{name: "clock", words: []string{"machine", "store"}},
-		{name: "cleaner", words: []string{"false", "true"}, alone: true},
+// storeURL is the option with the URL of a store: package storage/open says what that may be.
+func storeURL() option.Option {
+	return option.Option{
+		Name: storeOption, Value: urlOfStore{new(string)}, Default: "required",
+		Help: "The URL of the store, or a folder of this machine from its root on.",
 	}
 }
+
+// urlOfStore is the value of that option.
+type urlOfStore struct{ at *string }
+
+// Set reads a URL.
+func (u urlOfStore) Set(text string, _ bool) *option.Reason {
+	if wrong := judgeStore(text); wrong != nil {
+		return &option.Reason{Wrong: wrong.wrong, Fix: wrong.fix}
+	}
+	*u.at = text
+	return nil
+}
+
+// Text is the URL.
+func (u urlOfStore) Text() string { return *u.at }
+
+// Number is none.
+func (urlOfStore) Number() int64 { return 0 }
+
+// Allowed lists the schemes.
+func (urlOfStore) Allowed() []string {
+	return []string{strings.Join(schemes(), "://…, ") + "://…", "/FOLDER"}
+}
+
+// Spellings has none.
+func (urlOfStore) Spellings() []string { return nil }
 
 // schemes are those of stores that outlive the process.
 func schemes() []string {
@@ -66,26 +80,11 @@ func judgeStore(url string) *flaw {
 	// Behind the last @ there is no password any more.
 	rest = rest[strings.LastIndexByte(rest, '@')+1:]
 	if strayed := regexp.MustCompile(`,([A-Za-z_]+)=`).FindStringSubmatch(rest); strayed != nil {
-		names := optionNames(optionsOf("claim"))
+		names := optionsOf("claim").Names()
 		return &flaw{"behind a comma it has " + quote(strayed[1]+"=") + ", which is no option of protocol claim",
 			suggest(strayed[1], names, "write %2C for a comma that is a part of the URL")}
 	}
 	return nil
-}
-
-// judgeBytes takes a text of at most so many bytes.
-func judgeBytes(most int) func(string) *flaw {
-	return func(text string) *flaw {
-		switch {
-		case text == "":
-			return &flaw{"it is empty", "leave it out, or give a text"}
-		case len(text) > most:
-			return &flaw{"it is too long", "shorten it"}
-		case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
-			return badText(text)
-		}
-		return nil
-	}
 }
 
 // splitOptions takes apart what stands behind a protocol. A URL has commas of its own, between hosts: it
@@ -95,7 +94,8 @@ func splitOptions(protocol, text string) (parts []string) {
 	begins := func(part string) bool {
 		name, _, valued := strings.Cut(part, "=")
 		name = strings.TrimSpace(name)
-		return slices.ContainsFunc(options, func(o option) bool { return o.name == name && (valued || o.alone) })
+		o := options.Find(name)
+		return o != nil && !o.Tuning && (valued || o.Alone())
 	}
 	for part := range strings.SplitSeq(text, ",") {
 		last := len(parts) - 1
@@ -146,54 +146,46 @@ func shownItem(text string) string {
 // password.
 func (s Space) Store() string { return open.Folder(s.Options[storeOption]) }
 
-// Claims are the options of protocol claim. What was not given is zero.
-func (s Space) Claims() claim.Options {
-	units := map[string]claim.Unit{"us": claim.Micro, "ms": claim.Milli, "ns": claim.Nano}
-	return claim.Options{
-		Wait: s.OptionDuration("wait"), Expiry: s.OptionDuration("expiry"), Skew: s.OptionDuration("skew"),
-		Retries: s.OptionCount("retries"), Unit: units[s.Option("unit")], RID: s.Option("rid"), Group: s.Option("group"),
-		CAS: s.OptionSwitch("cas"), HoldOn: s.OptionDuration("hold_on"), StoreClock: s.Option("clock") == "store", Cleaner: s.OptionSwitch("cleaner"),
-	}
-}
-
 // StoreSettings reads the URL of a store, and option=value[,option=value…] of protocol claim, for a
 // process that takes locks there without a member. The error is a sentence that names the option, what is
 // allowed and the fix, and has no password in it.
-func StoreSettings(url, options string) (claim.Options, error) {
+func StoreSettings(url, options string) (*claim.Options, error) {
 	if wrong := judgeStore(url); wrong != nil {
-		return claim.Options{}, fmt.Errorf("store %s: %s; %s", open.Redacted(url), wrong.wrong, wrong.fix)
+		return nil, fmt.Errorf("store %s: %s; %s", open.Redacted(url), wrong.wrong, wrong.fix)
 	}
 	refused := func(name, text string) error { return fmt.Errorf("option %s %s", quote(hushed(name)), text) }
 	space := Space{Name: "default", Protocol: "claim"}
-	all := slices.DeleteFunc(claimOptions(), func(o option) bool { return o.name == storeOption })
+	read := &claim.Options{}
+	list := read.List()
 	for part := range strings.SplitSeq(options, ",") {
 		if strings.TrimSpace(options) == "" {
 			break
 		}
 		name, value, valued := strings.Cut(part, "=")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-		at := slices.IndexFunc(all, func(o option) bool { return o.name == name })
+		o := list.Find(name)
 		switch {
-		case at < 0:
-			return claim.Options{}, refused(name, "is not known; allowed: "+strings.Join(optionNames(all), ", ")+"; "+suggest(name, optionNames(all), "leave it out"))
-		case !valued && !all[at].alone:
-			return claim.Options{}, refused(name, "has no value; write option=value")
+		case o == nil || o.Tuning:
+			return nil, refused(name, "is not known; allowed: "+strings.Join(list.Names(), ", ")+"; "+suggest(name, list.Names(), "leave it out"))
+		case !valued && !o.Alone():
+			return nil, refused(name, "has no value; write option=value")
 		case !valued:
 			value = "true"
 		}
-		if wrong := all[at].judge(value); wrong != nil {
-			return claim.Options{}, refused(name, fmt.Sprintf("cannot be %s; allowed: %s; %s", quote(shown(name, value)), all[at].allowed(), wrong.fix))
+		if r := list.Set(name, value, true); r != nil {
+			return nil, refused(name, fmt.Sprintf("cannot be %s; allowed: %s; %s", quote(shown(name, value)), r.Allowed, suggest(value, r.Words, r.Fix)))
 		}
 		if wrong := space.setOption(name, value); wrong != nil {
-			return claim.Options{}, refused(name, "is given twice; give it once")
+			return nil, refused(name, "is given twice; give it once")
 		}
 	}
-	resolved := space.Claims()
-	resolved.Group, resolved.RID = "default", "drawn"
-	if err := resolved.Resolve(usualDrift); err != nil {
-		return claim.Options{}, err
-	}
-	return space.Claims(), nil
+	resolved := *read
+	return read, resolved.Resolve(probe("default", usualDrift))
+}
+
+// probe is what options are resolved with before there is a member.
+func probe(space string, drift float64) *protocol.Setup {
+	return &protocol.Setup{Space: space, Process: "drawn", Table: lock.Config{Drift: drift}}
 }
 
 // usualDrift is the key drift where it is not set.
@@ -210,20 +202,21 @@ func (l *loader) checkClaims() {
 	}
 	groups := map[[2]string]string{}
 	for _, s := range c.Spaces {
-		if s.Protocol != "claim" {
+		d := described(s.Protocol)
+		if !d.Stores {
 			continue
 		}
-		claims := s.Claims()
-		claims.Group, claims.RID = cmp.Or(claims.Group, s.Name), cmp.Or(claims.RID, "drawn")
-		if err := claims.Resolve(c.Drift); err != nil {
+		resolved, err := d.Check(s.ProtocolOptions(), nil, probe(s.Name, c.Drift))
+		if err != nil {
 			wrong, fix, _ := strings.Cut(err.Error(), "; ")
 			refuse(s, wrong, "", cmp.Or(fix, "change one of them"))
+			continue
 		}
 		scheme, _, _ := strings.Cut(strings.ToLower(s.Store()), "://")
 		if c.Clustered() && scheme == "pebble" {
 			refuse(s, "its store is one process's, and this is a member of a cluster: each member would give the locks once", "a store that all members share", "use another store")
 		}
-		key := [2]string{s.Store(), claims.Group}
+		key := [2]string{s.Store(), resolved.List().Effective()["group"]}
 		if other, taken := groups[key]; taken {
 			refuse(s, "space "+other+" has the same store and the same group, so either would give the locks of the other", "a group of its own", "write group="+s.Name)
 		}

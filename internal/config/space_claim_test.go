@@ -17,19 +17,19 @@ func TestOptionsOfClaim(t *testing.T) {
 		options, file, store string
 		claims               claim.Options
 	}{
-		{"store=redis://cache/0", "store: redis://cache/0", "redis://cache/0", claim.Options{Unit: claim.Micro}},
+		{"store=redis://cache/0", "store: redis://cache/0", "redis://cache/0", claim.Options{}},
 		{"store=etcd://a,b:2379,c/locks?timeout=2s,wait=200ms", "store: 'etcd://a,b:2379,c/locks?timeout=2s', wait: 200ms", "etcd://a,b:2379,c/locks?timeout=2s",
-			claim.Options{Unit: claim.Micro, Wait: 200 * time.Millisecond}},
+			claim.Options{Wait: 200 * time.Millisecond}},
 		{"expiry=1m,store=cassandra://u:p,w@a,b/k?dc=x,cas,rid=me", "expiry: 1m, store: 'cassandra://u:p,w@a,b/k?dc=x', cas: true, rid: me", "cassandra://u:p,w@a,b/k?dc=x",
-			claim.Options{Unit: claim.Micro, Expiry: time.Minute, CAS: true, RID: "me"}},
+			claim.Options{Expiry: time.Minute, CAS: true, RID: "me"}},
 		{"store=postgres://h/d?options=-c%20a=b, retries=5 ,skew=20ms,unit=ms,group=g,clock=store,cleaner", "store: 'postgres://h/d?options=-c%20a=b', retries: 5, skew: 20ms, unit: ms, group: g, clock: store, cleaner: true", "postgres://h/d?options=-c%20a=b",
 			claim.Options{Unit: claim.Milli, Retries: 5, Skew: 20 * time.Millisecond, Group: "g", StoreClock: true, Cleaner: true}},
 		{"cas=false,cleaner=false,clock=machine,unit=ns,store=pebble:///a=b,preempt=false", "cas: false, cleaner: false, clock: machine, unit: ns, store: 'pebble:///a=b', preempt: false", "pebble:///a=b",
 			claim.Options{Unit: claim.Nano}},
-		{"store=etcd://cas:1,cleaner:2,cas", "store: 'etcd://cas:1,cleaner:2', cas: true", "etcd://cas:1,cleaner:2", claim.Options{Unit: claim.Micro, CAS: true}},
-		{"store=redis://h,cas,hold_on=on", "store: 'redis://h', cas: true, hold_on: on", "redis://h", claim.Options{Unit: claim.Micro, CAS: true, HoldOn: 10 * time.Millisecond}},
-		{"store=redis://h,hold_on=250ms,cas", "store: 'redis://h', cas: true, hold_on: 250ms", "redis://h", claim.Options{Unit: claim.Micro, CAS: true, HoldOn: 250 * time.Millisecond}},
-		{"store=redis://h,hold_on=off,cas", "store: 'redis://h', cas: true, hold_on: off", "redis://h", claim.Options{Unit: claim.Micro, CAS: true}},
+		{"store=etcd://cas:1,cleaner:2,cas", "store: 'etcd://cas:1,cleaner:2', cas: true", "etcd://cas:1,cleaner:2", claim.Options{CAS: true}},
+		{"store=redis://h,cas,hold_on=on", "store: 'redis://h', cas: true, hold_on: on", "redis://h", claim.Options{CAS: true, HoldOn: 10 * time.Millisecond}},
+		{"store=redis://h,hold_on=250ms,cas", "store: 'redis://h', cas: true, hold_on: 250ms", "redis://h", claim.Options{CAS: true, HoldOn: 250 * time.Millisecond}},
+		{"store=redis://h,hold_on=off,cas", "store: 'redis://h', cas: true, hold_on: off", "redis://h", claim.Options{CAS: true}},
 	} {
 		for _, sources := range []Sources{
 			{Flags: map[string]string{"spaces": "default=claim," + test.options}},
@@ -40,7 +40,7 @@ func TestOptionsOfClaim(t *testing.T) {
 			if s.Store() != test.store {
 				t.Errorf("%s: the store is %q, want %q", test.options, s.Store(), test.store)
 			}
-			if diff := cmp.Diff(test.claims, s.Claims()); diff != "" {
+			if diff := cmp.Diff(&test.claims, typed(t, s)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", test.options, diff)
 			}
 		}

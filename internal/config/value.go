@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
 // Bounds of values. What they are measured against stands beside them.
@@ -36,7 +37,7 @@ const (
 // span is from which to which length of time is allowed.
 type span struct{ least, most time.Duration }
 
-func (s span) String() string { return showDuration(s.least) + " to " + showDuration(s.most) }
+func (s span) String() string { return option.Format(s.least) + " to " + option.Format(s.most) }
 
 func textKey(name, value string, field func(*Config) *string, allowed, help string) Key {
 	return Key{
@@ -163,16 +164,16 @@ func durationKey(name, value string, allowed span, note string, field func(*Conf
 			}
 			return wrong
 		},
-		show: func(c *Config) string { return showDuration(*field(c)) },
+		show: func(c *Config) string { return option.Format(*field(c)) },
 	}
 }
 
 // longestTTLKey is limits.ttl, whose default and bound are lower where a space is in memory: see settleTTL.
 func longestTTLKey() Key {
 	most, memory := session.LongestTTL(true, 0), session.LongestTTL(false, 0)
-	return durationKey("limits.ttl", showDuration(most), span{minTTL, most}, ", and at most "+showDuration(maxMemoryTTL)+" where a space is in memory",
+	return durationKey("limits.ttl", option.Format(most), span{minTTL, most}, ", and at most "+option.Format(maxMemoryTTL)+" where a space is in memory",
 		func(c *Config) *time.Duration { return &c.Limits.TTL },
-		"Longest TTL that a session is given; where a space has another protocol than consensus the default is "+showDuration(memory)+
+		"Longest TTL that a session is given; where a space has another protocol than consensus the default is "+option.Format(memory)+
 			", or the lease if that is longer, because names stay taken for as long as a lost member has promised its clients.")
 }
 
@@ -183,23 +184,11 @@ func readDuration(text string, allowed span, example string) (time.Duration, *fl
 	case err != nil:
 		return 0, &flaw{"it is not a duration", "write a number and a unit, as in " + example}
 	case d < allowed.least:
-		return 0, &flaw{"it is too short", "give " + showDuration(allowed.least) + " or more"}
+		return 0, &flaw{"it is too short", "give " + option.Format(allowed.least) + " or more"}
 	case d > allowed.most:
-		return 0, &flaw{"it is too long", "give " + showDuration(allowed.most) + " or less"}
+		return 0, &flaw{"it is too long", "give " + option.Format(allowed.most) + " or less"}
 	}
 	return d, nil
-}
-
-// showDuration writes 1h where Go writes 1h0m0s.
-func showDuration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
 }
 
 func driftKey() Key {

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/certificate"
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/transport/grpc"
-	"github.com/holdfast-locks/holdfast/protocol/consensus"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
 // A guest takes the cluster's definitions where it sets none of its own: the spaces, and the lease and the drift that its Config
@@ -167,7 +169,7 @@ func (c *Config) adopt(terms []string) error {
 	if len(c.Spaces) == 0 {
 		return fmt.Errorf("join as a guest: the cluster's members say that they have no space: %q; define Spaces as there", terms)
 	}
-	if !slices.ContainsFunc(c.Spaces, func(s Space) bool { return s.Protocol == "consensus" }) {
+	if !slices.ContainsFunc(c.Spaces, func(s Space) bool { return protocol.Named(member.Protocols(), s.Protocol).Logs }) {
 		c.State, c.Data = cmp.Or(c.State, c.Data), "" // nothing would be kept there but the cell
 	}
 	return nil
@@ -179,46 +181,24 @@ func parseDefinition(text string) (s Space, err error) {
 	if !found {
 		return s, errors.New("it is not the definition of a space")
 	}
-	s.Name = name
-	for _, option := range strings.Split(options, ", ") {
-		key, value, _ := strings.Cut(option, " ")
+	s.Name, s.Options = name, option.Values{}
+	for _, part := range strings.Split(options, ", ") {
+		key, value, _ := strings.Cut(part, " ")
 		switch key {
 		case "protocol":
 			s.Protocol = value
-		case "partition":
-			s.Partition = value
-		case "preempt":
-			s.Preempt = true
-		case "placement":
-			s.Placement, err = time.ParseDuration(value)
-		case "hold_on":
-			s.HoldOn, err = time.ParseDuration(value)
-		case "capacity":
-			s.Capacity, err = strconv.Atoi(value)
-		case "defer":
-			s.Defer = true
-		case "retain":
-			s.Retain = true
-		case "messages":
-			s.Published = value == "published"
-		case "shards":
-			s.Shards, err = strconv.Atoi(value)
-		case "autopilot":
-			if s.Autopilot = consensus.NoAutopilot; value != "off" {
-				s.Autopilot, err = time.ParseDuration(value)
-			}
-		case "grace":
-			if s.GraceOfHold = value == "snaplock"; !s.GraceOfHold {
-				s.Grace, err = time.ParseDuration(value)
-			}
 		case "store":
 			return s, errors.New("its claims are kept in a store, which each member opens by itself; define all spaces here as there")
 		default:
-			return s, fmt.Errorf("this version does not know %q; define the spaces here, or update this member", option)
+			s.Options[key] = value
 		}
-		if err != nil {
-			return s, err
-		}
+	}
+	d := protocol.Named(member.Protocols(), s.Protocol)
+	if d == nil {
+		return s, fmt.Errorf("this version does not know protocol %q; update this member", s.Protocol)
+	}
+	if _, err := d.Parse(s.Options); err != nil {
+		return s, fmt.Errorf("this version does not know it: %w; define the spaces here, or update this member", err)
 	}
 	return s, nil
 }

@@ -10,9 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -25,8 +23,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
-	"github.com/holdfast-locks/holdfast/protocol/claim"
-	"github.com/holdfast-locks/holdfast/protocol/consensus"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -120,6 +117,7 @@ type Config struct {
 
 	disk    vfs.FS   // of the journal, for tests; nil means the machine's
 	adopted *adopted // by Adopt; nil where nothing was
+	process string   // names this life of the process, in stores
 }
 
 // NoCandidate is the Candidate of a member that never leads.
@@ -127,61 +125,61 @@ const NoCandidate = bakery.Off
 
 // Space defines a lockspace. All members of a cluster have the same definitions.
 type Space struct {
-	Name      string
-	Protocol  string // central, grantor, permission, bakery, claim or consensus; zero means central
-	Partition string // primary or any, the same in all spaces, and any with central or grantor alone; zero means primary
-	Preempt   bool   // the highest id coordinates, as published; zero means seniority
-	// Placement, of protocol grantor alone, lets grantorship move by itself to the member that
-	// locks most: it is the window in which the grantor counts, from 1 s to 1 h. Zero means
-	// that it moves only on request.
-	Placement time.Duration
-	// HoldOn, of protocol grantor alone, is how long a member keeps a grant that its clients
-	// use no more, from 1 s to 1 h. Zero means that it keeps none.
-	HoldOn time.Duration
-	// Capacity, of protocol permission alone, is how many members may use a name at once: every
-	// lock is asked for with Slots(1, Capacity) then. At most holdfast.MaxCapacity. Zero means
-	// that each request says what kind of lock it asks for.
-	Capacity int
-	// Defer, of protocol permission alone, says that a member that cannot give its permission
-	// yet says so at once, for one more message.
-	Defer bool
-	// Retain, of protocol permission alone, says that a member keeps the permissions that it
-	// was given for an exclusive lock until another member asks for the name.
-	Retain bool
-	// Published, of protocol bakery alone, says that leaders tell each other the steps of a lock
-	// one by one, as snaplock does: 20 messages, where 8 are enough.
-	Published bool
-	// Grace, of protocol bakery alone, is how long a name stays taken after a hold limit has
-	// passed, so that its holder, which is told, can stop: from 1 s to 1 h. Zero means not at
-	// all.
-	Grace time.Duration
-	// GraceOfHold, of protocol bakery alone, stands for snaplock's Grace: as long as the hold
-	// limit, and a minute at least.
-	GraceOfHold bool
-	// Shards, of protocol consensus alone, is in how many parts the names are split, each with a leader of its own. It stays as
-	// it is at the first start. At most consensus.MaxShards. Zero means 1.
-	Shards int
-	// Autopilot, of protocol consensus alone, is for how long a member that votes is neither heard nor in the view before the others
-	// go on without its vote: consensus.LeastAutopilot at least, or consensus.NoAutopilot for never. Zero means
-	// consensus.DefaultAutopilot.
-	Autopilot time.Duration
-	// Store, of protocol claim alone, is where the claims are written. The program that has
-	// opened it closes it, after the Node. Required there.
+	Name     string
+	Protocol string        // one of member.Protocols; zero means central
+	Options  option.Values // those of the protocol, as the command line spells them
+	// Store is where locks are kept, where the protocol keeps them in a store. The program that has
+	// opened it closes it, after the Node.
 	Store storage.Store
-	// Claim, of protocol claim alone, is how. Zero fields mean the defaults that they name; an
-	// empty RID is drawn, and an empty Group is the space's name.
-	Claim claim.Options
+
+	tuning    option.Values        // options that configuration does not have; see Tuned
+	described *protocol.Descriptor // from check on
+	options   protocol.Options
 }
 
-// Class is how safe locks of the space are. One of protocol claim must have its Store.
+// Tuned returns the space with options that configuration does not have.
+func (s Space) Tuned(tuning option.Values) Space {
+	s.tuning = tuning
+	return s
+}
+
+// Class is how safe locks of the space are; advisory where the definition is not valid.
 func (s *Space) Class() holdfast.Class {
-	switch {
-	case s.Protocol == "claim":
-		return s.Claim.Class(s.Store.Features())
-	case s.Partition == "any":
-		return holdfast.Available
+	options := s.options
+	if options == nil {
+		d := protocol.Named(member.Protocols(), cmp.Or(s.Protocol, defaultProtocol))
+		if d == nil {
+			return holdfast.Advisory
+		}
+		var err error
+		if options, err = d.Parse(s.Options); err != nil {
+			return holdfast.Advisory
+		}
 	}
-	return holdfast.Fenced
+	return options.Class(s.features())
+}
+
+// Given returns the options as they hold: what was given, or the defaults.
+func (s *Space) Given() option.Values { return s.options.List().Effective() }
+
+// Votes reports whether members vote on what the space decides.
+func (s *Space) Votes() bool { return s.described.Logs }
+
+// HasGrace reports whether names stay taken for a while after a hold limit.
+func (s *Space) HasGrace() bool { return s.options.HasGrace() }
+
+// Resolved are the options as the protocol has them: its own Options.
+func (s *Space) Resolved() protocol.Options { return s.options }
+
+// Settings is what all processes that share the space's store must agree on.
+func (s *Space) Settings() string { return s.options.Settings() }
+
+// features are those of the space's store.
+func (s *Space) features() storage.Features {
+	if s.Store == nil {
+		return storage.Features{}
+	}
+	return s.Store.Features()
 }
 
 // Limits bound a member. Zero values mean the defaults of the fields' comments.
@@ -225,17 +223,20 @@ func (c *Config) check() error {
 	return nil
 }
 
-// needsViews reports whether a space grants in views alone: those of protocol claim go on without any.
+// defaultProtocol is that of a space that names none.
+const defaultProtocol = "central"
+
+// needsViews reports whether a space grants in views alone: those whose locks are kept in a store go on without any.
 func (c *Config) needsViews() bool {
-	return slices.ContainsFunc(c.Spaces, func(s Space) bool { return s.Protocol != "claim" })
+	return slices.ContainsFunc(c.Spaces, func(s Space) bool { return !s.described.Stores })
 }
 
 // isInMemory reports whether a space's locks end with the members that they came through, or soon after.
-func isInMemory(s Space) bool { return s.Protocol != "consensus" && s.Protocol != "claim" }
+func isInMemory(s Space) bool { return !s.described.Logs && !s.described.Stores }
 
 // allLast reports whether what is held in every space outlasts the member that it came through.
 func (c *Config) allLast() bool {
-	return !slices.ContainsFunc(c.Spaces, func(s Space) bool { return s.Protocol != "consensus" })
+	return !slices.ContainsFunc(c.Spaces, func(s Space) bool { return !s.described.Lasting })
 }
 
 // checkSpaces puts the lockspaces in order, the default one first.
@@ -243,8 +244,8 @@ func (c *Config) checkSpaces() error {
 	c.Spaces = slices.Clone(c.Spaces)
 	if !slices.ContainsFunc(c.Spaces, func(s Space) bool { return s.Name == holdfast.DefaultSpace }) {
 		def := Space{Name: holdfast.DefaultSpace}
-		if len(c.Spaces) > 0 {
-			def.Partition = c.Spaces[0].Partition
+		if len(c.Spaces) > 0 && c.Spaces[0].Options["partition"] != "" {
+			def.Options = option.Values{"partition": c.Spaces[0].Options["partition"]}
 		}
 		c.Spaces = append(c.Spaces, def)
 	}
@@ -255,82 +256,67 @@ func (c *Config) checkSpaces() error {
 		}
 		return cmp.Compare(a.Name, b.Name)
 	})
-	rid := sync.OnceValue(drawRID) // of the process, so of all its spaces
+	c.process = drawProcess()
 	for i := range c.Spaces {
-		s := &c.Spaces[i]
-		s.Protocol, s.Partition = cmp.Or(s.Protocol, "central"), cmp.Or(s.Partition, "primary")
+		s, first := &c.Spaces[i], &c.Spaces[0]
 		if err := holdfast.CheckSpace(s.Name); err != nil {
 			return err
 		}
-		switch first := &c.Spaces[0]; {
-		case !slices.ContainsFunc(member.Protocols(), func(p member.Protocol) bool { return p.Name == s.Protocol }):
-			return fmt.Errorf("space %q: protocol %q: this version has central, grantor, permission, bakery, claim and consensus", s.Name, s.Protocol)
-		case s.Partition != "primary" && s.Partition != "any":
-			return fmt.Errorf("space %q: partition %q: primary or any is allowed", s.Name, s.Partition)
-		case i > 0 && c.Spaces[i-1].Name == s.Name:
+		if i > 0 && c.Spaces[i-1].Name == s.Name {
 			return fmt.Errorf("space %q is defined twice", s.Name)
-		case s.Partition != first.Partition:
+		}
+		if err := c.checkSpace(s); err != nil {
+			return fmt.Errorf("space %q: %w", s.Name, err)
+		}
+		if s.options.Views().Any != first.options.Views().Any {
 			// The views are those of the member, not of a space.
-			return fmt.Errorf("space %q has partition %s and space %q has %s; all spaces of a member have the same", first.Name, first.Partition, s.Name, s.Partition)
+			return fmt.Errorf("space %q has partition %s and space %q has %s; all spaces of a member have the same",
+				first.Name, first.Given()["partition"], s.Name, s.Given()["partition"])
 		}
-		if err := s.checkOptions(); err != nil {
+		if err := s.checkGroup(c.Spaces[:i]); err != nil {
 			return err
-		}
-		if s.Protocol == "consensus" {
-			s.Shards, s.Autopilot = cmp.Or(s.Shards, 1), cmp.Or(s.Autopilot, consensus.DefaultAutopilot)
-		}
-		if err := s.checkClaims(c.Drift, c.Spaces[:i], rid); err != nil {
-			return err
-		}
-		if s.Protocol == "consensus" && c.Data == "" && !c.guest() {
-			return fmt.Errorf("space %q: protocol consensus keeps its locks on the disk, and Data is empty; give it a folder, as --data DIR on the command line", s.Name)
 		}
 	}
 	return nil
 }
 
-// checkClaims judges what protocol claim has, and puts in what is not given: a rid that no other
-// process has, and a group. Two spaces that share claims would have two mediators, which do not know of
-// each other.
-func (s *Space) checkClaims(drift float64, others []Space, rid func() string) error {
-	if s.Protocol != "claim" {
-		if s.Store != nil || s.Claim != (claim.Options{}) {
-			return fmt.Errorf("space %q: Store or Claim is given, and protocol %s does not have it; leave it out, or use protocol claim", s.Name, s.Protocol)
-		}
-		return nil
+// checkSpace judges a space by itself, and makes its options.
+func (c *Config) checkSpace(s *Space) (err error) {
+	s.Protocol = cmp.Or(s.Protocol, defaultProtocol)
+	protocols := member.Protocols()
+	if s.described = protocol.Named(protocols, s.Protocol); s.described == nil {
+		return fmt.Errorf("protocol %q: this version has %s", s.Protocol, strings.ReplaceAll(protocol.Names(protocols), " or ", " and "))
 	}
-	if s.Store == nil {
-		return fmt.Errorf("space %q: protocol claim writes its claims into a store, and Store is nil; give one, as store=URL on the command line", s.Name)
-	}
-	s.Claim.Group = cmp.Or(s.Claim.Group, s.Name)
-	// A name that was given is not enough: after a restart, what clients still believe in is held by
-	// claims of the same name, which the process would pass over as its own.
 	switch {
-	case s.Claim.RID == "":
-		s.Claim.RID = rid()
-	case len(s.Claim.RID) > mostRID:
-		return fmt.Errorf("space %q: rid has %d bytes; at most %d are allowed", s.Name, len(s.Claim.RID), mostRID)
-	default:
-		s.Claim.RID += "~" + nonce()
+	case s.described.Stores && s.Store == nil:
+		return fmt.Errorf("protocol %s keeps its locks in a store, and Store is nil; give one, as store=URL on the command line", s.Protocol)
+	case !s.described.Stores && s.Store != nil:
+		return fmt.Errorf("Store is given, and protocol %s does not have it; leave it out, or use protocol claim", s.Protocol)
+	case s.described.Logs && c.Data == "" && !c.guest():
+		return fmt.Errorf("protocol %s keeps its locks on the disk, and Data is empty; give it a folder, as --data DIR on the command line", s.Protocol)
 	}
-	if s.Claim.Cells {
-		s.Claim.RID += "~tx" // a cell may have the row of a lock, and is another mediator's
-	}
-	if err := s.Claim.Resolve(drift); err != nil {
-		return fmt.Errorf("space %q: %w", s.Name, err)
-	}
+	s.options, err = s.described.Check(s.Options, s.tuning, &protocol.Setup{Space: s.Name, Process: c.process, Table: lock.Config{Drift: c.Drift}})
+	return err
+}
+
+// checkGroup refuses a space that shares its locks with another one: the two would have two mediators, which do not know of
+// each other.
+func (s *Space) checkGroup(others []Space) error {
 	for i := range others {
-		if o := &others[i]; o.Store == s.Store && o.Claim.Group == s.Claim.Group {
-			return fmt.Errorf("spaces %q and %q have one store and group %q, and would give its locks twice; give them groups of their own", o.Name, s.Name, s.Claim.Group)
+		if o := &others[i]; s.Store != nil && o.Store == s.Store && o.group() == s.group() {
+			return fmt.Errorf("spaces %q and %q have one store and group %q, and would give its locks twice; give them groups of their own", o.Name, s.Name, s.group())
 		}
 	}
 	return nil
 }
 
-// drawRID makes a name for this process in its claims: where it runs, for people, and a part that
+// group is the part of the store that the space uses.
+func (s *Space) group() string { return s.Given()["group"] }
+
+// drawProcess makes a name for this life of the process: where it runs, for people, and a part that
 // no other process draws. A process that starts again, or has several members, has another one
 // each time.
-func drawRID() string {
+func drawProcess() string {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
 		host = "host"
@@ -341,80 +327,9 @@ func drawRID() string {
 		}
 		return r
 	}, host)
-	return fmt.Sprintf("%.64s.%d.%s", host, os.Getpid(), nonce())
-}
-
-// mostRID is how long a rid may be that is given: what makes it this life's is added.
-const mostRID = 96
-
-// nonce is a text that no other process draws.
-func nonce() string {
 	var drawn [9]byte
 	rand.Read(drawn[:]) // never fails: crypto/rand ends the process instead
-	return base64.RawURLEncoding.EncodeToString(drawn[:])
-}
-
-// checkOptions judges the options that one protocol alone has.
-func (s *Space) checkOptions() error {
-	for _, option := range []struct {
-		field, protocol, value string
-		given                  bool
-	}{
-		{"Placement", "grantor", s.Placement.String(), s.Placement != 0},
-		{"HoldOn", "grantor", s.HoldOn.String(), s.HoldOn != 0},
-		{"Capacity", "permission", strconv.Itoa(s.Capacity), s.Capacity != 0},
-		{"Defer", "permission", "true", s.Defer},
-		{"Retain", "permission", "true", s.Retain},
-		{"Published", "bakery", "true", s.Published},
-		{"Grace", "bakery", s.Grace.String(), s.Grace != 0},
-		{"GraceOfHold", "bakery", "true", s.GraceOfHold},
-		{"Shards", "consensus", strconv.Itoa(s.Shards), s.Shards != 0},
-		{"Autopilot", "consensus", s.autopilot(), s.Autopilot != 0},
-	} {
-		if option.given && s.Protocol != option.protocol {
-			return fmt.Errorf("space %q: %s is %s, and protocol %s does not have it; leave it out, or use protocol %s",
-				s.Name, option.field, option.value, s.Protocol, option.protocol)
-		}
-	}
-	const least, most = time.Second, time.Hour
-	for _, option := range []struct {
-		field string
-		value time.Duration
-	}{{"Placement", s.Placement}, {"HoldOn", s.HoldOn}, {"Grace", s.Grace}} {
-		if option.value != 0 && (option.value < least || option.value > most) {
-			return fmt.Errorf("space %q: %s is %v; %v to %v is allowed, and 0 for off", s.Name, option.field, option.value, least, most)
-		}
-	}
-	switch {
-	case s.Capacity < 0 || s.Capacity > holdfast.MaxCapacity:
-		return fmt.Errorf("space %q: Capacity is %d; 1 to %d is allowed, and 0 for off", s.Name, s.Capacity, holdfast.MaxCapacity)
-	case s.Protocol == "permission" && s.Partition == "any":
-		return fmt.Errorf("space %q: partition is any, and in protocol permission no member could merge what sides have granted; use primary, or protocol central or grantor", s.Name)
-	case s.Protocol == "claim" && s.Partition == "any":
-		return fmt.Errorf("space %q: partition is any, and in protocol claim the store decides, which has no sides; use primary, or protocol central or grantor", s.Name)
-	case s.Protocol == "bakery" && s.Partition == "any":
-		return fmt.Errorf("space %q: partition is any, and in protocol bakery a lock is decided by a majority of the leaders; use primary, or protocol central or grantor", s.Name)
-	case s.Protocol == "consensus" && s.Partition == "any":
-		return fmt.Errorf("space %q: partition is any, and in protocol consensus a lock is decided by a majority of the voters; use primary, or protocol central or grantor", s.Name)
-	case s.Protocol == "consensus" && s.Preempt:
-		return fmt.Errorf("space %q: Preempt is true, and in protocol consensus no coordinator decides; leave it out", s.Name)
-	case s.Shards < 0 || s.Shards > consensus.MaxShards:
-		return fmt.Errorf("space %q: Shards is %d; 1 to %d is allowed, and 0 for 1", s.Name, s.Shards, consensus.MaxShards)
-	case s.Autopilot != 0 && s.Autopilot != consensus.NoAutopilot && s.Autopilot < consensus.LeastAutopilot:
-		return fmt.Errorf("space %q: Autopilot is %v; %v at least is allowed, consensus.NoAutopilot for never, and 0 for %v",
-			s.Name, s.Autopilot, consensus.LeastAutopilot, consensus.DefaultAutopilot)
-	case s.Grace != 0 && s.GraceOfHold:
-		return fmt.Errorf("space %q: Grace is %v, and GraceOfHold is true; give one of them", s.Name, s.Grace)
-	}
-	return nil
-}
-
-// autopilot is the field as the option is spelled.
-func (s *Space) autopilot() string {
-	if s.Autopilot == consensus.NoAutopilot {
-		return "off"
-	}
-	return s.Autopilot.String()
+	return fmt.Sprintf("%.64s.%d.%s", host, os.Getpid(), base64.RawURLEncoding.EncodeToString(drawn[:]))
 }
 
 // checkNumbers looks before anything is opened or written.

@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
 // clustered reports whether there are, or can be, other members whose word counts.
@@ -36,11 +38,11 @@ func (c *Config) founders() []string {
 // preempt reports whether the highest id coordinates. The views are those of the
 // member, so one space that wants it has it for all.
 func (c *Config) preempt() bool {
-	return slices.ContainsFunc(c.Spaces, func(s Space) bool { return s.Preempt })
+	return slices.ContainsFunc(c.Spaces, func(s Space) bool { return s.options.Views().Preempt })
 }
 
 // any reports whether every side of a partition goes on alone.
-func (c *Config) any() bool { return c.Spaces[0].Partition == "any" }
+func (c *Config) any() bool { return c.Spaces[0].options.Views().Any }
 
 // checkCluster says what is wrong with who the others are.
 func (c *Config) checkCluster() error {
@@ -80,20 +82,19 @@ func (c *Config) member(kept bool, remembered membership.Cell, started time.Time
 		Table: c.table(), PID: os.Getpid(), Wall: time.Duration(started.UnixNano()),
 	}
 	for _, space := range c.Spaces {
-		made := member.Space{
-			Name: space.Name, Protocol: space.Protocol, Placement: space.Placement, HoldOn: space.HoldOn,
-			Capacity: space.Capacity, Defer: space.Defer, Retain: space.Retain,
-			Published: space.Published, Grace: space.Grace, GraceOfHold: space.GraceOfHold,
+		made := member.Space{Name: space.Name, Protocol: space.Protocol, Options: space.options.List().Given()}
+		if space.described.Stores {
+			made.Options = option.Values{} // what was given: each life resolves it with a process of its own
+			maps.Copy(made.Options, space.Options)
+			maps.Copy(made.Options, space.tuning)
+			made.Store, made.Process = space.features(), c.process
 		}
-		if space.Protocol == "claim" {
-			made.Claim, made.Store, made.Random = space.Claim, space.Store.Features(), draws.Uint32()
+		if space.described.Candidates {
+			made.Candidate = c.Candidate
 		}
-		if space.Protocol == "bakery" {
+		if space.described.Stores || space.described.Candidates || space.described.Logs {
 			// Each space has a number of its own, so that they do not all have the same leaders.
-			made.Candidate, made.Random = c.Candidate, draws.Uint32()
-		}
-		if space.Protocol == "consensus" {
-			made.Shards, made.Autopilot, made.Random = space.Shards, space.Autopilot, draws.Uint32()
+			made.Random = draws.Uint32()
 		}
 		s.Spaces = append(s.Spaces, made)
 	}
@@ -102,40 +103,16 @@ func (c *Config) member(kept bool, remembered membership.Cell, started time.Time
 
 // definitions has a line for each space: all members must have the same.
 func (c *Config) definitions() (lines []string) {
-	for _, s := range c.Spaces {
-		line := fmt.Sprintf("space %s: protocol %s, partition %s", s.Name, s.Protocol, s.Partition)
-		if s.Preempt {
-			line += ", preempt"
+	for i := range c.Spaces {
+		s := &c.Spaces[i]
+		line := fmt.Sprintf("space %s: protocol %s, partition %s", s.Name, s.Protocol, s.Given()["partition"])
+		if s.described.Stores {
+			line += ", store " + s.features().Name
 		}
-		if s.Placement != 0 {
-			line += ", placement " + s.Placement.String()
-		}
-		if s.HoldOn != 0 {
-			line += ", hold_on " + s.HoldOn.String()
-		}
-		if s.Capacity != 0 {
-			line += fmt.Sprintf(", capacity %d", s.Capacity)
-		}
-		if s.Defer {
-			line += ", defer"
-		}
-		if s.Retain {
-			line += ", retain"
-		}
-		if s.Published {
-			line += ", messages published"
-		}
-		if s.Protocol == "claim" {
-			line += fmt.Sprintf(", store %s, group %s, %s", s.Store.Features().Name, s.Claim.Group, s.Claim.Settings())
-		}
-		if s.Protocol == "consensus" {
-			line += fmt.Sprintf(", shards %d, autopilot %s", s.Shards, s.autopilot())
-		}
-		switch {
-		case s.GraceOfHold:
-			line += ", grace snaplock"
-		case s.Grace != 0:
-			line += ", grace " + s.Grace.String()
+		for _, o := range s.options.List().Agreed() {
+			if o.Name != "partition" {
+				line += ", " + o.Name + " " + o.Text()
+			}
 		}
 		lines = append(lines, line)
 	}

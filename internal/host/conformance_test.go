@@ -41,7 +41,7 @@ func TestConformance(t *testing.T) {
 func sharded() []host.Space {
 	spaces := spacesOf("consensus")
 	for i := range spaces {
-		spaces[i].Shards = 3
+		spaces[i].Options = map[string]string{"shards": "3"}
 	}
 	return spaces
 }
@@ -55,7 +55,7 @@ func spacesOf(protocol string) []host.Space {
 func keeping() []host.Space {
 	spaces := spacesOf("permission")
 	for i := range spaces {
-		spaces[i].Defer, spaces[i].Retain = true, true
+		spaces[i].Options = map[string]string{"defer": "true", "retain": "true"}
 	}
 	return spaces
 }
@@ -64,7 +64,7 @@ func keeping() []host.Space {
 func published() []host.Space {
 	spaces := spacesOf("bakery")
 	for i := range spaces {
-		spaces[i].Published = true
+		spaces[i].Options = map[string]string{"messages": "published"}
 	}
 	return spaces
 }
@@ -78,7 +78,7 @@ func TestConformanceElsewhere(t *testing.T) {
 	t.Parallel()
 	holding := spacesOf("grantor")
 	for i := range holding {
-		holding[i].HoldOn = time.Minute
+		holding[i].Options = map[string]string{"hold_on": "1m"}
 	}
 	for name, spaces := range map[string][]host.Space{
 		"central": spacesOf("central"), "grantor": spacesOf("grantor"), "grantor holding on": holding,

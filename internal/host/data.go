@@ -82,7 +82,8 @@ func (n *Member) openData(s *member.Config) error {
 		return err
 	}
 	for i := range s.Spaces {
-		if err := n.data.load(folder, &s.Spaces[i], recorded); err != nil {
+		shape := shapeOf(&n.config.Spaces[i])
+		if err := n.data.load(folder, &s.Spaces[i], shape.shards, recorded); err != nil {
 			return err
 		}
 	}
@@ -117,9 +118,9 @@ func identityOf(id protocol.ID) []byte {
 	return strconv.AppendUint([]byte("member "), uint64(id), 10)
 }
 
-// load brings a space what its logs have kept.
-func (d *data) load(folder string, space *member.Space, recorded spaceRecord) error {
-	for i := range space.Shards {
+// load brings a space what its logs have kept, of which it has one for each shard.
+func (d *data) load(folder string, space *member.Space, shards int, recorded spaceRecord) error {
+	for i := range shards {
 		kept, known, err := d.journal.Kept(member.LogOf(space.Name) + uint64(i))
 		switch _, is := recorded[space.Name]; {
 		case err != nil:

@@ -28,7 +28,12 @@ func (s spaceShape) String() string {
 	return text
 }
 
-func shapeOf(s *Space) spaceShape { return spaceShape{s.Protocol, s.Shards} }
+func shapeOf(s *Space) spaceShape {
+	if !s.described.Logs {
+		return spaceShape{s.Protocol, 0}
+	}
+	return spaceShape{s.Protocol, s.options.Parts()}
+}
 
 // judge says which space is not as it was created.
 func (r spaceRecord) judge(folder string, spaces []Space) error {

@@ -19,13 +19,12 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 	"github.com/holdfast-locks/holdfast/lock"
-	"github.com/holdfast-locks/holdfast/protocol/consensus"
 )
 
 // keepingData is a member alone that keeps what its spaces have.
 func keepingData(folder string) host.Config {
 	return host.Config{Data: folder, Spaces: []host.Space{
-		{Name: "default", Protocol: "consensus"}, {Name: "split", Protocol: "consensus", Shards: 3}, {Name: "jobs"},
+		{Name: "default", Protocol: "consensus"}, {Name: "split", Protocol: "consensus", Options: map[string]string{"shards": "3"}}, {Name: "jobs"},
 	}}
 }
 
@@ -159,7 +158,7 @@ func TestDataRefused(t *testing.T) {
 	changed := c
 	changed.Spaces = []host.Space{{Name: "default"}}
 	refuses(t, changed, `space "default" was created with protocol consensus and shards 1`, "protocol central now", "another folder")
-	changed.Spaces = []host.Space{{Name: "default", Protocol: "consensus"}, {Name: "split", Protocol: "consensus", Shards: 2}}
+	changed.Spaces = []host.Space{{Name: "default", Protocol: "consensus"}, {Name: "split", Protocol: "consensus", Options: map[string]string{"shards": "2"}}}
 	refuses(t, changed, `space "split" was created with protocol consensus and shards 3`, "shards 2 now")
 	changed.Spaces = []host.Space{{Name: "default", Protocol: "consensus"}, {Name: "jobs", Protocol: "consensus"}}
 	refuses(t, changed, `space "jobs" was created with protocol central`)
@@ -231,19 +230,18 @@ func TestDataWithoutItsLogs(t *testing.T) {
 // TestDataConfig: what a space of protocol consensus must and must not have.
 func TestDataConfig(t *testing.T) {
 	t.Parallel()
-	space := func(change func(*host.Space)) host.Config {
-		s := host.Space{Name: "x", Protocol: "consensus"}
-		change(&s)
-		return host.Config{Data: t.TempDir(), Spaces: []host.Space{s}}
+	space := func(protocol, name, value string) host.Config {
+		return host.Config{Data: t.TempDir(), Spaces: []host.Space{{Name: "x", Protocol: protocol, Options: map[string]string{name: value}}}}
 	}
 	refuses(t, host.Config{Spaces: []host.Space{{Name: "x", Protocol: "consensus"}}}, `space "x"`, "Data is empty", "--data DIR")
-	refuses(t, space(func(s *host.Space) { s.Partition = "any" }), `space "x"`, "partition is any", "use primary")
-	refuses(t, space(func(s *host.Space) { s.Preempt = true }), `space "x"`, "Preempt is true", "leave it out")
-	refuses(t, space(func(s *host.Space) { s.Shards = 257 }), `space "x"`, "Shards is 257", "1 to 256")
-	refuses(t, space(func(s *host.Space) { s.Shards = -1 }), `space "x"`, "Shards is -1")
-	refuses(t, space(func(s *host.Space) { s.Autopilot = time.Millisecond }), `space "x"`, "Autopilot is 1ms", "1s at least")
-	refuses(t, space(func(s *host.Space) { s.Protocol, s.Autopilot = "central", consensus.NoAutopilot }), `space "x"`, "Autopilot is off", "use protocol consensus")
-	refuses(t, space(func(s *host.Space) { s.Protocol, s.Shards = "central", 2 }), `space "x"`, "Shards is 2", "use protocol consensus")
+	refuses(t, space("consensus", "partition", "any"), `space "x"`, `option partition cannot be "any"`, "leave it out for primary")
+	refuses(t, space("consensus", "preempt", "true"), `space "x"`, `option preempt cannot be "true"`, "leave it out")
+	refuses(t, space("consensus", "shards", "257"), `space "x"`, `option shards cannot be "257": it is too large`, "1 to 256")
+	refuses(t, space("consensus", "shards", "-1"), `space "x"`, `option shards cannot be "-1": it is too small`)
+	refuses(t, space("consensus", "autopilot", "1ms"), `space "x"`, `option autopilot cannot be "1ms": it is too short`, "give 1s or more")
+	refuses(t, space("consensus", "snapshot_every", "10"), `space "x"`, `protocol consensus has no option "snapshot_every"`, "allowed: partition, preempt, shards, autopilot")
+	refuses(t, space("central", "autopilot", "off"), `space "x"`, `protocol central has no option "autopilot"`)
+	refuses(t, space("central", "shards", "2"), `space "x"`, `protocol central has no option "shards"`)
 }
 
 // TestDataFails: a member whose disk has failed says that it cannot go on, acknowledges nothing more, and ends.

@@ -121,7 +121,7 @@ func (n *Member) warnClock() {
 // keeps reports whether a space is kept on the disk.
 func (c *Config) keeps() bool {
 	for i := range c.Spaces {
-		if c.Spaces[i].Protocol == "consensus" {
+		if c.Spaces[i].described.Logs {
 			return true
 		}
 	}

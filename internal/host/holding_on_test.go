@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/host"
@@ -19,7 +18,7 @@ func holders(tb testing.TB) (elsewhere holdfast.Locker, grantor *host.Member, se
 	tb.Helper()
 	sent = &atomic.Int64{}
 	c := startCluster(tb, 3, steady, func(c *host.Config) {
-		c.Spaces = []host.Space{{Name: "default", Protocol: "grantor", HoldOn: time.Hour}}
+		c.Spaces = []host.Space{{Name: "default", Protocol: "grantor", Options: map[string]string{"hold_on": "1h"}}}
 		c.Observe = func(_ protocol.Time, effects *protocol.Effects) {
 			for i := range effects.Sends {
 				if effects.Sends[i].Port != protocol.Below {

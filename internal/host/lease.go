@@ -63,7 +63,7 @@ func (s lastingSession) Deadline() time.Duration { return time.Duration(s.ends.L
 func (n *Member) deadlines() []*atomic.Int64 {
 	all := []*atomic.Int64{&n.ends}
 	for i := range n.config.Spaces {
-		if n.config.Spaces[i].Protocol == "consensus" {
+		if n.config.Spaces[i].described.Lasting {
 			all = append(all, n.assured[i])
 		}
 	}

@@ -81,7 +81,7 @@ func (n *Member) closeClaims() {
 // when ctx ended.
 func (n *Member) SettleClaims(ctx context.Context) error {
 	for i := range n.config.Spaces {
-		if n.config.Spaces[i].Protocol != "claim" {
+		if !n.config.Spaces[i].described.Stores {
 			continue
 		}
 		if _, err := n.driver.Ask(ctx, protocol.Port(i+1), &protocol.CloseSpace{}); err != nil {

@@ -38,7 +38,7 @@ func (n *Member) lockerOf(s *localSession, space string) locker {
 		l.class = n.config.Spaces[i].Class()
 		switch ends := n.assured[i]; {
 		case ends == nil:
-		case n.config.Spaces[i].Protocol == "consensus":
+		case n.config.Spaces[i].described.Lasting:
 			l.backing = lastingSession{s, ends}
 		default:
 			l.backing = assuredSession{s, ends}
@@ -53,10 +53,7 @@ func (n *Member) portOf(space string) protocol.Port {
 }
 
 // hasGrace reports whether names of the space stay taken for a while after a hold limit.
-func (l locker) hasGrace() bool {
-	s := &l.node.config.Spaces[l.port-1]
-	return s.Grace > 0 || s.GraceOfHold
-}
+func (l locker) hasGrace() bool { return l.node.config.Spaces[l.port-1].HasGrace() }
 
 // Space returns the Locker of another space of this member, with the same session.
 func (l locker) Space(name string) holdfast.Locker { return l.node.lockerOf(l.session, name) }

@@ -18,7 +18,7 @@ import (
 func TestVotersComeAndGo(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
-	spaces := []host.Space{{Name: "default", Protocol: "consensus", Shards: 2}}
+	spaces := []host.Space{{Name: "default", Protocol: "consensus", Options: map[string]string{"shards": "2"}}}
 	folder := t.TempDir()
 	c := startCluster(t, 3, steady, func(c *host.Config) {
 		c.State, c.Data, c.Spaces = "", filepath.Join(folder, c.Name), spaces

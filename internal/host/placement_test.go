@@ -4,7 +4,6 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
@@ -15,7 +14,7 @@ import (
 func TestGrantorshipFollowsTheLoad(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
-	c := newGrantors(t, steady, func(c *host.Config) { c.Spaces[0].Placement = time.Second })
+	c := newGrantors(t, steady, func(c *host.Config) { c.Spaces[0].Options = map[string]string{"placement": "1s"} })
 	mine := take(t, c.nodes[0], "x")
 	waits := queue(t, bounded(t), c.nodes[1], "x")
 	busy := c.nodes[2]
@@ -49,23 +48,23 @@ func TestGrantorshipFollowsTheLoad(t *testing.T) {
 func TestOptionsAreAgreed(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
-	grantors := host.Space{Name: "default", Protocol: "grantor", Placement: 10 * time.Second, HoldOn: time.Minute}
+	grantors := host.Space{Name: "default", Protocol: "grantor", Options: map[string]string{"placement": "10s", "hold_on": "1m"}}
 	optionsAreAgreed(t, grantors, map[string]disagreement{
-		"another window": {host.Space{Name: "default", Protocol: "grantor", Placement: 30 * time.Second, HoldOn: time.Minute}, []string{"placement 10s", "placement 30s"}},
-		"no placement":   {host.Space{Name: "default", Protocol: "grantor", HoldOn: time.Minute}, []string{"placement 10s, hold_on 1m0s", "partition primary, hold_on 1m0s"}},
-		"no holding on":  {host.Space{Name: "default", Protocol: "grantor", Placement: 10 * time.Second}, []string{"hold_on 1m0s", `partition primary, placement 10s"`}},
+		"another window": {host.Space{Name: "default", Protocol: "grantor", Options: map[string]string{"placement": "30s", "hold_on": "1m"}}, []string{"placement 10s", "placement 30s"}},
+		"no placement":   {host.Space{Name: "default", Protocol: "grantor", Options: map[string]string{"hold_on": "1m"}}, []string{"placement 10s, hold_on 1m", "partition primary, hold_on 1m"}},
+		"no holding on":  {host.Space{Name: "default", Protocol: "grantor", Options: map[string]string{"placement": "10s"}}, []string{"hold_on 1m", `partition primary, placement 10s"`}},
 	})
-	peers := host.Space{Name: "default", Protocol: "permission", Capacity: 2, Defer: true, Retain: true}
+	peers := host.Space{Name: "default", Protocol: "permission", Options: map[string]string{"capacity": "2", "defer": "true", "retain": "true"}}
 	optionsAreAgreed(t, peers, map[string]disagreement{
-		"another capacity": {host.Space{Name: "default", Protocol: "permission", Capacity: 3, Defer: true, Retain: true}, []string{"capacity 2, defer, retain", "capacity 3, defer, retain"}},
-		"no deferring":     {host.Space{Name: "default", Protocol: "permission", Capacity: 2, Retain: true}, []string{"capacity 2, defer, retain", "capacity 2, retain"}},
-		"no retaining":     {host.Space{Name: "default", Protocol: "permission", Capacity: 2, Defer: true}, []string{"capacity 2, defer, retain", `capacity 2, defer"`}},
+		"another capacity": {host.Space{Name: "default", Protocol: "permission", Options: map[string]string{"capacity": "3", "defer": "true", "retain": "true"}}, []string{"defer true, retain true, capacity 2", "defer true, retain true, capacity 3"}},
+		"no deferring":     {host.Space{Name: "default", Protocol: "permission", Options: map[string]string{"capacity": "2", "retain": "true"}}, []string{"defer true, retain true, capacity 2", "primary, retain true, capacity 2"}},
+		"no retaining":     {host.Space{Name: "default", Protocol: "permission", Options: map[string]string{"capacity": "2", "defer": "true"}}, []string{"defer true, retain true, capacity 2", `primary, defer true, capacity 2"`}},
 	})
-	leaders := host.Space{Name: "default", Protocol: "bakery", Published: true, GraceOfHold: true}
+	leaders := host.Space{Name: "default", Protocol: "bakery", Options: map[string]string{"messages": "published", "grace": "snaplock"}}
 	optionsAreAgreed(t, leaders, map[string]disagreement{
-		"merged messages": {host.Space{Name: "default", Protocol: "bakery", GraceOfHold: true}, []string{"messages published, grace snaplock", "partition primary, grace snaplock"}},
-		"another grace":   {host.Space{Name: "default", Protocol: "bakery", Published: true, Grace: 5 * time.Second}, []string{"grace snaplock", "grace 5s"}},
-		"no grace":        {host.Space{Name: "default", Protocol: "bakery", Published: true}, []string{"grace snaplock", `messages published"`}},
+		"merged messages": {host.Space{Name: "default", Protocol: "bakery", Options: map[string]string{"grace": "snaplock"}}, []string{"messages published, grace snaplock", "partition primary, grace snaplock"}},
+		"another grace":   {host.Space{Name: "default", Protocol: "bakery", Options: map[string]string{"messages": "published", "grace": "5s"}}, []string{"grace snaplock", "grace 5s"}},
+		"no grace":        {host.Space{Name: "default", Protocol: "bakery", Options: map[string]string{"messages": "published"}}, []string{"grace snaplock", `messages published"`}},
 	})
 }
 

@@ -112,7 +112,7 @@ func (n *Member) whyUncounted(ctx context.Context) (string, error) {
 func (n *Member) faultOf(s *Space) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.faults[s.Claim.Group]
+	return n.faults[s.group()]
 }
 
 // whyNoView adds why this member is in no view that can serve, if that is so.

@@ -61,7 +61,7 @@ func TestRestore(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c", "d"}
 	c := host.Config{Data: filepath.Join(t.TempDir(), "data"), Spaces: []host.Space{
-		{Name: "default", Protocol: "consensus"}, {Name: "split", Protocol: "consensus", Shards: 3},
+		{Name: "default", Protocol: "consensus"}, {Name: "split", Protocol: "consensus", Options: map[string]string{"shards": "3"}},
 	}}
 	n := readyLife(t, c)
 	saved := time.Now()

@@ -154,10 +154,14 @@ func startLeaders(t *testing.T, n *slowNetwork, published bool) []*host.Member {
 	standing := &freezer{Clock: clock.Real()}
 	folder := t.TempDir()
 	names := []string{"a", "b", "c"}
+	options := map[string]string{"messages": "merged"}
+	if published {
+		options["messages"] = "published"
+	}
 	for i, name := range names {
 		config := host.Config{
 			Name: name, Address: name, Join: names, Expect: len(names), State: filepath.Join(folder, name), Clock: standing,
-			Spaces: []host.Space{{Name: "default", Protocol: "bakery", Published: published}},
+			Spaces: []host.Space{{Name: "default", Protocol: "bakery", Options: options}},
 			Peers:  func(identity func() transport.Identity) (transport.Transport, error) { return n.Join(identity()) },
 		}
 		steady(&config)

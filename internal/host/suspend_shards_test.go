@@ -20,7 +20,7 @@ func inShards(t *testing.T) *cluster {
 	folder := t.TempDir()
 	return startCluster(t, 3, steady, func(c *host.Config) {
 		c.State, c.Data = "", filepath.Join(folder, c.Name)
-		c.Spaces = []host.Space{{Name: "jobs", Protocol: "consensus", Shards: 3}, {Name: "default", Protocol: "consensus"}}
+		c.Spaces = []host.Space{{Name: "jobs", Protocol: "consensus", Options: map[string]string{"shards": "3"}}, {Name: "default", Protocol: "consensus"}}
 	})
 }
 

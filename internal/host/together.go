@@ -16,7 +16,7 @@ type together struct {
 
 // together is how many names are asked for at the same time.
 func (l locker) together() int {
-	if l.port > 0 && l.node.config.Spaces[l.port-1].Protocol == "consensus" {
+	if l.port > 0 && l.node.config.Spaces[l.port-1].described.Lasting {
 		return holdfast.MostTogether
 	}
 	return 1

@@ -18,7 +18,7 @@ func TestAMemberKnowsItsOwnName(t *testing.T) {
 
 // TestWhatNeedsViews: a member whose spaces are all kept in stores is ready without a view.
 func TestWhatNeedsViews(t *testing.T) {
-	claim, central := Space{Protocol: "claim"}, Space{Protocol: "central"}
+	claim, central := Space{described: &protocol.Descriptor{Stores: true}}, Space{described: &protocol.Descriptor{}}
 	if c := (Config{Spaces: []Space{claim}}); c.needsViews() {
 		t.Error("a claim needs a view")
 	}

@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/claim"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -44,25 +43,12 @@ type Config struct {
 // protocol says.
 type Space struct {
 	Name, Protocol string
-	Placement      time.Duration // protocol grantor; zero means off
-	HoldOn         time.Duration // protocol grantor; zero means off
-	Capacity       int           // protocol permission; zero means none
-	Defer, Retain  bool          // protocol permission
-	Candidate      int           // protocol bakery: this member's priority; zero means its default
-	Random         uint32        // protocol bakery: drawn at the start
-	Published      bool          // protocol bakery
-	Grace          time.Duration // protocol bakery; zero means none
-	GraceOfHold    bool          // protocol bakery
-	Claim          claim.Options // protocol claim
-	Store          storage.Features
-	Shards         int            // protocol consensus; zero means 1
-	Autopilot      time.Duration  // protocol consensus; zero means its default
-	Election       time.Duration  // protocol consensus; zero means its default
-	Every, Keep    uint64         // protocol consensus; zero means its defaults
-	Part           int            // protocol consensus; zero means its default
-	Logs           []storage.Kept // what its logs have kept; none before the first start
-
-	life uint64 // which of the member's lives it is
+	Options        option.Values
+	Process        string           // names this life of the process, where locks are kept in a store
+	Candidate      int              // this member's priority, where leaders are elected; zero means its default
+	Random         uint32           // drawn at the start
+	Store          storage.Features // where locks are kept in one
+	Logs           []storage.Kept   // what its logs have kept; none before the first start
 }
 
 // LogOf returns the number that the first log of a space has in the member's journal; its shard i
@@ -88,20 +74,6 @@ type Entropy struct {
 	Proof func(session.Secret) [32]byte
 }
 
-// Protocol says which machine stands for a space.
-type Protocol struct {
-	// Name is the name that every format uses.
-	Name string
-	// New makes the machine of one space of the member with that id. The error names the
-	// field that is wrong.
-	New func(s *Config, space *Space, self protocol.ID) (protocol.Machine, error)
-	// Lasting says that its locks and sessions outlast the member that they came through (protocol.Enroll).
-	Lasting bool
-	// Vocabulary has a value of each type that its machines send to one another beside
-	// those that holders and authorities do, which several protocols share.
-	Vocabulary []any
-}
-
 // Machines are those of one life of a member.
 type Machines struct {
 	Member  *membership.Machine
@@ -111,7 +83,7 @@ type Machines struct {
 
 // Build makes the machines of a life. The error names the field that is wrong, or the
 // protocol that is not among those given.
-func Build(s *Config, chance Entropy, protocols []Protocol) (*Machines, error) {
+func Build(s *Config, chance Entropy, protocols []protocol.Descriptor) (*Machines, error) {
 	member, err := s.Membership(chance)
 	if err != nil {
 		return nil, err
@@ -119,13 +91,7 @@ func Build(s *Config, chance Entropy, protocols []Protocol) (*Machines, error) {
 	built := &Machines{Member: member}
 	cell := member.Cell()
 	for at := range s.Spaces {
-		space := s.Spaces[at]
-		space.life = cell.Incarnation
-		i := slices.IndexFunc(protocols, func(p Protocol) bool { return p.Name == space.Protocol })
-		if i < 0 {
-			return nil, fmt.Errorf("space %q has protocol %q, which is not among those that are known", space.Name, space.Protocol)
-		}
-		machine, err := protocols[i].New(s, &space, cell.ID)
+		machine, err := s.NewSpace(at, cell, protocols)
 		if err != nil {
 			return nil, err
 		}
@@ -133,6 +99,30 @@ func Build(s *Config, chance Entropy, protocols []Protocol) (*Machines, error) {
 	}
 	built.Session, err = s.NewSession(chance, cell, protocols, protocol.Stack(member, built.Spaces...))
 	return built, err
+}
+
+// NewSpace makes the machine of one space, from what the member knows of itself in this life.
+func (s *Config) NewSpace(at int, cell membership.Cell, protocols []protocol.Descriptor) (protocol.Machine, error) {
+	space := &s.Spaces[at]
+	d := protocol.Named(protocols, space.Protocol)
+	if d == nil {
+		return nil, fmt.Errorf("space %q has protocol %q, which is not among those that are known", space.Name, space.Protocol)
+	}
+	setup := &protocol.Setup{
+		Space: space.Name, Member: s.Name, Self: cell.ID, Life: cell.Incarnation, Founders: max(1, len(s.Founders)), Founder: s.Founder || len(s.Founders) == 0,
+		Table: s.Table, Patience: s.Patience, Sessions: s.Sessions, Process: space.Process, PID: s.PID,
+		Priority: space.Candidate, Random: space.Random, Store: space.Store,
+		Log: LogOf(space.Name), Logs: space.Logs, Above: membership.Second(s.Wall),
+	}
+	options, err := d.Parse(space.Options)
+	if err == nil {
+		options.Views().Any = s.Available // as the views of the member
+		err = options.Resolve(setup)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("space %q: %w", space.Name, err)
+	}
+	return options.New(setup)
 }
 
 // Membership makes the machine below the spaces.
@@ -147,10 +137,10 @@ func (s *Config) Membership(chance Entropy) (*membership.Machine, error) {
 
 // NewSession makes the session machine in front of a stack of machines, from what the member knows of
 // itself in this life. The protocols say which of its spaces outlast their members.
-func (s *Config) NewSession(chance Entropy, cell membership.Cell, protocols []Protocol, stack protocol.Machine) (*session.Machine, error) {
+func (s *Config) NewSession(chance Entropy, cell membership.Cell, protocols []protocol.Descriptor, stack protocol.Machine) (*session.Machine, error) {
 	var lasting []protocol.Port
 	for at := range s.Spaces {
-		if slices.ContainsFunc(protocols, func(p Protocol) bool { return p.Lasting && p.Name == s.Spaces[at].Protocol }) {
+		if d := protocol.Named(protocols, s.Spaces[at].Protocol); d != nil && d.Lasting {
 			lasting = append(lasting, protocol.Port(at+1))
 		}
 	}

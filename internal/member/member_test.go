@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
 func entropy() member.Entropy { return member.Entropy{Rand: rand.New(rand.NewPCG(1, 2))} }
@@ -19,7 +20,7 @@ func entropy() member.Entropy { return member.Entropy{Rand: rand.New(rand.NewPCG
 // each port, and the same again from the same configuration and entropy.
 func TestBuild(t *testing.T) {
 	s := &member.Config{Name: "a", Serves: true, Wall: time.Duration(1_900_000_000) * time.Second, Spaces: []member.Space{
-		{Name: "default", Protocol: "central"}, {Name: "billing", Protocol: "permission", Capacity: 2, Defer: true, Retain: true},
+		{Name: "default", Protocol: "central"}, {Name: "billing", Protocol: "permission", Options: map[string]string{"capacity": "2", "defer": "true", "retain": "true"}},
 	}}
 	var ids []protocol.ID
 	for range 2 {
@@ -102,8 +103,8 @@ func TestBadConfigs(t *testing.T) {
 		`space "default" has protocol "paxos"`:        {Spaces: []member.Space{{Name: "default", Protocol: "paxos"}}},
 		"membership: Drift is 0.7":                    {Spaces: spaces, Drift: 0.7},
 		"lock table: Names -1":                        {Spaces: spaces, Table: lock.Config{Names: -1}},
-		"permission: Capacity is -1":                  {Spaces: []member.Space{{Name: "default", Protocol: "permission", Capacity: -1}}},
-		"permission: partition mode any":              {Spaces: []member.Space{{Name: "default", Protocol: "permission"}}, Available: true},
+		`option capacity cannot be "many"`:            {Spaces: []member.Space{{Name: "default", Protocol: "permission", Options: option.Values{"capacity": "many"}}}},
+		`option "grace" is not known`:                 {Spaces: []member.Space{{Name: "default", Protocol: "permission", Options: option.Values{"grace": "1s"}}}},
 		"session: Spaces is 0":                        {},
 		"session: MaxTTL is 48h0m0s":                  {Spaces: spaces, MaxTTL: 48 * time.Hour},
 		"membership: Name is empty; a member of a cl": {Spaces: spaces, Founders: []string{"a:1", "b:1"}},

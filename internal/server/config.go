@@ -88,53 +88,17 @@ type Forcer interface {
 
 // Space is one lockspace as it is served.
 type Space struct {
-	Name      string
-	Port      protocol.Port // in the stack; 1 is the first
-	Protocol  string        // "central", …
-	Class     holdfast.Class
-	Partition string // "primary" or "any"
-	Preempt   bool   // for status to show
-	// Placement and HoldOn are options of protocol grantor, for status to show. Zero means off.
-	Placement, HoldOn time.Duration
-	// Capacity, Defer and Retain are options of protocol permission, for status to show. Zero
-	// means off.
-	Capacity      int
-	Defer, Retain bool
-	// Published, Grace and GraceOfHold are options of protocol bakery, for status to show. Zero
-	// means off.
-	Published   bool
-	Grace       time.Duration
-	GraceOfHold bool
-	// Shards and Autopilot are options of protocol consensus, for status to show. Less than zero says that Autopilot is off.
-	Shards    int
-	Autopilot time.Duration
-	// Store and Settings are of protocol claim, for status to show: the URL without its
-	// password, and what all who use it must agree on.
+	Name     string
+	Port     protocol.Port // in the stack; 1 is the first
+	Protocol string        // "central", …
+	Class    holdfast.Class
+	Votes    bool // members vote on what it decides, in shards
+	HasGrace bool // names stay taken for a while after a hold limit
+	// Options are those of the protocol as they hold, for status to show.
+	Options map[string]string
+	// Store and Settings are for status to show, where locks are kept in a store: the URL without its
+	// password, and what all processes that use it must agree on.
 	Store, Settings string
-}
-
-// grace is how long a name stays taken after a hold limit, as the option is spelled; "" where
-// it does not.
-func (s *Space) grace() string {
-	switch {
-	case s.GraceOfHold:
-		return "snaplock"
-	case s.Grace != 0:
-		return s.Grace.String()
-	}
-	return ""
-}
-
-// autopilot is for how long a voter is silent before others go on without it, as the option is spelled; "" where no
-// member votes.
-func (s *Space) autopilot() string {
-	switch {
-	case s.Autopilot < 0:
-		return "off"
-	case s.Autopilot != 0:
-		return s.Autopilot.String()
-	}
-	return ""
 }
 
 // Identity is who this member is.

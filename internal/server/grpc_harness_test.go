@@ -101,8 +101,8 @@ func newHarnessOf(t testing.TB, below protocol.Machine, wrap func(protocol.Machi
 			return Identity{Member: api.Member{Name: "a", ID: harnessMember, Address: "a.example:4040"}}
 		},
 		Spaces: []Space{
-			{Name: "default", Port: 1, Protocol: "central", Class: holdfast.Fenced, Partition: "primary"},
-			{Name: "any", Port: 2, Protocol: "central", Class: holdfast.Available, Partition: "any"},
+			{Name: "default", Port: 1, Protocol: "central", Class: holdfast.Fenced, Options: map[string]string{"partition": "primary"}},
+			{Name: "any", Port: 2, Protocol: "central", Class: holdfast.Available, Options: map[string]string{"partition": "any"}},
 		},
 		Logger: slog.New(slog.NewTextHandler(testWriter{t}, nil)),
 	}

@@ -83,8 +83,8 @@ func newWebHarnessOf(t testing.TB, membership protocol.Machine, wrap func(protoc
 			}}
 		},
 		Spaces: []Space{
-			{Name: "default", Port: 1, Protocol: "central", Class: holdfast.Fenced, Partition: "primary"},
-			{Name: "any", Port: 2, Protocol: "central", Class: holdfast.Available, Partition: "any"},
+			{Name: "default", Port: 1, Protocol: "central", Class: holdfast.Fenced, Options: map[string]string{"partition": "primary"}},
+			{Name: "any", Port: 2, Protocol: "central", Class: holdfast.Available, Options: map[string]string{"partition": "any"}},
 		},
 		Logger: slog.New(slog.NewTextHandler(testWriter{t}, nil)),
 	}

@@ -33,7 +33,7 @@ func TestOverAMember(t *testing.T) {
 	must(t, member.WaitReady(t.Context()))
 	var spaces []server.Space
 	for i, space := range member.Spaces() {
-		spaces = append(spaces, server.Space{Name: space.Name, Port: protocol.Port(i + 1), Protocol: "central", Class: holdfast.Fenced, Partition: "primary"})
+		spaces = append(spaces, server.Space{Name: space.Name, Port: protocol.Port(i + 1), Protocol: "central", Class: holdfast.Fenced, Options: map[string]string{"partition": "primary"}})
 	}
 	s, err := server.New(server.Config{
 		Driver: member.Driver(), View: member.View, Observer: observer, Spaces: spaces,

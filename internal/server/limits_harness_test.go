@@ -68,7 +68,7 @@ func serveAs(t testing.TB, member host.Config, limits server.Limits, change ...f
 		},
 	}
 	for i, space := range n.Spaces() {
-		config.Spaces = append(config.Spaces, server.Space{Name: space.Name, Port: protocol.Port(i + 1), Protocol: space.Protocol, Class: holdfast.Fenced, Partition: "primary"})
+		config.Spaces = append(config.Spaces, server.Space{Name: space.Name, Port: protocol.Port(i + 1), Protocol: space.Protocol, Class: holdfast.Fenced, Options: map[string]string{"partition": "primary"}})
 	}
 	for _, f := range change {
 		f(&config)

@@ -50,7 +50,7 @@ type jsonSchema struct {
 	Default     any                    `json:"default"`
 	Properties  map[string]*jsonSchema `json:"properties"`
 	Required    []string               `json:"required"`
-	Additional  *bool                  `json:"additionalProperties"`
+	Additional  any                    `json:"additionalProperties"`
 	Items       *jsonSchema            `json:"items"`
 	MinItems    int                    `json:"minItems"`
 	Enum        []any                  `json:"enum"`
@@ -192,7 +192,7 @@ func (c *contract) checkObject(s *jsonSchema, value any, at string) error {
 	for name, field := range object {
 		property := s.Properties[name]
 		if property == nil {
-			if s.Additional != nil && !*s.Additional {
+			if s.Additional == false {
 				return fmt.Errorf("%s: %s is not in the document", at, name)
 			}
 			continue

@@ -201,7 +201,7 @@ func (s *service) spaceName(port protocol.Port) string {
 // hasGrace reports whether names of a space stay taken for a while after a hold limit.
 func (s *service) hasGrace(port protocol.Port) bool {
 	space := s.byPort[port]
-	return space != nil && space.grace() != ""
+	return space != nil && space.HasGrace
 }
 
 // checkName says what is wrong with a lock's name here.

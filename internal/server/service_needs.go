@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -16,11 +17,11 @@ import (
 // vote. In spaces in memory that follows from the view ([membership.Self.Needs]); where members
 // vote on what a space decides, each shard needs more than half of its voters.
 func (s *service) needs(view *protocol.View, space *Space, self *membership.Self) (text string, indispensable []string, err error) {
-	if self == nil || space.Store != "" || space.Partition == "any" && space.Shards == 0 {
+	if self == nil || space.Store != "" || space.Class == holdfast.Available {
 		return "", nil, nil
 	}
 	known := naming(view, self)
-	if space.Shards == 0 {
+	if !space.Votes {
 		need := self.Needs()
 		return needText(need, self, known, s.wall), names(need.Indispensable, known), nil
 	}

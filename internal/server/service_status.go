@@ -61,16 +61,11 @@ func (s *service) spaceDocument(view protocol.View, self *membership.Self, space
 		return api.Space{}, err
 	}
 	document := api.Space{
-		Name: space.Name, Protocol: space.Protocol, Class: space.Class, Partition: space.Partition, Preempt: space.Preempt,
+		Name: space.Name, Protocol: space.Protocol, Class: space.Class, Partition: cmp.Or(space.Options["partition"], "primary"), Options: space.Options,
 		Reign: condition.Reign, State: condition.State.String(), Why: condition.Why,
 		Locks: condition.Locks, Waiters: condition.Waiters, Sessions: condition.Sessions,
 		Version: condition.Version, Closed: condition.Closed,
-		Placement: api.Duration(space.Placement), HoldOn: api.Duration(space.HoldOn),
-		Capacity: space.Capacity, Defer: space.Defer, Retain: space.Retain, Grace: space.grace(),
-		Store: space.Store, Settings: space.Settings, Shards: space.Shards, Autopilot: space.autopilot(),
-	}
-	if space.Published {
-		document.Messages = "published"
+		Store: space.Store, Settings: space.Settings,
 	}
 	document.ClosedAt = s.closedAt(space, condition, self)
 	if condition.Elder != 0 {

@@ -28,7 +28,7 @@ import (
 func serveKept(t *testing.T) *served {
 	t.Helper()
 	return serveAs(t, host.Config{Data: t.TempDir(), Limits: host.Limits{TTL: 2 * time.Minute}, Spaces: []host.Space{
-		{Name: "default", Protocol: "consensus", Shards: 2}, {Name: "jobs"},
+		{Name: "default", Protocol: "consensus", Options: map[string]string{"shards": "2"}}, {Name: "jobs"},
 	}}, server.Limits{})
 }
 

@@ -186,14 +186,14 @@ func TestStatusOfAMovableSpace(t *testing.T) {
 	}}
 	b := newWebHarnessOf(t, calm{}, m.wrap, func(c *Config) {
 		c.View = two
-		c.Spaces[1].Placement, c.Spaces[1].HoldOn = 10*time.Second, time.Minute
-		c.Spaces[0].Capacity, c.Spaces[0].Defer, c.Spaces[0].Retain = 2, true, true
+		c.Spaces[1].Options = map[string]string{"placement": "10s", "hold_on": "1m"}
+		c.Spaces[0].Options = map[string]string{"capacity": "2", "retain": "true"}
 	})
 	got := b.get(200, "/v1/status")
 	for _, want := range []string{
 		`"authority":["b"],"reign":"3","state":"transferring","why":"the table is on its way","locks":0,"waiters":0,"sessions":0,"elder":"a","version":"7","transfers":[{"from":"a","to":"b","since":"`,
-		`"}],"awaited":[{"member":"b","reply":"a","requests":3}],"closed":true,"closed_at":["a"],"placement":"10s","hold_on":"1m0s"}`,
-		`"sessions":0,"elder":"","version":"0","transfers":[],"closed":false,"capacity":2,"defer":true,"retain":true}`,
+		`"}],"awaited":[{"member":"b","reply":"a","requests":3}],"closed":true,"closed_at":["a"],"options":{"hold_on":"1m","placement":"10s"}}`,
+		`"sessions":0,"elder":"","version":"0","transfers":[],"closed":false,"options":{"capacity":"2","retain":"true"}}`,
 	} {
 		if !strings.Contains(got.raw, want) {
 			t.Errorf("%s\nhas no %s", got.raw, want)
@@ -214,15 +214,15 @@ func TestStatusOfLeaders(t *testing.T) {
 	}}
 	b := newWebHarnessOf(t, calm{}, m.wrap, func(c *Config) {
 		c.View = two
-		c.Spaces[1].Published, c.Spaces[1].GraceOfHold = true, true
-		c.Spaces[0].Grace = 90 * time.Second
+		c.Spaces[1].Options = map[string]string{"messages": "published", "grace": "snaplock"}
+		c.Spaces[0].Options = map[string]string{"grace": "90s"}
 	})
 	got := b.get(200, "/v1/status")
 	const candidates = `"candidates":[{"member":"a","priority":15,"eligible":false,"why":"its candidate is off"},{"member":"b","priority":2,"eligible":true,"why":"can be elected"}]}`
 	for _, want := range []string{
 		`"authority":["b"],"reign":"3","state":"unavailable","why":"leaders are being elected"`,
-		`"version":"7","transfers":[],"closed":false,"messages":"published","grace":"snaplock",` + candidates,
-		`"version":"0","transfers":[],"closed":false,"grace":"1m30s"}`,
+		`"version":"7","transfers":[],"closed":false,"options":{"grace":"snaplock","messages":"published"},` + candidates,
+		`"version":"0","transfers":[],"closed":false,"options":{"grace":"90s"}}`,
 	} {
 		if !strings.Contains(got.raw, want) {
 			t.Errorf("%s\nhas no %s", got.raw, want)
@@ -236,11 +236,11 @@ func TestStatusOfLeaders(t *testing.T) {
 // TestStatusOfVoters has the options of spaces whose members vote.
 func TestStatusOfVoters(t *testing.T) {
 	b := newWebHarnessOf(t, calm{}, nil, func(c *Config) {
-		c.Spaces[0].Shards, c.Spaces[0].Autopilot = 3, time.Hour
-		c.Spaces[1].Shards, c.Spaces[1].Autopilot = 1, -1
+		c.Spaces[0].Options = map[string]string{"shards": "3", "autopilot": "1h"}
+		c.Spaces[1].Options = map[string]string{"shards": "1", "autopilot": "off"}
 	})
 	got := b.get(200, "/v1/status")
-	for _, want := range []string{`"closed":false,"shards":3,"autopilot":"1h0m0s"}`, `"closed":false,"shards":1,"autopilot":"off"}`} {
+	for _, want := range []string{`"closed":false,"options":{"autopilot":"1h","shards":"3"}}`, `"closed":false,"options":{"autopilot":"off","shards":"1"}}`} {
 		if !strings.Contains(got.raw, want) {
 			t.Errorf("%s\nhas no %s", got.raw, want)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/trace/text"
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -29,7 +30,7 @@ func sentinels() []text.Sentinel {
 
 // NewCodec returns what writes and reads the values of a trace: those of every member,
 // and those of the protocols given. The error names a type that cannot be written.
-func NewCodec(protocols []member.Protocol) (*text.Codec, error) {
+func NewCodec(protocols []protocol.Descriptor) (*text.Codec, error) {
 	values := slices.Concat(
 		[]any{about{}, keeping{}, member.Config{}, session.Secret{}, lock.Decision{}, &lock.HeldBy{}, &lock.Unavailable{}, &holdfast.LimitError{}, holdfast.Loss("")},
 		member.Vocabulary(protocols),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -187,7 +188,7 @@ func TestLogsAreInTheHeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Header{Config: member.Config{Name: "a", Kept: true, Spaces: []member.Space{
-		{Name: "default", Protocol: "consensus", Shards: 2, Logs: []storage.Kept{
+		{Name: "default", Protocol: "consensus", Options: option.Values{"shards": "2", "autopilot": "off"}, Logs: []storage.Kept{
 			{Log: 65536, First: 1, Records: [][]byte{{1, 2}, {}, {3}}, State: []byte{}},
 			{Log: 65537, First: 9, State: []byte("s"), Snapshot: 4, Meta: []byte("m"), Chunks: [][]byte{{7}, {8, 9}}},
 		}},

@@ -70,7 +70,7 @@ type Config struct {
 	// Tap is what they draw from.
 	Tap *Tap
 	// Protocols are those that they can speak.
-	Protocols []member.Protocol
+	Protocols []protocol.Descriptor
 	// Store takes the text.
 	Store Store
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
 // Config is what a member needs to know to take part, in any protocol.
@@ -19,16 +20,29 @@ type Config struct {
 	// Patience is T: how long an answer is waited for before a message is repeated,
 	// first; each time twice as long, up to eight times as long. Zero means 250 ms.
 	Patience time.Duration
-	// Chunk is how many requests one InfoAnswer reports, how many holders and waiters one
-	// Answer tells, and how many of both a part of a table has that is handed over. Zero
-	// means 512, and 1024 is the most.
-	Chunk int
 	// Operators is how many calls of operators may wait for the authority's answer at
 	// this member. Zero means 64.
 	Operators int
 	// Any says that the space is in partition mode any, of class available: every side
 	// of a partition goes on. Zero means primary, of class fenced.
 	Any bool
+	Tuning
+}
+
+// Tuning is what tests set.
+type Tuning struct {
+	// Chunk is how many requests one InfoAnswer reports, how many holders and waiters one
+	// Answer tells, and how many of both a part of a table has that is handed over. Zero
+	// means 512, and 1024 is the most.
+	Chunk int
+}
+
+// List binds the fields.
+func (t *Tuning) List() option.List {
+	return option.List{{
+		Name: "chunk", Value: option.Count[int]{At: &t.Chunk, Most: 1024}, Tuning: true, Local: true,
+		Help: "How many requests, holders or waiters one message has.",
+	}}
 }
 
 // Rules are what a protocol makes of an authority: the same at all members, regardless of

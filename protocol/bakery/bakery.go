@@ -23,9 +23,6 @@ type Config struct {
 	// Patience is T: how long an answer is waited for before something is said again, first;
 	// each time twice as long, up to eight times as long. Zero means 250 ms.
 	Patience time.Duration
-	// Operators is how many calls of operators may wait for the others' answers at this
-	// member. Zero means 64.
-	Operators int
 	// Priority says how eligible this member is as a leader: 1 is the most, 14 the least, and Off
 	// never. Zero means 14, as in snaplock.
 	Priority int
@@ -34,17 +31,8 @@ type Config struct {
 	Random uint32
 	// PID is the process, which is part of a candidate's address. Zero means 1.
 	PID int
-	// Published says that the steps of a lock are said one by one, as snaplock does: 20 messages
-	// between leaders, where 8 are enough. All members have the same.
-	Published bool
-	// Grace is how long a name stays taken after a hold limit has passed, so that its holder,
-	// which is told, can stop. Zero means not at all. All members have the same.
-	Grace time.Duration
-	// GraceOfHold says that Grace is snaplock's: as long as the hold limit, and a minute at least.
-	// All members have the same.
-	GraceOfHold bool
-	// Any says that the member is in partition mode any, which is refused.
-	Any bool
+	// Options are those of the space.
+	Options
 }
 
 // Off is the Priority of a member that is never a leader.
@@ -84,12 +72,6 @@ func (c *Config) resolve() error {
 		return fmt.Errorf("bakery: Priority is %d; 1 to 14 is allowed, %d for off, and 0 for its default", c.Priority, Off)
 	case c.PID < 0:
 		return fmt.Errorf("bakery: PID is %d; a process has a positive number", c.PID)
-	case c.Grace < 0:
-		return fmt.Errorf("bakery: Grace is %v; a positive duration is allowed, and 0 for none", c.Grace)
-	case c.Grace != 0 && c.GraceOfHold:
-		return fmt.Errorf("bakery: Grace is %v and GraceOfHold is set; give one of them", c.Grace)
-	case c.Any:
-		return fmt.Errorf("bakery: partition mode any is not possible, because a lock is decided by a majority of the leaders; use primary, or protocol central or grantor")
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (s *schedule) next(c *client) map[string]int {
 func TestUncontendedLockCosts(t *testing.T) {
 	for _, published := range []bool{false, true} {
 		for _, n := range sizes {
-			s := newSchedule(t, 1, n, 1, bakery.Config{Published: published})
+			s := newSchedule(t, 1, n, 1, bakery.Config{Options: bakery.Options{Published: published}})
 			s.requests, s.left = exclusive, n
 			others := min(n, 3) - 1
 			for i, p := range s.members {
@@ -91,7 +91,7 @@ func TestTurnCosts(t *testing.T) {
 	const crowd = 20
 	for _, published := range []bool{false, true} {
 		for _, n := range sizes {
-			s := newSchedule(t, 1, n, crowd, bakery.Config{Published: published})
+			s := newSchedule(t, 1, n, crowd, bakery.Config{Options: bakery.Options{Published: published}})
 			s.requests, s.left, s.inOrder = exclusive, n*crowd, true
 			for _, p := range s.members {
 				for _, c := range p.clients {
@@ -144,7 +144,7 @@ func TestContendedLockCosts(t *testing.T) {
 			for _, clients := range []int{1, 3} {
 				late, waited := 0, 0
 				each(t, schedules, func(t testing.TB, seed uint64) {
-					s := newSchedule(t, seed, n, clients, bakery.Config{Published: published})
+					s := newSchedule(t, seed, n, clients, bakery.Config{Options: bakery.Options{Published: published}})
 					s.requests, s.left = exclusive, wanted
 					s.run()
 					each := wanted * (min(n, 3) - 1)
@@ -184,7 +184,7 @@ func TestLossyNetwork(t *testing.T) {
 	for _, published := range []bool{false, true} {
 		for _, n := range sizes {
 			each(t, schedules/4, func(t testing.TB, seed uint64) {
-				s := newSchedule(t, seed, n, 2, bakery.Config{Published: published})
+				s := newSchedule(t, seed, n, 2, bakery.Config{Options: bakery.Options{Published: published}})
 				s.lossy = true
 				s.requests, s.left = exclusive, wanted
 				s.run()

@@ -22,7 +22,7 @@ type grace struct {
 
 // grace is how long a name stays taken after a request's hold limit.
 func (m *Machine) grace(r *request) time.Duration {
-	if m.config.GraceOfHold {
+	if m.config.Grace == GraceOfHold {
 		return max(r.Hold, time.Minute)
 	}
 	return m.config.Grace

@@ -156,9 +156,9 @@ func (h hostile) draw(w *witness, from protocol.ID) protocol.Message {
 // TestHostileMembersBreakNothing: regardless of what the others say, a member goes on: it neither panics nor wants to be
 // woken for ever at one moment.
 func TestHostileMembersBreakNothing(t *testing.T) {
-	for _, config := range []bakery.Config{{}, {Grace: time.Second}} {
+	for _, config := range []bakery.Options{{}, {Grace: time.Second}} {
 		for seed := range uint64(400) {
-			w := newWitness(t, config)
+			w := newWitness(t, bakery.Config{Options: config})
 			h := hostile{rand.New(rand.NewPCG(seed, 19))}
 			for turn := range 60 {
 				from := protocol.ID(2 + h.IntN(3))
@@ -202,12 +202,9 @@ func TestNewNamesTheWrongField(t *testing.T) {
 		{bakery.Config{}, "bakery: Self is 0; give the member's id"},
 		{bakery.Config{Self: 1}, "bakery: Founders is 0; give how many founders the cluster has, 1 or more"},
 		{bakery.Config{Self: 1, Founders: 3, Patience: -1}, "bakery: Patience is -1ns; a positive duration is allowed, and 0 for its default"},
-		{bakery.Config{Self: 1, Founders: 3, Operators: -1}, "bakery: Operators is -1; a positive number is allowed, and 0 for its default"},
+		{bakery.Config{Self: 1, Founders: 3, Options: bakery.Options{Common: protocol.Common{Operators: -1}}}, "bakery: Operators is -1; a positive number is allowed, and 0 for its default"},
 		{bakery.Config{Self: 1, Founders: 3, Priority: 16}, "bakery: Priority is 16; 1 to 14 is allowed, 15 for off, and 0 for its default"},
 		{bakery.Config{Self: 1, Founders: 3, PID: -1}, "bakery: PID is -1; a process has a positive number"},
-		{bakery.Config{Self: 1, Founders: 3, Grace: -1}, "bakery: Grace is -1ns; a positive duration is allowed, and 0 for none"},
-		{bakery.Config{Self: 1, Founders: 3, Grace: 1, GraceOfHold: true}, "bakery: Grace is 1ns and GraceOfHold is set; give one of them"},
-		{bakery.Config{Self: 1, Founders: 3, Any: true}, "bakery: partition mode any is not possible, because a lock is decided by a majority of the leaders; use primary, or protocol central or grantor"},
 	} {
 		if _, err := bakery.New(test.config); err == nil || err.Error() != test.says {
 			t.Errorf("New(%+v) = %v, want %q", test.config, err, test.says)

@@ -27,7 +27,7 @@ func TestModesBeside(t *testing.T) {
 		for _, n := range sizes {
 			beside := 0
 			each(t, schedules, func(t testing.TB, seed uint64) {
-				s := newSchedule(t, seed, n, 3, bakery.Config{Published: published})
+				s := newSchedule(t, seed, n, 3, bakery.Config{Options: bakery.Options{Published: published}})
 				s.requests, s.left = modes, wanted
 				s.run()
 				if s.most > 1 {
@@ -47,7 +47,7 @@ func TestModesOverALossyNetwork(t *testing.T) {
 		for _, n := range sizes {
 			for _, requests := range []func(*schedule) lock.Request{modes} {
 				each(t, schedules/10, func(t testing.TB, seed uint64) {
-					s := newSchedule(t, seed, n, 2, bakery.Config{Published: published})
+					s := newSchedule(t, seed, n, 2, bakery.Config{Options: bakery.Options{Published: published}})
 					s.lossy = true
 					s.requests, s.left = requests, wanted
 					s.run()

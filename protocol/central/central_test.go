@@ -145,7 +145,7 @@ func TestNewNamesTheWrongField(t *testing.T) {
 		{central.Config{}, "central: Self is 0; "},
 		{central.Config{Self: 1, Table: lock.Config{Drift: -1}}, "central: lock table: Drift "},
 		{central.Config{Self: 1, Patience: -1}, "central: Patience is -1ns; "},
-		{central.Config{Self: 1, Chunk: 1025}, "central: Chunk is 1025; 1 to 1024 is allowed"},
+		{central.Config{Self: 1, Tuning: authority.Tuning{Chunk: 1025}}, "central: Chunk is 1025; 1 to 1024 is allowed"},
 		{central.Config{Self: 1, Operators: -1}, "central: Operators is -1; "},
 	} {
 		if _, err := central.New(test.config); err == nil || !strings.HasPrefix(err.Error(), test.says) {

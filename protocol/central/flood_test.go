@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-locks/holdfast/protocol/central"
 	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
 )
 
 // TestGivenUpRequestsLeaveNothing: a flood of requests that would wait for an hour, each
 // given up at once, keeps no memory at the member that asked until the hour is over.
 func TestGivenUpRequestsLeaveNothing(t *testing.T) {
-	c := protocoltest.New(t, newMember)
+	c := protocoltest.New(t, central.Descriptor())
 	c.Say("members a b")
 	c.Say("view epoch=4")
 	c.Say("lock a1 #1 X")

@@ -6,6 +6,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/holdfast-locks/holdfast/internal/mutation"
+	"github.com/holdfast-locks/holdfast/protocol/central"
 	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
 )
 
@@ -35,7 +36,7 @@ func TestMutationsAreFound(t *testing.T) {
 func TestLateCopiesAreAskedAnew(t *testing.T) {
 	const rule = "late copy asked anew"
 	defer mutation.Switch("")
-	with, without := protocoltest.New(t, newMember), protocoltest.New(t, newMember)
+	with, without := protocoltest.New(t, central.Descriptor()), protocoltest.New(t, central.Descriptor())
 	part, otherwise := 0, 0
 	datadriven.RunTest(t, "testdata/late_copies.txt", func(t *testing.T, d *datadriven.TestData) string {
 		for _, line := range protocoltest.Lines(d) {

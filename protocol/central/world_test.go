@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority"
 	"github.com/holdfast-locks/holdfast/protocol/central"
 )
 
@@ -102,7 +103,7 @@ func newWorld(seed uint64, members int, trace func(string, ...any)) *world {
 // start begins a life of the member, which has forgotten all of the one before.
 func (c *citizen) start() {
 	w := c.w
-	m, err := central.New(central.Config{Self: c.id, Chunk: 1 + w.rand.IntN(4)})
+	m, err := central.New(central.Config{Self: c.id, Tuning: authority.Tuning{Chunk: 1 + w.rand.IntN(4)}})
 	if err != nil {
 		panic(err)
 	}

@@ -2,7 +2,6 @@ package claim
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -10,47 +9,6 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/storage"
 )
-
-// Options are what all processes that share locks agree on, and what each may choose.
-type Options struct {
-	// Wait is W: how long a claim is left alone before it is checked, and so how long its write
-	// may take at the most, less Skew. The same in all processes. Zero means 100 ms, which is
-	// storage.lock.wait-time of the original.
-	Wait time.Duration
-	// Expiry is how old a claim grows before others pass it over: how long a lock stays taken
-	// whose holder has crashed. A living holder claims anew before. The same in all processes.
-	// Zero means 30 s, or the least that Wait, Retries and Skew allow if that is more; the original
-	// has 5 min, and no way to hold longer.
-	Expiry time.Duration
-	// Skew is by how much the clocks of two processes may differ. The same in all processes.
-	// Zero means half of Wait, less a twelfth.
-	Skew time.Duration
-	// Retries is how often a write, a read or a deletion is tried. Zero means 3.
-	Retries int
-	// Unit is what timestamps count. Zero means microseconds.
-	Unit Unit
-	// RID names the process in its claims: 1 to 128 bytes of UTF-8, unlike any other's that uses
-	// the store, or has used it for as long as claims live. Required.
-	RID string
-	// Group is the key part of rows: locks of one name in one group exclude each other. Required,
-	// at most 256 bytes.
-	Group string
-	// Cells says that names are those of CellName: locks of cells of a user's own table, as the
-	// original has them. Then Group is not used.
-	Cells bool
-	// CAS takes locks by conditional writes instead of claims, where the store has them.
-	CAS bool
-	// HoldOn is for how long after a conditional write a process keeps what it has released, for its
-	// own clients, which then need no write: 1 ms to 1 s, and a tenth of Expiry at most. What they have
-	// used meanwhile is written anew, up to seven times. Others who wait do so for that much longer.
-	// Each process may choose. Zero means off.
-	HoldOn time.Duration
-	// StoreClock dates claims by the clock of the store, where it has one, so that those of the
-	// processes need not agree.
-	StoreClock bool
-	// Cleaner deletes claims that have expired, at most once in 30 s for a name.
-	Cleaner bool
-}
 
 // mostGroup is how long a group may be: with the longest name it is a key that every store takes.
 const mostGroup = 256
@@ -66,70 +24,6 @@ const (
 	beliefNum    = 2
 	beliefDen    = 5
 )
-
-// Resolve puts the defaults in the place of zeros, and says what is not allowed or contradicts
-// itself: an Expiry that does not leave time for all tries of a write, a Skew that leaves none.
-func (o *Options) Resolve(drift float64) error {
-	if o.Wait == 0 {
-		o.Wait = 100 * time.Millisecond
-	}
-	if o.Skew == 0 {
-		o.Skew = o.Wait * 5 / 12
-	}
-	if o.Retries == 0 {
-		o.Retries = 3
-	}
-	if o.Unit == 0 {
-		o.Unit = Micro
-	}
-	if o.Expiry == 0 {
-		o.Expiry = max(30*time.Second, o.leastExpiry())
-	}
-	switch {
-	case o.Wait < time.Millisecond || o.Wait > time.Minute:
-		return fmt.Errorf("wait is %v; 1ms to 1m is allowed", o.Wait)
-	case unitNames[o.Unit] == "":
-		return fmt.Errorf("unit is %d ns; us, ms and ns are allowed", int64(o.Unit))
-	case o.Skew < 0:
-		return fmt.Errorf("skew is %v; 0 or more is allowed, and 0 for its default", o.Skew)
-	case o.writeBudget(drift) < o.Wait/10:
-		return fmt.Errorf("skew is %v with wait %v, which leaves a write %v; raise wait to %v at least, or bring the clocks closer together and lower skew",
-			o.Skew, o.Wait, max(0, o.writeBudget(drift)), (2*(o.Skew+time.Duration(o.Unit)) + time.Millisecond - 1).Truncate(time.Millisecond))
-	case o.Retries < 1 || o.Retries > 100:
-		return fmt.Errorf("retries is %d; 1 to 100 is allowed", o.Retries)
-	case o.Expiry > 24*time.Hour:
-		return fmt.Errorf("expiry is %v; at most 24h is allowed", o.Expiry)
-	}
-	return o.resolveRest()
-}
-
-// resolveRest says what is not allowed of the options that do not stand for themselves.
-func (o *Options) resolveRest() error {
-	if least := o.leastExpiry(); o.Expiry < least {
-		return fmt.Errorf("expiry is %v with wait %v, retries %d and skew %v, so a claim could expire while it is written; raise expiry to %v at least, or lower wait or retries",
-			o.Expiry, o.Wait, o.Retries, o.Skew, least)
-	}
-	switch {
-	case o.RID == "" || len(o.RID) > 128 || strings.ToValidUTF8(o.RID, "") != o.RID:
-		return fmt.Errorf("rid is %q; 1 to 128 bytes of UTF-8 are allowed", o.RID)
-	case strings.ContainsFunc(o.RID, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return fmt.Errorf("rid is %q; control characters are not allowed in it", o.RID)
-	case o.Group == "" || len(o.Group) > mostGroup:
-		return fmt.Errorf("group is %q; 1 to %d bytes are allowed", o.Group, mostGroup)
-	case o.CAS && o.StoreClock:
-		return fmt.Errorf("cas is on and clock is the store's, and with cas no clock is asked for more than the first token; leave clock out")
-	case o.HoldOn != 0 && !o.CAS:
-		return fmt.Errorf("hold_on is %v and cas is off, and a claim that was released cannot be kept; turn cas on, or leave hold_on out", o.HoldOn)
-	case o.HoldOn != 0 && (o.HoldOn < leastHoldOn || o.HoldOn > mostHoldOn):
-		return fmt.Errorf("hold_on is %v; %v to %v is allowed, and 0 for off", o.HoldOn, leastHoldOn, mostHoldOn)
-	case o.HoldOn > o.Expiry/holdOnShare:
-		return fmt.Errorf("hold_on is %v with expiry %v, and what is kept must be far from its expiry; raise expiry to %v at least, or lower hold_on",
-			o.HoldOn, o.Expiry, holdOnShare*o.HoldOn)
-	case o.CAS && o.Cleaner:
-		return fmt.Errorf("cas is on and so is cleaner, and with cas there are no claims to be cleaned; leave cleaner out")
-	}
-	return nil
-}
 
 // leastExpiry is all tries of a write one after the other, each as slow as it may be, one wait,
 // the skew of the clocks, and as much again to be used.
@@ -181,9 +75,6 @@ type Config struct {
 	// store may be silent before a wait that ends is told so, where Wait is not longer. Zero
 	// means 250 ms.
 	Patience time.Duration
-	// Operators is how many calls of operators may wait for the others' answers at this
-	// member. Zero means 64.
-	Operators int
 	// Random draws how long is waited before something is tried again, so that those who have
 	// met do not meet again.
 	Random uint64
@@ -207,7 +98,7 @@ func (c *Config) resolve() error {
 	case c.Operators < 0:
 		return fmt.Errorf("claim: Operators is %d; a positive number is allowed, and 0 for its default", c.Operators)
 	}
-	if err := c.Resolve(c.Table.Drift); err != nil {
+	if err := c.resolveAll(c.Table.Drift); err != nil {
 		return fmt.Errorf("claim: %w", err)
 	}
 	switch store := &c.Store; {

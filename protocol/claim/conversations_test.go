@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -15,21 +14,7 @@ import (
 // TestConversations plays each testdata/*.txt: several processes that share a store. Package protocoltest
 // lists the commands.
 func TestConversations(t *testing.T) {
-	protocoltest.PlayStored(t, "testdata/*.txt", newMember, reader{})
-}
-
-func newMember(o protocoltest.Options) (protocol.Machine, error) {
-	unit, _ := ParseUnit(o.Claims.Unit)
-	store := o.Claims.Store
-	store.Name, store.Consistent, store.Swap, store.Durable, store.Clock = "staged", true, true, true, true
-	return New(Config{
-		Self: o.Self, Operators: o.Operators, Random: uint64(o.Random), Store: store,
-		Options: Options{
-			Wait: o.Claims.Wait, Expiry: o.Claims.Expiry, Skew: o.Claims.Skew, Retries: o.Claims.Retries, Unit: unit,
-			RID: string(rune('a' + o.Self - 1)), Group: "locks",
-			CAS: o.Claims.CAS, HoldOn: o.HoldOn, StoreClock: o.Claims.StoreClock, Cleaner: o.Claims.Cleaner,
-		},
-	})
+	protocoltest.PlayStored(t, "testdata/*.txt", Descriptor(), reader{})
 }
 
 // reader says what machines write.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
 // A lock's row, byte for byte that of Titan's ConsistentKeyLocker, and beside it what tokens need.
@@ -120,19 +122,17 @@ const (
 	Nano  Unit = Unit(time.Nanosecond)
 )
 
-var unitNames = map[Unit]string{Micro: "us", Milli: "ms", Nano: "ns"}
+// units are their words.
+var units = option.Words{{Text: "us", Number: int64(Micro)}, {Text: "ms", Number: int64(Milli)}, {Text: "ns", Number: int64(Nano)}}
 
-// String returns us, ms or ns.
-func (u Unit) String() string { return unitNames[u] }
-
-// ParseUnit reads what String writes, and reports whether it was that.
-func ParseUnit(text string) (Unit, bool) {
-	for _, u := range []Unit{Micro, Milli, Nano} {
-		if strings.EqualFold(text, u.String()) {
-			return u, true
+// String returns us, ms or ns, and "" for what is no unit.
+func (u Unit) String() string {
+	for _, word := range units {
+		if word.Number == int64(u) {
+			return word.Text
 		}
 	}
-	return 0, false
+	return ""
 }
 
 // of converts a time in microseconds, and micros back.

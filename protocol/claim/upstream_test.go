@@ -19,7 +19,7 @@ type scenario struct {
 // play lets each line happen, and returns what was said.
 func play(t *testing.T, lines string) string {
 	t.Helper()
-	s := protocoltest.NewStored(t, newMember, reader{})
+	s := protocoltest.NewStored(t, Descriptor(), reader{})
 	for line := range strings.Lines(lines) {
 		if line = strings.TrimSpace(line); line != "" {
 			s.Say(line)

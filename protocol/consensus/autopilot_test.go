@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
 // piloted is a world whose members go on without those who are silent for so long, and which has some guests that have the log.
@@ -43,13 +44,14 @@ func (w *world) voters(m *member) (all [][]uint64) {
 
 func TestAutopilotIsConfigured(t *testing.T) {
 	for pilot, want := range map[time.Duration]time.Duration{0: DefaultAutopilot, NoAutopilot: NoAutopilot, time.Second: time.Second} {
-		c := Config{Self: 1, Life: 1, Log: 1, Autopilot: pilot}
+		c := Config{Self: 1, Life: 1, Log: 1, Options: Options{Autopilot: pilot}}
 		if err := c.resolve(); err != nil || c.Autopilot != want {
 			t.Errorf("Autopilot %v: %v, %v", pilot, c.Autopilot, err)
 		}
 	}
 	for _, pilot := range []time.Duration{time.Second - 1, -2} {
-		if _, err := New(Config{Self: 1, Life: 1, Log: 1, Autopilot: pilot}); err == nil {
+		d := Descriptor()
+		if _, err := d.Check(option.Values{"autopilot": pilot.String()}, nil, &protocol.Setup{}); err == nil {
 			t.Errorf("Autopilot %v is allowed", pilot)
 		}
 	}

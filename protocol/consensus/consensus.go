@@ -22,8 +22,6 @@ type Config struct {
 	// one. Zero means 1.
 	Founders int
 	Founder  bool
-	// Shards is how many the space has, from the first start on; up to MaxShards. Zero means 1.
-	Shards int
 	// Space is what people call the space, in what is noted of it.
 	Space string
 	// Log is the journal's number of the first shard's log; the others follow. Logs are those that there are, none
@@ -34,27 +32,18 @@ type Config struct {
 	// means 100,000.
 	Table    lock.Config
 	Sessions int
-	// Election is how long a leader is silent before another is sought, Heartbeat how often it speaks. Zero means 1 s, and a
-	// tenth of Election.
-	Election, Heartbeat time.Duration
-	// Autopilot is for how long a voter is neither heard nor here before others go on without it; LeastAutopilot at least.
-	// NoAutopilot says that they do not; zero means DefaultAutopilot.
-	Autopilot time.Duration
+	// Heartbeat is how often a leader speaks. Zero means a tenth of Election.
+	Heartbeat time.Duration
 	// Random draws when a leader is sought.
 	Random uint64
-	// Operators is how many calls of operators may wait for an answer, and how many adoptions. Zero means 1000.
-	Operators int
-	// Every is after how many entries a snapshot is made, Keep how many entries before it stay. Zero
-	// means 10,000 and 1,000.
-	Every, Keep uint64
-	// Part is how many bytes a part of a snapshot grows to. Zero means 128 KiB.
-	Part int
 	// Above is a reign that the first one of a new log is above: the second of the wall clock from which
 	// epochs count, too ([membership.Second]). So tokens do not go back where the log of an earlier
 	// space was lost or removed, or where the space had another protocol, as long as the wall clock is
 	// not set back and there was no more than one election a second (docs/design/promises.md §5.5). Zero means that
 	// the first reign is 1.
 	Above uint64
+	// Options are those of the space.
+	Options
 }
 
 // MaxShards is how many shards a space may have.
@@ -72,14 +61,10 @@ func (c *Config) resolve() error {
 	switch {
 	case c.Self == protocol.Storage || c.Self >= protocol.Rumour:
 		return fmt.Errorf("consensus: Self is %d; give the member's id", c.Self)
-	case c.Shards < 0 || c.Shards > MaxShards:
-		return fmt.Errorf("consensus: Shards is %d; 1 to %d is allowed, and 0 for 1", c.Shards, MaxShards)
 	case c.Log == 0:
 		return fmt.Errorf("consensus: Log is 0; give the number of the first shard's log")
 	case c.Operators < 0:
 		return fmt.Errorf("consensus: Operators is %d; a positive number is allowed, and 0 for 1000", c.Operators)
-	case c.Autopilot != NoAutopilot && c.Autopilot < LeastAutopilot:
-		return fmt.Errorf("consensus: Autopilot is %v; %v at least is allowed, NoAutopilot for never, and 0 for %v", c.Autopilot, LeastAutopilot, DefaultAutopilot)
 	case c.Founders < 0:
 		return fmt.Errorf("consensus: Founders is %d; a positive number is allowed", c.Founders)
 	}

@@ -160,8 +160,11 @@ func (w *world) begin(m *member) {
 	w.Helper()
 	m.life++
 	c := Config{
-		Self: m.id, Life: m.life, Founders: w.founders, Founder: !m.guest, Shards: w.shards, Log: firstLog,
-		Election: cmp.Or(w.election, 100*time.Millisecond), Heartbeat: cmp.Or(w.election, 100*time.Millisecond) / 5, Random: m.life, Every: w.every, Keep: w.every, Sessions: w.limit, Autopilot: w.pilot,
+		Self: m.id, Life: m.life, Founders: w.founders, Founder: !m.guest, Log: firstLog,
+		Heartbeat: cmp.Or(w.election, 100*time.Millisecond) / 5, Random: m.life, Sessions: w.limit,
+		Options: Options{
+			Shards: w.shards, Election: cmp.Or(w.election, 100*time.Millisecond), Every: w.every, Keep: w.every, Autopilot: w.pilot,
+		},
 	}
 	for i := range w.shards {
 		if l := m.disk.logs[firstLog+uint64(i)]; l != nil {

@@ -87,7 +87,7 @@
 //
 // # Placement
 //
-// With Config.Placement grantorship moves by itself to the member that locks most. The
+// With Options.Placement grantorship moves by itself to the member that locks most. The
 // grantor counts the grants that it gives, by member, in windows that follow each other from
 // the beginning of its reign. What that is worth is counted in messages:
 //

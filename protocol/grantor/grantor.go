@@ -3,7 +3,6 @@ package grantor
 import (
 	"cmp"
 	"fmt"
-	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/authority"
@@ -13,40 +12,20 @@ import (
 type Config struct {
 	// Config is what every member knows that may keep the table for all.
 	authority.Config
-	// Parked is how many messages may wait here for a grantor that is about to begin; one
-	// more is dropped, and its sender repeats it. Zero means 1024.
-	Parked int
-	// Placement lets grantorship move to the member that locks most: it is the window, from
-	// 1s to 1h, in which a grantor counts who locks how often. All members have the same.
-	// Zero means that it moves only when that is asked for.
-	Placement time.Duration
-	// HoldOn is how long a member keeps a grant that its clients use no more, from 1s to 1h.
-	// All members have the same. Zero means that it keeps none.
-	HoldOn time.Duration
+	// Options are those of the space.
+	Options
 }
 
 // check says what is not allowed beside what all protocols need to know.
 func (c *Config) check() error {
-	outside := func(d time.Duration) bool { return d != 0 && (d < shortestOption || d > longestOption) }
-	switch {
-	case c.Parked < 0:
+	if c.Parked < 0 {
 		return fmt.Errorf("grantor: Parked is %d; a positive number is allowed, and 0 for its default", c.Parked)
-	case outside(c.Placement):
-		return fmt.Errorf("grantor: Placement is %v; %v to %v is allowed, and 0 for off", c.Placement, shortestOption, longestOption)
-	case outside(c.HoldOn):
-		return fmt.Errorf("grantor: HoldOn is %v; %v to %v is allowed, and 0 for off", c.HoldOn, shortestOption, longestOption)
 	}
 	return nil
 }
 
 // defaultParked is many members' requests of the moment in which a grantor is named.
 const defaultParked = 1024
-
-// What Placement and HoldOn may be.
-const (
-	shortestOption = time.Second
-	longestOption  = time.Hour
-)
 
 // Machine is one member's part of the protocol.
 type Machine struct {
@@ -78,7 +57,7 @@ type Machine struct {
 	departing  bool              // this member is about to leave the view
 	transfers  []*transfer       // others that are to become it, because an operator or this member has asked them
 	lastInvite uint64            // numbers given
-	placement  *placement        // nil unless this member is the grantor, and Config.Placement is on
+	placement  *placement        // nil unless this member is the grantor, and Options.Placement is on
 	moved      authority.Version // the last reign here that was moved to this member, and recovers
 
 	tended *protocol.View // the newest, where nothing was under way when it was last looked

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
-	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
 // session n of a member.
@@ -40,7 +40,7 @@ func (p *pair) holding() int {
 // given back.
 func TestKeptNames(t *testing.T) {
 	const most = 1024
-	p := newPair(t, protocoltest.Options{HoldOn: time.Minute})
+	p := newPair(t, option.Values{"hold_on": "1m"})
 	p.lock(1, 1, 1, "first") // member 1 grants from now on
 	p.unlock(1, 1, 1, "first")
 	name := func(n int) string { return fmt.Sprintf("n%d", n) }
@@ -68,10 +68,10 @@ func TestKeptNames(t *testing.T) {
 // TestKeptNamesAreNobodysLocks: what a member keeps counts against no session's bound, at the
 // member or at the grantor; what a session has, does.
 func TestKeptNamesAreNobodysLocks(t *testing.T) {
-	p := newPair(t, protocoltest.Options{HoldOn: time.Minute})
+	p := newPair(t, option.Values{"hold_on": "1m"})
 	for i := range p.machines {
 		m, err := grantor.New(grantor.Config{
-			Config: authority.Config{Self: protocol.ID(i + 1), Table: lock.Config{LocksPerSession: 2}}, HoldOn: time.Minute,
+			Config: authority.Config{Self: protocol.ID(i + 1), Table: lock.Config{LocksPerSession: 2}}, Options: grantor.Options{HoldOn: time.Minute},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func TestKeptNamesAreNobodysLocks(t *testing.T) {
 // TestMuchUsedNames: under one grant a member gives 2²⁰ tokens by itself, and then asks for
 // another one. No token comes twice.
 func TestMuchUsedNames(t *testing.T) {
-	p := newPair(t, protocoltest.Options{HoldOn: time.Minute})
+	p := newPair(t, option.Values{"hold_on": "1m"})
 	p.lock(1, 1, 1, "first")
 	p.unlock(1, 1, 1, "first")
 	last, before := holdfast.Token(0), p.sent
@@ -121,7 +121,7 @@ func TestMuchUsedNames(t *testing.T) {
 // it uses a name. One more is refused at once.
 func TestVisitsAreBounded(t *testing.T) {
 	const most = 1024
-	p := newPair(t, protocoltest.Options{HoldOn: time.Minute})
+	p := newPair(t, option.Values{"hold_on": "1m"})
 	p.lock(1, 1, 1, "first")
 	p.unlock(1, 1, 1, "first")
 	p.lock(2, 1, 1, "kept")

@@ -52,11 +52,8 @@ func TestNewNamesTheWrongField(t *testing.T) {
 		says   string
 	}{
 		{grantor.Config{}, "grantor: Self is 0; "},
-		{grantor.Config{Config: authority.Config{Self: 1, Chunk: -1}}, "grantor: Chunk is -1; "},
-		{grantor.Config{Config: authority.Config{Self: 1}, Parked: -1}, "grantor: Parked is -1; "},
-		{grantor.Config{Config: authority.Config{Self: 1}, Placement: time.Second - 1}, "grantor: Placement is 999.999999ms; 1s to 1h0m0s is allowed"},
-		{grantor.Config{Config: authority.Config{Self: 1}, Placement: -time.Second}, "grantor: Placement is -1s; "},
-		{grantor.Config{Config: authority.Config{Self: 1}, HoldOn: time.Hour + 1}, "grantor: HoldOn is 1h0m0.000000001s; 1s to 1h0m0s is allowed"},
+		{grantor.Config{Config: authority.Config{Self: 1, Tuning: authority.Tuning{Chunk: -1}}}, "grantor: Chunk is -1; "},
+		{grantor.Config{Config: authority.Config{Self: 1}, Options: grantor.Options{Parked: -1}}, "grantor: Parked is -1; "},
 	} {
 		if _, err := grantor.New(test.config); err == nil || !strings.HasPrefix(err.Error(), test.says) {
 			t.Errorf("New(%+v) = %v, want %q", test.config, err, test.says)
@@ -251,10 +248,7 @@ func want(m protocol.Machine, self uint64, out *protocol.Effects) {
 // member returns one of two in a view with that number, in which member 1 is the elder.
 func member(t *testing.T, self protocol.ID, number uint64) (protocol.Machine, *protocol.Effects) {
 	t.Helper()
-	m, err := newMember(protocoltest.Options{Self: self})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := protocoltest.NewMachine(t, grantor.Descriptor(), nil, protocol.Setup{Self: self})
 	out := &protocol.Effects{}
 	m.Step(0, protocol.Event{Kind: protocol.Raised, Fact: view(number, 4)}, out)
 	out.Reset()

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/holdfast-locks/holdfast/internal/mutation"
+	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
 )
 
@@ -14,7 +15,7 @@ import (
 // grantor has had a view without the member that asked, and twice with the rule off.
 func TestABreakIsRememberedBeyondTheView(t *testing.T) {
 	defer mutation.Switch("")
-	with, without := protocoltest.New(t, newMember), protocoltest.New(t, newMember)
+	with, without := protocoltest.New(t, grantor.Descriptor()), protocoltest.New(t, grantor.Descriptor())
 	datadriven.RunTest(t, "testdata/remembered.txt", func(t *testing.T, d *datadriven.TestData) string {
 		for _, line := range protocoltest.Lines(d) {
 			mutation.Switch("")

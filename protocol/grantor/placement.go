@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
-// Placement (Config.Placement): a grantor whose table is used by another member much more
+// Placement (Options.Placement): a grantor whose table is used by another member much more
 // than by its own clients lets that one become the grantor. What it weighs, and why it does
 // not go back and forth, the package's page says.
 
@@ -143,7 +143,7 @@ func saving(own, other authority.GrantCount) int { return remoteUse * (other.Gra
 // priceOfMove is how many messages it takes to move, where so many other members use the
 // table.
 func (m *Machine) priceOfMove(users int) int {
-	parts := max(1, (m.part.Size()+m.config.Chunk-1)/m.config.Chunk)
+	parts := max(1, (m.part.Size()+m.config.Config.Chunk-1)/m.config.Config.Chunk)
 	return priceOfMove + priceOfPart*(parts-1) + priceOfStale*users
 }
 

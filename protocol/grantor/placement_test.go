@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
-	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
 const window = 10 * time.Second
@@ -27,7 +27,7 @@ type placed struct {
 // newPlaced makes member 1 the grantor.
 func newPlaced(t *testing.T) *placed {
 	t.Helper()
-	p := &placed{pair: newPair(t, protocoltest.Options{Placement: window}), grantor: 1}
+	p := &placed{pair: newPair(t, option.Values{"placement": option.Format(window)}), grantor: 1}
 	p.use(1, 1)
 	p.pass(window)
 	return p
@@ -154,7 +154,7 @@ func TestNothingIsCountedWhileIdle(t *testing.T) {
 // TestCountingIsCheap: a lock and its unlock at the grantor allocate nothing for being
 // counted.
 func TestCountingIsCheap(t *testing.T) {
-	cycle := func(o protocoltest.Options) float64 {
+	cycle := func(o option.Values) float64 {
 		p := newPair(t, o)
 		s := lock.SessionID{Member: 1, Number: 1}
 		request, release := &lock.Request{Session: s, Name: "X", WaitEnd: lock.Never}, &protocol.Release{Session: s, Name: "X"}
@@ -167,7 +167,7 @@ func TestCountingIsCheap(t *testing.T) {
 			}
 		})
 	}
-	if off, on := cycle(protocoltest.Options{}), cycle(protocoltest.Options{Placement: window}); on != off {
+	if off, on := cycle(nil), cycle(option.Values{"placement": option.Format(window)}); on != off {
 		t.Errorf("%v allocations with placement, and %v without", on, off)
 	}
 }

@@ -167,7 +167,7 @@ func (m *Machine) cutHandover(now protocol.Time, to recipient, handover *authori
 	items, bytes := 0, 0
 	at := cut{}
 	grow := func(size int) {
-		if items > 0 && (items == m.config.Chunk || bytes+size > maxPartBytes) {
+		if items > 0 && (items == m.config.Config.Chunk || bytes+size > maxPartBytes) {
 			b.cuts = append(b.cuts, at)
 			items, bytes = 0, 0
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
 )
 
@@ -40,7 +41,7 @@ type flight struct {
 // has come, and a suspension that waits for all that is held goes on waiting.
 func TestTransferOfManyLocks(t *testing.T) {
 	const locks, chunk, queued = 100_000, 512, 200
-	p := newPair(t, protocoltest.Options{Chunk: chunk})
+	p := newPair(t, option.Values{"chunk": fmt.Sprint(chunk)})
 	p.holdMany(locks)
 	p.queueMany(queued)
 	suspension := lock.SessionID{Member: 2, Number: 900_000}
@@ -68,16 +69,11 @@ func TestTransferOfManyLocks(t *testing.T) {
 	}
 }
 
-func newPair(t *testing.T, o protocoltest.Options) *pair {
+func newPair(t *testing.T, o option.Values) *pair {
 	t.Helper()
 	p := &pair{t: t, last: map[lock.SessionID]lock.Kind{}}
 	for i := range p.machines {
-		o.Self = protocol.ID(i + 1)
-		m, err := newMember(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.machines[i] = m
+		p.machines[i] = protocoltest.NewMachine(t, grantor.Descriptor(), o, protocol.Setup{Self: protocol.ID(i + 1)})
 	}
 	p.raiseView()
 	return p

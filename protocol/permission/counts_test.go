@@ -47,7 +47,7 @@ func TestDeferCosts(t *testing.T) {
 	const n = 4
 	defers := 0
 	each(t, schedules, func(t testing.TB, seed uint64) {
-		s := newSchedule(t, seed, n, 2, permission.Config{Defer: true})
+		s := newSchedule(t, seed, n, 2, permission.Config{Options: permission.Options{Defer: true}})
 		s.requests, s.left = exclusive, wanted
 		s.run()
 		for e, about := range s.entries {
@@ -70,7 +70,7 @@ func TestRetainCosts(t *testing.T) {
 	const n = 4
 	free, some, full := 0, 0, 0
 	each(t, schedules, func(t testing.TB, seed uint64) {
-		s := newSchedule(t, seed, n, 2, permission.Config{Retain: true})
+		s := newSchedule(t, seed, n, 2, permission.Config{Options: permission.Options{Retain: true}})
 		s.requests, s.left = exclusive, wanted
 		s.run()
 		if len(s.tokens) != wanted {
@@ -101,7 +101,7 @@ func TestEntriesCost(t *testing.T) {
 		for k := 1; k <= n+1; k++ {
 			most, merged := 0, 0
 			each(t, schedules, func(t testing.TB, seed uint64) {
-				s := newSchedule(t, seed, n, 2, permission.Config{Capacity: k})
+				s := newSchedule(t, seed, n, 2, permission.Config{Options: permission.Options{Capacity: k}})
 				s.requests = func(*schedule) lock.Request {
 					return lock.Request{Mode: holdfast.ModeSlots, Units: 1, Capacity: k}
 				}
@@ -166,10 +166,10 @@ func TestUnitsCost(t *testing.T) {
 // inside are compatible, and no client is left behind.
 func TestModesBeside(t *testing.T) {
 	const capacity = 3
-	for _, config := range []permission.Config{{}, {Defer: true}, {Retain: true}, {Defer: true, Retain: true}} {
+	for _, config := range []permission.Options{{}, {Defer: true}, {Retain: true}, {Defer: true, Retain: true}} {
 		shared := 0
 		each(t, schedules, func(t testing.TB, seed uint64) {
-			s := newSchedule(t, seed, 4, 3, config)
+			s := newSchedule(t, seed, 4, 3, permission.Config{Options: config})
 			s.requests = func(s *schedule) lock.Request {
 				switch s.rand.IntN(3) {
 				case 0:

@@ -11,7 +11,7 @@ import (
 // TestDealingsAreRead: what a member has to do with its peers while a name goes from one to the
 // other, where permissions are kept.
 func TestDealingsAreRead(t *testing.T) {
-	s := newSchedule(t, 1, 2, 1, permission.Config{Retain: true})
+	s := newSchedule(t, 1, 2, 1, permission.Config{Options: permission.Options{Retain: true}})
 	s.holdTurns, s.left = 1, 10
 	s.requests = func(*schedule) lock.Request { return lock.Request{} }
 	a, b := s.members[0], s.members[1]

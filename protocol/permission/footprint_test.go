@@ -223,10 +223,10 @@ func (c *crowd) end() {
 // TestNamesThatNobodyWantsCostNothing: when everybody has gone, nothing is left of what they did
 // but, with retain, the permissions that are kept.
 func TestNamesThatNobodyWantsCostNothing(t *testing.T) {
-	for _, config := range []Config{{}, {Defer: true}, {Retain: true}, {Capacity: 2}, {Capacity: 2, Defer: true}} {
+	for _, config := range []Options{{}, {Defer: true}, {Retain: true}, {Capacity: 2}, {Capacity: 2, Defer: true}} {
 		lost, busy, kept := 0, 0, 0
 		for seed := range uint64(60) {
-			c := newCrowd(t, seed, 3, config)
+			c := newCrowd(t, seed, 3, Config{Options: config})
 			for range 400 {
 				c.act(config.Capacity)
 				for _, o := range c.members {
@@ -322,7 +322,7 @@ func TestDebtsAreBounded(t *testing.T) {
 
 // TestRetainedNamesAreBounded: 1024 names are remembered, those that were used last.
 func TestRetainedNamesAreBounded(t *testing.T) {
-	c, m, tag := ready(t, Config{Retain: true})
+	c, m, tag := ready(t, Config{Options: Options{Retain: true}})
 	for i := range maxRetained {
 		name := fmt.Sprint("n", i)
 		if !c.enter(tag, name) {

@@ -194,10 +194,7 @@ func TestNewNamesTheWrongField(t *testing.T) {
 	}{
 		{permission.Config{}, "permission: Self is 0; "},
 		{permission.Config{Self: 1, Patience: -1}, "permission: Patience is -1ns; "},
-		{permission.Config{Self: 1, Operators: -1}, "permission: Operators is -1; "},
-		{permission.Config{Self: 1, Capacity: -1}, "permission: Capacity is -1; "},
-		{permission.Config{Self: 1, Capacity: holdfast.MaxCapacity + 1}, "permission: Capacity is "},
-		{permission.Config{Self: 1, Any: true}, "permission: partition mode any is not possible"},
+		{permission.Config{Self: 1, Options: permission.Options{Common: protocol.Common{Operators: -1}}}, "permission: Operators is -1; "},
 	} {
 		if _, err := permission.New(test.config); err == nil || !strings.HasPrefix(err.Error(), test.says) {
 			t.Errorf("New(%+v) = %v, want %q", test.config, err, test.says)

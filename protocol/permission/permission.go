@@ -20,20 +20,8 @@ type Config struct {
 	// Patience is T: how long an answer is waited for before a message is repeated, first;
 	// each time twice as long, up to eight times as long. Zero means 250 ms.
 	Patience time.Duration
-	// Operators is how many calls of operators may wait for the others' answers at this
-	// member. Zero means 64.
-	Operators int
-	// Capacity, if not zero, makes each name K entries, of which a member uses one at a time
-	// (Raymond): every lock is one of K slots then. At most holdfast.MaxCapacity. All members
-	// have the same.
-	Capacity int
-	// Defer says that who defers a request says so. All members have the same.
-	Defer bool
-	// Retain says that a permission is kept until its giver asks for the name. All members
-	// have the same.
-	Retain bool
-	// Any says that the member is in partition mode any, which is refused.
-	Any bool
+	// Options are those of the space.
+	Options
 }
 
 // resolve puts the defaults in the place of zeros, and says what is not allowed.
@@ -51,10 +39,6 @@ func (c *Config) resolve() error {
 		return fmt.Errorf("permission: Patience is %v; a positive duration is allowed, and 0 for its default", c.Patience)
 	case c.Operators < 0:
 		return fmt.Errorf("permission: Operators is %d; a positive number is allowed, and 0 for its default", c.Operators)
-	case c.Capacity < 0 || c.Capacity > holdfast.MaxCapacity:
-		return fmt.Errorf("permission: Capacity is %d; 1 to %d is allowed, and 0 for none", c.Capacity, holdfast.MaxCapacity)
-	case c.Any:
-		return fmt.Errorf("permission: partition mode any is not possible, because no member could merge what sides have granted; use primary, or protocol central or grantor")
 	}
 	return nil
 }

@@ -158,7 +158,7 @@ func TestWaitersAreNotified(t *testing.T) {
 
 // TestWaitersAreNotifiedByADefer: where a peer that defers says so.
 func TestWaitersAreNotifiedByADefer(t *testing.T) {
-	p := newPair(t, Config{Defer: true})
+	p := newPair(t, Config{Options: Options{Defer: true}})
 	p.acquire(1, 1, nil)
 	p.deliver()
 	p.acquire(2, 1, nil)

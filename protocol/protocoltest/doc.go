@@ -12,7 +12,7 @@
 // # Members and views
 //
 //	members [chunk=N] [operators=N] [parked=N] [placement=10s] [hold_on=1m]
-//	        [capacity=K] [defer] [retain] [any] [named] [published] [founders=N]
+//	        [capacity=K] [defer] [retain] [any] [named] [messages=published] [founders=N]
 //	        [priority=a:1,b:off] [random=a:7] [address=a:z] [grace=1s] [grace=snaplock] a b c
 //	                  a new cluster, in which no member has a view
 //	view epoch=4 [of=a,b,c] [to=a,b] [from=3s] [count=N] [again] [proposed] [open] [opens=9s] [merged]

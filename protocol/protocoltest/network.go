@@ -111,7 +111,7 @@ func (s *Stage) settle() {
 // know from their own wall clocks, and for those who do not hear it.
 func (s *Stage) prints(f flight) bool {
 	_, clocked := f.message.(storage.Clocked)
-	return !s.byID(f.to).crashed && (!clocked || s.options.Claims.StoreClock)
+	return !s.byID(f.to).crashed && (!clocked || s.options["clock"] == "store")
 }
 
 // flow lets go what was slow on a link.

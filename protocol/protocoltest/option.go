@@ -2,112 +2,82 @@ package protocoltest
 
 import (
 	"strings"
+	"testing"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// option reads an option of members, and reports whether it is one.
+// option reads an option of members, and reports whether it is one: what the stage knows itself, or else an option of the
+// protocol, whose name alone stands for true.
 func (s *Stage) option(arg string) bool {
 	s.t.Helper()
 	key, value, set := strings.Cut(arg, "=")
-	if !set {
-		return s.flag(key)
-	}
 	switch key {
-	case "chunk":
-		s.options.Chunk = int(Number(s.t, value))
-	case "operators":
-		s.options.Operators = int(Number(s.t, value))
-	case "parked":
-		s.options.Parked = int(Number(s.t, value))
-	case "placement":
-		s.options.Placement = Duration(s.t, value)
-	case "hold_on":
-		s.options.HoldOn = Duration(s.t, value)
-	case "capacity":
-		s.options.Capacity = int(Number(s.t, value))
+	case "any":
+		s.options["partition"] = "any"
+	case "named":
+		s.named = true
 	case "founders":
-		s.options.Founders = int(Number(s.t, value))
-	case "grace":
-		if s.options.GraceOfHold = value == "snaplock"; !s.options.GraceOfHold {
-			s.options.Grace = Duration(s.t, value)
-		}
+		s.setup.Founders = int(Number(s.t, value))
 	case "priority", "random", "address":
 		for _, own := range strings.Split(value, ",") {
 			name, is, _ := strings.Cut(own, ":")
 			s.own[name+" "+key] = is
 		}
-	default:
-		return s.claimOption(key, value)
-	}
-	return true
-}
-
-// claimOption reads an option of those who share a store.
-func (s *Stage) claimOption(key, value string) bool {
-	s.t.Helper()
-	claims := &s.options.Claims
-	switch key {
-	case "wait":
-		claims.Wait = Duration(s.t, value)
-	case "expiry":
-		claims.Expiry = Duration(s.t, value)
-	case "skew":
-		claims.Skew = Duration(s.t, value)
-	case "retries":
-		claims.Retries = int(Number(s.t, value))
-	case "unit":
-		claims.Unit = value
 	case "store":
-		claims.Store.Watch = strings.Contains(value, "watch")
-		claims.Store.TTL = strings.Contains(value, "ttl")
+		s.setup.Store.Watch = strings.Contains(value, "watch")
+		s.setup.Store.TTL = strings.Contains(value, "ttl")
 		s.store.forgets = strings.Contains(value, "forgets")
 	default:
-		return false
+		if !set && s.known.Find(key) == nil {
+			return false
+		}
+		s.options[key] = value
+		if !set {
+			s.options[key] = "true"
+		}
 	}
 	return true
 }
 
-// flag reads an option that is set or not.
-func (s *Stage) flag(key string) bool {
-	switch key {
-	case "defer":
-		s.options.Defer = true
-	case "retain":
-		s.options.Retain = true
-	case "any":
-		s.options.Any = true
-	case "published":
-		s.options.Published = true
-	case "named":
-		s.named = true
-	case "cas":
-		s.options.Claims.CAS = true
-	case "clock":
-		s.options.Claims.StoreClock = true
-	case "cleaner":
-		s.options.Claims.Cleaner = true
+// create makes the machine of one member.
+func (s *Stage) create(m *member) protocol.Machine {
+	s.t.Helper()
+	setup := s.setup
+	setup.Self, setup.Process = m.id, m.name
+	switch priority := s.own[m.name+" priority"]; priority {
+	case "":
+	case "off":
+		setup.Priority = off
 	default:
-		return false
+		setup.Priority = int(Number(s.t, priority))
 	}
-	return true
+	if random := s.own[m.name+" random"]; random != "" {
+		setup.Random = uint32(Number(s.t, random))
+	}
+	return NewMachine(s.t, s.protocol, s.options, setup)
+}
+
+// NewMachine makes a machine of a protocol with options.
+func NewMachine(t testing.TB, d protocol.Descriptor, given option.Values, setup protocol.Setup) protocol.Machine {
+	t.Helper()
+	options, err := d.Parse(given)
+	if err == nil {
+		err = options.Resolve(&setup)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine, err := options.New(&setup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return machine
 }
 
 // off is the priority of a member that is never a leader, as configurations say it.
 const off = 15
-
-// ownOptions puts in what is said of one member only.
-func (s *Stage) ownOptions(m *member, options *Options) {
-	s.t.Helper()
-	switch priority := s.own[m.name+" priority"]; priority {
-	case "":
-	case "off":
-		options.Priority = off
-	default:
-		options.Priority = int(Number(s.t, priority))
-	}
-	if random := s.own[m.name+" random"]; random != "" {
-		options.Random = uint32(Number(s.t, random))
-	}
-}
 
 // address is where a member listens: its name, if nothing else is said.
 func (s *Stage) address(m *member) string {

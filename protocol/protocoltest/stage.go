@@ -5,63 +5,36 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 	"github.com/holdfast-locks/holdfast/storage"
 )
-
-// Options are what a conversation says of its machines. A zero means the protocol's default.
-type Options struct {
-	Self                     protocol.ID
-	Chunk, Operators, Parked int
-	Any                      bool
-	Placement, HoldOn        time.Duration
-	Capacity                 int
-	Defer, Retain            bool
-	Published                bool
-	Founders                 int
-	Priority                 int
-	Random                   uint32
-	Grace                    time.Duration
-	GraceOfHold              bool
-	Claims                   Claims
-}
-
-// Claims are the options of those who lock by claims in a store, and what that can do.
-type Claims struct {
-	Wait, Expiry, Skew       time.Duration
-	Retries                  int
-	Unit                     string
-	CAS, StoreClock, Cleaner bool
-	Store                    storage.Features
-}
-
-// Maker makes the machine of one member.
-type Maker func(Options) (protocol.Machine, error)
 
 // Stage is where one conversation is played. What goes wrong with the conversation itself
 // ends the test.
 type Stage struct {
-	t       testing.TB
-	create  Maker
-	options Options
-	own     map[string]string // options of one member: its name and the option's
-	named   bool              // answers say whose a session is
-	said    strings.Builder
-	now     protocol.Time
-	members []*member
-	views   uint64
-	calls   uint64
-	links   map[string]string // what is wrong with a link
-	transit []flight
-	slow    []flight
-	sent    map[string]int
-	used    uint64 // requests of use
-	reader  Reader // of what stands in the store; nil where there is none
-	store   *store
+	t        testing.TB
+	protocol protocol.Descriptor
+	options  option.Values     // given for all members
+	known    option.List       // its options
+	setup    protocol.Setup    // of every member
+	own      map[string]string // options of one member: its name and the option's
+	named    bool              // answers say whose a session is
+	said     strings.Builder
+	now      protocol.Time
+	members  []*member
+	views    uint64
+	calls    uint64
+	links    map[string]string // what is wrong with a link
+	transit  []flight
+	slow     []flight
+	sent     map[string]int
+	used     uint64 // requests of use
+	reader   Reader // of what stands in the store; nil where there is none
+	store    *store
 }
 
 // member is one of the cluster.
@@ -82,30 +55,30 @@ type place struct {
 }
 
 // New makes an empty stage.
-func New(t testing.TB, create Maker) *Stage {
-	return &Stage{t: t, create: create, links: map[string]string{}, sent: map[string]int{}}
+func New(t testing.TB, d protocol.Descriptor) *Stage {
+	return &Stage{t: t, protocol: d, known: d.Options().List(), links: map[string]string{}, sent: map[string]int{}}
 }
 
 // NewStored makes an empty stage whose members share a store. What stands there a reader tells.
-func NewStored(t testing.TB, create Maker, reader Reader) *Stage {
-	s := New(t, create)
+func NewStored(t testing.TB, d protocol.Descriptor, reader Reader) *Stage {
+	s := New(t, d)
 	s.reader = reader
 	return s
 }
 
 // Play plays each file that fits a pattern; that none does fails the test.
-func Play(t *testing.T, pattern string, create Maker) {
+func Play(t *testing.T, pattern string, d protocol.Descriptor) {
 	t.Helper()
-	play(t, pattern, create, nil)
+	play(t, pattern, d, nil)
 }
 
 // PlayStored plays conversations whose members share a store. What stands there a reader tells.
-func PlayStored(t *testing.T, pattern string, create Maker, reader Reader) {
+func PlayStored(t *testing.T, pattern string, d protocol.Descriptor, reader Reader) {
 	t.Helper()
-	play(t, pattern, create, reader)
+	play(t, pattern, d, reader)
 }
 
-func play(t *testing.T, pattern string, create Maker, reader Reader) {
+func play(t *testing.T, pattern string, d protocol.Descriptor, reader Reader) {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)
 	if err != nil || len(paths) == 0 {
@@ -113,7 +86,7 @@ func play(t *testing.T, pattern string, create Maker, reader Reader) {
 	}
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			s := NewStored(t, create, reader)
+			s := NewStored(t, d, reader)
 			datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 				s.t = t
 				s.said.Reset()
@@ -232,7 +205,11 @@ func (s *Stage) byID(id protocol.ID) *member { return s.members[id-1] }
 
 // start makes a cluster.
 func (s *Stage) start(args []string) {
-	s.options, s.named, s.own = Options{}, false, map[string]string{}
+	s.setup = protocol.Setup{
+		Space: "locks",
+		Store: storage.Features{Name: "staged", Consistent: true, Swap: true, Durable: true, Clock: true},
+	}
+	s.options, s.named, s.own = option.Values{}, false, map[string]string{}
 	s.members, s.transit, s.slow, s.now, s.views, s.used = nil, nil, nil, 0, 0, 0
 	clear(s.links)
 	clear(s.sent)
@@ -245,8 +222,8 @@ func (s *Stage) start(args []string) {
 			names = append(names, arg)
 		}
 	}
-	if s.options.Founders == 0 {
-		s.options.Founders = len(names)
+	if s.setup.Founders == 0 {
+		s.setup.Founders = len(names)
 	}
 	for _, name := range names {
 		m := &member{name: name, id: protocol.ID(len(s.members) + 1)}
@@ -258,14 +235,7 @@ func (s *Stage) start(args []string) {
 // revive gives a member a machine that knows nothing.
 func (s *Stage) revive(m *member) {
 	s.t.Helper()
-	options := s.options
-	options.Self = m.id
-	s.ownOptions(m, &options)
-	machine, err := s.create(options)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	m.machine, m.crashed, m.placed = machine, false, place{}
+	m.machine, m.crashed, m.placed = s.create(m), false, place{}
 	m.lease.Member, m.lease.Role, m.lease.Carried = protocol.Never, protocol.Never, protocol.Never
 	if s.store != nil {
 		s.step(m, protocol.Event{Kind: protocol.Start})

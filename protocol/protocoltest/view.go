@@ -91,7 +91,7 @@ func flag(view *protocol.View, name string) {
 // listed is a member as a view has it.
 func (s *Stage) listed(m *member, since uint64) protocol.Member {
 	return protocol.Member{
-		ID: m.id, Name: m.name, Address: s.address(m), Founder: int(m.id) <= s.options.Founders,
+		ID: m.id, Name: m.name, Address: s.address(m), Founder: int(m.id) <= s.setup.Founders,
 		Tenure: m.lease.Tenure, Since: since,
 	}
 }

@@ -1,6 +1,11 @@
 package explore
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/holdfast-locks/holdfast/protocol/option"
+)
 
 // Options are those of a space in which peers ask one another, and what users want there.
 type Options struct {
@@ -14,6 +19,21 @@ type Options struct {
 	// Retain and Defer are as in package permission: a permission is kept until its giver asks,
 	// and who defers says so.
 	Retain, Defer bool
+}
+
+// Space are the options of the members' spaces.
+func (o *Options) Space() option.Values {
+	given := option.Values{}
+	if o.Capacity > 0 {
+		given["capacity"] = strconv.Itoa(o.Capacity)
+	}
+	if o.Retain {
+		given["retain"] = "true"
+	}
+	if o.Defer {
+		given["defer"] = "true"
+	}
+	return given
 }
 
 // Demand is what a user wants of a name. A capacity of zero stands for an exclusive lock.

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 	"github.com/holdfast-locks/holdfast/sim"
 	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"
 )
@@ -149,14 +150,17 @@ func (e *engine) start(w *world, m *member) error {
 	if m.cell == nil {
 		random.names = 2
 	}
+	options := e.config.Options.Space()
+	if e.config.HoldOn > 0 {
+		options["hold_on"] = option.Format(e.config.HoldOn)
+	}
 	node := sim.Node{
 		Protocol: e.config.Protocol.Name, Name: m.name, Address: m.address, Founder: true, Join: e.addresses, Kept: true, Cell: m.cell,
 		Rand: rand.New(&random), Lease: e.config.Lease, Drift: e.config.Drift,
 		// As the clock shows a large number at the start, the wall clock is set back by as much.
 		// It shows the same at each start: with cells nothing hangs on it.
 		Wall:  wall - time.Duration(float64(base(m.place, m.lives))/(1+e.config.Drift)),
-		Table: lock.Config{Drift: e.config.Drift, History: 1}, HoldOn: e.config.HoldOn,
-		Capacity: e.config.Capacity, Retain: e.config.Retain, Defer: e.config.Defer,
+		Table: lock.Config{Drift: e.config.Drift, History: 1}, Options: options,
 	}
 	built, err := e.config.Protocol.Build(node)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 type Config struct {
 	// Protocols are those that the recorded member can have run. Zero means all that
 	// members run and that can be simulated.
-	Protocols []member.Protocol
+	Protocols []protocol.Descriptor
 	// Output, if not nil, gets the steps from From to To of each life, as they stand in the
 	// trace. All steps are replayed, whether or not they are shown.
 	Output   io.Writer

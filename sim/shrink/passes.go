@@ -133,8 +133,9 @@ func (s *search) smaller() (all []candidate) {
 	}
 	try(func(c *sim.Script) { c.Once = false })
 	try(func(c *sim.Script) { c.Cells = sim.CellNames()[0] })
-	try(func(c *sim.Script) { c.Placement = 0 })
-	try(func(c *sim.Script) { c.HoldOn = 0 })
+	for _, name := range slices.Sorted(maps.Keys(now.Options)) {
+		try(func(c *sim.Script) { delete(c.Options, name) })
+	}
 	try(func(c *sim.Script) { c.Far, c.FarFrom, c.FarUntil = 0, 0, 0 })
 	try(func(c *sim.Script) { c.FarFrom, c.FarUntil = 0, 0 })
 	try(func(c *sim.Script) { c.Waiters, c.LocksPerSession, c.Sessions = 0, 0, 0 })

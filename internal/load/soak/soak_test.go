@@ -57,7 +57,7 @@ func serve(t *testing.T) *here {
 	}
 	s, err := server.New(server.Config{
 		Driver: n.Driver(), View: n.View, Observer: observer,
-		Spaces:   []server.Space{{Name: "default", Port: protocol.Port(1), Protocol: "central", Class: holdfast.Fenced, Partition: "primary"}},
+		Spaces:   []server.Space{{Name: "default", Port: protocol.Port(1), Protocol: "central", Class: holdfast.Fenced, Options: map[string]string{"partition": "primary"}}},
 		Identity: func() server.Identity { return server.Identity{} },
 	})
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/host"
@@ -55,7 +54,7 @@ func (o *own) start(ctx context.Context) error {
 	space := host.Space{Name: holdfast.DefaultSpace, Protocol: grantors}
 	definition := space.Name + "=" + space.Protocol
 	if o.kept {
-		space.HoldOn = time.Minute
+		space.Options = map[string]string{"hold_on": "1m"}
 		definition += ",hold_on=1m"
 	}
 	last := len(names) - 1

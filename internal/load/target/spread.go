@@ -46,6 +46,9 @@ func allSpreadNames() (names []string) {
 	return names
 }
 
+// retains lets members keep permissions.
+var retains = map[string]string{"retain": "true"}
+
 // spreads makes all targets of so many members. Those of protocol central share a cluster.
 func (b *Harness) spreads(count int) []load.Target {
 	central := &gathering{harness: b, count: count, space: host.Space{Protocol: "central"}}
@@ -53,7 +56,7 @@ func (b *Harness) spreads(count int) []load.Target {
 		&spread{gathering: central, coordinator: true},
 		&spread{gathering: central},
 		&spread{gathering: &gathering{harness: b, count: count, space: host.Space{Protocol: peers}}},
-		&spread{gathering: &gathering{harness: b, count: count, space: host.Space{Protocol: peers, Retain: true}}},
+		&spread{gathering: &gathering{harness: b, count: count, space: host.Space{Protocol: peers, Options: retains}}},
 		&spread{gathering: &gathering{harness: b, count: count, space: host.Space{Protocol: leaders}}},
 	}
 }
@@ -70,7 +73,7 @@ func (s *spread) Name() string {
 		return names[4]
 	case s.gathering.space.Protocol != peers:
 		return names[1]
-	case !s.gathering.space.Retain:
+	case s.gathering.space.Options == nil:
 		return names[2]
 	}
 	return names[3]

@@ -113,7 +113,7 @@ func newHarnessOfShards(t *testing.T) *harness {
 	b.clock.Advance(time.Hour)
 	first, err := central.New(central.Config{Self: me})
 	must(t, err)
-	second, err := consensus.New(consensus.Config{Self: me, Life: 1, Shards: 3, Log: 1})
+	second, err := consensus.New(consensus.Config{Self: me, Life: 1, Log: 1, Options: consensus.Options{Shards: 3}})
 	must(t, err)
 	paper := make(paper, 1000)
 	written := make(chan struct{})

@@ -38,14 +38,14 @@ const switchFolder = "internal/mutation"
 
 // table is from the bottom to the top: nouns, rules, engines, edges, programs.
 var table = []row{
-	{slices.Concat([]string{"", "storage", switchFolder, "internal/load", "internal/load/limit"}, leaves), nil},
+	{slices.Concat([]string{"", "storage", "protocol/option", switchFolder, "internal/load", "internal/load/limit"}, leaves), nil},
 
 	{[]string{"lock/..."}, []string{"", "lock"}},
-	{[]string{"protocol"}, []string{"", "lock", switchFolder}},
-	{[]string{"protocol/authority", "protocol/local"}, []string{"", "lock", "protocol"}},
-	{[]string{"protocol/consensus/..."}, []string{"", "lock/...", "storage", "protocol", "protocol/consensus/..."}},
+	{[]string{"protocol"}, []string{"", "lock", "storage", "protocol/option", switchFolder}},
+	{[]string{"protocol/authority", "protocol/local"}, []string{"", "lock", "protocol", "protocol/option"}},
+	{[]string{"protocol/consensus/..."}, []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/consensus/..."}},
 	// Protocols do not know each other.
-	{[]string{"protocol/..."}, []string{"", "lock/...", "storage", "protocol", "protocol/authority", "protocol/local"}},
+	{[]string{"protocol/..."}, []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/authority", "protocol/local"}},
 	{[]string{"internal/member"}, slices.Concat([]string{""}, rules)},
 	{[]string{"internal/member/..."}, []string{"", "lock", "storage", "protocol", "internal/member/..."}},
 

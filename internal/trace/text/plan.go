@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -56,6 +58,8 @@ func (c *Codec) functions(t reflect.Type) (writes, reads, error) {
 		return (*writer).text, (*reader).quoted, nil
 	case reflect.Slice, reflect.Array:
 		return c.list(t)
+	case reflect.Map:
+		return c.table(t)
 	case reflect.Pointer:
 		return c.pointer(t)
 	case reflect.Struct:
@@ -201,6 +205,52 @@ func (p *plan) readArray(r *reader, v reflect.Value) {
 	if read < v.Len() {
 		r.fail("%d of the %d elements of %s", read, v.Len(), v.Type())
 	}
+}
+
+// table is a map from texts to texts, in the order of its keys.
+func (c *Codec) table(t reflect.Type) (writes, reads, error) {
+	if t.Key().Kind() != reflect.String || t.Elem().Kind() != reflect.String {
+		return nil, nil, fmt.Errorf("type %s is a map of other things than texts, which has no place in a text", t)
+	}
+	write := func(w *writer, v reflect.Value) {
+		if v.IsNil() {
+			w.b = append(w.b, "nil"...)
+			return
+		}
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		w.b = append(w.b, '{')
+		for i, key := range keys {
+			if i > 0 {
+				w.b = append(w.b, ", "...)
+			}
+			w.count()
+			w.text(key)
+			w.b = append(w.b, ": "...)
+			w.text(v.MapIndex(key))
+		}
+		w.b = append(w.b, '}')
+	}
+	read := func(r *reader, v reflect.Value) {
+		if r.nothing() {
+			v.SetZero()
+			return
+		}
+		v.Set(reflect.MakeMap(t))
+		r.each('{', '}', func(int) {
+			key, value := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
+			r.quoted(key)
+			if r.take(':') && r.take(' ') {
+				r.quoted(value)
+			}
+			if r.err == nil && v.MapIndex(key).IsValid() {
+				r.fail("key %q stands there twice", key)
+				return
+			}
+			v.SetMapIndex(key, value)
+		})
+	}
+	return write, read, nil
 }
 
 func (c *Codec) pointer(t reflect.Type) (writes, reads, error) {

@@ -168,12 +168,12 @@ func newSpace(id protocol.ID, log uint64, mode stepMode) (protocol.Machine, erro
 	table := lock.Config{WaitersPerName: 8, LocksPerSession: 8}
 	switch mode.protocol {
 	case "grantor":
-		return grantor.New(grantor.Config{Config: authority.Config{Self: id, Chunk: 2, Table: table, Any: mode.available}})
+		return grantor.New(grantor.Config{Config: authority.Config{Self: id, Tuning: authority.Tuning{Chunk: 2}, Table: table, Any: mode.available}})
 	case "permission":
-		return permission.New(permission.Config{Self: id, Table: table, Capacity: mode.capacity, Defer: mode.retain, Retain: mode.retain})
+		return permission.New(permission.Config{Self: id, Table: table, Options: permission.Options{Capacity: mode.capacity, Defer: mode.retain, Retain: mode.retain}})
 	case "bakery":
 		// The most eligible ones are those who draw the smallest number.
-		c := bakery.Config{Self: id, Founders: 3, Random: uint32(id+1) % 2, Table: table, Published: mode.published}
+		c := bakery.Config{Self: id, Founders: 3, Random: uint32(id+1) % 2, Table: table, Options: bakery.Options{Published: mode.published}}
 		if mode.pair {
 			c.Founders = 2 // of so few all lead
 		}
@@ -181,7 +181,7 @@ func newSpace(id protocol.ID, log uint64, mode stepMode) (protocol.Machine, erro
 	case "consensus":
 		return newConsensus(id, log, mode, consensus.Config{Table: table})
 	}
-	return central.New(central.Config{Self: id, Chunk: 2, Table: table, Any: mode.available})
+	return central.New(central.Config{Self: id, Tuning: authority.Tuning{Chunk: 2}, Table: table, Any: mode.available})
 }
 
 // mostSends bounds what one step may say: reports, notices and answers for what the few

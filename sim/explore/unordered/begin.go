@@ -22,12 +22,15 @@ func (e *engine) beginning() (*world, error) {
 	for place := range e.config.Members {
 		founders = append(founders, address(place))
 	}
+	options := e.config.Options.Space()
+	if e.config.Published {
+		options["messages"] = "published"
+	}
 	for place := range e.config.Members {
 		built, err := e.config.Protocol.Build(sim.Node{
 			Protocol: e.config.Protocol.Name, Name: fmt.Sprintf("m%d", place+1), Address: address(place), Join: founders,
 			Founder: true, Kept: true, Rand: rand.New(rand.NewPCG(uint64(place), 1)), Lease: 3e9, Drift: 0.05,
-			Table: lock.Config{Drift: 0.05, History: 1}, Capacity: e.config.Capacity, Retain: e.config.Retain, Defer: e.config.Defer,
-			Published: e.config.Published,
+			Table: lock.Config{Drift: 0.05, History: 1}, Options: options,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("start m%d: %w", place+1, err)

@@ -1,0 +1,26 @@
+package central
+
+import (
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority"
+	"github.com/holdfast-locks/holdfast/protocol/option"
+)
+
+// Options are those of a space.
+type Options struct {
+	protocol.Common
+	authority.Tuning
+}
+
+// List binds the fields.
+func (o *Options) List() option.List { return append(o.Common.List(), o.Tuning.List()...) }
+
+// New makes a member's machine.
+func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
+	return New(Config{Self: s.Self, Table: s.Table, Patience: s.Patience, Any: o.Any, Operators: o.Operators, Tuning: o.Tuning})
+}
+
+// Descriptor describes the protocol.
+func Descriptor() protocol.Descriptor {
+	return protocol.Descriptor{Name: "central", Options: func() protocol.Options { return &Options{} }}
+}

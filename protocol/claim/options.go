@@ -1,0 +1,197 @@
+package claim
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/option"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// Options are what all processes that share locks agree on, and what each may choose.
+type Options struct {
+	protocol.Common
+	// Wait is W: how long a claim is left alone before it is checked, and so how long its write
+	// may take at the most, less Skew. The same in all processes. Zero means 100 ms, which is
+	// storage.lock.wait-time of the original.
+	Wait time.Duration
+	// Expiry is how old a claim grows before others pass it over: how long a lock stays taken
+	// whose holder has crashed. A living holder claims anew before. The same in all processes.
+	// Zero means 30 s, or the least that Wait, Retries and Skew allow if that is more; the original
+	// has 5 min, and no way to hold longer.
+	Expiry time.Duration
+	// Skew is by how much the clocks of two processes may differ. The same in all processes.
+	// Zero means half of Wait, less a twelfth.
+	Skew time.Duration
+	// Retries is how often a write, a read or a deletion is tried. Zero means 3.
+	Retries int
+	// Unit is what timestamps count. Zero means microseconds.
+	Unit Unit
+	// RID names the process in its claims: 1 to 128 bytes of UTF-8, unlike any other's that uses
+	// the store, or has used it for as long as claims live. Required.
+	RID string
+	// Group is the key part of rows: locks of one name in one group exclude each other. Required,
+	// at most 256 bytes.
+	Group string
+	// Cells says that names are those of CellName: locks of cells of a user's own table, as the
+	// original has them. Then Group is not used.
+	Cells bool
+	// CAS takes locks by conditional writes instead of claims, where the store has them.
+	CAS bool
+	// HoldOn is for how long after a conditional write a process keeps what it has released, for its
+	// own clients, which then need no write: 1 ms to 1 s, and a tenth of Expiry at most. What they have
+	// used meanwhile is written anew, up to seven times. Others who wait do so for that much longer.
+	// Each process may choose. Zero means off.
+	HoldOn time.Duration
+	// StoreClock dates claims by the clock of the store, where it has one, so that those of the
+	// processes need not agree.
+	StoreClock bool
+	// Cleaner deletes claims that have expired, at most once in 30 s for a name.
+	Cleaner bool
+}
+
+// mostRID is how long a RID may be that is given: what makes it this life's is added.
+const mostRID = 96
+
+// List binds the fields.
+func (o *Options) List() option.List {
+	return append(o.Primary("the store decides, which has no sides"), option.List{
+		{
+			Name: "wait", Value: option.Duration{At: &o.Wait, Least: time.Millisecond, Most: time.Minute}, Default: "100ms",
+			Help: "How long a claim is left alone before it is checked, and so how long its write may take, less skew.",
+		},
+		{
+			Name: "expiry", Value: option.Duration{At: &o.Expiry, Least: 10 * time.Millisecond, Most: 24 * time.Hour}, Default: "30s, or more where wait asks for it",
+			Help: "How old a claim grows before others pass it over: how long a lock stays taken whose holder has crashed.",
+		},
+		{
+			Name: "retries", Value: option.Count[int]{At: &o.Retries, Most: 100}, Default: "3", Local: true,
+			Help: "How often a write, a read or a deletion is tried.",
+		},
+		{
+			Name: "skew", Value: option.Duration{At: &o.Skew, Least: time.Microsecond, Most: time.Minute}, Default: "5/12 of wait",
+			Help: "By how much the clocks of two processes may differ.",
+		},
+		{
+			Name: "unit", Value: option.Choice[Unit]{At: &o.Unit, Words: units}, Default: "us",
+			Help: "What timestamps count.",
+		},
+		{
+			Name: "rid", Value: option.Text{At: &o.RID, Most: mostRID}, Default: "where the process runs", Local: true,
+			Help: "The name of the process in its claims, for people.",
+		},
+		{
+			Name: "group", Value: option.Text{At: &o.Group, Most: mostGroup}, Default: "the name of the space",
+			Help: "The key part of rows: locks of one name in one group exclude each other.",
+		},
+		{
+			Name: "cas", Value: option.Switch{At: &o.CAS}, Default: "false",
+			Help: "Whether locks are taken by conditional writes instead of claims, where the store has them.",
+		},
+		{
+			Name: "hold_on", Default: "off", Local: true,
+			Value: option.Duration{At: &o.HoldOn, Least: leastHoldOn, Most: mostHoldOn, Words: option.Words{{Text: "off"}, {Text: "on", Number: int64(10 * time.Millisecond)}}},
+			Help:  "With cas, for how long a process keeps what it has released, for its own clients; on is 10ms.",
+		},
+		{
+			Name: "clock", Value: option.Switch{At: &o.StoreClock, Words: [2]string{"machine", "store"}}, Default: "machine",
+			Help: "Whose clock dates claims.",
+		},
+		{
+			Name: "cleaner", Value: option.Switch{At: &o.Cleaner}, Default: "false", Local: true,
+			Help: "Whether claims that have expired are deleted.",
+		},
+		{
+			Name: "cells", Value: option.Switch{At: &o.Cells}, Default: "false", Tuning: true,
+			Help: "Whether names are those of cells of a user's own table.",
+		},
+	}...)
+}
+
+// Resolve puts the defaults in the place of zeros, and says what contradicts
+// itself: an Expiry that does not leave time for all tries of a write, a Skew that leaves none. Group is the space where it
+// is left out. RID names this life of the process: one that was given is not enough, because after a restart what clients
+// still believe in is held by claims of the same name, which the process would pass over as its own.
+func (o *Options) Resolve(s *protocol.Setup) error {
+	o.Group = cmp.Or(o.Group, s.Space)
+	nonce := s.Process[strings.LastIndexByte(s.Process, '.')+1:]
+	switch {
+	case o.RID == "":
+		o.RID = s.Process
+	case nonce != "":
+		o.RID += "~" + nonce
+	}
+	if o.Cells {
+		o.RID += "~tx" // a cell may have the row of a lock, and is another mediator's
+	}
+	return o.resolveAll(s.Table.Drift)
+}
+
+func (o *Options) resolveAll(drift float64) error {
+	if o.Wait == 0 {
+		o.Wait = 100 * time.Millisecond
+	}
+	if o.Skew == 0 {
+		o.Skew = o.Wait * 5 / 12
+	}
+	if o.Retries == 0 {
+		o.Retries = 3
+	}
+	if o.Unit == 0 {
+		o.Unit = Micro
+	}
+	if o.Expiry == 0 {
+		o.Expiry = max(30*time.Second, o.leastExpiry())
+	}
+	if o.writeBudget(drift) < o.Wait/10 {
+		return fmt.Errorf("skew is %v with wait %v, which leaves a write %v; raise wait to %v at least, or bring the clocks closer together and lower skew",
+			o.Skew, o.Wait, max(0, o.writeBudget(drift)), (2*(o.Skew+time.Duration(o.Unit)) + time.Millisecond - 1).Truncate(time.Millisecond))
+	}
+	if least := o.leastExpiry(); o.Expiry < least {
+		return fmt.Errorf("expiry is %v with wait %v, retries %d and skew %v, so a claim could expire while it is written; raise expiry to %v at least, or lower wait or retries",
+			o.Expiry, o.Wait, o.Retries, o.Skew, least)
+	}
+	switch {
+	case o.RID == "" || len(o.RID) > 128 || strings.ToValidUTF8(o.RID, "") != o.RID:
+		return fmt.Errorf("rid is %q; 1 to 128 bytes of UTF-8 are allowed", o.RID)
+	case strings.ContainsFunc(o.RID, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return fmt.Errorf("rid is %q; control characters are not allowed in it", o.RID)
+	case o.Group == "" || len(o.Group) > mostGroup:
+		return fmt.Errorf("group is %q; 1 to %d bytes are allowed", o.Group, mostGroup)
+	case o.CAS && o.StoreClock:
+		return fmt.Errorf("cas is on and clock is the store's, and with cas no clock is asked for more than the first token; leave clock out")
+	case o.HoldOn != 0 && !o.CAS:
+		return fmt.Errorf("hold_on is %v and cas is off, and a claim that was released cannot be kept; turn cas on, or leave hold_on out", o.HoldOn)
+	case o.HoldOn > o.Expiry/holdOnShare:
+		return fmt.Errorf("hold_on is %v with expiry %v, and what is kept must be far from its expiry; raise expiry to %v at least, or lower hold_on",
+			o.HoldOn, o.Expiry, holdOnShare*o.HoldOn)
+	case o.CAS && o.Cleaner:
+		return fmt.Errorf("cas is on and so is cleaner, and with cas there are no claims to be cleaned; leave cleaner out")
+	}
+	return nil
+}
+
+// Class is what locks by claims in such a store are: advisory, as safe as clocks are close together and writes fast; but
+// with CAS over a store that loses nothing, fenced: all but the order of those who wait.
+func (o *Options) Class(store storage.Features) holdfast.Class {
+	if o.CAS && store.Durable {
+		return holdfast.Fenced
+	}
+	return holdfast.Advisory
+}
+
+// New makes a member's machine.
+func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
+	return New(Config{Options: *o, Self: s.Self, Table: s.Table, Patience: s.Patience, Random: uint64(s.Random), Store: s.Store})
+}
+
+// Descriptor describes the protocol.
+func Descriptor() protocol.Descriptor {
+	return protocol.Descriptor{
+		Name: "claim", Options: func() protocol.Options { return &Options{} }, Stores: true,
+	}
+}

@@ -1,0 +1,61 @@
+package grantor
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/authority"
+	"github.com/holdfast-locks/holdfast/protocol/option"
+)
+
+// Options are those of a space. All members have the same.
+type Options struct {
+	protocol.Common
+	// Placement lets grantorship move to the member that locks most: it is the window, from
+	// 1s to 1h, in which a grantor counts who locks how often. Zero means that it moves only
+	// when that is asked for.
+	Placement time.Duration
+	// HoldOn is how long a member keeps a grant that its clients use no more, from 1s to 1h.
+	// Zero means that it keeps none.
+	HoldOn time.Duration
+	authority.Tuning
+	// Parked is how many messages may wait here for a grantor that is about to begin; one
+	// more is dropped, and its sender repeats it. Zero means 1024.
+	Parked int
+}
+
+// List binds the fields.
+func (o *Options) List() option.List {
+	length := func(at *time.Duration, on time.Duration) option.Value {
+		return option.Duration{At: at, Least: time.Second, Most: time.Hour, Words: option.Words{{Text: "off"}, {Text: "on", Number: int64(on)}}}
+	}
+	return append(append(o.Common.List(), o.Tuning.List()...), option.List{
+		{
+			Name: "placement", Value: length(&o.Placement, 10*time.Second), Default: "off",
+			Help: "The window in which a grantor counts which member locks most, to move the grantorship there; on is 10s, off moves it only on request.",
+		},
+		{
+			Name: "hold_on", Value: length(&o.HoldOn, time.Minute), Default: "off",
+			Help: "How long a member keeps a grant that its clients use no more, for their next lock of the name; on is 1m, off keeps none.",
+		},
+		{
+			Name: "parked", Value: option.Count[int]{At: &o.Parked, Most: 1 << 20}, Tuning: true, Local: true,
+			Help: "How many messages may wait for a grantor that is about to begin.",
+		},
+	}...)
+}
+
+// New makes a member's machine.
+func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
+	return New(Config{
+		Config:  authority.Config{Self: s.Self, Table: s.Table, Patience: s.Patience, Any: o.Any, Operators: o.Operators, Tuning: o.Tuning},
+		Options: *o,
+	})
+}
+
+// Descriptor describes the protocol.
+func Descriptor() protocol.Descriptor {
+	return protocol.Descriptor{
+		Name: "grantor", Options: func() protocol.Options { return &Options{} }, Vocabulary: Vocabulary(),
+	}
+}
