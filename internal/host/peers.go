@@ -110,7 +110,7 @@ func (n *Member) hear() (err error) {
 		}
 	}
 	if teller, tells := n.transport.(interface{ Tell(grpc.Teller) }); tells {
-		teller.Tell(n.events.Tell)
+		teller.Tell(n.events.Stream)
 	}
 	if heeds, is := n.transport.(interface{ Superseded(func(error)) }); is {
 		heeds.Superseded(n.superseded)
