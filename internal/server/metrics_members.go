@@ -21,15 +21,15 @@ type membersObserver struct {
 	o *Observer
 }
 
-// heard are the counters of what other members have sent, by space and type of message.
+// receivedCounters are the counters of what other members have sent, by space and type of message.
 // There are as many types as the codec knows.
-type heard struct {
+type receivedCounters struct {
 	mu       sync.RWMutex
-	counters map[heardKey]prometheus.Counter
+	counters map[receivedKey]prometheus.Counter
 }
 
-// heardKey has the type of a message; brings is that of what it brings, where it says so.
-type heardKey struct {
+// receivedKey has the type of a message; brings is that of what it brings, where it says so.
+type receivedKey struct {
 	port    protocol.Port
 	message reflect.Type
 	brings  string
@@ -37,7 +37,7 @@ type heardKey struct {
 
 // Received counts one message.
 func (m membersObserver) Received(port protocol.Port, message protocol.Message) {
-	h, key := &m.o.heard, heardKey{port: port, message: reflect.TypeOf(message)}
+	h, key := &m.o.received, receivedKey{port: port, message: reflect.TypeOf(message)}
 	if bringing, is := message.(interface{ Kind() string }); is {
 		key.brings = bringing.Kind()
 	}

@@ -51,12 +51,12 @@ type service struct {
 	switchboard *switchboard
 	requests    *requests
 	losses      *losses
-	outsider    *outsider
+	forwarder   *forwarder
 	snapshots   atomic.Int64                                    // that are being sent
 	cuts        struct{ limit, horizon, enrolment atomic.Bool } // of a ttl, that were logged
 
-	// life ends when the server is shut down: what waits then is cancelled.
-	life context.Context
+	// ctx ends when the server is shut down: what waits then is cancelled.
+	ctx  context.Context
 	stop context.CancelFunc
 	// background counts the requests that run without a connection of their own.
 	background sync.WaitGroup
@@ -137,11 +137,11 @@ func newService(c Config) (*service, error) {
 		requests:    newRequests(c.Limits.Requests, c.Limits.Remember),
 		losses:      newLosses(),
 	}
-	s.outsider = newOutsider(c, s)
+	s.forwarder = newForwarder(c, s)
 	if s.lag = c.Lag; s.lag == nil {
 		s.lag = c.Driver.Lag
 	}
-	s.life, s.stop = context.WithCancel(context.Background())
+	s.ctx, s.stop = context.WithCancel(context.Background())
 	for i := range s.spaces {
 		s.byName[s.spaces[i].Name] = &s.spaces[i]
 		if s.spaces[i].Protocol == "consensus" {
@@ -227,18 +227,18 @@ func (s *service) checkTTL(ttl time.Duration) error {
 // whyCut says why a client is given less than the ttl that it wanted; "" where it is not. The first cut of each kind
 // is logged.
 func (s *service) whyCut(cut session.Cut, wanted, given time.Duration) string {
-	because, told := "", (*atomic.Bool)(nil)
+	because, logged := "", (*atomic.Bool)(nil)
 	switch cut {
 	case session.CutByLimit:
-		because, told = "limits.ttl of this member allows no more", &s.cuts.limit
+		because, logged = "limits.ttl of this member allows no more", &s.cuts.limit
 	case session.CutByHorizon:
-		because, told = "a member keeps no folder (state none) or cannot write to it, and so no more is promised", &s.cuts.horizon
+		because, logged = "a member keeps no folder (state none) or cannot write to it, and so no more is promised", &s.cuts.horizon
 	case session.CutByEnrolment:
-		because, told = "the session was opened with no more", &s.cuts.enrolment
+		because, logged = "the session was opened with no more", &s.cuts.enrolment
 	default:
 		return ""
 	}
-	if told.CompareAndSwap(false, true) {
+	if logged.CompareAndSwap(false, true) {
 		s.logger.Warn("the ttl of a session is cut; this is logged once", "wanted", wanted, "given", given, "because", because)
 	}
 	return because
@@ -257,7 +257,7 @@ func ask[T any](s *service, port protocol.Port, fact any) (T, error) {
 }
 
 func (s *service) askRaw(port protocol.Port, fact any) (protocol.Reply, error) {
-	reply, err := s.driver.Ask(s.life, port, fact)
+	reply, err := s.driver.Ask(s.ctx, port, fact)
 	if err != nil {
 		return reply, fmt.Errorf("%w: the server is shutting down", holdfast.ErrUnavailable)
 	}

@@ -14,7 +14,7 @@ func (s *service) self() *membership.Self {
 	if s.who == nil {
 		return nil
 	}
-	self, err := s.who(s.life)
+	self, err := s.who(s.ctx)
 	if err != nil {
 		return nil
 	}

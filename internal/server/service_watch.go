@@ -21,23 +21,23 @@ func (s *service) watchSpaces() {
 	states := make([]spaceState, len(s.spaces))
 	known := s.roster()
 	for {
-		known = s.tellMoved(known)
+		known = s.notifyMoved(known)
 		for i := range s.spaces {
 			s.lookAt(&s.spaces[i], &states[i])
 		}
-		s.outsider.moved()
-		known = s.tellMoved(known) // to look may have taken as long as another member's answer
+		s.forwarder.moved()
+		known = s.notifyMoved(known) // to look may have taken as long as another member's answer
 		select {
-		case <-s.life.Done():
+		case <-s.ctx.Done():
 			return
-		case <-s.observer.stirs:
+		case <-s.observer.wake:
 		case <-ticker.C:
 		}
 	}
 }
 
-// tellMoved tells the streams where clients can go, if that is another place than before.
-func (s *service) tellMoved(before *roster) *roster {
+// notifyMoved tells the streams where clients can go, if that is another place than before.
+func (s *service) notifyMoved(before *roster) *roster {
 	if s.moved == nil {
 		return before
 	}

@@ -15,9 +15,9 @@ import (
 // How many connections of the gRPC port are greeted at a time, how many more of those that have said
 // something wait in the process, and how long one may take before it is counted no more.
 const (
-	greetedAtOnce = 256
-	greetingLine  = 256
-	greetingLimit = 2 * time.Second
+	maxHandshakes  = 256
+	handshakeQueue = 256
+	handshakeLimit = 2 * time.Second
 )
 
 // turnstile has the connections of a port greeted in turn (package turns): encrypted, made one of HTTP/2, and its first
@@ -46,7 +46,7 @@ func (l inTurn) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.stile.greet(c), nil
+	return l.stile.wrap(c), nil
 }
 
 // Close accepts no connection any more.
@@ -55,22 +55,22 @@ func (l inTurn) Close() error {
 	return l.Listener.Close()
 }
 
-// greetedConn is read on when it is its turn.
-type greetedConn struct {
+// handshakeConn is read on when it is its turn.
+type handshakeConn struct {
 	net.Conn
-	stile *turnstile
-	said  atomic.Bool // something
+	stile  *turnstile
+	active atomic.Bool // something
 
 	mu   sync.Mutex
 	turn *turns.Turn // nil before it has said something
 	over bool        // it was greeted, or is closed
 }
 
-func (t *turnstile) greet(c net.Conn) *greetedConn { return &greetedConn{Conn: c, stile: t} }
+func (t *turnstile) wrap(c net.Conn) *handshakeConn { return &handshakeConn{Conn: c, stile: t} }
 
 // await waits until it is the connection's turn, once.
-func (c *greetedConn) await() {
-	if c.said.Swap(true) {
+func (c *handshakeConn) await() {
+	if c.active.Swap(true) {
 		return
 	}
 	c.mu.Lock()
@@ -83,8 +83,8 @@ func (c *greetedConn) await() {
 	<-c.turn.Come()
 }
 
-// greeted says that the connection needs no turn any more.
-func (c *greetedConn) greeted() {
+// endTurn says that the connection needs no turn any more.
+func (c *handshakeConn) endTurn() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.over = true
@@ -94,10 +94,10 @@ func (c *greetedConn) greeted() {
 }
 
 // NetConn returns the connection that was accepted.
-func (c *greetedConn) NetConn() net.Conn { return c.Conn }
+func (c *handshakeConn) NetConn() net.Conn { return c.Conn }
 
 // Read reads from the connection.
-func (c *greetedConn) Read(b []byte) (int, error) {
+func (c *handshakeConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 {
 		c.await()
@@ -106,24 +106,24 @@ func (c *greetedConn) Read(b []byte) (int, error) {
 }
 
 // Close closes the connection.
-func (c *greetedConn) Close() error {
-	c.greeted()
+func (c *handshakeConn) Close() error {
+	c.endTurn()
 	return c.Conn.Close()
 }
 
 // RemoteAddr returns where the connection comes from, and lets a call that came over it end its turn.
-func (c *greetedConn) RemoteAddr() net.Addr { return callerAddress{c.Conn.RemoteAddr(), c} }
+func (c *handshakeConn) RemoteAddr() net.Addr { return callerAddress{c.Conn.RemoteAddr(), c} }
 
 type callerAddress struct {
 	net.Addr
-	conn *greetedConn
+	conn *handshakeConn
 }
 
-// wasGreeted says that a call has come over its connection, which needs no turn any more.
-func wasGreeted(ctx context.Context) {
+// endHandshake says that a call has come over its connection, which needs no turn any more.
+func endHandshake(ctx context.Context) {
 	if p, known := peer.FromContext(ctx); known {
 		if from, is := p.Addr.(callerAddress); is {
-			from.conn.greeted()
+			from.conn.endTurn()
 		}
 	}
 }
