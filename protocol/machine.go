@@ -126,6 +126,30 @@ type Note interface {
 	String() string
 }
 
+// Severity is how much a note concerns operators.
+type Severity uint8
+
+// The severities.
+const (
+	Info Severity = iota
+	Warn
+	Error
+)
+
+// Logged is a note that a member logs, for operators.
+type Logged interface {
+	Note
+	// Log returns a sentence, and pairs of a key and a value. Called gives the name of a member.
+	Log(called func(ID) string) (severity Severity, sentence string, pairs []any)
+}
+
+// Fault is a note that a space grants nothing before it is configured otherwise.
+type Fault interface {
+	Note
+	// Fault returns the group of locks that the space has in its store, and why.
+	Fault() (group string, err error)
+}
+
 // Send sends m to another member, or to Storage. It may be lost, delayed,
 // duplicated and reordered: nothing more is promised.
 func (e *Effects) Send(to ID, m Message) {

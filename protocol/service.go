@@ -404,6 +404,15 @@ func (n Broke) String() string {
 	return fmt.Sprintf("broke %q token=%v: %s", n.Name, n.Token, n.Reason)
 }
 
+// Log says what was broken.
+func (n Broke) Log(func(ID) string) (Severity, string, []any) {
+	what := "a lock was broken by an operator"
+	if n.Name == lock.SpaceLock {
+		what = "a suspension was ended by an operator"
+	}
+	return Warn, what, []any{"name", n.Name, "token", n.Token, "reason", n.Reason}
+}
+
 // Vocabulary lists one value of each type that any space is asked, answers and raises. A package that writes such
 // values down, or reads them, needs to know of no others.
 func Vocabulary() []any {

@@ -24,11 +24,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/internal/transport/gossip"
-	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/claim"
-	"github.com/holdfast-locks/holdfast/protocol/consensus"
-	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -274,49 +270,26 @@ func (n *Member) heed(_ protocol.Time, effects *protocol.Effects) {
 		case membership.Slow:
 			n.logger.Warn("links are slow: answers of other members are waited for longer; where a round trip takes more than a tenth of the lease, the loss of the coordinator ends what is held through the others as well, and from a fifth on there may be no view: raise lease on all members",
 				"round_trip", note.Trip.Round(time.Millisecond), "waits", note.Patience.Round(time.Millisecond), "patience", note.Configured, "lease", cmp.Or(n.config.Lease, 3*time.Second))
-		case consensus.Failed, consensus.Spread, consensus.Retired, consensus.VoteKept, consensus.Slow, consensus.Relieved:
-			n.noteConsensus(note)
-		case claim.Unrenewed:
-			n.logger.Warn(note.String())
-		case claim.Left:
-			n.logger.Warn(note.String())
-		case claim.Refused:
-			n.logger.Error("nothing can be locked in a space of protocol claim", "group", note.Group, "error", note.Err)
-			n.change(func() { n.faults[note.Group] = note.Err })
-		case grantor.Placing:
-			n.logger.Info("another member locks most: it is asked to become the grantor", "member", n.called(note.To),
-				"its_locks", note.Theirs, "own_locks", note.Own, "in", note.Window, "saves", note.Saves, "costs", note.Costs)
-		case grantor.Staying:
-			n.logger.Info("the member that locks most has refused to become the grantor, or was not heard in time", "member", n.called(note.To))
-		case protocol.Broke:
-			what := "a lock was broken by an operator"
-			if note.Name == lock.SpaceLock {
-				what = "a suspension was ended by an operator"
-			}
-			n.logger.Warn(what, "name", note.Name, "token", note.Token, "reason", note.Reason)
+		case protocol.Logged:
+			n.noteSpace(note)
 		}
 	}
 }
 
-// noteConsensus logs what a space of protocol consensus notes.
-func (n *Member) noteConsensus(note protocol.Note) {
-	switch note := note.(type) {
-	case consensus.Failed:
-		n.logger.Error("this member's part in a space of protocol consensus has ended", "error", note.Err)
-	case consensus.Spread:
-		n.logger.Info("another member is to lead a shard: it is handed over", "space", note.Space, "shard", note.Shard, "member", note.To)
-	case consensus.Retired:
-		n.logger.Warn("a member that votes was silent for so long that the others go on without its vote", "space", note.Space, "shard", note.Shard,
-			"member", note.Member, "silent", note.Silent, "votes_instead", note.By)
-	case consensus.VoteKept:
-		n.logger.Warn("a member that votes is silent, and the others cannot go on without its vote: "+note.Why, "space", note.Space, "shard", note.Shard,
-			"member", note.Member, "silent", note.Silent)
-	case consensus.Slow:
-		n.logger.Warn("links are slow: who leads a shard may be silent for longer than usual; lease is to be more than ten times a round trip: raise it on all members",
-			"space", note.Space, "shard", note.Shard, "round_trip", note.Trip, "silent", note.Election, "usual", note.Configured,
-			"lease", n.config.Lease, "patience", cmp.Or(n.config.Patience, min(250*time.Millisecond, n.config.Lease/12)))
-	case consensus.Relieved:
-		n.logger.Warn("a member leads a shard and has no place in the view: this one asks it to hand over", "space", note.Space, "shard", note.Shard, "member", note.From)
+// noteSpace logs what a space notes.
+func (n *Member) noteSpace(note protocol.Logged) {
+	severity, sentence, pairs := note.Log(n.called)
+	switch severity {
+	case protocol.Error:
+		n.logger.Error(sentence, pairs...)
+	case protocol.Warn:
+		n.logger.Warn(sentence, pairs...)
+	case protocol.Info:
+		n.logger.Info(sentence, pairs...)
+	}
+	if fault, is := note.(protocol.Fault); is {
+		group, err := fault.Fault()
+		n.change(func() { n.faults[group] = err })
 	}
 }
 

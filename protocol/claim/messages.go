@@ -1,6 +1,10 @@
 package claim
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+)
 
 // Processes that share a store send each other nothing: what they say to it, and it to them, are the
 // messages of package storage. Members of a cluster ask one another for operators, as in every
@@ -37,6 +41,24 @@ func (u Unrenewed) String() string {
 }
 
 func (r Refused) String() string { return r.Err.Error() }
+
+// Log says which claim.
+func (u Unrenewed) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
+	return protocol.Warn, u.String(), nil
+}
+
+// Log says which claims.
+func (l Left) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
+	return protocol.Warn, l.String(), nil
+}
+
+// Log says why.
+func (r Refused) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
+	return protocol.Error, "nothing can be locked in a space of protocol claim", []any{"group", r.Group, "error", r.Err}
+}
+
+// Fault returns the group and the reason.
+func (r Refused) Fault() (group string, err error) { return r.Group, r.Err }
 
 func (l Left) String() string {
 	return fmt.Sprintf("%d claims of %q are left in the store: %v", l.Claims, l.Name, l.Err)

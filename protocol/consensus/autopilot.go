@@ -178,6 +178,13 @@ func (n Retired) String() string {
 	return text
 }
 
+// Log says which member, and which one votes in its place.
+func (n Retired) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
+	return protocol.Warn, "a member that votes was silent for so long that the others go on without its vote", []any{
+		"space", n.Space, "shard", n.Shard, "member", n.Member, "silent", n.Silent, "votes_instead", n.By,
+	}
+}
+
 // VoteKept notes that a voter keeps its vote though it is silent, and why.
 type VoteKept struct {
 	Space  string
@@ -189,4 +196,11 @@ type VoteKept struct {
 
 func (n VoteKept) String() string {
 	return fmt.Sprintf("shard %d keeps the vote of %s, which is silent for %v: %s", n.Shard, n.Member, n.Silent, n.Why)
+}
+
+// Log says which member, and why.
+func (n VoteKept) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
+	return protocol.Warn, "a member that votes is silent, and the others cannot go on without its vote: " + n.Why, []any{
+		"space", n.Space, "shard", n.Shard, "member", n.Member, "silent", n.Silent,
+	}
 }

@@ -391,6 +391,11 @@ type Failed struct{ Err error }
 
 func (n Failed) String() string { return fmt.Sprintf("part ended: %v", n.Err) }
 
+// Log says why.
+func (n Failed) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
+	return protocol.Error, "this member's part in a space of protocol consensus has ended", []any{"error", n.Err}
+}
+
 // Founded notes that the logs have begun.
 type Founded struct {
 	Cluster uint64

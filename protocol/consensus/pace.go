@@ -45,3 +45,10 @@ func (n Slow) String() string {
 	return fmt.Sprintf("links are slow: a round trip to a majority takes %v, so who leads shard %d may be silent for %v, and not %v; raise lease",
 		n.Trip.Round(time.Millisecond), n.Shard, n.Election.Round(time.Millisecond), n.Configured)
 }
+
+// Log says how slow links are.
+func (n Slow) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
+	return protocol.Warn, "links are slow: the leader of a shard may be silent for longer than usual; lease is to be more than ten times a round trip: raise it on all members", []any{
+		"space", n.Space, "shard", n.Shard, "round_trip", n.Trip, "silent", n.Election, "usual", n.Configured,
+	}
+}

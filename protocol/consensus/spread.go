@@ -238,3 +238,8 @@ type Spread struct {
 func (n Spread) String() string {
 	return fmt.Sprintf("shard %d is handed to %s, so that leaders are spread", n.Shard, n.To)
 }
+
+// Log says which shard, and to which member.
+func (n Spread) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
+	return protocol.Info, "another member is to lead a shard: it is handed over", []any{"space", n.Space, "shard", n.Shard, "member", n.To}
+}

@@ -80,3 +80,10 @@ type Relieved struct {
 func (n Relieved) String() string {
 	return fmt.Sprintf("shard %d is led by %s, which has no place in the view; this member asks it to hand over", n.Shard, n.From)
 }
+
+// Log says which member and shard.
+func (n Relieved) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
+	return protocol.Warn, "a member leads a shard and has no place in the view: this one asks it to hand over", []any{
+		"space", n.Space, "shard", n.Shard, "member", n.From,
+	}
+}

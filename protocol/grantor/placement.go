@@ -182,9 +182,21 @@ func (n Placing) String() string {
 		n.To, n.Theirs, n.Window, n.Own, n.Saves, n.Costs)
 }
 
+// Log says which member it is, and what that is worth.
+func (n Placing) Log(called func(protocol.ID) string) (protocol.Severity, string, []any) {
+	return protocol.Info, "another member locks most: it is asked to become the grantor", []any{
+		"member", called(n.To), "its_locks", n.Theirs, "own_locks", n.Own, "in", n.Window, "saves", n.Saves, "costs", n.Costs,
+	}
+}
+
 // Staying notes that the member that locks most has not become the grantor.
 type Staying struct{ To protocol.ID }
 
 func (n Staying) String() string {
 	return fmt.Sprintf("staying: %d has refused, or was not heard in time", n.To)
+}
+
+// Log says which member it is.
+func (n Staying) Log(called func(protocol.ID) string) (protocol.Severity, string, []any) {
+	return protocol.Info, "the member that locks most has refused to become the grantor, or was not heard in time", []any{"member", called(n.To)}
 }
