@@ -91,6 +91,9 @@ type Setup struct {
 	Above uint64
 }
 
+// NoCandidate is the Setup.Priority of a member that is never a leader.
+const NoCandidate = 15
+
 // Parse makes the options of a space from what is given. It checks no range: [Descriptor.Check] does. The error is an
 // *option.Refusal.
 func (d *Descriptor) Parse(given option.Values) (Options, error) {

@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/lock"
@@ -144,4 +146,14 @@ func (l leadersOfBakery) Placed(space protocol.Machine, m any) (Placed, bool) {
 // Request reads off the owner's space which request of a client waits by a ticket.
 func (leadersOfBakery) Request(space protocol.Machine, t Placed) (lock.SessionID, uint64, bool) {
 	return space.(*bakery.Machine).Request(bakery.Key{Member: t.Owner, Incarnation: t.Incarnation, Number: t.Number})
+}
+
+// drawBakery draws the options of a space that is led by several members.
+func drawBakery(s *settings, r *rand.Rand) {
+	if r.IntN(3) == 0 {
+		s.set("messages", "published")
+	}
+	if grace := time.Duration(r.Int64N(int64(4 * time.Second))); r.IntN(3) == 0 && grace >= time.Second {
+		s.set("grace", grace.Round(time.Millisecond))
+	}
 }

@@ -1,9 +1,13 @@
 package sim
 
 import (
+	"cmp"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/protocol/local"
@@ -60,6 +64,9 @@ const (
 
 var keptNames = [keptCount]string{"granted again without a write", "written anew while it is free", "given back to others who have waited", "crash of who keeps something"}
 
+// keptCells is what a process has counted.
+type keptCells = claim.Holding
+
 // countKept counts what a process has done with what was released, in a step.
 func (m *process) countKept() {
 	if m.world.settings.known.keepsCell == 0 {
@@ -95,4 +102,26 @@ func (c *counts) listKept(config *Config, row func(sort, name string, n int)) {
 // claimStore is a store that can do all that claims need.
 func claimStore(ttl, watch bool) storage.Features {
 	return storage.Features{Name: "simulated", Consistent: true, Swap: true, Durable: true, Clock: true, TTL: ttl, Watch: watch}
+}
+
+// drawClaim draws the options of a space whose locks stand in a store, and what that can do.
+func drawClaim(s *settings, r *rand.Rand) {
+	o := &claim.Options{}
+	o.Wait = 40*time.Millisecond + time.Duration(r.IntN(120))*time.Millisecond
+	o.Expiry = 5*time.Second + time.Duration(r.IntN(20))*time.Second
+	o.CAS = r.IntN(3) == 0
+	storeClock, cleaner := r.IntN(4) == 0, r.IntN(3) == 0
+	o.StoreClock, o.Cleaner = storeClock && !o.CAS, cleaner && !o.CAS
+	o.Unit = []claim.Unit{claim.Micro, claim.Micro, claim.Milli, claim.Nano}[r.IntN(4)]
+	s.store = claimStore(r.IntN(2) == 0, r.IntN(2) == 0)
+	for i := range s.names {
+		s.names[i].use, s.names[i].capacity = holdfast.ModeExclusive, 0
+	}
+	// A client that believes longer than claims may live is refused, and would never have every name.
+	s.ttl = slices.DeleteFunc(s.ttl, func(ttl time.Duration) bool { return cmp.Or(ttl, 10*time.Second)*11/10 > o.Belief() })
+	if len(s.ttl) == 0 {
+		s.ttl = []time.Duration{time.Second}
+	}
+	s.drawKeeping(o, r)
+	maps.Copy(s.options, o.List().Given())
 }

@@ -5,6 +5,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
+	"math/rand/v2"
+	"time"
 )
 
 // grantorProtocol is one space of protocol grantor over the membership.
@@ -92,4 +94,28 @@ func (movingGrantor) RecallIn(space protocol.Machine, m any) Keeping {
 		return KeepsUsed
 	}
 	return KeepsNothing
+}
+
+// drawGrantor draws the options of a space whose authority moves.
+func drawGrantor(s *settings, r *rand.Rand) {
+	between := func(least, most time.Duration) time.Duration {
+		drawn := r.IntN(3) == 0
+		if d := least + time.Duration(r.Int64N(int64(most-least))); drawn {
+			return d.Round(time.Millisecond)
+		}
+		return 0
+	}
+	if placement := between(time.Second, 6*time.Second); placement > 0 {
+		s.set("placement", placement)
+		s.lockOften()
+	}
+	if holdOn := between(time.Second, 20*time.Second); holdOn > 0 {
+		s.set("hold_on", holdOn)
+	}
+}
+
+// Places reads off a note that a grantor lets another member become it.
+func (movingGrantor) Places(note protocol.Note) bool {
+	_, is := note.(grantor.Placing)
+	return is
 }

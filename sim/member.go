@@ -11,8 +11,6 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/claim"
-	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
@@ -71,7 +69,7 @@ type process struct {
 	becoming bool  // it is to become the authority
 	hops     uint8 // through how many the table came that it hands over
 
-	keeping claim.Holding // what it has counted where cells are kept (claim.go)
+	keeping keptCells // what it has counted where cells are kept (claim.go)
 
 	busy busy // what it is owed when it was paused (busy.go)
 
@@ -143,7 +141,7 @@ func (m *process) start() {
 	}
 	w.trace("%s starts as %d, incarnation %d", m, m.id, built.Incarnation)
 	w.reporter.life(timeline.Started, m, "")
-	m.wakeAt, m.keeping, m.deferred = protocol.Never, claim.Holding{}, nil
+	m.wakeAt, m.keeping, m.deferred = protocol.Never, keptCells{}, nil
 	m.step(protocol.Event{Kind: protocol.Start})
 }
 
@@ -225,7 +223,7 @@ func (m *process) raised(fact any) {
 
 func (m *process) noted(note protocol.Note) {
 	m.world.trace("%s notes %v", m, note)
-	if _, is := note.(grantor.Placing); is {
+	if m.world.protocol.TransferProbe != nil && m.world.protocol.TransferProbe.Places(note) {
 		m.world.count.placed++
 	}
 	if broke, is := note.(protocol.Broke); is {

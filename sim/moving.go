@@ -21,6 +21,8 @@ type TransferProbe interface {
 	// RecallIn reads off a message whether it asks the member of the space to give way, and what
 	// that member has of what is asked for.
 	RecallIn(space protocol.Machine, message any) Keeping
+	// Places reads off a note that the authority lets another member become it, of its own accord.
+	Places(note protocol.Note) bool
 }
 
 // TransferStep is a step of a transfer: the message that it is made by.

@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
+	"math/rand/v2"
 )
 
 // permissionProtocol is one space of protocol permission over the membership.
@@ -89,4 +90,23 @@ func (peersOfPermission) Meets(space protocol.Machine, from protocol.ID, m any) 
 		}
 	}
 	return MeetsNothing
+}
+
+// drawPermission draws the options of a space in which no member is in charge. Where each name is some
+// entries, every lock is one of them.
+func drawPermission(s *settings, r *rand.Rand) {
+	if r.IntN(3) == 0 {
+		s.set("defer", true)
+	}
+	if r.IntN(3) == 0 {
+		s.set("retain", true)
+	}
+	capacity := 1 + r.IntN(s.members+1)
+	if r.IntN(4) != 0 {
+		return
+	}
+	s.set("capacity", capacity)
+	for i := range s.names {
+		s.names[i].use, s.names[i].capacity = holdfast.ModeSlots, capacity
+	}
 }

@@ -1,11 +1,8 @@
 package sim
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -13,7 +10,6 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/protocol/option"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -324,75 +320,6 @@ func (s *settings) drawOptions(c *Config, r *rand.Rand) {
 	if c.Protocol.draw != nil && (c.Faults != 0 || c.Protocol.Claims) {
 		c.Protocol.draw(s, r)
 	}
-}
-
-// drawGrantor draws the options of a space whose authority moves.
-func drawGrantor(s *settings, r *rand.Rand) {
-	between := func(least, most time.Duration) time.Duration {
-		drawn := r.IntN(3) == 0
-		if d := least + time.Duration(r.Int64N(int64(most-least))); drawn {
-			return d.Round(time.Millisecond)
-		}
-		return 0
-	}
-	if placement := between(time.Second, 6*time.Second); placement > 0 {
-		s.set("placement", placement)
-		s.lockOften()
-	}
-	if holdOn := between(time.Second, 20*time.Second); holdOn > 0 {
-		s.set("hold_on", holdOn)
-	}
-}
-
-// drawPermission draws the options of a space in which no member is in charge. Where each name is some
-// entries, every lock is one of them.
-func drawPermission(s *settings, r *rand.Rand) {
-	if r.IntN(3) == 0 {
-		s.set("defer", true)
-	}
-	if r.IntN(3) == 0 {
-		s.set("retain", true)
-	}
-	capacity := 1 + r.IntN(s.members+1)
-	if r.IntN(4) != 0 {
-		return
-	}
-	s.set("capacity", capacity)
-	for i := range s.names {
-		s.names[i].use, s.names[i].capacity = holdfast.ModeSlots, capacity
-	}
-}
-
-// drawBakery draws the options of a space that is led by several members.
-func drawBakery(s *settings, r *rand.Rand) {
-	if r.IntN(3) == 0 {
-		s.set("messages", "published")
-	}
-	if grace := time.Duration(r.Int64N(int64(4 * time.Second))); r.IntN(3) == 0 && grace >= time.Second {
-		s.set("grace", grace.Round(time.Millisecond))
-	}
-}
-
-// drawClaim draws the options of a space whose locks stand in a store, and what that can do.
-func drawClaim(s *settings, r *rand.Rand) {
-	o := &claim.Options{}
-	o.Wait = 40*time.Millisecond + time.Duration(r.IntN(120))*time.Millisecond
-	o.Expiry = 5*time.Second + time.Duration(r.IntN(20))*time.Second
-	o.CAS = r.IntN(3) == 0
-	storeClock, cleaner := r.IntN(4) == 0, r.IntN(3) == 0
-	o.StoreClock, o.Cleaner = storeClock && !o.CAS, cleaner && !o.CAS
-	o.Unit = []claim.Unit{claim.Micro, claim.Micro, claim.Milli, claim.Nano}[r.IntN(4)]
-	s.store = claimStore(r.IntN(2) == 0, r.IntN(2) == 0)
-	for i := range s.names {
-		s.names[i].use, s.names[i].capacity = holdfast.ModeExclusive, 0
-	}
-	// A client that believes longer than claims may live is refused, and would never have every name.
-	s.ttl = slices.DeleteFunc(s.ttl, func(ttl time.Duration) bool { return cmp.Or(ttl, 10*time.Second)*11/10 > o.Belief() })
-	if len(s.ttl) == 0 {
-		s.ttl = []time.Duration{time.Second}
-	}
-	s.drawKeeping(o, r)
-	maps.Copy(s.options, o.List().Given())
 }
 
 // drawLogs draws the options of a space whose members keep logs, from a source of chance of its own.

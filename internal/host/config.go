@@ -22,7 +22,6 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/protocol/option"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -121,7 +120,7 @@ type Config struct {
 }
 
 // NoCandidate is the Candidate of a member that never leads.
-const NoCandidate = bakery.Off
+const NoCandidate = protocol.NoCandidate
 
 // Space defines a lockspace. All members of a cluster have the same definitions.
 type Space struct {

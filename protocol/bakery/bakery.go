@@ -36,7 +36,7 @@ type Config struct {
 }
 
 // Off is the Priority of a member that is never a leader.
-const Off = 15
+const Off = protocol.NoCandidate
 
 // defaultPriority is that of a member that has not been given any.
 const defaultPriority = 14
