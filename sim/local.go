@@ -276,7 +276,7 @@ func (t *taking) unlock() {
 	l := t.local
 	if t.over {
 		if t.limited && l.alive() && l.member.world.settings.known.grace > 0 {
-			t.release() // in its grace (package host, detach)
+			t.release() // in its grace (package host, letGo)
 		}
 		return
 	}

@@ -47,7 +47,7 @@ func Adopt(ctx context.Context, c Config) (Config, error) {
 		}
 		if first && !errors.Is(ctx.Err(), context.Canceled) {
 			var recalled bool
-			if recalled, unreadable = c.loadDefinitions(err); recalled {
+			if recalled, unreadable = c.recall(err); recalled {
 				return c, nil
 			}
 		}

@@ -73,14 +73,14 @@ func TestGuestTakesTheSpaces(t *testing.T) {
 	}
 	away := "unix://" + filepath.Join(t.TempDir(), "away")
 	refused(host.Config{Name: "h", Listen: away + "-own", Join: []string{away}}, away+": ", "start the members of Join, or define Spaces")
-	answering := func(lines ...string) func(context.Context, string) ([]string, error) {
+	says := func(lines ...string) func(context.Context, string) ([]string, error) {
 		return func(context.Context, string) ([]string, error) { return lines, nil }
 	}
-	refused(host.Config{Name: "h", Listen: away + "-own", Join: []string{away}, Terms: answering("space s: protocol claim, partition primary, store memory, group s")},
+	refused(host.Config{Name: "h", Listen: away + "-own", Join: []string{away}, Terms: says("space s: protocol claim, partition primary, store memory, group s")},
 		"space s: protocol claim", "its claims are kept in a store")
-	refused(host.Config{Name: "h", Listen: away + "-own", Join: []string{away}, Terms: answering("space s: protocol central, gravity 3")},
+	refused(host.Config{Name: "h", Listen: away + "-own", Join: []string{away}, Terms: says("space s: protocol central, gravity 3")},
 		`this version does not know "gravity 3"`)
-	refused(host.Config{Name: "h", Listen: away + "-own", Join: []string{away}, Terms: answering("version 1")}, "have no space")
+	refused(host.Config{Name: "h", Listen: away + "-own", Join: []string{away}, Terms: says("version 1")}, "have no space")
 }
 
 // TestGuestOfMembersWithoutClients: a guest without a folder has no part in a space on disks, and where no member

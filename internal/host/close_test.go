@@ -17,11 +17,11 @@ import (
 // session opened them, and all that wait for the member to be ready.
 func TestCloseEndsEverything(t *testing.T) {
 	ctx := context.Background()
-	n := startMember(t, host.Config{Spaces: []host.Space{{Name: "billing"}}})
+	n := life(t, host.Config{Spaces: []host.Space{{Name: "billing"}}})
 	one, two := another(t, n), another(t, n)
 	held := []*holdfast.Lock{take(t, n, "x"), take(t, one, "y"), take(t, two.Space("billing"), "z", holdfast.Hold(time.Hour))}
 	waits := []<-chan outcome{queue(t, ctx, n, "y"), queue(t, ctx, one, "x"), queue(t, ctx, two, "x", holdfast.Wait(time.Hour))}
-	closeMember(t, n)
+	shut(t, n)
 	for _, l := range held {
 		lostBecause(t, l, holdfast.ErrClosed)
 		if err := l.Unlock(ctx); !errors.Is(err, holdfast.ErrClosed) {
@@ -61,12 +61,12 @@ func TestCloseEndsEverything(t *testing.T) {
 // TestCloseWakesWaitReady: who waits for a member to recover hears that it will not.
 func TestCloseWakesWaitReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := startMember(t, host.Config{Serves: true, Clock: clocktest.NewManual()})
+		n := life(t, host.Config{Serves: true, Clock: clocktest.NewManual()})
 		ready := make(chan error)
 		go func() { ready <- n.WaitReady(context.Background()) }()
 		waiting := queue(t, context.Background(), n, "x")
 		synctest.Wait() // both are waiting
-		closeMember(t, n)
+		shut(t, n)
 		if err := <-ready; !errors.Is(err, holdfast.ErrClosed) {
 			t.Errorf("the wait ended with %v", err)
 		}
@@ -81,7 +81,7 @@ func TestSessionCloseReleases(t *testing.T) {
 	ctx := context.Background()
 	n := start(t, host.Config{})
 	leaves := another(t, n)
-	l, other := take(t, leaves, "x"), take(t, n, "y")
+	l, stays := take(t, leaves, "x"), take(t, n, "y")
 	waiting, next := queue(t, ctx, leaves, "y"), queue(t, ctx, n, "x")
 	if err := leaves.Close(); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestSessionCloseReleases(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	give(t, granted(t, next))
-	give(t, other)
+	give(t, stays)
 	free(t, n)
 }
 
@@ -167,7 +167,7 @@ func TestBreakCrossesClose(t *testing.T) {
 // TestManyClose: each of many Close calls returns when all is over.
 func TestManyClose(t *testing.T) {
 	for range 20 {
-		n := startMember(t, host.Config{})
+		n := life(t, host.Config{})
 		locks := another(t, n)
 		held := []*holdfast.Lock{take(t, n, "x"), take(t, locks, "y")}
 		var group sync.WaitGroup

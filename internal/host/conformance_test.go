@@ -69,11 +69,11 @@ func published() []host.Space {
 	return spaces
 }
 
-// TestConformanceRemote: the same through a member that another one decides for. The
+// TestConformanceElsewhere: the same through a member that another one decides for. The
 // lease is long enough for a busy machine: a member that loses it loses what it holds. So
 // is the patience: if a wait is over and no answer has come for four times as long, no
 // member can say more than that the authority is not available.
-func TestConformanceRemote(t *testing.T) {
+func TestConformanceElsewhere(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
 	holding := spacesOf("grantor")
@@ -157,14 +157,14 @@ func opens(members ...*host.Member) func(testing.TB) holdfast.Locker {
 	}
 }
 
-// remoteRounds is how often the suite's races run where another member decides.
-const remoteRounds = 400
+// elsewhereRounds is how often the suite's races run where another member decides.
+const elsewhereRounds = 400
 
 // conforms runs the suite through a member of a cluster with others.
 func conforms(t *testing.T, n *host.Member, others ...*host.Member) {
 	rounds := 0
 	if len(others) > 0 && !testing.Short() {
-		rounds = remoteRounds
+		rounds = elsewhereRounds
 	}
 	lockertest.Run(t, opens(n), lockertest.Caps{
 		Rounds:            rounds,

@@ -78,7 +78,7 @@ func (n *Member) openData(s *member.Config) error {
 	if err := n.measureSync(); err != nil {
 		return err
 	}
-	if err := recorded.check(folder, n.config.Spaces); err != nil {
+	if err := recorded.judge(folder, n.config.Spaces); err != nil {
 		return err
 	}
 	for i := range s.Spaces {

@@ -35,8 +35,8 @@ func shapeOf(s *Space) spaceShape {
 	return spaceShape{s.Protocol, s.options.Parts()}
 }
 
-// check says which space is not as it was created.
-func (r spaceRecord) check(folder string, spaces []Space) error {
+// judge says which space is not as it was created.
+func (r spaceRecord) judge(folder string, spaces []Space) error {
 	for i := range spaces {
 		s := &spaces[i]
 		if was, recorded := r[s.Name]; recorded && was != shapeOf(s) {

@@ -35,7 +35,7 @@ func TestDataOutlasts(t *testing.T) {
 	last := map[string]holdfast.Token{}
 	var self uint64
 	for life := range 3 {
-		n := startReady(t, c)
+		n := readyLife(t, c)
 		if id := uint64(n.Identity().ID); self != 0 && id != self {
 			t.Errorf("life %d is member %d, the one before was %d", life, id, self)
 		} else {
@@ -51,7 +51,7 @@ func TestDataOutlasts(t *testing.T) {
 				give(t, l)
 			}
 		}
-		closeMember(t, n)
+		shut(t, n)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestTokensOutliveTheFolder(t *testing.T) {
 	for life, c := range []host.Config{memory, keepingData(t.TempDir()), keepingData(t.TempDir())} {
 		// Reigns begin by the second of the wall clock: another life begins in another one.
 		<-time.After(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
-		n := startReady(t, c)
+		n := readyLife(t, c)
 		for _, space := range []string{"", "split"} {
 			for _, name := range []string{"a", "b", "c"} {
 				l := take(t, n.Space(space), name)
@@ -76,14 +76,14 @@ func TestTokensOutliveTheFolder(t *testing.T) {
 				give(t, l)
 			}
 		}
-		closeMember(t, n)
+		shut(t, n)
 	}
 }
 
-// startReady starts a member, and waits until it can grant.
-func startReady(t *testing.T, c host.Config) *host.Member {
+// readyLife starts a member, and waits until it can grant.
+func readyLife(t *testing.T, c host.Config) *host.Member {
 	t.Helper()
-	n := startMember(t, c)
+	n := life(t, c)
 	if err := n.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func startReady(t *testing.T, c host.Config) *host.Member {
 func TestHeldOutlasts(t *testing.T) {
 	t.Parallel()
 	c := host.Config{Data: t.TempDir(), Spaces: []host.Space{{Name: "default", Protocol: "consensus"}}}
-	n := startReady(t, c)
+	n := readyLife(t, c)
 	opened := openClient(t, n, 30*time.Second)
 	if _, err := n.Driver().Ask(t.Context(), 1, &lock.Request{Session: opened.ID, ID: 1, Name: "held by a client", WaitEnd: lock.Never}); err != nil {
 		t.Fatal(err)
@@ -112,12 +112,12 @@ func TestHeldOutlasts(t *testing.T) {
 	if err := host.Crash(n); err != nil {
 		t.Fatal(err)
 	}
-	n = startReady(t, c)
+	n = readyLife(t, c)
 	if _, err := n.TryLock(t.Context(), "held by a client"); !errors.Is(err, holdfast.ErrHeld) {
 		t.Errorf("TryLock: %v, want ErrHeld", err)
 	}
 	give(t, take(t, n, "another"))
-	closeMember(t, n)
+	shut(t, n)
 }
 
 // refuses starts a member that must not start, and returns why.
@@ -125,7 +125,7 @@ func refuses(t *testing.T, c host.Config, parts ...string) error {
 	t.Helper()
 	n, err := host.Start(context.Background(), c)
 	if err == nil {
-		closeMember(t, n)
+		shut(t, n)
 		t.Fatalf("a member starts; want an error of %q", parts)
 	}
 	for _, part := range parts {
@@ -140,7 +140,7 @@ func refuses(t *testing.T, c host.Config, parts ...string) error {
 func TestDataRefused(t *testing.T) {
 	t.Parallel()
 	c := keepingData(t.TempDir())
-	n := startReady(t, c)
+	n := readyLife(t, c)
 	if err := refuses(t, c, c.Data); !errors.Is(err, cell.ErrInUse) {
 		t.Errorf("a second member in the same folder: %v", err)
 	}
@@ -149,7 +149,7 @@ func TestDataRefused(t *testing.T) {
 	if err := refuses(t, elsewhere, c.Data); !errors.Is(err, disk.ErrInUse) {
 		t.Errorf("a second member with a cell of its own: %v", err)
 	}
-	closeMember(t, n)
+	shut(t, n)
 
 	var another *disk.IdentityError
 	if err := refuses(t, elsewhere, c.Data); !errors.As(err, &another) {
@@ -165,17 +165,17 @@ func TestDataRefused(t *testing.T) {
 
 	// A space that is not configured any more stays what it was; a new one is added.
 	changed.Spaces = []host.Space{{Name: "default", Protocol: "consensus"}, {Name: "more", Protocol: "grantor"}}
-	closeMember(t, startReady(t, changed))
+	shut(t, readyLife(t, changed))
 	changed.Spaces[1].Protocol = "central"
 	refuses(t, changed, `space "more" was created with protocol grantor`)
-	closeMember(t, startReady(t, c))
+	shut(t, readyLife(t, c))
 }
 
 // TestDataDamaged: a folder of which something is missing or damaged is refused, and left as it is.
 func TestDataDamaged(t *testing.T) {
 	t.Parallel()
 	c := keepingData(t.TempDir())
-	closeMember(t, startReady(t, c))
+	shut(t, readyLife(t, c))
 	at := filepath.Join(c.Data, "spaces")
 	text, err := os.ReadFile(at)
 	if err != nil {
@@ -219,7 +219,7 @@ func TestDataWithoutItsLogs(t *testing.T) {
 	t.Parallel()
 	for _, gone := range []string{"logs", filepath.Join("logs", "journal")} {
 		c := keepingData(t.TempDir())
-		closeMember(t, startReady(t, c))
+		shut(t, readyLife(t, c))
 		if err := os.RemoveAll(filepath.Join(c.Data, gone)); err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +250,7 @@ func TestDataFails(t *testing.T) {
 	c := keepingData(t.TempDir())
 	broken := errors.New("the disk is gone")
 	var gone, met atomic.Bool
-	n := startReady(t, host.OnDisk(c, errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+	n := readyLife(t, host.OnDisk(c, errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if !gone.Load() || op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
 			return nil
 		}
@@ -280,8 +280,8 @@ func TestDataFails(t *testing.T) {
 	if err := n.Close(); !errors.Is(err, broken) {
 		t.Errorf("Close: %v", err)
 	}
-	n = startReady(t, c)
-	closeMember(t, n)
+	n = readyLife(t, c)
+	shut(t, n)
 }
 
 // TestDataSlow: while a member's disk takes its time no client is granted what is not written, though its holder has given it up;
@@ -292,7 +292,7 @@ func TestDataSlow(t *testing.T) {
 	c := keepingData(t.TempDir())
 	var slow atomic.Bool
 	begun, may := make(chan struct{}, 100), make(chan struct{})
-	n := startReady(t, host.OnDisk(c, errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+	n := readyLife(t, host.OnDisk(c, errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if slow.Load() && strings.HasSuffix(op.Path, ".log") && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
 			select {
 			case begun <- struct{}{}:
@@ -330,5 +330,5 @@ func TestDataSlow(t *testing.T) {
 	if err := held.Check(); err != nil {
 		t.Errorf("what was held all the while: %v", err)
 	}
-	closeMember(t, n)
+	shut(t, n)
 }

@@ -23,12 +23,12 @@ import (
 
 // adopted is what a guest has taken.
 type adopted struct {
-	terms    []string
-	fromFile bool // no member has said them in this life
+	terms      []string
+	remembered bool // no member has said them in this life
 }
 
-// confirmation is what asks the members in the background. Its zero value asks nothing.
-type confirmation struct {
+// asking is what asks the members in the background. Its zero value asks nothing.
+type asking struct {
 	stop context.CancelFunc
 	work sync.WaitGroup
 }
@@ -96,8 +96,8 @@ func decodeDefinitions(text string) (terms []string, err error) {
 	return terms, nil
 }
 
-// loadDefinitions takes the definitions that an earlier life has kept, after why no member has said them. It reports whether there were any.
-func (c *Config) loadDefinitions(why error) (bool, error) {
+// recall takes the definitions that an earlier life has kept, after why no member has said them. It reports whether there were any.
+func (c *Config) recall(why error) (bool, error) {
 	terms, err := readDefinitions(c.definitionsFile())
 	if err != nil || terms == nil {
 		return false, err
@@ -107,7 +107,7 @@ func (c *Config) loadDefinitions(why error) (bool, error) {
 		return false, fmt.Errorf("%w; that is what this guest remembers in file %s", err, c.definitionsFile())
 	}
 	*c = taken
-	c.adopted = &adopted{terms: terms, fromFile: true}
+	c.adopted = &adopted{terms: terms, remembered: true}
 	if c.Logger != nil {
 		c.Logger.Warn("no member says which spaces the cluster has: this guest goes on with those that it remembers, and asks again",
 			"file", c.definitionsFile(), "error", why)
@@ -115,8 +115,8 @@ func (c *Config) loadDefinitions(why error) (bool, error) {
 	return true, nil
 }
 
-// saveDefinitions writes down what members have said. The state folder is this member's.
-func (n *Member) saveDefinitions(terms []string) error {
+// keepDefinitions writes down what members have said. The state folder is this member's.
+func (n *Member) keepDefinitions(terms []string) error {
 	path := n.config.definitionsFile()
 	if n.folder == nil {
 		return nil // nothing is kept
@@ -135,8 +135,8 @@ func (n *Member) confirmDefinitions() error {
 	if n.config.adopted == nil {
 		return nil
 	}
-	if !n.config.adopted.fromFile {
-		return n.saveDefinitions(n.config.adopted.terms)
+	if !n.config.adopted.remembered {
+		return n.keepDefinitions(n.config.adopted.terms)
 	}
 	ask, err := n.config.asker()
 	if err != nil {
@@ -144,8 +144,8 @@ func (n *Member) confirmDefinitions() error {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	n.recalled.Store(true)
-	n.confirmation.stop = stop
-	n.confirmation.work.Go(func() {
+	n.asking.stop = stop
+	n.asking.work.Go(func() {
 		for {
 			if terms, err := askAll(ctx, ask, n.config.Join); err == nil {
 				n.confirmed(terms)
@@ -181,7 +181,7 @@ func (n *Member) confirmed(terms []string) {
 		n.logger.Info("the cluster has the definitions with which this guest began")
 		return
 	}
-	if err := n.saveDefinitions(terms); err != nil {
+	if err := n.keepDefinitions(terms); err != nil {
 		n.logger.Error("the cluster's definitions cannot be remembered", "error", err)
 	}
 	theirs, ours := firstOther(terms, n.config.adopted.terms)
@@ -218,10 +218,10 @@ func firstOther(a, b []string) (of, than string) {
 	return of, than
 }
 
-// endConfirmation ends what confirmDefinitions has begun.
-func (n *Member) endConfirmation() {
-	if n.confirmation.stop != nil {
-		n.confirmation.stop()
+// endAsking ends what confirmDefinitions has begun.
+func (n *Member) endAsking() {
+	if n.asking.stop != nil {
+		n.asking.stop()
 	}
-	n.confirmation.work.Wait()
+	n.asking.work.Wait()
 }

@@ -15,44 +15,44 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 )
 
-// termsServer is a cluster that says its terms while it has any, in the place of Config.Terms.
-type termsServer struct {
-	mu      sync.Mutex
-	terms   []string
-	queries int
+// speaker is a cluster that says its terms while it has any, in the place of Config.Terms.
+type speaker struct {
+	mu    sync.Mutex
+	terms []string
+	asked int
 }
 
-func (s *termsServer) set(terms ...string) {
+func (s *speaker) say(terms ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.terms = terms
 }
 
-func (s *termsServer) Terms(context.Context, string) ([]string, error) {
+func (s *speaker) Terms(context.Context, string) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queries++
+	s.asked++
 	if s.terms == nil {
 		return nil, errors.New("connection refused")
 	}
 	return s.terms, nil
 }
 
-// restartedGuest is the starts of one guest, whose cluster answers or does not.
-type restartedGuest struct {
+// forgetful are the starts of one guest, whose cluster is a speaker.
+type forgetful struct {
 	t       *testing.T
-	cluster termsServer
+	cluster speaker
 	state   string
 }
 
-func (f *restartedGuest) config() host.Config {
+func (f *forgetful) config() host.Config {
 	return host.Config{
 		Name: "guest", Listen: "unix://" + filepath.Join(f.t.TempDir(), "g"), Join: []string{"unix://" + filepath.Join(f.t.TempDir(), "away")},
 		State: f.state, Terms: f.cluster.Terms,
 	}
 }
 
-func (f *restartedGuest) start() *host.Member {
+func (f *forgetful) start() *host.Member {
 	f.t.Helper()
 	n, err := host.Start(bounded(f.t), f.config())
 	if err != nil {
@@ -61,7 +61,7 @@ func (f *restartedGuest) start() *host.Member {
 	return n
 }
 
-func (f *restartedGuest) close(n *host.Member) {
+func (f *forgetful) shut(n *host.Member) {
 	f.t.Helper()
 	if err := n.Close(); err != nil {
 		f.t.Fatal(err)
@@ -79,11 +79,11 @@ func TestGuestRemembersTheSpaces(t *testing.T) {
 	t.Parallel()
 	spaces := []host.Space{{Name: "default", Protocol: "consensus", Options: map[string]string{"shards": "2"}}, {Name: "x", Protocol: "grantor", Options: map[string]string{"hold_on": "2s"}}}
 	_, terms := host.TermsOf(t, host.Config{Spaces: spaces, Data: t.TempDir(), Lease: 4e9, Drift: 0.1})
-	f := &restartedGuest{t: t, state: t.TempDir()}
-	f.cluster.set(terms...)
+	f := &forgetful{t: t, state: t.TempDir()}
+	f.cluster.say(terms...)
 	first := f.start()
-	f.close(first)
-	f.cluster.set()
+	f.shut(first)
+	f.cluster.say()
 	second := f.start()
 	if !slices.EqualFunc(first.Spaces(), second.Spaces(), sameSpace) || len(second.Spaces()) != 2 {
 		t.Errorf("it remembers %+v, and took %+v", second.Spaces(), first.Spaces())
@@ -97,15 +97,15 @@ func TestGuestRemembersTheSpaces(t *testing.T) {
 	// The members are back, with another definition.
 	others := append([]string{}, terms...)
 	others[1] = "lease 5s"
-	f.cluster.set(others...)
+	f.cluster.say(others...)
 	err := second.Unfit(bounded(t))
 	for _, part := range []string{`it is "lease 5s" in the cluster and "lease 4s" here`, "began with the definitions that it remembered", "start it again"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v; want %q in it", err, part)
 		}
 	}
-	f.close(second)
-	f.cluster.set()
+	f.shut(second)
+	f.cluster.say()
 	adopted, err := host.Adopt(bounded(t), f.config())
 	if err != nil || adopted.Lease != 5e9 || len(adopted.Spaces) != 2 {
 		t.Errorf("after that it remembers lease %v and %+v: %v", adopted.Lease, adopted.Spaces, err)
@@ -115,16 +115,16 @@ func TestGuestRemembersTheSpaces(t *testing.T) {
 // TestDamagedDefinitions: what is damaged, or written by another version, is never taken, and named.
 func TestDamagedDefinitions(t *testing.T) {
 	t.Parallel()
-	f := &restartedGuest{t: t, state: t.TempDir()}
-	f.cluster.set("version 1", "lease 5s", "space default: protocol central, partition primary")
-	f.close(f.start())
-	f.cluster.set()
+	f := &forgetful{t: t, state: t.TempDir()}
+	f.cluster.say("version 1", "lease 5s", "space default: protocol central, partition primary")
+	f.shut(f.start())
+	f.cluster.say()
 	path := filepath.Join(f.state, "definitions")
 	kept, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]string{
+	for text, says := range map[string]string{
 		strings.Replace(string(kept), "5s", "6s", 1): "the file is damaged; remove it",
 		"": "the file is damaged; remove it",
 		strings.Replace(string(kept), "tions 1", "tions 2", 1): `it is "holdfast definitions 2", and this version reads "holdfast definitions 1"`,
@@ -134,18 +134,18 @@ func TestDamagedDefinitions(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		c := f.config()
-		var reasons []string
+		var told []string
 		c.Unanswered = func(why error) {
-			if reasons = append(reasons, why.Error()); len(reasons) > 1 {
+			if told = append(told, why.Error()); len(told) > 1 {
 				stop()
 			}
 		}
 		_, err := host.Adopt(ctx, c)
-		if err == nil || !strings.Contains(err.Error(), path+": "+want) || !errors.Is(err, context.Canceled) {
+		if err == nil || !strings.Contains(err.Error(), path+": "+says) || !errors.Is(err, context.Canceled) {
 			t.Errorf("%q: %v", text, err)
 		}
-		if len(reasons) != 2 || !strings.Contains(reasons[1], c.Join[0]+": connection refused") || !strings.Contains(reasons[1], want) {
-			t.Errorf("it was told %q", reasons)
+		if len(told) != 2 || !strings.Contains(told[1], c.Join[0]+": connection refused") || !strings.Contains(told[1], says) {
+			t.Errorf("it was told %q", told)
 		}
 	}
 }
@@ -154,14 +154,14 @@ func TestDamagedDefinitions(t *testing.T) {
 func TestGuestServesFromMemory(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
-	cluster := &termsServer{}
+	cluster := &speaker{}
 	c := startCluster(t, 3, steady, func(c *host.Config) { c.Spaces = []host.Space{{Name: "default", Protocol: "permission"}} })
 	_, terms := host.TermsOf(t, host.Config{Spaces: c.configs[0].Spaces, Lease: c.configs[0].Lease, Drift: c.configs[0].Drift})
 	config := host.Config{
 		Name: "guest", Listen: "unix://" + filepath.Join(t.TempDir(), "g"), Join: c.configs[0].Join, Patience: c.configs[0].Patience,
 		State: t.TempDir(), Terms: cluster.Terms,
 	}
-	cluster.set(terms...)
+	cluster.say(terms...)
 	for range 2 {
 		guest, err := host.Start(bounded(t), config)
 		if err != nil {
@@ -174,6 +174,6 @@ func TestGuestServesFromMemory(t *testing.T) {
 		if err := guest.Close(); err != nil {
 			t.Fatal(err)
 		}
-		cluster.set()
+		cluster.say()
 	}
 }

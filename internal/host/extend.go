@@ -35,7 +35,7 @@ func (s *localSession) ExtendLock(ctx context.Context, l *holdfast.Lock, hold ti
 	}
 	extend := &protocol.Extend{Session: s.id, Name: l.Name(), Token: l.Token(), Request: l.Request(), Hold: hold}
 	line := make(chan lock.Decision, 1)
-	if err := s.call(port, extend, line); err != nil {
+	if err := s.ask(port, extend, line); err != nil {
 		<-s.extending
 		return s.notExtended(l, err)
 	}
@@ -50,7 +50,7 @@ func (s *localSession) ExtendLock(ctx context.Context, l *holdfast.Lock, hold ti
 	default:
 		// The caller may go before another member has answered; what it answers acts
 		// here all the same.
-		go func() { finish(s.awaitReply(line)) }()
+		go func() { finish(s.hear(line)) }()
 	}
 	select {
 	case err := <-done:
@@ -60,8 +60,8 @@ func (s *localSession) ExtendLock(ctx context.Context, l *holdfast.Lock, hold ti
 	}
 }
 
-// call puts a request about a lock to its space; its answer comes on line.
-func (s *localSession) call(port protocol.Port, fact any, line chan lock.Decision) error {
+// ask puts a request about a lock to its space; its answer comes on line.
+func (s *localSession) ask(port protocol.Port, fact any, line chan lock.Decision) error {
 	op := s.number()
 	s.mu.Lock()
 	s.answers[op] = line
@@ -80,8 +80,8 @@ func (s *localSession) call(port protocol.Port, fact any, line chan lock.Decisio
 	return err
 }
 
-// awaitReply waits for an answer as long as the session lives.
-func (s *localSession) awaitReply(line <-chan lock.Decision) lock.Decision {
+// hear waits for an answer as long as the session lives.
+func (s *localSession) hear(line <-chan lock.Decision) lock.Decision {
 	select {
 	case d := <-line:
 		return d

@@ -78,22 +78,22 @@ func (r *relay) carry(caller, member net.Conn) {
 	var back sync.WaitGroup
 	back.Go(func() {
 		defer end()
-		r.pump(member, caller, over)
+		r.say(member, caller, over)
 	})
-	r.pump(caller, member, over)
+	r.say(caller, member, over)
 	end()
 	back.Wait()
 }
 
-// segment is what was said at once, and when it arrives.
-type segment struct {
+// said is what was said at once, and when it arrives.
+type said struct {
 	data []byte
 	at   time.Time
 }
 
-// pump carries what comes from one end to the other.
-func (r *relay) pump(from, to net.Conn, over <-chan struct{}) {
-	way := make(chan segment, 1<<12)
+// say carries what comes from one end to the other.
+func (r *relay) say(from, to net.Conn, over <-chan struct{}) {
+	way := make(chan said, 1<<12)
 	r.working.Go(func() {
 		for next := range way {
 			select {
@@ -111,7 +111,7 @@ func (r *relay) pump(from, to net.Conn, over <-chan struct{}) {
 		n, err := from.Read(buffer)
 		if n > 0 {
 			select {
-			case way <- segment{bytes.Clone(buffer[:n]), time.Now().Add(r.delay)}:
+			case way <- said{bytes.Clone(buffer[:n]), time.Now().Add(r.delay)}:
 			case <-over:
 				return
 			}
@@ -171,7 +171,7 @@ func TestClusterFarApart(t *testing.T) {
 	warned := func(line string) bool {
 		return strings.Contains(line, "links are slow") && strings.Contains(line, "patience=250ms") && strings.Contains(line, "lease=3s")
 	}
-	if logged := log.String(); !slices.ContainsFunc(strings.Split(logged, "\n"), warned) {
-		t.Errorf("no log says that links are slow:\n%s", logged)
+	if said := log.String(); !slices.ContainsFunc(strings.Split(said, "\n"), warned) {
+		t.Errorf("no log says that links are slow:\n%s", said)
 	}
 }

@@ -50,7 +50,7 @@ func (n *Member) Force(ctx context.Context, order api.ForceView) (*api.ForcedVie
 		log.Warn("the view was not forced", "replaces", plan.View, "error", err)
 		return nil, err
 	}
-	forced.View, forced.Members = self.Cell.Accepted.Number, n.memberNames(self, isFounder)
+	forced.View, forced.Members = self.Cell.Accepted.Number, n.places(self, isFounder)
 	if self.Until != protocol.Never {
 		forced.From = api.At(n.driver.Wall(self.Until))
 	}

@@ -53,7 +53,7 @@ func (n *Member) plan(now protocol.Time, self *membership.Self, named []string) 
 			Name: member.Name, Address: member.Address, Voter: member.Founder,
 			Named: slices.Contains(named, member.Name), Alive: n.alive(now, self, member.ID),
 		}
-		if at, known := n.lastSeen.of(member.ID); known {
+		if at, known := n.roll.last(member.ID); known {
 			place.Heard = api.At(n.driver.Wall(at))
 		}
 		switch {
@@ -109,9 +109,9 @@ func (n *Member) refuseNow(now protocol.Time, self *membership.Self) error {
 			n.Name(), (n.silence()-now).Round(100*time.Millisecond)))
 	case !listed || !place.Founder:
 		return api.Fail(api.CodeConflict, fmt.Sprintf("view %d does not have member %q as a voter; ask one that it has: %s",
-			v.Number, n.Name(), protocol.JoinNames(n.memberNames(self, isFounder))))
+			v.Number, n.Name(), protocol.JoinNames(n.places(self, isFounder))))
 	case n.quorumOf(self, func(id protocol.ID) bool { return n.alive(now, self, id) }):
-		alive := n.memberNames(self, func(p membership.Standing) bool { return isFounder(p) && n.alive(now, self, p.ID) })
+		alive := n.places(self, func(p membership.Standing) bool { return isFounder(p) && n.alive(now, self, p.ID) })
 		return api.Fail(api.CodeConflict, fmt.Sprintf(
 			"the quorum is not lost: of the voters of view %d, %s have been heard of within the last %v, and elect a coordinator by themselves; stop those that shall have no part, and ask again in %v",
 			v.Number, protocol.JoinNames(alive), n.silence(), n.silence()))
@@ -143,7 +143,7 @@ func (n *Member) refuseNames(now protocol.Time, self *membership.Self, named []s
 	for _, name := range named {
 		i := slices.IndexFunc(n.standings(self), func(p membership.Standing) bool { return p.Name == name })
 		if i < 0 {
-			return refuse("member %q is not in view %d, whose voters are %s; name some of these", name, v.Number, protocol.JoinNames(n.memberNames(self, isFounder)))
+			return refuse("member %q is not in view %d, whose voters are %s; name some of these", name, v.Number, protocol.JoinNames(n.places(self, isFounder)))
 		}
 		place := n.standings(self)[i]
 		switch {
@@ -151,7 +151,7 @@ func (n *Member) refuseNames(now protocol.Time, self *membership.Self, named []s
 			return refuse("member %q is a guest, which has no vote; leave it out: it joins the new view by itself", name)
 		case !n.alive(now, self, place.ID):
 			return refuse("member %q at %s is named, but it was %s; start it, or leave it out. One that runs without its former state folder is another member: it joins the new view by itself",
-				name, place.Address, n.lastSeenText(place.ID))
+				name, place.Address, n.heardText(place.ID))
 		}
 	}
 	if !slices.Contains(named, n.Name()) {
@@ -177,8 +177,8 @@ func (n *Member) standings(self *membership.Self) (all []membership.Standing) {
 	return all
 }
 
-// memberNames names the members of the newest view that are such.
-func (n *Member) memberNames(self *membership.Self, is func(membership.Standing) bool) (names []string) {
+// places names the members of the newest view that are such.
+func (n *Member) places(self *membership.Self, is func(membership.Standing) bool) (names []string) {
 	for _, place := range n.standings(self) {
 		if is(place) {
 			names = append(names, place.Name)
@@ -243,7 +243,7 @@ func (n *Member) quorumLost(self *membership.Self, alive func(protocol.ID) bool)
 			away = append(away, place.Name+" (it answers, and is refused)")
 			refused = append(refused, why)
 		default:
-			away = append(away, fmt.Sprintf("%s (%s)", place.Name, n.lastSeenText(place.ID)))
+			away = append(away, fmt.Sprintf("%s (%s)", place.Name, n.heardText(place.ID)))
 		}
 	}
 	text := fmt.Sprintf("the quorum is lost: of the voters of view %d only %s can be heard, without %s. No lock is granted until enough of them are back",
@@ -261,8 +261,8 @@ func (n *Member) quorumLost(self *membership.Self, alive func(protocol.ID) bool)
 
 // refusals returns, by address, why this member and the one there do not speak to each other.
 func (n *Member) refusals() map[string]string {
-	if t, is := n.transport.(interface{ Refusals() map[string]string }); is {
-		return t.Refusals()
+	if tells, is := n.transport.(interface{ Refusals() map[string]string }); is {
+		return tells.Refusals()
 	}
 	return nil
 }
@@ -273,15 +273,15 @@ func (n *Member) missSilent(self *membership.Self) {
 		place := &self.Members[i]
 		missed := func(m membership.Missing) bool { return m.ID == place.ID }
 		if place.Founder && place.State == membership.Suspected && !slices.ContainsFunc(self.Missing, missed) {
-			since, _ := n.lastSeen.of(place.ID) // 0, when this life began, where it was not heard in that
+			since, _ := n.roll.last(place.ID) // 0, when this life began, where it was not heard in that
 			self.Missing = append(self.Missing, membership.Missing{ID: place.ID, Name: place.Name, Address: place.Address, Since: since})
 		}
 	}
 }
 
-// lastSeenText says when another member was heard of last.
-func (n *Member) lastSeenText(id protocol.ID) string {
-	if at, known := n.lastSeen.of(id); known {
+// heardText says when another member was heard of last.
+func (n *Member) heardText(id protocol.ID) string {
+	if at, known := n.roll.last(id); known {
 		return "last heard of at " + stamp(n.driver.Wall(at))
 	}
 	return "not heard of since this one's start at " + stamp(n.started)

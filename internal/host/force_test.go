@@ -123,8 +123,8 @@ func TestForce(t *testing.T) {
 		t.Errorf("granted token %v after %v, before %v", l.Token(), before.Token(), forced.From)
 	}
 	_, err := n.Force(bounded(t), api.ForceView{Members: p.Named, Reason: "a fire", By: "ops", Confirm: p.Code})
-	errorHas(t, err, "nothing need be forced", "was forced at", "by ops: a fire")
-	errorHas(t, errors.New(log.String()), `msg="an operator forces a view"`, `msg="a view was forced"`, `reason="a fire" by=ops`)
+	says(t, err, "nothing need be forced", "was forced at", "by ops: a fire")
+	says(t, errors.New(log.String()), `msg="an operator forces a view"`, `msg="a view was forced"`, `reason="a fire" by=ops`)
 	c.comeBack(t, l, survivor, lost)
 }
 
@@ -158,7 +158,7 @@ func stuck(t *testing.T, n *host.Member, wanted ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	errorHas(t, errors.New(self.Why), append(wanted, "the quorum is lost")...)
+	says(t, errors.New(self.Why), append(wanted, "the quorum is lost")...)
 }
 
 // force forces what was planned, after it was tried without a reason and with another
@@ -245,8 +245,8 @@ func TestForceOfSeveral(t *testing.T) {
 		t.Errorf("forced %+v", forced)
 	}
 	l := take(t, c.nodes[4], "x")
-	if got := c.nodes[4].Forced(); got == nil || got.View != forced.View || got.Reason != "a fire" || got.By != "ops" || !slices.Equal(got.Members, forced.Members) {
-		t.Errorf("e tells of %+v, and %+v was forced", got, forced)
+	if told := c.nodes[4].Forced(); told == nil || told.View != forced.View || told.Reason != "a fire" || told.By != "ops" || !slices.Equal(told.Members, forced.Members) {
+		t.Errorf("e tells of %+v, and %+v was forced", told, forced)
 	}
 	if err := guest.WaitReady(bounded(t)); err != nil {
 		t.Error(err)

@@ -24,12 +24,12 @@ const (
 // checkFounded refuses to be one of several founders with the folder of a member that has founded a cluster alone: it is
 // a majority of that cluster by itself, and would grant without asking the others. The first life writes down that it is
 // alone, because a view of one member is also what several founders may have come to.
-func (n *Member) checkFounded(stored membership.Cell) error {
+func (n *Member) checkFounded(remembered membership.Cell) error {
 	if n.config.State == "" || n.config.guest() {
 		return nil
 	}
 	if !n.config.clustered() {
-		if stored.Incarnation > 0 {
+		if remembered.Incarnation > 0 {
 			return nil
 		}
 		if err := cell.Replace(n.config.State, aloneName, []byte(aloneText)); err != nil {
@@ -41,7 +41,7 @@ func (n *Member) checkFounded(stored membership.Cell) error {
 	switch alone, err := exists(mark); {
 	case err != nil || !alone:
 		return err
-	case stored.Incarnation == 0: // left by a start that has failed before there was a life
+	case remembered.Incarnation == 0: // left by a start that has failed before there was a life
 		if err := errors.Join(os.Remove(mark), cell.SyncFolder(n.config.State)); err != nil {
 			return fmt.Errorf("begin as one of several founders: %w", err)
 		}
@@ -50,17 +50,17 @@ func (n *Member) checkFounded(stored membership.Cell) error {
 	return fmt.Errorf("%s, which it has founded alone, and it is to be one of %d founders: it would go on as that cluster, and grant without the others. "+
 		"Start it without --join and --expect as before, and the others with --join as its guests; "+
 		"or start afresh: stop every member of that cluster, and remove %s or give another folder with --state DIR",
-		n.whose(stored), len(n.config.founders()), n.config.State)
+		n.whose(remembered), len(n.config.founders()), n.config.State)
 }
 
 // checkFormer refuses a state folder in which an earlier life of this member has kept its spaces in another way: locks
 // that its clients may still hold are in memory, or on the disk, where this life would not look for them.
-func (n *Member) checkFormer(stored membership.Cell) error {
-	if n.config.State == "" || stored.Incarnation == 0 {
+func (n *Member) checkFormer(remembered membership.Cell) error {
+	if n.config.State == "" || remembered.Incarnation == 0 {
 		return nil // a member that has never run has promised nothing
 	}
 	if n.config.Data == "" {
-		return n.checkFormerData(stored)
+		return n.checkFormerData(remembered)
 	}
 	if !n.config.keeps() {
 		return nil
@@ -78,7 +78,7 @@ func (n *Member) checkFormer(stored membership.Cell) error {
 			return err
 		case len(there) > 0 && at != n.config.Data:
 			return fmt.Errorf("%s, which keeps its spaces in data folder %s, and %s is empty; give it that one with --data %s",
-				n.whose(stored), at, n.config.Data, at)
+				n.whose(remembered), at, n.config.Data, at)
 		}
 	}
 	if kept, err := exists(filepath.Join(n.config.State, keepsName)); kept || err != nil {
@@ -87,11 +87,11 @@ func (n *Member) checkFormer(stored membership.Cell) error {
 	return fmt.Errorf("%s, which kept its spaces in memory: data folder %s has nothing of it. "+
 		"Its clients may still hold locks, so go on in memory with --memory; "+
 		"or start afresh: stop every member of that cluster, and remove %s or give another folder with --state DIR",
-		n.whose(stored), n.config.Data, n.config.State)
+		n.whose(remembered), n.config.Data, n.config.State)
 }
 
 // checkFormerData refuses a folder in which a space is kept that this life would have in memory.
-func (n *Member) checkFormerData(stored membership.Cell) error {
+func (n *Member) checkFormerData(remembered membership.Cell) error {
 	for _, at := range []string{n.config.State, filepath.Join(n.config.State, dataName)} {
 		recorded, err := readSpaces(at)
 		if err != nil {
@@ -102,7 +102,7 @@ func (n *Member) checkFormerData(stored membership.Cell) error {
 			if was, known := recorded[s.Name]; known && was != shapeOf(s) {
 				return fmt.Errorf("%s, which keeps space %q on the disk with %v, in data folder %s, and is to have %v now. "+
 					"Start it without --memory as before, or start afresh: stop every member of that cluster, and remove %s or give another folder with --state DIR",
-					n.whose(stored), s.Name, was, at, shapeOf(s), n.config.State)
+					n.whose(remembered), s.Name, was, at, shapeOf(s), n.config.State)
 			}
 		}
 	}
@@ -129,12 +129,12 @@ func (c *Config) keeps() bool {
 }
 
 // whose says whose folder the state folder is, as far as that is remembered.
-func (n *Member) whose(stored membership.Cell) string {
+func (n *Member) whose(remembered membership.Cell) string {
 	name, with := strconv.Quote(n.config.Name), ""
-	if v := stored.Accepted; v != nil {
+	if v := remembered.Accepted; v != nil {
 		for _, m := range v.Members {
 			switch {
-			case m.ID == stored.ID:
+			case m.ID == remembered.ID:
 				name = strconv.Quote(m.Name)
 			default:
 				with += " " + strconv.Quote(m.Name)
@@ -144,5 +144,5 @@ func (n *Member) whose(stored membership.Cell) string {
 	if with != "" {
 		with = " with" + with
 	}
-	return fmt.Sprintf("state folder %s is that of member %s of cluster %s%s", n.config.State, name, strconv.FormatUint(stored.Cluster, 36), with)
+	return fmt.Sprintf("state folder %s is that of member %s of cluster %s%s", n.config.State, name, strconv.FormatUint(remembered.Cluster, 36), with)
 }

@@ -14,7 +14,7 @@ import (
 // holders starts three members with a space of grantors that hold on for an hour. It returns
 // a session at one that does not grant, and how many messages members have sent about the
 // space.
-func holders(tb testing.TB) (remote holdfast.Locker, grantor *host.Member, sent *atomic.Int64) {
+func holders(tb testing.TB) (elsewhere holdfast.Locker, grantor *host.Member, sent *atomic.Int64) {
 	tb.Helper()
 	sent = &atomic.Int64{}
 	c := startCluster(tb, 3, steady, func(c *host.Config) {
@@ -29,12 +29,12 @@ func holders(tb testing.TB) (remote holdfast.Locker, grantor *host.Member, sent 
 	})
 	grantor = c.nodes[c.coordinator(tb)]
 	cycle(tb, grantor, "first")
-	remote, err := c.nodes[c.other(tb, c.coordinator(tb))].Session(context.Background())
+	elsewhere, err := c.nodes[c.other(tb, c.coordinator(tb))].Session(context.Background())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	cycle(tb, remote, "orders/42")
-	return remote, grantor, sent
+	cycle(tb, elsewhere, "orders/42")
+	return elsewhere, grantor, sent
 }
 
 // TestHoldingOn: what a member holds on to its clients lock without a message, under tokens
@@ -42,11 +42,11 @@ func holders(tb testing.TB) (remote holdfast.Locker, grantor *host.Member, sent 
 func TestHoldingOn(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
-	remote, grantor, sent := holders(t)
+	elsewhere, grantor, sent := holders(t)
 	var last holdfast.Token
 	before := sent.Load()
 	for range 1000 {
-		l, err := remote.Lock(t.Context(), "orders/42")
+		l, err := elsewhere.Lock(t.Context(), "orders/42")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,9 +77,9 @@ func TestHoldingOn(t *testing.T) {
 // BenchmarkHoldingOn is a lock and its unlock at a member that does not grant, and holds on to
 // the name.
 func BenchmarkHoldingOn(b *testing.B) {
-	remote, _, _ := holders(b)
+	elsewhere, _, _ := holders(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		cycle(b, remote, "orders/42")
+		cycle(b, elsewhere, "orders/42")
 	}
 }

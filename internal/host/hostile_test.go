@@ -17,14 +17,14 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/transport"
 )
 
-// rogueMember is a process that greets as a member would and then says what it likes.
-type rogueMember struct {
+// stranger is a process that greets as a member would and then says what it likes.
+type stranger struct {
 	t      *testing.T
 	stream grpc.BidiStreamingClient[schema.MemberFrame, schema.MemberReceipt]
 }
 
-// dialAsMember opens a stream as a member that no other member knows.
-func dialAsMember(t *testing.T, address string, id uint64) *rogueMember {
+// knock opens a stream as a member that no other member knows.
+func knock(t *testing.T, address string, id uint64) *stranger {
 	t.Helper()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -48,11 +48,11 @@ func dialAsMember(t *testing.T, address string, id uint64) *rogueMember {
 	if _, err := stream.Recv(); err != nil {
 		t.Fatalf("a stranger is not welcomed: %v", err)
 	}
-	return &rogueMember{t, stream}
+	return &stranger{t, stream}
 }
 
 // taken sends a frame and waits until it was dealt with; frames counts them.
-func (s *rogueMember) taken(frame *schema.MemberFrame, frames uint64) {
+func (s *stranger) taken(frame *schema.MemberFrame, frames uint64) {
 	s.t.Helper()
 	if err := s.stream.Send(frame); err != nil {
 		s.t.Fatal(err)
@@ -86,24 +86,24 @@ func messages(t *testing.T) (all [][]byte) {
 	return all
 }
 
-// TestForeignMessages: a process that is in no view may send any message of
+// TestMessagesOfStrangers: a process that is in no view may send any message of
 // members, in any order and to any space, again and again; nothing is lost or granted
 // by it.
-func TestForeignMessages(t *testing.T) {
+func TestMessagesOfStrangers(t *testing.T) {
 	c := startCluster(t, 1, func(config *host.Config) { config.Expect = 1 })
 	n := c.nodes[0]
 	held := take(t, n, "orders/42")
-	s := dialAsMember(t, c.configs[0].Listen, 0xbad)
-	kinds := messages(t)
-	if len(kinds) < 20 {
-		t.Fatalf("only %d kinds of messages", len(kinds))
+	s := knock(t, c.configs[0].Listen, 0xbad)
+	said := messages(t)
+	if len(said) < 20 {
+		t.Fatalf("only %d kinds of messages", len(said))
 	}
 	random := rand.New(rand.NewPCG(7, 8))
 	frames := uint64(1) // the greeting is not counted, and this one is the first
 	for range 40 {
 		var bytes []byte
 		for range 50 {
-			message := append([]byte(nil), kinds[random.IntN(len(kinds))]...)
+			message := append([]byte(nil), said[random.IntN(len(said))]...)
 			message[0] = byte(random.IntN(3)) // membership, the space, a space that is none
 			bytes = append(bytes, message...)
 		}
@@ -120,11 +120,11 @@ func TestForeignMessages(t *testing.T) {
 	}
 }
 
-// TestForeignPackets: garbage for the gossip harms no member.
-func TestForeignPackets(t *testing.T) {
+// TestPacketsOfStrangers: garbage for the gossip harms no member.
+func TestPacketsOfStrangers(t *testing.T) {
 	c := startCluster(t, 1, func(config *host.Config) { config.Expect = 1 })
 	held := take(t, c.nodes[0], "orders/42")
-	s := dialAsMember(t, c.configs[0].Listen, 0xbad)
+	s := knock(t, c.configs[0].Listen, 0xbad)
 	random := rand.New(rand.NewPCG(9, 10))
 	frames := uint64(1)
 	for kind := range 256 {

@@ -13,12 +13,12 @@ import (
 // that one is lost in time even if nothing of the machine has run since.
 type leased struct {
 	protocol.Machine
-	lease     *protocol.Lease // nil before the first view
-	published protocol.Time
-	ends      *atomic.Int64
+	lease *protocol.Lease // nil before the first view
+	told  protocol.Time
+	ends  *atomic.Int64
 
-	assurers        []assurer
-	nonmemberSpaces []nonmemberSpace
+	assurers  []assurer
+	outsiders []outsider
 }
 
 // assurer is a space that says for itself until when what is held in it is safe.
@@ -88,12 +88,12 @@ func (m *leased) Step(now protocol.Time, ev protocol.Event, out *protocol.Effect
 		a := &m.assurers[i]
 		a.ends.Store(int64(a.space.Assured()))
 	}
-	for _, o := range m.nonmemberSpaces {
+	for _, o := range m.outsiders {
 		o.is.Store(o.space.Nonmember())
 	}
 	// What is not confirmed yet ends first, and this member cannot tell which that is.
-	if m.lease != nil && m.lease.Carried != m.published {
-		m.published = m.lease.Carried
-		m.ends.Store(int64(m.published))
+	if m.lease != nil && m.lease.Carried != m.told {
+		m.told = m.lease.Carried
+		m.ends.Store(int64(m.told))
 	}
 }

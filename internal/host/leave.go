@@ -112,7 +112,7 @@ func (n *Member) depart(ctx context.Context, how any) error {
 // the member are woken, to find it closed.
 func (n *Member) release() error {
 	var err error
-	n.endConfirmation()
+	n.endAsking()
 	if n.driver != nil {
 		err = n.driver.Close()
 	}

@@ -36,14 +36,14 @@ type localSession struct {
 	closing       sync.Once
 	over          chan struct{} // closed when the session ends
 
-	mu       sync.Mutex
-	closed   bool
-	waiting  map[uint64]*wait              // by request
-	answers  map[uint64]chan lock.Decision // to calls about a request, by their numbers
-	held     holdings
-	early    map[uint64]lock.Decision // decided before its caller could say that it waits
-	insiders insiderClient            // what is locked through insiders
-	earlier  atomic.Bool              // something was early once: only then is there anything to forget
+	mu      sync.Mutex
+	closed  bool
+	waiting map[uint64]*wait              // by request
+	answers map[uint64]chan lock.Decision // to calls about a request, by their numbers
+	held    holdings
+	early   map[uint64]lock.Decision // decided before its caller could say that it waits
+	inside  inside                   // what is locked through insiders
+	earlier atomic.Bool              // something was early once: only then is there anything to forget
 }
 
 // deadline is when locks end unless something is renewed. An alarm looks after them then.
@@ -134,7 +134,7 @@ func (s *localSession) decided(d *lock.Decision) {
 	switch d.Kind {
 	case lock.Queued:
 		if w := s.waiting[d.Request]; w != nil {
-			w.notify(d.Position)
+			w.tell(d.Position)
 		} else if _, held := s.held.get(d.Request); !held {
 			s.keepEarly(d)
 		}
@@ -163,8 +163,8 @@ func (s *localSession) decided(d *lock.Decision) {
 	}
 }
 
-// notify passes on a position, if it is known, to who has not heard one yet.
-func (w *wait) notify(position int) {
+// tell passes on a position, if it is known, to who has not heard one yet.
+func (w *wait) tell(position int) {
 	if w.queued == nil || position < 0 {
 		return
 	}
@@ -276,7 +276,7 @@ func after(t, d time.Duration) time.Duration {
 func (s *localSession) close() (err error) {
 	s.closing.Do(func() {
 		s.end()
-		err = s.insiders.close()
+		err = s.inside.close()
 	})
 	return err
 }

@@ -104,8 +104,8 @@ func (l locker) LockAll(ctx context.Context, names []string, o ...holdfast.Optio
 		locks[place] = held
 		taken = append(taken, held)
 	}
-	err = holdfast.TakeAll(wanted, l.batchLimit(), func(some []holdfast.PlacedRequest) (int, error) {
-		all, err := l.tryBatch(ctx, some, end)
+	err = holdfast.TakeAll(wanted, l.together(), func(some []holdfast.PlacedRequest) (int, error) {
+		all, err := l.tryTogether(ctx, some, end)
 		for i, held := range all {
 			take(held, some[i].Place)
 		}
@@ -121,11 +121,11 @@ func (l locker) LockAll(ctx context.Context, names []string, o ...holdfast.Optio
 		return err
 	})
 	if err != nil {
-		return nil, l.releaseAll(taken, end, err)
+		return nil, l.giveBack(taken, end, err)
 	}
 	for _, held := range taken { // one may have been lost while another was waited for
 		if err := held.Check(); err != nil {
-			return nil, l.releaseAll(taken, end, err)
+			return nil, l.giveBack(taken, end, err)
 		}
 	}
 	return locks, nil
@@ -134,32 +134,32 @@ func (l locker) LockAll(ctx context.Context, names []string, o ...holdfast.Optio
 // releaseLimit is how long a LockAll that fails waits for its releases.
 const releaseLimit = time.Second
 
-// releaseAll releases what was taken on the way to all names, and returns why that was
+// giveBack releases what was taken on the way to all names, and returns why that was
 // not all. That one was lost meanwhile is no news: it is not wanted any more. It waits until
 // the authority has taken the releases, but not beyond the end of the call's wait.
-func (l locker) releaseAll(taken []*holdfast.Lock, end time.Duration, why error) error {
+func (l locker) giveBack(taken []*holdfast.Lock, end time.Duration, why error) error {
 	s := l.session
-	var locks []*holdfast.Lock
+	var asked []*holdfast.Lock
 	for _, held := range taken {
 		if !held.End(holdfast.ErrNotHeld) {
 			continue
 		}
-		h, ok := s.detach(held)
+		h, ok := s.letGo(held)
 		if !ok {
 			continue
 		}
-		if answered, err := s.callRelease(h, unlockOf); !answered {
-			locks = append(locks, held)
+		if answered, err := s.askRelease(h, unlockOf); !answered {
+			asked = append(asked, held)
 		} else if err = s.unlocked(held, err); err != nil && !errors.Is(err, holdfast.ErrLost) {
 			why = errors.Join(why, err)
 		}
 	}
-	if len(locks) == 0 {
+	if len(asked) == 0 {
 		return why
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), min(releaseLimit, max(0, after(end, lock.WaitGrace)-s.Now())))
 	defer cancel()
-	for _, held := range locks {
+	for _, held := range asked {
 		err := s.unlocked(held, s.awaitRelease(ctx, unlockOf|held.Request()))
 		if err != nil && !errors.Is(err, holdfast.ErrLost) && ctx.Err() == nil {
 			why = errors.Join(why, err)
@@ -209,8 +209,8 @@ func (l locker) acquire(ctx context.Context, r *holdfast.Request) (*holdfast.Loc
 	return l.conclude(ctx, r, a)
 }
 
-// inFlight is a request on its way.
-type inFlight struct {
+// asked is a request on its way.
+type asked struct {
 	run.Answer
 	id      uint64
 	sent    protocol.Time // when it was sent, where a limit may count from it
@@ -219,7 +219,7 @@ type inFlight struct {
 }
 
 // ask asks for the name. The answer may be that the decision comes later.
-func (l locker) ask(ctx context.Context, r *holdfast.Request) (a inFlight, err error) {
+func (l locker) ask(ctx context.Context, r *holdfast.Request) (a asked, err error) {
 	switch {
 	case l.port == 0:
 		err = holdfast.ErrSpace
@@ -258,7 +258,7 @@ func (l locker) ask(ctx context.Context, r *holdfast.Request) (a inFlight, err e
 }
 
 // conclude makes of a decision what the call returns.
-func (l locker) conclude(ctx context.Context, r *holdfast.Request, a inFlight) (*holdfast.Lock, error) {
+func (l locker) conclude(ctx context.Context, r *holdfast.Request, a asked) (*holdfast.Lock, error) {
 	s := l.session
 	if a.Kind == lock.Refused {
 		err := l.fail("lock", r.Name, s.refused(l.port, r.Name, a.Err))
@@ -356,7 +356,7 @@ func (s *localSession) expect(r *holdfast.Request, id uint64, first run.Answer) 
 			w.decided <- early
 			return w
 		}
-		w.notify(early.Position)
+		w.tell(early.Position)
 	}
 	s.waiting[id] = w
 	return w
@@ -378,7 +378,7 @@ func (s *localSession) await(ctx context.Context, port protocol.Port, r *holdfas
 		}
 		break
 	}
-	if d := w.lateDecision(ctx); d.Kind == lock.Refused {
+	if d := w.lastWord(ctx); d.Kind == lock.Refused {
 		return run.AnswerOf(&d), nil
 	}
 	return run.Answer{}, s.cancel(ctx, port, r.Name, id)

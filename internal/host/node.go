@@ -31,31 +31,31 @@ import (
 // Member is this process as a member. It is a holdfast.Locker of the default space.
 type Member struct {
 	locker
-	config          Config
-	started         time.Time
-	member          *membership.Machine // the driver's
-	terms           []string            // what all members must agree on
-	driver          *run.Driver
-	transport       transport.Transport // nil for a member alone
-	events          *events.Source      // for the other members
-	rumours         *gossip.Gossip      // nil where nothing carries them
-	folder          *cell.Cell          // nil where no cell is kept
-	data            *data               // nil where nothing but the cell is kept
-	trace           *traceFile          // nil where nothing is recorded
-	local           *localSession
-	admin           *admin.Service
-	logger          *slog.Logger
-	assured         []*atomic.Int64 // by space: until when what it has given is safe; nil where the lease alone says that
-	assurers        []assurer
-	nonmemberSpaces []nonmemberSpace
-	confirmation    confirmation // of the members of Join, for their definitions
-	recalled        atomic.Bool  // it began with definitions that it remembered, and no member has confirmed them
-	departing       atomic.Bool
-	alone           atomic.Bool  // it has asked to leave, and no member has agreed in time
-	ends            atomic.Int64 // when the lease does, on the member's clock
-	hearing         sync.WaitGroup
-	lastSeen        lastSeen
-	forcing         sync.Mutex // by one call at a time
+	config    Config
+	started   time.Time
+	member    *membership.Machine // the driver's
+	terms     []string            // what all members must agree on
+	driver    *run.Driver
+	transport transport.Transport // nil for a member alone
+	events    *events.Source      // for the other members
+	rumours   *gossip.Gossip      // nil where nothing carries them
+	folder    *cell.Cell          // nil where no cell is kept
+	data      *data               // nil where nothing but the cell is kept
+	trace     *traceFile          // nil where nothing is recorded
+	local     *localSession
+	admin     *admin.Service
+	logger    *slog.Logger
+	assured   []*atomic.Int64 // by space: until when what it has given is safe; nil where the lease alone says that
+	assurers  []assurer
+	outsiders []outsider
+	asking    asking      // of the members of Join, for their definitions
+	recalled  atomic.Bool // it began with definitions that it remembered, and no member has confirmed them
+	departing atomic.Bool
+	alone     atomic.Bool  // it has asked to leave, and no member has agreed in time
+	ends      atomic.Int64 // when the lease does, on the member's clock
+	hearing   sync.WaitGroup
+	roll      roll
+	forcing   sync.Mutex // by one call at a time
 
 	opening  sync.Mutex
 	sessions map[*localSession]struct{} // of this process, open; nil after Close
@@ -111,7 +111,7 @@ func (n *Member) begin(ctx context.Context) error {
 		return err
 	}
 	config := run.Config{
-		Machine: &leased{Machine: machine, ends: &n.ends, assurers: n.assurers, nonmemberSpaces: n.nonmemberSpaces},
+		Machine: &leased{Machine: machine, ends: &n.ends, assurers: n.assurers, outsiders: n.outsiders},
 		Stores:  n.stores(), Clock: n.config.Clock, Observe: n.observer(), Heed: n.heed, Logger: n.logger,
 		LagLimit: max(n.config.Lease/3, time.Second),
 	}
@@ -134,7 +134,7 @@ func (n *Member) begin(ctx context.Context) error {
 	if n.admin, err = n.newAdmin(); err != nil {
 		return err
 	}
-	if err := n.startReceiving(); err != nil {
+	if err := n.hear(); err != nil {
 		return err
 	}
 	if !n.config.clustered() {
@@ -152,20 +152,20 @@ func (n *Member) begin(ctx context.Context) error {
 // build makes the machines: membership, spaces, and the session machine before them; and what records
 // them, if anything does.
 func (n *Member) build() (protocol.Machine, error) {
-	kept, stored, err := n.openCell()
+	kept, remembered, err := n.openCell()
 	if err != nil {
 		return nil, err
 	}
-	if err := n.checkSuperseded(stored); err != nil {
+	if err := n.checkSuperseded(remembered); err != nil {
 		return nil, explained(err)
 	}
-	if err := errors.Join(n.checkFormer(stored), n.checkFounded(stored)); err != nil {
+	if err := errors.Join(n.checkFormer(remembered), n.checkFounded(remembered)); err != nil {
 		return nil, explained(err)
 	}
 	if err := n.openTrace(); err != nil {
 		return nil, err
 	}
-	from := n.config.member(kept, stored, n.started, secretRand())
+	from := n.config.member(kept, remembered, n.started, secretRand())
 	if err := n.openData(from); err != nil {
 		return nil, explained(err)
 	}
@@ -182,7 +182,7 @@ func (n *Member) build() (protocol.Machine, error) {
 			n.assurers = append(n.assurers, assurer{space, n.assured[i]})
 		}
 	}
-	n.watchNonmembership(built.Spaces)
+	n.watchOutsiders(built.Spaces)
 	return n.recorded(from, built)
 }
 
@@ -198,7 +198,7 @@ func (n *Member) stores() map[protocol.Port]storage.Store {
 }
 
 // openCell reads what the member remembers.
-func (n *Member) openCell() (kept bool, stored membership.Cell, err error) {
+func (n *Member) openCell() (kept bool, remembered membership.Cell, err error) {
 	if n.config.State == "" {
 		n.warnClock()
 		return false, membership.Cell{}, nil
@@ -210,14 +210,14 @@ func (n *Member) openCell() (kept bool, stored membership.Cell, err error) {
 	n.folder = folder
 	if data == nil {
 		n.warnClock()
-		stored, err = n.firstCell()
-		return true, stored, err
+		remembered, err = n.firstCell()
+		return true, remembered, err
 	}
-	if stored, err = membership.DecodeCell(data); err != nil {
+	if remembered, err = membership.DecodeCell(data); err != nil {
 		err = fmt.Errorf("read stable cell in %s: %w; a member must not start from a damaged memory: restore the file, or remove it only if no client of the member's former life is left", n.config.State, err)
 		return false, membership.Cell{}, explained(err)
 	}
-	return true, stored, nil
+	return true, remembered, nil
 }
 
 func (n *Member) closeCell() error {

@@ -90,14 +90,14 @@ func NewTransport(introduce func() transport.Identity, link Link) (*grpc.Transpo
 	return grpc.New(c)
 }
 
-// startReceiving lets the machines hear of other members: what those send and, where the same
+// hear lets the machines hear of other members: what those send and, where the same
 // connections can carry gossip, what is rumoured of them.
-func (n *Member) startReceiving() (err error) {
+func (n *Member) hear() (err error) {
 	if n.transport == nil {
 		return nil
 	}
 	deliver := func(events []protocol.Event) {
-		n.lastSeen.note(n.driver.Now(), events)
+		n.roll.note(n.driver.Now(), events)
 		n.driver.Step(events...)
 	}
 	if links, carries := n.transport.(gossip.Links); carries && n.config.Address != "" {
@@ -109,11 +109,11 @@ func (n *Member) startReceiving() (err error) {
 			return err
 		}
 	}
-	if t, is := n.transport.(interface{ Tell(grpc.Teller) }); is {
-		t.Tell(n.events.Stream)
+	if teller, tells := n.transport.(interface{ Tell(grpc.Teller) }); tells {
+		teller.Tell(n.events.Tell)
 	}
-	if t, is := n.transport.(interface{ Superseded(func(error)) }); is {
-		t.Superseded(n.superseded)
+	if heeds, is := n.transport.(interface{ Superseded(func(error)) }); is {
+		heeds.Superseded(n.superseded)
 	}
 	n.transport.Listen(deliver)
 	return nil
@@ -141,16 +141,16 @@ func (n *Member) observer() func(protocol.Time, *protocol.Effects) {
 	}
 }
 
-// eventsGrace is for how long other members are still told what has happened here, when
+// lastWords is for how long other members are still told what has happened here, when
 // this one ends.
-const eventsGrace = 500 * time.Millisecond
+const lastWords = 500 * time.Millisecond
 
 // disconnect ends what connect and hear have begun.
 func (n *Member) disconnect() error {
 	if n.transport == nil {
 		return nil
 	}
-	slow := time.NewTimer(eventsGrace)
+	slow := time.NewTimer(lastWords)
 	defer slow.Stop()
 	select {
 	case <-n.events.End():

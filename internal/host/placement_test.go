@@ -44,24 +44,24 @@ func TestGrantorshipFollowsTheLoad(t *testing.T) {
 	c.endAndReplay(t)
 }
 
-// TestOtherOptionsAreRefused: a member whose space has other options is refused with both values.
-func TestOtherOptionsAreRefused(t *testing.T) {
+// TestOptionsAreAgreed: a member whose space has other options is refused with both values.
+func TestOptionsAreAgreed(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
 	grantors := host.Space{Name: "default", Protocol: "grantor", Options: map[string]string{"placement": "10s", "hold_on": "1m"}}
-	checkOptionsRefused(t, grantors, map[string]disagreement{
+	optionsAreAgreed(t, grantors, map[string]disagreement{
 		"another window": {host.Space{Name: "default", Protocol: "grantor", Options: map[string]string{"placement": "30s", "hold_on": "1m"}}, []string{"placement 10s", "placement 30s"}},
 		"no placement":   {host.Space{Name: "default", Protocol: "grantor", Options: map[string]string{"hold_on": "1m"}}, []string{"placement 10s, hold_on 1m", "partition primary, hold_on 1m"}},
 		"no holding on":  {host.Space{Name: "default", Protocol: "grantor", Options: map[string]string{"placement": "10s"}}, []string{"hold_on 1m", `partition primary, placement 10s"`}},
 	})
 	peers := host.Space{Name: "default", Protocol: "permission", Options: map[string]string{"capacity": "2", "defer": "true", "retain": "true"}}
-	checkOptionsRefused(t, peers, map[string]disagreement{
+	optionsAreAgreed(t, peers, map[string]disagreement{
 		"another capacity": {host.Space{Name: "default", Protocol: "permission", Options: map[string]string{"capacity": "3", "defer": "true", "retain": "true"}}, []string{"defer true, retain true, capacity 2", "defer true, retain true, capacity 3"}},
 		"no deferring":     {host.Space{Name: "default", Protocol: "permission", Options: map[string]string{"capacity": "2", "retain": "true"}}, []string{"defer true, retain true, capacity 2", "primary, retain true, capacity 2"}},
 		"no retaining":     {host.Space{Name: "default", Protocol: "permission", Options: map[string]string{"capacity": "2", "defer": "true"}}, []string{"defer true, retain true, capacity 2", `primary, defer true, capacity 2"`}},
 	})
 	leaders := host.Space{Name: "default", Protocol: "bakery", Options: map[string]string{"messages": "published", "grace": "snaplock"}}
-	checkOptionsRefused(t, leaders, map[string]disagreement{
+	optionsAreAgreed(t, leaders, map[string]disagreement{
 		"merged messages": {host.Space{Name: "default", Protocol: "bakery", Options: map[string]string{"grace": "snaplock"}}, []string{"messages published, grace snaplock", "partition primary, grace snaplock"}},
 		"another grace":   {host.Space{Name: "default", Protocol: "bakery", Options: map[string]string{"messages": "published", "grace": "5s"}}, []string{"grace snaplock", "grace 5s"}},
 		"no grace":        {host.Space{Name: "default", Protocol: "bakery", Options: map[string]string{"messages": "published"}}, []string{"grace snaplock", `messages published"`}},
@@ -71,23 +71,23 @@ func TestOtherOptionsAreRefused(t *testing.T) {
 // disagreement is a space of a member whose options are not those of the others, and what it
 // is told.
 type disagreement struct {
-	own  host.Space
-	want []string
+	own   host.Space
+	words []string
 }
 
-func checkOptionsRefused(t *testing.T, theirs host.Space, cases map[string]disagreement) {
+func optionsAreAgreed(t *testing.T, theirs host.Space, strangers map[string]disagreement) {
 	c := startCluster(t, 3, func(c *host.Config) { c.Spaces = []host.Space{theirs} })
-	for name, test := range cases {
+	for name, test := range strangers {
 		t.Run(theirs.Protocol+" "+name, func(t *testing.T) {
-			newcomer, err := host.Start(context.Background(), host.Config{
+			stranger, err := host.Start(context.Background(), host.Config{
 				Name: "stranger", Listen: "unix://" + filepath.Join(t.TempDir(), "s"), Join: c.configs[0].Join, Lease: c.configs[0].Lease,
 				Spaces: []host.Space{test.own},
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			errorHas(t, newcomer.Unfit(bounded(t)), test.want...)
-			if err := newcomer.Close(); err != nil {
+			says(t, stranger.Unfit(bounded(t)), test.words...)
+			if err := stranger.Close(); err != nil {
 				t.Error(err)
 			}
 		})

@@ -71,7 +71,7 @@ func (n *Member) notReady(ctx context.Context) (first string, err error) {
 			return "", closedOr(err)
 		}
 		c := reply.Result.(*protocol.Condition)
-		if n.nonmemberIn(protocol.Port(i+1)) && len(n.Insiders()) > 0 {
+		if n.outsiderIn(protocol.Port(i+1)) && len(n.Insiders()) > 0 {
 			continue // others serve its clients
 		}
 		if c.State == protocol.Ready || c.State == protocol.Suspended {

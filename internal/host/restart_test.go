@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// startMember starts a member that the test ends itself.
-func startMember(t *testing.T, c host.Config) *host.Member {
+// life starts a member that the test ends itself.
+func life(t *testing.T, c host.Config) *host.Member {
 	t.Helper()
 	n, err := host.Start(context.Background(), c)
 	if err != nil {
@@ -29,7 +29,7 @@ func startMember(t *testing.T, c host.Config) *host.Member {
 	return n
 }
 
-func closeMember(t *testing.T, n *host.Member) {
+func shut(t *testing.T, n *host.Member) {
 	t.Helper()
 	if err := n.Close(); err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestRestart(t *testing.T) {
 	var before session.Opened
 	manual := clocktest.NewManual()
 	c.Clock = manual
-	n := startMember(t, c)
+	n := life(t, c)
 	first := n.Identity()
 	if first.ID == 0 || first.Cluster == 0 || first.Incarnation != 1 {
 		t.Errorf("the first life is %+v", first)
@@ -95,7 +95,7 @@ func TestRestart(t *testing.T) {
 		if i > 0 {
 			manual = clocktest.NewManual()
 			c.Clock = manual
-			n = startMember(t, c)
+			n = life(t, c)
 			manual.Advance(n.View().GrantFrom) // what a crashed life has promised
 		}
 		self := n.Identity()
@@ -124,7 +124,7 @@ func TestRestart(t *testing.T) {
 		} else {
 			c.State = crash(t, c)
 		}
-		closeMember(t, n)
+		shut(t, n)
 		lostBecause(t, held, holdfast.ErrClosed)
 	}
 }
@@ -132,9 +132,9 @@ func TestRestart(t *testing.T) {
 // TestForgetful: a member that keeps nothing is another one each time, and its tokens
 // rest on the wall clock.
 func TestForgetful(t *testing.T) {
-	n := startMember(t, host.Config{})
+	n := life(t, host.Config{})
 	one, token := n.Identity(), take(t, n, "x").Token()
-	closeMember(t, n)
+	shut(t, n)
 	n = start(t, host.Config{})
 	if two := n.Identity(); two.ID == one.ID || two.Cluster == one.Cluster || two.Incarnation != 1 {
 		t.Errorf("%+v after %+v", two, one)
@@ -208,30 +208,30 @@ func TestUncleanRestartWaits(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := host.Config{State: t.TempDir(), Serves: true, Clock: clocktest.NewManual()}
-			n := startMember(t, c)
+			n := life(t, c)
 			serves(t, n) // no client was ever promised anything
 			leaveHolding(t, n, openClient(t, n, tt.ttl))
 			crashed := crash(t, c)
-			closeMember(t, n) // in good order, but the client still believes
+			shut(t, n) // in good order, but the client still believes
 
 			for _, state := range []string{c.State, crashed} {
 				manual := clocktest.NewManual()
 				c.State, c.Clock = state, manual
-				n = startMember(t, c)
+				n = life(t, c)
 				again := crash(t, c)
 				stops(t, n, manual, tt.wait)
-				closeMember(t, n)
+				shut(t, n)
 				// A member that crashes while it waits has to wait once more.
 				manual = clocktest.NewManual()
 				second := host.Config{State: again, Serves: true, Clock: manual}
-				n = startMember(t, second)
+				n = life(t, second)
 				stops(t, n, manual, tt.wait)
-				closeMember(t, n)
+				shut(t, n)
 				// Waited for and forgotten: the next life serves at once.
 				second.Clock = clocktest.NewManual()
-				n = startMember(t, second)
+				n = life(t, second)
 				serves(t, n)
-				closeMember(t, n)
+				shut(t, n)
 			}
 		})
 	}
@@ -240,13 +240,13 @@ func TestUncleanRestartWaits(t *testing.T) {
 // TestLeaseAndDriftOfTheWait: D and δ are the configured ones.
 func TestLeaseAndDriftOfTheWait(t *testing.T) {
 	c := host.Config{State: t.TempDir(), Serves: true, Clock: clocktest.NewManual(), Lease: 2 * time.Second, Drift: 0.25}
-	n := startMember(t, c)
+	n := life(t, c)
 	leaveHolding(t, n, openClient(t, n, time.Second))
-	closeMember(t, n)
+	shut(t, n)
 	manual := clocktest.NewManual()
 	c.Clock = manual
-	n = startMember(t, c)
-	defer closeMember(t, n)
+	n = life(t, c)
+	defer shut(t, n)
 	stops(t, n, manual, 2500*time.Millisecond)
 }
 
@@ -255,9 +255,9 @@ func TestLeaseAndDriftOfTheWait(t *testing.T) {
 func TestWithoutACellServesLate(t *testing.T) {
 	for range 2 {
 		manual := clocktest.NewManual()
-		n := startMember(t, host.Config{Serves: true, Clock: manual})
+		n := life(t, host.Config{Serves: true, Clock: manual})
 		stops(t, n, manual, stretch(3*time.Second))
-		closeMember(t, n)
+		shut(t, n)
 	}
 }
 
@@ -266,7 +266,7 @@ func TestWithoutACellServesLate(t *testing.T) {
 func TestCleanRestartIsReady(t *testing.T) {
 	c := host.Config{State: t.TempDir(), Serves: true, Clock: clocktest.NewManual()}
 	for i := range 4 {
-		n := startMember(t, c)
+		n := life(t, c)
 		serves(t, n)
 		if i%2 == 1 {
 			clients := []*session.Opened{openClient(t, n, time.Second), openClient(t, n, time.Minute)}
@@ -277,7 +277,7 @@ func TestCleanRestartIsReady(t *testing.T) {
 				endClient(t, n, opened)
 			}
 		}
-		closeMember(t, n)
+		shut(t, n)
 	}
 }
 
@@ -285,42 +285,42 @@ func TestCleanRestartIsReady(t *testing.T) {
 // the next start waiting after a crash, which cannot know, and not after a good end.
 func TestQuietClientIsNotWaitedFor(t *testing.T) {
 	c := host.Config{State: t.TempDir(), Serves: true}
-	n := startMember(t, c)
+	n := life(t, c)
 	openClient(t, n, time.Minute)
 	crashed := c
 	crashed.State = crash(t, c)
-	closeMember(t, n)
+	shut(t, n)
 
-	n = startMember(t, c)
+	n = life(t, c)
 	if from := n.View().GrantFrom; from != 0 {
 		t.Errorf("after a good end the next start waits %v", from)
 	}
-	closeMember(t, n)
-	n = startMember(t, crashed)
+	shut(t, n)
+	n = life(t, crashed)
 	if from := n.View().GrantFrom; from < time.Minute {
 		t.Errorf("after a crash the next start waits %v, and its client believes for a minute", from)
 	}
-	closeMember(t, n)
+	shut(t, n)
 }
 
 // TestOwnLocksAreNotWaitedFor: they end with the process.
 func TestOwnLocksAreNotWaitedFor(t *testing.T) {
 	c := host.Config{State: t.TempDir(), Serves: true, Clock: clocktest.NewManual()}
-	n := startMember(t, c)
+	n := life(t, c)
 	take(t, n, "x")
 	c.State = crash(t, c)
-	closeMember(t, n)
-	n = startMember(t, c)
-	defer closeMember(t, n)
+	shut(t, n)
+	n = life(t, c)
+	defer shut(t, n)
 	serves(t, n)
 }
 
 // TestDamagedCellIsRefused, left as it was, and not the end of the matter.
 func TestDamagedCellIsRefused(t *testing.T) {
 	c := host.Config{Name: "a", State: t.TempDir()}
-	n := startMember(t, c)
+	n := life(t, c)
 	self := n.Identity()
-	closeMember(t, n)
+	shut(t, n)
 	path := filepath.Join(c.State, "cell")
 	good, err := os.ReadFile(path)
 	if err != nil {
@@ -330,7 +330,7 @@ func TestDamagedCellIsRefused(t *testing.T) {
 	flipped[len(good)/2] ^= 1
 	for name, tt := range map[string]struct {
 		data []byte
-		want string
+		says string
 	}{
 		"a flipped bit": {flipped, "checksum"},
 		"cut off":       {good[:len(good)-3], "bytes"},
@@ -347,7 +347,7 @@ func TestDamagedCellIsRefused(t *testing.T) {
 				if err == nil {
 					n.Close()
 				}
-				errorHas(t, err, `start member "a": read stable cell in `+c.State, tt.want, "damaged memory", "restore the file")
+				says(t, err, `start member "a": read stable cell in `+c.State, tt.says, "damaged memory", "restore the file")
 				if !errors.As(err, new(*host.StartError)) {
 					t.Errorf("%v\nwant a StartError", err)
 				}
@@ -369,7 +369,7 @@ func TestDamagedCellIsRefused(t *testing.T) {
 // TestTwoNodesOnOneFolder: the second is refused, the first goes on.
 func TestTwoNodesOnOneFolder(t *testing.T) {
 	c := host.Config{State: t.TempDir()}
-	n := startMember(t, c)
+	n := life(t, c)
 	for range 2 {
 		other, err := host.Start(context.Background(), c)
 		if err == nil {
@@ -378,22 +378,22 @@ func TestTwoNodesOnOneFolder(t *testing.T) {
 		if !errors.Is(err, cell.ErrInUse) {
 			t.Errorf("two members in one folder: %v", err)
 		}
-		errorHas(t, err, `start member "embedded": lock state folder `+c.State, "another process is this member")
+		says(t, err, `start member "embedded": lock state folder `+c.State, "another process is this member")
 	}
 	serves(t, n)
-	closeMember(t, n)
+	shut(t, n)
 	serves(t, start(t, c))
 }
 
-// TestStartWithCancelledContext: a start that is given up leaves nothing behind.
-func TestStartWithCancelledContext(t *testing.T) {
+// TestStartMeetsDeadContext: a start that is given up leaves nothing behind.
+func TestStartMeetsDeadContext(t *testing.T) {
 	c := host.Config{State: t.TempDir()}
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
 	for range 20 {
 		n, err := host.Start(gone, c) // it may have its view before it looks
 		if err == nil {
-			closeMember(t, n)
+			shut(t, n)
 		} else if !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
@@ -406,7 +406,7 @@ func TestStartWithCancelledContext(t *testing.T) {
 func TestDiskFails(t *testing.T) {
 	var log bytes.Buffer // written under the driver's mutex, read after Close
 	c := host.Config{State: t.TempDir(), Serves: true, Clock: clocktest.NewManual(), Logger: slog.New(slog.NewTextHandler(&log, nil))}
-	n := startMember(t, c)
+	n := life(t, c)
 	obstacle := filepath.Join(c.State, "cell.new", "content")
 	if err := os.MkdirAll(obstacle, 0o700); err != nil {
 		t.Fatal(err)
@@ -423,7 +423,7 @@ func TestDiskFails(t *testing.T) {
 	if opened := openClient(t, n, time.Second); opened.Err != nil {
 		t.Errorf("the disk is well again: %v", opened.Err)
 	}
-	closeMember(t, n)
+	shut(t, n)
 	if lines := bytes.Count(log.Bytes(), []byte("the stable cell cannot be written")); lines != 1 {
 		t.Errorf("%d lines, want one: the log says %q", lines, log.String())
 	}

@@ -160,7 +160,7 @@ func (r *Restore) read(name string, self protocol.ID, logs *journal.Journal, oth
 		return nil, err
 	}
 	h := from.Header()
-	if err := r.check(h, others); err != nil {
+	if err := r.judge(h, others); err != nil {
 		return nil, err
 	}
 	space = &RestoredSpace{File: name}
@@ -200,8 +200,8 @@ func reasonOf(h *snapshot.Header) string {
 	return fmt.Sprintf("restored from a snapshot of %v; clients of the cluster before may still believe in what they hold", h.Saved)
 }
 
-// check refuses what cannot be restored, or not beside others.
-func (r *Restore) check(h *snapshot.Header, others []RestoredSpace) error {
+// judge refuses what cannot be restored, or not beside others.
+func (r *Restore) judge(h *snapshot.Header, others []RestoredSpace) error {
 	refuse := func(format string, values ...any) error {
 		return fmt.Errorf(format+": %w", append(values, snapshot.ErrInvalid)...)
 	}
@@ -255,15 +255,15 @@ func restoreShard(from *snapshot.Reader, shard *snapshot.Shard, begin *consensus
 		return nil, err
 	}
 	for _, request := range begun.Requests {
-		if err := askJournal(logs, request); err != nil {
+		if err := askAndWait(logs, request); err != nil {
 			return nil, err
 		}
 	}
 	return begun, nil
 }
 
-// askJournal asks the journal, and returns when it has done that.
-func askJournal(logs *journal.Journal, request any) error {
+// askAndWait asks the journal, and returns when it has done that.
+func askAndWait(logs *journal.Journal, request any) error {
 	answered := make(chan any, 1)
 	if err := logs.Ask(request, func(answer any) { answered <- answer }); err != nil {
 		return err

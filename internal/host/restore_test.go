@@ -63,7 +63,7 @@ func TestRestore(t *testing.T) {
 	c := host.Config{Data: filepath.Join(t.TempDir(), "data"), Spaces: []host.Space{
 		{Name: "default", Protocol: "consensus"}, {Name: "split", Protocol: "consensus", Options: map[string]string{"shards": "3"}},
 	}}
-	n := startReady(t, c)
+	n := readyLife(t, c)
 	saved := time.Now()
 	var files []string
 	last := map[string]holdfast.Token{}
@@ -83,7 +83,7 @@ func TestRestore(t *testing.T) {
 			last[space] = max(last[space], l.Token())
 		}
 	}
-	closeMember(t, n)
+	shut(t, n)
 
 	again := c
 	again.Data = filepath.Join(t.TempDir(), "again")
@@ -103,7 +103,7 @@ func TestRestore(t *testing.T) {
 	if wrong, err := host.CheckData(again.Data); err != nil || len(wrong) > 0 {
 		t.Errorf("the folder is checked with %v, %v", wrong, err)
 	}
-	m := startMember(t, again)
+	m := life(t, again)
 	if id := uint64(m.Identity().ID); id != restored.Member {
 		t.Errorf("it is member %d, and was to be %d", id, restored.Member)
 	}
@@ -116,20 +116,20 @@ func TestRestore(t *testing.T) {
 			give(t, l)
 		}
 	}
-	closeMember(t, m)
+	shut(t, m)
 }
 
 // TestRestoreRefuses what is damaged, and leaves nothing behind.
 func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
-	n := startReady(t, host.Config{Data: t.TempDir(), Spaces: []host.Space{{Name: "default", Protocol: "consensus"}}})
+	n := readyLife(t, host.Config{Data: t.TempDir(), Spaces: []host.Space{{Name: "default", Protocol: "consensus"}}})
 	take(t, n, "held")
 	header := snapshot.Header{Cluster: "c", Space: "default", Protocol: "consensus", Saved: api.At(time.Now()), Member: "m", Version: "v"}
 	file := saveSpace(t, n, 1, header)
 	header.Protocol = "central"
 	other := saveSpace(t, n, 1, header)
-	closeMember(t, n)
-	complete, err := os.ReadFile(file)
+	shut(t, n)
+	whole, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,15 +145,15 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 	into := filepath.Join(above, "new")
 	damaged := filepath.Join(t.TempDir(), "damaged")
-	for at := 0; at < len(complete); at += 53 {
-		flipped := append([]byte(nil), complete...)
+	for at := 0; at < len(whole); at += 53 {
+		flipped := append([]byte(nil), whole...)
 		flipped[at] ^= 0x10
 		if err := os.WriteFile(damaged, flipped, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		refused("a flipped bit", host.Restore{Files: []string{damaged}, Data: into}, true)
 	}
-	if err := os.WriteFile(damaged, complete[:len(complete)/2], 0o600); err != nil {
+	if err := os.WriteFile(damaged, whole[:len(whole)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
 	refused("half a file", host.Restore{Files: []string{damaged}, Data: into}, true)

@@ -27,11 +27,11 @@ func queue(t *testing.T, ctx context.Context, locks holdfast.Locker, name string
 	}, options...)
 }
 
-func queueBy(t *testing.T, acquire func(options ...holdfast.Option) (*holdfast.Lock, error), options ...holdfast.Option) <-chan outcome {
+func queueBy(t *testing.T, ask func(options ...holdfast.Option) (*holdfast.Lock, error), options ...holdfast.Option) <-chan outcome {
 	t.Helper()
 	queued, result := make(chan struct{}), make(chan outcome, 1)
 	go func() {
-		l, err := acquire(append(options, holdfast.OnQueued(func(int) { close(queued) }))...)
+		l, err := ask(append(options, holdfast.OnQueued(func(int) { close(queued) }))...)
 		result <- outcome{l, err}
 	}()
 	select {
@@ -106,15 +106,15 @@ func lostBecause(t *testing.T, l *holdfast.Lock, why error) {
 	}
 }
 
-// errorHas checks that err is a sentence with all of words.
-func errorHas(t *testing.T, err error, parts ...string) {
+// says checks that err is a sentence with all of words.
+func says(t *testing.T, err error, words ...string) {
 	t.Helper()
 	if err == nil {
-		t.Fatalf("no error, want one that says %q", parts)
+		t.Fatalf("no error, want one that says %q", words)
 	}
-	for _, part := range parts {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not say %q", err, part)
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%q does not say %q", err, word)
 		}
 	}
 }

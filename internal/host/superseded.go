@@ -24,26 +24,26 @@ const mostSuperseded = 1 << 10
 // let it in with all that it has missed, and shut the later life out.
 func (n *Member) superseded(err error) {
 	if n.config.State != "" {
-		reason := strings.ToValidUTF8(err.Error(), "?")
-		text := fmt.Sprintf("%s: %.*s\n", time.Now().UTC().Format(time.RFC3339), mostSuperseded, reason)
+		said := strings.ToValidUTF8(err.Error(), "?")
+		text := fmt.Sprintf("%s: %.*s\n", time.Now().UTC().Format(time.RFC3339), mostSuperseded, said)
 		if marked := cell.Replace(n.config.State, supersededName, []byte(text)); marked != nil {
 			n.logger.Error("the state folder cannot be marked as superseded: do not start this member again with it", "folder", n.config.State, "error", marked)
 		}
-		err = fmt.Errorf("%w. Stop that process. %s", err, n.restartAdvice())
+		err = fmt.Errorf("%w. Stop that process. %s", err, n.anew())
 	}
 	n.logger.Error("this member cannot take part", "error", err)
 	n.change(func() { n.unfit = err })
 	n.alone.Store(true) // the others do not have it
 }
 
-// restartAdvice says what to do with a superseded folder.
-func (n *Member) restartAdvice() string {
+// anew says what to do with a superseded folder.
+func (n *Member) anew() string {
 	return fmt.Sprintf("State folder %s does not know what it has promised to the others: start afresh, with an empty folder and an empty data folder", n.config.State)
 }
 
 // checkSuperseded refuses a folder that is marked as superseded. It does so whether or not the later life still runs:
 // what that one has promised, and has written to its logs, counts for as long as the cluster does.
-func (n *Member) checkSuperseded(stored membership.Cell) error {
+func (n *Member) checkSuperseded(remembered membership.Cell) error {
 	if n.config.State == "" {
 		return nil
 	}
@@ -54,6 +54,6 @@ func (n *Member) checkSuperseded(stored membership.Cell) error {
 	case err != nil:
 		return fmt.Errorf("read whether the state folder is superseded: %w", err)
 	default:
-		return fmt.Errorf("%s, and was superseded at %s. %s", n.whose(stored), strings.TrimSpace(string(text)), n.restartAdvice())
+		return fmt.Errorf("%s, and was superseded at %s. %s", n.whose(remembered), strings.TrimSpace(string(text)), n.anew())
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestDefaultTTLOfASession: 10 s, unless less is allowed; and the lease where what is held in memory would have others wait.
-func TestDefaultTTLOfASession(t *testing.T) {
+// TestTTLOfWhoAsksForNone: 10 s, unless less is allowed; and the lease where what is held in memory would have others wait.
+func TestTTLOfWhoAsksForNone(t *testing.T) {
 	join := []string{"127.0.0.1:4141", "127.0.0.1:4142", "127.0.0.1:4143"}
 	lasting, memory := Space{Name: "default", Protocol: "consensus"}, Space{Name: "jobs", Protocol: "grantor"}
 	for name, tt := range map[string]struct {

@@ -24,13 +24,13 @@ func isUnlock(op uint64) bool { return op&releaseOf == unlockOf }
 // later, and hears of it until it has. After Close that is an ErrClosed: it has released
 // everything.
 func (s *localSession) release(h holding) error {
-	_, err := s.callRelease(h, releaseOf)
+	_, err := s.askRelease(h, releaseOf)
 	return err
 }
 
-// callRelease is release by a call whose number is of the kind that the bits say, and reports
+// askRelease is release by a call whose number is of the kind that the bits say, and reports
 // whether it was answered at once.
-func (s *localSession) callRelease(h holding, bits uint64) (answered bool, err error) {
+func (s *localSession) askRelease(h holding, bits uint64) (answered bool, err error) {
 	r := protocol.Release{Session: s.id, Name: h.lock.Name(), Token: h.lock.Token(), Request: h.lock.Request(), Awaited: isUnlock(bits)}
 	call := protocol.CallID{Sink: s.sink, Op: bits | r.Request}
 	a, err := s.driver.Release(h.port, call, &r)
@@ -47,11 +47,11 @@ func (s *localSession) callRelease(h holding, bits uint64) (answered bool, err e
 // taken that. Where it is this member it has when the call returns, and nothing is waited
 // for. Where ctx ends before, the member goes on with the release.
 func (s *localSession) UnlockLock(ctx context.Context, l *holdfast.Lock) error {
-	h, ok := s.detach(l)
+	h, ok := s.letGo(l)
 	if !ok {
 		return nil // lost or closed in this very moment: who took it from held releases it
 	}
-	answered, err := s.callRelease(h, unlockOf)
+	answered, err := s.askRelease(h, unlockOf)
 	if !answered {
 		err = s.awaitRelease(ctx, unlockOf|l.Request())
 	}
@@ -60,16 +60,16 @@ func (s *localSession) UnlockLock(ctx context.Context, l *holdfast.Lock) error {
 
 // QueueUnlock releases a lock that has ended here already, and waits for nothing.
 func (s *localSession) QueueUnlock(l *holdfast.Lock) error {
-	h, ok := s.detach(l)
+	h, ok := s.letGo(l)
 	if !ok {
 		return nil
 	}
 	return s.unlocked(l, s.release(h))
 }
 
-// detach forgets a lock that is about to be released. It reports false where something else
+// letGo forgets a lock that is about to be released. It reports false where something else
 // has ended it, and releases it: but for a hold limit whose grace the holder ends.
-func (s *localSession) detach(l *holdfast.Lock) (h holding, ok bool) {
+func (s *localSession) letGo(l *holdfast.Lock) (h holding, ok bool) {
 	s.mu.Lock()
 	h, ok = s.held.remove(l.Request())
 	s.mu.Unlock()
@@ -86,8 +86,8 @@ func (s *localSession) detach(l *holdfast.Lock) (h holding, ok bool) {
 // releases everything.
 func (s *localSession) awaitRelease(ctx context.Context, op uint64) error {
 	s.mu.Lock()
-	line, answered := s.answers[op] // where the answer came before anything listened
-	if answered {
+	line, told := s.answers[op] // where the answer came before anything listened
+	if told {
 		delete(s.answers, op)
 	} else {
 		line = make(chan lock.Decision, 1)

@@ -28,38 +28,38 @@ func overRate(t *testing.T, problem *schema.Problem) {
 func TestRateOfStreams(t *testing.T) {
 	b := newHarness(t, rated, nil)
 	c, other := b.open(), b.open() // two of five
-	c.send(opAcquire(1, "a"), opAcquire(2, "b"), opAcquire(3, "c"), opAcquire(4, "d"))
+	c.say(opAcquire(1, "a"), opAcquire(2, "b"), opAcquire(3, "c"), opAcquire(4, "d"))
 	overRate(t, c.refused(4, api.CodeLimit)) // it never came to the step of the others
 	for id := range uint64(3) {
 		c.granted(id + 1)
 	}
-	other.send(opTry(1, "e"), opExtend(2, "e", 1, time.Second))
+	other.say(opTry(1, "e"), opExtend(2, "e", 1, time.Second))
 	overRate(t, other.refused(1, api.CodeLimit))
 	overRate(t, other.refused(2, api.CodeLimit))
 	another := b.call(b.conn)
-	another.send(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{}}})
+	another.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{}}})
 	overRate(t, another.refused(0, api.CodeLimit))
 	must(t, another.end())
 	again := b.resume(c) // one of five that keep
-	again.send(opBeat(9, 0), opRelease(1, "a", 0), opCancel(2, "b"))
-	if event := again.receive(); event.GetBeat() == nil {
+	again.say(opBeat(9, 0), opRelease(1, "a", 0), opCancel(2, "b"))
+	if event := again.hear(); event.GetBeat() == nil {
 		t.Fatalf("a beat: %v", event)
 	}
 	again.released(1)
 	again.released(2)
-	again.send(opRelease(3, "c", 0), opBeat(10, 0), opRelease(8, "x", 0)) // one is left
+	again.say(opRelease(3, "c", 0), opBeat(10, 0), opRelease(8, "x", 0)) // one is left
 	overRate(t, again.refused(10, api.CodeLimit))
-	if event := again.receive(); event.GetId() != 8 || event.GetReleased() == nil {
+	if event := again.hear(); event.GetId() != 8 || event.GetReleased() == nil {
 		t.Fatalf("a release that is refused is answered as a release: %v", event)
 	} else {
 		overRate(t, event.GetReleased().GetProblem())
 	}
 	again.released(3)
 	b.clock.Advance(100 * time.Millisecond) // one token, and it fills what is kept for returns first
-	other.send(opTry(3, "e"))
+	other.say(opTry(3, "e"))
 	overRate(t, other.refused(3, api.CodeLimit))
 	b.clock.Advance(500 * time.Millisecond)
-	other.send(opTry(4, "e"), opTry(5, "f"))
+	other.say(opTry(4, "e"), opTry(5, "f"))
 	overRate(t, other.refused(5, api.CodeLimit))
 	other.granted(4)
 	b.clock.Advance(2 * time.Second)
@@ -67,7 +67,7 @@ func TestRateOfStreams(t *testing.T) {
 	for id := range uint64(6) {
 		many = append(many, opTry(10+id, fmt.Sprint(id)))
 	}
-	other.send(many...)
+	other.say(many...)
 	overRate(t, other.refused(15, api.CodeLimit))
 	for id := range uint64(5) {
 		other.granted(10 + id)
@@ -126,7 +126,7 @@ func TestNoRate(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	c := b.open()
 	for id := range uint64(1000) {
-		c.send(opTry(id+1, fmt.Sprint(id)))
+		c.say(opTry(id+1, fmt.Sprint(id)))
 		c.granted(id + 1)
 	}
 	if b.service.clients != nil {

@@ -19,17 +19,17 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// leased is a membership with any horizon, whose lease ends at a time, and which then goes
+// lend is a membership with any horizon, whose lease ends at a time, and which then goes
 // on: or lapses, where it is told to by a hint.
-type leased struct{ lease *protocol.Lease }
+type lend struct{ lease *protocol.Lease }
 
-func leasedUntil(end protocol.Time) leased {
-	return leased{&protocol.Lease{Member: end, Role: protocol.Never, Carried: end}}
+func lendUntil(end protocol.Time) lend {
+	return lend{&protocol.Lease{Member: end, Role: protocol.Never, Carried: end}}
 }
 
-func (leased) Wake() protocol.Time { return protocol.Never }
+func (lend) Wake() protocol.Time { return protocol.Never }
 
-func (m leased) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+func (m lend) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.NeedHorizon:
 		out.Raise(&protocol.Horizon{Answer: true, Confirmed: fact.Want, Clients: fact.Clients})
@@ -47,20 +47,20 @@ func (m leased) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 
 // TestBeatThatCannotRenew is not answered, and ends nothing: the session goes on.
 func TestBeatThatCannotRenew(t *testing.T) {
-	b := newHarnessOver(t, leasedUntil(time.Minute+3*time.Second), nil, nil)
+	b := newHarnessOver(t, lendUntil(time.Minute+3*time.Second), nil, nil)
 	c := b.open()
 	b.clock.Advance(2900 * time.Millisecond)
-	c.send(opBeat(1, 0))
-	if event := c.receive(); event.GetBeat() == nil || event.GetBeat().GetTtl() >= int64(10*time.Second) {
+	c.say(opBeat(1, 0))
+	if event := c.hear(); event.GetBeat() == nil || event.GetBeat().GetTtl() >= int64(10*time.Second) {
 		t.Errorf("just before the end of the lease: %v", event)
 	}
 	b.clock.Advance(100 * time.Millisecond)
-	c.send(opBeat(2, 0), opAcquire(3, "x"))
-	if event := c.receive(); event.GetId() != 3 {
+	c.say(opBeat(2, 0), opAcquire(3, "x"))
+	if event := c.hear(); event.GetId() != 3 {
 		t.Errorf("a beat that renews nothing is answered with %v", event)
 	}
 	fresh := b.call(b.conn)
-	fresh.send(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{}}})
+	fresh.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{}}})
 	fresh.refused(0, api.CodeUnavailable)
 	back := b.call(b.conn)
 	back.id, back.secret = c.id, c.secret
@@ -71,25 +71,25 @@ func TestBeatThatCannotRenew(t *testing.T) {
 
 // TestLapse: everybody hears what is lost, and then that the session is.
 func TestLapse(t *testing.T) {
-	b := newHarnessOver(t, leasedUntil(time.Minute+3*time.Second), nil, nil)
+	b := newHarnessOver(t, lendUntil(time.Minute+3*time.Second), nil, nil)
 	c := b.open()
-	c.send(opAcquire(1, "x"))
+	c.say(opAcquire(1, "x"))
 	c.granted(1)
 	b.driver.Step(protocol.Event{Kind: protocol.Receive, From: protocol.Rumour, Fact: protocol.Hint{}})
-	if event := c.receive(); event.GetId() != 1 || event.GetLost().GetWhy() != string(holdfast.MemberLost) {
+	if event := c.hear(); event.GetId() != 1 || event.GetLost().GetWhy() != string(holdfast.MemberLost) {
 		t.Errorf("heard %v", event)
 	}
 	if code := api.Code(api.FromStatus("open", c.end())); code != api.CodeUnknownSession {
 		t.Errorf("the stream ends with %s", code)
 	}
 	late := b.call(b.conn)
-	late.send(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Session: c.id, Secret: c.secret}}})
+	late.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Session: c.id, Secret: c.secret}}})
 	late.refused(0, api.CodeUnknownSession)
 }
 
 // TestRenewWithoutALease is unavailable, and the session goes on.
 func TestRenewWithoutALease(t *testing.T) {
-	b := newWebHarnessOver(t, leasedUntil(time.Minute+3*time.Second), nil)
+	b := newWebHarnessOver(t, lendUntil(time.Minute+3*time.Second), nil)
 	held := b.acquire(object{"name": "x"})
 	b.clock.Advance(3 * time.Second)
 	renewed := b.post(503, "/v1/sessions/renew", object{"session": held.text("session")})
@@ -250,7 +250,7 @@ func TestClientsLearnWhereToGo(t *testing.T) {
 		t.Errorf("welcome tells of %s, authority %s", got, welcome.GetAuthority())
 	}
 	b.service.moved(&roster{authority: "b.example:4040", members: []string{"b.example:4040"}})
-	if moved := c.receive().GetMoved(); moved.GetAuthority() != "b.example:4040" || len(moved.GetMembers()) != 1 {
+	if moved := c.hear().GetMoved(); moved.GetAuthority() != "b.example:4040" || len(moved.GetMembers()) != 1 {
 		t.Errorf("moved tells %v", moved)
 	}
 }
@@ -335,25 +335,25 @@ func (noMembers) Wake() protocol.Time { return protocol.Never }
 
 func (noMembers) Step(protocol.Time, protocol.Event, *protocol.Effects) {}
 
-// TestAdminAnswersSayWhy: what an operator asks of a member without a place in a view says what the member waits for, and that
+// TestOperatorsAreToldWhy: what an operator asks of a member without a place in a view says what the member waits for, and that
 // nothing was broken.
-func TestAdminAnswersSayWhy(t *testing.T) {
+func TestOperatorsAreToldWhy(t *testing.T) {
 	self := &membership.Self{State: membership.Joining, Why: "the quorum is lost", Until: protocol.Never}
-	b := newWebHarnessOver(t, leasedUntil(time.Minute+3*time.Second), func(c *Config) {
+	b := newWebHarnessOver(t, lendUntil(time.Minute+3*time.Second), func(c *Config) {
 		c.Who = func(context.Context) (*membership.Self, error) { return self, nil }
 	})
 	b.driver.Step(protocol.Event{Kind: protocol.Receive, From: protocol.Rumour, Fact: protocol.Hint{}})
 	const why = "this member's lease has run out, and it is not admitted again yet"
-	for _, row := range []struct {
+	for _, asked := range []struct {
 		answer *reply
-		want   string
+		says   string
 	}{
 		{b.get(503, "/v1/spaces/default/locks/x"), why + "; this member is joining: the quorum is lost"},
 		{b.get(503, "/v1/spaces/default/locks"), why + "; this member is joining: the quorum is lost"},
 		{b.post(503, "/v1/spaces/default/break", object{"name": "x", "reason": "test"}), why + "; nothing was broken; this member is joining: the quorum is lost"},
 	} {
-		if row.answer.text("why") != row.want {
-			t.Errorf("%s; want %q", row.answer.raw, row.want)
+		if asked.answer.text("why") != asked.says {
+			t.Errorf("%s; want %q", asked.answer.raw, asked.says)
 		}
 	}
 }

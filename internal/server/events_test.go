@@ -22,25 +22,25 @@ const (
 	eventLost      = events.Lost
 )
 
-// TestRepeatedAnswerIsNoEvent: a stream that was resumed asks again for what it waits
+// TestToldAgainIsNoEvent: a stream that was resumed asks again for what it waits
 // for, and a holder asks for another hold limit; neither is news to anybody else.
-func TestRepeatedAnswerIsNoEvent(t *testing.T) {
+func TestToldAgainIsNoEvent(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	f, err := b.service.watch(t.Context(), "", "")
 	must(t, err)
 	defer f.Close()
 	holder, waiter := b.open(), b.open()
-	holder.send(opAcquire(1, "x"))
+	holder.say(opAcquire(1, "x"))
 	token := holder.granted(1).GetToken()
-	waiter.send(opAcquire(1, "x"))
+	waiter.say(opAcquire(1, "x"))
 	waiter.queued(1, 0)
-	waiter.send(opAcquire(1, "x"))
+	waiter.say(opAcquire(1, "x"))
 	waiter.queued(1, 0)
-	holder.send(opExtend(1, "x", token, time.Hour))
-	if event := holder.receive(); event.GetExtended() == nil {
+	holder.say(opExtend(1, "x", token, time.Hour))
+	if event := holder.hear(); event.GetExtended() == nil {
 		t.Fatalf("extend was answered with %v", event)
 	}
-	holder.send(opRelease(1, "x", token))
+	holder.say(opRelease(1, "x", token))
 	holder.released(1)
 	waiter.granted(1)
 	want := []string{events.Granted, events.Waiting, events.Released, events.Granted}

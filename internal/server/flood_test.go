@@ -50,14 +50,14 @@ func TestFloodOfSessions(t *testing.T) {
 	good := m.open(m.dial())
 	m.post(200, "/v1/sessions/end", object{"session": m.post(200, acquirePath, object{"name": "x"}).object["session"]})
 	before := levelNow()
-	var all []*streamClient
+	var all []*speaker
 	conn := m.dial()
 	for len(all) < 49 {
 		all = append(all, m.open(conn))
 	}
 	n := many(3000)
 	for i := range n {
-		c, event := m.openSession(conn)
+		c, event := m.hello(conn)
 		limited(t, event, 0, "sessions", 50)
 		noError(t, c.end())
 		c.cancel()
@@ -70,7 +70,7 @@ func TestFloodOfSessions(t *testing.T) {
 		t.Errorf("%v were counted", counted)
 	}
 	for _, c := range all {
-		c.send(endOf())
+		c.say(endOf())
 		noError(t, c.end())
 		c.cancel()
 	}
@@ -127,15 +127,15 @@ func TestFloodOfHandshakes(t *testing.T) {
 	borrowed := httptest.NewUnstartedServer(nil)
 	borrowed.StartTLS()
 	certificates := borrowed.TLS.Certificates
-	roots := x509.NewCertPool()
-	roots.AddCert(borrowed.Certificate())
+	trusted := x509.NewCertPool()
+	trusted.AddCert(borrowed.Certificate())
 	borrowed.Close()
 	m := serve(t, host.Limits{}, server.Limits{Header: 2 * time.Second}, func(c *server.Config) { c.TLS = &tls.Config{Certificates: certificates} })
-	secure := credentials.NewTLS(&tls.Config{RootCAs: roots, ServerName: "example.com"})
+	secure := credentials.NewTLS(&tls.Config{RootCAs: trusted, ServerName: "example.com"})
 	conn, err := grpc.NewClient("passthrough:///"+m.grpc, grpc.WithTransportCredentials(secure))
 	noError(t, err)
 	defer conn.Close()
-	m.secure(&tls.Config{RootCAs: roots})
+	m.secure(&tls.Config{RootCAs: trusted})
 	good := m.open(conn)
 	good.serves(1, "x")
 	m.refused("handshake")
@@ -175,13 +175,13 @@ func TestFloodOfWaiters(t *testing.T) {
 	m := serve(t, host.Limits{WaitersPerName: 100}, server.Limits{})
 	good := m.open(m.dial())
 	holder := m.open(m.dial())
-	holder.send(lockOf(1, "hot"))
-	holder.receive()
+	holder.say(lockOf(1, "hot"))
+	holder.hear()
 	good.serves(1, "x")
 	before := levelNow()
 	conn := m.dial()
 	waits, over := 0, 0
-	var flood []*streamClient
+	var flood []*speaker
 	streams := many(20)
 	for range streams {
 		c := m.open(conn)
@@ -191,9 +191,9 @@ func TestFloodOfWaiters(t *testing.T) {
 			for i := range 500 {
 				operations = append(operations, lockOf(uint64(1+500*round+i), "hot"))
 			}
-			c.send(operations...)
+			c.say(operations...)
 			for range operations {
-				if event := c.receive(); event.GetQueued() != nil {
+				if event := c.hear(); event.GetQueued() != nil {
 					waits++
 				} else {
 					limited(t, event, event.GetId(), "waiters_per_name", 100)
@@ -206,12 +206,12 @@ func TestFloodOfWaiters(t *testing.T) {
 	if waits != 100 || over != 5000*streams-100 || m.refused("waiters_per_name") != float64(over) {
 		t.Errorf("%d wait, %d were refused, %v were counted", waits, over, m.refused("waiters_per_name"))
 	}
-	holder.send(unlockOf(1, "hot"))
-	if event := flood[0].receive(); event.GetId() != 1 || event.GetGranted() == nil {
+	holder.say(unlockOf(1, "hot"))
+	if event := flood[0].hear(); event.GetId() != 1 || event.GetGranted() == nil {
 		t.Errorf("the first of them: %v", event)
 	}
 	for _, c := range flood {
-		c.send(endOf())
+		c.say(endOf())
 		noError(t, c.end())
 		c.cancel()
 	}
@@ -236,9 +236,9 @@ func TestFloodOfNames(t *testing.T) {
 		for i := range 1000 {
 			operations = append(operations, lockOf(uint64(1+1000*round+i), name(1000*round+i)))
 		}
-		c.send(operations...)
+		c.say(operations...)
 		for range operations {
-			if event := c.receive(); event.GetGranted() != nil {
+			if event := c.hear(); event.GetGranted() != nil {
 				granted++
 			} else {
 				limited(t, event, event.GetId(), "names", 1000)
@@ -250,14 +250,14 @@ func TestFloodOfNames(t *testing.T) {
 		t.Errorf("%d were granted, %d refused, %v counted", granted, over, m.refused("names"))
 	}
 	for i := range 1000 {
-		c.send(unlockOf(uint64(1+i), name(i)))
-		c.receive()
+		c.say(unlockOf(uint64(1+i), name(i)))
+		c.hear()
 	}
 	good.serves(2, "x")
 	for i := range many(20_000) { // and one after the other
-		c.send(lockOf(uint64(100_000+i), name(i)), unlockOf(uint64(100_000+i), name(i)))
-		c.receive()
-		c.receive()
+		c.say(lockOf(uint64(100_000+i), name(i)), unlockOf(uint64(100_000+i), name(i)))
+		c.hear()
+		c.hear()
 	}
 	good.serves(3, "x")
 	m.backTo(before, slack)
@@ -337,24 +337,24 @@ func TestFloodOfTrickles(t *testing.T) {
 	for i := range 200 {
 		c, err := net.Dial("tcp", m.http)
 		noError(t, err)
-		header := "POST " + acquirePath + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+		say := "POST " + acquirePath + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 		if i%2 == 0 {
-			header += "Content-Length: 100000\r\n\r\n{"
+			say += "Content-Length: 100000\r\n\r\n{"
 		} else {
-			header += "X-Slow: "
+			say += "X-Slow: "
 		}
-		_, err = io.WriteString(c, header)
+		_, err = io.WriteString(c, say)
 		noError(t, err)
 		trickles = append(trickles, c)
 	}
-	for open := trickles; len(open) > 0; {
+	for alive := trickles; len(alive) > 0; {
 		var next []net.Conn
-		for _, c := range open {
+		for _, c := range alive {
 			if _, err := io.WriteString(c, " "); err == nil {
 				next = append(next, c)
 			}
 		}
-		open = next
+		alive = next
 		good.serves(1, "x")
 	}
 	for _, c := range trickles {
@@ -389,8 +389,8 @@ func TestFloodOfHeaders(t *testing.T) {
 		good.serves(1, "x")
 	}
 	for _, c := range all {
-		if response := readToEnd(t, c); response != "" && !strings.HasPrefix(response, "HTTP/1.1 431 ") {
-			t.Errorf("told %.80q", response)
+		if told := readToEnd(t, c); told != "" && !strings.HasPrefix(told, "HTTP/1.1 431 ") {
+			t.Errorf("told %.80q", told)
 		}
 		noError(t, c.Close())
 	}
@@ -403,8 +403,8 @@ func TestFloodOfHeaders(t *testing.T) {
 func TestFloodOfAbandonedWaits(t *testing.T) {
 	m := serve(t, host.Limits{}, server.Limits{})
 	good := m.open(m.dial())
-	good.send(lockOf(7, "hot"))
-	good.receive()
+	good.say(lockOf(7, "hot"))
+	good.hear()
 	before := levelNow()
 	for round := range 10 {
 		var all []net.Conn
@@ -446,7 +446,7 @@ func TestFloodOfUnreadEvents(t *testing.T) {
 		watchers = append(watchers, c)
 	}
 	m.until("they watch", func() bool { return m.metric("holdfast_watchers") == 4 })
-	if a := m.request(429, http.MethodGet, "/v1/events", nil); a.object["limit"] != "watchers" {
+	if a := m.ask(429, http.MethodGet, "/v1/events", nil); a.object["limit"] != "watchers" {
 		t.Errorf("a fifth: %s", a.text)
 	}
 	name := strings.Repeat("n", 500)
@@ -457,9 +457,9 @@ func TestFloodOfUnreadEvents(t *testing.T) {
 			cycles++
 			operations = append(operations, lockOf(uint64(cycles), name), unlockOf(uint64(cycles), name))
 		}
-		good.send(operations...)
+		good.say(operations...)
 		for range operations {
-			good.receive()
+			good.hear()
 		}
 		return m.refused("unread_events") == 4 || m.metric("holdfast_watchers") == 0
 	})
@@ -479,8 +479,8 @@ func TestFloodOfDuplicates(t *testing.T) {
 	m := serve(t, host.Limits{}, server.Limits{})
 	good := m.open(m.dial())
 	c := m.open(m.dial())
-	c.send(lockOf(1, "x"))
-	token := c.receive().GetGranted().GetToken()
+	c.say(lockOf(1, "x"))
+	token := c.hear().GetGranted().GetToken()
 	first := m.post(200, acquirePath, object{"name": "y", "request": "once", "ttl": "1h"})
 	good.serves(1, "z")
 	before := levelNow()
@@ -489,9 +489,9 @@ func TestFloodOfDuplicates(t *testing.T) {
 		for i := range operations {
 			operations[i] = lockOf(1, "x")
 		}
-		c.send(operations...)
+		c.say(operations...)
 		for range operations {
-			if event := c.receive(); event.GetGranted().GetToken() != token {
+			if event := c.hear(); event.GetGranted().GetToken() != token {
 				t.Fatalf("a duplicate is told %v", event)
 			}
 		}
@@ -503,10 +503,10 @@ func TestFloodOfDuplicates(t *testing.T) {
 		good.serves(1, "z")
 	}
 	for range many(500) { // what is given up again is given up once
-		c.send(unlockOf(1, "x"), unlockOf(1, "x"), cancelOf(1, "x"))
-		c.receive()
-		c.receive()
-		c.receive()
+		c.say(unlockOf(1, "x"), unlockOf(1, "x"), cancelOf(1, "x"))
+		c.hear()
+		c.hear()
+		c.hear()
 	}
 	if n := m.metric(`holdfast_locks{space="default"}`); n != 1 {
 		t.Errorf("%v names are held", n)
@@ -524,7 +524,7 @@ func TestFloodAfterTheEnd(t *testing.T) {
 	conn := m.dial()
 	for range 300 {
 		c := m.open(conn)
-		c.send(endOf(), lockOf(1, "x"), lockOf(2, "x"))
+		c.say(endOf(), lockOf(1, "x"), lockOf(2, "x"))
 		for i := range 20 {
 			if c.stream.Send(&schema.ClientFrame{Operations: []*schema.Operation{lockOf(uint64(3+i), "x")}}) != nil {
 				break

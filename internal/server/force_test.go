@@ -79,7 +79,7 @@ func TestForceViewRefused(t *testing.T) {
 	one := &survivor{err: api.Fail(api.CodeConflict, "nothing need be forced")}
 	b := newHarness(t, func(c *Config) { c.Forcer = one }, nil)
 	admin := schema.NewAdminClient(b.conn)
-	tried := 0
+	asked := 0
 	for text, order := range map[string]*schema.ForceViewRequest{
 		"members: 0 are named":   {Reason: "fire", Confirm: "1"},
 		"reason: it is missing":  {Members: []string{"a"}, Reason: " ", Confirm: "1"},
@@ -91,14 +91,14 @@ func TestForceViewRefused(t *testing.T) {
 		if code := api.Code(api.FromStatus("force-view", err)); err == nil || !strings.Contains(err.Error(), text) || code != api.CodeBadRequest && code != api.CodeName {
 			t.Errorf("%v: %v (%s), want %q", order, err, code, text)
 		}
-		tried++
+		asked++
 	}
-	if len(one.orders) != 0 || tried != 5 {
+	if len(one.orders) != 0 || asked != 5 {
 		t.Errorf("ordered %+v", one.orders)
 	}
 	_, err := admin.ForceView(t.Context(), &schema.ForceViewRequest{Members: []string{"a"}, Reason: "fire", Confirm: "1"})
-	if failure := api.FromStatus("force-view", err); !errors.Is(failure, holdfast.ErrConflict) || failure.Error() != "force-view: nothing need be forced" {
-		t.Errorf("told %v", failure)
+	if told := api.FromStatus("force-view", err); !errors.Is(told, holdfast.ErrConflict) || told.Error() != "force-view: nothing need be forced" {
+		t.Errorf("told %v", told)
 	}
 	if _, err := admin.PlanForce(t.Context(), &schema.PlanForceRequest{Members: []string{"a"}}); !errors.Is(api.FromStatus("force-view", err), holdfast.ErrConflict) {
 		t.Errorf("told %v", err)

@@ -79,7 +79,7 @@ func newGRPC(c Config, s *service) *grpcServer {
 		outboxBytes:  outboxBytes,
 		unsent:       outboxes{most: unsentBytes, share: unsentShare},
 		connections:  c.Limits.Connections,
-		stile:        newTurnstile(maxHandshakes, handshakeQueue, handshakeLimit),
+		stile:        newTurnstile(greetedAtOnce, greetingLine, greetingLimit),
 		live:         liveStreams{all: map[*stream]struct{}{}},
 		occupants:    occupants{bySession: map[lock.SessionID]*stream{}},
 		frames:       sync.Pool{New: func() any { return newFrame() }},
@@ -95,7 +95,7 @@ func newGRPC(c Config, s *service) *grpcServer {
 	}
 	grpc_health_v1.RegisterHealthServer(g.rpc, &grpcHealth{service: s, ending: g.ending, every: time.Second})
 	reflection.Register(g.rpc)
-	s.moved = g.live.notify
+	s.moved = g.live.tell
 	return g
 }
 
@@ -138,7 +138,7 @@ func (g *grpcServer) serve(l net.Listener) error {
 func (g *grpcServer) stop(ctx context.Context) {
 	g.service.observer.source.End()
 	g.leave()
-	g.service.forwarder.close()
+	g.service.outsider.close()
 	g.live.close(status.Error(codes.Unavailable, "this member is leaving"))
 	done := make(chan struct{})
 	go func() {

@@ -38,10 +38,10 @@ func quietDoors(l Limits, logger *slog.Logger) *doors {
 	return &doors{most: most, each: max(most/2, 1), logger: logger}
 }
 
-// warn logs what happens at a bound once a minute.
-func (d *doors) warn(message string, args ...any) {
-	if fresh, held := d.log.News(message); fresh {
-		d.logger.Warn(message, append(args, "times_before", held)...)
+// say logs what happens at a bound once a minute.
+func (d *doors) say(sentence string, args ...any) {
+	if news, held := d.log.News(sentence); news {
+		d.logger.Warn(sentence, append(args, "times_before", held)...)
 	}
 }
 
@@ -88,7 +88,7 @@ func (l *boundListener) Accept() (net.Conn, error) {
 		l.observer.refused("connections")
 		_ = c.Close() // it was never used, so there is nothing to lose
 		if l.doors != nil {
-			l.doors.warn("a connection is closed at once: as many as may be are open (limits.connections, or the limit of open files)",
+			l.doors.say("a connection is closed at once: as many as may be are open (limits.connections, or the limit of open files)",
 				"port", l.port, "open", l.open.Load(), "most", l.limit)
 		}
 	}
@@ -120,7 +120,7 @@ func (l *boundListener) fail(err error) error {
 	if descriptors.Exhausted(err) {
 		l.observer.refused("files")
 		if l.doors != nil {
-			l.doors.warn("a connection waits to be accepted: this process, or the machine, can open no more files; raise that limit (ulimit -n, LimitNOFILE=)",
+			l.doors.say("a connection waits to be accepted: this process, or the machine, can open no more files; raise that limit (ulimit -n, LimitNOFILE=)",
 				"port", l.port, "error", err)
 		}
 	}

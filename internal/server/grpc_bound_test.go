@@ -15,39 +15,39 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// logRecorder keeps what is logged.
-type logRecorder struct {
+// diary keeps what is logged.
+type diary struct {
 	sync.Mutex
 	text bytes.Buffer
 }
 
-func (d *logRecorder) Write(p []byte) (int, error) {
+func (d *diary) Write(p []byte) (int, error) {
 	d.Lock()
 	defer d.Unlock()
 	return d.text.Write(p)
 }
 
 // has wants so many lines with these words.
-func (d *logRecorder) has(t *testing.T, want string, lines int) {
+func (d *diary) has(t *testing.T, words string, lines int) {
 	t.Helper()
 	d.Lock()
 	defer d.Unlock()
-	if n := strings.Count(d.text.String(), want); n != lines {
-		t.Errorf("%d lines have %q, want %d:\n%s", n, want, lines, d.text.String())
+	if n := strings.Count(d.text.String(), words); n != lines {
+		t.Errorf("%d lines have %q, want %d:\n%s", n, words, lines, d.text.String())
 	}
 }
 
 // TestConnectionsLeaveDescriptors: however many connections are allowed, each port serves at most its share of what the
 // process may open; one more is closed, counted, and logged once.
 func TestConnectionsLeaveDescriptors(t *testing.T) {
-	var log logRecorder
+	var log diary
 	b := newHarness(t, func(c *Config) {
 		c.Limits.Connections, c.Limits.Descriptors = 100, 20 // 10 for connections, 5 for each port
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	}, nil)
 	client := b.open() // one
 	for range 4 {
-		handshaken(t, b.raw())
+		greeted(t, b.raw())
 	}
 	for i := range 3 {
 		if n, err := b.raw().Read(make([]byte, 1)); err == nil {
@@ -78,8 +78,8 @@ func refusals(t *testing.T, b *harness, why string) float64 {
 	return 0
 }
 
-// handshaken wants a connection that is served.
-func handshaken(t *testing.T, c net.Conn) {
+// greeted wants a connection that is served.
+func greeted(t *testing.T, c net.Conn) {
 	t.Helper()
 	_, err := fmt.Fprint(c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 	must(t, err)
@@ -125,7 +125,7 @@ func (l *exhausted) Accept() (net.Conn, error) {
 
 // TestNoDescriptorsToAccept: the connection waits, which is counted and logged, and is served when there is a descriptor.
 func TestNoDescriptorsToAccept(t *testing.T) {
-	var log logRecorder
+	var log diary
 	b := newHarness(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) }, nil)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -133,7 +133,7 @@ func TestNoDescriptorsToAccept(t *testing.T) {
 	go func() { served <- b.server.serve(&exhausted{Listener: listener}) }()
 	c, err := net.Dial("tcp", listener.Addr().String())
 	must(t, err)
-	handshaken(t, c)
+	greeted(t, c)
 	must(t, c.Close())
 	must(t, listener.Close())
 	if err := <-served; !errors.Is(err, net.ErrClosed) {

@@ -26,12 +26,12 @@ import (
 
 const harnessMember = 7
 
-// soleMembership is a membership that lets a member alone do what it likes.
-type soleMembership struct{}
+// calm is a membership that lets a member alone do what it likes.
+type calm struct{}
 
-func (soleMembership) Wake() protocol.Time { return protocol.Never }
+func (calm) Wake() protocol.Time { return protocol.Never }
 
-func (soleMembership) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
+func (calm) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch {
 	case ev.Kind == protocol.Start:
 		out.Raise(&protocol.View{
@@ -61,7 +61,7 @@ type harness struct {
 // set limits before the service begins, and tune the server before it serves.
 func newHarness(t testing.TB, change func(*Config), tune func(*grpcServer)) *harness {
 	t.Helper()
-	return newHarnessOver(t, soleMembership{}, change, tune)
+	return newHarnessOver(t, calm{}, change, tune)
 }
 
 // newHarnessOver is newHarness over another membership.
@@ -159,29 +159,29 @@ func (w testWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// streamClient is a raw client of one stream.
-type streamClient struct {
+// talk is a raw client of one stream.
+type talk struct {
 	t      testing.TB
 	stream grpc.BidiStreamingClient[schema.ClientFrame, schema.ServerFrame]
 	cancel context.CancelFunc
 	frames int
-	events []*schema.Event
+	heard  []*schema.Event
 	id     string
 	secret string
 }
 
 // call opens a stream and says nothing.
-func (b *harness) call(conn *grpc.ClientConn) *streamClient {
+func (b *harness) call(conn *grpc.ClientConn) *talk {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	b.t.Cleanup(cancel)
 	stream, err := schema.NewSessionsClient(conn).Open(ctx)
 	must(b.t, err)
-	return &streamClient{t: b.t, stream: stream, cancel: cancel}
+	return &talk{t: b.t, stream: stream, cancel: cancel}
 }
 
 // open opens a session.
-func (b *harness) open() *streamClient {
+func (b *harness) open() *talk {
 	b.t.Helper()
 	c := b.call(b.conn)
 	c.welcome(&schema.Hello{Client: "test"})
@@ -189,7 +189,7 @@ func (b *harness) open() *streamClient {
 }
 
 // resume goes on with the session of earlier on a stream of its own.
-func (b *harness) resume(earlier *streamClient) *streamClient {
+func (b *harness) resume(earlier *talk) *talk {
 	b.t.Helper()
 	c := b.call(b.conn)
 	c.id, c.secret = earlier.id, earlier.secret
@@ -197,10 +197,10 @@ func (b *harness) resume(earlier *streamClient) *streamClient {
 	return c
 }
 
-func (c *streamClient) welcome(hello *schema.Hello) *schema.Welcome {
+func (c *talk) welcome(hello *schema.Hello) *schema.Welcome {
 	c.t.Helper()
-	c.send(&schema.Operation{Kind: &schema.Operation_Hello{Hello: hello}})
-	event := c.receive()
+	c.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: hello}})
+	event := c.hear()
 	welcome := event.GetWelcome()
 	if welcome == nil {
 		c.t.Fatalf("hello was answered with %v", event)
@@ -211,29 +211,29 @@ func (c *streamClient) welcome(hello *schema.Hello) *schema.Welcome {
 	return welcome
 }
 
-func (c *streamClient) send(operations ...*schema.Operation) {
+func (c *talk) say(operations ...*schema.Operation) {
 	c.t.Helper()
 	must(c.t, c.stream.Send(&schema.ClientFrame{Operations: operations}))
 }
 
-// receive returns the next event.
-func (c *streamClient) receive() *schema.Event {
+// hear returns the next event.
+func (c *talk) hear() *schema.Event {
 	c.t.Helper()
-	for len(c.events) == 0 {
+	for len(c.heard) == 0 {
 		frame, err := c.stream.Recv()
 		if err != nil {
 			c.t.Fatalf("the stream ended: %v", err)
 		}
 		c.frames++
-		c.events = frame.GetEvents()
+		c.heard = frame.GetEvents()
 	}
-	event := c.events[0]
-	c.events = c.events[1:]
+	event := c.heard[0]
+	c.heard = c.heard[1:]
 	return event
 }
 
 // end reads until the stream ends and returns with what; nil is a clean end.
-func (c *streamClient) end() error {
+func (c *talk) end() error {
 	for {
 		_, err := c.stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -246,9 +246,9 @@ func (c *streamClient) end() error {
 }
 
 // granted hears the grant of request id.
-func (c *streamClient) granted(id uint64) *schema.Granted {
+func (c *talk) granted(id uint64) *schema.Granted {
 	c.t.Helper()
-	event := c.receive()
+	event := c.hear()
 	if event.GetId() != id || event.GetGranted().GetToken() == 0 {
 		c.t.Fatalf("request %d: want it granted, heard %v", id, event)
 	}
@@ -256,27 +256,27 @@ func (c *streamClient) granted(id uint64) *schema.Granted {
 }
 
 // released hears that request id was released, without a problem.
-func (c *streamClient) released(id uint64) {
+func (c *talk) released(id uint64) {
 	c.t.Helper()
-	event := c.receive()
+	event := c.hear()
 	if event.GetId() != id || event.GetReleased() == nil || event.GetReleased().GetProblem() != nil {
 		c.t.Fatalf("request %d: want it released, heard %v", id, event)
 	}
 }
 
 // queued hears that request id waits.
-func (c *streamClient) queued(id uint64, position int32) {
+func (c *talk) queued(id uint64, position int32) {
 	c.t.Helper()
-	event := c.receive()
+	event := c.hear()
 	if event.GetId() != id || event.GetQueued() == nil || event.GetQueued().GetPosition() != position {
 		c.t.Fatalf("request %d: want it queued behind %d, heard %v", id, position, event)
 	}
 }
 
 // refused hears that operation id was refused with a code.
-func (c *streamClient) refused(id uint64, code string) *schema.Problem {
+func (c *talk) refused(id uint64, code string) *schema.Problem {
 	c.t.Helper()
-	event := c.receive()
+	event := c.hear()
 	problem := event.GetRefused().GetProblem()
 	if event.GetId() != id || problem.GetCode() != code {
 		c.t.Fatalf("operation %d: want it refused with %s, heard %v", id, code, event)

@@ -72,7 +72,7 @@ func (s *service) snapshot(ctx context.Context, name string, by visitor, to piec
 		return failed(opSnapshot, space.Name, "", api.Fail(api.CodeUnsupported,
 			fmt.Sprintf("protocol %s keeps nothing that outlasts its members, so there is nothing to save; that is for spaces of protocol consensus", space.Protocol)))
 	}
-	if out := s.forwarderAt(space); out != nil {
+	if out := s.outsiderAt(space); out != nil {
 		return out.snapshot(ctx, by, space.Name, to)
 	}
 	if s.snapshots.Add(1) > snapshotsAtOnce {

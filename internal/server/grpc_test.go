@@ -37,11 +37,11 @@ func (b *harness) raw() net.Conn {
 }
 
 // serves shows that a client is served.
-func (c *streamClient) serves(id uint64) {
+func (c *talk) serves(id uint64) {
 	c.t.Helper()
-	c.send(opTry(id, "served"))
+	c.say(opTry(id, "served"))
 	c.granted(id)
-	c.send(opRelease(id, "served", 0))
+	c.say(opRelease(id, "served", 0))
 	c.released(id)
 }
 
@@ -62,13 +62,13 @@ func TestHalfOpenConnections(t *testing.T) {
 // TestHalfOpenConnectionsEnd: the handshake has a limit.
 func TestHalfOpenConnectionsEnd(t *testing.T) {
 	b := newHarness(t, func(c *Config) { c.Limits.Header = 50 * time.Millisecond }, nil)
-	for _, input := range []string{"", "PRI * HTTP/2.0\r\n"} {
+	for _, said := range []string{"", "PRI * HTTP/2.0\r\n"} {
 		c := b.raw()
-		_, err := io.WriteString(c, input)
+		_, err := io.WriteString(c, said)
 		must(t, err)
 		_, err = io.Copy(io.Discard, c)
 		if err != nil && !errors.As(err, new(*net.OpError)) {
-			t.Errorf("after %q the connection ended with %v", input, err)
+			t.Errorf("after %q the connection ended with %v", said, err)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func TestGarbage(t *testing.T) {
 		noise[i] = byte(random.Uint32())
 	}
 	settings := []byte{0, 0, 0, 4, 0, 0, 0, 0, 0}
-	for what, input := range map[string][]byte{
+	for what, said := range map[string][]byte{
 		"noise":                   noise,
 		"HTTP/1":                  []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
 		"half a preface":          []byte(http2.ClientPreface[:10]),
@@ -147,7 +147,7 @@ func TestGarbage(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			c := b.raw()
-			if _, err := c.Write(input); err != nil && !errors.As(err, new(*net.OpError)) {
+			if _, err := c.Write(said); err != nil && !errors.As(err, new(*net.OpError)) {
 				t.Fatal(err)
 			}
 			if err := c.(*net.TCPConn).CloseWrite(); err != nil && !errors.As(err, new(*net.OpError)) {
@@ -260,10 +260,10 @@ func TestUnaryCalls(t *testing.T) {
 	if len(grants.Broken) != 1 || grants.Broken[0].Owner != "job" {
 		t.Errorf("broken %+v", grants)
 	}
-	answer, err := locks.Status(ctx, &schema.StatusRequest{})
+	told, err := locks.Status(ctx, &schema.StatusRequest{})
 	must(t, err)
 	var state api.Status
-	must(t, json.Unmarshal(answer.GetDocument(), &state))
+	must(t, json.Unmarshal(told.GetDocument(), &state))
 	if len(state.Spaces) != 2 || state.Spaces[0].State != "ready" {
 		t.Errorf("status %+v", state)
 	}
@@ -342,11 +342,11 @@ func TestUnaryProblems(t *testing.T) {
 func TestAcquireEndsWithItsCall(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	c := b.open()
-	c.send(opAcquire(1, "x"))
+	c.say(opAcquire(1, "x"))
 	c.granted(1)
 	watch, err := schema.NewLocksClient(b.conn).Watch(t.Context(), &schema.WatchRequest{Prefix: "x"})
 	must(t, err)
-	next := func(want string) {
+	heard := func(want string) {
 		t.Helper()
 		document, err := watch.Recv()
 		must(t, err)
@@ -364,15 +364,15 @@ func TestAcquireEndsWithItsCall(t *testing.T) {
 		_, err := schema.NewLocksClient(b.conn).Acquire(ctx, &schema.AcquireRequest{Names: []string{"x"}, Wait: int64(time.Hour)})
 		ended <- err
 	}()
-	next(eventWaiting)
+	heard(eventWaiting)
 	hangUp()
 	if err := <-ended; status.Code(err) != codes.Canceled {
 		t.Errorf("the call ended with %v", err)
 	}
-	next(eventCancelled)
-	c.send(opRelease(1, "x", 0))
+	heard(eventCancelled)
+	c.say(opRelease(1, "x", 0))
 	c.released(1)
-	next(eventReleased)
+	heard(eventReleased)
 }
 
 func TestHealth(t *testing.T) {
@@ -401,7 +401,7 @@ func TestHealth(t *testing.T) {
 		t.Errorf("watched %v", answer)
 	}
 	must(t, b.driver.Close())
-	(&grpcHealth{service: b.service}).state("") // what is asked of a closed member is answered
+	(&grpcHealth{service: b.service}).ask("") // what is asked of a closed member is answered
 	if answer, err = watch.Recv(); err != nil || answer.GetStatus() != health.HealthCheckResponse_NOT_SERVING {
 		t.Errorf("a closed member: %v, %v", answer, err)
 	}
@@ -432,7 +432,7 @@ func TestReflection(t *testing.T) {
 func TestStop(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	c := b.open()
-	c.send(opAcquire(1, "x"))
+	c.say(opAcquire(1, "x"))
 	c.granted(1)
 	watch, err := schema.NewLocksClient(b.conn).Watch(t.Context(), &schema.WatchRequest{})
 	must(t, err)
@@ -495,10 +495,10 @@ func TestManyClients(t *testing.T) {
 			clients.Go(func() {
 				c.welcome(&schema.Hello{})
 				for id := uint64(1); id <= 20; id++ {
-					c.send(opAcquire(id, "hot"))
-					event := c.receive()
+					c.say(opAcquire(id, "hot"))
+					event := c.hear()
 					if event.GetQueued() != nil {
-						event = c.receive()
+						event = c.hear()
 					}
 					token := event.GetGranted().GetToken()
 					mu.Lock()
@@ -507,10 +507,10 @@ func TestManyClients(t *testing.T) {
 					}
 					last = token
 					mu.Unlock()
-					c.send(opRelease(id, "hot", token))
+					c.say(opRelease(id, "hot", token))
 					c.released(id)
 				}
-				c.send(opEnd())
+				c.say(opEnd())
 				if err := c.end(); err != nil {
 					t.Errorf("the stream ended with %v", err)
 				}

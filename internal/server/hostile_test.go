@@ -30,7 +30,7 @@ import (
 // victim holds "x" on a stream and "y" over HTTP, and shows that it still does.
 type victim struct {
 	m      *served
-	stream *streamClient
+	stream *speaker
 	id     string
 	secret string
 	held   *answer
@@ -39,10 +39,10 @@ type victim struct {
 
 func (m *served) victim() *victim {
 	m.t.Helper()
-	c, event := m.openSession(m.dial())
+	c, event := m.hello(m.dial())
 	v := &victim{m: m, stream: c, id: event.GetWelcome().GetSession(), secret: event.GetWelcome().GetSecret()}
-	c.send(lockOf(1, "x"))
-	v.tokens[0] = c.receive().GetGranted().GetToken()
+	c.say(lockOf(1, "x"))
+	v.tokens[0] = c.hear().GetGranted().GetToken()
 	v.held = m.post(200, acquirePath, object{"name": "y", "ttl": "1h"})
 	_, err := fmt.Sscan(v.held.object["token"].(string), &v.tokens[1])
 	noError(m.t, err)
@@ -52,12 +52,12 @@ func (m *served) victim() *victim {
 // stands checks that nothing was taken from it.
 func (v *victim) stands() {
 	v.m.t.Helper()
-	v.stream.send(&schema.Operation{Id: 99, Kind: &schema.Operation_Beat{Beat: &schema.Beat{}}})
-	if event := v.stream.receive(); event.GetBeat() == nil {
+	v.stream.say(&schema.Operation{Id: 99, Kind: &schema.Operation_Beat{Beat: &schema.Beat{}}})
+	if event := v.stream.hear(); event.GetBeat() == nil {
 		v.m.t.Fatalf("its stream hears %v", event)
 	}
 	for i, name := range []string{"x", "y"} {
-		holders := v.m.request(200, http.MethodGet, "/v1/spaces/default/locks/"+name, nil).object["holders"].([]any)
+		holders := v.m.ask(200, http.MethodGet, "/v1/spaces/default/locks/"+name, nil).object["holders"].([]any)
 		if len(holders) != 1 || holders[0].(object)["token"] != fmt.Sprint(v.tokens[i]) {
 			v.m.t.Fatalf("%s is held by %v", name, holders)
 		}
@@ -108,8 +108,8 @@ func TestForeignSessions(t *testing.T) {
 		id, private, _ := strings.Cut(c.session, ".")
 		conn := m.dial()
 		stream := m.call(conn)
-		stream.send(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Session: id, Secret: private}}})
-		if event := stream.receive(); c.session != "" && event.GetRefused() == nil {
+		stream.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Session: id, Secret: private}}})
+		if event := stream.hear(); c.session != "" && event.GetRefused() == nil {
 			t.Errorf("%s is welcomed: %v", c.what, event)
 		}
 		stream.cancel()
@@ -144,18 +144,18 @@ func TestForeignTokens(t *testing.T) {
 	other := m.open(m.dial())
 	for _, token := range []uint64{v.tokens[0], v.tokens[1], 1, math.MaxUint64} {
 		for _, name := range []string{"x", "y"} {
-			other.send(&schema.Operation{Id: 1, Kind: &schema.Operation_Release{Release: &schema.Release{Name: name, Token: token}}})
-			if code := other.receive().GetReleased().GetProblem().GetCode(); code != api.CodeNotHeld {
+			other.say(&schema.Operation{Id: 1, Kind: &schema.Operation_Release{Release: &schema.Release{Name: name, Token: token}}})
+			if code := other.hear().GetReleased().GetProblem().GetCode(); code != api.CodeNotHeld {
 				t.Errorf("a stranger's release of %s: %q", name, code)
 			}
-			other.send(&schema.Operation{Id: 1, Kind: &schema.Operation_Extend{Extend: &schema.Extend{Name: name, Token: token, Hold: 1}}})
-			if code := other.receive().GetRefused().GetProblem().GetCode(); code != api.CodeNotHeld {
+			other.say(&schema.Operation{Id: 1, Kind: &schema.Operation_Extend{Extend: &schema.Extend{Name: name, Token: token, Hold: 1}}})
+			if code := other.hear().GetRefused().GetProblem().GetCode(); code != api.CodeNotHeld {
 				t.Errorf("a stranger's extension of %s: %q", name, code)
 			}
 		}
 	}
-	v.stream.send(&schema.Operation{Id: 1, Kind: &schema.Operation_Release{Release: &schema.Release{Name: "x", Token: v.tokens[0] + 1}}})
-	if code := v.stream.receive().GetReleased().GetProblem().GetCode(); code != api.CodeNotHeld {
+	v.stream.say(&schema.Operation{Id: 1, Kind: &schema.Operation_Release{Release: &schema.Release{Name: "x", Token: v.tokens[0] + 1}}})
+	if code := v.stream.hear().GetReleased().GetProblem().GetCode(); code != api.CodeNotHeld {
 		t.Errorf("a token that is not the grant's: %q", code)
 	}
 	v.stands()
@@ -183,7 +183,7 @@ func TestAbsurdNumbers(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"limit=-1", "limit=0", "limit=1001", "limit=99999999999999999999", "limit=x", "limit=1&limit=2", "unknown=1", "limit=%zz"} {
-		m.request(400, http.MethodGet, "/v1/spaces/default/locks?"+query, nil)
+		m.ask(400, http.MethodGet, "/v1/spaces/default/locks?"+query, nil)
 	}
 	c := m.open(m.dial())
 	for what, a := range map[string]*schema.Acquire{
@@ -195,18 +195,18 @@ func TestAbsurdNumbers(t *testing.T) {
 		"class":    {Require: math.MaxInt32},
 	} {
 		a.Name = "n"
-		c.send(&schema.Operation{Id: 1, Kind: &schema.Operation_Acquire{Acquire: a}})
-		if event := c.receive(); event.GetRefused() == nil {
+		c.say(&schema.Operation{Id: 1, Kind: &schema.Operation_Acquire{Acquire: a}})
+		if event := c.hear(); event.GetRefused() == nil {
 			t.Errorf("%s: %v", what, event)
 		}
 	}
-	c.send(&schema.Operation{Id: 2, Kind: &schema.Operation_Beat{Beat: &schema.Beat{Ttl: math.MaxInt64}}})
-	if event := c.receive(); event.GetBeat().GetTtl() != int64(time.Minute) { // the longest of a member in memory
+	c.say(&schema.Operation{Id: 2, Kind: &schema.Operation_Beat{Beat: &schema.Beat{Ttl: math.MaxInt64}}})
+	if event := c.hear(); event.GetBeat().GetTtl() != int64(time.Minute) { // the longest of a member in memory
 		t.Errorf("a ttl: %v", event)
 	}
 	for _, endless := range []*schema.Acquire{{Name: "n", Wait: math.MaxInt64, Hold: math.MaxInt64}} {
-		c.send(&schema.Operation{Id: 3, Kind: &schema.Operation_Acquire{Acquire: endless}})
-		if event := c.receive(); event.GetGranted() == nil {
+		c.say(&schema.Operation{Id: 3, Kind: &schema.Operation_Acquire{Acquire: endless}})
+		if event := c.hear(); event.GetGranted() == nil {
 			t.Errorf("for ever: %v", event)
 		}
 	}
@@ -320,15 +320,15 @@ func TestGarbageIsCounted(t *testing.T) {
 	for i := range noise {
 		noise[i] = byte(random.Uint32())
 	}
-	inputs := []string{
+	said := []string{
 		string(noise), "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n",
 		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", // TLS, to a port in plain text
 		"P", "\x00",
 	}
-	for _, input := range inputs {
+	for _, say := range said {
 		c, err := net.Dial("tcp", m.grpc)
 		noError(t, err)
-		_, err = io.WriteString(c, input)
+		_, err = io.WriteString(c, say)
 		noError(t, err)
 		if err := c.(*net.TCPConn).CloseWrite(); err != nil && !strings.Contains(err.Error(), "not connected") {
 			t.Fatal(err)
@@ -337,7 +337,7 @@ func TestGarbageIsCounted(t *testing.T) {
 		noError(t, c.Close())
 		good.serves(1, "x")
 	}
-	m.until("all are counted", func() bool { return m.refused("malformed") == float64(len(inputs)) })
+	m.until("all are counted", func() bool { return m.refused("malformed") == float64(len(said)) })
 }
 
 // TestResetInAFrame: a connection that is cut within a frame is an end like any other.
@@ -346,18 +346,18 @@ func TestResetInAFrame(t *testing.T) {
 	good := m.open(m.dial())
 	good.serves(1, "x")
 	before := levelNow()
-	for _, input := range []string{
+	for _, say := range []string{
 		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x40\x00\x00\x00\x00\x00\x00\x01half",
 		"POST " + acquirePath + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{\"name\"",
 	} {
 		for i := range 50 {
 			address := m.grpc
-			if input[1] == 'O' {
+			if say[1] == 'O' {
 				address = m.http
 			}
 			c, err := net.Dial("tcp", address)
 			noError(t, err)
-			_, err = io.WriteString(c, input)
+			_, err = io.WriteString(c, say)
 			noError(t, err)
 			if i%2 == 0 {
 				noError(t, c.(*net.TCPConn).SetLinger(0)) // a reset, not an end
@@ -378,8 +378,8 @@ func TestResetInAFrame(t *testing.T) {
 func TestReusedIDWithOtherContent(t *testing.T) {
 	m := serve(t, host.Limits{}, server.Limits{})
 	v := m.victim()
-	v.stream.send(&schema.Operation{Id: 1, Kind: &schema.Operation_Acquire{Acquire: &schema.Acquire{Name: "x", Mode: schema.Mode_MODE_SHARED, Owner: "other"}}})
-	if event := v.stream.receive(); event.GetGranted().GetToken() != v.tokens[0] {
+	v.stream.say(&schema.Operation{Id: 1, Kind: &schema.Operation_Acquire{Acquire: &schema.Acquire{Name: "x", Mode: schema.Mode_MODE_SHARED, Owner: "other"}}})
+	if event := v.stream.hear(); event.GetGranted().GetToken() != v.tokens[0] {
 		t.Errorf("the same id and name: %v", event)
 	}
 	v.stands()

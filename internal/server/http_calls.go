@@ -20,10 +20,10 @@ func (h *web) acquire(c *exchange) error {
 	var name string
 	has, err := c.decode(fields{
 		"name": text(&name), "names": texts(&in.Names),
-		"mode": keyword(&in.Mode, holdfast.ParseMode), "units": number(&in.Units), "capacity": number(&in.Capacity),
+		"mode": word(&in.Mode, holdfast.ParseMode), "units": number(&in.Units), "capacity": number(&in.Capacity),
 		"wait": duration(&in.Wait, 0), "ttl": duration(&in.TTL, time.Millisecond), "hold": duration(&in.Hold, 1),
 		"session": text(&in.Session), "owner": text(&in.Owner), "reason": text(&in.Reason),
-		"require": keyword(&in.Require, holdfast.ParseClass), "request": text(&in.Request),
+		"require": word(&in.Require, holdfast.ParseClass), "request": text(&in.Request),
 	})
 	switch {
 	case err != nil:
@@ -218,7 +218,7 @@ func (h *web) measures(c *exchange) error {
 func (h *web) events(c *exchange) error {
 	ctx, cancel := context.WithCancel(c.r.Context())
 	defer cancel()
-	defer context.AfterFunc(h.service.ctx, cancel)()
+	defer context.AfterFunc(h.service.life, cancel)()
 	feed, err := h.service.watch(ctx, c.query["space"], c.query["prefix"])
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-func TestHeldNamesTheHolder(t *testing.T) {
+func TestHeldSaysByWhom(t *testing.T) {
 	b := newWebHarness(t, nil)
 	b.acquire(object{"name": "x", "owner": "job-7"})
 	held := b.post(409, acquirePath, object{"name": "x"})
@@ -165,7 +165,7 @@ func TestHoldLimit(t *testing.T) {
 	b.acquire(object{"name": "x"})
 }
 
-func TestRenewReportsLoss(t *testing.T) {
+func TestRenewTellsLoss(t *testing.T) {
 	b := newWebHarness(t, nil)
 	got := b.acquire(object{"name": "x", "hold": "2s", "ttl": "1m"})
 	session := got.text("session")

@@ -34,7 +34,7 @@ func (h *web) sendEvents(ctx context.Context, c *exchange, from *events.Feed) er
 		case errors.Is(err, events.ErrSlow):
 			h.service.observer.refused(unreadEvents)
 			return errors.Join(err, h.send(c, []byte(": dropped: "+events.ErrSlow.Error()+"\n\n")))
-		case h.service.ctx.Err() != nil:
+		case h.service.life.Err() != nil:
 			return h.send(c, []byte(": closed: this member is leaving\n\n"))
 		}
 		if err != nil {

@@ -120,7 +120,7 @@ func TestEventsRow(t *testing.T) {
 	}
 }
 
-func TestSlowReaderIsNotified(t *testing.T) {
+func TestSlowReaderIsTold(t *testing.T) {
 	b := newWebHarness(t, nil)
 	reader := b.readEvents("")
 	floodFrom(b.server.service, 3*events.FeedBound)
@@ -137,10 +137,10 @@ func TestSlowReaderIsNotified(t *testing.T) {
 }
 
 // pair is calm, with another member in the view.
-type pair struct{ soleMembership }
+type pair struct{ calm }
 
 func (p pair) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
-	p.soleMembership.Step(now, ev, out)
+	p.calm.Step(now, ev, out)
 	if ev.Kind == protocol.Start {
 		view := out.Raises[0].(*protocol.View)
 		view.Members = append(view.Members, protocol.Member{ID: 8, Name: "b", Address: "b.example:4040"})
@@ -149,12 +149,12 @@ func (p pair) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) 
 
 // peers answers for the other member.
 type peers struct {
-	followed chan string
-	events   chan *schema.MemberEvents
+	asked  chan string
+	events chan *schema.MemberEvents
 }
 
 func (p *peers) Follow(ctx context.Context, _ protocol.ID, address string, interest *schema.MemberInterest, take func(*schema.MemberEvents)) error {
-	p.followed <- address + " " + interest.GetSpace() + " " + interest.GetPrefix()
+	p.asked <- address + " " + interest.GetSpace() + " " + interest.GetPrefix()
 	for {
 		select {
 		case m := <-p.events:
@@ -176,8 +176,8 @@ func TestEventsOfOtherMembers(t *testing.T) {
 	other.events <- &schema.MemberEvents{At: 2, Count: 2, Events: []*schema.MemberEvent{
 		{Event: "unheard of", Name: "a/1"}, {Event: eventLost, Time: 2, Space: "default", Name: "a/1", Owner: "o", Token: 7, Why: "member_lost"},
 	}}
-	if followed := <-other.followed; followed != "b.example:4040 default a/" {
-		t.Errorf("asked %s", followed)
+	if asked := <-other.asked; asked != "b.example:4040 default a/" {
+		t.Errorf("asked %s", asked)
 	}
 	if kind, event := events.next(); kind != eventLost || event["member"] != "b" || event["token"] != "7" || event["why"] != "member_lost" {
 		t.Errorf("%s %v", kind, event)
@@ -196,7 +196,7 @@ func TestEventsOfOtherMembers(t *testing.T) {
 			answered <- answer
 		}
 	}()
-	<-other.followed // and nothing is told
+	<-other.asked // and nothing is told
 	must(t, b.server.Shutdown(t.Context()))
 	if answer := <-answered; answer != nil && (answer.status != 503 || answer.text("code") != api.CodeUnavailable) {
 		t.Errorf("told %d %s", answer.status, answer.raw)
@@ -254,13 +254,13 @@ func TestMetricsRow(t *testing.T) {
 	}
 }
 
-// roleWindow is a membership whose coordinator may grant from one time on, and only
+// uneasy is a membership whose coordinator may grant from one time on, and only
 // until another.
-type roleWindow struct{ from, until protocol.Time }
+type uneasy struct{ from, until protocol.Time }
 
-func (roleWindow) Wake() protocol.Time { return protocol.Never }
+func (uneasy) Wake() protocol.Time { return protocol.Never }
 
-func (m roleWindow) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
+func (m uneasy) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch {
 	case ev.Kind == protocol.Start:
 		out.Raise(&protocol.View{
@@ -276,7 +276,7 @@ func (m roleWindow) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effec
 }
 
 func TestRecovery(t *testing.T) {
-	b := newWebHarnessOver(t, roleWindow{from: time.Minute + 30*time.Second, until: time.Hour}, nil)
+	b := newWebHarnessOver(t, uneasy{from: time.Minute + 30*time.Second, until: time.Hour}, nil)
 	events := b.readEvents("?space=default")
 	waiting := b.readEvents("?space=default&prefix=x")
 	ready := b.get(503, "/readyz")

@@ -40,7 +40,7 @@ type webHarness struct {
 
 func newWebHarness(t testing.TB, change func(*Config)) *webHarness {
 	t.Helper()
-	return newWebHarnessOver(t, soleMembership{}, change)
+	return newWebHarnessOver(t, calm{}, change)
 }
 
 // newWebHarnessOver is newWebHarness over another membership.

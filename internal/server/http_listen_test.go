@@ -20,12 +20,12 @@ import (
 )
 
 // raw opens a connection and says something on it.
-func (b *webHarness) raw(input string) net.Conn {
+func (b *webHarness) raw(say string) net.Conn {
 	b.t.Helper()
 	c, err := net.Dial("tcp", b.address)
 	must(b.t, err)
 	b.t.Cleanup(func() { _ = c.Close() }) // it may be closed already
-	_, err = io.WriteString(c, input)
+	_, err = io.WriteString(c, say)
 	must(b.t, err)
 	return c
 }
@@ -55,7 +55,7 @@ func (b *webHarness) refused(why string) float64 {
 
 func TestGarbageOverHTTP(t *testing.T) {
 	b := newWebHarness(t, nil)
-	inputs := []string{
+	said := []string{
 		"\x00\x01\x02\x03garbage\r\n\r\n",
 		"GET / HTTP/9.9\r\n\r\n",
 		"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
@@ -63,13 +63,13 @@ func TestGarbageOverHTTP(t *testing.T) {
 		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
 		"GET /" + strings.Repeat("x", 64<<10),
 	}
-	for _, input := range inputs {
-		answer := rest(t, b.raw(input))
+	for _, say := range said {
+		answer := rest(t, b.raw(say))
 		if strings.HasPrefix(answer, "HTTP/1.1 2") {
-			t.Errorf("%.40q is answered with %q", input, answer)
+			t.Errorf("%.40q is answered with %q", say, answer)
 		}
 	}
-	for b.refused("malformed") < float64(len(inputs)) {
+	for b.refused("malformed") < float64(len(said)) {
 		runtime.Gosched() // a connection is counted when its serving has ended
 	}
 }
@@ -109,20 +109,20 @@ func TestHalfBodies(t *testing.T) {
 // that waits and has gone closes it, too.
 func TestHalfClosed(t *testing.T) {
 	b := newWebHarness(t, nil)
-	acquire := func(body string) string {
+	ask := func(body string) string {
 		c := b.raw(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", acquirePath, len(body), body))
 		must(t, c.(*net.TCPConn).CloseWrite())
 		return rest(t, c)
 	}
 	for i := range 20 { // the server may see the end before or after the request
-		if answer := acquire(fmt.Sprintf(`{"name":"x%d"}`, i)); !strings.HasPrefix(answer, "HTTP/1.1 200 ") {
+		if answer := ask(fmt.Sprintf(`{"name":"x%d"}`, i)); !strings.HasPrefix(answer, "HTTP/1.1 200 ") {
 			t.Fatalf("acquire: %q", answer)
 		}
 	}
-	if answer := acquire(`{"name":"x0"}`); !strings.HasPrefix(answer, "HTTP/1.1 409 ") || !strings.Contains(answer, `"code":"held"`) {
+	if answer := ask(`{"name":"x0"}`); !strings.HasPrefix(answer, "HTTP/1.1 409 ") || !strings.Contains(answer, `"code":"held"`) {
 		t.Errorf("what is held: %q", answer)
 	}
-	if answer := acquire(`{"name":"x0","wait":"1m"}`); !strings.HasPrefix(answer, "HTTP/1.1 503 ") || !strings.Contains(answer, "the client has closed its side of the connection, which ends its wait") {
+	if answer := ask(`{"name":"x0","wait":"1m"}`); !strings.HasPrefix(answer, "HTTP/1.1 503 ") || !strings.Contains(answer, "the client has closed its side of the connection, which ends its wait") {
 		t.Errorf("a wait: %q", answer)
 	}
 }
@@ -155,12 +155,12 @@ func TestHalfOpenHTTPConnections(t *testing.T) {
 // TestShutdownOutlivesRequests: when its time is over the connections are closed,
 // and what they had under way has ended before it is said to be over.
 func TestShutdownOutlivesRequests(t *testing.T) {
-	var armed, ended atomic.Bool
+	var asked, ended atomic.Bool
 	entered, cut := make(chan struct{}), make(chan struct{})
 	b := newWebHarness(t, func(c *Config) {
 		identity := c.Identity
 		c.Identity = func() Identity {
-			if armed.CompareAndSwap(true, false) {
+			if asked.CompareAndSwap(true, false) {
 				close(entered)
 				<-cut
 				for range 10_000 {
@@ -172,7 +172,7 @@ func TestShutdownOutlivesRequests(t *testing.T) {
 		}
 	})
 	c := b.raw("")
-	armed.Store(true)
+	asked.Store(true)
 	_, err := io.WriteString(c, "GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	must(t, err)
 	<-entered
@@ -218,9 +218,9 @@ func TestSlowReaderOfAnswers(t *testing.T) {
 	must(t, c.(*net.TCPConn).SetReadBuffer(1))
 	// It asks for more than the buffers between the two take, and reads nothing. The
 	// server gives up on it: writing fails, though nothing was ever read.
-	pipeline := strings.Repeat("GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n", 100)
+	ask := strings.Repeat("GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n", 100)
 	for {
-		if _, err := io.WriteString(c, pipeline); err != nil {
+		if _, err := io.WriteString(c, ask); err != nil {
 			break
 		}
 	}

@@ -92,7 +92,7 @@ func TestClassIsRequired(t *testing.T) {
 	}
 }
 
-func TestUnknownPaths(t *testing.T) {
+func TestUnknownPlaces(t *testing.T) {
 	b := newWebHarness(t, nil)
 	for _, c := range []struct {
 		method, path string
@@ -264,7 +264,7 @@ func TestForeignOrigin(t *testing.T) {
 	}
 }
 
-func TestPanicEndsOnlyItsRequest(t *testing.T) {
+func TestMistakeStaysInItsRequest(t *testing.T) {
 	var broken atomic.Bool
 	b := newWebHarness(t, func(c *Config) {
 		identity := c.Identity

@@ -103,14 +103,14 @@ func TestRequestsCountTheirNames(t *testing.T) {
 	b.acquire(object{"name": "3", "request": "r-2"})
 }
 
-// TestUnansweredGrantIsForgotten: a request that was granted when its client had gone is
+// TestUntoldGrantIsForgotten: a request that was granted when its client had gone is
 // given back, and leaves nothing in memory.
-func TestUnansweredGrantIsForgotten(t *testing.T) {
+func TestUntoldGrantIsForgotten(t *testing.T) {
 	b := newWebHarness(t, nil)
 	s := b.server.service
 	o, err := s.order(acquireInput{Space: "default", Names: []string{"x"}, Request: "r-1", Arrived: s.now()})
 	must(t, err)
-	q, _, err := s.requests.join(s.ctx, o, s.now())
+	q, _, err := s.requests.join(s.life, o, s.now())
 	must(t, err)
 	s.run(q)
 	if shown := b.get(200, "/v1/spaces/default/locks/x"); len(shown.list("holders")) != 1 {
@@ -303,13 +303,13 @@ func TestShutdownEndsTheGrace(t *testing.T) {
 	events.until(eventReleased, "x")
 	events.until(eventGranted, "x")
 	must(t, b.server.Shutdown(t.Context()))
-	if left := showLock(t, b.driver, "x"); len(left.Holders) != 0 {
+	if left := show(t, b.driver, "x"); len(left.Holders) != 0 {
 		t.Errorf("nobody's, and still held: %+v", left)
 	}
 }
 
-// showLock asks the first space itself.
-func showLock(t testing.TB, driver *run.Driver, name string) *lock.Lock {
+// show asks the first space itself.
+func show(t testing.TB, driver *run.Driver, name string) *lock.Lock {
 	t.Helper()
 	reply, err := driver.Ask(t.Context(), 1, &protocol.Show{Name: name})
 	must(t, err)

@@ -22,8 +22,8 @@ func TestLeavingEndsNothingThatLasts(t *testing.T) {
 	m := serveAs(t, host.Config{Data: t.TempDir(), Spaces: []host.Space{{Name: "default", Protocol: "consensus"}}}, server.Limits{})
 	conn, admin := m.dial(), m.admin()
 	idle, holds := m.open(conn), m.open(conn)
-	holds.send(lockOf(1, "x"))
-	for holds.receive().GetGranted() == nil { // it is told before that it is queued
+	holds.say(lockOf(1, "x"))
+	for holds.hear().GetGranted() == nil { // it is told before that it is queued
 	}
 	waits := make(chan error, 1)
 	go func() {

@@ -40,9 +40,9 @@ type served struct {
 }
 
 // serve starts a member with these limits.
-func serve(t testing.TB, hosted host.Limits, limits server.Limits, change ...func(*server.Config)) *served {
+func serve(t testing.TB, kept host.Limits, limits server.Limits, change ...func(*server.Config)) *served {
 	t.Helper()
-	return serveAs(t, host.Config{State: t.TempDir(), Limits: hosted}, limits, change...)
+	return serveAs(t, host.Config{State: t.TempDir(), Limits: kept}, limits, change...)
 }
 
 // serveAs serves a member alone that is configured otherwise.
@@ -123,64 +123,64 @@ func (m *served) dial(more ...grpc.DialOption) *grpc.ClientConn {
 	return conn
 }
 
-// streamClient is a client of one stream, that says what it likes.
-type streamClient struct {
+// speaker is a client of one stream, that says what it likes.
+type speaker struct {
 	t      testing.TB
 	stream grpc.BidiStreamingClient[schema.ClientFrame, schema.ServerFrame]
 	cancel context.CancelFunc
-	events []*schema.Event
+	heard  []*schema.Event
 }
 
 // call opens a stream and says nothing.
-func (m *served) call(conn *grpc.ClientConn) *streamClient {
+func (m *served) call(conn *grpc.ClientConn) *speaker {
 	m.t.Helper()
 	ctx, cancel := context.WithCancel(m.patience)
 	m.t.Cleanup(cancel)
 	stream, err := schema.NewSessionsClient(conn).Open(ctx)
 	noError(m.t, err)
-	return &streamClient{t: m.t, stream: stream, cancel: cancel}
+	return &speaker{t: m.t, stream: stream, cancel: cancel}
 }
 
-// openSession asks for a session and returns the answer.
-func (m *served) openSession(conn *grpc.ClientConn) (*streamClient, *schema.Event) {
+// hello asks for a session and returns the answer.
+func (m *served) hello(conn *grpc.ClientConn) (*speaker, *schema.Event) {
 	m.t.Helper()
 	c := m.call(conn)
-	c.send(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Client: "test", Ttl: int64(time.Hour)}}})
-	return c, c.receive()
+	c.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Client: "test", Ttl: int64(time.Hour)}}})
+	return c, c.hear()
 }
 
 // open opens a session.
-func (m *served) open(conn *grpc.ClientConn) *streamClient {
+func (m *served) open(conn *grpc.ClientConn) *speaker {
 	m.t.Helper()
-	c, event := m.openSession(conn)
+	c, event := m.hello(conn)
 	if event.GetWelcome() == nil {
 		m.t.Fatalf("hello was answered with %v", event)
 	}
 	return c
 }
 
-func (c *streamClient) send(operations ...*schema.Operation) {
+func (c *speaker) say(operations ...*schema.Operation) {
 	c.t.Helper()
 	noError(c.t, c.stream.Send(&schema.ClientFrame{Operations: operations}))
 }
 
-// receive returns the next event.
-func (c *streamClient) receive() *schema.Event {
+// hear returns the next event.
+func (c *speaker) hear() *schema.Event {
 	c.t.Helper()
-	for len(c.events) == 0 {
+	for len(c.heard) == 0 {
 		frame, err := c.stream.Recv()
 		if err != nil {
 			c.t.Fatalf("the stream ended: %v", err)
 		}
-		c.events = frame.GetEvents()
+		c.heard = frame.GetEvents()
 	}
-	event := c.events[0]
-	c.events = c.events[1:]
+	event := c.heard[0]
+	c.heard = c.heard[1:]
 	return event
 }
 
 // end reads until the stream ends, and returns with what; nil is a clean end.
-func (c *streamClient) end() error {
+func (c *speaker) end() error {
 	for {
 		if _, err := c.stream.Recv(); errors.Is(err, io.EOF) {
 			return nil
@@ -191,14 +191,14 @@ func (c *streamClient) end() error {
 }
 
 // serves shows that a client is served: a lock and its release.
-func (c *streamClient) serves(id uint64, name string) {
+func (c *speaker) serves(id uint64, name string) {
 	c.t.Helper()
-	c.send(lockOf(id, name))
-	if event := c.receive(); event.GetId() != id || event.GetGranted() == nil {
+	c.say(lockOf(id, name))
+	if event := c.hear(); event.GetId() != id || event.GetGranted() == nil {
 		c.t.Fatalf("lock %q: heard %v", name, event)
 	}
-	c.send(unlockOf(id, name))
-	if event := c.receive(); event.GetId() != id || event.GetReleased() == nil || event.GetReleased().GetProblem() != nil {
+	c.say(unlockOf(id, name))
+	if event := c.hear(); event.GetId() != id || event.GetReleased() == nil || event.GetReleased().GetProblem() != nil {
 		c.t.Fatalf("release %q: heard %v", name, event)
 	}
 }
@@ -246,10 +246,10 @@ func (m *served) post(want int, path string, body any) *answer {
 	m.t.Helper()
 	raw, err := json.Marshal(body)
 	noError(m.t, err)
-	return m.request(want, http.MethodPost, path, raw)
+	return m.ask(want, http.MethodPost, path, raw)
 }
 
-func (m *served) request(want int, method, path string, body []byte) *answer {
+func (m *served) ask(want int, method, path string, body []byte) *answer {
 	m.t.Helper()
 	request, err := http.NewRequestWithContext(m.patience, method, m.scheme+m.http+path, bytes.NewReader(body))
 	noError(m.t, err)
@@ -283,7 +283,7 @@ func (m *served) limited(path string, body any, limit string, value int) {
 // metric returns the value of a line of the metrics; 0 where there is none.
 func (m *served) metric(name string) float64 {
 	m.t.Helper()
-	for line := range strings.Lines(m.request(http.StatusOK, http.MethodGet, "/metrics", nil).text) {
+	for line := range strings.Lines(m.ask(http.StatusOK, http.MethodGet, "/metrics", nil).text) {
 		if value, found := strings.CutPrefix(line, name+" "); found {
 			var n float64
 			_, err := fmt.Sscan(value, &n)

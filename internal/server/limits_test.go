@@ -27,7 +27,7 @@ func TestLimitOfSessions(t *testing.T) {
 	m.open(conn)
 	last := m.open(conn)
 	one := m.post(200, acquirePath, object{"name": "x", "ttl": "1m"})
-	_, event := m.openSession(conn)
+	_, event := m.hello(conn)
 	limited(t, event, 0, "sessions", 3)
 	m.limited(acquirePath, object{"name": "y"}, "sessions", 3)
 	if n := m.refused("sessions"); n != 2 {
@@ -36,7 +36,7 @@ func TestLimitOfSessions(t *testing.T) {
 	if n := m.metric("holdfast_sessions"); n != 3 {
 		t.Errorf("there are %v sessions", n)
 	}
-	last.send(endOf())
+	last.say(endOf())
 	noError(t, last.end())
 	m.open(conn).serves(1, "y")
 	m.post(200, "/v1/sessions/end", object{"session": one.object["session"]})
@@ -46,16 +46,16 @@ func TestLimitOfSessions(t *testing.T) {
 func TestLimitOfLocksPerSession(t *testing.T) {
 	m := serve(t, host.Limits{LocksPerSession: 3}, server.Limits{})
 	c, other := m.open(m.dial()), m.open(m.dial())
-	other.send(lockOf(1, "held"))
-	other.receive()
-	c.send(lockOf(1, "a"), lockOf(2, "b"), lockOf(3, "held"), lockOf(4, "c"))
+	other.say(lockOf(1, "held"))
+	other.hear()
+	c.say(lockOf(1, "a"), lockOf(2, "b"), lockOf(3, "held"), lockOf(4, "c"))
 	for range 3 {
-		c.receive()
+		c.hear()
 	}
-	limited(t, c.receive(), 4, "locks_per_session", 3)
+	limited(t, c.hear(), 4, "locks_per_session", 3)
 	other.serves(2, "c")
-	c.send(cancelOf(3, "held"))
-	c.receive()
+	c.say(cancelOf(3, "held"))
+	c.hear()
 	c.serves(5, "c")
 	first := m.post(200, acquirePath, object{"names": []string{"d", "e", "f"}, "ttl": "1m"})
 	m.limited(acquirePath, object{"name": "g", "session": first.object["session"]}, "locks_per_session", 3)
@@ -69,15 +69,15 @@ func TestLimitOfLocksPerSession(t *testing.T) {
 func TestLimitOfWaitersPerName(t *testing.T) {
 	m := serve(t, host.Limits{WaitersPerName: 2}, server.Limits{})
 	holder, waiter := m.open(m.dial()), m.open(m.dial())
-	holder.send(lockOf(1, "x"))
-	holder.receive()
-	waiter.send(lockOf(1, "x"), lockOf(2, "x"), lockOf(3, "x"))
+	holder.say(lockOf(1, "x"))
+	holder.hear()
+	waiter.say(lockOf(1, "x"), lockOf(2, "x"), lockOf(3, "x"))
 	for range 2 {
-		if event := waiter.receive(); event.GetQueued() == nil {
+		if event := waiter.hear(); event.GetQueued() == nil {
 			t.Fatalf("within the limit: %v", event)
 		}
 	}
-	limited(t, waiter.receive(), 3, "waiters_per_name", 2)
+	limited(t, waiter.hear(), 3, "waiters_per_name", 2)
 	m.limited(acquirePath, object{"name": "x", "wait": "10s"}, "waiters_per_name", 2)
 	if n := m.refused("waiters_per_name"); n != 2 {
 		t.Errorf("%v were counted", n)
@@ -85,12 +85,12 @@ func TestLimitOfWaitersPerName(t *testing.T) {
 	if n := m.metric(`holdfast_waiters{space="default"}`); n != 2 {
 		t.Errorf("%v wait", n)
 	}
-	holder.send(unlockOf(1, "x"))
-	if event := waiter.receive(); event.GetId() != 1 || event.GetGranted() == nil {
+	holder.say(unlockOf(1, "x"))
+	if event := waiter.hear(); event.GetId() != 1 || event.GetGranted() == nil {
 		t.Fatalf("the first: %v", event)
 	}
-	waiter.send(lockOf(4, "x"))
-	if event := waiter.receive(); event.GetQueued() == nil {
+	waiter.say(lockOf(4, "x"))
+	if event := waiter.hear(); event.GetQueued() == nil {
 		t.Errorf("there is room again: %v", event)
 	}
 }
@@ -98,12 +98,12 @@ func TestLimitOfWaitersPerName(t *testing.T) {
 func TestLimitOfNames(t *testing.T) {
 	m := serve(t, host.Limits{Names: 3}, server.Limits{})
 	c := m.open(m.dial())
-	c.send(lockOf(1, "a"), lockOf(2, "b"), lockOf(3, "c"), lockOf(4, "d"), lockOf(5, "c"))
+	c.say(lockOf(1, "a"), lockOf(2, "b"), lockOf(3, "c"), lockOf(4, "d"), lockOf(5, "c"))
 	for range 3 {
-		c.receive()
+		c.hear()
 	}
-	limited(t, c.receive(), 4, "names", 3)
-	if event := c.receive(); event.GetQueued() == nil {
+	limited(t, c.hear(), 4, "names", 3)
+	if event := c.hear(); event.GetQueued() == nil {
 		t.Errorf("a name that is there: %v", event)
 	}
 	m.limited(acquirePath, object{"name": "d"}, "names", 3)
@@ -113,8 +113,8 @@ func TestLimitOfNames(t *testing.T) {
 	if n := m.metric(`holdfast_locks{space="default"}`); n != 3 {
 		t.Errorf("there are %v names", n)
 	}
-	c.send(unlockOf(1, "a"))
-	c.receive()
+	c.say(unlockOf(1, "a"))
+	c.hear()
 	m.post(200, acquirePath, object{"name": "d"})
 }
 
@@ -122,8 +122,8 @@ func TestLimitOfNameBytes(t *testing.T) {
 	m := serve(t, host.Limits{}, server.Limits{NameBytes: 8})
 	c := m.open(m.dial())
 	c.serves(1, "12345678")
-	c.send(lockOf(2, "123456789"))
-	problem := c.receive().GetRefused().GetProblem()
+	c.say(lockOf(2, "123456789"))
+	problem := c.hear().GetRefused().GetProblem()
 	if problem.GetCode() != api.CodeName || !strings.Contains(problem.GetDetail(), "it has 9 bytes; name_bytes allows 8") {
 		t.Errorf("one byte too many: %v", problem)
 	}
@@ -134,8 +134,8 @@ func TestLimitOfNameBytes(t *testing.T) {
 	if n := m.refused(api.CodeName); n != 2 {
 		t.Errorf("%v were counted", n)
 	}
-	unlimited := serve(t, host.Limits{}, server.Limits{})
-	unlimited.open(unlimited.dial()).serves(1, strings.Repeat("n", holdfast.MaxName))
+	whole := serve(t, host.Limits{}, server.Limits{})
+	whole.open(whole.dial()).serves(1, strings.Repeat("n", holdfast.MaxName))
 }
 
 func TestLimitOfMessageBytes(t *testing.T) {
@@ -144,14 +144,14 @@ func TestLimitOfMessageBytes(t *testing.T) {
 	body := func(size int) []byte {
 		return []byte(`{"name":"x"` + strings.Repeat(" ", size-len(`{"name":"x"}`)) + `}`)
 	}
-	m.request(200, http.MethodPost, acquirePath, body(most))
-	if a := m.request(413, http.MethodPost, acquirePath, body(most+1)); a.object["code"] != api.CodeTooLarge || !strings.Contains(a.text, "4096 bytes, which message_bytes allows") {
+	m.ask(200, http.MethodPost, acquirePath, body(most))
+	if a := m.ask(413, http.MethodPost, acquirePath, body(most+1)); a.object["code"] != api.CodeTooLarge || !strings.Contains(a.text, "4096 bytes, which message_bytes allows") {
 		t.Errorf("a body: %s", a.text)
 	}
 	conn := m.dial()
 	c := m.open(conn)
 	noError(t, c.stream.Send(frameOf(most)))
-	if event := c.receive(); event.GetId() != 1 {
+	if event := c.hear(); event.GetId() != 1 {
 		t.Errorf("a frame: %v", event)
 	}
 	noError(t, c.stream.Send(frameOf(most+1)))
@@ -180,7 +180,7 @@ func TestLimitOfMessageBytesBesideMembers(t *testing.T) {
 	m := serve(t, host.Limits{}, server.Limits{MessageBytes: most}, func(c *server.Config) { c.Members = noMembers{} })
 	c := m.open(m.dial())
 	noError(t, c.stream.Send(frameOf(most)))
-	c.receive()
+	c.hear()
 	noError(t, c.stream.Send(frameOf(most+1)))
 	if err := api.FromStatus("", c.end()); api.Code(err) != api.CodeTooLarge || !strings.Contains(err.Error(), "4096 bytes, which message_bytes allows") {
 		t.Errorf("a frame: %v", err)
@@ -210,18 +210,18 @@ func TestLimitOfStreams(t *testing.T) {
 	const most = 1000
 	m := serve(t, host.Limits{}, server.Limits{})
 	conn := m.dial()
-	var all []*streamClient
+	var all []*speaker
 	for range most {
 		all = append(all, m.open(conn))
 	}
-	opened := make(chan *streamClient, 1)
+	opened := make(chan *speaker, 1)
 	go func() {
 		ctx, cancel := context.WithCancel(m.patience)
 		stream, err := schema.NewSessionsClient(conn).Open(ctx)
 		if err != nil {
 			t.Error(err)
 		}
-		opened <- &streamClient{t: t, stream: stream, cancel: cancel}
+		opened <- &speaker{t: t, stream: stream, cancel: cancel}
 	}()
 	m.open(m.dial()).serves(1, "x") // another connection has room
 	if n := m.metric("holdfast_sessions"); n != most+1 {
@@ -232,12 +232,12 @@ func TestLimitOfStreams(t *testing.T) {
 		t.Error("one call more was begun")
 	default:
 	}
-	all[0].send(endOf())
+	all[0].say(endOf())
 	noError(t, all[0].end())
 	next := <-opened
 	defer next.cancel()
-	next.send(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{}}})
-	next.receive()
+	next.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{}}})
+	next.hear()
 	next.serves(1, "x")
 }
 
@@ -262,7 +262,7 @@ func TestLimitOfWatchers(t *testing.T) {
 	if status.Code(err) != codes.ResourceExhausted || !asLimit(problem, &limit) || limit.Limit != "watchers" || limit.Value != 2 {
 		t.Errorf("a third: %v", err)
 	}
-	if a := m.request(429, http.MethodGet, "/v1/events", nil); a.object["limit"] != "watchers" || a.object["value"] != 2.0 {
+	if a := m.ask(429, http.MethodGet, "/v1/events", nil); a.object["limit"] != "watchers" || a.object["value"] != 2.0 {
 		t.Errorf("over HTTP: %s", a.text)
 	}
 	if n := m.refused("watchers"); n != 2 {

@@ -31,7 +31,7 @@ type loss struct {
 	name        string
 	token       holdfast.Token
 	why         holdfast.Loss
-	reported    bool
+	told        bool
 }
 
 func newLosses() *losses {
@@ -75,7 +75,7 @@ func (l *losses) why(c credentials, port protocol.Port, name string, token holdf
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n := l.find(c, port, name, token); n != nil {
-		n.reported = true
+		n.told = true
 		return n.why
 	}
 	return ""
@@ -90,17 +90,17 @@ func (l *losses) find(c credentials, port protocol.Port, name string, token hold
 	return nil
 }
 
-// unreported returns the first loss of session c that was not told yet, and counts all
+// untold returns the first loss of session c that was not told yet, and counts all
 // of them as told.
-func (l *losses) unreported(c credentials) (first loss, found bool) {
+func (l *losses) untold(c credentials) (first loss, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, n := range l.bySession[c.id] {
-		if !n.reported && n.credentials.proves(c) {
+		if !n.told && n.credentials.proves(c) {
 			if !found {
 				first, found = *n, true
 			}
-			n.reported = true
+			n.told = true
 		}
 	}
 	return first, found

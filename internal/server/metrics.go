@@ -34,10 +34,10 @@ type Observer struct {
 	open       *prometheus.GaugeVec   // connections, by port
 	dropped    *prometheus.CounterVec // messages for other members that never left
 	unsaved    prometheus.Counter     // writes of the stable cell that have failed
-	received   receivedCounters
+	heard      heard
 
 	source *events.Source
-	wake   chan struct{} // holds one when a space may be in another state
+	stirs  chan struct{} // holds one when a space may be in another state
 }
 
 // observed is what counts for one space; its metrics are looked up once.
@@ -52,7 +52,7 @@ type observed struct {
 // which is at port 1 of the stack.
 func NewObserver(spaces []string) *Observer {
 	o := &Observer{
-		registry: prometheus.NewRegistry(), source: events.NewSource(spaces), wake: make(chan struct{}, 1),
+		registry: prometheus.NewRegistry(), source: events.NewSource(spaces), stirs: make(chan struct{}, 1),
 	}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "holdfast_" + name, Help: help}, labels)
@@ -76,7 +76,7 @@ func NewObserver(spaces []string) *Observer {
 	o.unsaved = counter("unsaved_total", "Writes of the member's stable cell that have failed: it promises nothing that it must remember until one succeeds.").WithLabelValues()
 	o.open = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "holdfast_connections", Help: "Connections that are open."}, []string{"port"})
 	o.registry.MustRegister(o.open)
-	o.received = receivedCounters{counters: map[receivedKey]prometheus.Counter{}}
+	o.heard = heard{counters: map[heardKey]prometheus.Counter{}}
 	wait := histogram("wait_seconds", "How long granted requests had waited.")
 	hold := histogram("hold_seconds", "How long grants were held.")
 	lost := counter("lost_total", "Grants that ended without a release.", "space", "why")
@@ -143,7 +143,7 @@ func (o *Observer) Observe(now protocol.Time, effects *protocol.Effects) {
 	}
 	if len(effects.Raises)+len(effects.Notes) > 0 {
 		select {
-		case o.wake <- struct{}{}:
+		case o.stirs <- struct{}{}:
 		default: // the state will be looked at anyway
 		}
 	}
@@ -294,7 +294,7 @@ func (c *state) Collect(out chan<- prometheus.Metric) {
 	gauge(c.expected, float64(status.Expected))
 	gauge(c.sessions, float64(status.sessions))
 	gauge(c.watchers, float64(c.service.observer.source.Watchers()))
-	gauge(c.requests, float64(c.service.requests.nameCount()))
+	gauge(c.requests, float64(c.service.requests.remembered()))
 	if status.Disk != nil {
 		gauge(c.sync, time.Duration(status.Disk.Sync).Seconds())
 	}

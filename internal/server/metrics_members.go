@@ -21,15 +21,15 @@ type membersObserver struct {
 	o *Observer
 }
 
-// receivedCounters are the counters of what other members have sent, by space and type of message.
+// heard are the counters of what other members have sent, by space and type of message.
 // There are as many types as the codec knows.
-type receivedCounters struct {
+type heard struct {
 	mu       sync.RWMutex
-	counters map[receivedKey]prometheus.Counter
+	counters map[heardKey]prometheus.Counter
 }
 
-// receivedKey has the type of a message; brings is that of what it brings, where it says so.
-type receivedKey struct {
+// heardKey has the type of a message; brings is that of what it brings, where it says so.
+type heardKey struct {
 	port    protocol.Port
 	message reflect.Type
 	brings  string
@@ -37,7 +37,7 @@ type receivedKey struct {
 
 // Received counts one message.
 func (m membersObserver) Received(port protocol.Port, message protocol.Message) {
-	h, key := &m.o.received, receivedKey{port: port, message: reflect.TypeOf(message)}
+	h, key := &m.o.heard, heardKey{port: port, message: reflect.TypeOf(message)}
 	if bringing, is := message.(interface{ Kind() string }); is {
 		key.brings = bringing.Kind()
 	}

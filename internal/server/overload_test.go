@@ -24,32 +24,32 @@ func TestOverload(t *testing.T) {
 	}, nil)
 	must(t, b.service.register())
 	holder, waiter := b.open(), b.open()
-	holder.send(opAcquire(1, "x"), opAcquire(2, "y"))
+	holder.say(opAcquire(1, "x"), opAcquire(2, "y"))
 	holder.granted(1)
 	token := holder.granted(2).GetToken()
-	waiter.send(opAcquire(1, "x"))
+	waiter.say(opAcquire(1, "x"))
 	waiter.queued(1, 0)
 
 	over.Store(true)
 	fresh := b.call(b.conn)
-	fresh.send(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Client: "new"}}})
+	fresh.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Client: "new"}}})
 	tooMuch(t, fresh.refused(0, api.CodeLimit))
-	holder.send(opAcquire(3, "z"))
+	holder.say(opAcquire(3, "z"))
 	tooMuch(t, holder.refused(3, api.CodeLimit))
 	_, err := b.service.acquire(t.Context(), acquireInput{Names: []string{"z"}})
 	tooMuch(t, api.ToProblem(err))
 
-	holder.send(opBeat(4, 0))
-	if beat := holder.receive(); beat.GetBeat().GetTtl() == 0 {
+	holder.say(opBeat(4, 0))
+	if beat := holder.hear(); beat.GetBeat().GetTtl() == 0 {
 		t.Errorf("a heartbeat is answered by %v", beat)
 	}
 	again := b.call(b.conn)
 	again.id, again.secret = waiter.id, waiter.secret
 	again.welcome(&schema.Hello{Session: waiter.id, Secret: waiter.secret, Requests: []uint64{1}, Last: 1})
-	again.send(opAcquire(1, "x"), opAcquire(2, "z")) // the first stands in the queue already
+	again.say(opAcquire(1, "x"), opAcquire(2, "z")) // the first stands in the queue already
 	tooMuch(t, again.refused(2, api.CodeLimit))
 	again.queued(1, 0)
-	holder.send(opRelease(2, "y", token))
+	holder.say(opRelease(2, "y", token))
 	holder.released(2)
 	if status, err := b.service.status(); err != nil || status.Member.State != "overloaded" {
 		t.Errorf("state %q, %v", status.Member.State, err)
@@ -66,7 +66,7 @@ func TestOverload(t *testing.T) {
 
 	over.Store(false)
 	b.open()
-	holder.send(opAcquire(5, "z"))
+	holder.say(opAcquire(5, "z"))
 	holder.granted(5)
 	if n := gauge(t, b, "holdfast_overloaded"); n != 0 {
 		t.Errorf("holdfast_overloaded is %v when it is over", n)

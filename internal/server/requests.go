@@ -87,8 +87,8 @@ func (r *requests) join(parent context.Context, o *order, now protocol.Time) (q 
 	return q, true, nil
 }
 
-// nameCount returns how many names the remembered requests ask for.
-func (r *requests) nameCount() int {
+// remembered returns how many names the remembered requests ask for.
+func (r *requests) remembered() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.names
@@ -102,12 +102,12 @@ func (r *requests) stopGrace(q *request) {
 	q.grace = nil
 }
 
-// has reports whether q was not forgotten yet.
-func (r *requests) has(q *request) bool { return r.byKey[q.key] == q }
+// knows reports whether q was not forgotten yet.
+func (r *requests) knows(q *request) bool { return r.byKey[q.key] == q }
 
 // forget forgets q, but for its place among those that were granted.
 func (r *requests) forget(q *request) {
-	if r.has(q) {
+	if r.knows(q) {
 		delete(r.byKey, q.key)
 		r.names -= len(q.order.Names)
 	}
@@ -119,7 +119,7 @@ func (r *requests) finish(q *request, t *taken, err error, now protocol.Time) (w
 	defer r.mu.Unlock()
 	defer close(q.done)
 	q.taken, q.err, q.finished = t, err, now
-	if !r.has(q) {
+	if !r.knows(q) {
 		return false
 	}
 	switch {
@@ -170,7 +170,7 @@ func (r *requests) lapse(q *request) (over bool) {
 // is the first time.
 func (r *requests) drop(q *request) bool {
 	q.cancel()
-	if !r.has(q) {
+	if !r.knows(q) {
 		return false
 	}
 	r.forget(q)

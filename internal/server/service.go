@@ -51,12 +51,12 @@ type service struct {
 	switchboard *switchboard
 	requests    *requests
 	losses      *losses
-	forwarder   *forwarder
+	outsider    *outsider
 	snapshots   atomic.Int64                                    // that are being sent
 	cuts        struct{ limit, horizon, enrolment atomic.Bool } // of a ttl, that were logged
 
-	// ctx ends when the server is shut down: what waits then is cancelled.
-	ctx  context.Context
+	// life ends when the server is shut down: what waits then is cancelled.
+	life context.Context
 	stop context.CancelFunc
 	// background counts the requests that run without a connection of their own.
 	background sync.WaitGroup
@@ -137,11 +137,11 @@ func newService(c Config) (*service, error) {
 		requests:    newRequests(c.Limits.Requests, c.Limits.Remember),
 		losses:      newLosses(),
 	}
-	s.forwarder = newForwarder(c, s)
+	s.outsider = newOutsider(c, s)
 	if s.lag = c.Lag; s.lag == nil {
 		s.lag = c.Driver.Lag
 	}
-	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.life, s.stop = context.WithCancel(context.Background())
 	for i := range s.spaces {
 		s.byName[s.spaces[i].Name] = &s.spaces[i]
 		if s.spaces[i].Protocol == "consensus" {
@@ -227,18 +227,18 @@ func (s *service) checkTTL(ttl time.Duration) error {
 // whyCut says why a client is given less than the ttl that it wanted; "" where it is not. The first cut of each kind
 // is logged.
 func (s *service) whyCut(cut session.Cut, wanted, given time.Duration) string {
-	because, logged := "", (*atomic.Bool)(nil)
+	because, told := "", (*atomic.Bool)(nil)
 	switch cut {
 	case session.CutByLimit:
-		because, logged = "limits.ttl of this member allows no more", &s.cuts.limit
+		because, told = "limits.ttl of this member allows no more", &s.cuts.limit
 	case session.CutByHorizon:
-		because, logged = "a member keeps no folder (state none) or cannot write to it, and so no more is promised", &s.cuts.horizon
+		because, told = "a member keeps no folder (state none) or cannot write to it, and so no more is promised", &s.cuts.horizon
 	case session.CutByEnrolment:
-		because, logged = "the session was opened with no more", &s.cuts.enrolment
+		because, told = "the session was opened with no more", &s.cuts.enrolment
 	default:
 		return ""
 	}
-	if logged.CompareAndSwap(false, true) {
+	if told.CompareAndSwap(false, true) {
 		s.logger.Warn("the ttl of a session is cut; this is logged once", "wanted", wanted, "given", given, "because", because)
 	}
 	return because
@@ -257,7 +257,7 @@ func ask[T any](s *service, port protocol.Port, fact any) (T, error) {
 }
 
 func (s *service) askRaw(port protocol.Port, fact any) (protocol.Reply, error) {
-	reply, err := s.driver.Ask(s.ctx, port, fact)
+	reply, err := s.driver.Ask(s.life, port, fact)
 	if err != nil {
 		return reply, fmt.Errorf("%w: the server is shutting down", holdfast.ErrUnavailable)
 	}

@@ -55,7 +55,7 @@ func promptly[T any](ctx context.Context, s *service, f func() T, late func(T)) 
 
 // askBriefly asks what an answer is made better with, and does without where it takes long.
 func askBriefly[T any](s *service, port protocol.Port, fact any) (T, error) {
-	ctx, cancel := context.WithTimeout(s.ctx, explainLimit)
+	ctx, cancel := context.WithTimeout(s.life, explainLimit)
 	defer cancel()
 	reply, err := s.driver.Ask(ctx, port, fact)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *service) whyUnavailable(err error) error {
 	if !errors.Is(err, holdfast.ErrUnavailable) || s.who == nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, explainLimit)
+	ctx, cancel := context.WithTimeout(s.life, explainLimit)
 	defer cancel()
 	self, failure := s.who(ctx)
 	if failure != nil {

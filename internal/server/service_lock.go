@@ -29,7 +29,7 @@ func (s *service) list(ctx context.Context, in listInput) (answer api.Locks, err
 		return answer, failed("list", "", "", err)
 	}
 	defer func() { s.observer.operation(space.Name, "list", err) }()
-	if out := s.forwarderAt(space); out != nil {
+	if out := s.outsiderAt(space); out != nil {
 		return out.list(ctx, in)
 	}
 	if in.Limit == 0 {
@@ -39,7 +39,7 @@ func (s *service) list(ctx context.Context, in listInput) (answer api.Locks, err
 		return answer, failed("list", space.Name, "", api.Fail(api.CodeBadRequest,
 			fmt.Sprintf("limit %d: want 1 to %d", in.Limit, mostListed)))
 	}
-	paper := s.documentContext()
+	paper := s.paper()
 	for l, err := range s.names(ctx, space, protocol.Scan{After: in.After, Prefix: in.Prefix, Limit: in.Limit + 1, Stale: in.Stale}) {
 		if err != nil {
 			return answer, failed("list", space.Name, "", s.whyUnavailable(err))
@@ -96,29 +96,29 @@ func (s *service) show(spaceName, name string, stale bool) (answer api.Lock, err
 	if err := s.checkName(name); err != nil {
 		return answer, failed("show", space.Name, strings.ToValidUTF8(name, "\uFFFD"), err)
 	}
-	if out := s.forwarderAt(space); out != nil {
+	if out := s.outsiderAt(space); out != nil {
 		return out.show(space.Name, name, stale)
 	}
 	shown, err := ask[*lock.Lock](s, space.Port, &protocol.Show{Name: name, Stale: stale})
 	if err != nil {
 		return answer, failed("show", space.Name, name, s.whyUnavailable(err))
 	}
-	return s.lockDocument(s.documentContext(), space, *shown), nil
+	return s.lockDocument(s.paper(), space, *shown), nil
 }
 
-// documentContext is what the documents of one answer have in common: the view, and when sessions end, each
+// paper is what the documents of one answer have in common: the view, and when sessions end, each
 // of which is asked for once.
-type documentContext struct {
+type paper struct {
 	view protocol.View
 	ends map[lock.SessionID]protocol.Time
 }
 
-func (s *service) documentContext() *documentContext {
-	return &documentContext{s.view(), map[lock.SessionID]protocol.Time{}}
+func (s *service) paper() *paper {
+	return &paper{s.view(), map[lock.SessionID]protocol.Time{}}
 }
 
 // lockDocument returns a lock as people see it.
-func (s *service) lockDocument(p *documentContext, space *Space, l lock.Lock) api.Lock {
+func (s *service) lockDocument(p *paper, space *Space, l lock.Lock) api.Lock {
 	document := api.Lock{Space: space.Name, Name: l.Name, Mode: l.Mode, Units: l.Units, Capacity: l.Capacity, Token: l.Token}
 	for _, g := range l.Holders {
 		document.Holders = append(document.Holders, s.holderDocument(p, g))
@@ -142,14 +142,14 @@ func (s *service) lockDocument(p *documentContext, space *Space, l lock.Lock) ap
 
 // holderDocument is grantDocument for a grant that has not ended: it does when its
 // session does, or before; but in its grace it does not depend on its session.
-func (s *service) holderDocument(p *documentContext, g lock.Grant) api.Grant {
+func (s *service) holderDocument(p *paper, g lock.Grant) api.Grant {
 	if !g.Grace {
 		g.Until = min(g.Until, s.sessionEnd(p, g.Session))
 	}
 	return s.grantDocument(p, g)
 }
 
-func (s *service) grantDocument(p *documentContext, g lock.Grant) api.Grant {
+func (s *service) grantDocument(p *paper, g lock.Grant) api.Grant {
 	return api.Grant{
 		Owner: g.Owner, Session: g.Session.String(), Member: p.view.Name(protocol.ID(g.Session.Member)), Client: g.Client,
 		Mode: g.Mode, Units: g.Units, Token: g.Token,
@@ -159,8 +159,8 @@ func (s *service) grantDocument(p *documentContext, g lock.Grant) api.Grant {
 
 // sessionEnd returns when a session ends unless it is renewed, as far as this member
 // knows; Never for what does not end by itself.
-func (s *service) sessionEnd(p *documentContext, id lock.SessionID) protocol.Time {
-	if end, found := p.ends[id]; found {
+func (s *service) sessionEnd(p *paper, id lock.SessionID) protocol.Time {
+	if end, asked := p.ends[id]; asked {
 		return end
 	}
 	end := protocol.Never // it may have ended since
@@ -191,7 +191,7 @@ func (s *service) breakLock(in breakInput) (answer api.Broken, err error) {
 	if err := s.checkBreak(in); err != nil {
 		return answer, failed("break", space.Name, strings.ToValidUTF8(in.Name, "\uFFFD"), badRequest(err))
 	}
-	if out := s.forwarderAt(space); out != nil {
+	if out := s.outsiderAt(space); out != nil {
 		return out.breakLock(in)
 	}
 	broken, err := ask[*protocol.Broken](s, space.Port, &protocol.Break{Name: in.Name, Token: in.Token, Reason: in.Reason})
@@ -202,7 +202,7 @@ func (s *service) breakLock(in breakInput) (answer api.Broken, err error) {
 	if err != nil {
 		return answer, failed("break", space.Name, in.Name, s.whyUnavailable(err))
 	}
-	paper := s.documentContext()
+	paper := s.paper()
 	for _, g := range broken.Grants {
 		answer.Broken = append(answer.Broken, s.holderDocument(paper, g))
 		s.logger.Warn("lock broken", "space", space.Name, "name", in.Name, "token", g.Token, "owner", g.Owner,

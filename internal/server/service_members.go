@@ -14,7 +14,7 @@ func (s *service) self() *membership.Self {
 	if s.who == nil {
 		return nil
 	}
-	self, err := s.who(s.ctx)
+	self, err := s.who(s.life)
 	if err != nil {
 		return nil
 	}

@@ -13,12 +13,12 @@ var errLongPoll = errors.New("the long poll is over")
 // waitingError is an ErrHeld that may be asked again: the wait is not over. A request
 // with an id has kept its place in the queue, for a while.
 type waitingError struct {
-	err       error
-	placeKept bool
+	err  error
+	kept bool
 }
 
 func (e *waitingError) Error() string {
-	if e.placeKept {
+	if e.kept {
 		return e.err.Error() + "; still waiting: send the same request again"
 	}
 	return e.err.Error() + "; no longer waiting: send it again, with a request id to keep its place"
@@ -60,7 +60,7 @@ func holds(err error) error {
 // explain tells who holds the name that an ErrHeld is about. Where the refusal itself does
 // not say it, because it was the wait that ended and not the request, that is asked for.
 func (s *service) explain(space *Space, name string, err error) error {
-	ctx, cancel := context.WithTimeout(s.ctx, explainLimit)
+	ctx, cancel := context.WithTimeout(s.life, explainLimit)
 	defer cancel()
 	view := s.view()
 	return s.driver.Refusal(ctx, space.Port, name, err, view.Name)

@@ -15,7 +15,7 @@ import (
 // acquireOnce is acquire for a request with an id: it takes part in the request of that id,
 // at any stage.
 func (s *service) acquireOnce(ctx context.Context, o *order) (answer api.AcquiredAll, err error) {
-	q, made, err := s.requests.join(s.ctx, o, s.now())
+	q, made, err := s.requests.join(s.life, o, s.now())
 	if err != nil {
 		return answer, failed("acquire", o.space.Name, o.single(), err)
 	}
@@ -34,7 +34,7 @@ func (s *service) acquireOnce(ctx context.Context, o *order) (answer api.Acquire
 	case <-poll.C:
 		s.leave(q, s.limits.Grace)
 		return answer, s.refusal(o, errLongPoll)
-	case <-s.ctx.Done():
+	case <-s.life.Done():
 		s.leave(q, 0)
 		return answer, failed("acquire", o.space.Name, o.single(), fmt.Errorf("%w: the server is shutting down", holdfast.ErrUnavailable))
 	}

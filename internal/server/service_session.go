@@ -112,11 +112,11 @@ func (s *service) renew(in renewInput) (answer api.Renewed, err error) {
 	if err != nil {
 		return answer, failed("renew", "", "", err)
 	}
-	if out := s.forwarderOf(c); out != nil {
+	if out := s.outsiderOf(c); out != nil {
 		return out.renew(in)
 	}
 	renewed, err := s.touch(c, in.TTL, in.Arrived)
-	if lost, found := s.losses.unreported(c); found {
+	if lost, found := s.losses.untold(c); found {
 		return answer, failed("renew", s.spaceName(lost.port), lost.name, lost.why)
 	}
 	if err != nil {
@@ -124,15 +124,15 @@ func (s *service) renew(in renewInput) (answer api.Renewed, err error) {
 	}
 	return api.Renewed{
 		Session: c.id.String(),
-		TTL:     roundTTL(renewed.TTL),
+		TTL:     toldTTL(renewed.TTL),
 		TTLCut:  s.whyCut(renewed.Cut, in.TTL, renewed.TTL),
 		Until:   api.At(s.driver.Wall(in.Arrived + renewed.TTL)),
 	}, nil
 }
 
-// roundTTL cuts a ttl to whole milliseconds: what a client is told is never more
+// toldTTL cuts a ttl to whole milliseconds: what a client is told is never more
 // than what it has.
-func roundTTL(ttl time.Duration) api.Duration {
+func toldTTL(ttl time.Duration) api.Duration {
 	return api.Duration(max(0, ttl).Truncate(time.Millisecond))
 }
 
@@ -143,7 +143,7 @@ func (s *service) end(text string, by visitor) (answer api.SessionReleased, err 
 	if err != nil {
 		return answer, failed("end", "", "", err)
 	}
-	if out := s.forwarderOf(c); out != nil {
+	if out := s.outsiderOf(c); out != nil {
 		return out.end(text, by)
 	}
 	ended, err := ask[*session.Ended](s, protocol.Below, &session.End{ID: c.id, Secret: c.secret, Identity: c.identity})
@@ -186,7 +186,7 @@ func (s *service) release(in releaseInput) (answer api.Released, err error) {
 	if err != nil {
 		return fail(err)
 	}
-	if out := s.forwarderAt(space); out != nil {
+	if out := s.outsiderAt(space); out != nil {
 		return out.release(in)
 	}
 	if err := s.check(c); err != nil {

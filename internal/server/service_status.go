@@ -46,7 +46,7 @@ func (s *service) statusQuietly() (answer statusAndCount, err error) {
 
 func (s *service) spaceDocument(view protocol.View, self *membership.Self, space *Space) (api.Space, error) {
 	condition, err := s.inspect(space)
-	if out := s.forwarderAt(space); out != nil && err == nil {
+	if out := s.outsiderAt(space); out != nil && err == nil {
 		document, failure := out.status(space.Name)
 		if failure == nil {
 			document.Closed = condition.Closed
@@ -87,7 +87,7 @@ func (s *service) spaceDocument(view protocol.View, self *membership.Self, space
 		})
 	}
 	if g := s.suspension(space, condition); g != nil {
-		grant := s.holderDocument(s.documentContext(), *g)
+		grant := s.holderDocument(s.paper(), *g)
 		document.Suspension, document.Why = &grant, cmp.Or(document.Why, s.suspensionText(g))
 	}
 	for _, id := range condition.Authority {
@@ -145,7 +145,7 @@ func (s *service) inspect(space *Space) (*protocol.Condition, error) {
 func (s *service) unready() (lines []string) {
 	for i := range s.spaces {
 		space := &s.spaces[i]
-		if out := s.forwarderAt(space); out != nil {
+		if out := s.outsiderAt(space); out != nil {
 			if line := out.unready(space.Name); line != "" {
 				lines = append(lines, line)
 			}

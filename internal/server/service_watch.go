@@ -21,23 +21,23 @@ func (s *service) watchSpaces() {
 	states := make([]spaceState, len(s.spaces))
 	known := s.roster()
 	for {
-		known = s.notifyMoved(known)
+		known = s.tellMoved(known)
 		for i := range s.spaces {
 			s.lookAt(&s.spaces[i], &states[i])
 		}
-		s.forwarder.moved()
-		known = s.notifyMoved(known) // to look may have taken as long as another member's answer
+		s.outsider.moved()
+		known = s.tellMoved(known) // to look may have taken as long as another member's answer
 		select {
-		case <-s.ctx.Done():
+		case <-s.life.Done():
 			return
-		case <-s.observer.wake:
+		case <-s.observer.stirs:
 		case <-ticker.C:
 		}
 	}
 }
 
-// notifyMoved tells the streams where clients can go, if that is another place than before.
-func (s *service) notifyMoved(before *roster) *roster {
+// tellMoved tells the streams where clients can go, if that is another place than before.
+func (s *service) tellMoved(before *roster) *roster {
 	if s.moved == nil {
 		return before
 	}

@@ -24,17 +24,17 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 )
 
-// serveDurable serves a member whose default space lasts, in two shards, and which has another space that does not.
-func serveDurable(t *testing.T) *served {
+// serveKept serves a member whose default space lasts, in two shards, and which has another space that does not.
+func serveKept(t *testing.T) *served {
 	t.Helper()
 	return serveAs(t, host.Config{Data: t.TempDir(), Limits: host.Limits{TTL: 2 * time.Minute}, Spaces: []host.Space{
 		{Name: "default", Protocol: "consensus", Options: map[string]string{"shards": "2"}}, {Name: "jobs"},
 	}}, server.Limits{})
 }
 
-// TestSnapshotHasAllShards: what is acknowledged when it is asked for is in it, of all shards.
-func TestSnapshotHasAllShards(t *testing.T) {
-	m := serveDurable(t)
+// TestSnapshotIsOfTheWholeSpace: what is acknowledged when it is asked for is in it, of all shards.
+func TestSnapshotIsOfTheWholeSpace(t *testing.T) {
+	m := serveKept(t)
 	held := 0
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 		m.post(200, acquirePath, object{"name": name})
@@ -62,7 +62,7 @@ func (m *served) admin() *client.Admin {
 
 // TestSnapshotRefused: of a space that keeps nothing, and of one that there is not.
 func TestSnapshotRefused(t *testing.T) {
-	m := serveDurable(t)
+	m := serveKept(t)
 	var file bytes.Buffer
 	if err := m.admin().Snapshot(m.patience, "jobs", &file); !errors.Is(err, holdfast.ErrUnsupported) || !strings.Contains(err.Error(), "protocol central keeps nothing") {
 		t.Errorf("a space of protocol central: %v", err)
@@ -86,7 +86,7 @@ func (w writer) Write(b []byte) (int, error) { return w(b) }
 // TestLimitOfSnapshots: one at a time, and when that has ended, or who asked has gone, the next.
 func TestLimitOfSnapshots(t *testing.T) {
 	parallel.SkipBrief(t)
-	m := serveDurable(t)
+	m := serveKept(t)
 	// Enough that the answer does not fit what lies between the two programs unread.
 	for i := range 40 {
 		names := make([]string, 100)

@@ -29,8 +29,8 @@ type movable struct {
 	answer func(fact any) any // nil: there is no answer
 }
 
-// answerWith sets what the space answers from now on.
-func (m *movable) answerWith(answer func(fact any) any) {
+// says sets what the space answers from now on.
+func (m *movable) says(answer func(fact any) any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.answer = answer
@@ -86,13 +86,13 @@ func obliging(fact any) any {
 // and watchers are told what was done.
 func TestTransferRow(t *testing.T) {
 	m := &movable{answer: obliging}
-	b := newWebHarnessOf(t, soleMembership{}, m.wrap, func(c *Config) { c.View = two })
+	b := newWebHarnessOf(t, calm{}, m.wrap, func(c *Config) { c.View = two })
 	watching := b.watch()
 	for _, member := range []string{"b", "b.example:4040"} {
 		if got := b.post(200, "/v1/spaces/any/transfer", object{"member": member}); got.raw != `{"space":"any","authority":["b"]}`+"\n" {
 			t.Errorf("transferred: %s", got.raw)
 		}
-		if e := watching.adminEvent("transferred to " + member + " by http 127.0.0.1:"); e.Space != "any" {
+		if e := watching.deed("transferred to " + member + " by http 127.0.0.1:"); e.Space != "any" {
 			t.Errorf("the event is %+v", e)
 		}
 	}
@@ -101,7 +101,7 @@ func TestTransferRow(t *testing.T) {
 // TestTransferRefusals: each has its code and a sentence.
 func TestTransferRefusals(t *testing.T) {
 	m := &movable{answer: obliging}
-	b := newWebHarnessOf(t, soleMembership{}, m.wrap, func(c *Config) { c.View, c.Limits.LongPoll = two, 10*time.Millisecond })
+	b := newWebHarnessOf(t, calm{}, m.wrap, func(c *Config) { c.View, c.Limits.LongPoll = two, 10*time.Millisecond })
 	for _, c := range []struct {
 		space  string
 		body   object
@@ -122,7 +122,7 @@ func TestTransferRefusals(t *testing.T) {
 		{"any", object{"member": 7}, nil, 400, "bad_request", "member: 7: want a string"},
 		{"nowhere", object{"member": "b"}, nil, 404, "unknown_space", `unknown space "nowhere"`},
 	} {
-		m.answerWith(func(fact any) any {
+		m.says(func(fact any) any {
 			if _, is := fact.(*protocol.Transfer); is && c.answer != nil {
 				return c.answer
 			}
@@ -141,7 +141,7 @@ func TestTransferRefusals(t *testing.T) {
 // TestOpenAndCloseRows: one answer each, an event each, and what is refused.
 func TestOpenAndCloseRows(t *testing.T) {
 	m := &movable{answer: obliging}
-	b := newWebHarnessOf(t, soleMembership{}, m.wrap, func(c *Config) { c.Limits.LongPoll = 10 * time.Millisecond })
+	b := newWebHarnessOf(t, calm{}, m.wrap, func(c *Config) { c.Limits.LongPoll = 10 * time.Millisecond })
 	watching := b.watch()
 	for _, c := range []struct{ call, want, why string }{
 		{"close", `{"space":"any","open":false}`, "closed on member a by http "},
@@ -150,20 +150,20 @@ func TestOpenAndCloseRows(t *testing.T) {
 		if got := b.post(200, "/v1/spaces/any/"+c.call, object{}); got.raw != c.want+"\n" {
 			t.Errorf("%s: %s", c.call, got.raw)
 		}
-		if e := watching.adminEvent(c.why); e.Space != "any" {
+		if e := watching.deed(c.why); e.Space != "any" {
 			t.Errorf("the event is %+v", e)
 		}
 		b.post(404, "/v1/spaces/nowhere/"+c.call, object{})
 		if got := b.post(400, "/v1/spaces/any/"+c.call, object{"reason": "x"}); !strings.Contains(got.text("detail"), `unknown field "reason": want none`) {
 			t.Errorf("%s: %s", c.call, got.raw)
 		}
-		m.answerWith(func(fact any) any { return &protocol.SpaceOpen{Err: holdfast.ErrConflict} })
+		m.says(func(fact any) any { return &protocol.SpaceOpen{Err: holdfast.ErrConflict} })
 		if got := b.post(409, "/v1/spaces/any/"+c.call, object{}); got.text("code") != "conflict" {
 			t.Errorf("%s: %s", c.call, got.raw)
 		}
-		m.answerWith(obliging)
+		m.says(obliging)
 	}
-	m.answerWith(func(any) any { return nil })
+	m.says(func(any) any { return nil })
 	slow := b.post(503, "/v1/spaces/any/close", object{})
 	if want := `close in space "any": unavailable: what is held through this member is still waited for; space "any" takes nothing new here`; slow.text("detail") != want {
 		t.Errorf("%s, want %s", slow.text("detail"), want)
@@ -184,7 +184,7 @@ func TestStatusOfAMovableSpace(t *testing.T) {
 			Awaited: []protocol.Awaited{{Member: 8, Reply: harnessMember, Requests: 3}},
 		}
 	}}
-	b := newWebHarnessOf(t, soleMembership{}, m.wrap, func(c *Config) {
+	b := newWebHarnessOf(t, calm{}, m.wrap, func(c *Config) {
 		c.View = two
 		c.Spaces[1].Options = map[string]string{"placement": "10s", "hold_on": "1m"}
 		c.Spaces[0].Options = map[string]string{"capacity": "2", "retain": "true"}
@@ -212,7 +212,7 @@ func TestStatusOfLeaders(t *testing.T) {
 			Candidates: []protocol.Candidate{{Member: harnessMember, Priority: 15, Why: "its candidate is off"}, {Member: 8, Priority: 2, Eligible: true, Why: "can be elected"}},
 		}
 	}}
-	b := newWebHarnessOf(t, soleMembership{}, m.wrap, func(c *Config) {
+	b := newWebHarnessOf(t, calm{}, m.wrap, func(c *Config) {
 		c.View = two
 		c.Spaces[1].Options = map[string]string{"messages": "published", "grace": "snaplock"}
 		c.Spaces[0].Options = map[string]string{"grace": "90s"}
@@ -235,7 +235,7 @@ func TestStatusOfLeaders(t *testing.T) {
 
 // TestStatusOfVoters has the options of spaces whose members vote.
 func TestStatusOfVoters(t *testing.T) {
-	b := newWebHarnessOf(t, soleMembership{}, nil, func(c *Config) {
+	b := newWebHarnessOf(t, calm{}, nil, func(c *Config) {
 		c.Spaces[0].Options = map[string]string{"shards": "3", "autopilot": "1h"}
 		c.Spaces[1].Options = map[string]string{"shards": "1", "autopilot": "off"}
 	})
@@ -253,12 +253,12 @@ func TestClientsAreSentToTheGrantor(t *testing.T) {
 	condition := &protocol.Condition{State: protocol.Ready}
 	m := &movable{answer: func(fact any) any {
 		if _, is := fact.(*protocol.Inspect); is {
-			copied := *condition
-			return &copied
+			told := *condition
+			return &told
 		}
 		return nil
 	}}
-	b := newHarnessOf(t, soleMembership{}, m.wrap, func(c *Config) { c.View = two }, nil)
+	b := newHarnessOf(t, calm{}, m.wrap, func(c *Config) { c.View = two }, nil)
 	space := &Space{Name: holdfast.DefaultSpace, Port: 2}
 	for _, c := range []struct {
 		elder     protocol.ID
@@ -279,9 +279,9 @@ func TestClientsAreSentToTheGrantor(t *testing.T) {
 	}
 }
 
-// TestShowNamesMissingPermissions: by the members' names, and without any for a request
+// TestShowSaysWhosePermissionIsMissing: by the members' names, and without any for a request
 // that has asked no member.
-func TestShowNamesMissingPermissions(t *testing.T) {
+func TestShowSaysWhosePermissionIsMissing(t *testing.T) {
 	m := &movable{answer: func(fact any) any {
 		show, is := fact.(*protocol.Show)
 		if !is {
@@ -292,7 +292,7 @@ func TestShowNamesMissingPermissions(t *testing.T) {
 			{Session: lock.SessionID{Member: 8, Number: 2}, Until: lock.Never},
 		}}
 	}}
-	b := newWebHarnessOf(t, soleMembership{}, m.wrap, func(c *Config) { c.View = two })
+	b := newWebHarnessOf(t, calm{}, m.wrap, func(c *Config) { c.View = two })
 	got := b.get(200, "/v1/spaces/any/locks/x")
 	for _, want := range []string{
 		`"member":"a","client":"","mode":"exclusive","units":0,"since":`, `"position":0,"reason":"","for":["b","2r"]}`,
@@ -304,18 +304,18 @@ func TestShowNamesMissingPermissions(t *testing.T) {
 	}
 }
 
-// TestClientsStayWhereEveryMemberDecides: in a space without anybody in charge no client is sent to the
+// TestClientsStayWhereAllDecide: in a space without anybody in charge no client is sent to the
 // view's coordinator.
-func TestClientsStayWhereEveryMemberDecides(t *testing.T) {
+func TestClientsStayWhereAllDecide(t *testing.T) {
 	condition := &protocol.Condition{State: protocol.Ready}
 	m := &movable{answer: func(fact any) any {
 		if _, is := fact.(*protocol.Inspect); is {
-			copied := *condition
-			return &copied
+			told := *condition
+			return &told
 		}
 		return nil
 	}}
-	b := newHarnessOf(t, soleMembership{}, m.wrap, func(c *Config) {
+	b := newHarnessOf(t, calm{}, m.wrap, func(c *Config) {
 		c.View = func() protocol.View {
 			view := two()
 			view.Coordinator = 8
@@ -335,12 +335,12 @@ func TestClientsStayWhereEveryMemberDecides(t *testing.T) {
 	}
 }
 
-// TestAdminCallsOverGRPC: each has the document of its HTTP call, is counted, is in the log with
+// TestDeedsOverGRPC: each has the document of its HTTP call, is counted, is in the log with
 // the caller's name, and ends with its call.
-func TestAdminCallsOverGRPC(t *testing.T) {
+func TestDeedsOverGRPC(t *testing.T) {
 	var log bytes.Buffer
 	m := &movable{answer: obliging}
-	b := newHarnessOf(t, soleMembership{}, m.wrap, func(c *Config) {
+	b := newHarnessOf(t, calm{}, m.wrap, func(c *Config) {
 		c.View, c.Logger = two, slog.New(slog.NewTextHandler(&log, nil))
 	}, nil)
 	admin := schema.NewAdminClient(b.conn)
@@ -368,45 +368,45 @@ func TestAdminCallsOverGRPC(t *testing.T) {
 		}
 	}
 	_, err := admin.Transfer(t.Context(), &schema.TransferRequest{Member: "b"})
-	if failure := api.FromStatus("transfer", err); !errors.Is(failure, holdfast.ErrUnsupported) || failure.Error() != "transfer: protocol central does not offer transfer" {
-		t.Errorf("told %v", failure)
+	if told := api.FromStatus("transfer", err); !errors.Is(told, holdfast.ErrUnsupported) || told.Error() != "transfer: protocol central does not offer transfer" {
+		t.Errorf("told %v", told)
 	}
 	_, err = admin.Suspend(t.Context(), &schema.SuspendRequest{Reason: "x\x00"})
-	if failure := api.FromStatus("suspend", err); api.Code(failure) != api.CodeName {
-		t.Errorf("told %v", failure)
+	if told := api.FromStatus("suspend", err); api.Code(told) != api.CodeName {
+		t.Errorf("told %v", told)
 	}
 	less := int64(-1)
 	_, err = admin.Suspend(t.Context(), &schema.SuspendRequest{Wait: &less})
-	if failure := api.FromStatus("suspend", err); api.Code(failure) != api.CodeBadRequest {
-		t.Errorf("told %v", failure)
+	if told := api.FromStatus("suspend", err); api.Code(told) != api.CodeBadRequest {
+		t.Errorf("told %v", told)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	m.answerWith(func(any) any { cancel(); return nil })
+	m.says(func(any) any { cancel(); return nil })
 	if _, err := admin.CloseSpace(ctx, &schema.CloseSpaceRequest{Space: "any"}); status.Code(err) != codes.Canceled {
 		t.Errorf("a call that was given up ends with %v", err)
 	}
 }
 
-// TestInspectionIsLocal: what is looked at every second is what this member knows by itself.
-func TestInspectionIsLocal(t *testing.T) {
-	var inspected []*protocol.Inspect
+// TestLookingAsksNobody: what is looked at every second is what this member knows by itself.
+func TestLookingAsksNobody(t *testing.T) {
+	var asked []*protocol.Inspect
 	m := &movable{answer: func(fact any) any {
 		if inspect, is := fact.(*protocol.Inspect); is {
-			inspected = append(inspected, inspect)
+			asked = append(asked, inspect)
 			return &protocol.Condition{State: protocol.Ready}
 		}
 		return nil
 	}}
-	b := newHarnessOf(t, soleMembership{}, m.wrap, nil, nil)
+	b := newHarnessOf(t, calm{}, m.wrap, nil, nil)
 	b.service.lookAt(&Space{Name: "any", Port: 2}, &spaceState{})
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, inspect := range inspected {
+	for _, inspect := range asked {
 		if !inspect.Here {
 			t.Errorf("%+v asks other members", inspect)
 		}
 	}
-	if len(inspected) == 0 {
+	if len(asked) == 0 {
 		t.Error("nothing was looked at")
 	}
 }

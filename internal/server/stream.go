@@ -53,9 +53,9 @@ type stream struct {
 	result  error
 	gone    chan struct{} // closed when nothing of it can step the driver any more
 
-	sending   sync.Mutex    // who has it takes from the box and sends
-	batch     []clientEvent // memory of who sends
-	requester *client       // whose requests these are, where they are bounded in number
+	sending   sync.Mutex // who has it takes from the box and sends
+	batch     []told     // memory of who sends
+	asker     *client    // whose requests these are, where they are bounded in number
 	allowance allowance
 
 	calls    uint64       // numbered so far
@@ -80,14 +80,14 @@ func newStream(g *grpcServer, rpc grpc.BidiStreamingServer[schema.ClientFrame, s
 // Open serves one stream. It returns once the stream is over: without an error
 // where the client ended it or was refused in a frame, with a status otherwise.
 func (g *grpcServer) Open(rpc grpc.BidiStreamingServer[schema.ClientFrame, schema.ServerFrame]) error {
-	if g.service.forwarder.forwards() {
-		return g.service.forwarder.stream(rpc)
+	if g.service.outsider.passesOn() {
+		return g.service.outsider.stream(rpc)
 	}
 	s := newStream(g, rpc)
 	if !g.live.add(s) {
 		return status.Error(codes.Unavailable, "this member is leaving")
 	}
-	s.requester = g.service.clients.enter(callerName(rpc.Context()), g.service.now())
+	s.asker = g.service.clients.enter(callerName(rpc.Context()), g.service.now())
 	g.work.Go(s.read)
 	s.wait()
 	return s.result
@@ -139,7 +139,7 @@ func (s *stream) finish(result error) {
 func (s *stream) read() {
 	defer s.leave()
 	frame := &frames.Operations{}
-	operations, arrived, ok := s.handshake(frame)
+	operations, arrived, ok := s.greet(frame)
 	s.server.work.Go(s.write)
 	for ok && s.perform(operations, arrived) {
 		frame.Release()
@@ -175,7 +175,7 @@ func (s *stream) leave() {
 	if s.sink != 0 {
 		s.server.service.driver.Detach(s.sink)
 	}
-	s.requester.leave()
+	s.asker.leave()
 	s.box.close()
 	close(s.gone)
 	s.server.occupants.leave(s)
@@ -254,7 +254,7 @@ func (s *stream) isFinishing() bool {
 }
 
 // send sends a batch in as few frames as the bound of a frame allows.
-func (s *stream) send(batch []clientEvent) error {
+func (s *stream) send(batch []told) error {
 	f := s.server.frames.Get().(*frame)
 	defer s.server.frames.Put(f)
 	for len(batch) > 0 {

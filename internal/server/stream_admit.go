@@ -11,14 +11,14 @@ type allowance struct{ requests, returns int }
 
 // admit takes the tokens for a frame, all at once.
 func (s *stream) admit(operations []*schema.Operation, arrived protocol.Time) {
-	if s.requester == nil {
+	if s.asker == nil {
 		return
 	}
 	var wanted allowance
 	for _, operation := range operations[:min(len(operations), maxOperations)] {
 		*wanted.kind(operation)++
 	}
-	s.allowance.requests, s.allowance.returns = s.requester.admit(arrived, wanted.requests, wanted.returns)
+	s.allowance.requests, s.allowance.returns = s.asker.admit(arrived, wanted.requests, wanted.returns)
 }
 
 // kind returns the count to which an operation belongs. What has no kind asks for
@@ -38,13 +38,13 @@ func (s *stream) admitted(operation *schema.Operation) bool {
 		*left--
 		return true
 	}
-	kind, space, name := describe(operation)
-	s.refuse(kind, operation.GetId(), space, name, s.requester.all.refusal())
+	asked, space, name := asks(operation)
+	s.refuse(asked, operation.GetId(), space, name, s.asker.all.refusal())
 	return false
 }
 
-// describe tells what an operation asks for, and of which lock.
-func describe(operation *schema.Operation) (what call, space, name string) {
+// asks tells what an operation asks for, and of which lock.
+func asks(operation *schema.Operation) (asked call, space, name string) {
 	switch kind := operation.GetKind().(type) {
 	case *schema.Operation_Acquire:
 		return callRequest, kind.Acquire.GetSpace(), kind.Acquire.GetName()
@@ -68,8 +68,8 @@ func (s *stream) admitHello(resumes bool, arrived protocol.Time) error {
 	if resumes {
 		requests, returns = 0, 1
 	}
-	if !s.requester.admitAll(arrived, requests, returns) {
-		return s.requester.all.refusal()
+	if !s.asker.admitAll(arrived, requests, returns) {
+		return s.asker.all.refusal()
 	}
 	return nil
 }

@@ -15,10 +15,10 @@ func BenchmarkRoundTrip(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		id++
-		c.send(opAcquire(id, "x"))
-		for c.receive().GetGranted() == nil { // the answer to the release before
+		c.say(opAcquire(id, "x"))
+		for c.hear().GetGranted() == nil { // the answer to the release before
 		}
-		c.send(opRelease(id, "x", 0))
+		c.say(opRelease(id, "x", 0))
 	}
 }
 
@@ -36,10 +36,10 @@ func BenchmarkBatch(b *testing.B) {
 			name := fmt.Sprint("name/", i)
 			acquire[i], release[i] = opAcquire(id, name), opRelease(id, name, 0)
 		}
-		c.send(acquire...)
-		c.send(release...)
+		c.say(acquire...)
+		c.say(release...)
 		for range 2 * n {
-			c.receive()
+			c.hear()
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/lock")
@@ -49,9 +49,9 @@ func BenchmarkBatch(b *testing.B) {
 func BenchmarkFill(b *testing.B) {
 	harness := newHarness(b, nil, nil)
 	f := newFrame()
-	batch := make([]clientEvent, keepSlots)
+	batch := make([]told, keepSlots)
 	for i := range batch {
-		batch[i] = clientEvent{kind: kindGranted, id: uint64(i + 1), port: 1, token: 1 << 33, since: 1}
+		batch[i] = told{saying: sayGranted, id: uint64(i + 1), port: 1, token: 1 << 33, since: 1}
 	}
 	b.ReportAllocs()
 	for b.Loop() {

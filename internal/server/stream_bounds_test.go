@@ -48,27 +48,27 @@ func TestBadOperations(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			c := b.open()
-			c.send(opAcquire(1, "first of "+what[:3]), test.operation, opAcquire(2, "second of "+what[:3]))
+			c.say(opAcquire(1, "first of "+what[:3]), test.operation, opAcquire(2, "second of "+what[:3]))
 			var granted int
-			var refusal *schema.Event
+			var told *schema.Event
 			for range 3 {
-				if event := c.receive(); event.GetGranted() != nil {
+				if event := c.hear(); event.GetGranted() != nil {
 					granted++
 				} else {
-					refusal = event
+					told = event
 				}
 			}
-			problem := refusal.GetRefused().GetProblem()
+			problem := told.GetRefused().GetProblem()
 			if problem == nil {
-				problem = refusal.GetReleased().GetProblem()
+				problem = told.GetReleased().GetProblem()
 			}
-			if refusal.GetId() != test.operation.GetId() || problem.GetCode() != test.code || problem.GetDetail() == "" || len(problem.GetDetail()) > 500 {
-				t.Errorf("told %v, want %s", refusal, test.code)
+			if told.GetId() != test.operation.GetId() || problem.GetCode() != test.code || problem.GetDetail() == "" || len(problem.GetDetail()) > 500 {
+				t.Errorf("told %v, want %s", told, test.code)
 			}
 			if granted != 2 {
 				t.Errorf("%d of the two others were granted", granted)
 			}
-			c.send(opEnd())
+			c.say(opEnd())
 			must(t, c.end())
 		})
 	}
@@ -78,14 +78,14 @@ func TestBadOperations(t *testing.T) {
 func TestReusedID(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	c, other := b.open(), b.open()
-	c.send(opAcquire(1, "x"))
+	c.say(opAcquire(1, "x"))
 	token := c.granted(1).GetToken()
-	c.send(opRelease(1, "y", token), opCancel(1, "y"))
-	if event := c.receive(); event.GetReleased().GetProblem().GetCode() != api.CodeNotHeld {
+	c.say(opRelease(1, "y", token), opCancel(1, "y"))
+	if event := c.hear(); event.GetReleased().GetProblem().GetCode() != api.CodeNotHeld {
 		t.Errorf("a release of another name: %v", event)
 	}
 	c.released(1) // what was never asked for is not waited for
-	other.send(opTry(1, "x"))
+	other.say(opTry(1, "x"))
 	other.refused(1, api.CodeHeld)
 }
 
@@ -96,9 +96,9 @@ func TestOperationsPerFrame(t *testing.T) {
 	for i := range operations {
 		operations[i] = opBeat(uint64(i+1), 0)
 	}
-	c.send(operations...)
+	c.say(operations...)
 	for range maxOperations {
-		if event := c.receive(); event.GetBeat() == nil {
+		if event := c.hear(); event.GetBeat() == nil {
 			t.Fatalf("heard %v", event)
 		}
 	}
@@ -116,7 +116,7 @@ func TestSlowReader(t *testing.T) {
 	const bound = 20_000
 	b := newHarness(t, nil, func(g *grpcServer) { g.outboxEvents = bound })
 	c, other := b.open(), b.open()
-	c.send(opAcquire(1, "x"))
+	c.say(opAcquire(1, "x"))
 	c.granted(1)
 	var slow *stream
 	for _, s := range b.streams() {
@@ -124,7 +124,7 @@ func TestSlowReader(t *testing.T) {
 			slow = s
 		}
 	}
-	sendErr := make(chan error, 1)
+	asked := make(chan error, 1)
 	go func() {
 		operations := make([]*schema.Operation, 1000)
 		for i := range operations {
@@ -132,7 +132,7 @@ func TestSlowReader(t *testing.T) {
 		}
 		for {
 			if err := c.stream.Send(&schema.ClientFrame{Operations: operations}); err != nil {
-				sendErr <- err
+				asked <- err
 				return
 			}
 		}
@@ -143,28 +143,28 @@ func TestSlowReader(t *testing.T) {
 		t.Errorf("%d events are kept for a client that does not read", len(slow.box.queue))
 	}
 	slow.box.mu.Unlock()
-	other.send(opTry(1, "x"))
+	other.say(opTry(1, "x"))
 	other.refused(1, api.CodeHeld) // the session lives until its TTL is over
 	if got := status.Code(c.end()); got != codes.ResourceExhausted {
 		t.Errorf("the stream of a slow reader ended with %v", got)
 	}
-	if err := <-sendErr; !errors.Is(err, io.EOF) {
+	if err := <-asked; !errors.Is(err, io.EOF) {
 		t.Errorf("the sender was told %v", err)
 	}
 	again := b.resume(c)
-	again.send(opRelease(1, "x", 0))
+	again.say(opRelease(1, "x", 0))
 	again.released(1)
-	other.send(opTry(2, "x"))
+	other.say(opTry(2, "x"))
 	other.granted(2)
 }
 
 // TestOutboxBound counts what is queued and what is being sent.
 func TestOutboxBound(t *testing.T) {
-	size := (&clientEvent{}).size()
+	size := (&told{}).size()
 	plenty := &outboxes{most: 1 << 30}
 	o := newOutbox(10, 5*size, plenty)
 	for i := range 5 {
-		if !o.put(clientEvent{id: uint64(i)}) {
+		if !o.put(told{id: uint64(i)}) {
 			t.Fatalf("event %d was not taken", i)
 		}
 	}
@@ -174,21 +174,21 @@ func TestOutboxBound(t *testing.T) {
 	}
 	o.sent(batch[:3])
 	for i := range 3 {
-		if !o.put(clientEvent{id: uint64(i)}) {
+		if !o.put(told{id: uint64(i)}) {
 			t.Fatalf("event %d was not taken, though 3 are on their way", i)
 		}
 	}
-	if o.put(clientEvent{}) {
+	if o.put(told{}) {
 		t.Error("the bound of bytes was passed")
 	}
-	if o.put(clientEvent{}) || len(o.take(nil)) != 0 {
+	if o.put(told{}) || len(o.take(nil)) != 0 {
 		t.Error("a broken outbox takes events or keeps some")
 	}
 	few := newOutbox(1, 1<<20, plenty)
-	if !few.put(clientEvent{}) || few.put(clientEvent{}) {
+	if !few.put(told{}) || few.put(told{}) {
 		t.Error("the bound of events was not kept")
 	}
-	text := clientEvent{text: "name", err: holdfast.ErrHeld}
+	text := told{text: "name", err: holdfast.ErrHeld}
 	if text.size() <= size {
 		t.Error("texts and errors count for nothing")
 	}
@@ -197,24 +197,24 @@ func TestOutboxBound(t *testing.T) {
 // TestOutboxesTogether: many who do not read may not keep together what each may keep
 // alone, and who keeps little is not disturbed by them.
 func TestOutboxesTogether(t *testing.T) {
-	size := (&clientEvent{}).size()
+	size := (&told{}).size()
 	all := &outboxes{most: int64(10 * size), share: 2 * size}
 	greedy, greedier, modest := newOutbox(100, 1<<20, all), newOutbox(100, 1<<20, all), newOutbox(100, 1<<20, all)
 	for range 5 {
-		if !greedy.put(clientEvent{}) || !greedier.put(clientEvent{}) {
+		if !greedy.put(told{}) || !greedier.put(told{}) {
 			t.Fatal("there is room for it")
 		}
 	}
 	for range 2 {
-		if !modest.put(clientEvent{}) {
+		if !modest.put(told{}) {
 			t.Error("a share is not to be had where others keep too much")
 		}
 	}
-	if greedy.put(clientEvent{}) {
+	if greedy.put(told{}) {
 		t.Error("more than a share is to be had where all keep too much")
 	}
 	greedy.close()
-	if !greedier.put(clientEvent{}) {
+	if !greedier.put(told{}) {
 		t.Error("what was let go of is not to be had")
 	}
 	batch := greedier.take(nil)
@@ -224,7 +224,7 @@ func TestOutboxesTogether(t *testing.T) {
 	if left := all.bytes.Load(); left != 0 {
 		t.Errorf("%d bytes are counted, and nothing is kept", left)
 	}
-	if greedy.put(clientEvent{}) {
+	if greedy.put(told{}) {
 		t.Error("a closed outbox takes something")
 	}
 }
@@ -233,9 +233,9 @@ func TestOutboxesTogether(t *testing.T) {
 func TestFrameBound(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	f := newFrame()
-	batch := make([]clientEvent, frameEvents+10)
+	batch := make([]told, frameEvents+10)
 	for i := range batch {
-		batch[i] = clientEvent{kind: kindReleased, id: uint64(i + 1)}
+		batch[i] = told{saying: sayReleased, id: uint64(i + 1)}
 	}
 	if n := f.fill(batch, b.service); n != frameEvents || len(f.message.GetEvents()) != n {
 		t.Errorf("a frame took %d of %d events", n, len(batch))
@@ -244,12 +244,12 @@ func TestFrameBound(t *testing.T) {
 	if len(f.slots) > keepSlots {
 		t.Errorf("an idle frame keeps %d slots", len(f.slots))
 	}
-	batch[0] = clientEvent{kind: kindWelcome, roster: &roster{}, opened: &credentials{}}
+	batch[0] = told{saying: sayWelcome, roster: &roster{}, opened: &credentials{}}
 	if n := f.fill(batch, b.service); n != len(batch) {
 		t.Errorf("a welcome took %d of %d events with it", n, len(batch))
 	}
 	f.empty()
-	long := clientEvent{kind: kindRefused, text: strings.Repeat("n", 500), err: holdfast.ErrConflict}
+	long := told{saying: sayRefused, text: strings.Repeat("n", 500), err: holdfast.ErrConflict}
 	for i := range batch {
 		batch[i] = long
 	}
@@ -262,14 +262,14 @@ func TestFrameBound(t *testing.T) {
 func TestOversizedFrame(t *testing.T) {
 	b := newHarness(t, func(c *Config) { c.Limits.MessageBytes = 10_000 }, nil)
 	c, other := b.open(), b.open()
-	c.send(opAcquire(1, strings.Repeat("n", 20_000)))
+	c.say(opAcquire(1, strings.Repeat("n", 20_000)))
 	if got := status.Code(c.end()); got != codes.ResourceExhausted {
 		t.Errorf("an oversized frame ended the stream with %v", got)
 	}
 	again := b.resume(c)
-	again.send(opAcquire(1, "x"))
+	again.say(opAcquire(1, "x"))
 	again.granted(1)
-	other.send(opTry(1, "x"))
+	other.say(opTry(1, "x"))
 	other.refused(1, api.CodeHeld)
 }
 
@@ -290,7 +290,7 @@ func TestSilence(t *testing.T) {
 func TestClosedWithoutEnd(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	c := b.open()
-	c.send(opAcquire(1, "x"))
+	c.say(opAcquire(1, "x"))
 	must(t, c.stream.CloseSend())
 	c.granted(1)
 	must(t, c.end())
@@ -298,6 +298,6 @@ func TestClosedWithoutEnd(t *testing.T) {
 	must(t, early.stream.CloseSend())
 	must(t, early.end())
 	again := b.resume(c)
-	again.send(opAcquire(1, "x"))
+	again.say(opAcquire(1, "x"))
 	again.granted(1)
 }

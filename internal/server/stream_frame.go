@@ -67,8 +67,8 @@ func newSlot() *slot {
 
 // fill makes messages of the first events of batch and returns of how many. A
 // welcome is not parted from what was told with it.
-func (f *frame) fill(batch []clientEvent, service *service) int {
-	bytes, bounded := 0, batch[0].kind != kindWelcome
+func (f *frame) fill(batch []told, service *service) int {
+	bytes, bounded := 0, batch[0].saying != sayWelcome
 	start := service.driver.Wall(0)
 	for i := range batch {
 		if bounded && (i == frameEvents || bytes > frameBytes) {
@@ -89,12 +89,12 @@ func (f *frame) fill(batch []clientEvent, service *service) int {
 
 // count counts what t says of an operation. What was done is counted together, once
 // a frame.
-func (f *frame) count(t *clientEvent, service *service) {
+func (f *frame) count(t *told, service *service) {
 	switch {
 	case t.err != nil:
 		service.observer.operation(service.spaceName(t.port), t.call.String(), t.err)
-	case t.kind == kindGranted, t.kind == kindExtended, t.kind == kindBeat, t.kind == kindWelcome,
-		t.kind == kindReleased && t.call != callRequest:
+	case t.saying == sayGranted, t.saying == sayExtended, t.saying == sayBeat, t.saying == sayWelcome,
+		t.saying == sayReleased && t.call != callRequest:
 		f.done[outcome{t.port, t.call}]++
 	}
 }
@@ -126,46 +126,46 @@ func (f *frame) empty() {
 
 // add makes the message of one event. Start is the wall time at which the driver's
 // clock began.
-func (f *frame) add(t *clientEvent, start time.Time, service *service) *schema.Event {
+func (f *frame) add(t *told, start time.Time, service *service) *schema.Event {
 	if f.used == len(f.slots) {
 		f.slots = append(f.slots, newSlot())
 	}
 	s := f.slots[f.used]
 	f.used++
 	s.event.Id = t.id
-	switch t.kind {
-	case kindWelcome:
+	switch t.saying {
+	case sayWelcome:
 		s.event.Kind = &schema.Event_Welcome{Welcome: welcome(t, service)}
-	case kindGranted:
+	case sayGranted:
 		s.grantedBody.Token = uint64(t.token)
 		s.grantedBody.Since = start.Add(t.since).UnixNano()
 		s.grantedBody.Hold = int64(t.span)
 		s.grantedBody.Grace = t.span > 0 && service.hasGrace(t.port)
 		s.event.Kind = &s.granted
-	case kindQueued:
+	case sayQueued:
 		s.queuedBody.Position = t.position
 		s.event.Kind = &s.queued
-	case kindRefused:
+	case sayRefused:
 		s.event.Kind = &schema.Event_Refused{Refused: &schema.Refused{Problem: f.problem(t, service)}}
-	case kindReleased:
+	case sayReleased:
 		if t.err != nil {
 			s.releasedBody.Problem = f.problem(t, service)
 		}
 		s.event.Kind = &s.released
-	case kindLost:
+	case sayLost:
 		s.event.Kind = &schema.Event_Lost{Lost: &schema.Lost{Why: string(t.why), MustRelease: t.mustRelease}}
-	case kindExtended:
+	case sayExtended:
 		s.event.Kind = &schema.Event_Extended{Extended: &schema.Extended{Hold: int64(t.span)}}
-	case kindMoved:
+	case sayMoved:
 		s.event.Kind = &schema.Event_Moved{Moved: &schema.Moved{Authority: t.roster.authority, Members: t.roster.members}}
-	case kindBeat:
+	case sayBeat:
 		s.beatBody.Ttl, s.beatBody.TtlCut = int64(t.span), t.cut
 		s.event.Kind = &s.beat
 	}
 	return &s.event
 }
 
-func welcome(t *clientEvent, service *service) *schema.Welcome {
+func welcome(t *told, service *service) *schema.Welcome {
 	w := &schema.Welcome{
 		Session:    t.opened.id.String(),
 		Ttl:        int64(t.span),
@@ -184,7 +184,7 @@ func welcome(t *clientEvent, service *service) *schema.Welcome {
 }
 
 // problem tells why an operation was refused, and of which lock.
-func (f *frame) problem(t *clientEvent, service *service) *schema.Problem {
+func (f *frame) problem(t *told, service *service) *schema.Problem {
 	err := t.err
 	var held *lock.HeldBy
 	if errors.As(err, &held) {

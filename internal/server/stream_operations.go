@@ -66,7 +66,7 @@ func (s *stream) perform(operations []*schema.Operation, arrived protocol.Time) 
 		goesOn := s.understand(operations[:n], index, arrived)
 		s.box.hold()
 		s.server.service.driver.Step(s.events...)
-		s.box.unhold()
+		s.box.letGo()
 		s.answer() // and for what was refused here
 		s.scratch.empty()
 		s.server.scratches.Put(s.scratch)
@@ -95,7 +95,7 @@ func (s *stream) understand(operations []*schema.Operation, index int, arrived p
 			s.refuse(callUnknown, operation.GetId(), "", "", &holdfast.LimitError{Limit: "operations_per_frame", Value: maxOperations})
 			continue
 		}
-		if s.requester != nil && !s.admitted(operation) {
+		if s.asker != nil && !s.admitted(operation) {
 			continue
 		}
 		if end := s.operation(operation, arrived); end {
@@ -286,11 +286,11 @@ func (s *stream) beat(id uint64, b *schema.Beat, arrived protocol.Time) {
 // request itself.
 func (s *stream) refuse(kind call, id uint64, space, name string, err error) {
 	s.countRefusal(err)
-	as := kindRefused
+	as := sayRefused
 	if kind.endsHold() {
-		as = kindReleased
+		as = sayReleased
 	}
-	s.enqueue(clientEvent{kind: as, call: kind, id: id, err: &holdfast.Error{Space: clip(space), Name: clip(name), Err: err}})
+	s.say(told{saying: as, call: kind, id: id, err: &holdfast.Error{Space: clip(space), Name: clip(name), Err: err}})
 }
 
 // countRefusal counts a refusal by its code. That of a limit is counted by its name, when
@@ -306,12 +306,12 @@ func clip(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), holdfast.MaxName)], "")
 }
 
-// enqueue puts t into the outbox without waking the writer.
-func (s *stream) enqueue(t clientEvent) {
+// say puts t into the outbox without waking the writer.
+func (s *stream) say(t told) {
 	s.box.mu.Lock()
-	fits := s.box.put(t)
+	whole := s.box.put(t)
 	s.box.mu.Unlock()
-	if !fits {
+	if !whole {
 		s.server.service.observer.refused(unreadAnswers)
 		s.end(s.errSlow())
 	}

@@ -13,25 +13,25 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// clientEventKind is the kind of an event that a client is told.
-type clientEventKind uint8
+// saying is the kind of an event that a client is told.
+type saying uint8
 
 const (
-	kindWelcome clientEventKind = iota + 1
-	kindGranted
-	kindQueued
-	kindRefused
-	kindReleased
-	kindLost
-	kindExtended
-	kindBeat
-	kindMoved
+	sayWelcome saying = iota + 1
+	sayGranted
+	sayQueued
+	sayRefused
+	sayReleased
+	sayLost
+	sayExtended
+	sayBeat
+	sayMoved
 )
 
-// clientEvent is one event on its way to the client, in little memory: it becomes a
+// told is one event on its way to the client, in little memory: it becomes a
 // message only when it is sent.
-type clientEvent struct {
-	kind        clientEventKind
+type told struct {
+	saying      saying
 	call        call // what it answers, where it answers something
 	mustRelease bool
 	port        protocol.Port
@@ -51,7 +51,7 @@ type clientEvent struct {
 }
 
 // size estimates how much memory t keeps.
-func (t *clientEvent) size() int {
+func (t *told) size() int {
 	n := 144 + len(t.text)
 	if t.err != nil {
 		n += 512
@@ -67,7 +67,7 @@ type outbox struct {
 	held atomic.Bool   // a goroutine is about to look into the box anyway
 
 	mu            sync.Mutex
-	queue         []clientEvent
+	queue         []told
 	broken        bool
 	closed        bool // the stream is over
 	events, bytes int
@@ -90,7 +90,7 @@ func newOutbox(events, bytes int, all *outboxes) outbox {
 }
 
 // put adds t and reports whether the box is whole. It is called with mu held.
-func (o *outbox) put(t clientEvent) bool {
+func (o *outbox) put(t told) bool {
 	if o.broken {
 		return false
 	}
@@ -104,7 +104,7 @@ func (o *outbox) put(t clientEvent) bool {
 }
 
 // grow counts t, and returns how many bytes all streams keep.
-func (o *outbox) grow(t *clientEvent) (together int64) {
+func (o *outbox) grow(t *told) (together int64) {
 	size := t.size()
 	o.events++
 	o.bytes += size
@@ -112,10 +112,10 @@ func (o *outbox) grow(t *clientEvent) (together int64) {
 }
 
 // first puts t before everything else.
-func (o *outbox) first(t clientEvent) {
+func (o *outbox) first(t told) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.queue = append([]clientEvent{t}, o.queue...)
+	o.queue = append([]told{t}, o.queue...)
 	o.grow(&t)
 }
 
@@ -127,11 +127,11 @@ func (o *outbox) close() {
 	o.queue, o.events, o.bytes, o.broken, o.closed = nil, 0, 0, true, true
 }
 
-// hold lets signal do nothing until unhold: the caller looks into the box after that, and so
+// hold lets signal do nothing until letGo: the caller looks into the box after that, and so
 // nothing that is put there meanwhile needs a signal.
 func (o *outbox) hold() { o.held.Store(true) }
 
-func (o *outbox) unhold() { o.held.Store(false) }
+func (o *outbox) letGo() { o.held.Store(false) }
 
 // signal wakes the writer.
 func (o *outbox) signal() {
@@ -155,7 +155,7 @@ func (o *outbox) waiting() int {
 const keepBatch = 64
 
 // take returns all that has gathered, and keeps the memory of the batch before.
-func (o *outbox) take(before []clientEvent) []clientEvent {
+func (o *outbox) take(before []told) []told {
 	clear(before)
 	if cap(before) > keepBatch {
 		before = nil
@@ -168,7 +168,7 @@ func (o *outbox) take(before []clientEvent) []clientEvent {
 }
 
 // sent says that a batch is on its way and keeps no memory here any more.
-func (o *outbox) sent(batch []clientEvent) {
+func (o *outbox) sent(batch []told) {
 	bytes := 0
 	for i := range batch {
 		bytes += batch[i].size()
@@ -189,13 +189,13 @@ func (s *stream) Deliver(replies []protocol.Reply) {
 	if s.over.Load() {
 		return
 	}
-	fits := true
+	whole := true
 	s.box.mu.Lock()
 	for i := range replies {
-		fits = s.enqueueReply(&replies[i]) && fits
+		whole = s.hear(&replies[i]) && whole
 	}
 	s.box.mu.Unlock()
-	if !fits {
+	if !whole {
 		s.server.service.observer.refused(unreadAnswers)
 		s.end(s.errSlow())
 		return
@@ -203,13 +203,13 @@ func (s *stream) Deliver(replies []protocol.Reply) {
 	s.box.signal()
 }
 
-// enqueueReply turns one reply into an event, and reports whether the outbox is whole. It
+// hear turns one reply into an event, and reports whether the outbox is whole. It
 // is called with the outbox's mutex held.
-func (s *stream) enqueueReply(reply *protocol.Reply) bool {
+func (s *stream) hear(reply *protocol.Reply) bool {
 	id := reply.To.Op &^ callBit // of an operation on the session
 	switch result := reply.Result.(type) {
 	case nil:
-		return s.enqueueDecision(reply)
+		return s.hearDecision(reply)
 	case *session.Opened:
 		s.answerOpening(result)
 	case *session.Renewed:
@@ -217,11 +217,11 @@ func (s *stream) enqueueReply(reply *protocol.Reply) bool {
 			s.answerOpening(result)
 			return true
 		}
-		return s.enqueueBeat(id, result)
+		return s.hearBeat(id, result)
 	case *session.Ended:
 		// What the session held was told by its decisions, before.
 		s.finish(nil)
-		return s.box.put(clientEvent{kind: kindReleased, call: callEnd, id: id, err: result.Err})
+		return s.box.put(told{saying: sayReleased, call: callEnd, id: id, err: result.Err})
 	case *session.Expired:
 		s.finish(errExpired(result.Err))
 	case *session.Dismissed:
@@ -241,32 +241,32 @@ func (s *stream) answerOpening(result any) {
 	}
 }
 
-// enqueueBeat tells that the session was renewed, or that it has ended. Where it could not
+// hearBeat tells that the session was renewed, or that it has ended. Where it could not
 // be renewed now nothing is told: to the client that is a beat without an answer, and
 // its deadline stays where it is.
-func (s *stream) enqueueBeat(id uint64, renewed *session.Renewed) bool {
-	fits := true
+func (s *stream) hearBeat(id uint64, renewed *session.Renewed) bool {
+	whole := true
 	for _, lost := range renewed.Lost {
-		fits = s.box.put(lostGrant(lost.Port, &lost.Decision)) && fits
+		whole = s.box.put(lostGrant(lost.Port, &lost.Decision)) && whole
 	}
 	if errors.Is(renewed.Err, holdfast.ErrUnavailable) {
-		return fits
+		return whole
 	}
 	if renewed.Err != nil {
 		if errors.Is(renewed.Err, session.ErrTakenOver) {
 			s.finish(api.ToStatus(errTakenOver(s.session)))
-			return fits
+			return whole
 		}
 		s.finish(errExpired(nil))
-		return s.box.put(clientEvent{kind: kindRefused, call: callBeat, id: id, err: renewed.Err}) && fits
+		return s.box.put(told{saying: sayRefused, call: callBeat, id: id, err: renewed.Err}) && whole
 	}
 	cut := s.server.service.whyCut(renewed.Cut, time.Duration(s.wanted.Load()), renewed.TTL)
-	return s.box.put(clientEvent{kind: kindBeat, call: callBeat, id: id, span: renewed.TTL, cut: cut}) && fits
+	return s.box.put(told{saying: sayBeat, call: callBeat, id: id, span: renewed.TTL, cut: cut}) && whole
 }
 
-// enqueueDecision tells what became of a request: as the answer to a call about it, or
+// hearDecision tells what became of a request: as the answer to a call about it, or
 // by itself.
-func (s *stream) enqueueDecision(reply *protocol.Reply) bool {
+func (s *stream) hearDecision(reply *protocol.Reply) bool {
 	d, op := &reply.Decision, reply.To.Op
 	call := callRequest
 	switch {
@@ -276,35 +276,35 @@ func (s *stream) enqueueDecision(reply *protocol.Reply) bool {
 	default:
 		call = callOf(op)
 	}
-	t := clientEvent{id: d.Request, port: reply.Port, call: call}
+	t := told{id: d.Request, port: reply.Port, call: call}
 	switch d.Kind {
 	case lock.Granted:
-		t.kind, t.token, t.since, t.span = kindGranted, d.Token, d.Since, d.Hold
+		t.saying, t.token, t.since, t.span = sayGranted, d.Token, d.Since, d.Hold
 		if call == callExtend {
-			t.kind = kindExtended
+			t.saying = sayExtended
 		}
 	case lock.Queued:
 		if d.Position < 0 {
 			return true // another member decides, and has not been heard yet
 		}
-		t.kind, t.position = kindQueued, int32(d.Position)
+		t.saying, t.position = sayQueued, int32(d.Position)
 	case lock.Refused:
-		t.kind, t.err, t.text = kindRefused, d.Err, d.Name
+		t.saying, t.err, t.text = sayRefused, d.Err, d.Name
 		if call.endsHold() {
-			t.kind = kindReleased
+			t.saying = sayReleased
 		}
 	case lock.Lost, lock.Revoked:
 		t = lostGrant(reply.Port, d)
 	case lock.Released:
-		t.kind = kindReleased
+		t.saying = sayReleased
 	default:
 		return true
 	}
 	return s.box.put(t)
 }
 
-func lostGrant(port protocol.Port, d *lock.Decision) clientEvent {
-	return clientEvent{kind: kindLost, id: d.Request, port: port, why: d.Loss, mustRelease: d.Kind == lock.Revoked}
+func lostGrant(port protocol.Port, d *lock.Decision) told {
+	return told{saying: sayLost, id: d.Request, port: port, why: d.Loss, mustRelease: d.Kind == lock.Revoked}
 }
 
 // call is what a client has asked for by an operation.

@@ -31,12 +31,12 @@ func (l *liveStreams) remove(s *stream) {
 	delete(l.all, s)
 }
 
-// notify tells all streams where clients can go.
-func (l *liveStreams) notify(r *roster) {
+// tell tells all streams where clients can go.
+func (l *liveStreams) tell(r *roster) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for s := range l.all {
-		s.enqueue(clientEvent{kind: kindMoved, roster: r})
+		s.say(told{saying: sayMoved, roster: r})
 		s.box.signal()
 	}
 }

@@ -53,13 +53,13 @@ func TestFirstOperationMustBeHello(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			c := b.call(b.conn)
-			c.send(first, opAcquire(2, "y"))
+			c.say(first, opAcquire(2, "y"))
 			c.refused(0, api.CodeBadRequest)
 			must(t, c.end())
 		})
 	}
 	c := b.call(b.conn)
-	c.send(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Client: "two\nlines"}}})
+	c.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Client: "two\nlines"}}})
 	c.refused(0, api.CodeName)
 	must(t, c.end())
 	if shown, err := b.service.show("", "y", false); err != nil || len(shown.Holders) != 0 {
@@ -76,13 +76,13 @@ func TestUnknownSessionIsRefused(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			other := b.call(b.conn)
-			other.send(&schema.Operation{Kind: &schema.Operation_Hello{Hello: hello}})
+			other.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: hello}})
 			other.refused(0, api.CodeUnknownSession)
 			must(t, other.end())
 		})
 	}
-	c.send(opBeat(9, 0)) // a wrong secret ends no stream
-	if event := c.receive(); event.GetBeat() == nil {
+	c.say(opBeat(9, 0)) // a wrong secret ends no stream
+	if event := c.hear(); event.GetBeat() == nil {
 		t.Errorf("heard %v", event)
 	}
 }
@@ -96,8 +96,8 @@ func TestBatch(t *testing.T) {
 	for i := range uint64(n) {
 		operations = append(operations, opAcquire(i+1, fmt.Sprint("name/", i)))
 	}
-	c.send(operations...)
-	if c.receive().GetWelcome() == nil {
+	c.say(operations...)
+	if c.hear().GetWelcome() == nil {
 		t.Fatal("the first event is not welcome")
 	}
 	last := uint64(0)
@@ -111,8 +111,8 @@ func TestBatch(t *testing.T) {
 	if c.frames > 10 {
 		t.Errorf("%d answers came in %d frames", n, c.frames)
 	}
-	c.send(opBeat(5, 0))
-	if got := time.Duration(c.receive().GetBeat().GetTtl()); got != 10*time.Second {
+	c.say(opBeat(5, 0))
+	if got := time.Duration(c.hear().GetBeat().GetTtl()); got != 10*time.Second {
 		t.Errorf("one beat for all of them was answered with ttl %v", got)
 	}
 }
@@ -120,26 +120,26 @@ func TestBatch(t *testing.T) {
 func TestQueueAndGrant(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	one, two := b.open(), b.open()
-	one.send(opAcquire(1, "x"))
+	one.say(opAcquire(1, "x"))
 	token := one.granted(1).GetToken()
-	two.send(opAcquire(4, "x"), opAcquire(5, "x"), opTry(6, "x"))
+	two.say(opAcquire(4, "x"), opAcquire(5, "x"), opTry(6, "x"))
 	two.queued(4, 0)
 	two.queued(5, 1)
 	held := two.refused(6, api.CodeHeld)
 	if held.GetOwner() != "test" || held.GetMember() != "a" || held.GetSince() == 0 || held.GetName() != "x" || held.GetSpace() != "default" {
 		t.Errorf("who holds it is not told: %v", held)
 	}
-	one.send(opRelease(1, "x", token))
+	one.say(opRelease(1, "x", token))
 	one.released(1)
 	next := two.granted(4).GetToken()
 	if next <= token {
 		t.Errorf("token %d after %d", next, token)
 	}
-	two.send(opRelease(4, "x", token)) // another's token
-	if event := two.receive(); event.GetId() != 4 || event.GetReleased().GetProblem().GetCode() != api.CodeNotHeld {
+	two.say(opRelease(4, "x", token)) // another's token
+	if event := two.hear(); event.GetId() != 4 || event.GetReleased().GetProblem().GetCode() != api.CodeNotHeld {
 		t.Errorf("a release under a foreign token: %v", event)
 	}
-	two.send(opRelease(4, "x", next))
+	two.say(opRelease(4, "x", next))
 	two.released(4)
 	two.granted(5)
 }
@@ -147,9 +147,9 @@ func TestQueueAndGrant(t *testing.T) {
 func TestWaitLimit(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	one, two := b.open(), b.open()
-	one.send(opAcquire(1, "x"))
+	one.say(opAcquire(1, "x"))
 	one.granted(1)
-	two.send(&schema.Operation{Id: 2, Kind: &schema.Operation_Acquire{Acquire: &schema.Acquire{Name: "x", Wait: int64(time.Second)}}})
+	two.say(&schema.Operation{Id: 2, Kind: &schema.Operation_Acquire{Acquire: &schema.Acquire{Name: "x", Wait: int64(time.Second)}}})
 	two.queued(2, 0)
 	b.clock.Advance(2 * time.Second)
 	two.refused(2, api.CodeHeld)
@@ -159,49 +159,49 @@ func TestWaitLimit(t *testing.T) {
 func TestCancelCrossesGrant(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	one, two := b.open(), b.open()
-	one.send(opAcquire(1, "x"))
+	one.say(opAcquire(1, "x"))
 	token := one.granted(1).GetToken()
-	two.send(opAcquire(1, "x"))
+	two.say(opAcquire(1, "x"))
 	two.queued(1, 0)
-	one.send(opRelease(1, "x", token))
+	one.say(opRelease(1, "x", token))
 	one.released(1)
 	two.granted(1) // and the client cancels as if it had not heard
-	two.send(opCancel(1, "x"), opCancel(1, "x"))
+	two.say(opCancel(1, "x"), opCancel(1, "x"))
 	two.released(1)
 	two.released(1)
-	one.send(opAcquire(2, "x"))
+	one.say(opAcquire(2, "x"))
 	one.granted(2)
-	two.send(opAcquire(2, "x"))
+	two.say(opAcquire(2, "x"))
 	two.queued(2, 0)
-	two.send(opCancel(2, "x"))
+	two.say(opCancel(2, "x"))
 	two.released(2)
-	one.send(opRelease(2, "x", 0))
+	one.say(opRelease(2, "x", 0))
 	one.released(2)
-	one.send(opTry(3, "x"))
+	one.say(opTry(3, "x"))
 	one.granted(3)
 }
 
 func TestExtend(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	c := b.open()
-	c.send(&schema.Operation{Id: 1, Kind: &schema.Operation_Acquire{Acquire: &schema.Acquire{Name: "x", Hold: int64(time.Second)}}})
+	c.say(&schema.Operation{Id: 1, Kind: &schema.Operation_Acquire{Acquire: &schema.Acquire{Name: "x", Hold: int64(time.Second)}}})
 	g := c.granted(1)
 	if g.GetHold() != int64(time.Second) || g.GetSince() == 0 {
 		t.Errorf("granted %v", g)
 	}
-	c.send(opExtend(1, "x", g.GetToken(), 3*time.Second))
-	if event := c.receive(); event.GetId() != 1 || event.GetExtended().GetHold() != int64(3*time.Second) {
+	c.say(opExtend(1, "x", g.GetToken(), 3*time.Second))
+	if event := c.hear(); event.GetId() != 1 || event.GetExtended().GetHold() != int64(3*time.Second) {
 		t.Errorf("extended: %v", event)
 	}
 	b.clock.Advance(2 * time.Second)
-	c.send(opExtend(1, "x", g.GetToken()+1, time.Second), opExtend(1, "x", g.GetToken(), -1))
-	first, second := c.receive(), c.receive() // what is refused at the edge is told first
+	c.say(opExtend(1, "x", g.GetToken()+1, time.Second), opExtend(1, "x", g.GetToken(), -1))
+	first, second := c.hear(), c.hear() // what is refused at the edge is told first
 	codes := []string{first.GetRefused().GetProblem().GetCode(), second.GetRefused().GetProblem().GetCode()}
 	if codes[0] != api.CodeBadRequest || codes[1] != api.CodeNotHeld {
 		t.Errorf("a wrong hold and a wrong token: %v", codes)
 	}
 	b.clock.Advance(2 * time.Second)
-	if event := c.receive(); event.GetId() != 1 || event.GetLost().GetWhy() != "hold_limit" || event.GetLost().GetMustRelease() {
+	if event := c.hear(); event.GetId() != 1 || event.GetLost().GetWhy() != "hold_limit" || event.GetLost().GetMustRelease() {
 		t.Errorf("past the hold limit: %v", event)
 	}
 }
@@ -210,9 +210,9 @@ func TestExtend(t *testing.T) {
 func TestResumeActsOnce(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	one, other := b.open(), b.open()
-	other.send(opAcquire(1, "taken"))
+	other.say(opAcquire(1, "taken"))
 	other.granted(1)
-	one.send(opAcquire(1, "x"), opAcquire(2, "taken"), opAcquire(3, "y"))
+	one.say(opAcquire(1, "x"), opAcquire(2, "taken"), opAcquire(3, "y"))
 	token := one.granted(1).GetToken()
 	one.queued(2, 0)
 	yToken := one.granted(3).GetToken()
@@ -224,22 +224,22 @@ func TestResumeActsOnce(t *testing.T) {
 		}
 	}
 	again := b.resume(one)
-	again.send(opAcquire(1, "x"), opAcquire(2, "taken"), opRelease(3, "y", yToken))
+	again.say(opAcquire(1, "x"), opAcquire(2, "taken"), opRelease(3, "y", yToken))
 	if got := again.granted(1).GetToken(); got != token {
 		t.Errorf("the repeated request has token %d, not %d", got, token)
 	}
 	again.queued(2, 0)
 	again.released(3)
-	again.send(opRelease(3, "y", yToken))
-	if event := again.receive(); event.GetReleased().GetProblem().GetCode() != api.CodeNotHeld {
+	again.say(opRelease(3, "y", yToken))
+	if event := again.hear(); event.GetReleased().GetProblem().GetCode() != api.CodeNotHeld {
 		t.Errorf("the second release: %v", event)
 	}
-	other.send(opRelease(1, "taken", 0))
+	other.say(opRelease(1, "taken", 0))
 	other.released(1)
 	again.granted(2)
-	again.send(opRelease(1, "x", token))
+	again.say(opRelease(1, "x", token))
 	again.released(1)
-	again.send(opTry(4, "x")) // one hold, so one release was enough
+	again.say(opTry(4, "x")) // one hold, so one release was enough
 	again.granted(4)
 }
 
@@ -248,17 +248,17 @@ func TestResumeActsOnce(t *testing.T) {
 func TestResumeEndsWhatIsSettled(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	c, other := b.open(), b.open()
-	c.send(opAcquire(1, "kept"), opAcquire(2, "settled"), opAcquire(3, "newer"))
+	c.say(opAcquire(1, "kept"), opAcquire(2, "settled"), opAcquire(3, "newer"))
 	for id := range uint64(3) {
 		c.granted(id + 1)
 	}
-	other.send(opAcquire(1, "settled"))
+	other.say(opAcquire(1, "settled"))
 	other.queued(1, 0)
 	again := b.call(b.conn)
 	again.id, again.secret = c.id, c.secret
 	again.welcome(&schema.Hello{Session: c.id, Secret: c.secret, Requests: []uint64{1}, Last: 2})
 	other.granted(1)
-	other.send(opTry(2, "kept"), opTry(3, "newer"))
+	other.say(opTry(2, "kept"), opTry(3, "newer"))
 	other.refused(2, api.CodeHeld)
 	other.refused(3, api.CodeHeld)
 }
@@ -266,7 +266,7 @@ func TestResumeEndsWhatIsSettled(t *testing.T) {
 func TestLaterStreamSupersedes(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	first := b.open()
-	first.send(opAcquire(1, "x"))
+	first.say(opAcquire(1, "x"))
 	token := first.granted(1).GetToken()
 	second := b.resume(first)
 	if got := status.Code(first.end()); got != codes.Aborted {
@@ -276,7 +276,7 @@ func TestLaterStreamSupersedes(t *testing.T) {
 	if got := status.Code(second.end()); got != codes.Aborted {
 		t.Errorf("the second stream ended with %v, want Aborted", got)
 	}
-	third.send(opAcquire(1, "x"))
+	third.say(opAcquire(1, "x"))
 	if got := third.granted(1).GetToken(); got != token {
 		t.Errorf("the lock has token %d, not %d", got, token)
 	}
@@ -286,10 +286,10 @@ func TestLaterStreamSupersedes(t *testing.T) {
 func TestManyResumeAtOnce(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	first := b.open()
-	var all []*streamClient
+	var all []*talk
 	for range 20 {
 		c := b.call(b.conn)
-		c.send(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Session: first.id, Secret: first.secret}}})
+		c.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Session: first.id, Secret: first.secret}}})
 		all = append(all, c)
 	}
 	if got := status.Code(first.end()); got != codes.Aborted {
@@ -308,7 +308,7 @@ func TestManyResumeAtOnce(t *testing.T) {
 	if err := <-ends; status.Code(err) != codes.Aborted {
 		t.Errorf("the last stream ended with %v", err)
 	}
-	last.send(opTry(1, "x"))
+	last.say(opTry(1, "x"))
 	last.granted(1)
 }
 
@@ -316,18 +316,18 @@ func TestManyResumeAtOnce(t *testing.T) {
 func TestExpiry(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	c, other := b.open(), b.open()
-	c.send(opAcquire(1, "x"), opAcquire(2, "y"))
+	c.say(opAcquire(1, "x"), opAcquire(2, "y"))
 	c.granted(1)
 	c.granted(2)
 	b.clock.Advance(8 * time.Second)
-	other.send(opAcquire(1, "x"), opBeat(2, 0))
+	other.say(opAcquire(1, "x"), opBeat(2, 0))
 	other.queued(1, 0)
-	if event := other.receive(); event.GetBeat() == nil {
+	if event := other.hear(); event.GetBeat() == nil {
 		t.Fatalf("heard %v", event)
 	}
 	b.clock.Advance(4 * time.Second)
 	for id := uint64(1); id <= 2; id++ {
-		if event := c.receive(); event.GetId() != id || event.GetLost().GetWhy() != "session_expired" || event.GetLost().GetMustRelease() {
+		if event := c.hear(); event.GetId() != id || event.GetLost().GetWhy() != "session_expired" || event.GetLost().GetMustRelease() {
 			t.Errorf("heard %v", event)
 		}
 	}
@@ -336,7 +336,7 @@ func TestExpiry(t *testing.T) {
 	}
 	other.granted(1)
 	again := b.call(b.conn)
-	again.send(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Session: c.id, Secret: c.secret}}})
+	again.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Session: c.id, Secret: c.secret}}})
 	again.refused(0, api.CodeUnknownSession)
 	must(t, again.end())
 }
@@ -345,14 +345,14 @@ func TestExpiry(t *testing.T) {
 func TestBreak(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	c, other := b.open(), b.open()
-	c.send(opAcquire(1, "x"))
+	c.say(opAcquire(1, "x"))
 	token := c.granted(1).GetToken()
-	other.send(opAcquire(1, "x"))
+	other.say(opAcquire(1, "x"))
 	other.queued(1, 0)
 	if _, err := b.service.breakLock(breakInput{Name: "x", Reason: "test"}); err != nil {
 		t.Fatal(err)
 	}
-	if event := c.receive(); event.GetId() != 1 || event.GetLost().GetWhy() != "broken" || !event.GetLost().GetMustRelease() {
+	if event := c.hear(); event.GetId() != 1 || event.GetLost().GetWhy() != "broken" || !event.GetLost().GetMustRelease() {
 		t.Errorf("heard %v", event)
 	}
 	shown, err := b.service.show("", "x", false)
@@ -360,7 +360,7 @@ func TestBreak(t *testing.T) {
 	if len(shown.Holders) != 1 || len(shown.Waiters) != 1 {
 		t.Errorf("before the holder has stopped: %+v", shown)
 	}
-	c.send(opRelease(1, "x", token))
+	c.say(opRelease(1, "x", token))
 	c.released(1)
 	other.granted(1)
 }
@@ -370,7 +370,7 @@ func TestBreak(t *testing.T) {
 func TestResumeTellsBroken(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	c := b.open()
-	c.send(opAcquire(1, "x"))
+	c.say(opAcquire(1, "x"))
 	c.granted(1)
 	s := b.streams()[0]
 	c.cancel()
@@ -379,7 +379,7 @@ func TestResumeTellsBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := b.resume(c)
-	event := again.receive()
+	event := again.hear()
 	if event.GetId() != 1 || !event.GetLost().GetMustRelease() {
 		t.Errorf("heard %v", event)
 	}
@@ -391,15 +391,15 @@ func TestResumeTellsBroken(t *testing.T) {
 func TestEnd(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	c, other := b.open(), b.open()
-	other.send(opAcquire(1, "z"))
+	other.say(opAcquire(1, "z"))
 	other.granted(1)
-	c.send(opAcquire(1, "x"), opAcquire(2, "y"), opAcquire(3, "z"))
+	c.say(opAcquire(1, "x"), opAcquire(2, "y"), opAcquire(3, "z"))
 	c.granted(1)
 	c.granted(2)
 	c.queued(3, 0)
-	other.send(opAcquire(2, "x"))
+	other.say(opAcquire(2, "x"))
 	other.queued(2, 0)
-	c.send(opEnd(), opAcquire(4, "behind the end"))
+	c.say(opEnd(), opAcquire(4, "behind the end"))
 	c.released(3)
 	c.released(1)
 	c.released(2)
@@ -414,10 +414,10 @@ func TestEnd(t *testing.T) {
 func TestDetachedSessionKeepsItsPlace(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	holder := b.open()
-	holder.send(opAcquire(1, "x"))
+	holder.say(opAcquire(1, "x"))
 	holder.granted(1)
 	c := b.open()
-	c.send(opAcquire(1, "x"))
+	c.say(opAcquire(1, "x"))
 	c.queued(1, 0)
 	for _, s := range b.streams() {
 		if s.session.String() == c.id {
@@ -426,12 +426,12 @@ func TestDetachedSessionKeepsItsPlace(t *testing.T) {
 		}
 	}
 	late := b.open()
-	late.send(opAcquire(1, "x"))
+	late.say(opAcquire(1, "x"))
 	late.queued(1, 1)
-	holder.send(opRelease(1, "x", 0))
+	holder.say(opRelease(1, "x", 0))
 	holder.released(1)
 	again := b.resume(c)
-	again.send(opAcquire(1, "x"))
+	again.say(opAcquire(1, "x"))
 	again.granted(1)
 }
 
@@ -440,17 +440,17 @@ func TestBeatCountsFromArrival(t *testing.T) {
 	c := b.open()
 	for range 5 {
 		b.clock.Advance(9 * time.Second)
-		c.send(opBeat(3, 0))
-		if event := c.receive(); event.GetId() != 3 || event.GetBeat().GetTtl() != int64(10*time.Second) {
+		c.say(opBeat(3, 0))
+		if event := c.hear(); event.GetId() != 3 || event.GetBeat().GetTtl() != int64(10*time.Second) {
 			t.Fatalf("heard %v", event)
 		}
 	}
-	c.send(opBeat(4, 30*time.Second))
-	if event := c.receive(); event.GetId() != 4 || event.GetBeat().GetTtl() != int64(30*time.Second) {
+	c.say(opBeat(4, 30*time.Second))
+	if event := c.hear(); event.GetId() != 4 || event.GetBeat().GetTtl() != int64(30*time.Second) {
 		t.Errorf("a longer ttl: %v", event)
 	}
 	b.clock.Advance(29 * time.Second)
-	c.send(opBeat(5, -1), opBeat(1<<63, 0))
+	c.say(opBeat(5, -1), opBeat(1<<63, 0))
 	c.refused(5, api.CodeBadRequest)
 	c.refused(1<<63, api.CodeBadRequest)
 }
@@ -470,21 +470,21 @@ func TestLargeIDs(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	c := b.open()
 	for id := uint64(maxID); id > maxID-3; id-- {
-		c.send(opAcquire(id, "x"))
+		c.say(opAcquire(id, "x"))
 		token := c.granted(id).GetToken()
-		c.send(opExtend(id, "x", token, time.Minute))
-		if event := c.receive(); event.GetId() != id || event.GetExtended() == nil {
+		c.say(opExtend(id, "x", token, time.Minute))
+		if event := c.hear(); event.GetId() != id || event.GetExtended() == nil {
 			t.Errorf("heard %v", event)
 		}
-		c.send(opRelease(id, "x", token), opCancel(id, "x"))
+		c.say(opRelease(id, "x", token), opCancel(id, "x"))
 		c.released(id)
 		c.released(id)
-		c.send(opBeat(id, 0))
-		if event := c.receive(); event.GetId() != id || event.GetBeat() == nil {
+		c.say(opBeat(id, 0))
+		if event := c.hear(); event.GetId() != id || event.GetBeat() == nil {
 			t.Errorf("heard %v", event)
 		}
 	}
-	c.send(&schema.Operation{Id: maxID, Kind: &schema.Operation_End{End: &schema.End{}}})
+	c.say(&schema.Operation{Id: maxID, Kind: &schema.Operation_End{End: &schema.End{}}})
 	c.released(maxID)
 	must(t, c.end())
 }
@@ -499,8 +499,8 @@ func TestForeignRequests(t *testing.T) {
 		To:       protocol.CallID{Sink: s.sink, Op: 1<<63 | 5},
 		Decision: lock.Decision{Kind: lock.Granted, Request: 1<<63 | 5, Token: 9},
 	}})
-	c.send(opBeat(4, 0))
-	if event := c.receive(); event.GetId() != 4 || event.GetBeat() == nil {
+	c.say(opBeat(4, 0))
+	if event := c.hear(); event.GetId() != 4 || event.GetBeat() == nil {
 		t.Errorf("heard %v", event)
 	}
 }

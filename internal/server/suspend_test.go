@@ -32,7 +32,7 @@ func TestSuspendRow(t *testing.T) {
 	if by["owner"] != "operator" || by["member"] != "a" || by["reason"] != "restore" || !strings.HasPrefix(by["client"].(string), "http 127.0.0.1:") {
 		t.Errorf("by %v", by)
 	}
-	if e := watching.adminEvent("suspended by http "); e.Space != "default" || !strings.HasSuffix(e.Why, ": restore") {
+	if e := watching.deed("suspended by http "); e.Space != "default" || !strings.HasSuffix(e.Why, ": restore") {
 		t.Errorf("the event is %+v", e)
 	}
 	held := b.post(409, acquirePath, object{"name": "x"})
@@ -41,7 +41,7 @@ func TestSuspendRow(t *testing.T) {
 	}
 	b.post(200, "/v1/spaces/any/acquire", object{"name": "x"})
 	space := b.get(200, "/v1/status").list("spaces")[0]
-	if suspension, _ := space["suspension"].(object); space["state"] != "suspended" || suspension["reason"] != "restore" ||
+	if told, _ := space["suspension"].(object); space["state"] != "suspended" || told["reason"] != "restore" ||
 		!strings.HasPrefix(space["why"].(string), "suspended by operator http 127.0.0.1:") || !strings.HasSuffix(space["why"].(string), ": restore") {
 		t.Errorf("space: %v", space)
 	}
@@ -52,17 +52,17 @@ func TestSuspendRow(t *testing.T) {
 		t.Errorf("a suspension is listed as a lock: %s", listed.raw)
 	}
 	again := b.post(200, "/v1/spaces/default/suspend", object{"reason": "another"})
-	if suspension, _ := again.json["suspension"].(object); again.json["suspended"] != true || again.json["changed"] != false || suspension["token"] != by["token"] || suspension["reason"] != "restore" {
+	if told, _ := again.json["suspension"].(object); again.json["suspended"] != true || again.json["changed"] != false || told["token"] != by["token"] || told["reason"] != "restore" {
 		t.Errorf("again: %s", again.raw)
 	}
 	waits := b.start(acquirePath, object{"name": "x", "wait": "1m"})
 	watching.until(eventWaiting, "x")
 	resumed := b.post(200, "/v1/spaces/default/resume", object{"reason": "done"})
-	if suspension, _ := resumed.json["suspension"].(object); resumed.json["suspended"] != false || resumed.json["changed"] != true || suspension["reason"] != "restore" {
+	if told, _ := resumed.json["suspension"].(object); resumed.json["suspended"] != false || resumed.json["changed"] != true || told["reason"] != "restore" {
 		t.Errorf("resumed: %s", resumed.raw)
 	}
 	waits.wants(t, 200)
-	if e := watching.adminEvent("resumed by http "); e.Space != "default" || !strings.HasSuffix(e.Why, ": done") {
+	if e := watching.deed("resumed by http "); e.Space != "default" || !strings.HasSuffix(e.Why, ": done") {
 		t.Errorf("the event is %+v", e)
 	}
 	if twice := b.post(200, "/v1/spaces/default/resume", object{}); twice.raw != `{"space":"default","suspended":false,"changed":false}`+"\n" {
@@ -71,9 +71,9 @@ func TestSuspendRow(t *testing.T) {
 	b.get(200, "/readyz")
 }
 
-// adminEvent waits for the event of an operator's deed on a space. The space's state is told as
+// deed waits for the event of an operator's deed on a space. The space's state is told as
 // well, once the state has been looked at.
-func (w *watcher) adminEvent(begins string) api.Event {
+func (w *watcher) deed(begins string) api.Event {
 	w.t.Helper()
 	for {
 		if e := w.until("space", ""); strings.HasPrefix(e.Why, begins) {
@@ -107,7 +107,7 @@ func TestSuspendIsHeldUp(t *testing.T) {
 func TestSuspendWaitsForHolders(t *testing.T) {
 	b := newWebHarness(t, nil)
 	got := b.acquire(object{"name": "x"})
-	suspend := func() *started {
+	asked := func() *started {
 		s := b.start("/v1/spaces/default/suspend", object{})
 		for b.get(200, "/v1/status").list("spaces")[0]["waiters"] != 1.0 {
 			if t.Context().Err() != nil {
@@ -116,7 +116,7 @@ func TestSuspendWaitsForHolders(t *testing.T) {
 		}
 		return s
 	}
-	given := suspend()
+	given := asked()
 	if space := b.get(200, "/v1/status").list("spaces")[0]; space["state"] != "ready" || !strings.HasPrefix(space["why"].(string), "a suspension waits") {
 		t.Errorf("while it waits: %v", space)
 	}
@@ -128,7 +128,7 @@ func TestSuspendWaitsForHolders(t *testing.T) {
 		}
 	}
 	b.post(200, acquirePath, object{"name": "y", "session": got.text("session")})
-	suspends := suspend()
+	suspends := asked()
 	b.post(200, "/v1/sessions/end", object{"session": got.text("session")})
 	if suspended := suspends.wants(t, 200); suspended.json["changed"] != true {
 		t.Errorf("suspended: %s", suspended.raw)
@@ -167,7 +167,7 @@ func TestSuspendRefusals(t *testing.T) {
 
 // TestSuspendWithoutAnAuthority is unavailable, not held.
 func TestSuspendWithoutAnAuthority(t *testing.T) {
-	b := newWebHarnessOver(t, leasedUntil(time.Minute+3*time.Second), func(c *Config) { c.Limits.LongPoll = 50 * time.Millisecond })
+	b := newWebHarnessOver(t, lendUntil(time.Minute+3*time.Second), func(c *Config) { c.Limits.LongPoll = 50 * time.Millisecond })
 	b.clock.Advance(3 * time.Second)
 	for _, body := range []object{{}, {"wait": "0s"}} {
 		if got := b.post(503, "/v1/spaces/default/suspend", body); got.text("code") != "unavailable" {
@@ -183,33 +183,33 @@ func TestSuspendOverGRPC(t *testing.T) {
 	b := newHarness(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) }, nil)
 	admin := schema.NewAdminClient(b.conn)
 	c := b.open()
-	c.send(opAcquire(1, "x"))
+	c.say(opAcquire(1, "x"))
 	token := c.granted(1).GetToken()
 	none := int64(0)
 	_, err := admin.Suspend(t.Context(), &schema.SuspendRequest{Wait: &none, By: "ops"})
-	if failure := api.FromStatus("suspend", err); !errors.Is(failure, holdfast.ErrHeld) {
-		t.Errorf("told %v", failure)
+	if told := api.FromStatus("suspend", err); !errors.Is(told, holdfast.ErrHeld) {
+		t.Errorf("told %v", told)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := admin.Suspend(ctx, &schema.SuspendRequest{By: "ops"}); status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("a call that has ended: %v", err)
 	}
-	c.send(opRelease(1, "x", token))
+	c.say(opRelease(1, "x", token))
 	c.released(1)
 	suspended, err := admin.Suspend(t.Context(), &schema.SuspendRequest{Reason: "restore", By: "ops"})
 	if err != nil || !strings.HasPrefix(string(suspended.GetDocument()), `{"space":"default","suspended":true,"changed":true,"suspension":{"owner":"operator",`) {
 		t.Fatalf("suspended %s, %v", suspended.GetDocument(), err)
 	}
-	c.send(opTry(2, "x"))
-	if problem := c.refused(2, api.CodeHeld); problem.GetOwner() != "operator" || problem.GetMember() != "a" {
-		t.Errorf("told %v", problem)
+	c.say(opTry(2, "x"))
+	if told := c.refused(2, api.CodeHeld); told.GetOwner() != "operator" || told.GetMember() != "a" {
+		t.Errorf("told %v", told)
 	}
 	resumed, err := admin.Resume(t.Context(), &schema.ResumeRequest{Reason: "done", By: "ops"})
 	if err != nil || !strings.HasPrefix(string(resumed.GetDocument()), `{"space":"default","suspended":false,"changed":true,`) {
 		t.Errorf("resumed %s, %v", resumed.GetDocument(), err)
 	}
-	c.send(opTry(3, "x"))
+	c.say(opTry(3, "x"))
 	c.granted(3)
 	for _, want := range []string{`level=WARN msg="space suspended" space=default by=ops reason=restore`, `level=INFO msg="space resumed" space=default by=ops reason=done`} {
 		if !strings.Contains(log.String(), want) {

@@ -15,9 +15,9 @@ import (
 // How many connections of the gRPC port are greeted at a time, how many more of those that have said
 // something wait in the process, and how long one may take before it is counted no more.
 const (
-	maxHandshakes  = 256
-	handshakeQueue = 256
-	handshakeLimit = 2 * time.Second
+	greetedAtOnce = 256
+	greetingLine  = 256
+	greetingLimit = 2 * time.Second
 )
 
 // turnstile has the connections of a port greeted in turn (package turns): encrypted, made one of HTTP/2, and its first
@@ -46,7 +46,7 @@ func (l inTurn) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.stile.wrap(c), nil
+	return l.stile.greet(c), nil
 }
 
 // Close accepts no connection any more.
@@ -55,22 +55,22 @@ func (l inTurn) Close() error {
 	return l.Listener.Close()
 }
 
-// handshakeConn is read on when it is its turn.
-type handshakeConn struct {
+// greetedConn is read on when it is its turn.
+type greetedConn struct {
 	net.Conn
-	stile  *turnstile
-	active atomic.Bool // something
+	stile *turnstile
+	said  atomic.Bool // something
 
 	mu   sync.Mutex
 	turn *turns.Turn // nil before it has said something
 	over bool        // it was greeted, or is closed
 }
 
-func (t *turnstile) wrap(c net.Conn) *handshakeConn { return &handshakeConn{Conn: c, stile: t} }
+func (t *turnstile) greet(c net.Conn) *greetedConn { return &greetedConn{Conn: c, stile: t} }
 
 // await waits until it is the connection's turn, once.
-func (c *handshakeConn) await() {
-	if c.active.Swap(true) {
+func (c *greetedConn) await() {
+	if c.said.Swap(true) {
 		return
 	}
 	c.mu.Lock()
@@ -83,8 +83,8 @@ func (c *handshakeConn) await() {
 	<-c.turn.Come()
 }
 
-// endTurn says that the connection needs no turn any more.
-func (c *handshakeConn) endTurn() {
+// greeted says that the connection needs no turn any more.
+func (c *greetedConn) greeted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.over = true
@@ -94,10 +94,10 @@ func (c *handshakeConn) endTurn() {
 }
 
 // NetConn returns the connection that was accepted.
-func (c *handshakeConn) NetConn() net.Conn { return c.Conn }
+func (c *greetedConn) NetConn() net.Conn { return c.Conn }
 
 // Read reads from the connection.
-func (c *handshakeConn) Read(b []byte) (int, error) {
+func (c *greetedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 {
 		c.await()
@@ -106,24 +106,24 @@ func (c *handshakeConn) Read(b []byte) (int, error) {
 }
 
 // Close closes the connection.
-func (c *handshakeConn) Close() error {
-	c.endTurn()
+func (c *greetedConn) Close() error {
+	c.greeted()
 	return c.Conn.Close()
 }
 
 // RemoteAddr returns where the connection comes from, and lets a call that came over it end its turn.
-func (c *handshakeConn) RemoteAddr() net.Addr { return callerAddress{c.Conn.RemoteAddr(), c} }
+func (c *greetedConn) RemoteAddr() net.Addr { return callerAddress{c.Conn.RemoteAddr(), c} }
 
 type callerAddress struct {
 	net.Addr
-	conn *handshakeConn
+	conn *greetedConn
 }
 
-// endHandshake says that a call has come over its connection, which needs no turn any more.
-func endHandshake(ctx context.Context) {
+// wasGreeted says that a call has come over its connection, which needs no turn any more.
+func wasGreeted(ctx context.Context) {
 	if p, known := peer.FromContext(ctx); known {
 		if from, is := p.Addr.(callerAddress); is {
-			from.conn.endTurn()
+			from.conn.greeted()
 		}
 	}
 }

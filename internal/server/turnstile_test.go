@@ -11,24 +11,24 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// turnstileConn is a connection of a port with a turnstile: the client's side, and the reads of the server's.
-type turnstileConn struct {
+// at is a connection of a port with a turnstile: the client's side, and the reads of the server's.
+type at struct {
 	client net.Conn
-	served *handshakeConn
-	reads  chan error // one for each read that has returned
+	served *greetedConn
+	heard  chan error // one for each read that has returned
 }
 
 // visit connects to a port. The server reads until the connection ends.
-func visit(t *testing.T, stile *turnstile) *turnstileConn {
+func visit(t *testing.T, stile *turnstile) *at {
 	t.Helper()
 	client, served := net.Pipe()
-	v := &turnstileConn{client: client, served: stile.wrap(served), reads: make(chan error, 16)}
+	v := &at{client: client, served: stile.greet(served), heard: make(chan error, 16)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for {
 			_, err := v.served.Read(make([]byte, 1))
-			v.reads <- err
+			v.heard <- err
 			if err != nil {
 				return
 			}
@@ -41,8 +41,8 @@ func visit(t *testing.T, stile *turnstile) *turnstileConn {
 	return v
 }
 
-// sendByte sends a byte, which the server takes from the network.
-func (v *turnstileConn) sendByte(t *testing.T) {
+// says sends a byte, which the server takes from the network.
+func (v *at) says(t *testing.T) {
 	t.Helper()
 	_, err := v.client.Write([]byte{1})
 	must(t, err)
@@ -69,37 +69,37 @@ func until(t *testing.T, what string, reached func() bool) {
 func TestConnectionsAreGreetedInTurn(t *testing.T) {
 	stile := newTurnstile(2, 10, time.Hour)
 	visit(t, stile) // says nothing
-	var all []*turnstileConn
+	var all []*at
 	for i := range 5 {
 		v := visit(t, stile)
-		v.sendByte(t)
+		v.says(t)
 		if all = append(all, v); i < 2 {
-			must(t, <-v.reads)
+			must(t, <-v.heard)
 			continue
 		}
 		until(t, "the connection stands in line", func() bool { return stile.waiting() == i-1 })
 	}
 	must(t, all[3].served.Close()) // it gives up in the line
-	<-all[3].reads
-	all[1].served.endTurn()
-	must(t, <-all[2].reads)
-	all[1].served.endTurn() // again: no turn comes by that
-	if n := len(all[4].reads); n != 0 {
+	<-all[3].heard
+	all[1].served.greeted()
+	must(t, <-all[2].heard)
+	all[1].served.greeted() // again: no turn comes by that
+	if n := len(all[4].heard); n != 0 {
 		t.Error("a third connection is greeted together with two others")
 	}
 	must(t, all[0].served.Close())
-	must(t, <-all[4].reads)
-	all[4].sendByte(t) // one that has had its turn is heard at once
-	must(t, <-all[4].reads)
+	must(t, <-all[4].heard)
+	all[4].says(t) // one that has had its turn is heard at once
+	must(t, <-all[4].heard)
 }
 
-// TestHandshakeEnds: a connection that is not greeted in time does not keep the others waiting.
-func TestHandshakeEnds(t *testing.T) {
+// TestGreetingEnds: a connection that is not greeted in time does not keep the others waiting.
+func TestGreetingEnds(t *testing.T) {
 	stile := newTurnstile(1, 10, time.Millisecond)
 	for range 3 {
 		v := visit(t, stile)
-		v.sendByte(t)
-		must(t, <-v.reads)
+		v.says(t)
+		must(t, <-v.heard)
 	}
 }
 
@@ -129,9 +129,9 @@ func (l *offered) Close() error {
 func TestLineIsBounded(t *testing.T) {
 	stile := newTurnstile(1, 1, time.Hour)
 	first, second := visit(t, stile), visit(t, stile)
-	first.sendByte(t)
-	must(t, <-first.reads)
-	second.sendByte(t)
+	first.says(t)
+	must(t, <-first.heard)
+	second.says(t)
 	until(t, "the second connection stands in line", func() bool { return stile.waiting() == 1 })
 
 	l := inTurn{&offered{next: make(chan net.Conn, 1), closed: make(chan struct{})}, stile}
@@ -151,11 +151,11 @@ func TestLineIsBounded(t *testing.T) {
 		t.Error("a connection was accepted while the line was full")
 	}
 	must(t, first.served.Close())
-	must(t, <-second.reads)
+	must(t, <-second.heard)
 	must(t, <-accepted)
 
 	third := visit(t, stile)
-	third.sendByte(t)
+	third.says(t)
 	until(t, "the third connection stands in line", func() bool { return stile.waiting() == 1 })
 	go accept()
 	must(t, l.Close())
@@ -163,14 +163,14 @@ func TestLineIsBounded(t *testing.T) {
 		t.Errorf("Accept of a closed port: %v", err)
 	}
 	must(t, third.served.Close())
-	if err := <-third.reads; err != nil && !errors.Is(err, io.ErrClosedPipe) {
+	if err := <-third.heard; err != nil && !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("the third connection: %v", err)
 	}
 }
 
-// TestCallsEndTheHandshake: the welcome of a session, and any other call, give the turn of their connection to
+// TestCallsEndTheGreeting: the welcome of a session, and any other call, give the turn of their connection to
 // the next one.
-func TestCallsEndTheHandshake(t *testing.T) {
+func TestCallsEndTheGreeting(t *testing.T) {
 	b := newHarness(t, nil, func(g *grpcServer) { g.stile = newTurnstile(1, 10, time.Hour) })
 	free := func(what string) {
 		t.Helper()

@@ -26,7 +26,7 @@ func (v visitor) called(itself string) string { return cmp.Or(v.name, itself) }
 
 // visitorOf returns who makes a call of gRPC.
 func visitorOf(ctx context.Context) visitor {
-	if v, is := ctx.Value(forwardedCallKey{}).(visitor); is {
+	if v, is := ctx.Value(passedOnKey{}).(visitor); is {
 		return v
 	}
 	if v := secure.Of(ctx); v != nil {
@@ -52,7 +52,7 @@ func (h *web) recognize(c *exchange) error {
 
 // admitUnary lets clients in, regardless of what else may connect to the port.
 func (g *grpcServer) admitUnary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	endHandshake(ctx)
+	wasGreeted(ctx)
 	if err := g.admit(ctx, info.FullMethod); err != nil {
 		return nil, err
 	}
@@ -61,36 +61,36 @@ func (g *grpcServer) admitUnary(ctx context.Context, request any, info *grpc.Una
 
 // admitStream is admitUnary for streams.
 func (g *grpcServer) admitStream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	if v, is := g.forwardedFor(stream.Context()); is {
-		stream = &forwardedCall{stream, context.WithValue(stream.Context(), forwardedCallKey{}, v)}
+	if v, is := g.passedOn(stream.Context()); is {
+		stream = &passedOn{stream, context.WithValue(stream.Context(), passedOnKey{}, v)}
 	} else if err := g.admit(stream.Context(), info.FullMethod); err != nil {
 		return err
 	}
 	if info.FullMethod != schema.Sessions_Open_FullMethodName { // which says by itself when it was greeted
-		endHandshake(stream.Context())
+		wasGreeted(stream.Context())
 	}
 	return handler(server, stream)
 }
 
-// forwardedCall is a stream that another member passes on: its context has the visitor.
-type forwardedCall struct {
+// passedOn is a stream that another member passes on: its context has the visitor.
+type passedOn struct {
 	grpc.ServerStream
 	context context.Context
 }
 
-func (p *forwardedCall) Context() context.Context { return p.context }
+func (p *passedOn) Context() context.Context { return p.context }
 
-type forwardedCallKey struct{}
+type passedOnKey struct{}
 
-// forwardedFor returns who has asked where a member passes a call on, or asks for itself, as a certificate proves; false where none does.
-func (g *grpcServer) forwardedFor(ctx context.Context) (v visitor, is bool) {
+// passedOn returns who has asked where a member passes a call on, or asks for itself, as a certificate proves; false where none does.
+func (g *grpcServer) passedOn(ctx context.Context) (v visitor, is bool) {
 	first := func(key string) string {
 		if all := metadata.ValueFromIncomingContext(ctx, key); len(all) > 0 {
 			return all[0]
 		}
 		return ""
 	}
-	member, itself := first(forwarderKey), first(secure.MemberKey)
+	member, itself := first(outsiderKey), first(secure.MemberKey)
 	if name := cmp.Or(member, itself); name == "" || g.certificates == nil || g.certificates.Member(secure.State(ctx), name) != nil {
 		return v, false
 	}

@@ -9,17 +9,17 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// unresponsive is a space that answers nothing.
-type unresponsive struct{ protocol.Machine }
+// dumb is a space that answers nothing.
+type dumb struct{ protocol.Machine }
 
-func (unresponsive) Step(protocol.Time, protocol.Event, *protocol.Effects) {}
-func (unresponsive) Wake() protocol.Time                                   { return protocol.Never }
+func (dumb) Step(protocol.Time, protocol.Event, *protocol.Effects) {}
+func (dumb) Wake() protocol.Time                                   { return protocol.Never }
 
 // TestWaitLimitOfAnAcquire: where nothing that it asks is answered, an acquire ends with its
 // wait limit and says why, whether its request has an id or not. Without the limit's being
 // kept here these calls would not end at all.
 func TestWaitLimitOfAnAcquire(t *testing.T) {
-	b := newWebHarnessOf(t, soleMembership{}, func(m protocol.Machine) protocol.Machine { return unresponsive{m} }, nil)
+	b := newWebHarnessOf(t, calm{}, func(m protocol.Machine) protocol.Machine { return dumb{m} }, nil)
 	for _, body := range []object{
 		{"name": "x", "wait": "100ms"},
 		{"name": "x", "wait": "100ms", "request": "r-1"},

@@ -54,7 +54,7 @@ func TestWaitingOverHTTP(t *testing.T) {
 	noError(t, waiting.AnswerHTTP(web))
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	request := func(method, path, host string) (int, string) {
+	ask := func(method, path, host string) (int, string) {
 		t.Helper()
 		request, err := http.NewRequestWithContext(t.Context(), method, "http://"+web.Addr().String()+path, strings.NewReader("{}"))
 		noError(t, err)
@@ -66,18 +66,18 @@ func TestWaitingOverHTTP(t *testing.T) {
 		noError(t, err)
 		return answer.StatusCode, string(body)
 	}
-	if status, body := request("GET", "/healthz", ""); status != 200 || body != "ok\n" {
+	if status, body := ask("GET", "/healthz", ""); status != 200 || body != "ok\n" {
 		t.Errorf("healthz: %d %q", status, body)
 	}
-	if status, body := request("GET", "/readyz", ""); status != 503 || body != why+"\n" {
+	if status, body := ask("GET", "/readyz", ""); status != 503 || body != why+"\n" {
 		t.Errorf("readyz: %d %q", status, body)
 	}
 	for _, path := range []string{"/v1/status", "/v1/spaces/default/acquire", "/metrics", "/nothing"} {
-		if status, body := request("POST", path, ""); status != 503 || !strings.Contains(body, `"code":"unavailable"`) || !strings.Contains(body, `"why":"`+why) {
+		if status, body := ask("POST", path, ""); status != 503 || !strings.Contains(body, `"code":"unavailable"`) || !strings.Contains(body, `"why":"`+why) {
 			t.Errorf("%s: %d %q", path, status, body)
 		}
 	}
-	if status, body := request("GET", "/readyz", "elsewhere.example"); status != 403 {
+	if status, body := ask("GET", "/readyz", "elsewhere.example"); status != 403 {
 		t.Errorf("for another host: %d %q", status, body)
 	}
 	noError(t, waiting.Shutdown(t.Context()))
@@ -135,21 +135,21 @@ func TestWaitingThatEndsAtOnce(t *testing.T) {
 	servesOn(t, l)
 }
 
-// TestNewcomerGetsTheReason: a guest that asks one that waits as well is told that, and no other reason.
-func TestNewcomerGetsTheReason(t *testing.T) {
+// TestNewcomerIsTold: a guest that asks one that waits as well is told that, and no other reason.
+func TestNewcomerIsTold(t *testing.T) {
 	t.Parallel()
 	waiting := notYet(t, "it asks itself")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	noError(t, err)
 	noError(t, waiting.AnswerGRPC(l))
 	ctx, stop := context.WithCancel(t.Context())
-	var reasons []string
+	var told []string
 	_, err = host.Adopt(ctx, host.Config{Name: "g", Listen: "127.0.0.1:0", Join: []string{l.Addr().String()}, Unanswered: func(why error) {
-		reasons = append(reasons, why.Error())
+		told = append(told, why.Error())
 		stop()
 	}})
-	if !errors.Is(err, context.Canceled) || !strings.HasSuffix(reasons[0], l.Addr().String()+": unavailable: it asks itself") {
-		t.Errorf("%q, %v", reasons, err)
+	if !errors.Is(err, context.Canceled) || !strings.HasSuffix(told[0], l.Addr().String()+": unavailable: it asks itself") {
+		t.Errorf("%q, %v", told, err)
 	}
 	noError(t, waiting.Shutdown(t.Context()))
 	noError(t, l.Close())

@@ -35,13 +35,13 @@ func view() protocol.View {
 	}
 }
 
-// soleMembership is a membership that has this member alone, though view has others: the member that decides is
+// below is a membership that has this member alone, though view has others: the member that decides is
 // here, and waits for no other.
-type soleMembership struct{}
+type below struct{}
 
-func (soleMembership) Wake() protocol.Time { return protocol.Never }
+func (below) Wake() protocol.Time { return protocol.Never }
 
-func (soleMembership) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
+func (below) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	if ev.Kind == protocol.Start {
 		alone := view()
 		alone.Members = alone.Members[:1]
@@ -54,9 +54,9 @@ func (soleMembership) Step(_ protocol.Time, ev protocol.Event, out *protocol.Eff
 type space struct {
 	protocol.Machine
 
-	mu       sync.Mutex
-	answer   func(fact any) any // nil: no answer
-	requests []any              // what it was asked of that
+	mu     sync.Mutex
+	answer func(fact any) any // nil: no answer
+	asked  []any              // what it was asked of that
 }
 
 func (s *space) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
@@ -64,7 +64,7 @@ func (s *space) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 	case *protocol.Transfer, *protocol.OpenSpace, *protocol.CloseSpace, *protocol.Reform, *protocol.ListShards:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.requests = append(s.requests, ev.Fact)
+		s.asked = append(s.asked, ev.Fact)
 		if answer := s.answer(ev.Fact); answer != nil {
 			out.Reply(ev.Call, answer)
 		}
@@ -98,7 +98,7 @@ func (b *harness) drive(c session.Config, first, second protocol.Machine, journa
 	b.t.Helper()
 	b.space = &space{Machine: second, answer: func(any) any { return nil }}
 	c.Member, c.Incarnation, c.Rand, c.Spaces = me, 1, rand.New(rand.NewPCG(1, 2)), 2
-	sessions, err := session.New(c, protocol.Stack(soleMembership{}, first, b.space))
+	sessions, err := session.New(c, protocol.Stack(below{}, first, b.space))
 	must(b.t, err)
 	b.driver, err = run.New(run.Config{Machine: sessions, Clock: b.clock, Journal: journal})
 	must(b.t, err)
@@ -115,7 +115,7 @@ func newHarnessOfShards(t *testing.T) *harness {
 	must(t, err)
 	second, err := consensus.New(consensus.Config{Self: me, Life: 1, Log: 1, Options: consensus.Options{Shards: 3}})
 	must(t, err)
-	paper := make(nullJournal, 1000)
+	paper := make(paper, 1000)
 	written := make(chan struct{})
 	go paper.write(written)
 	b.drive(session.Config{TTL: 24 * time.Hour, MaxTTL: 24 * time.Hour, Lasting: []protocol.Port{2}}, first, second, paper)
@@ -134,10 +134,10 @@ func newHarnessOfShards(t *testing.T) *harness {
 	}
 }
 
-// nullJournal is a journal that does what it is asked, and that no reader reads.
-type nullJournal chan func()
+// paper is a journal that does what it is asked, and that no reader reads.
+type paper chan func()
 
-func (p nullJournal) Ask(request any, answer func(any)) error {
+func (p paper) Ask(request any, answer func(any)) error {
 	select {
 	case p <- func() { answer(storage.AnswerTo(request, nil)) }:
 		return nil
@@ -146,7 +146,7 @@ func (p nullJournal) Ask(request any, answer func(any)) error {
 	}
 }
 
-func (p nullJournal) write(done chan<- struct{}) {
+func (p paper) write(done chan<- struct{}) {
 	for answer := range p {
 		answer()
 	}
@@ -214,18 +214,18 @@ func (p *program) Deliver(replies []protocol.Reply) {
 	}
 }
 
-// request asks for a name of billing, and waits for what is decided.
-func (p *program) request(name string, try bool) lock.Decision {
+// ask asks for a name of billing, and waits for what is decided.
+func (p *program) ask(name string, try bool) lock.Decision {
 	p.t.Helper()
 	p.last++
 	p.driver.Step(protocol.Event{
 		Kind: protocol.Call, Port: 2, Call: protocol.CallID{Sink: p.sink, Op: p.last},
 		Fact: &lock.Request{Session: p.session, ID: p.last, Name: name, Owner: "job-7", Mode: holdfast.ModeExclusive, Try: try, WaitEnd: protocol.Never},
 	})
-	return p.receive()
+	return p.hear()
 }
 
-func (p *program) receive() lock.Decision {
+func (p *program) hear() lock.Decision {
 	p.t.Helper()
 	select {
 	case d := <-p.decided:
@@ -243,7 +243,7 @@ func (p *program) release(d lock.Decision) {
 		Kind: protocol.Call, Port: 2, Call: protocol.CallID{Sink: p.sink, Op: 1<<50 + 1},
 		Fact: &protocol.Release{Session: p.session, Name: d.Name, Token: d.Token},
 	})
-	if released := p.receive(); released.Kind != lock.Released {
+	if released := p.hear(); released.Kind != lock.Released {
 		p.t.Fatalf("the release is answered with %+v", released)
 	}
 }

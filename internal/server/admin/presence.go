@@ -38,9 +38,9 @@ type presence struct {
 
 // stopping is the end of a suspension that was broken.
 type stopping struct {
-	op      uint64        // of its release
-	stepped chan struct{} // closed when that is stepped
-	over    chan struct{} // closed when it is answered
+	op   uint64        // of its release
+	said chan struct{} // closed when that is stepped
+	over chan struct{} // closed when it is answered
 }
 
 func newPresence(c Config) *presence {
@@ -115,7 +115,7 @@ func (p *presence) close() {
 	ends := slices.Collect(maps.Values(p.stopping))
 	p.mu.Unlock()
 	for _, s := range ends {
-		<-s.stepped
+		<-s.said
 	}
 	p.opening.Lock()
 	defer p.opening.Unlock()
@@ -128,9 +128,9 @@ func (p *presence) close() {
 // number numbers a call that is no request.
 func (p *presence) number() uint64 { return run.OwnCalls | p.last.Add(1) }
 
-// call steps a call. Its answer is delivered, so that everything about a request comes in
+// say steps a call. Its answer is delivered, so that everything about a request comes in
 // the order in which it was decided.
-func (p *presence) call(port protocol.Port, op uint64, fact any) {
+func (p *presence) say(port protocol.Port, op uint64, fact any) {
 	p.driver.Step(protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: p.sink, Op: op}, Fact: fact})
 }
 
@@ -169,10 +169,10 @@ func (p *presence) decided(port protocol.Port, d *lock.Decision) {
 	case lock.Refused, lock.Released:
 		delete(p.held, d.Request)
 	case lock.Lost:
-		p.logEnd(port, d.Loss)
+		p.tell(port, d.Loss)
 		delete(p.held, d.Request)
 	case lock.Revoked:
-		p.logEnd(port, d.Loss)
+		p.tell(port, d.Loss)
 		delete(p.held, d.Request)
 		if was && !p.closed { // else its session is about to end, and that with it
 			s := &stopping{p.number(), make(chan struct{}), make(chan struct{})}
@@ -186,9 +186,9 @@ func (p *presence) decided(port protocol.Port, d *lock.Decision) {
 	}
 }
 
-// logEnd logs the end of a suspension that its session has not ended. To resume one is
+// tell logs the end of a suspension that its session has not ended. To resume one is
 // nothing to warn of.
-func (p *presence) logEnd(port protocol.Port, why holdfast.Loss) {
+func (p *presence) tell(port protocol.Port, why holdfast.Loss) {
 	level := slog.LevelWarn
 	if why == holdfast.Broken {
 		level = slog.LevelInfo
@@ -199,8 +199,8 @@ func (p *presence) logEnd(port protocol.Port, why holdfast.Loss) {
 // giveUp tells the authority, which waits for it, that a suspension that was broken has
 // ended. It runs on a goroutine of its own, because it calls the driver.
 func (p *presence) giveUp(h holding, request uint64, s *stopping) {
-	defer close(s.stepped)
-	p.call(h.port, s.op, &protocol.Release{Session: p.session, Name: lock.SpaceLock, Token: h.token, Request: request, Awaited: true})
+	defer close(s.said)
+	p.say(h.port, s.op, &protocol.Release{Session: p.session, Name: lock.SpaceLock, Token: h.token, Request: request, Awaited: true})
 }
 
 // settle waits until what was broken has been given up, or ctx ends.

@@ -14,10 +14,10 @@ import (
 func TestReform(t *testing.T) {
 	b := newHarness(t)
 	o := b.operator()
-	var requests []protocol.Reform
+	var asked []protocol.Reform
 	b.space.answer = func(fact any) any {
 		if f, is := fact.(*protocol.Reform); is {
-			requests = append(requests, *f)
+			asked = append(asked, *f)
 			return &protocol.Reformed{}
 		}
 		return &protocol.Shards{
@@ -27,12 +27,12 @@ func TestReform(t *testing.T) {
 	}
 	var view protocol.View
 	for member, id := range map[string]protocol.ID{"b": 8, "b.example:4040": 8, "gone": 40, "gone.example:4040": 40, view.Name(41): 41} {
-		requests = nil
+		asked = nil
 		if err := o.Reform(t.Context(), "billing", member, protocol.Learner); err != nil {
 			t.Errorf("%s: %v", member, err)
 		}
-		if len(requests) != 1 || requests[0] != (protocol.Reform{Member: id, As: protocol.Learner}) {
-			t.Errorf("for %s the space was asked %+v", member, requests)
+		if len(asked) != 1 || asked[0] != (protocol.Reform{Member: id, As: protocol.Learner}) {
+			t.Errorf("for %s the space was asked %+v", member, asked)
 		}
 	}
 	if shards, err := o.Shards(t.Context(), "billing"); err != nil || len(shards.List) != 1 {

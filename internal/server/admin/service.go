@@ -38,8 +38,8 @@ type Service struct {
 
 	presence *presence
 
-	ctx context.Context // ends with Close
-	end context.CancelFunc
+	life context.Context // ends with Close
+	end  context.CancelFunc
 }
 
 // New returns an Operator. It asks for nothing yet.
@@ -58,7 +58,7 @@ func New(c Config) (*Service, error) {
 	o := &Service{
 		driver: c.Driver, view: c.View, spaces: c.Spaces, presence: newPresence(c),
 	}
-	o.ctx, o.end = context.WithCancel(context.Background())
+	o.life, o.end = context.WithCancel(context.Background())
 	return o, nil
 }
 
@@ -202,6 +202,6 @@ func ask[T any](ctx context.Context, o *Service, port protocol.Port, fact any) (
 // within returns ctx, which also ends when the Operator is closed: because of ErrClosed.
 func (o *Service) within(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(o.ctx, func() { cancel(holdfast.ErrClosed) })
+	stop := context.AfterFunc(o.life, func() { cancel(holdfast.ErrClosed) })
 	return ctx, func() { stop(); cancel(nil) }
 }

@@ -49,7 +49,7 @@ func (o *Service) Suspend(ctx context.Context, order Order) (Outcome, error) {
 	}
 	ctx, cancel := o.within(ctx)
 	defer cancel()
-	if o.ctx.Err() != nil {
+	if o.life.Err() != nil {
 		return Outcome{}, holdfast.ErrClosed // even if another's suspends it
 	}
 	arrived := o.driver.Now()
@@ -70,7 +70,7 @@ func (o *Service) Suspend(ctx context.Context, order Order) (Outcome, error) {
 		Session: p.session, ID: number, Name: lock.SpaceLock, Owner: Owner, Reason: order.Reason, Client: order.By,
 		Mode: holdfast.ModeExclusive, Try: order.Wait == 0, Arrived: arrived, WaitEnd: end,
 	}
-	p.call(port, number, request)
+	p.say(port, number, request)
 	select {
 	case decision := <-line:
 		if ctx.Err() == nil {
@@ -79,7 +79,7 @@ func (o *Service) Suspend(ctx context.Context, order Order) (Outcome, error) {
 	case <-ctx.Done():
 	}
 	// No caller is there to be told that it is suspended: then it is not.
-	p.call(port, p.number(), &protocol.Cancel{Session: p.session, Name: lock.SpaceLock, Request: number})
+	p.say(port, p.number(), &protocol.Cancel{Session: p.session, Name: lock.SpaceLock, Request: number})
 	return Outcome{}, context.Cause(ctx)
 }
 

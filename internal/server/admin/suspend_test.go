@@ -57,7 +57,7 @@ func TestSuspendWaits(t *testing.T) { onEach(t, suspendWaits) }
 func suspendWaits(t *testing.T, b *harness) {
 	o := b.operator()
 	other := b.program()
-	held := other.request("orders/42", false)
+	held := other.ask("orders/42", false)
 	if _, err := o.Suspend(t.Context(), order(0)); !errors.Is(err, holdfast.ErrHeld) {
 		t.Errorf("without a wait: %v", err)
 	}
@@ -88,13 +88,13 @@ func suspendWaits(t *testing.T, b *harness) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if d := other.request("orders/42", true); d.Kind != lock.Refused || !errors.Is(d.Err, holdfast.ErrHeld) {
+	if d := other.ask("orders/42", true); d.Kind != lock.Refused || !errors.Is(d.Err, holdfast.ErrHeld) {
 		t.Errorf("a lock of a suspended space: %+v", d)
 	}
 	if _, err := o.Resume(t.Context(), order(0)); err != nil {
 		t.Error(err)
 	}
-	if d := other.request("orders/42", true); d.Kind != lock.Granted {
+	if d := other.ask("orders/42", true); d.Kind != lock.Granted {
 		t.Errorf("a lock of a space that was resumed: %+v", d)
 	}
 }
@@ -105,7 +105,7 @@ func (b *harness) untilStopped(name string) {
 	b.t.Helper()
 	newcomer := b.program()
 	for deadline := time.Now().Add(time.Minute); ; {
-		d := newcomer.request(name, true)
+		d := newcomer.ask(name, true)
 		if d.Kind == lock.Refused && errors.Is(d.Err, holdfast.ErrHeld) {
 			return
 		}
@@ -158,7 +158,7 @@ func suspensionOfAnotherOperator(t *testing.T, b *harness) {
 	if resumed, err := two.Resume(t.Context(), order(0)); err != nil || !resumed.Changed {
 		t.Errorf("resumed: %+v, %v", resumed, err)
 	}
-	if d := b.program().request("x", false); d.Kind != lock.Granted {
+	if d := b.program().ask("x", false); d.Kind != lock.Granted {
 		t.Errorf("after it: %+v", d)
 	}
 }
@@ -169,7 +169,7 @@ func TestSuspendsAtOnce(t *testing.T) { onEach(t, suspendsAtOnce) }
 
 func suspendsAtOnce(t *testing.T, b *harness) {
 	other := b.program()
-	held := other.request("x", false)
+	held := other.ask("x", false)
 	one, two := b.operator(), b.operator()
 	ended := make(chan error)
 	for i := range 4 {
@@ -203,7 +203,7 @@ func TestSuspensionOfAProgram(t *testing.T) { onEach(t, suspensionOfAProgram) }
 func suspensionOfAProgram(t *testing.T, b *harness) {
 	o := b.operator()
 	p := b.program()
-	held := p.request(lock.SpaceLock, false)
+	held := p.ask(lock.SpaceLock, false)
 	if held.Kind != lock.Granted {
 		t.Fatalf("the program is told %+v", held)
 	}
@@ -214,7 +214,7 @@ func suspensionOfAProgram(t *testing.T, b *harness) {
 	if err != nil || !resumed.Changed || resumed.Grant.Owner != "job-7" {
 		t.Errorf("resumed %+v, %v", resumed, err)
 	}
-	if d := p.receive(); d.Kind != lock.Revoked || d.Loss != holdfast.Broken {
+	if d := p.hear(); d.Kind != lock.Revoked || d.Loss != holdfast.Broken {
 		t.Errorf("the program is told %+v", d)
 	}
 	p.release(held)
@@ -238,7 +238,7 @@ func closes(t *testing.T, b *harness) {
 	o.Close()
 
 	waits := b.operator()
-	held := b.program().request("x", false)
+	held := b.program().ask("x", false)
 	if held.Kind != lock.Granted {
 		t.Fatalf("told %+v", held)
 	}

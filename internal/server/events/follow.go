@@ -24,13 +24,13 @@ type following struct {
 	of     *gathering
 	member protocol.Member
 	early  bool          // it was in the view when the gathering began
-	inView bool          // it is in the newest view
-	wake   chan struct{} // holds one when it is in the view no longer
+	here   bool          // it is in the newest view
+	stirs  chan struct{} // holds one when it is in the view no longer
 
-	running     bool          // it is asked, or will be again
-	linked      bool          // it tells
-	silentSince time.Time     // since when it does not
-	settled     chan struct{} // closed when it tells, or was asked in vain
+	running bool          // it is asked, or will be again
+	linked  bool          // it tells
+	silent  time.Time     // since when it does not
+	settled chan struct{} // closed when it tells, or was asked in vain
 
 	process uint64    // that has told last; 0 for none
 	count   uint64    // of its events, as it has told last
@@ -41,8 +41,8 @@ type following struct {
 
 func newFollowing(s *gathering, member protocol.Member, early bool) *following {
 	return &following{
-		of: s, member: member, early: early, inView: true, at: time.Now(),
-		wake: make(chan struct{}, 1), settled: make(chan struct{}),
+		of: s, member: member, early: early, here: true, at: time.Now(),
+		stirs: make(chan struct{}, 1), settled: make(chan struct{}),
 	}
 }
 
@@ -51,20 +51,20 @@ func (f *following) seen(view *protocol.View) {
 	member, here := view.Of(f.member.ID)
 	if here {
 		f.member = member
-	} else if f.inView {
+	} else if f.here {
 		select {
-		case f.wake <- struct{}{}:
+		case f.stirs <- struct{}{}:
 		default: // it is awake
 		}
 	}
-	f.inView = here
+	f.here = here
 }
 
 // begin asks the member, now and again.
 func (f *following) begin() {
-	f.running, f.silentSince = true, time.Now()
+	f.running, f.silent = true, time.Now()
 	select {
-	case <-f.wake:
+	case <-f.stirs:
 	default: // it was in the view all the time
 	}
 	f.unsettle()
@@ -96,19 +96,19 @@ func (f *following) run() {
 		s.mu.Lock()
 		id, address := f.member.ID, f.member.Address
 		s.mu.Unlock()
-		err := s.of.peers.Follow(s.ctx, id, address, interest, f.take)
-		wasLinked, retry := f.disconnected(err)
-		if !retry {
+		err := s.of.peers.Follow(s.life, id, address, interest, f.take)
+		told, goOn := f.broke(err)
+		if !goOn {
 			return
 		}
-		if pause = min(max(2*pause, firstPause), lastPause); wasLinked {
+		if pause = min(max(2*pause, firstPause), lastPause); told {
 			pause = firstPause // it may have missed nothing
 		}
 		timer := time.NewTimer(pause/2 + rand.N(pause/2+1))
 		select {
 		case <-timer.C:
-		case <-f.wake:
-		case <-s.ctx.Done():
+		case <-f.stirs:
+		case <-s.life.Done():
 		}
 		timer.Stop()
 	}
@@ -123,8 +123,8 @@ func (f *following) take(m *schema.MemberEvents) {
 		f.welcomed(welcome.GetProcess(), m)
 	}
 	var items []*Item
-	for _, sent := range m.GetEvents() {
-		if e, known := received(sent, f.member.Name); known {
+	for _, told := range m.GetEvents() {
+		if e, known := received(told, f.member.Name); known {
 			items = append(items, &Item{Event: e})
 		}
 	}
@@ -151,34 +151,34 @@ func (f *following) welcomed(process uint64, m *schema.MemberEvents) {
 		lost = true // it is not known how an earlier life of it has ended
 	}
 	if lost || f.missing {
-		f.publishGap(f.gapEnd(lost, time.Unix(0, m.GetAt())))
+		f.tellMissing(f.heard(lost, time.Unix(0, m.GetAt())))
 	}
 	f.process, f.linked, f.missing, f.last = process, true, false, false
 	f.settle()
 }
 
-// disconnected takes note that the member tells no more, or has not begun to. wasLinked says that it
-// had begun, retry that it is to be asked again.
-func (f *following) disconnected(err error) (wasLinked, retry bool) {
+// broke takes note that the member tells no more, or has not begun to. Told says that it
+// had begun, goOn that it is to be asked again.
+func (f *following) broke(err error) (told, goOn bool) {
 	s := f.of
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if wasLinked, f.linked = f.linked, false; wasLinked {
-		f.silentSince = time.Now()
+	if told, f.linked = f.linked, false; told {
+		f.silent = time.Now()
 		f.unsettle()
 	}
-	f.running = f.inView && s.ctx.Err() == nil
-	if f.running && time.Since(f.silentSince) < patience {
-		return wasLinked, true
+	f.running = f.here && s.life.Err() == nil
+	if f.running && time.Since(f.silent) < patience {
+		return told, true
 	}
 	f.settle()
-	if !f.missing && !f.last && s.ctx.Err() == nil {
+	if !f.missing && !f.last && s.life.Err() == nil {
 		f.missing = true
 		if err == nil {
 			err = errors.New("it has ended the stream")
 		}
 		s.of.logger.Info("the events of a member are missing", "name", f.member.Name, "address", f.member.Address, "error", err)
-		f.publishGap(f.gapStart(f.at))
+		f.tellMissing(f.unheard(f.at))
 	}
-	return wasLinked, f.running
+	return told, f.running
 }

@@ -46,9 +46,9 @@ type Gatherer struct {
 	peers  Peers
 	logger *slog.Logger
 
-	ctx  context.Context
-	end  context.CancelFunc
-	work sync.WaitGroup
+	living context.Context
+	end    context.CancelFunc
+	work   sync.WaitGroup
 
 	mu  sync.Mutex
 	all map[Filter]*gathering
@@ -63,7 +63,7 @@ func NewGatherer(c Config) (*Gatherer, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	g := &Gatherer{source: c.Source, self: c.Self, peers: c.Peers, logger: c.Logger, all: map[Filter]*gathering{}}
-	g.ctx, g.end = context.WithCancel(context.Background())
+	g.living, g.end = context.WithCancel(context.Background())
 	if g.peers != nil {
 		g.work.Go(g.followViews)
 	}
@@ -94,7 +94,7 @@ func (g *Gatherer) Watch(ctx context.Context, want Filter, member string, most i
 	for _, settled := range g.share(feed) {
 		select {
 		case <-settled:
-		case <-g.ctx.Done():
+		case <-g.living.Done():
 		case <-ctx.Done():
 			feed.Close()
 			return nil, fmt.Errorf("wait for the other members: %w", ctx.Err())
@@ -116,11 +116,11 @@ func (g *Gatherer) share(feed *Feed) []<-chan struct{} {
 	var settling []<-chan struct{}
 	//tidy:unordered all of them are waited for, and each tells for itself
 	for _, f := range shared.members {
-		if f.inView || f.linked {
+		if f.here || f.linked {
 			settling = append(settling, f.settled)
 		}
 		if f.missing {
-			feed.addGap(f.gapStart(time.Now()))
+			feed.addMissing(f.unheard(time.Now()))
 		}
 	}
 	return settling
@@ -142,7 +142,7 @@ func (g *Gatherer) choose(want Filter) *gathering {
 		of: g, want: want, began: time.Now(),
 		feeds: map[*Feed]struct{}{}, members: map[protocol.ID]*following{},
 	}
-	one.ctx, one.end = context.WithCancel(g.ctx)
+	one.life, one.end = context.WithCancel(g.living)
 	g.all[want] = one
 	one.follow(g.source.view.Load(), true)
 	return one
@@ -153,7 +153,7 @@ func (g *Gatherer) followViews() {
 	for {
 		select {
 		case <-g.source.viewed:
-		case <-g.ctx.Done():
+		case <-g.living.Done():
 			return
 		}
 		g.mu.Lock()
@@ -172,7 +172,7 @@ type gathering struct {
 	of    *Gatherer
 	want  Filter
 	began time.Time
-	ctx   context.Context
+	life  context.Context
 	end   context.CancelFunc
 
 	mu      sync.Mutex
@@ -180,13 +180,13 @@ type gathering struct {
 	members map[protocol.ID]*following
 }
 
-// maxMembers is how many members a gathering knows, those among them that are in the
+// remembered is how many members a gathering knows, those among them that are in the
 // view apart.
-const maxMembers = 1000
+const remembered = 1000
 
 // follow follows a view: who is new is asked, who is gone is not asked again.
 func (s *gathering) follow(view *protocol.View, first bool) {
-	if view == nil || s.ctx.Err() != nil {
+	if view == nil || s.life.Err() != nil {
 		return
 	}
 	s.mu.Lock()
@@ -194,7 +194,7 @@ func (s *gathering) follow(view *protocol.View, first bool) {
 	//tidy:unordered each is looked up in the view
 	for id, f := range s.members {
 		f.seen(view)
-		if !f.inView && !f.running && len(s.members) > maxMembers {
+		if !f.here && !f.running && len(s.members) > remembered {
 			delete(s.members, id)
 		}
 	}

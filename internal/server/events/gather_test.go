@@ -19,7 +19,7 @@ import (
 func wants(b *harness, f *Feed, lines ...string) {
 	b.Helper()
 	synctest.Wait()
-	if got := drain(f); !slices.Equal(got, lines) {
+	if got := told(f); !slices.Equal(got, lines) {
 		b.Errorf("told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(lines, "\n"))
 	}
 }
@@ -38,21 +38,21 @@ func TestWatchersSeeEveryMember(t *testing.T) {
 		f := b.watch("", "")
 		grant(b.own, "x", 1)
 		wants(b, f, "a granted x 1", "a released x 1")
-		grant(b.sourceOf(2), "x", 2)
+		grant(b.life(2), "x", 2)
 		wants(b, f, "b granted x 2", "b released x 2")
-		grant(b.sourceOf(3), "y", 3)
+		grant(b.life(3), "y", 3)
 		wants(b, f, "c granted y 3", "c released y 3")
 		b.own.Publish(api.Event{Event: Space, Space: "default"})
-		b.sourceOf(2).Publish(api.Event{Event: Space, Space: "default"})
-		see(b.sourceOf(3), 1, 1, 2, 3)
+		b.life(2).Publish(api.Event{Event: Space, Space: "default"})
+		see(b.life(3), 1, 1, 2, 3)
 		wants(b, f, "a space  0") // each has its own eye on spaces and views
 		f.Close()
 		synctest.Wait()
 		for id := range b.other {
-			if filters := b.followed(id); len(filters) > 0 {
-				t.Errorf("%s is asked for %v, and nobody watches", name(id), filters)
+			if asked := b.questions(id); len(asked) > 0 {
+				t.Errorf("%s is asked for %v, and nobody watches", name(id), asked)
 			}
-			if n := b.sourceOf(id).open.Load(); n != 0 {
+			if n := b.life(id).open.Load(); n != 0 {
 				t.Errorf("%s has %d feeds", name(id), n)
 			}
 		}
@@ -68,41 +68,41 @@ func TestSuspensionsAreNoLocks(t *testing.T) {
 		see(b.own, 1, 1, 2)
 		f := b.watch("", "")
 		grant(b.own, lock.SpaceLock, 1)
-		grant(b.sourceOf(2), lock.SpaceLock, 2)
+		grant(b.life(2), lock.SpaceLock, 2)
 		wants(b, f)
-		grant(b.sourceOf(2), "x", 3)
+		grant(b.life(2), "x", 3)
 		wants(b, f, "b granted x 3", "b released x 3")
 		f.Close()
 	})
 }
 
-func TestNoGapWithoutEvents(t *testing.T) {
+func TestNothingIsSaidOfQuietTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newHarness(t, 2, 3)
 		defer b.Close()
-		grant(b.sourceOf(2), "before", 1)
+		grant(b.life(2), "before", 1)
 		see(b.own, 1, 1, 2)
 		f := b.watch("", "")
 		defer f.Close()
 		b.sever(2, false) // the connection breaks, and is made anew
 		pass(2 * time.Second)
-		grant(b.sourceOf(2), "x", 2)
+		grant(b.life(2), "x", 2)
 		synctest.Wait()
 		see(b.own, 2, 1, 2, 3) // a member joins that has done nothing yet
 		pass(time.Second)
-		grant(b.sourceOf(3), "y", 3)
+		grant(b.life(3), "y", 3)
 		wants(b, f, "b granted x 2", "b released x 2", "a view", "c granted y 3", "c released y 3")
 	})
 }
 
-func TestGapsAreReported(t *testing.T) {
+func TestGapsAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newHarness(t, 2)
 		defer b.Close()
 		see(b.own, 1, 1, 2)
 		f := b.watch("", "")
 		defer f.Close()
-		grant(b.sourceOf(2), "x", 1)
+		grant(b.life(2), "x", 1)
 		pass(1500 * time.Millisecond)
 		b.sever(2, true)
 		pass(3 * time.Second)
@@ -111,17 +111,17 @@ func TestGapsAreReported(t *testing.T) {
 		late := b.watch("", "x")
 		defer late.Close()
 		wants(b, late, "b missing from 4.500")
-		grant(b.sourceOf(2), "missed", 2)
+		grant(b.life(2), "missed", 2)
 		b.sever(2, false)
 		pass(5 * time.Second)
-		got := drain(f)
+		got := told(f)
 		if len(got) != 1 || !strings.HasPrefix(got[0], "b missing from 1.000 until ") {
 			t.Errorf("told %v", got)
 		}
-		if got := drain(late); len(got) != 1 || !strings.Contains(got[0], " until ") {
+		if got := told(late); len(got) != 1 || !strings.Contains(got[0], " until ") {
 			t.Errorf("who came later was told %v", got)
 		}
-		grant(b.sourceOf(2), "x", 3)
+		grant(b.life(2), "x", 3)
 		wants(b, f, "b granted x 3", "b released x 3")
 	})
 }
@@ -141,8 +141,8 @@ func TestWhoDoesNotAnswerAtFirst(t *testing.T) {
 		f := b.watch("", "")
 		defer f.Close()
 		wants(b, f, "b missing from 0.000")
-		if elapsed := time.Since(b.all[Filter{}].began); elapsed > 2*time.Second {
-			t.Errorf("it was waited for %v", elapsed)
+		if asked := time.Since(b.all[Filter{}].began); asked > 2*time.Second {
+			t.Errorf("it was waited for %v", asked)
 		}
 		if n := b.own.watchers; n != 1 {
 			t.Errorf("%d watchers are left", n)
@@ -158,7 +158,7 @@ func TestMembersComeAndGo(t *testing.T) {
 		f := b.watch("", "")
 		defer f.Close()
 
-		b.sourceOf(3).End() // c leaves in good order
+		b.life(3).End() // c leaves in good order
 		synctest.Wait()
 		see(b.own, 2, 1, 2)
 		pass(5 * time.Second)
@@ -174,7 +174,7 @@ func TestMembersComeAndGo(t *testing.T) {
 		see(b.own, 4, 1, 2)
 		wants(b, f, "a view", "b missing from 5.000 until 15.100")
 
-		grant(b.sourceOf(4), "early", 1) // d does something before it is asked
+		grant(b.life(4), "early", 1) // d does something before it is asked
 		see(b.own, 5, 1, 2, 4)
 		wants(b, f, "a view", "d missing from 15.100 until 15.100")
 
@@ -184,8 +184,8 @@ func TestMembersComeAndGo(t *testing.T) {
 	})
 }
 
-// TestDepartedMemberIsFollowedUntilItEnds: a member that no view has any more is heard as long as it tells.
-func TestDepartedMemberIsFollowedUntilItEnds(t *testing.T) {
+// TestLastWordsAreHeard: a member that no view has any more is heard as long as it tells.
+func TestLastWordsAreHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newHarness(t, 2)
 		defer b.Close()
@@ -194,14 +194,14 @@ func TestDepartedMemberIsFollowedUntilItEnds(t *testing.T) {
 		defer f.Close()
 		see(b.own, 2, 1)
 		synctest.Wait()
-		observe(b.sourceOf(2), lock.Decision{Kind: lock.Lost, Name: "x", Token: 4, Since: 1, Loss: holdfast.MemberLost})
+		observe(b.life(2), lock.Decision{Kind: lock.Lost, Name: "x", Token: 4, Since: 1, Loss: holdfast.MemberLost})
 		wants(b, f, "a view", "b lost x 4")
 		b.sever(2, true)
 		wants(b, f, "b missing from 0.000")
 		pass(time.Minute)
 		wants(b, f)
-		if filters := b.followed(2); len(filters) > 0 {
-			t.Errorf("b is asked for %v", filters)
+		if asked := b.questions(2); len(asked) > 0 {
+			t.Errorf("b is asked for %v", asked)
 		}
 	})
 }
@@ -214,11 +214,11 @@ func TestFiltersTravel(t *testing.T) {
 		narrow := b.watch("default", "a/")
 		same := b.watch("default", "a/")
 		narrower := b.watch("default", "a/b")
-		if got := fmt.Sprint(b.followed(2)); got != "[{default a/}]" {
+		if got := fmt.Sprint(b.questions(2)); got != "[{default a/}]" {
 			t.Errorf("asked for %s", got)
 		}
 		for i, name := range []string{"x", "a/c", "a/b"} {
-			grant(b.sourceOf(2), name, holdfast.Token(i))
+			grant(b.life(2), name, holdfast.Token(i))
 		}
 		pass(pause) // what comes behind the first event is told when a pause is over
 		wants(b, narrow, "b granted a/c 1", "b released a/c 1", "b granted a/b 2", "b released a/b 2")
@@ -226,7 +226,7 @@ func TestFiltersTravel(t *testing.T) {
 		wants(b, narrower, "b granted a/b 2", "b released a/b 2")
 		narrow.Close()
 		same.Close()
-		grant(b.sourceOf(2), "a/b", 4)
+		grant(b.life(2), "a/b", 4)
 		pass(pause)
 		wants(b, narrower, "b granted a/b 4", "b released a/b 4")
 
@@ -235,10 +235,10 @@ func TestFiltersTravel(t *testing.T) {
 			feeds = append(feeds, b.watch("", fmt.Sprint(i)))
 		}
 		synctest.Wait()
-		if filters := b.followed(2); len(filters) != gatherings+1 || !slices.Contains(filters, Filter{}) {
-			t.Errorf("20 watchers ask for %v", filters)
+		if asked := b.questions(2); len(asked) != gatherings+1 || !slices.Contains(asked, Filter{}) {
+			t.Errorf("20 watchers ask for %v", asked)
 		}
-		grant(b.sourceOf(2), "19/x", 9)
+		grant(b.life(2), "19/x", 9)
 		pass(pause)
 		wants(b, feeds[20], "b granted 19/x 9", "b released 19/x 9")
 		for _, f := range feeds {
@@ -246,8 +246,8 @@ func TestFiltersTravel(t *testing.T) {
 			f.Close() // again does nothing
 		}
 		synctest.Wait()
-		if filters := b.followed(2); len(filters) != 0 || len(b.all) != 0 {
-			t.Errorf("asked for %v in %d gatherings, and nobody watches", filters, len(b.all))
+		if asked := b.questions(2); len(asked) != 0 || len(b.all) != 0 {
+			t.Errorf("asked for %v in %d gatherings, and nobody watches", asked, len(b.all))
 		}
 	})
 }
@@ -270,13 +270,13 @@ func TestSlowWatcher(t *testing.T) {
 				synctest.Wait()
 			}
 		}
-		if at := drain(slow); len(at) != FeedBound || at[0] != "a granted 0 1" {
+		if at := told(slow); len(at) != FeedBound || at[0] != "a granted 0 1" {
 			t.Errorf("%d events are kept for who does not read", len(at))
 		}
 		for i := range FeedBound + 1 {
 			observe(b.own, lock.Decision{Kind: lock.Granted, Name: fmt.Sprint(i), Token: 1, Since: 1})
 		}
-		grant(b.sourceOf(2), "x", 2)
+		grant(b.life(2), "x", 2)
 		pass(time.Second)
 		if _, err := slow.Next(t.Context()); err != ErrSlow {
 			t.Errorf("a slow reader gets %v", err)
@@ -293,7 +293,7 @@ func TestSlowMember(t *testing.T) {
 		see(b.own, 1, 1, 2)
 		f := b.watch("", "")
 		defer f.Close()
-		source := b.sourceOf(2)
+		source := b.life(2)
 		source.mu.Lock()
 		for one := range source.feeds {
 			one.mu.Lock()
@@ -305,7 +305,7 @@ func TestSlowMember(t *testing.T) {
 		pass(time.Second)
 		grant(source, "x", 2)
 		pass(2 * pause)
-		got := drain(f)
+		got := told(f)
 		if len(got) != 3 || !strings.HasPrefix(got[0], "b missing from 0.000 until ") || got[1] != "b granted x 2" {
 			t.Errorf("told %v", got)
 		}

@@ -6,10 +6,10 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
-// gapStart is the event that a member's events are missing from a moment on.
-func (f *following) gapStart(since time.Time) api.Event {
+// unheard is the event that a member's events are missing from a moment on.
+func (f *following) unheard(since time.Time) api.Event {
 	text := "events of member " + f.member.Name + " may be missing from then on: it does not answer"
-	if !f.inView {
+	if !f.here {
 		text = "events of member " + f.member.Name + " may be missing from then on: it is not in the view any more"
 	}
 	return api.Event{
@@ -17,9 +17,9 @@ func (f *following) gapStart(since time.Time) api.Event {
 	}
 }
 
-// gapEnd is the event that a member tells again, from a moment on; lost says whether
+// heard is the event that a member tells again, from a moment on; lost says whether
 // anything has happened that it has not told.
-func (f *following) gapEnd(lost bool, until time.Time) api.Event {
+func (f *following) heard(lost bool, until time.Time) api.Event {
 	text := "events of member " + f.member.Name + " are missing from then until it was heard again"
 	if !lost {
 		text = "member " + f.member.Name + " is heard again: no events of it are missing"
@@ -30,17 +30,17 @@ func (f *following) gapEnd(lost bool, until time.Time) api.Event {
 	}
 }
 
-// publishGap tells all watchers.
-func (f *following) publishGap(e api.Event) {
+// tellMissing tells all watchers.
+func (f *following) tellMissing(e api.Event) {
 	f.of.of.source.flush()
 	//tidy:unordered every feed gets the event
 	for feed := range f.of.feeds {
-		feed.addGap(e)
+		feed.addMissing(e)
 	}
 }
 
-// addGap adds an event of a gap. Its space is that which is watched.
-func (f *Feed) addGap(e api.Event) {
+// addMissing adds an event of a gap. Its space is that which is watched.
+func (f *Feed) addMissing(e api.Event) {
 	e.Space = f.want.Space
 	f.add(&Batch{Items: []*Item{{Event: e}}})
 }

@@ -8,19 +8,19 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// lastSeen says when each other member was heard of last: what a person needs to know where
+// roll says when each other member was heard of last: what a person needs to know where
 // no coordinator polls anybody. Nothing is decided by it.
-type lastSeen struct {
-	mu sync.Mutex
-	at map[protocol.ID]protocol.Time
+type roll struct {
+	mu    sync.Mutex
+	heard map[protocol.ID]protocol.Time
 }
 
-// maxLastSeen is how many members it has at most. The one that was heard of longest
+// rollBound is how many members the roll has at most. The one that was heard of longest
 // ago makes room.
-const maxLastSeen = 1000
+const rollBound = 1000
 
 // note takes up who has said something.
-func (r *lastSeen) note(now protocol.Time, events []protocol.Event) {
+func (r *roll) note(now protocol.Time, events []protocol.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range events {
@@ -28,36 +28,36 @@ func (r *lastSeen) note(now protocol.Time, events []protocol.Event) {
 		if events[i].Kind != protocol.Receive || id == protocol.Rumour || id == protocol.Storage {
 			continue
 		}
-		if _, known := r.at[id]; !known {
-			r.evict()
+		if _, known := r.heard[id]; !known {
+			r.makeRoom()
 		}
-		r.at[id] = now
+		r.heard[id] = now
 	}
 }
 
-func (r *lastSeen) evict() {
-	if r.at == nil {
-		r.at = map[protocol.ID]protocol.Time{}
+func (r *roll) makeRoom() {
+	if r.heard == nil {
+		r.heard = map[protocol.ID]protocol.Time{}
 	}
-	if len(r.at) < maxLastSeen {
+	if len(r.heard) < rollBound {
 		return
 	}
 	var oldest protocol.ID
 	first := protocol.Never
 	//tidy:unordered the oldest is the oldest in any order
-	for id, at := range r.at {
+	for id, at := range r.heard {
 		if at < first {
 			oldest, first = id, at
 		}
 	}
-	delete(r.at, oldest)
+	delete(r.heard, oldest)
 }
 
-// of returns when a member was heard of, if it ever was in this life.
-func (r *lastSeen) of(id protocol.ID) (protocol.Time, bool) {
+// last returns when a member was heard of, if it ever was in this life.
+func (r *roll) last(id protocol.ID) (protocol.Time, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at, known := r.at[id]
+	at, known := r.heard[id]
 	return at, known
 }
 
@@ -67,6 +67,6 @@ func (n *Member) silence() time.Duration { return max(n.config.Lease, 12*n.confi
 
 // alive reports whether a member is this one, or has said something lately.
 func (n *Member) alive(now protocol.Time, self *membership.Self, id protocol.ID) bool {
-	at, known := n.lastSeen.of(id)
+	at, known := n.roll.last(id)
 	return id == self.Cell.ID || known && now < at+n.silence()
 }

@@ -29,14 +29,14 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// forwarder passes on what clients ask of a member that has no part in the spaces that are kept on disks: a guest without a folder, or one
+// outsider passes on what clients ask of a member that has no part in the spaces that are kept on disks: a guest without a folder, or one
 // that was not added yet. It goes to members that have. A session's stream is passed on as it is, frame by frame, so the client
 // has its session at the other member, and all that is promised to it is what it would be without this one: deadlines
-// count from when the client has sent, and what is passed on comes later only. Calls in one go are made anew (forwarder_calls.go).
+// count from when the client has sent, and what is passed on comes later only. Calls in one go are made anew (outsider_calls.go).
 //
 // A member that passes on says who has asked; the other one believes that only if a certificate proves that it is a member. In plain
 // text nothing is known of clients, here or there.
-type forwarder struct {
+type outsider struct {
 	service *service
 	where   func() []string // the members that have a part; empty where this one has
 	open    func(address string, dialer *socket.Dialer) (*grpc.ClientConn, error)
@@ -45,36 +45,36 @@ type forwarder struct {
 
 	mu     sync.Mutex
 	closed bool
-	next   int                    // where the next search among where begins: not all go to the same one
-	conns  map[string]insiderConn // by address
-	calls  map[*forwarded]struct{}
+	next   int            // where the next search among where begins: not all go to the same one
+	ways   map[string]way // by address
+	passes map[*pass]struct{}
 }
 
-// insiderConn is a connection to an insider.
-type insiderConn struct {
+// way is a connection to an insider.
+type way struct {
 	conn   *grpc.ClientConn
 	dialer *socket.Dialer
 }
 
-// forwarded is one stream or call that is passed on.
-type forwarded struct {
+// pass is one stream or call that is passed on.
+type pass struct {
 	address string
 	conn    *grpc.ClientConn
 	end     context.CancelCauseFunc
 }
 
 const (
-	// What a forwarder says of itself and of who has asked. The words go between members.
-	forwarderKey = "holdfast-outsider"
-	visitorKey   = "holdfast-visitor"
-	identityKey  = "holdfast-identity"
+	// What an outsider says of itself and of who has asked. The words go between members.
+	outsiderKey = "holdfast-outsider"
+	visitorKey  = "holdfast-visitor"
+	identityKey = "holdfast-identity"
 
 	insiderNext  = 250 * time.Millisecond // a member that is not connected by then is not waited for alone
 	insiderLimit = 2 * time.Second        // when no member is connected by then, the client is refused
 )
 
-func newForwarder(c Config, s *service) *forwarder {
-	o := &forwarder{service: s, where: c.Insiders, patience: c.Limits.Header, conns: map[string]insiderConn{}, calls: map[*forwarded]struct{}{}}
+func newOutsider(c Config, s *service) *outsider {
+	o := &outsider{service: s, where: c.Insiders, patience: c.Limits.Header, ways: map[string]way{}, passes: map[*pass]struct{}{}}
 	if o.where == nil {
 		o.where = func() []string { return nil }
 	}
@@ -91,13 +91,13 @@ func newForwarder(c Config, s *service) *forwarder {
 }
 
 // unreached says of each address why there is no connection.
-func (o *forwarder) unreached(addresses []string) string {
+func (o *outsider) unreached(addresses []string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var all []string
 	for _, address := range addresses {
 		reason := fmt.Sprintf("no answer within %v", insiderLimit)
-		if way, is := o.conns[address]; is && way.dialer.Reason() != nil {
+		if way, is := o.ways[address]; is && way.dialer.Reason() != nil {
 			reason = way.dialer.Reason().Error()
 		}
 		all = append(all, address+": "+reason)
@@ -105,21 +105,21 @@ func (o *forwarder) unreached(addresses []string) string {
 	return strings.Join(all, "; ")
 }
 
-// forwards reports whether clients are served by other members.
-func (o *forwarder) forwards() bool { return len(o.where()) > 0 }
+// passesOn reports whether clients are served by other members.
+func (o *outsider) passesOn() bool { return len(o.where()) > 0 }
 
 // begin finds a member, and begins to pass something on to it. About says which member is tried first. The context ends when
 // ctx does, when that member is not there any more, and by finish, which is to be called.
-func (o *forwarder) begin(ctx context.Context, by visitor, about about) (*forwarded, context.Context, error) {
-	if via := metadata.ValueFromIncomingContext(ctx, forwarderKey); len(via) > 0 {
-		return nil, nil, &holdfast.UnavailableError{Why: fmt.Sprintf("member %s has no part in the spaces that are kept on disks either, as member %.64q, which has passed the request on", o.service.identity().Member.Name, via[0])}
+func (o *outsider) begin(ctx context.Context, by visitor, about about) (*pass, context.Context, error) {
+	if asked := metadata.ValueFromIncomingContext(ctx, outsiderKey); len(asked) > 0 {
+		return nil, nil, &holdfast.UnavailableError{Why: fmt.Sprintf("member %s has no part in the spaces that are kept on disks either, as member %.64q, which has passed the request on", o.service.identity().Member.Name, asked[0])}
 	}
-	p := &forwarded{}
+	p := &pass{}
 	if err := o.find(ctx, p, o.order(about)); err != nil {
 		return nil, nil, err
 	}
 	ctx, p.end = context.WithCancelCause(ctx)
-	pairs := []string{forwarderKey, o.service.identity().Member.Name}
+	pairs := []string{outsiderKey, o.service.identity().Member.Name}
 	if by.name != "" {
 		pairs = append(pairs, visitorKey, by.name)
 	}
@@ -131,19 +131,19 @@ func (o *forwarder) begin(ctx context.Context, by visitor, about about) (*forwar
 	defer o.mu.Unlock()
 	if o.closed {
 		p.end(nil)
-		return nil, nil, errForwarderClosed
+		return nil, nil, errOutsiderClosed
 	}
-	o.calls[p] = struct{}{}
+	o.passes[p] = struct{}{}
 	return p, ctx, nil
 }
 
-var errForwarderClosed = &holdfast.UnavailableError{Why: "this member is leaving"}
+var errOutsiderClosed = &holdfast.UnavailableError{Why: "this member is leaving"}
 
-func (o *forwarder) finish(p *forwarded) {
+func (o *outsider) finish(p *pass) {
 	p.end(nil)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	delete(o.calls, p)
+	delete(o.passes, p)
 }
 
 // about is what is passed on: something of a session, which the member that it was opened at knows best, and alone where members have
@@ -152,7 +152,7 @@ type about struct{ session, request string }
 
 // order is in which order members are tried. The first is the member of the session; for a request without one it is the same each time, as
 // long as the members are; and otherwise each time another one.
-func (o *forwarder) order(about about) []string {
+func (o *outsider) order(about about) []string {
 	there := o.where()
 	if len(there) == 0 {
 		return nil
@@ -177,10 +177,10 @@ func (o *forwarder) order(about about) []string {
 }
 
 // find waits until a member is connected: one after the other is tried, and the first that can be reached is taken.
-func (o *forwarder) find(ctx context.Context, p *forwarded, addresses []string) error {
+func (o *outsider) find(ctx context.Context, p *pass, addresses []string) error {
 	limit, done := context.WithTimeout(ctx, insiderLimit)
 	defer done()
-	found, failed := make(chan *forwarded, len(addresses)), 0
+	found, failed := make(chan *pass, len(addresses)), 0
 	for i, address := range addresses {
 		conn, err := o.conn(address)
 		if err != nil {
@@ -215,14 +215,14 @@ func (o *forwarder) find(ctx context.Context, p *forwarded, addresses []string) 
 }
 
 // connected waits until a connection is there, and returns nil when it cannot be made, or ctx ends.
-func connected(ctx context.Context, address string, conn *grpc.ClientConn) *forwarded {
+func connected(ctx context.Context, address string, conn *grpc.ClientConn) *pass {
 	conn.ResetConnectBackoff()
 	conn.Connect()
 	for begun := false; ; {
 		state := conn.GetState()
 		switch {
 		case state == connectivity.Ready:
-			return &forwarded{address: address, conn: conn}
+			return &pass{address: address, conn: conn}
 		case state == connectivity.TransientFailure && begun:
 			return nil
 		}
@@ -233,13 +233,13 @@ func connected(ctx context.Context, address string, conn *grpc.ClientConn) *forw
 	}
 }
 
-func (o *forwarder) conn(address string) (*grpc.ClientConn, error) {
+func (o *outsider) conn(address string) (*grpc.ClientConn, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
-		return nil, errForwarderClosed
+		return nil, errOutsiderClosed
 	}
-	if way, is := o.conns[address]; is {
+	if way, is := o.ways[address]; is {
 		return way.conn, nil
 	}
 	dialer := &socket.Dialer{}
@@ -247,46 +247,46 @@ func (o *forwarder) conn(address string) (*grpc.ClientConn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: pass on to %s: %w", holdfast.ErrUnavailable, address, err)
 	}
-	o.conns[address] = insiderConn{conn, dialer}
+	o.ways[address] = way{conn, dialer}
 	return conn, nil
 }
 
 // moved ends what is passed on to members that are not there any more: their clients go to another one, through this one or not.
-func (o *forwarder) moved() {
+func (o *outsider) moved() {
 	there := o.where()
 	if len(there) == 0 {
 		return // this member has a part by now: what is under way goes on
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for p := range o.calls {
+	for p := range o.passes {
 		if !slices.Contains(there, p.address) {
 			p.end(&holdfast.UnavailableError{Why: "the member at " + p.address + " is lost"})
 		}
 	}
-	for address, way := range o.conns {
+	for address, way := range o.ways {
 		if !slices.Contains(there, address) {
-			delete(o.conns, address)
+			delete(o.ways, address)
 			_ = way.conn.Close() // it fails when it is closed already
 		}
 	}
 }
 
 // close ends all that is passed on.
-func (o *forwarder) close() {
+func (o *outsider) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
-	for p := range o.calls {
-		p.end(errForwarderClosed)
+	for p := range o.passes {
+		p.end(errOutsiderClosed)
 	}
-	for _, way := range o.conns {
+	for _, way := range o.ways {
 		_ = way.conn.Close() // it fails when it is closed already
 	}
 }
 
 // stream passes a session's stream on. Its error is a status.
-func (o *forwarder) stream(stream grpc.ServerStream) error {
+func (o *outsider) stream(stream grpc.ServerStream) error {
 	first, err := o.first(stream)
 	if err != nil {
 		return err
@@ -316,7 +316,7 @@ func (o *forwarder) stream(stream grpc.ServerStream) error {
 			return o.broken(ctx, p, err)
 		}
 		if !greeted {
-			endHandshake(stream.Context())
+			wasGreeted(stream.Context())
 		}
 		if err := stream.SendMsg(frame); err != nil {
 			return err
@@ -325,7 +325,7 @@ func (o *forwarder) stream(stream grpc.ServerStream) error {
 }
 
 // first receives the first frame of a client, which has its hello. A client that says nothing is not waited for.
-func (o *forwarder) first(stream grpc.ServerStream) (*frames.Raw, error) {
+func (o *outsider) first(stream grpc.ServerStream) (*frames.Raw, error) {
 	frame, received := &frames.Raw{}, make(chan error, 1)
 	o.service.background.Go(func() { received <- stream.RecvMsg(frame) })
 	late := time.NewTimer(o.patience)
@@ -336,8 +336,8 @@ func (o *forwarder) first(stream grpc.ServerStream) (*frames.Raw, error) {
 			err = api.ToStatus(failed("connect", "", "", api.Fail(api.CodeBadRequest, "the first operation of a stream must be hello")))
 		}
 		return frame, err
-	case <-o.service.ctx.Done():
-		return nil, api.ToStatus(failed("connect", "", "", errForwarderClosed))
+	case <-o.service.life.Done():
+		return nil, api.ToStatus(failed("connect", "", "", errOutsiderClosed))
 	case <-late.C:
 		return nil, status.Errorf(codes.DeadlineExceeded, "no hello within %v", o.patience)
 	}
@@ -355,7 +355,7 @@ func sessionOf(frame *frames.Raw) string {
 }
 
 // forth passes on what the client says, until it has said all or the stream ends.
-func (o *forwarder) forth(p *forwarded, stream grpc.ServerStream, there grpc.ClientStream) {
+func (o *outsider) forth(p *pass, stream grpc.ServerStream, there grpc.ClientStream) {
 	for {
 		frame := &frames.Raw{}
 		switch err := stream.RecvMsg(frame); {
@@ -375,7 +375,7 @@ func (o *forwarder) forth(p *forwarded, stream grpc.ServerStream, there grpc.Cli
 }
 
 // broken says why something is passed on no more: what the other member has said, or that it is lost.
-func (o *forwarder) broken(ctx context.Context, p *forwarded, err error) error {
+func (o *outsider) broken(ctx context.Context, p *pass, err error) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(cause, holdfast.ErrUnavailable) {
 		return api.ToStatus(failed("connect", "", "", cause))
 	}

@@ -27,8 +27,8 @@ func TestTransfer(t *testing.T) {
 			t.Errorf("to %s: %v, %v", member, authority, err)
 		}
 	}
-	if want := []any{&protocol.Transfer{To: 8}, &protocol.Transfer{To: 8}}; !reflect.DeepEqual(b.space.requests, want) {
-		t.Errorf("the space was asked %+v", b.space.requests)
+	if want := []any{&protocol.Transfer{To: 8}, &protocol.Transfer{To: 8}}; !reflect.DeepEqual(b.space.asked, want) {
+		t.Errorf("the space was asked %+v", b.space.asked)
 	}
 }
 
@@ -36,7 +36,7 @@ func TestTransfer(t *testing.T) {
 func TestTransferRefused(t *testing.T) {
 	b := newHarness(t)
 	o := b.operator()
-	answered := errors.New("member b has the space closed")
+	said := errors.New("member b has the space closed")
 	for _, c := range []struct {
 		space, member string
 		answer        error
@@ -48,7 +48,7 @@ func TestTransferRefused(t *testing.T) {
 		{"billing", "nobody", holdfast.ErrConflict, holdfast.ErrConflict, `member "nobody" is not in view 4, whose members are a, b, c; name one of these`},
 		{"billing", "", holdfast.ErrConflict, holdfast.ErrConflict, `member "" is not in view 4`},
 		{"billing", "b", holdfast.ErrConflict, holdfast.ErrConflict, `member "b" cannot be the authority of space "billing": it is not in the view, or has the space closed`},
-		{"billing", "b", answered, answered, answered.Error()},
+		{"billing", "b", said, said, said.Error()},
 		{"billing", "b", holdfast.ErrUnavailable, holdfast.ErrUnavailable, "unavailable"},
 		{"nowhere", "b", nil, holdfast.ErrSpace, `unknown space "nowhere": this member serves default, billing`},
 	} {
@@ -86,8 +86,8 @@ func TestOpenAndClose(t *testing.T) {
 	}
 	must(t, o.CloseSpace(t.Context(), "billing"))
 	must(t, o.OpenSpace(t.Context(), "billing"))
-	if want := []any{&protocol.CloseSpace{}, &protocol.OpenSpace{}}; !reflect.DeepEqual(b.space.requests, want) {
-		t.Errorf("the space was asked %+v", b.space.requests)
+	if want := []any{&protocol.CloseSpace{}, &protocol.OpenSpace{}}; !reflect.DeepEqual(b.space.asked, want) {
+		t.Errorf("the space was asked %+v", b.space.asked)
 	}
 	for _, c := range []struct {
 		answer, want error
@@ -107,8 +107,8 @@ func TestOpenAndClose(t *testing.T) {
 	}
 }
 
-// TestUnansweredCalls end with their context, because of its cause, and with the Operator.
-func TestUnansweredCalls(t *testing.T) {
+// TestUnansweredDeeds end with their context, because of its cause, and with the Operator.
+func TestUnansweredDeeds(t *testing.T) {
 	b := newHarness(t)
 	o := b.operator()
 	cause := errors.New("the caller has gone")

@@ -7,25 +7,25 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// batchItem is a name that is asked for at the same time as others.
-type batchItem struct {
-	inFlight
+// together is a name that is asked for at the same time as others.
+type together struct {
+	asked
 	want holdfast.Request
 	wait *wait // nil where it was decided at once
 }
 
-// batchLimit is how many names are asked for at the same time.
-func (l locker) batchLimit() int {
+// together is how many names are asked for at the same time.
+func (l locker) together() int {
 	if l.port > 0 && l.node.config.Spaces[l.port-1].described.Lasting {
 		return holdfast.MostTogether
 	}
 	return 1
 }
 
-// tryBatch asks for names at the same time, without waiting for holders, and returns the locks on the first ones that were
+// tryTogether asks for names at the same time, without waiting for holders, and returns the locks on the first ones that were
 // granted. The others are given up. The error is that of ctx.
-func (l locker) tryBatch(ctx context.Context, wanted []holdfast.PlacedRequest, end lock.Time) (taken []*holdfast.Lock, err error) {
-	all := make([]batchItem, 0, len(wanted))
+func (l locker) tryTogether(ctx context.Context, wanted []holdfast.PlacedRequest, end lock.Time) (taken []*holdfast.Lock, err error) {
+	all := make([]together, 0, len(wanted))
 	for i := range wanted {
 		want := wanted[i].Request
 		if want.Wait > 0 {
@@ -36,7 +36,7 @@ func (l locker) tryBatch(ctx context.Context, wanted []holdfast.PlacedRequest, e
 		if err != nil || a.Kind == lock.Refused {
 			break // the name is asked for by itself, and the error told then
 		}
-		one := batchItem{inFlight: a, want: want}
+		one := together{asked: a, want: want}
 		if a.Kind != lock.Granted {
 			one.wait = l.session.expect(&want, a.id, a.Answer)
 		}
@@ -49,7 +49,7 @@ func (l locker) tryBatch(ctx context.Context, wanted []holdfast.PlacedRequest, e
 		}
 		var held *holdfast.Lock
 		if err == nil && one.Kind != lock.Refused {
-			held, err = l.conclude(ctx, &one.want, one.inFlight)
+			held, err = l.conclude(ctx, &one.want, one.asked)
 		}
 		if held == nil {
 			return taken, l.giveUp(ctx, all[i+1:], err)
@@ -60,7 +60,7 @@ func (l locker) tryBatch(ctx context.Context, wanted []holdfast.PlacedRequest, e
 }
 
 // giveUp cancels requests, those for the highest names first: what they were granted is released. It returns why.
-func (l locker) giveUp(ctx context.Context, all []batchItem, why error) error {
+func (l locker) giveUp(ctx context.Context, all []together, why error) error {
 	for i := len(all) - 1; i >= 0; i-- {
 		if err := l.session.cancel(context.WithoutCancel(ctx), l.port, all[i].want.Name, all[i].id); err != nil && why == nil {
 			why = err

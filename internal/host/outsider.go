@@ -13,26 +13,26 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A guest has no part in a space of protocol consensus before it is added (Reform): it is a nonmember there, and insiders, the
+// A guest has no part in a space of protocol consensus before it is added (Reform): it is an outsider there, and insiders, the
 // members that have a part, serve its clients.
 
-// nonmemberSpace is such a space, and whether this member has no part in it. The machine is looked at after each of its steps.
-type nonmemberSpace struct {
+// outsider is such a space, and whether this member has no part in it. The machine is looked at after each of its steps.
+type outsider struct {
 	port  protocol.Port
 	space protocol.Forwards
 	is    *atomic.Bool
 }
 
-// watchNonmembership finds the spaces in which this member may have no part.
-func (n *Member) watchNonmembership(spaces []protocol.Machine) {
+// watchOutsiders finds the spaces in which this member may have no part.
+func (n *Member) watchOutsiders(spaces []protocol.Machine) {
 	if !n.config.guest() {
 		return
 	}
 	for i, space := range spaces {
 		if space, may := space.(protocol.Forwards); may {
-			o := nonmemberSpace{protocol.Port(i + 1), space, new(atomic.Bool)}
+			o := outsider{protocol.Port(i + 1), space, new(atomic.Bool)}
 			o.is.Store(space.Nonmember())
-			n.nonmemberSpaces = append(n.nonmemberSpaces, o)
+			n.outsiders = append(n.outsiders, o)
 		}
 	}
 }
@@ -41,7 +41,7 @@ func (n *Member) watchNonmembership(spaces []protocol.Machine) {
 // in some space of protocol consensus: founders if the view has any that serve clients, and other members otherwise. It returns
 // none where this member has a part in all, and before its first view.
 func (n *Member) Insiders() []string {
-	if !slices.ContainsFunc(n.nonmemberSpaces, func(o nonmemberSpace) bool { return o.is.Load() }) {
+	if !slices.ContainsFunc(n.outsiders, func(o outsider) bool { return o.is.Load() }) {
 		return nil
 	}
 	n.mu.Lock()
@@ -65,9 +65,9 @@ func (n *Member) Insiders() []string {
 	return others
 }
 
-// nonmemberIn reports whether this member has no part in the space at a port.
-func (n *Member) nonmemberIn(port protocol.Port) bool {
-	for _, o := range n.nonmemberSpaces {
+// outsiderIn reports whether this member has no part in the space at a port.
+func (n *Member) outsiderIn(port protocol.Port) bool {
+	for _, o := range n.outsiders {
 		if o.port == port {
 			return o.is.Load()
 		}
@@ -75,8 +75,8 @@ func (n *Member) nonmemberIn(port protocol.Port) bool {
 	return false
 }
 
-// insiderClient is the client that a session of this process locks with in spaces in which this member has no part.
-type insiderClient struct {
+// inside is the client that a session of this process locks with in spaces in which this member has no part.
+type inside struct {
 	mu     sync.Mutex
 	client *client.Client // nil before the first lock
 	closed bool
@@ -86,20 +86,20 @@ type insiderClient struct {
 // Name is the lock that is wanted, for errors.
 // Before the first view nothing is known of others: it is waited for, until ctx ends.
 func (l locker) insider(ctx context.Context, name string) (holdfast.Locker, error) {
-	if l.port == 0 || !l.node.nonmemberIn(l.port) {
+	if l.port == 0 || !l.node.outsiderIn(l.port) {
 		return nil, nil
 	}
 	addresses, err := l.node.awaitInsiders(ctx)
 	if err != nil {
 		return nil, l.fail("lock", name, err)
 	}
-	if len(addresses) == 0 && !l.node.nonmemberIn(l.port) {
+	if len(addresses) == 0 && !l.node.outsiderIn(l.port) {
 		return nil, nil // it has been added meanwhile
 	}
 	if len(addresses) == 0 {
 		return nil, l.fail("lock", name, &holdfast.UnavailableError{Why: "this member has no part in the space, and no member that has one serves clients outside its process: give this one a Data folder and a part (Reform)"})
 	}
-	c, err := l.session.insiders.dial(ctx, l.node, addresses)
+	c, err := l.session.inside.dial(ctx, l.node, addresses)
 	if err != nil {
 		return nil, l.fail("lock", name, err)
 	}
@@ -137,7 +137,7 @@ func (n *Member) awaitInsiders(ctx context.Context) ([]string, error) {
 }
 
 // dial connects to other members, once for all of a session.
-func (i *insiderClient) dial(ctx context.Context, n *Member, addresses []string) (*client.Client, error) {
+func (i *inside) dial(ctx context.Context, n *Member, addresses []string) (*client.Client, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	switch {
@@ -167,7 +167,7 @@ func targetOf(addresses []string) string {
 }
 
 // close ends what is held through insiders.
-func (i *insiderClient) close() error {
+func (i *inside) close() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.closed = true

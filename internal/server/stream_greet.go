@@ -16,14 +16,14 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// handshake takes the first frame that says anything, which must begin with a hello,
+// greet takes the first frame that says anything, which must begin with a hello,
 // and opens or resumes the session. It returns the rest of that frame, or false
 // when the stream is over; why was told, or is what it ends with.
 //
 // The welcome is the first event, even if the session was told other things
 // meanwhile, and travels in one frame with all of that: a client that knows that
 // its session goes on knows as well which of its grants do not.
-func (s *stream) handshake(frame *frames.Operations) (rest []*schema.Operation, arrived protocol.Time, ok bool) {
+func (s *stream) greet(frame *frames.Operations) (rest []*schema.Operation, arrived protocol.Time, ok bool) {
 	for len(frame.List()) == 0 {
 		if !s.receive(frame) {
 			return nil, 0, false
@@ -36,7 +36,7 @@ func (s *stream) handshake(frame *frames.Operations) (rest []*schema.Operation, 
 		s.refuseStream(err)
 		return nil, 0, false
 	}
-	endHandshake(s.rpc.Context())
+	wasGreeted(s.rpc.Context())
 	s.box.first(welcome)
 	s.box.signal()
 	close(s.opened)
@@ -46,34 +46,34 @@ func (s *stream) handshake(frame *frames.Operations) (rest []*schema.Operation, 
 // refuseStream refuses the hello and ends the stream.
 func (s *stream) refuseStream(err error) {
 	s.countRefusal(err)
-	s.enqueue(clientEvent{kind: kindRefused, call: callHello, err: err})
+	s.say(told{saying: sayRefused, call: callHello, err: err})
 	s.finish(nil)
 }
 
 // open does what the hello asks for and returns the welcome.
-func (s *stream) open(first *schema.Operation, arrived protocol.Time) (clientEvent, error) {
+func (s *stream) open(first *schema.Operation, arrived protocol.Time) (told, error) {
 	hello, is := first.GetKind().(*schema.Operation_Hello)
 	if !is {
-		return clientEvent{}, api.Fail(api.CodeBadRequest, "the first operation of a stream must be hello")
+		return told{}, api.Fail(api.CodeBadRequest, "the first operation of a stream must be hello")
 	}
 	h := hello.Hello
 	if first.GetId() > maxID {
-		return clientEvent{}, badID(first.GetId())
+		return told{}, badID(first.GetId())
 	}
 	if err := s.server.service.checkTTL(time.Duration(h.GetTtl())); err != nil {
-		return clientEvent{}, err
+		return told{}, err
 	}
 	if err := holdfast.CheckText("client", h.GetClient()); err != nil {
-		return clientEvent{}, badRequest(err)
+		return told{}, badRequest(err)
 	}
 	s.wanted.Store(h.GetTtl())
 	resumes := h.GetSession() != "" || h.GetSecret() != ""
 	if err := s.admitHello(resumes, arrived); err != nil {
-		return clientEvent{}, err
+		return told{}, err
 	}
 	s.visitor = visitorOf(s.rpc.Context())
 	s.client = s.visitor.called(h.GetClient())
-	welcome := clientEvent{kind: kindWelcome, call: callHello, id: first.GetId(), roster: s.server.service.roster()}
+	welcome := told{saying: sayWelcome, call: callHello, id: first.GetId(), roster: s.server.service.roster()}
 	s.sink = s.server.service.driver.Attach(s)
 	var err error
 	if resumes {
@@ -85,7 +85,7 @@ func (s *stream) open(first *schema.Operation, arrived protocol.Time) (clientEve
 }
 
 // openSession opens a new session.
-func (s *stream) openSession(h *schema.Hello, welcome *clientEvent) error {
+func (s *stream) openSession(h *schema.Hello, welcome *told) error {
 	if err := s.server.service.overload(); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (s *stream) openSession(h *schema.Hello, welcome *clientEvent) error {
 // resumeSession goes on with a session whose stream broke, or ends its earlier
 // stream, which may be that of the client that it is taken over from. Only who proves that the session
 // is its own can end a stream of it, and no client that it was taken over from.
-func (s *stream) resumeSession(h *schema.Hello, arrived protocol.Time, welcome *clientEvent) error {
+func (s *stream) resumeSession(h *schema.Hello, arrived protocol.Time, welcome *told) error {
 	id, known := lock.ParseSessionID(h.GetSession())
 	secret, proven := parseSecret(h.GetSecret())
 	if !known || !proven {
@@ -143,7 +143,7 @@ func (s *stream) resumeSession(h *schema.Hello, arrived protocol.Time, welcome *
 		return s.server.service.whyUnavailable(notYours(id, renewed.Err))
 	}
 	for _, lost := range renewed.Lost {
-		s.enqueue(lostGrant(lost.Port, &lost.Decision))
+		s.say(lostGrant(lost.Port, &lost.Decision))
 	}
 	s.before = h.GetLast()
 	for _, id := range h.GetRequests() {
