@@ -108,8 +108,8 @@ func (l *loader) checkLease() {
 		silence := 3 * poll
 		if needed := 2*poll + silence + 4*c.Patience; c.Lease <= needed {
 			wrong := fmt.Sprintf("it must be more than 2 poll intervals of %s, the silence of %s that arouses suspicion and 4 × patience of %s: %s",
-				showDuration(poll), showDuration(silence), showDuration(c.Patience), showDuration(needed))
-			l.refuse("lease", wrong, "more than "+showDuration(8*c.Patience)+" with this patience", "raise lease or lower patience")
+				formatDuration(poll), formatDuration(silence), formatDuration(c.Patience), formatDuration(needed))
+			l.refuse("lease", wrong, "more than "+formatDuration(8*c.Patience)+" with this patience", "raise lease or lower patience")
 		}
 	}
 	l.settleTTL()
@@ -128,10 +128,10 @@ func (l *loader) settleTTL() {
 	}
 	if !l.badSpaces && !c.allLast() && c.Limits.TTL > maxMemoryTTL {
 		l.refuse("limits.ttl", "a space is kept in memory, where others wait for what a lost member has promised its clients",
-			showDuration(maxMemoryTTL)+" or less", "give "+showDuration(maxMemoryTTL)+" or less, or keep all spaces in protocol "+durable)
+			formatDuration(maxMemoryTTL)+" or less", "give "+formatDuration(maxMemoryTTL)+" or less, or keep all spaces in protocol "+durable)
 	}
 	if l.good("lease") && c.Limits.TTL < c.Lease {
-		l.refuse("limits.ttl", "it is shorter than the lease of "+showDuration(c.Lease)+", which sessions have by default",
+		l.refuse("limits.ttl", "it is shorter than the lease of "+formatDuration(c.Lease)+", which sessions have by default",
 			"lease or more", "raise limits.ttl or lower lease")
 	}
 }

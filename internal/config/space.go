@@ -32,16 +32,16 @@ const durable = "consensus"
 // that; with text any that it finds nothing wrong with. Where there are no words, left says
 // what holds when it is left out.
 type option struct {
-	name  string
-	words []string
-	usual time.Duration
-	timed bool
-	span  span // of lengths of time; zero means optionSpan
-	most  int
-	text  func(string) *flaw
-	says  string // what text allows
-	left  string
-	alone bool // its name alone stands for true
+	name     string
+	keywords []string
+	usual    time.Duration
+	timed    bool
+	span     span // of lengths of time; zero means optionSpan
+	most     int
+	text     func(string) *flaw
+	says     string // what text allows
+	left     string
+	alone    bool // its name alone stands for true
 	// refused says of words that another protocol takes why this one does not.
 	refused map[string]flaw
 }
@@ -57,44 +57,44 @@ var optionSpan = span{time.Second, time.Hour}
 // autopilot do, package protocol/consensus. Those of claim are claimOptions.
 func optionsOf(protocol string) []option {
 	options := []option{
-		{name: "partition", words: []string{"primary", "any"}},
-		{name: "preempt", words: []string{"false", "true"}},
+		{name: "partition", keywords: []string{"primary", "any"}},
+		{name: "preempt", keywords: []string{"false", "true"}},
 	}
 	switch protocol {
 	case "grantor":
 		options = append(options,
-			option{name: "placement", words: []string{"off", "on"}, usual: 10 * time.Second},
-			option{name: "hold_on", words: []string{"off", "on"}, usual: time.Minute})
+			option{name: "placement", keywords: []string{"off", "on"}, usual: 10 * time.Second},
+			option{name: "hold_on", keywords: []string{"off", "on"}, usual: time.Minute})
 	case "permission":
-		options[0] = option{name: "partition", words: []string{"primary"}, refused: map[string]flaw{"any": {
+		options[0] = option{name: "partition", keywords: []string{"primary"}, refused: map[string]flaw{"any": {
 			"no member could merge what the sides of a partition have granted",
 			"leave it out for primary, or use protocol central or grantor",
 		}}}
 		options = append(options,
-			option{name: "defer", words: []string{"false", "true"}},
-			option{name: "retain", words: []string{"false", "true"}},
-			option{name: "capacity", words: []string{"off"}, most: holdfast.MaxCapacity})
+			option{name: "defer", keywords: []string{"false", "true"}},
+			option{name: "retain", keywords: []string{"false", "true"}},
+			option{name: "capacity", keywords: []string{"off"}, most: holdfast.MaxCapacity})
 	case "bakery":
-		options[0] = option{name: "partition", words: []string{"primary"}, refused: map[string]flaw{"any": {
+		options[0] = option{name: "partition", keywords: []string{"primary"}, refused: map[string]flaw{"any": {
 			"a lock is decided by a majority of the leaders",
 			"leave it out for primary, or use protocol central or grantor",
 		}}}
 		options = append(options,
-			option{name: "messages", words: []string{"merged", "published"}},
-			option{name: "grace", words: []string{"0", "snaplock"}, timed: true})
+			option{name: "messages", keywords: []string{"merged", "published"}},
+			option{name: "grace", keywords: []string{"0", "snaplock"}, timed: true})
 	case durable:
-		options[0] = option{name: "partition", words: []string{"primary"}, refused: map[string]flaw{"any": {
+		options[0] = option{name: "partition", keywords: []string{"primary"}, refused: map[string]flaw{"any": {
 			"a lock is decided by a majority of the voters",
 			"leave it out for primary, or use protocol central or grantor",
 		}}}
-		options[1] = option{name: "preempt", words: []string{"false"}, refused: map[string]flaw{"true": {
+		options[1] = option{name: "preempt", keywords: []string{"false"}, refused: map[string]flaw{"true": {
 			"no coordinator decides its locks", "leave it out for false",
 		}}}
 		options = append(options,
 			option{name: "shards", most: consensus.MaxShards, left: "1"},
-			option{name: "autopilot", words: []string{"1h", "off"}, timed: true, span: span{consensus.LeastAutopilot, 30 * 24 * time.Hour}})
+			option{name: "autopilot", keywords: []string{"1h", "off"}, timed: true, span: span{consensus.LeastAutopilot, 30 * 24 * time.Hour}})
 	case "claim":
-		options[0] = option{name: "partition", words: []string{"primary"}, refused: map[string]flaw{"any": {
+		options[0] = option{name: "partition", keywords: []string{"primary"}, refused: map[string]flaw{"any": {
 			"the store decides, which has no sides",
 			"leave it out for primary, or use protocol central or grantor",
 		}}}
@@ -105,7 +105,7 @@ func optionsOf(protocol string) []option {
 
 // allowed says what the option may be.
 func (o *option) allowed() string {
-	allowed := slices.Clone(o.words)
+	allowed := slices.Clone(o.keywords)
 	if o.isTime() {
 		allowed = append(allowed, o.spans().String())
 	}
@@ -123,10 +123,10 @@ func (o *option) spans() span { return cmp.Or(o.span, optionSpan) }
 
 // unset is what holds where the option is left out.
 func (o *option) unset() string {
-	if len(o.words) == 0 {
+	if len(o.keywords) == 0 {
 		return o.left
 	}
-	return o.words[0]
+	return o.keywords[0]
 }
 
 // isTime reports whether the option may be a length of time.
@@ -134,7 +134,7 @@ func (o *option) isTime() bool { return o.timed || o.usual != 0 }
 
 // judge says what is wrong with a value; the flaw of one that is none at all needs no words.
 func (o *option) judge(value string) *flaw {
-	if slices.Contains(o.words, value) {
+	if slices.Contains(o.keywords, value) {
 		return nil
 	}
 	if wrong, known := o.refused[value]; known {
@@ -149,9 +149,9 @@ func (o *option) judge(value string) *flaw {
 	}
 	_, err := time.ParseDuration(value)
 	if !o.isTime() || err != nil {
-		return &flaw{"", suggest(value, o.words, "leave it out for "+o.unset())}
+		return &flaw{"", suggest(value, o.keywords, "leave it out for "+o.unset())}
 	}
-	_, wrong := readDuration(value, o.spans(), showDuration(o.usual))
+	_, wrong := readDuration(value, o.spans(), formatDuration(o.usual))
 	return wrong
 }
 
@@ -160,13 +160,13 @@ func (s Space) String() string {
 	var b strings.Builder
 	b.WriteString(hushed(s.Name) + "=" + hushed(s.Protocol))
 	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
-		b.WriteString("," + hushed(name) + "=" + shown(name, s.Options[name]))
+		b.WriteString("," + hushed(name) + "=" + redacted(name, s.Options[name]))
 	}
 	return b.String()
 }
 
-// putSpaces adds the spaces of a flag or a variable to a layer.
-func (l *loader) putSpaces(y layer, text, origin string) {
+// addSpaces adds the spaces of a flag or a variable to a layer.
+func (l *loader) addSpaces(y layer, text, origin string) {
 	for item := range strings.SplitSeq(text, ";") {
 		item = strings.TrimSpace(item)
 		if item == "" {
@@ -174,15 +174,15 @@ func (l *loader) putSpaces(y layer, text, origin string) {
 		}
 		space, wrong := readSpace(item)
 		if wrong != nil {
-			l.complain(Problem{"spaces", quote(shownItem(item)), origin, wrong.wrong, spaceSyntax, wrong.fix})
+			l.complain(Problem{"spaces", quote(redactedItem(item)), origin, wrong.wrong, spaceSyntax, wrong.fix})
 			continue
 		}
-		l.putSpace(y, space, origin)
+		l.addSpace(y, space, origin)
 	}
 }
 
-// putSpace adds one space to a layer, unless its name will not do.
-func (l *loader) putSpace(y layer, space Space, origin string) {
+// addSpace adds one space to a layer, unless its name will not do.
+func (l *loader) addSpace(y layer, space Space, origin string) {
 	if err := holdfast.CheckSpace(space.Name); err != nil {
 		l.complain(Problem{"spaces", quote(space.String()), origin, hushed(err.Error()), spaceSyntax, "give the space another name"})
 		return
@@ -263,8 +263,8 @@ func (s Space) Option(name string) string {
 		return value
 	}
 	for _, o := range optionsOf(s.Protocol) {
-		if o.name == name && len(o.words) > 0 {
-			return o.words[0]
+		if o.name == name && len(o.keywords) > 0 {
+			return o.keywords[0]
 		}
 	}
 	return ""
@@ -336,7 +336,7 @@ func (l *loader) checkSpace(s setting) {
 			continue
 		}
 		if wrong := options[at].judge(value); wrong != nil {
-			text := fmt.Sprintf("option %s cannot be %s", name, quote(shown(name, value)))
+			text := fmt.Sprintf("option %s cannot be %s", name, quote(redacted(name, value)))
 			if wrong.wrong != "" {
 				text += ": " + wrong.wrong
 			}

@@ -27,13 +27,13 @@ func claimOptions() []option {
 		{name: "expiry", timed: true, span: span{10 * time.Millisecond, 24 * time.Hour}, left: "30s, or more where wait asks for it"},
 		{name: "retries", most: 100, left: "3"},
 		{name: "skew", timed: true, span: span{time.Microsecond, time.Minute}, left: "5/12 of wait"},
-		{name: "unit", words: []string{"us", "ms", "ns"}},
+		{name: "unit", keywords: []string{"us", "ms", "ns"}},
 		{name: "rid", says: "1 to 96 bytes", left: "where the process runs", text: judgeBytes(96)},
 		{name: "group", says: "1 to 256 bytes", left: "the name of the space", text: judgeBytes(256)},
-		{name: "cas", words: []string{"false", "true"}, alone: true},
-		{name: "hold_on", words: []string{"off", "on"}, usual: 10 * time.Millisecond, span: span{time.Millisecond, time.Second}},
-		{name: "clock", words: []string{"machine", "store"}},
-		{name: "cleaner", words: []string{"false", "true"}, alone: true},
+		{name: "cas", keywords: []string{"false", "true"}, alone: true},
+		{name: "hold_on", keywords: []string{"off", "on"}, usual: 10 * time.Millisecond, span: span{time.Millisecond, time.Second}},
+		{name: "clock", keywords: []string{"machine", "store"}},
+		{name: "cleaner", keywords: []string{"false", "true"}, alone: true},
 	}
 }
 
@@ -108,9 +108,9 @@ func splitOptions(protocol, text string) (parts []string) {
 	return parts
 }
 
-// shown is the value of an option as it may be shown. A store's URL is without its password; what may
+// redacted is the value of an option as it may be shown. A store's URL is without its password; what may
 // be one in the wrong place is not shown.
-func shown(name, value string) string {
+func redacted(name, value string) string {
 	switch name {
 	case storeOption:
 		return open.Redacted(value)
@@ -134,8 +134,8 @@ func hushed(text string) string {
 	return text
 }
 
-// shownItem is the text of a whole space as it may be shown.
-func shownItem(text string) string {
+// redactedItem is the text of a whole space as it may be shown.
+func redactedItem(text string) string {
 	if before, url, found := strings.Cut(text, storeOption+"="); found {
 		return hushed(before) + storeOption + "=" + open.Redacted(url)
 	}
@@ -182,7 +182,7 @@ func StoreSettings(url, options string) (claim.Options, error) {
 			value = "true"
 		}
 		if wrong := all[at].judge(value); wrong != nil {
-			return claim.Options{}, refused(name, fmt.Sprintf("cannot be %s; allowed: %s; %s", quote(shown(name, value)), all[at].allowed(), wrong.fix))
+			return claim.Options{}, refused(name, fmt.Sprintf("cannot be %s; allowed: %s; %s", quote(redacted(name, value)), all[at].allowed(), wrong.fix))
 		}
 		if wrong := space.setOption(name, value); wrong != nil {
 			return claim.Options{}, refused(name, "is given twice; give it once")

@@ -36,13 +36,13 @@ const (
 // span is from which to which length of time is allowed.
 type span struct{ least, most time.Duration }
 
-func (s span) String() string { return showDuration(s.least) + " to " + showDuration(s.most) }
+func (s span) String() string { return formatDuration(s.least) + " to " + formatDuration(s.most) }
 
 func textKey(name, value string, field func(*Config) *string, allowed, help string) Key {
 	return Key{
 		Name: name, Kind: Text, Default: value, Allowed: allowed, Help: help,
-		read: func(c *Config, text string) *flaw { *field(c) = text; return nil },
-		show: func(c *Config) string { return *field(c) },
+		read:   func(c *Config, text string) *flaw { *field(c) = text; return nil },
+		format: func(c *Config) string { return *field(c) },
 	}
 }
 
@@ -105,7 +105,7 @@ func countKey(name, value string, least, most int, field func(*Config) *int, hel
 			}
 			return wrong
 		},
-		show: func(c *Config) string { return strconv.Itoa(*field(c)) },
+		format: func(c *Config) string { return strconv.Itoa(*field(c)) },
 	}
 }
 
@@ -121,7 +121,7 @@ func expectKey() Key {
 		}
 		return number(c, text)
 	}
-	key.show = func(c *Config) string {
+	key.format = func(c *Config) string {
 		if c.Expect == 0 {
 			return ""
 		}
@@ -143,7 +143,7 @@ func candidateKey() Key {
 		}
 		return number(c, text)
 	}
-	key.show = func(c *Config) string {
+	key.format = func(c *Config) string {
 		if c.Candidate == 0 {
 			return off
 		}
@@ -163,16 +163,16 @@ func durationKey(name, value string, allowed span, note string, field func(*Conf
 			}
 			return wrong
 		},
-		show: func(c *Config) string { return showDuration(*field(c)) },
+		format: func(c *Config) string { return formatDuration(*field(c)) },
 	}
 }
 
 // longestTTLKey is limits.ttl, whose default and bound are lower where a space is in memory: see settleTTL.
 func longestTTLKey() Key {
 	most, memory := session.LongestTTL(true, 0), session.LongestTTL(false, 0)
-	return durationKey("limits.ttl", showDuration(most), span{minTTL, most}, ", and at most "+showDuration(maxMemoryTTL)+" where a space is in memory",
+	return durationKey("limits.ttl", formatDuration(most), span{minTTL, most}, ", and at most "+formatDuration(maxMemoryTTL)+" where a space is in memory",
 		func(c *Config) *time.Duration { return &c.Limits.TTL },
-		"Longest TTL that a session is given; where a space has another protocol than consensus the default is "+showDuration(memory)+
+		"Longest TTL that a session is given; where a space has another protocol than consensus the default is "+formatDuration(memory)+
 			", or the lease if that is longer, because names stay taken for as long as a lost member has promised its clients.")
 }
 
@@ -183,15 +183,15 @@ func readDuration(text string, allowed span, example string) (time.Duration, *fl
 	case err != nil:
 		return 0, &flaw{"it is not a duration", "write a number and a unit, as in " + example}
 	case d < allowed.least:
-		return 0, &flaw{"it is too short", "give " + showDuration(allowed.least) + " or more"}
+		return 0, &flaw{"it is too short", "give " + formatDuration(allowed.least) + " or more"}
 	case d > allowed.most:
-		return 0, &flaw{"it is too long", "give " + showDuration(allowed.most) + " or less"}
+		return 0, &flaw{"it is too long", "give " + formatDuration(allowed.most) + " or less"}
 	}
 	return d, nil
 }
 
-// showDuration writes 1h where Go writes 1h0m0s.
-func showDuration(d time.Duration) string {
+// formatDuration writes 1h where Go writes 1h0m0s.
+func formatDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
@@ -218,7 +218,7 @@ func driftKey() Key {
 			c.Drift = x
 			return nil
 		},
-		show: func(c *Config) string { return strconv.FormatFloat(c.Drift, 'g', -1, 64) },
+		format: func(c *Config) string { return strconv.FormatFloat(c.Drift, 'g', -1, 64) },
 	}
 }
 
@@ -234,7 +234,7 @@ func choiceKey(name, value string, choices []string, field func(*Config) *string
 			}
 			return &flaw{"it is none of the choices", suggest(strings.ToLower(text), choices, "leave it out for "+value)}
 		},
-		show: func(c *Config) string { return *field(c) },
+		format: func(c *Config) string { return *field(c) },
 	}
 }
 
@@ -252,6 +252,6 @@ func switchKey(name string, field func(*Config) *bool, help string) Key {
 			}
 			return nil
 		},
-		show: func(c *Config) string { return strconv.FormatBool(*field(c)) },
+		format: func(c *Config) string { return strconv.FormatBool(*field(c)) },
 	}
 }
