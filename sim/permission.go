@@ -31,7 +31,7 @@ func permissionProtocol() Protocol {
 		Costs:   permissionCosts,
 		Peering: peersOfPermission{},
 		Routine: routine,
-		Universe: Universe{Below: append(membershipMessages(), membership.PutOff{}), Above: []protocol.Message{
+		Universe: Universe{Below: append(membershipMessages(), membership.JoinDeferred{}), Above: []protocol.Message{
 			permission.Request{}, permission.Reply{}, permission.Free{}, permission.Defer{}, permission.Differs{},
 			permission.ClockRequest{}, permission.ClockAnswer{}, local.Ask{}, local.Answer{},
 		}},

@@ -114,7 +114,9 @@ func (s *Stored) ConnectFor(ctx context.Context, c load.Cell) (load.Client, erro
 }
 
 // Asked is what the server was asked for.
-func (s *Stored) CountedRequests() load.Requests { return s.locks.(load.RequestCounter).CountedRequests() }
+func (s *Stored) CountedRequests() load.Requests {
+	return s.locks.(load.RequestCounter).CountedRequests()
+}
 
 // Usage is what the server's processes have used.
 func (s *Stored) Usage(ctx context.Context, settle bool) (load.Usage, error) {

@@ -95,7 +95,7 @@ func (m *member) logRecovery(ctx context.Context) {
 	defer look.Stop()
 	for first := true; ; first = false {
 		for i, space := range m.node.Spaces() {
-			reply, err := m.node.Driver().Ask(ctx, protocol.Port(i+1), &protocol.Inspect{})
+			reply, err := m.node.Driver().Do(ctx, protocol.Port(i+1), &protocol.Inspect{})
 			if err != nil {
 				return // it ends
 			}

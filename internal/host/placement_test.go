@@ -45,24 +45,24 @@ func TestGrantorshipFollowsTheLoad(t *testing.T) {
 	c.endAndReplay(t)
 }
 
-// TestOptionsAreAgreed: a member whose space has other options is refused with both values.
-func TestOptionsAreAgreed(t *testing.T) {
+// TestOptionsMustMatch: a member whose space has other options is refused with both values.
+func TestOptionsMustMatch(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
 	grantors := host.Space{Name: "default", Protocol: "grantor", Placement: 10 * time.Second, HoldOn: time.Minute}
-	optionsAreAgreed(t, grantors, map[string]disagreement{
+	optionsMustMatch(t, grantors, map[string]disagreement{
 		"another window": {host.Space{Name: "default", Protocol: "grantor", Placement: 30 * time.Second, HoldOn: time.Minute}, []string{"placement 10s", "placement 30s"}},
 		"no placement":   {host.Space{Name: "default", Protocol: "grantor", HoldOn: time.Minute}, []string{"placement 10s, hold_on 1m0s", "partition primary, hold_on 1m0s"}},
 		"no holding on":  {host.Space{Name: "default", Protocol: "grantor", Placement: 10 * time.Second}, []string{"hold_on 1m0s", `partition primary, placement 10s"`}},
 	})
 	peers := host.Space{Name: "default", Protocol: "permission", Capacity: 2, Defer: true, Retain: true}
-	optionsAreAgreed(t, peers, map[string]disagreement{
+	optionsMustMatch(t, peers, map[string]disagreement{
 		"another capacity": {host.Space{Name: "default", Protocol: "permission", Capacity: 3, Defer: true, Retain: true}, []string{"capacity 2, defer, retain", "capacity 3, defer, retain"}},
 		"no deferring":     {host.Space{Name: "default", Protocol: "permission", Capacity: 2, Retain: true}, []string{"capacity 2, defer, retain", "capacity 2, retain"}},
 		"no retaining":     {host.Space{Name: "default", Protocol: "permission", Capacity: 2, Defer: true}, []string{"capacity 2, defer, retain", `capacity 2, defer"`}},
 	})
 	leaders := host.Space{Name: "default", Protocol: "bakery", Published: true, GraceOfHold: true}
-	optionsAreAgreed(t, leaders, map[string]disagreement{
+	optionsMustMatch(t, leaders, map[string]disagreement{
 		"merged messages": {host.Space{Name: "default", Protocol: "bakery", GraceOfHold: true}, []string{"messages published, grace snaplock", "partition primary, grace snaplock"}},
 		"another grace":   {host.Space{Name: "default", Protocol: "bakery", Published: true, Grace: 5 * time.Second}, []string{"grace snaplock", "grace 5s"}},
 		"no grace":        {host.Space{Name: "default", Protocol: "bakery", Published: true}, []string{"grace snaplock", `messages published"`}},
@@ -72,11 +72,11 @@ func TestOptionsAreAgreed(t *testing.T) {
 // disagreement is a space of a member whose options are not those of the others, and what it
 // is told.
 type disagreement struct {
-	own   host.Space
-	words []string
+	own  host.Space
+	want []string
 }
 
-func optionsAreAgreed(t *testing.T, theirs host.Space, strangers map[string]disagreement) {
+func optionsMustMatch(t *testing.T, theirs host.Space, strangers map[string]disagreement) {
 	c := startCluster(t, 3, func(c *host.Config) { c.Spaces = []host.Space{theirs} })
 	for name, test := range strangers {
 		t.Run(theirs.Protocol+" "+name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func optionsAreAgreed(t *testing.T, theirs host.Space, strangers map[string]disa
 			if err != nil {
 				t.Fatal(err)
 			}
-			says(t, stranger.Unfit(bounded(t)), test.words...)
+			says(t, stranger.Unfit(bounded(t)), test.want...)
 			if err := stranger.Close(); err != nil {
 				t.Error(err)
 			}

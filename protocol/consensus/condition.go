@@ -160,9 +160,9 @@ func (m *Machine) unheard(p *part, voters []uint64) string {
 	return ": " + protocol.Phrase(silent) + " are missing"
 }
 
-// Outsider reports whether this member has no part in the space as far as it knows: it was not added yet, or was removed. It serves
+// Nonmember reports whether this member has no part in the space as far as it knows: it was not added yet, or was removed. It serves
 // no client then.
-func (m *Machine) Outsider() bool {
+func (m *Machine) Nonmember() bool {
 	return m.removed() || !m.config.Founder && slices.ContainsFunc(m.parts, func(p *part) bool { return p.shard == nil || len(p.shard.Members().Voters) == 0 })
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // Reform changes what a member is in a space whose members vote (protocol consensus), and returns when all its shards have
-// it: a member that is an Outsider then may be switched off. The member is given by its name or its address; one that votes and is
+// it: a member that is a Nonmember then may be switched off. The member is given by its name or its address; one that votes and is
 // not in the view any more by what it had or, where this member has not seen it since it started, by its id as
 // views write ids. The error is an ErrUnsupported where no member votes; an ErrConflict where no such member is known, or
 // where something stands against it, which the error says; an ErrUnavailable where no member could say in time; an
@@ -22,7 +22,7 @@ func (o *Service) Reform(ctx context.Context, space, member string, as protocol.
 	if err != nil {
 		return err
 	}
-	shards, err := ask[*protocol.Shards](ctx, o, port, &protocol.ListShards{})
+	shards, err := query[*protocol.Shards](ctx, o, port, &protocol.ListShards{})
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (o *Service) Reform(ctx context.Context, space, member string, as protocol.
 			who, unknown = gone, nil
 		}
 	}
-	reformed, err := ask[*protocol.Reformed](ctx, o, port, &protocol.Reform{Member: who, As: as})
+	reformed, err := query[*protocol.Reformed](ctx, o, port, &protocol.Reform{Member: who, As: as})
 	switch {
 	case err != nil:
 		return err
@@ -55,7 +55,7 @@ func (o *Service) Shards(ctx context.Context, space string) (*protocol.Shards, e
 	if err != nil {
 		return nil, err
 	}
-	shards, err := ask[*protocol.Shards](ctx, o, port, &protocol.ListShards{})
+	shards, err := query[*protocol.Shards](ctx, o, port, &protocol.ListShards{})
 	if err != nil {
 		return nil, err
 	}

@@ -202,7 +202,7 @@ func (c *coder) stampInView(s *authority.Stamp, view *uint64) {
 	*view = c.varint(*view)
 }
 
-func (c *coder) ask(v *authority.Ask) {
+func (c *coder) query(v *authority.Ask) {
 	c.stamp(&v.Stamp)
 	number(c, &v.Number)
 	number(c, &v.Low)
