@@ -183,7 +183,7 @@ func (d *Driver) Explain(err error, name func(protocol.ID) string) error {
 	if !errors.As(err, &held) {
 		return err
 	}
-	return held.Tell(name(protocol.ID(held.Holder.Member)), time.Now())
+	return held.ErrorFor(name(protocol.ID(held.Holder.Member)), time.Now())
 }
 
 // Attach registers a sink and returns its number, for CallID.Sink.
