@@ -62,8 +62,8 @@ func TestErrorsAreTheirKindAlone(t *testing.T) {
 				t.Errorf("errors.Is(%v, %v) = %v", wrapped, sentinel, got)
 			}
 		}
-		var told *holdfast.Error
-		if !errors.As(wrapped, &told) || told.Name != "a" {
+		var opErr *holdfast.Error
+		if !errors.As(wrapped, &opErr) || opErr.Name != "a" {
 			t.Errorf("%v does not give its *Error", wrapped)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // open stands for client.Dial, node.Start or storelock.Open returns.
-func open() holdfast.Locker { return newDesk() }
+func open() holdfast.Locker { return newLocalLocker() }
 
 // account is a resource that compares tokens: it refuses a caller that comes with an
 // older one than it has seen.
@@ -52,7 +52,7 @@ func Example() {
 // A holder that was paused wakes and writes. The lock cannot stop it, the token does.
 func ExampleLock_Token() {
 	ctx := context.Background()
-	locks := newDesk()
+	locks := newLocalLocker()
 	var seven account
 
 	paused, _ := locks.Lock(ctx, "accounts/7")
@@ -69,7 +69,7 @@ func ExampleLock_Token() {
 // Work that takes the lock's Context ends with the lock.
 func ExampleLock_Context() {
 	ctx := context.Background()
-	locks := newDesk()
+	locks := newLocalLocker()
 	lock, _ := locks.Lock(ctx, "reports/daily")
 
 	work, cancel := context.WithTimeout(lock.Context(), time.Hour)

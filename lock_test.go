@@ -60,7 +60,7 @@ func newLock(b *backing, holdEnd time.Duration) *holdfast.Lock {
 	return holdfast.NewLock(someGrant, 77, holdEnd, b, context.Background())
 }
 
-func TestLockTellsItsGrant(t *testing.T) {
+func TestLockGrant(t *testing.T) {
 	l := newLock(newBacking(holdfast.Forever), holdfast.Forever)
 	got := holdfast.Grant{
 		Space: l.Space(), Name: l.Name(), Owner: l.Owner(), Mode: l.Mode(), Units: l.Units(), Capacity: l.Capacity(), Token: l.Token(),
@@ -77,7 +77,7 @@ func TestLockTellsItsGrant(t *testing.T) {
 // noticed. The method that is called first has to say so, because a process that slept
 // asks before any of its timers has run.
 func TestDeadlineIsSeenWithoutTimers(t *testing.T) {
-	asks := map[string]func(*holdfast.Lock, context.Context) error{
+	calls := map[string]func(*holdfast.Lock, context.Context) error{
 		"Check":             func(l *holdfast.Lock, _ context.Context) error { return l.Check() },
 		"Unlock":            func(l *holdfast.Lock, ctx context.Context) error { return l.Unlock(ctx) },
 		"Extend":            func(l *holdfast.Lock, ctx context.Context) error { return l.Extend(ctx, time.Hour) },
@@ -101,7 +101,7 @@ func TestDeadlineIsSeenWithoutTimers(t *testing.T) {
 		},
 	}
 	for why, end := range ends {
-		for name, ask := range asks {
+		for name, call := range calls {
 			t.Run(string(why)+"/"+name, func(t *testing.T) {
 				b, l := end()
 				ctx := l.Context()
@@ -110,7 +110,7 @@ func TestDeadlineIsSeenWithoutTimers(t *testing.T) {
 					t.Fatalf("it ended before its deadline: %v", l.Check())
 				}
 				b.now.Store(int64(2 * time.Hour))
-				err := ask(l, ctx)
+				err := call(l, ctx)
 				if !errors.Is(err, holdfast.ErrLost) || holdfast.Why(err) != why {
 					t.Errorf("got %v, want lost because of %s", err, string(why))
 				}

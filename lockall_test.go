@@ -20,11 +20,11 @@ func TestTakeAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var asked []string
+	var requested []string
 	var got []string
 	take := func(r holdfast.PlacedRequest) { got = append(got, r.Name) }
 	together := func(some []holdfast.PlacedRequest) (int, error) {
-		asked = append(asked, fmt.Sprintf("%s+%d", some[0].Name, len(some)))
+		requested = append(requested, fmt.Sprintf("%s+%d", some[0].Name, len(some)))
 		for i, r := range some {
 			if r.Name == "300" {
 				return i, nil
@@ -34,7 +34,7 @@ func TestTakeAll(t *testing.T) {
 		return len(some), nil
 	}
 	one := func(r holdfast.PlacedRequest) error {
-		asked = append(asked, r.Name)
+		requested = append(requested, r.Name)
 		take(r)
 		return nil
 	}
@@ -45,8 +45,8 @@ func TestTakeAll(t *testing.T) {
 		t.Errorf("took %d names, want the %d in their order", len(got), len(names))
 	}
 	want := []string{"000+256", "256+256", "300", "301+2", "303+4", "307+8", "315+16", "331+32", "363+64", "427+128", "555+45"}
-	if !slices.Equal(asked, want) {
-		t.Errorf("asked %v\nwant  %v", asked, want)
+	if !slices.Equal(requested, want) {
+		t.Errorf("asked %v\nwant  %v", requested, want)
 	}
 	refused := errors.New("refused")
 	err = holdfast.TakeAll(wanted[:2], 256, func([]holdfast.PlacedRequest) (int, error) { return 1, nil }, func(r holdfast.PlacedRequest) error {

@@ -33,9 +33,9 @@ func TestNewRequestResolvesOptions(t *testing.T) {
 	if err != nil || shared.Mode != holdfast.ModeShared {
 		t.Errorf("a shared request: %+v, %v", shared, err)
 	}
-	whole, err := holdfast.NewRequest("a", holdfast.Slots(holdfast.MaxCapacity, holdfast.MaxCapacity))
-	if err != nil || whole.Units != holdfast.MaxCapacity {
-		t.Errorf("all of the largest capacity: %+v, %v", whole, err)
+	limit, err := holdfast.NewRequest("a", holdfast.Slots(holdfast.MaxCapacity, holdfast.MaxCapacity))
+	if err != nil || limit.Units != holdfast.MaxCapacity {
+		t.Errorf("all of the largest capacity: %+v, %v", limit, err)
 	}
 }
 

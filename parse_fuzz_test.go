@@ -7,9 +7,9 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// FuzzWords reads tokens, modes and classes: what is accepted is written as it was read
+// FuzzParse reads tokens, modes and classes: what is accepted is written as it was read
 // (nothing is a default), and what is not is named by the error.
-func FuzzWords(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"", "0", "1", "007", "+1", "9223372036854775807", "9223372036854775808", "1_0", "exclusive", "shared", "slots", "fenced", "available", "Shared", "\x00"} {
 		f.Add(seed)
 	}

@@ -9,18 +9,18 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// desk is a Locker for one process that never waits: what cannot be granted now is
+// localLocker is a Locker for one process that never waits: what cannot be granted now is
 // ErrHeld. It is as much as the adapters and the examples need.
-type desk struct {
+type localLocker struct {
 	mu      sync.Mutex
 	holders map[string][]*holdfast.Lock
 	token   holdfast.Token
 	err     error // what every call returns instead
 }
 
-func newDesk() *desk { return &desk{holders: map[string][]*holdfast.Lock{}} }
+func newLocalLocker() *localLocker { return &localLocker{holders: map[string][]*holdfast.Lock{}} }
 
-func (d *desk) Lock(ctx context.Context, name string, options ...holdfast.Option) (*holdfast.Lock, error) {
+func (d *localLocker) Lock(ctx context.Context, name string, options ...holdfast.Option) (*holdfast.Lock, error) {
 	request, err := holdfast.NewRequest(name, options...)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -37,16 +37,16 @@ func (d *desk) Lock(ctx context.Context, name string, options ...holdfast.Option
 	}
 	d.token++
 	grant := holdfast.Grant{Space: holdfast.DefaultSpace, Name: name, Owner: request.Owner, Mode: request.Mode, Token: d.token}
-	lock := holdfast.NewLock(grant, uint64(d.token), holdfast.Forever, deskSession{newBacking(holdfast.Forever), d}, ctx)
+	lock := holdfast.NewLock(grant, uint64(d.token), holdfast.Forever, localSession{newBacking(holdfast.Forever), d}, ctx)
 	d.holders[name] = append(d.holders[name], lock)
 	return lock, nil
 }
 
-func (d *desk) TryLock(ctx context.Context, name string, options ...holdfast.Option) (*holdfast.Lock, error) {
+func (d *localLocker) TryLock(ctx context.Context, name string, options ...holdfast.Option) (*holdfast.Lock, error) {
 	return d.Lock(ctx, name, options...)
 }
 
-func (d *desk) LockAll(ctx context.Context, names []string, options ...holdfast.Option) ([]*holdfast.Lock, error) {
+func (d *localLocker) LockAll(ctx context.Context, names []string, options ...holdfast.Option) ([]*holdfast.Lock, error) {
 	var locks []*holdfast.Lock
 	for _, name := range names {
 		lock, err := d.Lock(ctx, name, options...)
@@ -61,11 +61,11 @@ func (d *desk) LockAll(ctx context.Context, names []string, options ...holdfast.
 	return locks, nil
 }
 
-func (d *desk) Space(string) holdfast.Locker { return d }
-func (d *desk) Close() error                 { return nil }
+func (d *localLocker) Space(string) holdfast.Locker { return d }
+func (d *localLocker) Close() error                 { return nil }
 
 // breakAll takes a name from its holders.
-func (d *desk) breakAll(name string) {
+func (d *localLocker) breakAll(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, lock := range d.holders[name] {
@@ -74,20 +74,20 @@ func (d *desk) breakAll(name string) {
 	delete(d.holders, name)
 }
 
-type deskSession struct {
+type localSession struct {
 	*backing
-	desk *desk
+	locker *localLocker
 }
 
-func (s deskSession) UnlockLock(_ context.Context, l *holdfast.Lock) error { return s.QueueUnlock(l) }
+func (s localSession) UnlockLock(_ context.Context, l *holdfast.Lock) error { return s.QueueUnlock(l) }
 
-func (s deskSession) QueueUnlock(l *holdfast.Lock) error {
-	s.desk.mu.Lock()
-	defer s.desk.mu.Unlock()
-	held := s.desk.holders[l.Name()]
+func (s localSession) QueueUnlock(l *holdfast.Lock) error {
+	s.locker.mu.Lock()
+	defer s.locker.mu.Unlock()
+	held := s.locker.holders[l.Name()]
 	for i, lock := range held {
 		if lock == l {
-			s.desk.holders[l.Name()] = append(held[:i:i], held[i+1:]...)
+			s.locker.holders[l.Name()] = append(held[:i:i], held[i+1:]...)
 			return nil
 		}
 	}
@@ -106,7 +106,7 @@ func panics(f func()) (err error) {
 }
 
 func TestMutex(t *testing.T) {
-	d := newDesk()
+	d := newLocalLocker()
 	m := holdfast.NewMutex(d, "a", holdfast.Owner("worker"))
 	if m.Held() != nil {
 		t.Error("Held before Lock is not nil")
@@ -129,7 +129,7 @@ func TestMutex(t *testing.T) {
 }
 
 func TestMutexPanicsWithTheError(t *testing.T) {
-	d := newDesk()
+	d := newLocalLocker()
 	m := holdfast.NewMutex(d, "a")
 	if err := panics(m.Unlock); !errors.Is(err, holdfast.ErrNotHeld) || err.Error() != `unlock "a": not held` {
 		t.Errorf("Unlock of what is not locked: %v", err)
@@ -152,13 +152,13 @@ func TestMutexPanicsWithTheError(t *testing.T) {
 	if err := panics(func() { m.TryLock() }); !errors.Is(err, holdfast.ErrClosed) {
 		t.Errorf("TryLock of a closed Locker: %v", err)
 	}
-	if err := panics(holdfast.NewMutex(newDesk(), "").Lock); !errors.Is(err, holdfast.ErrName) {
+	if err := panics(holdfast.NewMutex(newLocalLocker(), "").Lock); !errors.Is(err, holdfast.ErrName) {
 		t.Errorf("Lock of no name: %v", err)
 	}
 }
 
 func TestRWMutex(t *testing.T) {
-	d := newDesk()
+	d := newLocalLocker()
 	options := make([]holdfast.Option, 1, 8) // room that the adapter must not write to
 	options[0] = holdfast.Reason("report")
 	m := holdfast.NewRWMutex(d, "a", options...)
@@ -193,7 +193,7 @@ func TestRWMutex(t *testing.T) {
 }
 
 func TestRWMutexRefusesAMode(t *testing.T) {
-	m := holdfast.NewRWMutex(newDesk(), "a", holdfast.Slots(1, 2))
+	m := holdfast.NewRWMutex(newLocalLocker(), "a", holdfast.Slots(1, 2))
 	if err := panics(m.RLock); !errors.Is(err, holdfast.ErrConflict) {
 		t.Errorf("RLock with another mode among the options: %v", err)
 	}

@@ -60,13 +60,13 @@ func readOrder(c *cli.Command) (*order, error) {
 		o.load.Quick()
 	}
 	if c.IsSet("rounds") {
-		if err := o.load.AskRounds(c.Int("rounds")); err != nil {
+		if err := o.load.SetRounds(c.Int("rounds")); err != nil {
 			return nil, usage("flag --rounds: %w", err)
 		}
 		o.load.HoldRounds = o.load.Rounds
 	}
 	if c.IsSet("duration") {
-		if err := o.load.AskDuration(c.Duration("duration")); err != nil {
+		if err := o.load.SetDuration(c.Duration("duration")); err != nil {
 			return nil, usage("flag --duration: %w", err)
 		}
 	}
@@ -74,7 +74,7 @@ func readOrder(c *cli.Command) (*order, error) {
 	if o.load.Workers, err = load.ReadWorkers(c.String("workers")); err != nil {
 		return nil, usage("flag --workers: %w", err)
 	}
-	if o.load.Workloads, err = load.ReadWords(c.String("workloads"), load.Workloads()); err != nil {
+	if o.load.Workloads, err = load.ReadChoices(c.String("workloads"), load.Workloads()); err != nil {
 		return nil, usage("flag --workloads: %w", err)
 	}
 	if think, err := load.ReadThink(c.String("think")); err != nil {
@@ -82,7 +82,7 @@ func readOrder(c *cli.Command) (*order, error) {
 	} else if think != nil {
 		o.load.Think = think
 	}
-	names, err := load.ReadWords(c.String("targets"), allNames())
+	names, err := load.ReadChoices(c.String("targets"), allNames())
 	if err != nil {
 		return nil, usage("flag --targets: %w", err)
 	}

@@ -198,7 +198,7 @@ func (p *program) measure(ctx context.Context, o *order, holdfast string, peers 
 		o.load.Targets = append(o.load.Targets, t)
 	}
 	o.load.Targets = append(o.load.Targets, stored...)
-	o.load.Told = func(step string) { p.say("%s", step) }
+	o.load.Progress = func(step string) { p.say("%s", step) }
 	return load.Run(ctx, o.load)
 }
 

@@ -100,7 +100,7 @@ func (a *Admin) explain(op string, err error) error {
 	if !unreached(err) {
 		return api.FromStatus(op, err)
 	}
-	var q inquiry
+	var q attemptLog
 	q.end(a.members[0].place, reasonOf(op, err), a.members[0].refuses())
 	return q.unreachable(op, nil)
 }

@@ -21,17 +21,17 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 )
 
-// clerk answers one-shot calls from what it was given, and keeps the questions.
-type clerk struct {
+// fakeLocks answers one-shot calls from what it was given, and keeps the questions.
+type fakeLocks struct {
 	schema.UnimplementedLocksServer
 	t     *testing.T
-	asked []string
+	calls []string
 	err   error
 	lock  api.Lock
 }
 
 // document is what the fake answers, as bytes.
-func (k *clerk) document(of any) *schema.JSON {
+func (k *fakeLocks) document(of any) *schema.JSON {
 	bytes, err := json.Marshal(of)
 	if err != nil {
 		k.t.Error(err)
@@ -39,11 +39,11 @@ func (k *clerk) document(of any) *schema.JSON {
 	return &schema.JSON{Document: bytes}
 }
 
-func (k *clerk) note(question interface{ String() string }) {
-	k.asked = append(k.asked, question.String())
+func (k *fakeLocks) note(question interface{ String() string }) {
+	k.calls = append(k.calls, question.String())
 }
 
-func (k *clerk) Acquire(_ context.Context, q *schema.AcquireRequest) (*schema.AcquireResponse, error) {
+func (k *fakeLocks) Acquire(_ context.Context, q *schema.AcquireRequest) (*schema.AcquireResponse, error) {
 	if q.Request == "" || q.Client == "" {
 		k.t.Errorf("acquire %v names no request or no client", q)
 	}
@@ -55,43 +55,43 @@ func (k *clerk) Acquire(_ context.Context, q *schema.AcquireRequest) (*schema.Ac
 	}, api.ToStatus(k.err)
 }
 
-func (k *clerk) Release(_ context.Context, q *schema.ReleaseRequest) (*schema.ReleaseResponse, error) {
+func (k *fakeLocks) Release(_ context.Context, q *schema.ReleaseRequest) (*schema.ReleaseResponse, error) {
 	k.note(q)
 	return &schema.ReleaseResponse{}, api.ToStatus(k.err)
 }
 
-func (k *clerk) Renew(_ context.Context, q *schema.RenewRequest) (*schema.RenewResponse, error) {
+func (k *fakeLocks) Renew(_ context.Context, q *schema.RenewRequest) (*schema.RenewResponse, error) {
 	k.note(q)
 	return &schema.RenewResponse{Session: "a-1", Ttl: int64(time.Minute), Until: 7}, api.ToStatus(k.err)
 }
 
-func (k *clerk) EndSession(_ context.Context, q *schema.EndSessionRequest) (*schema.EndSessionResponse, error) {
+func (k *fakeLocks) EndSession(_ context.Context, q *schema.EndSessionRequest) (*schema.EndSessionResponse, error) {
 	k.note(q)
 	document := api.SessionReleased{Released: []api.Released{{Name: "x", Token: 5, Released: true}}}
 	return &schema.EndSessionResponse{Released: k.document(document)}, api.ToStatus(k.err)
 }
 
-func (k *clerk) List(_ context.Context, q *schema.ListRequest) (*schema.ListResponse, error) {
+func (k *fakeLocks) List(_ context.Context, q *schema.ListRequest) (*schema.ListResponse, error) {
 	k.note(q)
 	return &schema.ListResponse{Locks: []*schema.JSON{k.document(k.lock)}, Next: "n"}, api.ToStatus(k.err)
 }
 
-func (k *clerk) Show(_ context.Context, q *schema.ShowRequest) (*schema.JSON, error) {
+func (k *fakeLocks) Show(_ context.Context, q *schema.ShowRequest) (*schema.JSON, error) {
 	k.note(q)
 	return k.document(k.lock), api.ToStatus(k.err)
 }
 
-func (k *clerk) Break(_ context.Context, q *schema.BreakRequest) (*schema.JSON, error) {
+func (k *fakeLocks) Break(_ context.Context, q *schema.BreakRequest) (*schema.JSON, error) {
 	k.note(q)
 	return k.document(api.Broken{Broken: []api.Grant{{Token: 5}}}), api.ToStatus(k.err)
 }
 
-func (k *clerk) Status(_ context.Context, q *schema.StatusRequest) (*schema.JSON, error) {
+func (k *fakeLocks) Status(_ context.Context, q *schema.StatusRequest) (*schema.JSON, error) {
 	k.note(q)
 	return k.document(api.Status{Version: "v1", View: api.View{Number: 3}}), api.ToStatus(k.err)
 }
 
-func (k *clerk) Watch(q *schema.WatchRequest, stream grpc.ServerStreamingServer[schema.JSON]) error {
+func (k *fakeLocks) Watch(q *schema.WatchRequest, stream grpc.ServerStreamingServer[schema.JSON]) error {
 	k.note(q)
 	for _, event := range []string{"waiting", "granted"} {
 		if err := stream.Send(k.document(api.Event{Event: event, Name: "x"})); err != nil {
@@ -102,9 +102,9 @@ func (k *clerk) Watch(q *schema.WatchRequest, stream grpc.ServerStreamingServer[
 }
 
 // newAdmin is an Admin whose first address is dead.
-func newAdmin(t *testing.T, options ...Option) (*Admin, *clerk) {
+func newAdmin(t *testing.T, options ...Option) (*Admin, *fakeLocks) {
 	t.Helper()
-	k := &clerk{t: t, lock: api.Lock{Space: "default", Name: "x", Token: 5, Holders: []api.Grant{{Owner: "o", Token: 5}}}}
+	k := &fakeLocks{t: t, lock: api.Lock{Space: "default", Name: "x", Token: 5, Holders: []api.Grant{{Owner: "o", Token: 5}}}}
 	dead, alive := newFake(t), newServer(t, func(s *grpc.Server) { schema.RegisterLocksServer(s, k) })
 	dead.stop()
 	a, err := DialAdmin(dead.address+","+alive.address, append([]Option{Name("tester")}, options...)...)
@@ -170,9 +170,9 @@ func TestAdmin(t *testing.T) {
 		&schema.StatusRequest{},
 		&schema.WatchRequest{Space: "billing", Prefix: "p"},
 	}
-	for i := range max(len(want), len(k.asked)) {
-		if i >= len(want) || i >= len(k.asked) || want[i].String() != k.asked[i] {
-			t.Fatalf("question %d: asked %q, want %v", i, k.asked, want)
+	for i := range max(len(want), len(k.calls)) {
+		if i >= len(want) || i >= len(k.calls) || want[i].String() != k.calls[i] {
+			t.Fatalf("question %d: asked %q, want %v", i, k.calls, want)
 		}
 	}
 }
@@ -186,10 +186,10 @@ func TestAdminRefused(t *testing.T) {
 		&holdfast.Error{Op: "lock", Name: "x", Err: holdfast.ErrUnavailable},
 		&holdfast.Error{Op: "lock", Name: "x", Err: api.Fail(api.CodeUnknownSession, "no session a-1")},
 	} {
-		k.asked, k.err = nil, refusal
+		k.calls, k.err = nil, refusal
 		_, err := a.Acquire(ctx, "", Acquisition{Names: []string{"x"}})
-		if err == nil || err.Error() != refusal.Error() || api.Code(err) != api.Code(refusal) || len(k.asked) != 1 {
-			t.Errorf("got %v (code %s) after %d calls, want %v", err, api.Code(err), len(k.asked), refusal)
+		if err == nil || err.Error() != refusal.Error() || api.Code(err) != api.Code(refusal) || len(k.calls) != 1 {
+			t.Errorf("got %v (code %s) after %d calls, want %v", err, api.Code(err), len(k.calls), refusal)
 		}
 		for _, got := range []error{
 			a.Release(ctx, "", "x", 1, "a-1.s"), second(a.Renew(ctx, "a-1.s", 0)), second(a.EndSession(ctx, "a-1.s")),
@@ -226,7 +226,7 @@ func TestAdminRefused(t *testing.T) {
 // TestDocumentsOfAPage: the documents of a page are read in their order, at whichever document one goroutine's part
 // ends; an answer that is not as many values as it has documents is an error.
 func TestDocumentsOfAPage(t *testing.T) {
-	k := &clerk{t: t}
+	k := &fakeLocks{t: t}
 	for _, length := range []int{0, 1, 2, 255, 256, 257, 999, 1000} {
 		var documents []*schema.JSON
 		for i := range length {

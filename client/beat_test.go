@@ -125,8 +125,8 @@ func (s *stage) lateAt() time.Duration {
 // TestStalledProcess: a process that did not run when an answer was missed waits for the answer to the heartbeat that it
 // sends now, before it opens another stream. It does so for as long as the last quarter of the ttl has not come.
 func TestStalledProcess(t *testing.T) {
-	told := make(chan time.Duration, 1)
-	s, v := newStage(t, OnLate(func(remaining time.Duration) { told <- remaining }))
+	late := make(chan time.Duration, 1)
+	s, v := newStage(t, OnLate(func(remaining time.Duration) { late <- remaining }))
 	s.hold(v, "x", 1)
 	s.clock.Advance(testTTL/2 + stalled)
 	beat := v.wantOp("beat", 0)
@@ -144,12 +144,12 @@ func TestStalledProcess(t *testing.T) {
 	s.clock.Advance(minAttempt + stalled) // and late again: three quarters of the ttl are near
 	s.untilLateAt(sent + testTTL - testTTL/4)
 	select {
-	case remaining := <-told:
+	case remaining := <-late:
 		t.Errorf("told with %v left that no answer has come, before one could", remaining)
 	default:
 	}
 	s.clock.Advance(sent + testTTL - testTTL/4 - s.clock.Now())
-	if remaining := <-told; remaining != testTTL/4 {
+	if remaining := <-late; remaining != testTTL/4 {
 		t.Errorf("told with %v left that no answer has come, want %v", remaining, testTTL/4)
 	}
 	again := s.accept()

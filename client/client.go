@@ -23,12 +23,12 @@ type Client struct {
 	addresses []api.Address
 	number    uint64 // which client this is, beside others that resume its session
 
-	ctx   context.Context // ends when Close has said goodbye
-	stop  context.CancelFunc
-	work  sync.WaitGroup // the goroutines
-	hurry chan struct{}  // do not wait before the next connection
-	first chan error     // gets the result of the first hello that was answered
-	ended chan struct{}  // closed when nothing of the session is left to end
+	ctx      context.Context // ends when Close has said goodbye
+	stop     context.CancelFunc
+	work     sync.WaitGroup // the goroutines
+	retryNow chan struct{}  // do not wait before the next connection
+	first    chan error     // gets the result of the first hello that was answered
+	ended    chan struct{}  // closed when nothing of the session is left to end
 
 	mu       sync.Mutex
 	closing  bool
@@ -40,7 +40,7 @@ type Client struct {
 	stream   *stream
 	doubted  bool                  // the stream has not answered in time, and another is to be opened
 	answers  answers               // how long heartbeats take to be answered
-	inquiry  inquiry               // why there is no connection
+	attempts attemptLog            // why there is no connection
 	contacts map[*contact]struct{} // to make one, under way
 	requests map[uint64]*request
 	reading  bool       // a frame is being taken: calls return when all of it was
@@ -133,9 +133,9 @@ func start(settings *settings, addresses []api.Address) *Client {
 func build(settings *settings, addresses []api.Address) *Client {
 	c := &Client{
 		settings: settings, clock: settings.clock, log: settings.log, addresses: addresses,
-		number: max(1, rand.Uint64()),
-		hurry:  make(chan struct{}, 1),
-		first:  make(chan error, 1), ended: make(chan struct{}),
+		number:   max(1, rand.Uint64()),
+		retryNow: make(chan struct{}, 1),
+		first:    make(chan error, 1), ended: make(chan struct{}),
 		requests: map[uint64]*request{}, beats: map[uint64]time.Duration{}, contacts: map[*contact]struct{}{},
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
@@ -166,7 +166,7 @@ func (c *Client) unreachable(ended error) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.inquiry.unreachable("dial", nil)
+	return c.attempts.unreachable("dial", nil)
 }
 
 // refusedLimit is how long Dial waits, with option Patience, for a first address that does not
@@ -176,13 +176,13 @@ const refusedLimit = 2 * time.Second
 // giveUpDial ends a Dial with option Patience that waits in vain: no member has ever
 // answered, and the patience is over, or all addresses have refused for long enough.
 func (c *Client) giveUpDial() {
-	if c.settings.patience == 0 || c.begun || c.inquiry.heard {
+	if c.settings.patience == 0 || c.begun || c.attempts.heard {
 		return
 	}
-	err := c.inquiry.error(nil)
+	err := c.attempts.error(nil)
 	waited := c.clock.Now() - c.started
-	var told *UnreachableError
-	if waited >= c.settings.patience || waited >= refusedLimit && errors.As(err, &told) && told.Refused() {
+	var unreachable *UnreachableError
+	if waited >= c.settings.patience || waited >= refusedLimit && errors.As(err, &unreachable) && unreachable.Refused() {
 		c.begun = true
 		c.first <- &holdfast.Error{Op: "dial", Err: err}
 	}
@@ -315,7 +315,7 @@ func (c *Client) closeRequest(r *request) {
 // endRequest ends the call that waits for a request, or the lock that it was granted.
 func (c *Client) endRequest(r *request, why error) {
 	switch r.state {
-	case asked:
+	case requested:
 		c.finish(r, nil, r.fail(opLock, why))
 	case held:
 		r.lock.End(why)
@@ -356,7 +356,7 @@ func (c *Client) onEnded() {
 // hasten ends the pause before the next connection.
 func (c *Client) hasten() {
 	select {
-	case c.hurry <- struct{}{}:
+	case c.retryNow <- struct{}{}:
 	default:
 	}
 }
@@ -394,9 +394,9 @@ func (c *Client) onTakenOver(s *session, said error) {
 		return
 	}
 	c.log.Warn("the session was taken over by another client", "session", s.id, "requests", len(c.requests))
-	var told *holdfast.Error
-	if c.taken = said; errors.As(said, &told) {
-		c.taken = told.Err
+	var opErr *holdfast.Error
+	if c.taken = said; errors.As(said, &opErr) {
+		c.taken = opErr.Err
 	}
 	for _, r := range c.requests {
 		c.endRequest(r, c.taken)
@@ -410,7 +410,7 @@ func (c *Client) onTakenOver(s *session, said error) {
 }
 
 func (c *Client) loseRequest(r *request) {
-	if r.state == asked {
+	if r.state == requested {
 		r.waiting = false
 		if !r.unsent {
 			r.unsent = true
@@ -441,7 +441,7 @@ func (c *Client) onLate() {
 	remaining := s.Deadline() - now
 	c.log.Warn("no heartbeat is acknowledged", "session", s.id, "remaining", remaining)
 	if c.settings.late != nil {
-		go c.tellLate(s, s.deadline.Load())
+		go c.notifyLate(s, s.deadline.Load())
 	}
 	if c.doubted = c.stream != nil; c.doubted {
 		c.settings.links.doubt(c.stream.link)
@@ -449,9 +449,9 @@ func (c *Client) onLate() {
 	c.hasten()
 }
 
-// tellLate calls what OnLate has set, unless the session was renewed, or has ended,
+// notifyLate calls what OnLate has set, unless the session was renewed, or has ended,
 // before this goroutine came to run.
-func (c *Client) tellLate(s *session, deadline int64) {
+func (c *Client) notifyLate(s *session, deadline int64) {
 	if remaining := time.Duration(deadline) - s.Now(); s.deadline.Load() == deadline {
 		c.settings.late(remaining)
 	}

@@ -86,7 +86,7 @@ func (c *Client) attend(a *contact) error {
 	links := c.settings.links
 	l := links.join(c.settings, a.place)
 	if l == nil {
-		turn := links.turns.Ask(c.TTL() > 0) // one with a session has a deadline
+		turn := links.turns.Enqueue(c.TTL() > 0) // one with a session has a deadline
 		defer turn.End()
 		var err error
 		if l, err = c.linkInTurn(a, turn); err != nil {
@@ -143,8 +143,8 @@ func (c *Client) letGo(a *contact) bool {
 func (c *Client) explainSilence(a *contact, before, now error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if asked := c.inquiry.find(a.place); asked != nil && asked.Err == before {
-		asked.Err = now
+	if known := c.attempts.find(a.place); known != nil && known.Err == before {
+		known.Err = now
 	}
 }
 
@@ -199,11 +199,11 @@ func (c *Client) greet(a *contact, l *link) error {
 func (c *Client) onStatus(on *stream, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	told := api.FromStatus("open", err)
+	problem := api.FromStatus("open", err)
 	switch {
-	case c.stream != on || api.Code(told) != api.CodeUnknownSession:
-	case isTakenOver(told):
-		c.onTakenOver(c.session, told)
+	case c.stream != on || api.Code(problem) != api.CodeUnknownSession:
+	case isTakenOver(problem):
+		c.onTakenOver(c.session, problem)
 	default:
 		c.sentAway = true
 		c.lose(c.session)
@@ -336,12 +336,12 @@ func (c *Client) onFirst(a *contact, err error) {
 
 // refuseAll ends the calls that wait, because no session can be had.
 func (c *Client) refuseAll(err error) {
-	var told *holdfast.Error
-	if errors.As(err, &told) {
-		err = told.Err
+	var opErr *holdfast.Error
+	if errors.As(err, &opErr) {
+		err = opErr.Err
 	}
 	for _, r := range c.requests {
-		if r.state == asked {
+		if r.state == requested {
 			c.finish(r, nil, r.fail(opLock, err))
 			c.settle(r)
 		}
@@ -382,7 +382,7 @@ func (c *Client) onWelcome(on *stream, a *contact, sent time.Duration, welcome *
 	c.hangUp() // on one that was doubted
 	c.endOthers(a)
 	c.session, c.stream, c.last, c.sentAway = s, on, place, false
-	c.inquiry.asked = nil
+	c.attempts.attempts = nil
 	c.durable = welcome.GetDurable()
 	s.member, s.at, s.unknown, s.cut, s.generation = welcome.GetMember(), place, nil, welcome.GetTtlCut(), welcome.GetGeneration()
 	if resumed {

@@ -116,7 +116,7 @@ func (c *Client) acknowledged(sent, ttl time.Duration) bool {
 // onGranted makes the lock. A grant that the call no longer waits for is undone by
 // the cancel or the release that is under way.
 func (c *Client) onGranted(r *request, granted *schema.Granted) {
-	if r.state != asked || r.unsent {
+	if r.state != requested || r.unsent {
 		return
 	}
 	holdEnd := holdfast.Forever
@@ -174,12 +174,12 @@ func (c *Client) onHoldEnd(r *request) {
 }
 
 func (c *Client) onQueued(r *request, queued *schema.Queued) {
-	if r.state != asked {
+	if r.state != requested {
 		return
 	}
 	r.waiting = queued.GetPosition() >= 0 // before that its member looks for the authority
-	if r.queued != nil && !r.told {
-		r.told = true
+	if r.queued != nil && !r.notified {
+		r.notified = true
 		r.queued <- int(queued.GetPosition())
 	}
 }
@@ -192,7 +192,7 @@ func (c *Client) onLost(r *request, lost *schema.Lost) {
 		return
 	}
 	switch r.state {
-	case asked:
+	case requested:
 		// Its grant was not told, or not in time, and has ended. The acquire may have been
 		// sent again since and be granted anew, and then no caller would hold the grant:
 		// so the acquire is cancelled, which releases any grant that it has.
@@ -258,7 +258,7 @@ func (c *Client) refusedRelease(r *request, problem *schema.Problem) {
 	if r.copies > 1 && r.loss == "" && problem.GetCode() == api.CodeNotHeld {
 		return
 	}
-	err := c.told(r, "unlock", problem)
+	err := c.problemError(r, "unlock", problem)
 	if r.loss != "" {
 		err = r.fail("unlock", r.loss)
 	}
@@ -276,8 +276,8 @@ func (c *Client) failRelease(r *request, err error) {
 	}
 }
 
-// told makes the error of a problem, and names the lock where the problem does not.
-func (c *Client) told(r *request, op string, problem *schema.Problem) error {
+// problemError makes the error of a problem, and names the lock where the problem does not.
+func (c *Client) problemError(r *request, op string, problem *schema.Problem) error {
 	if problem == nil {
 		problem = &schema.Problem{Code: api.CodeInternal, Detail: "refused without a reason"}
 	}
@@ -304,9 +304,9 @@ func (c *Client) onRefused(id uint64, r *request, problem *schema.Problem) {
 		c.onEnded()
 	case r == nil:
 		c.log.Warn("the server refused an operation", "id", id, "code", problem.GetCode(), "detail", problem.GetDetail())
-	case r.state == asked:
+	case r.state == requested:
 		r.refused = true
-		c.finish(r, nil, c.told(r, opLock, problem))
+		c.finish(r, nil, c.problemError(r, opLock, problem))
 		c.settle(r)
 	case r.behind:
 		c.onExtendRefused(r, problem)

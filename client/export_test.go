@@ -22,7 +22,7 @@ func Vanish(c *Client) {
 		if c.stream != nil {
 			c.stream.cancel()
 		}
-		gone := c.stream == nil && c.inquiry.find(nowhere) != nil && c.inquiry.find(nowhere).Err != errSilent
+		gone := c.stream == nil && c.attempts.find(nowhere) != nil && c.attempts.find(nowhere).Err != errSilent
 		c.mu.Unlock()
 		if gone {
 			return

@@ -64,7 +64,7 @@ func (c *Client) operation(f *frame, next item, now time.Duration) {
 		c.lastID++
 		c.endID = c.lastID
 		f.add(c.endID).operation.Kind = &schema.Operation_End{End: &schema.End{}}
-	case next.kind == sendAcquire && r.state == asked:
+	case next.kind == sendAcquire && r.state == requested:
 		c.acquireOperation(f.add(r.id), r, now)
 	case next.kind == sendCancel && r.state == cancelling:
 		f.add(r.id).operation.Kind = &schema.Operation_Cancel{Cancel: &schema.Cancel{Space: r.space, Name: r.want.Name}}

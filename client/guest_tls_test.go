@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/host"
 )
 
-// vacant returns an address of this machine at which nothing listens.
-func vacant(t *testing.T) string {
+// unusedAddress returns an address of this machine at which nothing listens.
+func unusedAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err == nil {
@@ -30,14 +30,14 @@ func vacant(t *testing.T) string {
 func TestEmbeddedGuestOverTLS(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
-	m := &served{address: vacant(t), tls: b.server("m1")}
+	m := &served{address: unusedAddress(t), tls: b.server("m1")}
 	m.config = host.Config{
 		Name: "m1", Address: m.address, Serves: true, Data: filepath.Join(t.TempDir(), "data"), Lease: steady,
 		Spaces: []host.Space{{Name: "default", Protocol: "consensus"}},
 	}
 	m.start(t, m.config)
 	t.Cleanup(func() { m.stop(t) })
-	guest, err := host.Start(t.Context(), host.Config{Name: "guest", Listen: vacant(t), Join: []string{m.address}, TLS: b.server("guest"), TTL: suiteTTL()})
+	guest, err := host.Start(t.Context(), host.Config{Name: "guest", Listen: unusedAddress(t), Join: []string{m.address}, TLS: b.server("guest"), TTL: suiteTTL()})
 	b.must(err)
 	t.Cleanup(func() { b.must(guest.Close()) })
 	ctx, done := context.WithTimeout(t.Context(), time.Minute)

@@ -222,7 +222,7 @@ func (p *puppet) extend(i int) {
 		return
 	}
 	if s := p.c.session; s != nil {
-		_, _, _ = p.c.ask(s, p.locks[i], time.Second) // the lock may have ended
+		_, _, _ = p.c.queueExtend(s, p.locks[i], time.Second) // the lock may have ended
 	}
 }
 

@@ -12,13 +12,13 @@ import (
 	"github.com/holdfast-locks/holdfast/client"
 )
 
-// tally counts the connections that it has accepted.
-type tally struct {
+// countingListener counts the connections that it has accepted.
+type countingListener struct {
 	net.Listener
 	accepted atomic.Int32
 }
 
-func (c *tally) Accept() (net.Conn, error) {
+func (c *countingListener) Accept() (net.Conn, error) {
 	conn, err := c.Listener.Accept()
 	if err == nil {
 		c.accepted.Add(1)
@@ -76,7 +76,7 @@ func disperse(tb testing.TB, clients []*client.Client) {
 // TestManyClientsOfAProcess: many Clients that a process dials at once are all served, over a few connections.
 func TestManyClientsOfAProcess(t *testing.T) {
 	const many = 1500
-	l := &tally{Listener: loopback(t)}
+	l := &countingListener{Listener: loopback(t)}
 	serveMember(t, l, nil)
 	clients := crowd(t, l.Addr().String(), many, many, client.TTL(time.Minute))
 	sessions := map[string]bool{}

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 )
 
-// tells is a welcome to a session by a member of a cluster, which knows others.
-func tells(session, cluster string, members ...string) *schema.Event {
+// welcomeFrom is a welcome to a session by a member of a cluster, which knows others.
+func welcomeFrom(session, cluster string, members ...string) *schema.Event {
 	event := welcomed(session, testTTL)
 	event.GetWelcome().Cluster, event.GetWelcome().Members = cluster, members
 	return event
@@ -32,7 +32,7 @@ func TestLearnedAddressOfAnotherCluster(t *testing.T) {
 	s := &stage{fake: one, clock: clocktest.NewManual()}
 	result := s.dial(one.address)
 	first := one.accept()
-	first.send(tells("a-1", "ours", one.address, two.address, three.address))
+	first.send(welcomeFrom("a-1", "ours", one.address, two.address, three.address))
 	s.finish(result)
 
 	first.leaves()
@@ -43,13 +43,13 @@ func TestLearnedAddressOfAnotherCluster(t *testing.T) {
 	again.send(refused(0, api.CodeUnavailable))
 	again.hangUp <- nil
 	stranger := two.accept()
-	stranger.send(tells("x-1", "theirs"))
+	stranger.send(welcomeFrom("x-1", "theirs"))
 	if stranger.next().GetEnd() == nil {
 		t.Error("the session at a stranger's is not ended")
 	}
 	stranger.hangUp <- nil
 	member := three.accept()
-	member.send(tells("c-1", "ours", three.address))
+	member.send(welcomeFrom("c-1", "ours", three.address))
 	waitFor(t, func() bool { return s.client.Session() == "c-1" })
 }
 
@@ -59,7 +59,7 @@ func TestMovedReplacesWhatWasLearned(t *testing.T) {
 	s := &stage{fake: one, clock: clocktest.NewManual()}
 	result := s.dial(one.address)
 	first := one.accept()
-	first.send(tells("a-1", "ours", one.address, "127.0.0.1:1"))
+	first.send(welcomeFrom("a-1", "ours", one.address, "127.0.0.1:1"))
 	s.finish(result)
 	first.send(&schema.Event{Kind: &schema.Event_Moved{Moved: &schema.Moved{Authority: two.address, Members: []string{two.address, "no address"}}}})
 	waitFor(t, func() bool {

@@ -101,11 +101,11 @@ func (c *Client) acquire(ctx context.Context, space string, want holdfast.Reques
 			}
 			return r, nil
 		case <-ctx.Done():
-			got, told := outcome{}, false
+			got, decided := outcome{}, false
 			if ctx.Err() == context.DeadlineExceeded {
-				got, told = c.lastWord(r)
+				got, decided = c.awaitOutcome(r)
 			}
-			if told && got.err != nil {
+			if decided && got.err != nil {
 				return nil, c.whyEnded(r, got.err)
 			}
 			c.abandon(r)
@@ -146,12 +146,12 @@ func (c *Client) lockAll(ctx context.Context, space string, names []string, o []
 		return err
 	})
 	if err != nil {
-		c.putBack(taken, end)
+		c.releaseAll(taken, end)
 		return nil, err
 	}
 	for _, lock := range locks { // one may have been lost while another was waited for
 		if err := lock.Check(); err != nil {
-			c.putBack(taken, end)
+			c.releaseAll(taken, end)
 			return nil, err
 		}
 	}
@@ -171,7 +171,7 @@ func (c *Client) together(space string) int {
 // tryTogether asks for names at the same time, without waiting for holders, and returns the requests for the first ones that
 // were granted. The others are given up. The error is that of ctx, or that the client is closed.
 func (c *Client) tryTogether(ctx context.Context, space string, wanted []holdfast.PlacedRequest, end time.Duration) (taken []*request, err error) {
-	asked := make([]*request, 0, len(wanted))
+	requests := make([]*request, 0, len(wanted))
 	for i := range wanted {
 		want := wanted[i].Request
 		want.Try, want.Queued = true, nil
@@ -179,29 +179,29 @@ func (c *Client) tryTogether(ctx context.Context, space string, wanted []holdfas
 		if refused != nil {
 			break // the name is asked for by itself, and the error told then
 		}
-		asked = append(asked, r)
+		requests = append(requests, r)
 	}
-	for len(taken) < len(asked) && err == nil {
-		r := asked[len(taken)]
+	for len(taken) < len(requests) && err == nil {
+		r := requests[len(taken)]
 		select {
 		case got := <-r.outcome:
 			c.outcomes.Put(r.outcome)
 			if got.err != nil {
-				c.abandonAll(asked[len(taken)+1:])
+				c.abandonAll(requests[len(taken)+1:])
 				return taken, nil
 			}
 			taken = append(taken, r)
 		case <-ctx.Done():
 			err = ctx.Err()
-			c.abandonAll(asked[len(taken):])
+			c.abandonAll(requests[len(taken):])
 		}
 	}
 	return taken, err
 }
 
 // abandonAll gives requests up, those of the highest names first, and gives back what they were granted.
-func (c *Client) abandonAll(asked []*request) {
-	for _, r := range slices.Backward(asked) {
+func (c *Client) abandonAll(requests []*request) {
+	for _, r := range slices.Backward(requests) {
 		c.abandon(r)
 	}
 }
@@ -214,8 +214,8 @@ func resolveAll(space string, names []string, o []holdfast.Option) ([]holdfast.P
 	return holdfast.NewRequests(space, names, o...)
 }
 
-// putBack releases what a LockAll had taken before it failed, whose wait ends at end.
-func (c *Client) putBack(taken []*request, end time.Duration) {
+// releaseAll releases what a LockAll had taken before it failed, whose wait ends at end.
+func (c *Client) releaseAll(taken []*request, end time.Duration) {
 	for _, r := range slices.Backward(taken) {
 		c.mu.Lock()
 		if r.state != settled {

@@ -40,7 +40,7 @@ func TestOverloadedMember(t *testing.T) {
 // TestOverloadedFromTheStart: a Dial whose time ends while the member is overloaded says that, as a limit.
 func TestOverloadedFromTheStart(t *testing.T) {
 	const place = "a.example:4040"
-	q := inquiry{}
+	q := attemptLog{}
 	q.end(api.Address{Network: "tcp", Place: place}, api.FromProblem("open", tooMuch(0).GetRefused().GetProblem()), false)
 	err := q.unreachable("dial", context.DeadlineExceeded)
 	if !errors.Is(err, holdfast.ErrLimit) || !errors.Is(err, holdfast.ErrUnavailable) || api.Code(err) != api.CodeLimit {

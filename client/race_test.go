@@ -23,7 +23,7 @@ const soon = maxAttempt - time.Second
 // stands still does.
 type mute struct {
 	address string
-	asked   atomic.Int32
+	dialed  atomic.Int32
 }
 
 func newMute(t *testing.T) *mute {
@@ -41,7 +41,7 @@ func newMute(t *testing.T) *mute {
 			if err != nil {
 				return
 			}
-			m.asked.Add(1)
+			m.dialed.Add(1)
 			defer conn.Close()
 		}
 	}()
@@ -80,8 +80,8 @@ func TestDialPastSilence(t *testing.T) {
 	if took := time.Since(began); took < raceDelay || took > soon {
 		t.Errorf("it took %v, want a little more than %v", took, raceDelay)
 	}
-	if silent.asked.Load() == 0 || three.asked.Load() > 0 {
-		t.Errorf("the first was asked %d times, the last %d; want 1 and 0", silent.asked.Load(), three.asked.Load())
+	if silent.dialed.Load() == 0 || three.dialed.Load() > 0 {
+		t.Errorf("the first was asked %d times, the last %d; want 1 and 0", silent.dialed.Load(), three.dialed.Load())
 	}
 	lock := begins(two.ctx, c, "x")
 	v.send(granted(v.acquireOp("x"), 5))
@@ -136,7 +136,7 @@ func TestNoRaceWithinItsDelay(t *testing.T) {
 	v.welcome("a-1", testTTL)
 	s.finish(result)
 	s.hold(v, "x", 5)
-	if n := two.asked.Load(); n > 0 {
+	if n := two.dialed.Load(); n > 0 {
 		t.Errorf("the second address was asked %d times", n)
 	}
 }
@@ -177,20 +177,20 @@ func TestDialNamesEachAddress(t *testing.T) {
 		_, err := Dial(deadline, silent.address+","+refuses+","+away.address+","+last.address, withClock(s.clock))
 		result <- err
 	}()
-	waitFor(t, func() bool { return silent.asked.Load() > 0 })
+	waitFor(t, func() bool { return silent.dialed.Load() > 0 })
 	s.clock.Advance(raceDelay) // the second refuses, so that the third is asked at once
 	v := away.accept()
 	v.send(&schema.Event{Kind: &schema.Event_Refused{Refused: &schema.Refused{Problem: &schema.Problem{Code: api.CodeUnavailable, Detail: "unavailable: no view yet"}}}})
 	v.hangUp <- nil
-	waitFor(t, func() bool { return last.asked.Load() > 0 })
+	waitFor(t, func() bool { return last.dialed.Load() > 0 })
 	err := <-result
-	var told *UnreachableError
-	if !errors.As(err, &told) || !errors.Is(err, holdfast.ErrUnavailable) || told.Refused() {
+	var unreachable *UnreachableError
+	if !errors.As(err, &unreachable) || !errors.Is(err, holdfast.ErrUnavailable) || unreachable.Refused() {
 		t.Fatalf("Dial: %v", err)
 	}
 	for i, want := range [][2]string{{silent.address, "no answer"}, {refuses, "refused"}, {away.address, "no view yet"}, {last.address, "no answer"}} {
-		if i >= len(told.Asked) || told.Asked[i].Address != want[0] || !contains(told.Asked[i].Err.Error(), want[1]) {
-			t.Errorf("address %d: got %v, want %v", i, told.Asked, want)
+		if i >= len(unreachable.Attempts) || unreachable.Attempts[i].Address != want[0] || !contains(unreachable.Attempts[i].Err.Error(), want[1]) {
+			t.Errorf("address %d: got %v, want %v", i, unreachable.Attempts, want)
 		}
 	}
 	if !contains(err.Error(), "dial: unavailable: no member serves at "+silent.address+": no answer; "+refuses+": ") {
@@ -213,8 +213,8 @@ func TestPatience(t *testing.T) {
 			s.clock.Advance(100 * time.Millisecond)
 		}
 	}
-	var told *UnreachableError
-	if !errors.As(err, &told) || !told.Refused() || len(told.Asked) != 2 || s.clock.Now() < refusedLimit {
+	var unreachable *UnreachableError
+	if !errors.As(err, &unreachable) || !unreachable.Refused() || len(unreachable.Attempts) != 2 || s.clock.Now() < refusedLimit {
 		t.Errorf("after %v: %v", s.clock.Now(), err)
 	}
 
@@ -246,8 +246,8 @@ func TestAdminPastSilence(t *testing.T) {
 	if took := time.Since(began); took > soon {
 		t.Errorf("it took %v", took)
 	}
-	if silent.asked.Load() == 0 || last.asked.Load() > 0 || len(k.asked) != 1 {
-		t.Errorf("the first was asked %d times, the last %d, and %d calls were made", silent.asked.Load(), last.asked.Load(), len(k.asked))
+	if silent.dialed.Load() == 0 || last.dialed.Load() > 0 || len(k.calls) != 1 {
+		t.Errorf("the first was asked %d times, the last %d, and %d calls were made", silent.dialed.Load(), last.dialed.Load(), len(k.calls))
 	}
 
 	one := refusing(t)
@@ -259,8 +259,8 @@ func TestAdminPastSilence(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), raceDelay)
 	defer cancel()
 	_, err = b.Status(ctx)
-	var told *UnreachableError
-	if !errors.As(err, &told) || !errors.Is(err, context.DeadlineExceeded) || len(told.Asked) != 2 ||
+	var unreachable *UnreachableError
+	if !errors.As(err, &unreachable) || !errors.Is(err, context.DeadlineExceeded) || len(unreachable.Attempts) != 2 ||
 		!contains(err.Error(), one+": dial tcp "+one+": connect: connection refused; "+silent.address+": no answer") {
 		t.Errorf("Status: %v", err)
 	}
@@ -291,21 +291,21 @@ func TestStaysAtItsAddress(t *testing.T) {
 	s := newStageUndialled(proxy)
 	result := s.dial(proxy.address)
 	v := proxy.accept()
-	v.send(tells("a-1", "ours", member.address))
+	v.send(welcomeFrom("a-1", "ours", member.address))
 	s.finish(result)
 	for range 3 {
 		v.broken()
 		v = proxy.accept()
 		s.clock.Advance(raceDelay)
-		v.send(tells("a-1", "ours", member.address))
+		v.send(welcomeFrom("a-1", "ours", member.address))
 		s.holdAmongBeats(v, "x", 5)
 	}
-	if n := member.asked.Load(); n > 0 {
+	if n := member.dialed.Load(); n > 0 {
 		t.Fatalf("it went past the proxy %d times", n)
 	}
 	v.leaves() // the member's own word
 	proxy.accept().hangUp <- nil
-	waitFor(t, func() bool { return member.asked.Load() > 0 })
+	waitFor(t, func() bool { return member.dialed.Load() > 0 })
 }
 
 // TestLogsChanges: that a connection has ended is logged once, however often it is tried to
@@ -322,14 +322,14 @@ func TestLogsChanges(t *testing.T) {
 	v = s.accept()
 	v.welcome("a-1", testTTL)
 	s.hold(v, "x", 5)
-	var told []string
+	var messages []string
 	for len(logged) > 0 {
 		if r := <-logged; r.Level >= slog.LevelInfo {
-			told = append(told, r.Message)
+			messages = append(messages, r.Message)
 		}
 	}
-	if want := []string{"connected", "the connection has ended", "connected"}; !slices.Equal(told, want) {
-		t.Errorf("logged %q, want %q", told, want)
+	if want := []string{"connected", "the connection has ended", "connected"}; !slices.Equal(messages, want) {
+		t.Errorf("logged %q, want %q", messages, want)
 	}
 }
 

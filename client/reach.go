@@ -75,7 +75,7 @@ func (m *member) settle(ctx context.Context, now func() time.Duration) {
 // next one is asked as well.
 type race struct {
 	admin   *Admin
-	inquiry inquiry
+	inquiry attemptLog
 	ctx     context.Context
 	cancel  context.CancelFunc
 	begun   int
@@ -183,7 +183,7 @@ func reach[A any](ctx context.Context, a *Admin, op string, harmless bool, ask f
 // count counts the members that have answered, and the addresses of which nothing is known:
 // neither a member's word, nor that nothing listens there.
 func (r *race) count() (heard, unknown int) {
-	for _, a := range r.inquiry.asked {
+	for _, a := range r.inquiry.attempts {
 		switch {
 		case a.heard:
 			heard++

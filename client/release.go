@@ -82,7 +82,7 @@ func (c *Client) extend(ctx context.Context, s *session, l *holdfast.Lock, hold 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		wanted, before, err := c.ask(s, l, hold)
+		wanted, before, err := c.queueExtend(s, l, hold)
 		if err != nil {
 			return &holdfast.Error{Op: "extend", Space: l.Space(), Name: l.Name(), Err: err}
 		}
@@ -102,9 +102,9 @@ func (c *Client) extend(ctx context.Context, s *session, l *holdfast.Lock, hold 
 	}
 }
 
-// ask queues an extend. If the answer to another one is still due, it returns what
+// queueExtend queues an extend. If the answer to another one is still due, it returns what
 // is closed by that answer instead.
-func (c *Client) ask(s *session, l *holdfast.Lock, hold time.Duration) (*extension, <-chan struct{}, error) {
+func (c *Client) queueExtend(s *session, l *holdfast.Lock, hold time.Duration) (*extension, <-chan struct{}, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := c.requests[l.Request()]
@@ -160,7 +160,7 @@ func (c *Client) onExtendRefused(r *request, problem *schema.Problem) {
 	if r.state != held || r.extend == nil {
 		return
 	}
-	refused := c.told(r, "extend", problem)
+	refused := c.problemError(r, "extend", problem)
 	c.setHoldEnds(r, r.extend.before)
 	if r.state == held {
 		r.finishExtend(refused)
@@ -198,7 +198,7 @@ func (c *Client) bind(r *request, end time.Duration) {
 		return
 	}
 	for _, other := range c.requests {
-		if other.state == asked && other.space == r.space && other.want.Name == r.want.Name && other.want.Owner == r.want.Owner {
+		if other.state == requested && other.space == r.space && other.want.Name == r.want.Name && other.want.Owner == r.want.Owner {
 			other.bound = bound{r.lock.Token(), end}
 		}
 	}

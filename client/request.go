@@ -36,7 +36,7 @@ const (
 type state uint8
 
 const (
-	asked      state = iota // a call waits for the answer
+	requested  state = iota // a call waits for the answer
 	held                    // the caller has the lock
 	ended                   // the lock has ended here; Close tells the authority
 	releasing               // the lock has ended here; the authority must hear of it
@@ -54,25 +54,25 @@ type request struct {
 	waitEnd time.Duration // clock.Never without a wait limit
 	waits   bool          // that is the end of its context, which ends the call by itself
 
-	state   state
-	unsent  bool          // no stream of the present session has taken the acquire
-	sent    time.Duration // when the first one took it
-	waiting bool          // the authority has queued it behind a holder, as far as known
-	told    bool          // Queued has been called
-	lock    *holdfast.Lock
-	holdEnd time.Duration // the end of its hold limit, or holdfast.Forever
-	grace   bool          // its name stays taken for a while after that
-	bound   bound         // while it is asked: of the grant that it may turn out to enter
-	limit   limit         // of its own extend, or of the one that it may have overtaken
-	loss    holdfast.Loss // the authority has ended the grant while it was released
-	copies  int           // how often the release was sent
-	quiet   bool          // no caller asked for the release: its result is no news
-	unlocks bool          // a call of Unlock waits for the result of the release
-	refusal error         // why the release was refused, for that call
-	refused bool          // a member has refused the acquire, or its release
-	extend  *extension
-	behind  bool        // the present stream owes the answer to an extend
-	guard   clock.Alarm // wait limit or limit of a try, then hold limit
+	state    state
+	unsent   bool          // no stream of the present session has taken the acquire
+	sent     time.Duration // when the first one took it
+	waiting  bool          // the authority has queued it behind a holder, as far as known
+	notified bool          // Queued has been called
+	lock     *holdfast.Lock
+	holdEnd  time.Duration // the end of its hold limit, or holdfast.Forever
+	grace    bool          // its name stays taken for a while after that
+	bound    bound         // while it is asked: of the grant that it may turn out to enter
+	limit    limit         // of its own extend, or of the one that it may have overtaken
+	loss     holdfast.Loss // the authority has ended the grant while it was released
+	copies   int           // how often the release was sent
+	quiet    bool          // no caller asked for the release: its result is no news
+	unlocks  bool          // a call of Unlock waits for the result of the release
+	refusal  error         // why the release was refused, for that call
+	refused  bool          // a member has refused the acquire, or its release
+	extend   *extension
+	behind   bool        // the present stream owes the answer to an extend
+	guard    clock.Alarm // wait limit or limit of a try, then hold limit
 
 	result  outcome       // what the call returns, once it is decided
 	outcome chan outcome  // gets it, once; another one gets what Unlock returns
@@ -243,7 +243,7 @@ func (c *Client) onWaitEnd(r *request) {
 }
 
 // mayAnswer reports whether a member that is connected has the request, or is about to.
-func (c *Client) mayAnswer(r *request) bool { return c.connected() && r.state == asked }
+func (c *Client) mayAnswer(r *request) bool { return c.connected() && r.state == requested }
 
 // whyWaited says why a wait limit ended without a lock, as far as is known here.
 func (c *Client) whyWaited(r *request) error {
@@ -252,14 +252,14 @@ func (c *Client) whyWaited(r *request) error {
 		return holdfast.ErrHeld
 	case c.connected():
 		return fmt.Errorf("%w: %s has not said what became of the request", holdfast.ErrUnavailable, c.stream.place)
-	case len(c.inquiry.asked) > 0:
-		return c.inquiry.error(nil)
+	case len(c.attempts.attempts) > 0:
+		return c.attempts.error(nil)
 	}
 	return fmt.Errorf("%w: the connection to %s has ended", holdfast.ErrUnavailable, c.last)
 }
 
-// lastWord waits, beyond the deadline of a call's context, for the word of the authority.
-func (c *Client) lastWord(r *request) (got outcome, told bool) {
+// awaitOutcome waits, beyond the deadline of a call's context, for the word of the authority.
+func (c *Client) awaitOutcome(r *request) (got outcome, decided bool) {
 	c.mu.Lock()
 	may := r.waits && c.mayAnswer(r)
 	c.mu.Unlock()
@@ -278,16 +278,16 @@ func (c *Client) lastWord(r *request) (got outcome, told bool) {
 
 // whyEnded joins the error of a context that has ended a call with what the authority has
 // said about it by then.
-func (c *Client) whyEnded(r *request, told error) error {
-	if r.waits && (errors.Is(told, holdfast.ErrHeld) || errors.Is(told, holdfast.ErrUnavailable) && c.clock.Now() >= r.waitEnd) {
-		return fmt.Errorf("%w: %w", told, context.DeadlineExceeded)
+func (c *Client) whyEnded(r *request, reason error) error {
+	if r.waits && (errors.Is(reason, holdfast.ErrHeld) || errors.Is(reason, holdfast.ErrUnavailable) && c.clock.Now() >= r.waitEnd) {
+		return fmt.Errorf("%w: %w", reason, context.DeadlineExceeded)
 	}
-	return told
+	return reason
 }
 
 // giveUp ends a call that still waits with err, and cancels its request.
 func (c *Client) giveUp(r *request, err error) {
-	if r.state == asked {
+	if r.state == requested {
 		c.finish(r, nil, r.fail(opLock, err))
 		c.cancel(r)
 	}
@@ -299,7 +299,7 @@ func (c *Client) abandon(r *request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch r.state {
-	case asked:
+	case requested:
 		c.cancel(r)
 	case held:
 		r.lock.End(holdfast.ErrNotHeld)
@@ -406,7 +406,7 @@ func (c *Client) refill() {
 		r := c.requests[id]
 		r.behind = false
 		switch {
-		case r.state == asked:
+		case r.state == requested:
 			c.push(sendAcquire, r)
 		case r.state == releasing:
 			c.push(sendRelease, r)

@@ -51,7 +51,7 @@ func (c *Client) run() {
 	defer s.timer.Stop()
 	for {
 		select {
-		case <-c.hurry:
+		case <-c.retryNow:
 		default:
 		}
 		on, over := c.answering()
@@ -87,7 +87,7 @@ func (s *search) rest(on *stream) {
 		case <-on.ended:
 			s.wait()
 			return
-		case <-s.client.hurry:
+		case <-s.client.retryNow:
 			return
 		case a := <-s.ended:
 			if s.note(a); a.err == nil {
@@ -107,7 +107,7 @@ func (s *search) wait() {
 		select {
 		case <-timer.C:
 			return
-		case <-s.client.hurry:
+		case <-s.client.retryNow:
 			return
 		case a := <-s.ended:
 			if s.note(a) {
@@ -143,7 +143,7 @@ func (s *search) begin(place api.Address) {
 	s.under[place] = a
 	c.mu.Lock()
 	c.contacts[a] = struct{}{}
-	c.inquiry.begin(place)
+	c.attempts.begin(place)
 	c.mu.Unlock()
 	c.work.Go(func() {
 		a.err = c.attend(a)
@@ -167,7 +167,7 @@ func (s *search) hear(session *session) (decided bool) {
 			if c.clock.Now() >= next {
 				return false
 			}
-		case <-c.hurry:
+		case <-c.retryNow:
 			if c.isMoot(session) {
 				return true
 			}
@@ -202,7 +202,7 @@ func (s *search) note(a *contact) (decided bool) {
 		return true
 	}
 	c.log.Debug("no connection", "address", a.place, "error", a.err)
-	c.inquiry.end(a.place, a.err, a.refused)
+	c.attempts.end(a.place, a.err, a.refused)
 	c.giveUpDial()
 	if isOverload(a.err) {
 		s.pause = maxPause // what it has too much of is not to become more

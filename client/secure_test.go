@@ -217,8 +217,8 @@ func TestTLSFilesAreChecked(t *testing.T) {
 	}
 }
 
-// TestFilesAreNamedWhole: a client may go to another folder.
-func TestFilesAreNamedWhole(t *testing.T) {
+// TestFilesAreAbsolute: a client may go to another folder.
+func TestFilesAreAbsolute(t *testing.T) {
 	b, l := newBureau(t), loopback(t)
 	serveMember(t, l, func(c *server.Config) { c.TLS = b.server("m1") })
 	b.client("job-7")

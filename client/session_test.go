@@ -135,7 +135,7 @@ func TestSecondStream(t *testing.T) {
 	}
 	lock := s.hold(v, "x", 5)
 	waiting := s.begin("y")
-	asked := v.acquireOp("y")
+	acquire := v.acquireOp("y")
 	if err := s.hold(v, "z", 7).UnlockAsync(); err != nil {
 		t.Fatal(err)
 	}
@@ -148,15 +148,15 @@ func TestSecondStream(t *testing.T) {
 	s.clock.Advance(testTTL/2 - testBeat)
 	again := s.accept()
 	// What it holds and waits for, and not what it has given back.
-	if hello := again.hello; !slices.Equal(hello.GetRequests(), []uint64{lock.Request(), asked}) || hello.GetLast() < beat {
-		t.Errorf("hello speaks of %v up to %d, want %v up to %d at least", hello.GetRequests(), hello.GetLast(), []uint64{lock.Request(), asked}, beat)
+	if hello := again.hello; !slices.Equal(hello.GetRequests(), []uint64{lock.Request(), acquire}) || hello.GetLast() < beat {
+		t.Errorf("hello speaks of %v up to %d, want %v up to %d at least", hello.GetRequests(), hello.GetLast(), []uint64{lock.Request(), acquire}, beat)
 	}
 	again.welcome("a-1", testTTL)
 	v.ended()
-	if id := again.acquireOp("y"); id != asked {
-		t.Errorf("asked again under %d, want %d", id, asked)
+	if id := again.acquireOp("y"); id != acquire {
+		t.Errorf("asked again under %d, want %d", id, acquire)
 	}
-	again.send(granted(asked, 6))
+	again.send(granted(acquire, 6))
 	waiting.lock()
 	if got, want := lock.Deadline(), testTTL/2+testTTL; got != want {
 		t.Errorf("deadline %v, want %v: the second hello was sent at half of the ttl", got, want)
@@ -182,12 +182,12 @@ func TestFirstStreamBreaks(t *testing.T) {
 func TestLateOrLost(t *testing.T) {
 	for at, want := range map[time.Duration]int{testTTL / 2: 1, testTTL - 1: 1, testTTL: 0, time.Hour: 0} {
 		synctest.Test(t, func(t *testing.T) {
-			c, told := silent(t)
+			c, calls := silent(t)
 			c.clock.(*clocktest.Manual).Advance(at)
 			c.onLate()
 			synctest.Wait()
-			if *told != want {
-				t.Errorf("%v after the latest acknowledged heartbeat: told %d times, want %d", at, *told, want)
+			if *calls != want {
+				t.Errorf("%v after the latest acknowledged heartbeat: told %d times, want %d", at, *calls, want)
 			}
 		})
 	}
@@ -201,13 +201,13 @@ func TestLateNoMore(t *testing.T) {
 		"ended":   func(s *session, _ *clocktest.Manual) { s.end() },
 		"expired": func(_ *session, m *clocktest.Manual) { m.Advance(testTTL) },
 	} {
-		c, told := silent(t)
+		c, calls := silent(t)
 		m := c.clock.(*clocktest.Manual)
 		m.Advance(testTTL / 2)
 		deadline := c.session.deadline.Load()
 		meanwhile(c.session, m)
-		c.tellLate(c.session, deadline)
-		if *told != 0 {
+		c.notifyLate(c.session, deadline)
+		if *calls != 0 {
 			t.Errorf("%s: said to be late", name)
 		}
 	}
@@ -215,20 +215,20 @@ func TestLateNoMore(t *testing.T) {
 
 // silent is a Client whose session was renewed at zero, and how often it was said that
 // no heartbeat is acknowledged.
-func silent(t *testing.T) (c *Client, told *int) {
-	told = new(int)
+func silent(t *testing.T) (c *Client, calls *int) {
+	calls = new(int)
 	late := func(remaining time.Duration) {
-		if *told++; remaining <= 0 {
+		if *calls++; remaining <= 0 {
 			t.Errorf("late with %v left", remaining)
 		}
 	}
 	c = &Client{
-		clock: manual(), log: slog.New(slog.DiscardHandler), hurry: make(chan struct{}, 1),
+		clock: manual(), log: slog.New(slog.DiscardHandler), retryNow: make(chan struct{}, 1),
 		settings: &settings{late: late},
 	}
 	c.session = &session{client: c}
 	c.session.renew(0, testTTL)
-	return c, told
+	return c, calls
 }
 
 // TestExpiredIsExpired: a lock that has seen the deadline pass, before any timer has
@@ -265,8 +265,8 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.wantOp("release", releasing.Request())
-	asking := s.begin("asking", holdfast.Wait(time.Hour))
-	asked := v.acquireOp("asking")
+	requested := s.begin("asking", holdfast.Wait(time.Hour))
+	acquire := v.acquireOp("asking")
 	cancelled := s.begin("cancelled")
 	gone := v.acquireOp("cancelled")
 	v.send(queued(gone, 0))
@@ -288,12 +288,12 @@ func TestResume(t *testing.T) {
 			t.Errorf("release %v", got)
 		}
 		v.wantOp("extend", extending.Request())
-		v.wantOp("acquire", asked)
+		v.wantOp("acquire", acquire)
 		v.wantOp("cancel", gone)
 	}
 	// The first copy of the release has acted, so this one finds nothing to do.
-	v.send(released(releasing.Request(), &schema.Problem{Code: api.CodeNotHeld}), extended(extending.Request(), 2*time.Hour), granted(asked, 9), released(gone, nil))
-	asking.lock()
+	v.send(released(releasing.Request(), &schema.Problem{Code: api.CodeNotHeld}), extended(extending.Request(), 2*time.Hour), granted(acquire, 9), released(gone, nil))
+	requested.lock()
 	if err := <-extension; err != nil {
 		t.Errorf("Extend: %v", err)
 	}
@@ -318,8 +318,8 @@ func TestUnknownSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.wantOp("release", unlocked.Request())
-	told := 0
-	waiting := s.begin("waiting", holdfast.OnQueued(func(int) { told++ }))
+	calls := 0
+	waiting := s.begin("waiting", holdfast.OnQueued(func(int) { calls++ }))
 	v.send(queued(v.acquireOp("waiting"), 3))
 	v.broken()
 	v = s.accept()
@@ -333,8 +333,8 @@ func TestUnknownSession(t *testing.T) {
 	id := v.acquireOp("waiting")
 	v.send(queued(id, 4))
 	v.send(granted(id, 9))
-	if got := waiting.lock(); got.Token() != 9 || got.Check() != nil || told != 1 {
-		t.Errorf("token %v, %v, told %d times", got.Token(), got.Check(), told)
+	if got := waiting.lock(); got.Token() != 9 || got.Check() != nil || calls != 1 {
+		t.Errorf("token %v, %v, told %d times", got.Token(), got.Check(), calls)
 	}
 	if err := s.client.Settle(s.ctx); !errors.Is(err, holdfast.ErrLost) {
 		t.Errorf("Settle after a release that nobody acknowledged: %v", err)
@@ -350,7 +350,7 @@ func TestMemberServesNoLonger(t *testing.T) {
 	s, v := one.dialled("holdfast://" + one.address + "," + two.address)
 	lock, given := s.hold(v, "held", 1), s.hold(v, "given", 2)
 	waiting := s.begin("waiting")
-	asked := v.acquireOp("waiting")
+	acquire := v.acquireOp("waiting")
 	if err := given.UnlockAsync(); err != nil {
 		t.Fatal(err)
 	}
@@ -359,17 +359,17 @@ func TestMemberServesNoLonger(t *testing.T) {
 	v = one.accept() // where it was is asked first
 	v.send(refused(0, api.CodeUnavailable))
 	v = two.accept()
-	want := []uint64{lock.Request(), given.Request(), asked}
+	want := []uint64{lock.Request(), given.Request(), acquire}
 	slices.Sort(want)
 	if got := v.hello; got.GetSession() != "a-1" || got.GetSecret() != "secret of a-1" || !slices.Equal(got.GetRequests(), want) {
 		t.Fatalf("hello %v, want to go on with %v", got, want)
 	}
 	v.welcome("a-1", testTTL)
 	ids := []uint64{v.next().GetId(), v.next().GetId()}
-	if !slices.Contains(ids, asked) || !slices.Contains(ids, given.Request()) {
-		t.Errorf("asked again: %v, want %d and %d", ids, asked, given.Request())
+	if !slices.Contains(ids, acquire) || !slices.Contains(ids, given.Request()) {
+		t.Errorf("asked again: %v, want %d and %d", ids, acquire, given.Request())
 	}
-	v.send(granted(asked, 3), released(given.Request(), nil))
+	v.send(granted(acquire, 3), released(given.Request(), nil))
 	if got := waiting.lock(); got.Token() != 3 || lock.Check() != nil {
 		t.Errorf("token %v, and what is held: %v", got.Token(), lock.Check())
 	}
@@ -386,26 +386,26 @@ func TestMemberServesNoLonger(t *testing.T) {
 	two.stop()
 }
 
-// TestToldOfExpiry: the member may say so to a heartbeat, or to any request. What
+// TestExpiryIsReported: the member may say so to a heartbeat, or to any request. What
 // waits is asked for again.
-func TestToldOfExpiry(t *testing.T) {
+func TestExpiryIsReported(t *testing.T) {
 	expired := &schema.Problem{Code: api.CodeLost, Why: string(holdfast.SessionExpired)}
-	for name, tell := range map[string]func(asked, held, beat uint64) *schema.Event{
+	for name, report := range map[string]func(acquire, held, beat uint64) *schema.Event{
 		"beat":    func(_, _, beat uint64) *schema.Event { return refused(beat, api.CodeUnknownSession) },
-		"acquire": func(asked, _, _ uint64) *schema.Event { return refused(asked, api.CodeUnknownSession) },
-		"wait": func(asked, _, _ uint64) *schema.Event {
-			return &schema.Event{Id: asked, Kind: &schema.Event_Refused{Refused: &schema.Refused{Problem: expired}}}
+		"acquire": func(acquire, _, _ uint64) *schema.Event { return refused(acquire, api.CodeUnknownSession) },
+		"wait": func(acquire, _, _ uint64) *schema.Event {
+			return &schema.Event{Id: acquire, Kind: &schema.Event_Refused{Refused: &schema.Refused{Problem: expired}}}
 		},
-		"wait lost": func(asked, _, _ uint64) *schema.Event { return lost(asked, holdfast.SessionExpired, false) },
+		"wait lost": func(acquire, _, _ uint64) *schema.Event { return lost(acquire, holdfast.SessionExpired, false) },
 		"held":      func(_, held, _ uint64) *schema.Event { return lost(held, holdfast.SessionExpired, false) },
 		"release":   func(_, held, _ uint64) *schema.Event { return released(held, expired) },
 	} {
 		s, v := newStage(t)
 		lock := s.hold(v, "held", 1)
 		waiting := s.begin("waiting")
-		asked := v.acquireOp("waiting")
+		acquire := v.acquireOp("waiting")
 		s.clock.Advance(testBeat)
-		v.send(tell(asked, lock.Request(), v.wantOp("beat", 0).Id))
+		v.send(report(acquire, lock.Request(), v.wantOp("beat", 0).Id))
 		s.isDone(lock, holdfast.SessionExpired)
 		v = s.accept()
 		if v.hello.GetSession() != "" {

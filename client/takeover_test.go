@@ -14,7 +14,7 @@ var takenOver = api.Failure{Code: api.CodeUnknownSession, Detail: "session a-1: 
 // TestTakenOver ends a client whose session another one has taken over: when its member says so on its stream, and when any
 // member refuses it because of that, though others do not know the session.
 func TestTakenOver(t *testing.T) {
-	for name, tell := range map[string]func(*conversation){
+	for name, report := range map[string]func(*conversation){
 		"told": func(v *conversation) { v.hangUp <- api.ToStatus(&takenOver) },
 		"refused": func(v *conversation) {
 			v.broken()
@@ -29,7 +29,7 @@ func TestTakenOver(t *testing.T) {
 			held := s.hold(v, "a", 1)
 			waiting := s.begin("b")
 			v.send(queued(v.acquireOp("b"), 0))
-			tell(v)
+			report(v)
 			s.isDone(held, holdfast.EndedByAnother)
 			waiting.fails(holdfast.EndedByAnother)
 			if err := held.Check(); err == nil || err.Error() != `lock "a": session a-1: taken over by another client` {

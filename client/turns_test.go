@@ -29,14 +29,14 @@ func TestConnectionsAreMadeInTurn(t *testing.T) {
 		all := newLinks().turns
 		var under []*turns.Turn
 		for range mostMade {
-			under = append(under, all.Ask(false))
+			under = append(under, all.Enqueue(false))
 		}
 		if slices.ContainsFunc(under, (*turns.Turn).Waits) {
 			t.Fatalf("one of the first %d waits", mostMade)
 		}
-		first, second, moot, hurried := all.Ask(false), all.Ask(false), all.Ask(false), all.Ask(true)
+		first, second, moot, urgent := all.Enqueue(false), all.Enqueue(false), all.Enqueue(false), all.Enqueue(true)
 		waiting := func() (names []string) {
-			for name, each := range map[string]*turns.Turn{"first": first, "second": second, "moot": moot, "hurried": hurried} {
+			for name, each := range map[string]*turns.Turn{"first": first, "second": second, "moot": moot, "hurried": urgent} {
 				if each.Waits() {
 					names = append(names, name)
 				}
@@ -61,7 +61,7 @@ func TestConnectionsAreMadeInTurn(t *testing.T) {
 		time.Sleep(time.Millisecond) //nolint:forbidigo // inside a synctest bubble
 		synctest.Wait()
 		check("when the others were silent for the limit")
-		for _, each := range append(under, first, second, hurried) {
+		for _, each := range append(under, first, second, urgent) {
 			each.End()
 		}
 		if counting, waiting := all.State(); counting != 0 || waiting != [2]int{} {
@@ -117,7 +117,7 @@ func TestDialInTurn(t *testing.T) {
 func TestDoubtEndsInLine(t *testing.T) {
 	all, option := inTurns(1)
 	s, v := newStage(t, option)
-	other := all.turns.Ask(false)
+	other := all.turns.Enqueue(false)
 	s.until(func() bool { return !other.Waits() }) // the Client's own turn has ended
 	s.clock.Advance(testTTL / 2)
 	beat := v.wantOp("beat", 0)

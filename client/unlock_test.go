@@ -156,7 +156,7 @@ func TestUnlockWithoutTime(t *testing.T) {
 // TestHoldEndWithGrace: a lock whose name has a grace is not given back at its hold limit, before its
 // user unlocks it; also when the authority has ended it by then.
 func TestHoldEndWithGrace(t *testing.T) {
-	for name, told := range map[string]bool{"before the authority": false, "after it": true} {
+	for name, reported := range map[string]bool{"before the authority": false, "after it": true} {
 		t.Run(name, func(t *testing.T) {
 			s, v := newStage(t)
 			c := s.begin("x", holdfast.Hold(time.Second))
@@ -165,7 +165,7 @@ func TestHoldEndWithGrace(t *testing.T) {
 			lock := c.lock()
 			s.clock.Advance(time.Second)
 			s.isDone(lock, holdfast.HoldLimit)
-			if told {
+			if reported {
 				v.send(&schema.Event{Id: id, Kind: &schema.Event_Lost{Lost: &schema.Lost{Why: string(holdfast.HoldLimit)}}})
 				s.until(func() bool { return s.client.requests[id] == nil })
 			}

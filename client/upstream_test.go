@@ -152,12 +152,12 @@ func (k *kept) sessionThatIsNamed() {
 // sessionWithATTL lives for that, and one that asks for none for what the members have configured. A member promises what was
 // asked for, regardless of its lease.
 func (k *kept) sessionWithATTL() {
-	asked, other := dial(k.T, k.all[0], client.TTL(15*time.Second)), dial(k.T, k.all[1])
+	requested, other := dial(k.T, k.all[0], client.TTL(15*time.Second)), dial(k.T, k.all[1])
 	if ttl := other.TTL(); ttl != 10*time.Second {
 		k.Errorf("nothing was asked for, and it is %v; want 10s, whatever the lease is", ttl)
 	}
-	lock(k.T, asked, "ttl")
-	renewed, err := k.admins[2].Renew(k.Context(), sessionOf(asked), 15*time.Second)
+	lock(k.T, requested, "ttl")
+	renewed, err := k.admins[2].Renew(k.Context(), sessionOf(requested), 15*time.Second)
 	if err != nil || time.Duration(renewed.TTL) != 15*time.Second {
 		k.Fatalf("it is renewed for %+v, %v; want 15s, which was asked for", renewed, err)
 	}

@@ -42,10 +42,10 @@ func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
 		t.refuse(now, r, err, out)
 		return
 	}
-	vacant := int32(0)
+	idle := int32(0)
 	e, live := t.look(r.Name)
 	if !live {
-		vacant, e = e, 0
+		idle, e = e, 0
 	}
 	s := t.sessionOf(r.Session)
 	if e != 0 && s != 0 {
@@ -77,7 +77,7 @@ func (t *Table) Acquire(now Time, r *Request, out *[]Decision) {
 		return
 	}
 	if e == 0 {
-		e = t.enter(r.Name, vacant)
+		e = t.enter(r.Name, idle)
 	}
 	i := t.sit(e, r)
 	if atOnce {

@@ -159,7 +159,7 @@ func (t *Table) moveUp(x *record, i int32) {
 		return
 	}
 	first := at == x.holders
-	t.part(ofEntry, &x.holders, i, t.entries.at(i))
+	t.unlink(ofEntry, &x.holders, i, t.entries.at(i))
 	t.follow(ofEntry, t.entries.at(at).links[ofEntry].prev, i)
 	if first {
 		x.holders = i

@@ -114,7 +114,7 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	}
 	table.forgetIdle() // the one record of a session that is kept
 	for table.recentNames.count > 0 {
-		table.forgetVacant()
+		table.evictIdle()
 	}
 	used := [...]int{table.names.used, table.entries.used, table.details.used, table.crowds.used, table.sessions.used}
 	if used != [5]int{} {

@@ -15,7 +15,7 @@ type failer interface {
 // disagree.
 func checkTable(tb failer, t *Table) {
 	tb.Helper()
-	named, live, vacant, entries, waiting, tries := 0, 0, 0, 0, 0, 0
+	named, live, idle, entries, waiting, tries := 0, 0, 0, 0, 0, 0
 	sessions := map[int32][2]int32{}
 	details := map[int32]int32{}
 	for e := int32(1); e <= t.names.top; e++ {
@@ -23,11 +23,11 @@ func checkTable(tb failer, t *Table) {
 		if x.name == "" && t.byName[SpaceLock] != e {
 			continue
 		}
-		if x.vacant() {
+		if x.idle() {
 			if x.crowd != 0 || t.byName[x.name] != e || t.liveOf(x.name) != 0 {
-				tb.Fatalf("%q is kept as vacant and is not: %+v", x.name, *x)
+				tb.Fatalf("%q is kept as idle and is not: %+v", x.name, *x)
 			}
-			vacant++
+			idle++
 			continue
 		}
 		named++
@@ -46,10 +46,10 @@ func checkTable(tb failer, t *Table) {
 	if tries != t.tries {
 		tb.Fatalf("%d wait for an authority, %d are counted", tries, t.tries)
 	}
-	if v := &t.recentNames; vacant != v.count || vacant > maxVacant || vacant != chained(t) {
-		tb.Fatalf("%d records are vacant, %d are counted, %d are chained", vacant, v.count, chained(t))
+	if v := &t.recentNames; idle != v.count || idle > maxIdle || idle != chained(t) {
+		tb.Fatalf("%d records are idle, %d are counted, %d are chained", idle, v.count, chained(t))
 	}
-	if live != t.Names() || named != len(t.byName)-vacant || entries != t.entries.used || waiting != t.waiters {
+	if live != t.Names() || named != len(t.byName)-idle || entries != t.entries.used || waiting != t.waiters {
 		tb.Fatalf("%d names, %d entries, %d waiters; %d, %d, %d are counted", live, entries, waiting, t.Names(), t.entries.used, t.waiters)
 	}
 	if t.idle != 0 {
@@ -81,12 +81,12 @@ func checkTable(tb failer, t *Table) {
 	}
 }
 
-// chained counts the vacant records that are in the order of their vacation, from
+// chained counts the idle records that are in the order in which they became idle, from
 // either end.
 func chained(t *Table) int {
 	n, newest := 0, int32(0)
 	for e := t.recentNames.oldest; e != 0; e = t.names.at(e).holders {
-		if x := t.names.at(e); !x.vacant() || x.queue != newest || n > t.names.used {
+		if x := t.names.at(e); !x.idle() || x.queue != newest || n > t.names.used {
 			return -1
 		}
 		n, newest = n+1, e

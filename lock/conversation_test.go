@@ -57,14 +57,14 @@ func TestConversations(t *testing.T) {
 func (c *conversation) say(format string, args ...any) { fmt.Fprintf(&c.said, format+"\n", args...) }
 
 func (c *conversation) play(t *testing.T, d *datadriven.TestData) {
-	words := parseWords(t, d)
+	args := parseArgs(t, d)
 	switch d.Cmd {
 	case "new":
-		c.table = newTable(t, words.config(t))
+		c.table = newTable(t, args.config(t))
 		c.now = 0
 	case "reign":
 		reign, _ := strconv.ParseUint(d.CmdArgs[0].Key, 10, 64)
-		c.table.BeginReign(reign, uint32(words.number(t, "count")))
+		c.table.BeginReign(reign, uint32(args.number(t, "count")))
 		c.table.Resume(c.now, &c.out)
 	case "at":
 		c.now = duration(t, d.CmdArgs[0].Key)
@@ -75,31 +75,31 @@ func (c *conversation) play(t *testing.T, d *datadriven.TestData) {
 	case "late":
 		c.now = duration(t, d.CmdArgs[0].Key)
 	case "acquire":
-		r := words.request(t, c.now)
+		r := args.request(t, c.now)
 		c.table.Acquire(c.now, &r, &c.out)
 	case "release":
-		if err := c.table.Release(c.now, words.session, words.name, words.token, words.id, &c.out); err != nil {
+		if err := c.table.Release(c.now, args.session, args.name, args.token, args.id, &c.out); err != nil {
 			c.say("error: %v", err)
 		}
 	case "cancel":
-		if !c.table.Cancel(c.now, words.session, words.name, words.id, &c.out) {
+		if !c.table.Cancel(c.now, args.session, args.name, args.id, &c.out) {
 			c.say("unknown")
 		}
 	case "let-in":
-		r := words.request(t, c.now)
+		r := args.request(t, c.now)
 		r.Owner = ""
-		of := SessionID{Member: 1, Number: uint64(words.number(t, "of"))}
-		if !c.table.LetIn(c.now, &r, of, words.values["owner"], &c.out) {
+		of := SessionID{Member: 1, Number: uint64(args.number(t, "of"))}
+		if !c.table.LetIn(c.now, &r, of, args.values["owner"], &c.out) {
 			c.say("nothing is let in")
 		}
 	case "end":
-		c.table.EndSession(c.now, words.session, holdfast.Loss(words.values["why"]), &c.out)
+		c.table.EndSession(c.now, args.session, holdfast.Loss(args.values["why"]), &c.out)
 	case "break":
-		if _, err := c.table.Break(c.now, words.name, words.token, &c.out); err != nil {
+		if _, err := c.table.Break(c.now, args.name, args.token, &c.out); err != nil {
 			c.say("error: %v", err)
 		}
 	case "extend":
-		if err := c.table.Extend(c.now, words.session, words.name, words.token, words.duration(t, "hold")); err != nil {
+		if err := c.table.Extend(c.now, args.session, args.name, args.token, args.duration(t, "hold")); err != nil {
 			c.say("error: %v", err)
 		}
 	case "pause":
@@ -107,31 +107,31 @@ func (c *conversation) play(t *testing.T, d *datadriven.TestData) {
 	case "resume":
 		c.table.Resume(c.now, &c.out)
 	case "show":
-		c.show(c.table.Show(words.name))
+		c.print(c.table.Show(args.name))
 	case "counts":
-		c.counts(words)
+		c.counts(args)
 	case "restore":
-		c.restore(t, words)
+		c.restore(t, args)
 	case "permit", "deny", "end-holds", "grants":
-		c.permit(d.Cmd, words)
+		c.permit(d.Cmd, args)
 	default:
-		c.succeed(t, d, words)
+		c.succeed(t, d, args)
 	}
 }
 
 // permit plays what only a protocol asks that grants by permission.
-func (c *conversation) permit(cmd string, words words) {
+func (c *conversation) permit(cmd string, args arguments) {
 	known := true
 	switch cmd {
 	case "permit":
-		known = c.table.Permit(c.now, words.session, words.name, words.id, words.token, &c.out)
+		known = c.table.Permit(c.now, args.session, args.name, args.id, args.token, &c.out)
 	case "deny":
-		known = c.table.Deny(c.now, words.session, words.name, words.id, holdfast.ErrConflict, &c.out)
+		known = c.table.Deny(c.now, args.session, args.name, args.id, holdfast.ErrConflict, &c.out)
 	case "end-holds":
 		held := func(_ string, _ SessionID, _ uint64, token holdfast.Token) bool { return token != 0 }
 		c.table.EndWhere(c.now, holdfast.MemberLost, held, &c.out)
 	case "grants":
-		c.say("granted: %v", c.table.Grants(words.name, words.token))
+		c.say("granted: %v", c.table.Grants(args.name, args.token))
 	}
 	if !known {
 		c.say("unknown")
@@ -139,10 +139,10 @@ func (c *conversation) permit(cmd string, words words) {
 }
 
 // succeed plays what only an authority asks that succeeds another.
-func (c *conversation) succeed(t *testing.T, d *datadriven.TestData, words words) {
-	entry, end := words.entry(t), Never
-	if words.values["until"] != "" {
-		end = words.duration(t, "until")
+func (c *conversation) succeed(t *testing.T, d *datadriven.TestData, args arguments) {
+	entry, end := args.entry(t), Never
+	if args.values["until"] != "" {
+		end = args.duration(t, "until")
 	}
 	var err error
 	switch d.Cmd {
@@ -152,8 +152,8 @@ func (c *conversation) succeed(t *testing.T, d *datadriven.TestData, words words
 		err = c.table.AdoptRevoked(c.now, &entry, end, holdfast.Duplicate, &c.out)
 	case "displace":
 		var below []Grant
-		for text := range strings.SplitSeq(words.values["below"], "+") {
-			for _, g := range c.table.Show(words.name).Holders {
+		for text := range strings.SplitSeq(args.values["below"], "+") {
+			for _, g := range c.table.Show(args.name).Holders {
 				if describeToken(g.Token) == text {
 					below = append(below, g)
 				}
@@ -161,7 +161,7 @@ func (c *conversation) succeed(t *testing.T, d *datadriven.TestData, words words
 		}
 		c.say("fits: %v", c.table.Displace(&entry, below, holdfast.Duplicate, &c.out))
 	case "revoke":
-		c.say("held: %v", c.table.Revoke(words.session, words.name, words.token, holdfast.Duplicate, &c.out))
+		c.say("held: %v", c.table.Revoke(args.session, args.name, args.token, holdfast.Duplicate, &c.out))
 	default:
 		t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
 	}
@@ -170,9 +170,9 @@ func (c *conversation) succeed(t *testing.T, d *datadriven.TestData, words words
 	}
 }
 
-func (c *conversation) counts(words words) {
-	if words.session != (SessionID{}) {
-		holds, waits := c.table.Session(words.session)
+func (c *conversation) counts(args arguments) {
+	if args.session != (SessionID{}) {
+		holds, waits := c.table.Session(args.session)
 		c.say("holds=%d waits=%d", holds, waits)
 		return
 	}
@@ -185,11 +185,11 @@ func (c *conversation) counts(words words) {
 	}
 }
 
-func (c *conversation) restore(t *testing.T, words words) {
-	limit := max(1, words.number(t, "limit"))
+func (c *conversation) restore(t *testing.T, args arguments) {
+	limit := max(1, args.number(t, "limit"))
 	then := c.now
-	if words.values["at"] != "" {
-		then = words.duration(t, "at")
+	if args.values["at"] != "" {
+		then = args.duration(t, "at")
 	}
 	copied := newTable(t, c.table.limits)
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
@@ -203,7 +203,7 @@ func (c *conversation) restore(t *testing.T, words words) {
 	c.table, c.now = copied, then
 }
 
-func (c *conversation) show(l Lock) {
+func (c *conversation) print(l Lock) {
 	if len(l.Holders)+len(l.Waiters) == 0 {
 		c.say("free")
 	} else {
@@ -284,8 +284,8 @@ func describeDecision(d Decision) string {
 	return s
 }
 
-// words are the arguments of one command.
-type words struct {
+// arguments are the arguments of one command.
+type arguments struct {
 	session SessionID
 	id      uint64
 	name    string
@@ -294,8 +294,8 @@ type words struct {
 	values  map[string]string
 }
 
-func parseWords(t *testing.T, d *datadriven.TestData) words {
-	w := words{flags: map[string]bool{}, values: map[string]string{}}
+func parseArgs(t *testing.T, d *datadriven.TestData) arguments {
+	w := arguments{flags: map[string]bool{}, values: map[string]string{}}
 	for _, arg := range d.CmdArgs {
 		number, err := strconv.ParseUint(arg.Key[1:], 10, 64)
 		switch {
@@ -324,7 +324,7 @@ func parseWords(t *testing.T, d *datadriven.TestData) words {
 	return w
 }
 
-func (w words) number(t *testing.T, key string) int {
+func (w arguments) number(t *testing.T, key string) int {
 	if w.values[key] == "" {
 		return 0
 	}
@@ -343,14 +343,14 @@ func duration(t *testing.T, text string) time.Duration {
 	return d
 }
 
-func (w words) duration(t *testing.T, key string) time.Duration {
+func (w arguments) duration(t *testing.T, key string) time.Duration {
 	if w.values[key] == "" {
 		return 0
 	}
 	return duration(t, w.values[key])
 }
 
-func (w words) config(t *testing.T) Config {
+func (w arguments) config(t *testing.T) Config {
 	c := Config{
 		WaitersPerName: w.number(t, "waiters"), Names: w.number(t, "names"),
 		LocksPerSession: w.number(t, "locks"), History: w.number(t, "history"), Permitted: w.flags["permitted"],
@@ -366,7 +366,7 @@ func (w words) config(t *testing.T) Config {
 }
 
 // entry is a hold that another table has granted.
-func (w words) entry(t *testing.T) Entry {
+func (w arguments) entry(t *testing.T) Entry {
 	r := w.request(t, 0)
 	return Entry{
 		Name: r.Name, Session: r.Session, Request: r.ID, Owner: r.Owner, Mode: r.Mode, Units: r.Units, Capacity: r.Capacity,
@@ -374,7 +374,7 @@ func (w words) entry(t *testing.T) Entry {
 	}
 }
 
-func (w words) request(t *testing.T, now Time) Request {
+func (w arguments) request(t *testing.T, now Time) Request {
 	r := Request{
 		Session: w.session, ID: w.id, Name: w.name, Owner: w.values["owner"], Reason: w.values["reason"],
 		Client: w.values["client"], Try: w.flags["try"], Arrived: now - w.duration(t, "age"),

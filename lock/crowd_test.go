@@ -73,14 +73,14 @@ func TestCrowdInTheGate(t *testing.T) {
 	table := newTable(t, Config{History: 1})
 	table.BeginReign(1, 0)
 	var out []Decision
-	operator := SessionID{2, 1}
+	admin := SessionID{2, 1}
 	ask := func(s SessionID, id uint64, name string) Decision {
 		out = out[:0]
 		table.Acquire(0, &Request{Session: s, ID: id, Name: name, Owner: "o", WaitEnd: Never}, &out)
 		return out[0]
 	}
 	round := func() {
-		if d := ask(operator, 1, SpaceLock); d.Kind != Granted {
+		if d := ask(admin, 1, SpaceLock); d.Kind != Granted {
 			t.Fatalf("the suspension: %v", d)
 		}
 		for id := uint64(1); id <= n; id++ {
@@ -102,12 +102,12 @@ func TestCrowdInTheGate(t *testing.T) {
 				t.Fatalf("request %d: %v", id, d)
 			}
 		}
-		if d := ask(operator, 2, "page"); d.Kind != Granted {
+		if d := ask(admin, 2, "page"); d.Kind != Granted {
 			t.Fatalf("the suspender's: %v", d)
 		}
 		checkTable(t, table)
 		out = out[:0]
-		if !table.Cancel(0, operator, SpaceLock, 1, &out) || len(out) != n+1 || table.gate != nil {
+		if !table.Cancel(0, admin, SpaceLock, 1, &out) || len(out) != n+1 || table.gate != nil {
 			t.Fatalf("%d are told of the end of the suspension, want %d; the gate is %v", len(out), n+1, table.gate)
 		}
 		for i, d := range out[1:] {
@@ -115,7 +115,7 @@ func TestCrowdInTheGate(t *testing.T) {
 				t.Fatalf("told %d is %v", i, d)
 			}
 		}
-		table.Cancel(0, operator, "page", 2, &out)
+		table.Cancel(0, admin, "page", 2, &out)
 		for id := uint64(1); id < n; id += 2 {
 			if d := out[len(out)-1]; d.Kind != Granted || d.Session.Number != id || d.Name != "page" {
 				t.Fatalf("request %d is next, told %v", id, d)

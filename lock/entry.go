@@ -7,13 +7,13 @@ import (
 )
 
 // record is what the table has of a live name, one that a request holds or waits for. It and one entry are all
-// that an uncontended lock takes, so what only contended names need is in a crowd. A
-// vacant record is kept for a name that may soon be live again; see recent_names.go.
+// that an uncontended lock takes, so what only contended names need is in a crowd. An
+// idle record is kept for a name that may soon be live again; see recent_names.go.
 type record struct {
 	name    string
-	holders int32 // ring of entries, in order of their tokens; vacant: the record vacated next
-	queue   int32 // ring of entries, in order of arrival, without those that are parked; vacant: the record vacated before
-	waiting int32 // how many are in that ring, or vacated
+	holders int32 // ring of entries, in order of their tokens; idle: the record that became idle next
+	queue   int32 // ring of entries, in order of arrival, without those that are parked; idle: the record that became idle before
+	waiting int32 // how many are in that ring, or idleMark
 	crowd   int32 // none while the name has had one entry only, and no slots
 }
 
@@ -100,8 +100,8 @@ func (t *Table) follow(ring int, before, i int32) {
 	t.entries.at(after).links[ring].prev = i
 }
 
-// part takes entry i, which is s, out of the ring that begins at *first.
-func (t *Table) part(ring int, first *int32, i int32, s *entry) {
+// unlink takes entry i, which is s, out of the ring that begins at *first.
+func (t *Table) unlink(ring int, first *int32, i int32, s *entry) {
 	at := &s.links[ring]
 	if at.next == i {
 		*first = 0

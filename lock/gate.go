@@ -61,7 +61,7 @@ func (t *Table) openGate() {
 		if x := t.names.at(g.spaceLock); x.holders != 0 || x.queue != 0 {
 			return
 		}
-		t.vacate(g.spaceLock)
+		t.makeIdle(g.spaceLock)
 	}
 	if len(g.turns) != 0 {
 		panic("lock: the gate is opened, and requests wait in it")
@@ -136,7 +136,7 @@ func (t *Table) joinLane(i int32) {
 // leaveLane takes entry i, which is s, out of the lane of its name.
 func (t *Table) leaveLane(i int32, s *entry) {
 	l := t.gate.lanes[s.live]
-	t.part(ofEntry, &l.first, i, s)
+	t.unlink(ofEntry, &l.first, i, s)
 	l.waiting--
 	if ticket := t.gate.turns[i].ticket; ticket != 0 {
 		l.tickets.add(ticket, -1)

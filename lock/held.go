@@ -8,7 +8,7 @@ import (
 
 // HeldBy is the ErrHeld of a request that was not granted: who held the name when that
 // was decided. It says what machines can say to each other: of members their ids, and of
-// time how much of it has passed. To people [HeldBy.Tell] says the rest.
+// time how much of it has passed. To people [HeldBy.ErrorFor] says the rest.
 type HeldBy struct {
 	Owner  string        // of the first holder; its client where it named none
 	Others int           // how many more hold the name
@@ -32,19 +32,19 @@ const UnknownAge time.Duration = -1
 func (h *HeldBy) Error() string { return h.Unwrap().Error() }
 
 // Unwrap returns what is known without knowing the members' names or the time.
-func (h *HeldBy) Unwrap() error { return h.told() }
+func (h *HeldBy) Unwrap() error { return h.basic() }
 
-func (h *HeldBy) told() *holdfast.HeldError {
+func (h *HeldBy) basic() *holdfast.HeldError {
 	return &holdfast.HeldError{Owner: h.Owner, Others: h.Others, Suspended: h.Suspended, Reason: h.Reason, Gone: h.Gone, Grace: h.Grace, Until: h.Left}
 }
 
-// Tell returns the error for people: with the name of the holder's member, and since when
+// ErrorFor returns the error for people: with the name of the holder's member, and since when
 // it holds by the wall clock that shows now.
-func (h *HeldBy) Tell(member string, now time.Time) error {
+func (h *HeldBy) ErrorFor(member string, now time.Time) error {
 	if h.Holder == (SessionID{}) {
 		return h.Unwrap()
 	}
-	held := h.told()
+	held := h.basic()
 	if held.Member = member; h.Age >= 0 {
 		held.Since = now.Add(-h.Age).UTC()
 	}

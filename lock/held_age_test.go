@@ -14,7 +14,7 @@ func TestHeldSinceWhen(t *testing.T) {
 	for age, want := range map[time.Duration]time.Time{0: now, 2 * time.Second: now.Add(-2 * time.Second), UnknownAge: {}} {
 		by := &HeldBy{Holder: SessionID{Member: 1, Number: 1}, Age: age}
 		var held *holdfast.HeldError
-		if !errors.As(by.Tell("m1", now), &held) || !held.Since.Equal(want) {
+		if !errors.As(by.ErrorFor("m1", now), &held) || !held.Since.Equal(want) {
 			t.Errorf("age %v: held since %v, want %v", age, held.Since, want)
 		}
 	}

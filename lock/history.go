@@ -1,7 +1,7 @@
 package lock
 
-// shownHistory is how many ended grants of one name are shown.
-const shownHistory = 16
+// historyLimit is how many ended grants of one name are shown.
+const historyLimit = 16
 
 // history remembers the grants that have ended, of all names together, in a ring
 // that grows to its bound and then forgets the oldest.
@@ -37,7 +37,7 @@ func (h *history) of(name string) []Grant {
 		if h.ended[at].name != name {
 			continue
 		}
-		if grants = append(grants, h.ended[at].grant); len(grants) == shownHistory {
+		if grants = append(grants, h.ended[at].grant); len(grants) == historyLimit {
 			break
 		}
 	}

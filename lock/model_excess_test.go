@@ -189,7 +189,7 @@ func (w *world) adopt(rt *rapid.T) {
 		if r.Name == SpaceLock {
 			w.model.bar()
 		}
-		w.told[requestName{r.Session, r.ID, r.Name}] = Granted
+		w.latest[requestName{r.Session, r.ID, r.Name}] = Granted
 		w.newest[r.Name] = max(w.newest[r.Name], token)
 	}
 }

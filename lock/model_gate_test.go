@@ -300,7 +300,7 @@ func (m *model) letIn(now Time, r Request, s SessionID, owner string) (out []Dec
 			if id == r.ID {
 				again.Arrived, again.WaitEnd = r.Arrived, r.WaitEnd
 			}
-			d := told(Queued, again)
+			d := decisionFor(Queued, again)
 			d.Position = len(waits)
 			out = append(out, d)
 			waits = append(waits, &modelWait{request: again})

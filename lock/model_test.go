@@ -81,20 +81,20 @@ func (n *modelName) grantOf(r Request) *modelGrant {
 	return nil
 }
 
-func told(kind Kind, r Request) Decision {
+func decisionFor(kind Kind, r Request) Decision {
 	return Decision{Kind: kind, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner,
 		Mode: r.Mode, Units: r.Units, Capacity: r.Capacity}
 }
 
-// toldOf is told for one hold of a grant.
-func toldOf(kind Kind, g *modelGrant, id uint64) Decision {
-	d := told(kind, g.request)
+// decisionForGrant is told for one hold of a grant.
+func decisionForGrant(kind Kind, g *modelGrant, id uint64) Decision {
+	d := decisionFor(kind, g.request)
 	d.Request, d.Token, d.Since = id, g.token, g.since
 	return d
 }
 
-func toldGranted(now Time, g *modelGrant, id uint64, arrived Time) Decision {
-	d := toldOf(Granted, g, id)
+func grantedDecision(now Time, g *modelGrant, id uint64, arrived Time) Decision {
+	d := decisionForGrant(Granted, g, id)
 	d.Waited = now - arrived
 	if g.until != Never {
 		d.Hold = max(1, (g.until-arrived)*100/105)
@@ -103,7 +103,7 @@ func toldGranted(now Time, g *modelGrant, id uint64, arrived Time) Decision {
 }
 
 func refused(now Time, r Request, err error) Decision {
-	d := told(Refused, r)
+	d := decisionFor(Refused, r)
 	d.Waited, d.Err = now-r.Arrived, err
 	return d
 }
@@ -147,7 +147,7 @@ func (m *model) acquire(now Time, r Request) []Decision {
 	if n != nil {
 		for _, g := range n.grants {
 			if g.request.Session == r.Session && slices.Contains(g.holds, r.ID) {
-				again := []Decision{toldGranted(now, g, r.ID, r.Arrived)}
+				again := []Decision{grantedDecision(now, g, r.ID, r.Arrived)}
 				if g.revoked {
 					again = append(again, m.revoked(g, r.ID, cmp.Or(g.why, holdfast.Broken)))
 				}
@@ -156,7 +156,7 @@ func (m *model) acquire(now Time, r Request) []Decision {
 		}
 		for at, w := range n.queue {
 			if w.request.Session == r.Session && w.request.ID == r.ID {
-				d := told(Queued, w.request)
+				d := decisionFor(Queued, w.request)
 				d.Position = at
 				return []Decision{d}
 			}
@@ -169,7 +169,7 @@ func (m *model) acquire(now Time, r Request) []Decision {
 				return []Decision{refused(now, r, err)}
 			}
 			g.holds = append(g.holds, r.ID)
-			return []Decision{toldGranted(now, g, r.ID, r.Arrived)}
+			return []Decision{grantedDecision(now, g, r.ID, r.Arrived)}
 		}
 		if c := n.capacity(); r.Mode == holdfast.ModeSlots && c != 0 && c != r.Capacity {
 			return []Decision{refused(now, r, holdfast.ErrConflict)}
@@ -204,7 +204,7 @@ func (m *model) acquire(now Time, r Request) []Decision {
 	if n.insert(w); r.Name == SpaceLock || w.parked {
 		m.gate = append(m.gate, w)
 	}
-	d := told(Queued, r)
+	d := decisionFor(Queued, r)
 	d.Position = slices.Index(n.queue, w)
 	return []Decision{d}
 }
@@ -237,7 +237,7 @@ func (m *model) grant(now Time, n *modelName, r Request) Decision {
 	m.last = Token(m.reign, m.count)
 	g := &modelGrant{request: r, token: Token(m.reign, m.count), since: now, until: until(now, r.Hold), holds: []uint64{r.ID}}
 	n.grants = append(n.grants, g)
-	return toldGranted(now, g, r.ID, r.Arrived)
+	return grantedDecision(now, g, r.ID, r.Arrived)
 }
 
 // remove takes a wait out of the queue of its name, and out of the gate.
@@ -261,7 +261,7 @@ func (m *model) settle(now Time, n *modelName) (out []Decision) {
 			out = append(out, refused(now, r, holdfast.ErrConflict))
 		case g != nil:
 			g.holds = append(g.holds, r.ID)
-			out = append(out, toldGranted(now, g, r.ID, r.Arrived))
+			out = append(out, grantedDecision(now, g, r.ID, r.Arrived))
 		case n.fits(r) && (n.name != SpaceLock || m.gate[0] == w && m.alone(r)):
 			out = append(out, m.grant(now, n, r))
 		case r.Try:
@@ -323,7 +323,7 @@ func (m *model) release(now Time, s SessionID, name string, token holdfast.Token
 		}
 		hold := cmp.Or(id, g.holds[len(g.holds)-1])
 		if slices.Contains(g.holds, hold) {
-			out := []Decision{toldOf(Released, g, hold)}
+			out := []Decision{decisionForGrant(Released, g, hold)}
 			m.end(n, s, hold)
 			return append(out, m.settleOne(now, n)...)
 		}
@@ -339,7 +339,7 @@ func (m *model) cancel(now Time, s SessionID, name string, id uint64) []Decision
 	for _, w := range n.queue {
 		if w.request.Session == s && w.request.ID == id {
 			m.end(n, s, id)
-			return append([]Decision{told(Released, w.request)}, m.settleOne(now, n)...)
+			return append([]Decision{decisionFor(Released, w.request)}, m.settleOne(now, n)...)
 		}
 	}
 	return m.release(now, s, name, 0, id)
@@ -365,7 +365,7 @@ func (m *model) recall(s SessionID, name string, token holdfast.Token, id uint64
 }
 
 func (m *model) revoked(g *modelGrant, id uint64, why holdfast.Loss) Decision {
-	d := toldOf(Revoked, g, id)
+	d := decisionForGrant(Revoked, g, id)
 	d.Loss = why
 	return d
 }

@@ -46,11 +46,11 @@ func (m *model) all() (holds, waits []ending) {
 	for _, n := range m.names {
 		for _, g := range n.grants {
 			for _, id := range g.holds {
-				holds = append(holds, ending{at: g.until, name: n, request: g.request, decision: toldOf(Lost, g, id)})
+				holds = append(holds, ending{at: g.until, name: n, request: g.request, decision: decisionForGrant(Lost, g, id)})
 			}
 		}
 		for _, w := range n.queue {
-			waits = append(waits, ending{at: w.request.WaitEnd, name: n, wait: w, request: w.request, decision: told(Refused, w.request)})
+			waits = append(waits, ending{at: w.request.WaitEnd, name: n, wait: w, request: w.request, decision: decisionFor(Refused, w.request)})
 		}
 	}
 	return holds, waits

@@ -154,7 +154,7 @@ func TestShortLocksHaveNoPlace(t *testing.T) {
 	table.BeginReign(1, 0)
 	held := numberedNames(2 * maxFresh)
 	holdAll(t, table, held)
-	for i := range 10 * maxVacant {
+	for i := range 10 * maxIdle {
 		cycleName(t, table, uint64(i+1), fmt.Sprint("short/", i))
 	}
 	for _, block := range table.order.blocks {

@@ -222,7 +222,7 @@ func (t *Table) lineUp(order []int32) {
 		g.turns[i].number = uint64(n) + 1
 		if s := t.entries.at(i); s.live != g.spaceLock {
 			l := g.lanes[s.live]
-			t.part(ofEntry, &l.first, i, s)
+			t.unlink(ofEntry, &l.first, i, s)
 			t.join(ofEntry, &l.first, i, s)
 		}
 	}

@@ -11,18 +11,18 @@ import (
 
 // permitted drives a table that grants by permission only.
 type permitted struct {
-	table *Table
-	now   Time
-	ids   uint64
-	token holdfast.Token
-	asked []Request // all that was queued, until it is told otherwise
-	out   []Decision
+	table  *Table
+	now    Time
+	ids    uint64
+	token  holdfast.Token
+	queued []Request // all that was queued, until it is told otherwise
+	out    []Decision
 }
 
-// TestPermittedGrantsWhatItIsTold: every grant is one that was permitted, under that token, or
+// TestPermittedGrantsAsOrdered: every grant is one that was permitted, under that token, or
 // one more hold of an owner in a grant that it has; regardless of what else happens. No owner
 // has two grants of a name, and a request that is permitted gets what was asked for.
-func TestPermittedGrantsWhatItIsTold(t *testing.T) {
+func TestPermittedGrantsAsOrdered(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := &permitted{table: newTable(rt, Config{Permitted: true, LocksPerSession: 20})}
 		rt.Repeat(map[string]func(*rapid.T){
@@ -88,17 +88,17 @@ func (p *permitted) acquire(rt *rapid.T) {
 	}
 	p.table.Acquire(p.now, &r, &p.out)
 	if len(p.out) == 1 && p.out[0].Kind == Queued {
-		p.asked = append(p.asked, r)
+		p.queued = append(p.queued, r)
 	}
 	p.follow(rt, 0)
 }
 
 // waiter draws a request that waits, or the zero one.
 func (p *permitted) waiter(rt *rapid.T) Request {
-	if len(p.asked) == 0 {
+	if len(p.queued) == 0 {
 		return Request{}
 	}
-	return rapid.SampledFrom(p.asked).Draw(rt, "waiter")
+	return rapid.SampledFrom(p.queued).Draw(rt, "waiter")
 }
 
 func (p *permitted) permit(rt *rapid.T) {
@@ -148,7 +148,7 @@ func (p *permitted) follow(rt *rapid.T, token holdfast.Token) {
 			rt.Fatalf("told %+v, and nobody permitted it", d)
 		}
 		if d.Kind != Queued {
-			p.asked = slices.DeleteFunc(p.asked, func(r Request) bool {
+			p.queued = slices.DeleteFunc(p.queued, func(r Request) bool {
 				return r.ID == d.Request && r.Session == d.Session && r.Name == d.Name
 			})
 		}
@@ -178,8 +178,8 @@ func (p *permitted) follow(rt *rapid.T, token holdfast.Token) {
 			owners[owner] = !g.Revoked
 		}
 	}
-	if waiting != len(p.asked) {
-		rt.Fatalf("%d wait, and %d have been told nothing else", waiting, len(p.asked))
+	if waiting != len(p.queued) {
+		rt.Fatalf("%d wait, and %d have been told nothing else", waiting, len(p.queued))
 	}
 }
 

@@ -20,7 +20,7 @@ type world struct {
 	ids   uint64
 	// suspends says that the table is suspended at times.
 	suspends bool
-	told     map[requestName]Kind // what each request was told last
+	latest   map[requestName]Kind // what each request was told last
 	newest   map[string]holdfast.Token
 	out      []Decision
 }
@@ -46,7 +46,7 @@ func newWorld(rt *rapid.T) *world {
 	}
 	return &world{
 		table: table, model: &model{limits: table.limits}, suspends: rapid.Bool().Draw(rt, "suspends"),
-		told: make(map[requestName]Kind), newest: make(map[string]holdfast.Token),
+		latest: make(map[requestName]Kind), newest: make(map[string]holdfast.Token),
 	}
 }
 
@@ -282,7 +282,7 @@ func (w *world) compare(rt *rapid.T, want []Decision) {
 // listen checks what may follow what, independently of the model: P2 and P6.
 func (w *world) listen(rt *rapid.T, d Decision) {
 	request := requestName{d.Session, d.Request, d.Name}
-	before := w.told[request]
+	before := w.latest[request]
 	may := map[Kind][]Kind{
 		Granted:  {0, Queued, Granted, Revoked, Refused, Lost, Released},
 		Queued:   {0, Queued, Refused, Lost, Released},
@@ -298,7 +298,7 @@ func (w *world) listen(rt *rapid.T, d Decision) {
 	if !ok {
 		rt.Fatalf("%v follows %v: %+v", d.Kind, before, d)
 	}
-	w.told[request] = d.Kind
+	w.latest[request] = d.Kind
 	if d.Kind == Granted && d.Token > w.newest[d.Name] {
 		w.newest[d.Name] = d.Token
 	} else if d.Kind == Granted && !w.table.Held(d.Session, d.Name, d.Token) {

@@ -48,7 +48,7 @@ func (t *Table) dequeue(i int32) {
 	s := t.entries.at(i)
 	t.alter(s.live)
 	x := t.names.at(s.live)
-	t.part(ofEntry, &x.queue, i, s)
+	t.unlink(ofEntry, &x.queue, i, s)
 	x.waiting--
 	t.unexpect(s)
 	t.unnumber(i)
@@ -175,7 +175,7 @@ func (t *Table) settleQueue(now Time, e int32, out *[]Decision) {
 	}
 	// The record of SpaceLock is left to openGate.
 	if x.queue == 0 && x.holders == 0 && (t.gate == nil || t.empty(e, x) && !t.gated(e)) {
-		t.vacate(e)
+		t.makeIdle(e)
 	}
 }
 
@@ -235,7 +235,7 @@ func (t *Table) settleTouched(now Time, out *[]Decision) {
 // settleNames is settleTouched without the gate.
 func (t *Table) settleNames(now Time, out *[]Decision) {
 	for _, e := range t.touched {
-		// A name that was touched twice may have been vacated the first time.
+		// A name that was touched twice may have become idle the first time.
 		if t.live(e) && !t.gated(e) {
 			t.settleQueue(now, e, out)
 		}
@@ -247,7 +247,7 @@ func (t *Table) settleNames(now Time, out *[]Decision) {
 // names, because that of the records differs between a table and its restored copy.
 func (t *Table) settleAll(now Time, out *[]Decision) {
 	for e := int32(1); e <= t.names.top; e++ {
-		if x := t.names.at(e); x.queue != 0 && !x.vacant() {
+		if x := t.names.at(e); x.queue != 0 && !x.idle() {
 			t.touch(e)
 		}
 	}

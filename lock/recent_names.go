@@ -1,20 +1,20 @@
 package lock
 
-// maxVacant is how many records are kept of names that are not live any more: a name
+// maxIdle is how many records are kept of names that are not live any more: a name
 // that is taken and given back again and again keeps its own, and leaves the map of
 // names alone.
-const maxVacant = 1024
+const maxIdle = 1024
 
-// vacated marks a vacant record, in place of how many wait.
-const vacated = -1
+// idleMark marks an idle record, in place of how many wait.
+const idleMark = -1
 
-// recentNames are the vacant records, in the order in which they were vacated.
+// recentNames are the idle records, in the order in which they became idle.
 type recentNames struct {
 	oldest, newest int32
 	count          int
 }
 
-func (e *record) vacant() bool { return e.waiting == vacated }
+func (e *record) idle() bool { return e.waiting == idleMark }
 
 // liveOf returns the record of a live name, or 0.
 func (t *Table) liveOf(name string) int32 {
@@ -28,20 +28,20 @@ func (t *Table) liveOf(name string) int32 {
 // look returns the record of a name, or 0, and whether the name is live.
 func (t *Table) look(name string) (e int32, live bool) {
 	e = t.byName[name]
-	return e, e != 0 && !t.names.at(e).vacant()
+	return e, e != 0 && !t.names.at(e).idle()
 }
 
 // live reports whether live name e is that of a live name. A record that is not in use has no
 // name, and nor has SpaceLock.
 func (t *Table) live(e int32) bool {
 	x := t.names.at(e)
-	return !x.vacant() && (x.name != SpaceLock || t.byName[SpaceLock] == e)
+	return !x.idle() && (x.name != SpaceLock || t.byName[SpaceLock] == e)
 }
 
-// enter makes the record of a name that is not live: vacant is the one that look has
+// enter makes the record of a name that is not live: idle is the one that look has
 // found. That of SpaceLock closes the gate.
-func (t *Table) enter(name string, vacant int32) int32 {
-	e := vacant
+func (t *Table) enter(name string, idle int32) int32 {
+	e := idle
 	if e != 0 {
 		t.revive(e)
 	} else {
@@ -57,24 +57,24 @@ func (t *Table) enter(name string, vacant int32) int32 {
 	return e
 }
 
-// vacate ends a name that no request holds or waits for. Its record is kept until
-// enough others were vacated after it.
-func (t *Table) vacate(e int32) {
+// makeIdle ends a name that no request holds or waits for. Its record is kept until
+// enough others became idle after it.
+func (t *Table) makeIdle(e int32) {
 	x := t.names.at(e)
 	if x.crowd != 0 {
 		t.crowds.give(x.crowd)
 		x.crowd = 0
 	}
 	v := &t.recentNames
-	x.waiting, x.holders, x.queue = vacated, 0, v.newest
+	x.waiting, x.holders, x.queue = idleMark, 0, v.newest
 	if v.newest != 0 {
 		t.names.at(v.newest).holders = e
 	} else {
 		v.oldest = e
 	}
 	v.newest = e
-	if v.count++; v.count > maxVacant {
-		t.forgetVacant()
+	if v.count++; v.count > maxIdle {
+		t.evictIdle()
 	}
 }
 
@@ -95,8 +95,8 @@ func (t *Table) revive(e int32) {
 	x.holders, x.queue, x.waiting = 0, 0, 0
 }
 
-// forgetVacant drops the record that was vacated first. There must be one.
-func (t *Table) forgetVacant() {
+// evictIdle drops the record that became idle first. There must be one.
+func (t *Table) evictIdle() {
 	e := t.recentNames.oldest
 	t.revive(e)
 	t.unlist(e)

@@ -20,14 +20,14 @@ func cycleName(tb testing.TB, t *Table, id uint64, name string) int32 {
 	return e
 }
 
-// TestVacantEntriesAreBounded: as many names as are kept keep their records, and of more
-// the one that was vacated first is forgotten.
-func TestVacantEntriesAreBounded(t *testing.T) {
+// TestIdleEntriesAreBounded: as many names as are kept keep their records, and of more
+// the one that became idle first is forgotten.
+func TestIdleEntriesAreBounded(t *testing.T) {
 	table := newTable(t, Config{})
 	table.BeginReign(1, 0)
 	name := func(i int) string { return fmt.Sprint("n", i) }
 	id := uint64(0)
-	entries := make([]int32, maxVacant)
+	entries := make([]int32, maxIdle)
 	for round := range 3 {
 		for i := range entries {
 			id++
@@ -39,27 +39,27 @@ func TestVacantEntriesAreBounded(t *testing.T) {
 		}
 	}
 	checkTable(t, table)
-	if table.Names() != 0 || len(table.byName) != maxVacant {
+	if table.Names() != 0 || len(table.byName) != maxIdle {
 		t.Errorf("%d names are live and %d are known", table.Names(), len(table.byName))
 	}
 	cycleName(t, table, id+1, "one more")
 	checkTable(t, table)
-	if _, known := table.byName[name(0)]; known || len(table.byName) != maxVacant {
+	if _, known := table.byName[name(0)]; known || len(table.byName) != maxIdle {
 		t.Errorf("%d names are known, the first is: %v", len(table.byName), known)
 	}
 	if shown := table.Show(name(1)); len(shown.Holders)+len(shown.Waiters) != 0 {
-		t.Errorf("a vacant name is shown as %+v", shown)
+		t.Errorf("an idle name is shown as %+v", shown)
 	}
 	if listed := listAll(table, "", "", 10); len(listed) != 0 {
-		t.Errorf("vacant names are visited: %q", listed)
+		t.Errorf("idle names are visited: %q", listed)
 	}
 	if c := table.Snapshot(0, 0, 10); len(c.Entries) != 0 || c.Next != 0 {
 		t.Errorf("a table without entries is copied as %+v", c)
 	}
 }
 
-// TestVacantNamesTakeNoRoom: the bound of names is one of live names.
-func TestVacantNamesTakeNoRoom(t *testing.T) {
+// TestIdleNamesTakeNoRoom: the bound of names is one of live names.
+func TestIdleNamesTakeNoRoom(t *testing.T) {
 	table := newTable(t, Config{Names: 2})
 	table.BeginReign(1, 0)
 	for i := range 10 {

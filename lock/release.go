@@ -208,7 +208,7 @@ func (t *Table) drop(i int32) {
 // of its live name x if that was its last hold.
 func (t *Table) leaveGrant(i int32, s *entry, x *record) {
 	before := s.links[ofEntry].prev
-	t.part(ofEntry, &x.holders, i, s)
+	t.unlink(ofEntry, &x.holders, i, s)
 	t.sessions.at(s.session).holds--
 	if s.detail != 0 {
 		d := t.details.at(s.detail)

@@ -66,7 +66,7 @@ func (t *Table) sessionOf(id SessionID) int32 {
 func (t *Table) leave(i int32, s *entry) {
 	n := s.session
 	x := t.sessions.at(n)
-	t.part(ofSession, &x.first, i, s)
+	t.unlink(ofSession, &x.first, i, s)
 	if x.first == 0 {
 		t.forgetIdle()
 		t.idle = n

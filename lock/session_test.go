@@ -29,7 +29,7 @@ func TestRevokeSession(t *testing.T) {
 	ask(other, 2, "a", holdfast.ModeExclusive)
 	third := lock.SessionID{Member: 2, Number: 9}
 	ask(third, 1, "b", holdfast.ModeShared)
-	tell := func() (said []string) {
+	drain := func() (said []string) {
 		for _, d := range out {
 			text := fmt.Sprintf("%d/%d %v %s", d.Session.Number, d.Request, d.Kind, d.Name)
 			if d.Loss != "" {
@@ -40,10 +40,10 @@ func TestRevokeSession(t *testing.T) {
 		out = out[:0]
 		return said
 	}
-	tell()
+	drain()
 	wants := func(want ...string) {
 		t.Helper()
-		if got := tell(); fmt.Sprint(got) != fmt.Sprint(want) {
+		if got := drain(); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("told %q, want %q", got, want)
 		}
 	}

@@ -126,7 +126,7 @@ func (t *Table) Scan(after, prefix string, limit int, visit func(Lock) bool) (mo
 		for _, e := range t.order.blocks[b][i:] {
 			x := t.names.at(e)
 			switch {
-			case x.vacant() || x.name <= after:
+			case x.idle() || x.name <= after:
 			case !strings.HasPrefix(x.name, prefix):
 				return false
 			case left == 0 || !going:

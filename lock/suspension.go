@@ -97,9 +97,9 @@ func (t *Table) settleGate(now Time, out *[]Decision) {
 		for t.letThrough() {
 			t.settleNames(now, out)
 		}
-		told := len(*out)
+		before := len(*out)
 		t.settleQueue(now, t.gate.spaceLock, out)
-		if len(*out) == told {
+		if len(*out) == before {
 			break
 		}
 	}

@@ -161,9 +161,9 @@ func TestTimeWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestHoldLimitThatPassedIsTold: a request that is repeated after the limit of its
+// TestHoldLimitThatPassedIsReported: a request that is repeated after the limit of its
 // grant, but before a Tick, is told the shortest limit and not none.
-func TestHoldLimitThatPassedIsTold(t *testing.T) {
+func TestHoldLimitThatPassedIsReported(t *testing.T) {
 	table := newTable(t, Config{})
 	table.BeginReign(1, 0)
 	var out []Decision

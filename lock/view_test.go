@@ -9,14 +9,14 @@ import (
 )
 
 func TestLockOnAnotherClock(t *testing.T) {
-	told := Lock{
+	original := Lock{
 		Name: "a", Token: 9,
 		Holders: []Grant{{Token: 9, Since: time.Second, Until: Never}},
 		Waiters: []Wait{{Request: 7, Since: 2 * time.Second, Until: 8 * time.Second, For: []uint64{3}}},
 		History: []Grant{{Token: 8, Since: 0, Until: time.Second}},
 	}
 	sent, received := 10*time.Second, time.Hour
-	relative := told.After(-sent)
+	relative := original.After(-sent)
 	if got := relative.Waiters[0]; got.Since != -8*time.Second || got.Until != -2*time.Second {
 		t.Errorf("it is told as %v", got)
 	}
@@ -29,8 +29,8 @@ func TestLockOnAnotherClock(t *testing.T) {
 	if diff := cmp.Diff(want, relative.After(received)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if told.Holders[0].Since != time.Second || told.Waiters[0].Since != 2*time.Second || told.History[0].Until != time.Second {
-		t.Errorf("the lock that was copied has changed: %+v", told)
+	if original.Holders[0].Since != time.Second || original.Waiters[0].Since != 2*time.Second || original.History[0].Until != time.Second {
+		t.Errorf("the lock that was copied has changed: %+v", original)
 	}
 }
 
@@ -39,22 +39,22 @@ func TestLockOnAnotherClock(t *testing.T) {
 func TestParts(t *testing.T) {
 	for holders := range 4 {
 		for waiters := range 4 {
-			whole := Lock{Name: "a", Token: 9, History: []Grant{{Token: 1}}}
+			all := Lock{Name: "a", Token: 9, History: []Grant{{Token: 1}}}
 			var want string
 			for i := range holders {
-				whole.Holders = append(whole.Holders, Grant{Token: 10})
-				whole.Holders[i].Units = i
+				all.Holders = append(all.Holders, Grant{Token: 10})
+				all.Holders[i].Units = i
 				want += fmt.Sprintf("h%d ", i)
 			}
 			for i := range waiters {
-				whole.Waiters = append(whole.Waiters, Wait{Request: uint64(i)})
+				all.Waiters = append(all.Waiters, Wait{Request: uint64(i)})
 				want += fmt.Sprintf("w%d ", i)
 			}
 			for room := 1; room < 8; room++ {
 				got, parts := "", 0
 				for skip, more := 0, 1; more != 0; skip = more {
 					var part Lock
-					part, more = whole.Part(skip, room)
+					part, more = all.Part(skip, room)
 					if n := len(part.Holders) + len(part.Waiters); n > room || more != 0 && n != room || part.Name != "a" || part.Token != 9 {
 						t.Fatalf("%d holders and %d waiters from %d on, room for %d: %+v, more %d", holders, waiters, skip, room, part, more)
 					}

@@ -12,7 +12,7 @@ func contextChecks() []check {
 	return []check{
 		{name: "context_done_before", run: (*stage).contextDoneBefore},
 		{name: "context_ends_the_wait_only", run: (*stage).contextEndsWaitOnly},
-		{name: "context_deadline_tells_why", run: (*stage).contextTellsWhy},
+		{name: "context_deadline_tells_why", run: (*stage).contextErrorSaysWhy},
 		{name: "context_values", run: (*stage).contextValues},
 		{name: "context_children", run: (*stage).contextChildren},
 		{name: "context_of_a_lock_bounds_another", run: (*stage).contextBoundsAnother},
@@ -79,18 +79,18 @@ func (s *stage) contextEndsWaitOnly() {
 	}
 }
 
-// contextTellsWhy wants a wait that the deadline of its context ends to say why nothing was
+// contextErrorSaysWhy wants a wait that the deadline of its context ends to say why nothing was
 // granted, as a wait limit does: beside the context's error it is ErrHeld. An authority that is
 // busy may be too late for that, so it is tried until it was not.
-func (s *stage) contextTellsWhy() {
+func (s *stage) contextErrorSaysWhy() {
 	one, two := s.locker(), s.locker()
 	held := s.lock(one, s.name())
-	for told := false; !told; {
+	for explained := false; !explained; {
 		ctx, cancel := context.WithTimeout(s.ctx, 20*time.Millisecond)
 		lock, err := two.Lock(ctx, s.name())
 		cancel()
 		s.refused(lock, err, context.DeadlineExceeded)
-		told = errors.Is(err, holdfast.ErrHeld)
+		explained = errors.Is(err, holdfast.ErrHeld)
 		if s.ctx.Err() != nil {
 			s.Fatalf("a wait that the deadline of its context ends does not say that the name is held: %v", err)
 		}

@@ -129,7 +129,7 @@ func (s *stage) exclusionOfModes() {
 	s.each(goroutines, func(i int) error {
 		random := rand.New(rand.NewPCG(uint64(i), 1))
 		for range rounds {
-			lock, err := s.askSomehow(sessions[i%len(sessions)], name, random)
+			lock, err := s.lockSomehow(sessions[i%len(sessions)], name, random)
 			if err != nil {
 				return err
 			}
@@ -155,9 +155,9 @@ func (s *stage) exclusionOfModes() {
 	s.free(name)
 }
 
-// askSomehow asks in a random mode, in a random way. It returns no lock and no error
+// lockSomehow asks in a random mode, in a random way. It returns no lock and no error
 // where the way chosen may end without one.
-func (s *stage) askSomehow(locks holdfast.Locker, name string, random *rand.Rand) (*holdfast.Lock, error) {
+func (s *stage) lockSomehow(locks holdfast.Locker, name string, random *rand.Rand) (*holdfast.Lock, error) {
 	var options []holdfast.Option
 	switch random.IntN(3) {
 	case 0:

@@ -69,7 +69,7 @@ func (s *stage) holdLimitEnds() {
 func (s *stage) lost(lock *holdfast.Lock, why holdfast.Loss) {
 	s.Helper()
 	s.ended(lock, holdfast.ErrLost)
-	for _, told := range []struct {
+	for _, call := range []struct {
 		method string
 		err    error
 	}{
@@ -80,10 +80,10 @@ func (s *stage) lost(lock *holdfast.Lock, why holdfast.Loss) {
 		{"context.Cause", context.Cause(lock.Context())},
 		{"Check after Unlock", lock.Check()},
 	} {
-		if !errors.Is(told.err, holdfast.ErrLost) {
-			s.Errorf("%s of a lost lock: got %v, want %v", told.method, told.err, holdfast.ErrLost)
-		} else if got := holdfast.Why(told.err); got == "" || why != "" && got != why {
-			s.Errorf("%s of a lost lock says %q, want %q", told.method, string(got), string(why))
+		if !errors.Is(call.err, holdfast.ErrLost) {
+			s.Errorf("%s of a lost lock: got %v, want %v", call.method, call.err, holdfast.ErrLost)
+		} else if got := holdfast.Why(call.err); got == "" || why != "" && got != why {
+			s.Errorf("%s of a lost lock says %q, want %q", call.method, string(got), string(why))
 		}
 	}
 }

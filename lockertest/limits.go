@@ -22,8 +22,8 @@ func limitChecks() []check {
 func (s *stage) limited(err error, limit string, value int) {
 	s.Helper()
 	s.want(err, holdfast.ErrLimit)
-	var told *holdfast.LimitError
-	if !errors.As(err, &told) || told.Limit != limit || told.Value != int64(value) {
+	var exceeded *holdfast.LimitError
+	if !errors.As(err, &exceeded) || exceeded.Limit != limit || exceeded.Value != int64(value) {
 		s.Errorf("the error %v does not name the limit %s of %d", err, limit, value)
 	}
 }

@@ -16,7 +16,7 @@ import (
 func lockAllChecks() []check {
 	return []check{
 		{name: "lock_all", run: (*stage).lockAll},
-		{name: "lock_all_asks_in_order", run: (*stage).lockAllAsksInOrder},
+		{name: "lock_all_asks_in_order", run: (*stage).lockAllLocksInOrder},
 		{name: "lock_all_without_deadlock", run: (*stage).lockAllWithoutDeadlock},
 		{name: "lock_all_or_none", run: (*stage).lockAllOrNone},
 		{name: "lock_all_of_an_owner", need: needReentry, run: (*stage).lockAllOfOwner},
@@ -27,21 +27,21 @@ func lockAllChecks() []check {
 func (s *stage) lockAll() {
 	one, two := s.locker(), s.locker()
 	names := []string{s.name("m"), s.name("z"), s.name("a"), s.name("k")}
-	asked := slices.Clone(names)
+	requested := slices.Clone(names)
 	locks, err := one.LockAll(s.ctx, names)
 	if err != nil || len(locks) != len(names) {
 		s.Fatalf("LockAll of %d free names: %d locks, error %v", len(names), len(locks), err)
 	}
-	if !slices.Equal(names, asked) {
-		s.Errorf("LockAll changed the caller's list from %q to %q", asked, names)
+	if !slices.Equal(names, requested) {
+		s.Errorf("LockAll changed the caller's list from %q to %q", requested, names)
 	}
 	for i, lock := range locks {
-		if lock.Name() != asked[i] {
-			s.Errorf("lock %d is of %q, want %q", i, lock.Name(), asked[i])
+		if lock.Name() != requested[i] {
+			s.Errorf("lock %d is of %q, want %q", i, lock.Name(), requested[i])
 		}
-		s.held(two, asked[i])
+		s.held(two, requested[i])
 		if err := lock.Check(); err != nil {
-			s.Errorf("Check of %q: %v", asked[i], err)
+			s.Errorf("Check of %q: %v", requested[i], err)
 		}
 	}
 	s.unlock(locks...)
@@ -55,9 +55,9 @@ func (s *stage) lockAll() {
 	}
 }
 
-// lockAllAsksInOrder holds the first of two names. Who wants both, listed the other
+// lockAllLocksInOrder holds the first of two names. Who wants both, listed the other
 // way round, waits for it without holding the second.
-func (s *stage) lockAllAsksInOrder() {
+func (s *stage) lockAllLocksInOrder() {
 	one, two := s.locker(), s.locker()
 	first, second := s.name("a"), s.name("b")
 	held := s.lock(one, first)

@@ -9,16 +9,16 @@ import (
 
 func lossChecks() []check {
 	return []check{
-		{name: "killed_session_is_told", need: needKill, run: (*stage).killedSessionIsTold},
+		{name: "killed_session_is_told", need: needKill, run: (*stage).killedSessionIsReported},
 		{name: "killed_session_leaves_the_queue", need: needKill, run: (*stage).killedSessionLeavesQueue},
-		{name: "broken_lock_is_told", need: needBreak, run: (*stage).brokenLockIsTold},
+		{name: "broken_lock_is_told", need: needBreak, run: (*stage).brokenLockIsReported},
 		{name: "broken_holders_in_all_modes", need: needs(needBreak, needShared, needReentry), run: (*stage).brokenHoldersInAllModes},
 	}
 }
 
-// killedSessionIsTold kills a session that holds several names. Each of its Contexts
+// killedSessionIsReported kills a session that holds several names. Each of its Contexts
 // ends before the name is granted to those who wait.
-func (s *stage) killedSessionIsTold() {
+func (s *stage) killedSessionIsReported() {
 	victim, heir := s.locker(), s.locker()
 	var locks []*holdfast.Lock
 	var waiters []*waiter
@@ -59,8 +59,8 @@ func (s *stage) killedSessionLeavesQueue() {
 	}
 }
 
-// brokenLockIsTold has an operator break a lock that others wait for.
-func (s *stage) brokenLockIsTold() {
+// brokenLockIsReported has an operator break a lock that others wait for.
+func (s *stage) brokenLockIsReported() {
 	one, two := s.locker(), s.locker()
 	name := s.name()
 	lock := s.lock(one, name)

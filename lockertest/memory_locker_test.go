@@ -61,7 +61,7 @@ func (m *memory) take(ctx context.Context, op, name string, options []holdfast.O
 	if m.authority.fault == "spaces are one" {
 		w.place.space = holdfast.DefaultSpace
 	}
-	if position := m.authority.ask(w); position >= 0 && request.Queued != nil {
+	if position := m.authority.request(w); position >= 0 && request.Queued != nil {
 		request.Queued(position)
 	}
 	m.await(ctx, w)

@@ -85,8 +85,8 @@ func (a *authority) fits(e *entry, w *want) bool {
 	return w.Mode != holdfast.ModeSlots || units <= w.Capacity
 }
 
-// ask decides a request or queues it. It reports the number of those before it, or -1.
-func (a *authority) ask(w *want) int {
+// request decides a request or queues it. It reports the number of those before it, or -1.
+func (a *authority) request(w *want) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	e := a.names[w.place]

@@ -14,7 +14,7 @@ func modeChecks() []check {
 		{name: "modes_wait", need: needs(needShared, needSlots), run: (*stage).modesWait},
 		{name: "capacity_conflict", need: needSlots, run: (*stage).capacityConflict},
 		{name: "modes_not_offered", run: (*stage).modesNotOffered},
-		{name: "lock_tells_its_grant", run: (*stage).lockTellsItsGrant},
+		{name: "lock_tells_its_grant", run: (*stage).lockReportsItsGrant},
 	}
 }
 
@@ -141,8 +141,8 @@ func (s *stage) modesNotOffered() {
 	s.free(s.name())
 }
 
-// lockTellsItsGrant reads back what was asked for.
-func (s *stage) lockTellsItsGrant() {
+// lockReportsItsGrant reads back what was asked for.
+func (s *stage) lockReportsItsGrant() {
 	locks := s.locker()
 	for _, wanted := range s.wanted() {
 		name := s.name(wanted.name)

@@ -103,13 +103,13 @@ func orNothing(ctx context.Context, lock *holdfast.Lock, err error, expected fun
 // machine that is busy elsewhere for longer, the Locker ends a wait for itself, with ErrUnavailable, and not most of
 // them.
 func (s *stage) waitLimitAtGrant() {
-	var told, untold atomic.Int64
+	var explained, unexplained atomic.Int64
 	expected := func(err error) bool {
 		if errors.Is(err, holdfast.ErrUnavailable) {
-			untold.Add(1)
+			unexplained.Add(1)
 			return true
 		}
-		told.Add(1)
+		explained.Add(1)
 		return isHeld(err)
 	}
 	s.race(func(one, two holdfast.Locker, name string, i int) error {
@@ -138,8 +138,8 @@ func (s *stage) waitLimitAtGrant() {
 		other.Wait()
 		return orNothing(s.ctx, lock, err, expected, held, released)
 	})
-	if told, untold := told.Load(), untold.Load(); untold > told+racers {
-		s.Errorf("%d waits ended at their limits without a word of who decides, %d with one", untold, told)
+	if explained, unexplained := explained.Load(), unexplained.Load(); unexplained > explained+racers {
+		s.Errorf("%d waits ended at their limits without a word of who decides, %d with one", unexplained, explained)
 	}
 }
 

@@ -22,7 +22,7 @@ func bakeryProtocol() Protocol {
 			return space.(*bakery.Machine).Own(now)
 		},
 		LeaderProbe: leadersOfBakery{},
-		Universe: Universe{Below: append(membershipMessages(), membership.PutOff{}), Above: []protocol.Message{
+		Universe: Universe{Below: append(membershipMessages(), membership.JoinDeferred{}), Above: []protocol.Message{
 			bakery.Started{}, bakery.Elect{}, bakery.Elected{}, bakery.Leaders{}, bakery.Refused{},
 			bakery.Envelope{}, local.Query{}, local.Answer{},
 		}, Brought: []any{

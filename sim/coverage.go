@@ -35,7 +35,7 @@ var reached = []struct {
 	{"sessions", protocol.Tick, []any{nil}},
 	{"sessions", protocol.Call, []any{
 		&session.Open{}, &session.Resume{}, &session.Detach{}, &session.Renew{}, &session.Check{}, &session.End{},
-		&session.Drain{}, &session.Hurry{}, &membership.Leave{},
+		&session.Drain{}, &session.LeaveNow{}, &membership.Leave{},
 	}},
 	{"membership", protocol.Start, []any{nil}},
 	{"membership", protocol.Tick, []any{nil}},

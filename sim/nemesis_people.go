@@ -77,7 +77,7 @@ func (m *process) quit(life uint32, ends func()) {
 		}
 		w.trace("%s has left: %v; it sends its clients elsewhere", m, result != nil)
 		m.sendAway()
-		m.demand(life, &session.Hurry{}, limit, func(any) {
+		m.demand(life, &session.LeaveNow{}, limit, func(any) {
 			ends()
 			m.depart(life)
 		})

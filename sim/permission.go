@@ -22,7 +22,7 @@ func permissionProtocol() Protocol {
 		Costs:     permissionCosts,
 		PeerProbe: peersOfPermission{},
 		Routine:   routine,
-		Universe: Universe{Below: append(membershipMessages(), membership.PutOff{}), Above: []protocol.Message{
+		Universe: Universe{Below: append(membershipMessages(), membership.JoinDeferred{}), Above: []protocol.Message{
 			permission.Request{}, permission.Reply{}, permission.Free{}, permission.Defer{}, permission.CapacityConflict{},
 			permission.ClockRequest{}, permission.ClockAnswer{}, local.Query{}, local.Answer{},
 		}},

@@ -249,7 +249,7 @@ func (s *store) swap(a *inquiry, r *storage.Swap) storage.Swapped {
 
 func (s *store) swapNow(r *storage.Swap) storage.Swapped {
 	done := s.swaps.swap(r, s.world.now)
-	if done.Done && r.Tell {
+	if done.Done && r.Notify {
 		s.changed(r.Key)
 	}
 	return done

@@ -233,12 +233,12 @@ func (f Fetched) String() string {
 	return fmt.Sprintf("fetched #%d %d bytes", f.ID, len(f.Data))
 }
 
-func outcome(asked, done string, id uint64, err error) string {
+func outcome(operation, done string, id uint64, err error) string {
 	switch {
 	case err == nil:
 		return fmt.Sprintf("%s #%d", done, id)
 	case errors.Is(err, ErrGone):
-		return fmt.Sprintf("%s #%d: gone", asked, id)
+		return fmt.Sprintf("%s #%d: gone", operation, id)
 	}
-	return fmt.Sprintf("%s #%d: %v", asked, id, err)
+	return fmt.Sprintf("%s #%d: %v", operation, id, err)
 }

@@ -27,7 +27,7 @@ type Store interface {
 	// callers. Without Features.Clock it is an ErrInvalid.
 	Clock(ctx context.Context) (int64, error)
 	// Watch has changed called after the row of key has changed, until ctx ends: after each
-	// Mutate that deletes a column, each Swap with Tell, and, because something may have been
+	// Mutate that deletes a column, each Swap with Notify, and, because something may have been
 	// missed, whenever a connection was lost and is there again; and at other times, as it
 	// pleases. It returns when every later change will be told. Changed is called on a
 	// goroutine of the store's, one call at a time, and must not block. Without Features.Watch

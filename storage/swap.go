@@ -17,8 +17,8 @@ type Swap struct {
 	Absent bool   // what is expected is that the column is not there
 	Old    string // what is expected, where Absent is not set
 	New    string
-	// Tell says that watchers of the row are to be told. Without it they may be told, too.
-	Tell bool
+	// Notify says that watchers of the row are to be told. Without it they may be told, too.
+	Notify bool
 }
 
 // Swapped answers a Swap.

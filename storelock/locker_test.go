@@ -81,8 +81,8 @@ func conforms(t *testing.T, store storage.Store, class holdfast.Class, keeps boo
 	})
 }
 
-// TestSettingsMustAgree: who starts with others is told both, and how to go on.
-func TestSettingsMustAgree(t *testing.T) {
+// TestSettingsMustMatch: who starts with others is told both, and how to go on.
+func TestSettingsMustMatch(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	store := newStore()
@@ -99,14 +99,14 @@ func TestSettingsMustAgree(t *testing.T) {
 	if err != nil || len(stored) == 0 {
 		t.Errorf("beside the locks stand %+v, %v; want %q", stored, err, settings.Settings())
 	}
-	agreed := false
+	common := false
 	for _, one := range stored { // both spaces of the first may have written them, or the second have asked while the first agreed
-		agreed = agreed || one.Accepted
+		common = common || one.Accepted
 		if one.Settings != settings.Settings() || one.RID == "" {
 			t.Errorf("beside the locks stands %+v; want %q", one, settings.Settings())
 		}
 	}
-	if !agreed {
+	if !common {
 		t.Errorf("nothing is agreed of %+v", stored)
 	}
 	if err := first.Close(); err != nil {

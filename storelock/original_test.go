@@ -255,10 +255,10 @@ func TestOriginalsShareRowsWithUs(t *testing.T) {
 func sharesRows(t *testing.T, seed uint64) {
 	options := claim.Options{Wait: 50 * time.Millisecond, Skew: 15 * time.Millisecond, Expiry: 10 * time.Second}
 	store := memory.New(memory.Config{Remember: time.Duration(seed%2) * time.Hour})
-	chance := rand.New(rand.NewPCG(seed, 0))
+	random := rand.New(rand.NewPCG(seed, 0))
 	// The original takes a write for good that took W; so here all are quicker by the skew, or too slow.
 	far := &distant{Store: store, rand: rand.New(rand.NewPCG(seed, 1)), quick: options.Wait - options.Skew, slow: options.Wait}
-	ahead := func() time.Duration { return time.Duration(chance.Int64N(int64(options.Skew))) }
+	ahead := func() time.Duration { return time.Duration(random.Int64N(int64(options.Skew))) }
 
 	var mu sync.Mutex
 	holders, had := 0, map[string]int{}
@@ -279,7 +279,7 @@ func sharesRows(t *testing.T, seed uint64) {
 	var running, using sync.WaitGroup
 	for i := range 3 {
 		p := newProcess(t, far, i, options, ahead())
-		held := time.Duration(1+chance.IntN(30)) * time.Millisecond
+		held := time.Duration(1+random.IntN(30)) * time.Millisecond
 		running.Go(func() { p.run(ctx) })
 		using.Go(func() { p.use(ctx, 10, func() { hold("ours", held) }) })
 	}

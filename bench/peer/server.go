@@ -24,7 +24,7 @@ type server struct {
 	events  chan told // closed when the keeper says no more
 	ended   chan struct{}
 	err     error // the keeper's, since ended
-	log     target.LastWords
+	log     target.LogTail
 }
 
 // startServer starts a keeper with a plan, and waits until the server serves.

@@ -51,7 +51,7 @@ func StoredNames() (names []string) {
 }
 
 // Stored is Holdfast's own locks in a server of others, which is started as for the locks that
-// stand beside them. It is a [load.Target], a [load.Placer], a [load.Asker] and a
+// stand beside them. It is a [load.Target], a [load.Placer], a [load.RequestCounter] and a
 // [target.Hosted].
 //
 // [target.Hosted]: https://pkg.go.dev/github.com/holdfast-locks/holdfast/internal/load/target#Hosted
@@ -114,7 +114,9 @@ func (s *Stored) ConnectFor(ctx context.Context, c load.Cell) (load.Client, erro
 }
 
 // Asked is what the server was asked for.
-func (s *Stored) Asked() load.Requests { return s.locks.(load.Asker).Asked() }
+func (s *Stored) CountedRequests() load.Requests {
+	return s.locks.(load.RequestCounter).CountedRequests()
+}
 
 // Usage is what the server's processes have used.
 func (s *Stored) Usage(ctx context.Context, settle bool) (load.Usage, error) {

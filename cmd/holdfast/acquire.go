@@ -78,8 +78,8 @@ func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
 		} else if witness != nil {
 			err = p.startKeeper(c, witness, got.Session)
 		}
-		if asked := stop(); asked != nil {
-			err = asked
+		if interrupted := stop(); interrupted != nil {
+			err = interrupted
 		}
 		if err == nil {
 			err = p.printAcquired(got, c.Bool("json"))
@@ -166,8 +166,8 @@ func (w *request) acquire(ctx context.Context, c *cli.Command, admin *client.Adm
 			return w.takeBack(admin, c, order), ctx.Err()
 		case waiting.Err() != nil:
 			return nil, cmp.Or(said, err)
-		case errors.Is(err, holdfast.ErrUnavailable) && w.asksOn(err, said != nil, passed, timeout):
-			pause(waiting, askAgain)
+		case errors.Is(err, holdfast.ErrUnavailable) && w.retries(err, said != nil, passed, timeout):
+			pause(waiting, retryPause)
 		case !errors.Is(err, holdfast.ErrHeld), w.try, passed >= limit:
 			return nil, err
 		}
@@ -178,31 +178,31 @@ func (w *request) acquire(ctx context.Context, c *cli.Command, admin *client.Adm
 // limit is given: a member that was started a moment ago listens by then.
 const refusedLimit = 2 * time.Second
 
-// asksOn reports whether members that do not serve are asked again, after a time.
-func (w *request) asksOn(err error, answered bool, passed, timeout time.Duration) bool {
+// retries reports whether members that do not serve are asked again, after a time.
+func (w *request) retries(err error, answered bool, passed, timeout time.Duration) bool {
 	limit := w.limit()
-	var told *client.UnreachableError
+	var unreachable *client.UnreachableError
 	switch {
 	case w.wait > 0 || answered:
-	case errors.As(err, &told) && told.Refused():
+	case errors.As(err, &unreachable) && unreachable.Refused():
 		limit = min(limit, refusedLimit)
 	default:
 		limit = min(limit, timeout)
 	}
-	return passed+askAgain < limit
+	return passed+retryPause < limit
 }
 
 // answered reports whether an error is a member's word, and not the network's alone.
 func answered(err error) bool {
-	var told *client.UnreachableError
-	if errors.As(err, &told) {
-		return told.Answered()
+	var unreachable *client.UnreachableError
+	if errors.As(err, &unreachable) {
+		return unreachable.Answered()
 	}
 	return errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrHeld)
 }
 
-// askAgain is the pause before a member that could not be reached is asked again.
-const askAgain = 100 * time.Millisecond
+// retryPause is the pause before a member that could not be reached is asked again.
+const retryPause = 100 * time.Millisecond
 
 // pause waits for d, or until ctx is done.
 func pause(ctx context.Context, d time.Duration) {
@@ -216,10 +216,10 @@ func pause(ctx context.Context, d time.Duration) {
 
 // waitOver leaves out of a refusal what the member says about asking again.
 func waitOver(err error) error {
-	var told *holdfast.Error
+	var opErr *holdfast.Error
 	var held *holdfast.HeldError
-	if errors.As(err, &told) && errors.As(err, &held) {
-		return &holdfast.Error{Op: told.Op, Space: told.Space, Name: told.Name, Err: held}
+	if errors.As(err, &opErr) && errors.As(err, &held) {
+		return &holdfast.Error{Op: opErr.Op, Space: opErr.Space, Name: opErr.Name, Err: held}
 	}
 	return err
 }
@@ -275,7 +275,7 @@ func (p *program) printAcquired(got *api.AcquiredAll, asJSON bool) error {
 			if until == "" {
 				until = "-"
 			}
-			fmt.Fprintln(&text, shownName(lock.Name), lock.Token, until, lock.Session)
+			fmt.Fprintln(&text, formatName(lock.Name), lock.Token, until, lock.Session)
 		}
 	}
 	return written(p.stdout.Write(text.Bytes()))

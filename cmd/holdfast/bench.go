@@ -89,7 +89,7 @@ func (p *program) bench(ctx context.Context, c *cli.Command) (err error) {
 	if order.soak.Duration > 0 {
 		return p.benchSoak(ctx, order, file)
 	}
-	order.load.Told = func(step string) { p.say("bench: %s", step) }
+	order.load.Progress = func(step string) { p.say("bench: %s", step) }
 	result, err := p.measure(ctx, order)
 	err = reworded(c.Name, "", err)
 	switch {

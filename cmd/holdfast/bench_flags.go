@@ -188,12 +188,12 @@ func (o *benchOrder) readNumbers(c *cli.Command) (err error) {
 		o.load.Quick()
 	}
 	if c.IsSet("rounds") {
-		if err := o.load.AskRounds(c.Int("rounds")); err != nil {
+		if err := o.load.SetRounds(c.Int("rounds")); err != nil {
 			return usageError(c.Name, "flag --rounds: %v", err)
 		}
 	}
 	if c.IsSet("duration") {
-		if err := o.load.AskDuration(c.Duration("duration")); err != nil {
+		if err := o.load.SetDuration(c.Duration("duration")); err != nil {
 			return usageError(c.Name, "flag --duration: %v", err)
 		}
 	}
@@ -208,9 +208,9 @@ func (o *benchOrder) readNumbers(c *cli.Command) (err error) {
 
 // listFlag reads words, separated by commas, that must be among some; nil without any.
 func listFlag(c *cli.Command, flag string, allowed []string) ([]string, error) {
-	words, err := load.ReadWords(c.String(flag), allowed)
+	values, err := load.ReadChoices(c.String(flag), allowed)
 	if err != nil {
 		return nil, usageError(c.Name, "flag --%s: %v", flag, err)
 	}
-	return words, nil
+	return values, nil
 }

@@ -30,14 +30,14 @@ func TestBenchLeavesNothing(t *testing.T) {
 			folder := t.TempDir()
 			bench := exec.Command(program, "bench", "--self", "--targets", "limit,central", "--workloads", "hot", "--rounds", "1000")
 			bench.Env = append(os.Environ(), "TMPDIR="+folder)
-			told, err := bench.StderrPipe()
+			stderr, err := bench.StderrPipe()
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := bench.Start(); err != nil {
 				t.Fatal(err)
 			}
-			lines := bufio.NewScanner(told)
+			lines := bufio.NewScanner(stderr)
 			for lines.Scan() && !strings.Contains(lines.Text(), "round 1 of 1000: hot, 1 worker") {
 			}
 			children := openChildren(t, bench.Process.Pid)
@@ -74,7 +74,7 @@ func TestSoakInterrupted(t *testing.T) {
 	bench.Env = append(os.Environ(), "TMPDIR="+folder)
 	var printed bytes.Buffer
 	bench.Stdout = &printed
-	told, err := bench.StderrPipe()
+	stderr, err := bench.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestSoakInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := 0
-	lines := bufio.NewScanner(told)
+	lines := bufio.NewScanner(stderr)
 	for lines.Scan() && seen < 3 {
 		if strings.Contains(lines.Text(), " of 1h0m0s: ") {
 			seen++
@@ -130,12 +130,12 @@ func openChildren(t *testing.T, parent int) (descriptors []int) {
 		if err != nil {
 			continue // the thread has ended
 		}
-		for _, word := range strings.Fields(string(text)) {
-			id, err := strconv.Atoi(word)
+		for _, field := range strings.Fields(string(text)) {
+			id, err := strconv.Atoi(field)
 			if err != nil {
 				t.Fatal(err)
 			}
-			line, err := os.ReadFile("/proc/" + word + "/cmdline")
+			line, err := os.ReadFile("/proc/" + field + "/cmdline")
 			if err != nil || !bytes.Contains(line, []byte("\x00"+benchChild+"\x00")) {
 				t.Errorf("a child is %q, %v", line, err)
 				continue

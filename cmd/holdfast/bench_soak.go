@@ -17,10 +17,10 @@ import (
 // ends it in good order: then the report is of what there is by then.
 func (p *program) benchSoak(ctx context.Context, order *benchOrder, file *os.File) error {
 	order.soak.Own = target.Own
-	told := false
-	order.soak.Told = func(s soak.Sample) {
-		if s.FirstError != nil && !told {
-			told = true
+	reported := false
+	order.soak.OnSample = func(s soak.Sample) {
+		if s.FirstError != nil && !reported {
+			reported = true
 			p.say("bench: soak: the first error: %v", s.FirstError)
 		}
 		p.say("bench: soak: %v of %v: %d turns, %d sessions, %d violations, %d errors",

@@ -70,11 +70,11 @@ func (o *benchOrder) readStores(c *cli.Command, serverGiven bool) error {
 // commas: one begins where a scheme does.
 func keptStores(text string) (stores []target.Kept, err error) {
 	var urls []string
-	for _, word := range strings.Split(text, ",") {
-		if strings.Contains(word, "://") || len(urls) == 0 {
-			urls = append(urls, word)
+	for _, item := range strings.Split(text, ",") {
+		if strings.Contains(item, "://") || len(urls) == 0 {
+			urls = append(urls, item)
 		} else {
-			urls[len(urls)-1] += "," + word
+			urls[len(urls)-1] += "," + item
 		}
 	}
 	for _, url := range urls {

@@ -49,27 +49,27 @@ func optionsOf(c *cli.Command) ([]client.Option, error) {
 		return nil, err
 	}
 	if files != nil {
-		whole, err := wholePaths(*files)
+		absolute, err := absolutePaths(*files)
 		if err != nil {
 			return nil, err
 		}
-		options = append(options, client.TLSFiles(whole))
+		options = append(options, client.TLSFiles(absolute))
 	}
 	return options, nil
 }
 
-// wholePaths names the same files from any folder: the keeper of acquire connects again
+// absolutePaths names the same files from any folder: the keeper of acquire connects again
 // after it has left its caller's.
-func wholePaths(files client.Files) (client.Files, error) {
+func absolutePaths(files client.Files) (client.Files, error) {
 	for _, path := range []*string{&files.CA, &files.Cert, &files.Key} {
 		if *path == "" {
 			continue
 		}
-		whole, err := filepath.Abs(*path)
+		absolute, err := filepath.Abs(*path)
 		if err != nil {
 			return files, fmt.Errorf("find the folder of %q: %w", *path, err)
 		}
-		*path = whole
+		*path = absolute
 	}
 	return files, nil
 }
@@ -129,8 +129,8 @@ const storeHint = ", or lock through a store with --store"
 
 // hinted adds to an error what to do where no member listens at any address.
 func hinted(err error, more string) error {
-	var told *client.UnreachableError
-	if errors.As(err, &told) && told.Refused() {
+	var unreachable *client.UnreachableError
+	if errors.As(err, &unreachable) && unreachable.Refused() {
 		return fmt.Errorf("%w; start a member with '%s serve'%s", err, name, more)
 	}
 	return err
@@ -143,8 +143,8 @@ func ask(ctx context.Context, c *cli.Command, question func(context.Context, *cl
 	})
 }
 
-// askForDeed is ask for what may be under way, or done, when no answer has come in time.
-func askForDeed(ctx context.Context, c *cli.Command, more string, question func(context.Context, *client.Admin) error) error {
+// askToChange is ask for what may be under way, or done, when no answer has come in time.
+func askToChange(ctx context.Context, c *cli.Command, more string, question func(context.Context, *client.Admin) error) error {
 	timeout, err := timeoutOf(c)
 	if err != nil {
 		return err
@@ -182,10 +182,10 @@ func limited(ctx context.Context, c *cli.Command, timeout time.Duration, more st
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := question(ctx)
-	var told *client.UnreachableError
+	var unreachable *client.UnreachableError
 	switch {
-	case errors.As(err, &told) && errors.Is(err, context.DeadlineExceeded) && len(told.Asked) > 1:
-		return &holdfast.Error{Op: calledAs(c), Err: fmt.Errorf("%w; asked for %v%s", told, timeout, more)}
+	case errors.As(err, &unreachable) && errors.Is(err, context.DeadlineExceeded) && len(unreachable.Attempts) > 1:
+		return &holdfast.Error{Op: calledAs(c), Err: fmt.Errorf("%w; asked for %v%s", unreachable, timeout, more)}
 	case errors.Is(err, context.DeadlineExceeded):
 		err = fmt.Errorf("%w: no answer from %s within %v%s", holdfast.ErrUnavailable, serverOf(c), timeout, more)
 		return &holdfast.Error{Op: calledAs(c), Err: err}
@@ -197,9 +197,9 @@ func limited(ctx context.Context, c *cli.Command, timeout time.Duration, more st
 // the functions that Go was in when no member could be reached. Where the error names
 // no lock, it is about the one that the command is about, if any.
 func reworded(command, lock string, err error) error {
-	var told *holdfast.Error
-	if !errors.As(err, &told) {
+	var opErr *holdfast.Error
+	if !errors.As(err, &opErr) {
 		return err
 	}
-	return &holdfast.Error{Op: command, Space: told.Space, Name: cmp.Or(told.Name, lock), Err: told.Err}
+	return &holdfast.Error{Op: command, Space: opErr.Space, Name: cmp.Or(opErr.Name, lock), Err: opErr.Err}
 }

@@ -77,7 +77,7 @@ func (p *program) demoWorkerCommand() *cli.Command {
 			}
 			return clustertest.Worker{
 				Server: c.Args().Get(0), Register: c.Args().Get(1), PoolOnly: c.Args().Len() == 3,
-				Stay: c.Duration("stay"), Orders: p.stdin, Words: p.stdout,
+				HoldTime: c.Duration("stay"), Orders: p.stdin, Events: p.stdout,
 			}.Run(ctx)
 		},
 	}

@@ -64,7 +64,7 @@ func (p *program) forceView(ctx context.Context, c *cli.Command) error {
 		if err != nil {
 			return err
 		}
-		if err := p.tellPlan(c, plan); err != nil {
+		if err := p.printPlan(c, plan); err != nil {
 			return err
 		}
 		if err := p.confirm(c, plan); err != nil {
@@ -134,7 +134,7 @@ func namesOf(list string) (names []string) {
 	return names
 }
 
-// asksPeople reports whether a person at a terminal can be asked.
-func (p *program) asksPeople(c *cli.Command) bool {
+// interactive reports whether a person at a terminal can be asked.
+func (p *program) interactive(c *cli.Command) bool {
 	return !c.Bool("json") && supervise.IsTerminal(p.stdin) && supervise.IsTerminal(p.stderr)
 }

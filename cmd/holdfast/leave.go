@@ -25,7 +25,7 @@ func (p *program) leaveCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return p.sendAway(ctx, c, func(ctx context.Context, admin *client.Admin) error { return admin.Leave(ctx, limit) })
+			return p.sendLeave(ctx, c, func(ctx context.Context, admin *client.Admin) error { return admin.Leave(ctx, limit) })
 		},
 	}
 }
@@ -45,7 +45,7 @@ func (p *program) drainCommand() *cli.Command {
 			if limit < 0 {
 				return usageError(c.Name, "flag --timeout: %v: want 0 or more", limit)
 			}
-			return p.sendAway(ctx, c, func(ctx context.Context, admin *client.Admin) error { return admin.Drain(ctx, limit) })
+			return p.sendLeave(ctx, c, func(ctx context.Context, admin *client.Admin) error { return admin.Drain(ctx, limit) })
 		},
 	}
 }
@@ -54,9 +54,9 @@ func (p *program) drainCommand() *cli.Command {
 // granted.
 const farewell = 10 * time.Second
 
-// sendAway asks one member to go. It must be named alone: of several, the first one that
+// sendLeave asks one member to go. It must be named alone: of several, the first one that
 // answers would go.
-func (p *program) sendAway(ctx context.Context, c *cli.Command, ask func(context.Context, *client.Admin) error) error {
+func (p *program) sendLeave(ctx context.Context, c *cli.Command, ask func(context.Context, *client.Admin) error) error {
 	if err := noArguments(c); err != nil {
 		return err
 	}

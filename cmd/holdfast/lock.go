@@ -120,7 +120,7 @@ func (p *program) lock(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	l := &locking{
-		order: order, program: p, flags: c, say: newScribe(p.stderr, len(order.names)),
+		order: order, program: p, flags: c, say: newLineWriter(p.stderr, len(order.names)),
 		status: status{events, spaceOf(c)}, clock: clock.Real(), renewed: make(chan struct{}, 1),
 	}
 	err = l.run(ctx)
@@ -130,7 +130,7 @@ func (p *program) lock(ctx context.Context, c *cli.Command) error {
 	l.settle()
 	l.status.exit(exitCode(err))
 	if late := events.close(); late != nil {
-		l.say.tell("write to --status-fd: %v", late)
+		l.say.printf("write to --status-fd: %v", late)
 	}
 	// Where standard error takes nothing there is no way to report that.
 	_ = l.say.close()

@@ -24,22 +24,22 @@ type locking struct {
 	order   *lockOrder
 	program *program
 	flags   *cli.Command
-	say     *scribe
+	say     *lineWriter
 	status  status
 
-	signals *supervise.Signals
-	client  lender
-	clock   clock.Clock                        // of deadlines
-	ends    func(*holdfast.Lock) time.Duration // nil: what the lock's own Deadline says
-	told    []bool                             // of which locks it was told how they ended
-	renewed chan struct{}                      // receives when the deadline has moved
+	signals  *supervise.Signals
+	client   lender
+	clock    clock.Clock                        // of deadlines
+	ends     func(*holdfast.Lock) time.Duration // nil: what the lock's own Deadline says
+	reported []bool                             // of which locks the end was reported
+	renewed  chan struct{}                      // receives when the deadline has moved
 
-	// telling keeps in order what different goroutines tell: that the member does not
+	// mu keeps in order what different goroutines tell: that the member does not
 	// answer, and how it ends. Everything below is set under it.
-	telling sync.Mutex
+	mu      sync.Mutex
 	locks   []*holdfast.Lock
 	lead    time.Duration // how long before its deadline a lock is given up
-	settled bool          // it was told how a lock has ended, or will be next
+	settled bool          // the end of a lock was reported, or will be next
 }
 
 // run returns the error that the exit code is made of.
@@ -59,35 +59,35 @@ func (l *locking) run(ctx context.Context) error {
 	}
 	if l.client.Close() == nil { // otherwise the session expires by itself
 		for i := range l.locks {
-			l.tellReleased(i)
+			l.reportReleased(i)
 		}
 	}
 	return err
 }
 
-// tellReleased and tellLost tell how a lock has ended, once.
-func (l *locking) tellReleased(i int) {
-	if !l.told[i] {
-		l.told[i] = true
+// reportReleased and reportLost report how a lock has ended, once.
+func (l *locking) reportReleased(i int) {
+	if !l.reported[i] {
+		l.reported[i] = true
 		l.settle()
 		l.status.released(l.locks[i])
 	}
 }
 
-func (l *locking) tellLost(i int, err error) {
-	if !l.told[i] {
-		l.told[i] = true
+func (l *locking) reportLost(i int, err error) {
+	if !l.reported[i] {
+		l.reported[i] = true
 		l.settle()
 		l.status.lost(l.locks[i], holdfast.Why(err))
 	}
 }
 
-// settle comes before it is told how a lock, or all of it, has ended: from then on it is
+// settle comes before the end of a lock, or of all of it, is reported: from then on it is
 // no news that the member does not answer.
 func (l *locking) settle() {
-	l.telling.Lock()
+	l.mu.Lock()
 	l.settled = true
-	l.telling.Unlock()
+	l.mu.Unlock()
 }
 
 // acquire connects and waits for the locks. A signal ends both, and cancels what is
@@ -121,11 +121,11 @@ func (l *locking) acquire(ctx context.Context) error {
 			err = cause
 		}
 		if late := reported(); late != nil {
-			l.say.tell("%v", late)
+			l.say.printf("%v", late)
 		}
 	}
-	if asked := stop(); asked != nil {
-		return asked
+	if interrupted := stop(); interrupted != nil {
+		return interrupted
 	}
 	var known *exitError
 	switch {
@@ -134,9 +134,9 @@ func (l *locking) acquire(ctx context.Context) error {
 	case err != nil:
 		return l.order.refused(err)
 	}
-	l.telling.Lock()
-	l.locks, l.told = locks, make([]bool, len(locks))
-	l.telling.Unlock()
+	l.mu.Lock()
+	l.locks, l.reported = locks, make([]bool, len(locks))
+	l.mu.Unlock()
 	for _, lock := range locks {
 		l.status.acquired(lock)
 	}
@@ -164,7 +164,7 @@ func (l *locking) open(ctx context.Context, timeout time.Duration) error {
 	}
 	l.client = opened
 	if cut := opened.TTLCut(); cut != "" {
-		l.say.tell("%s", cutTTL(l.order.ttl, opened.TTL(), cut))
+		l.say.printf("%s", cutTTL(l.order.ttl, opened.TTL(), cut))
 	}
 	return nil
 }
@@ -207,14 +207,14 @@ func (l *locking) onRenewed() {
 // when one is about to be given up, as after a while in which this process did not run.
 // So it is always told before a loss, or not at all.
 func (l *locking) onLate(remaining time.Duration) {
-	l.telling.Lock()
-	defer l.telling.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.settled || remaining <= l.lead || l.due(l.clock.Now()) {
 		return
 	}
 	text := fmt.Sprintf("no answer from the member; the session ends in %v unless it answers", remaining.Round(time.Millisecond))
 	l.status.late(text)
-	l.say.tell("%s", text)
+	l.say.printf("%s", text)
 }
 
 // due reports whether a lock is so near to its end that it has to be given up.
@@ -236,7 +236,7 @@ func (l *locking) command(ctx context.Context) error {
 		Args: l.order.command, Env: l.environment(), Deadline: watch.kept,
 		Adopt: !l.order.detach, Mark: "HOLDFAST_LOCK_SESSION=" + l.client.Session(),
 		Stdin: p.stdin, Stdout: p.stdout, Stderr: p.stderr,
-		Notice: func(sentence string) { l.say.tell("%s", sentence) },
+		Notice: func(sentence string) { l.say.printf("%s", sentence) },
 	})
 	if err != nil {
 		return l.notStarted(err)
@@ -285,7 +285,7 @@ func (l *locking) notStarted(err error) error {
 	if errors.Is(err, holdfast.ErrLost) {
 		for i, lock := range l.locks {
 			if lost := lock.Check(); lost != nil {
-				l.tellLost(i, lost)
+				l.reportLost(i, lost)
 			}
 		}
 		return fmt.Errorf("%w; the command was not run", err)
@@ -300,7 +300,7 @@ func (l *locking) lost(exit supervise.Exit, lost, besides error) error {
 		return fmt.Errorf("%w; %w", lost, besides)
 	}
 	if besides != nil {
-		l.say.tell("%v", besides)
+		l.say.printf("%v", besides)
 	}
 	return fmt.Errorf("%w; the command %v", lost, exit)
 }
@@ -317,20 +317,20 @@ func (l *locking) release(ctx context.Context) error {
 	var first error
 	for i, lock := range l.locks {
 		if err := lock.UnlockAsync(); err != nil {
-			l.tellLost(i, err)
+			l.reportLost(i, err)
 			first = cmp.Or(first, err)
 		}
 	}
 	err = l.client.Settle(settling)
-	asked := stop()
+	interrupted := stop()
 	switch {
 	case first != nil:
 		return first
 	case errors.Is(err, holdfast.ErrLost), errors.Is(err, holdfast.ErrNotHeld):
 		l.refusedRelease(err)
 		return err
-	case err != nil && asked != nil:
-		return asked
+	case err != nil && interrupted != nil:
+		return interrupted
 	case errors.Is(err, context.DeadlineExceeded):
 		err = fmt.Errorf("%w: the release was not acknowledged within %v; the name is free when %s expires",
 			holdfast.ErrUnavailable, short(timeout), l.expires())
@@ -339,17 +339,17 @@ func (l *locking) release(ctx context.Context) error {
 		return err
 	}
 	for i := range l.locks {
-		l.tellReleased(i)
+		l.reportReleased(i)
 	}
 	return nil
 }
 
 // refusedRelease tells which lock the authority did not know as ours any more.
 func (l *locking) refusedRelease(err error) {
-	var told *holdfast.Error
+	var opErr *holdfast.Error
 	for i, lock := range l.locks {
-		if errors.As(err, &told) && told.Name == lock.Name() {
-			l.tellLost(i, err)
+		if errors.As(err, &opErr) && opErr.Name == lock.Name() {
+			l.reportLost(i, err)
 		}
 	}
 }

@@ -82,8 +82,8 @@ func (r *lockRun) ends(t *testing.T, want int) {
 	}
 }
 
-// untilTold is a command that says its token, and goes on until its input ends.
-var untilTold = []string{"--", "sh", "-c", "echo $HOLDFAST_LOCK_TOKEN ${HOLDFAST_STORE-unset}; cat >/dev/null"}
+// untilEOF is a command that says its token, and goes on until its input ends.
+var untilEOF = []string{"--", "sh", "-c", "echo $HOLDFAST_LOCK_TOKEN ${HOLDFAST_STORE-unset}; cat >/dev/null"}
 
 // TestLockStoreInTurns: processes that share nothing but a Redis have a name in turns, by claims and by
 // conditional writes. Its password is the command's only if it was before.
@@ -95,25 +95,25 @@ func TestLockStoreInTurns(t *testing.T) {
 	folder := build(t)
 	for i, options := range []string{"wait=100ms,expiry=4s", "cas,expiry=4s"} {
 		base := []string{"--store", url + "/" + strconv.Itoa(i), "--store-options", options}
-		first := startLock(t, folder, nil, append(append(base, "n"), untilTold...)...)
-		before, told, _ := strings.Cut(first.line(t), " ")
-		if told != "unset" {
-			t.Errorf("the command was told of %s", told)
+		first := startLock(t, folder, nil, append(append(base, "n"), untilEOF...)...)
+		before, store, _ := strings.Cut(first.line(t), " ")
+		if store != "unset" {
+			t.Errorf("the command was told of %s", store)
 		}
-		busy := startLock(t, folder, nil, append(append(base, "--try", "n"), untilTold...)...)
+		busy := startLock(t, folder, nil, append(append(base, "--try", "n"), untilEOF...)...)
 		busy.ends(t, busyCode)
 		if text := busy.stderr.String(); !strings.Contains(text, "held by") || strings.Contains(text, "hush") {
 			t.Errorf("%s: --try says %s", options, text)
 		}
-		startLock(t, folder, nil, append(append(base, "--wait", "500ms", "n"), untilTold...)...).ends(t, busyCode)
+		startLock(t, folder, nil, append(append(base, "--wait", "500ms", "n"), untilEOF...)...).ends(t, busyCode)
 		second := startLock(t, folder, []string{"HOLDFAST_STORE=" + url + "/" + strconv.Itoa(i), "HOLDFAST_STORE_OPTIONS=" + options},
-			append([]string{"--wait", "1m", "--status-fd", "1", "n"}, untilTold...)...)
+			append([]string{"--wait", "1m", "--status-fd", "1", "n"}, untilEOF...)...)
 		second.until(t, `"event":"waiting"`)
 		first.ends(t, 0)
 		second.until(t, `"event":"acquired"`)
-		after, told, _ := strings.Cut(second.line(t), " ")
-		if told != url+"/"+strconv.Itoa(i) {
-			t.Errorf("the command has not the variable of its parent: %s", told)
+		after, store, _ := strings.Cut(second.line(t), " ")
+		if store != url+"/"+strconv.Itoa(i) {
+			t.Errorf("the command has not the variable of its parent: %s", store)
 		}
 		one, err := strconv.ParseUint(before, 10, 64)
 		must(t, err)
@@ -143,7 +143,7 @@ func TestLockStoreLost(t *testing.T) {
 				"--", "sh", "-c", "trap '' TERM; echo $$; while :; do sleep 0.01; done")
 			pid, err := strconv.Atoi(cut.line(t))
 			must(t, err)
-			next := startLock(t, folder, nil, append([]string{"--store", server.URL() + "?prefix=" + prefix, "--store-options", options, "--wait", "1m", "n"}, untilTold...)...)
+			next := startLock(t, folder, nil, append([]string{"--store", server.URL() + "?prefix=" + prefix, "--store-options", options, "--wait", "1m", "n"}, untilEOF...)...)
 			proxy.Blackhole(true)
 			next.line(t)
 			if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
@@ -222,10 +222,10 @@ func TestStoreWithAndWithoutMembers(t *testing.T) {
 		{append(at(0), "--ttl", "3s", "--wait", "1m"), [][]string{at(1), without}},
 		{append(without, "--wait", "1m"), [][]string{at(0), at(1)}},
 	} {
-		held := startLock(t, folder, nil, append(append(turn.holder, "n"), untilTold...)...)
+		held := startLock(t, folder, nil, append(append(turn.holder, "n"), untilEOF...)...)
 		held.line(t)
 		for _, other := range turn.others {
-			r := startLock(t, folder, nil, append(append(other, "--try", "n"), untilTold...)...)
+			r := startLock(t, folder, nil, append(append(other, "--try", "n"), untilEOF...)...)
 			r.ends(t, busyCode)
 			if text := r.stderr.String(); !strings.Contains(text, "held by") {
 				t.Errorf("%v: %s", other, text)

@@ -66,8 +66,8 @@ func newHarness(t *testing.T, order *lockOrder, script string) *harness {
 		t.Fatal(err)
 	}
 	l := &locking{
-		order: order, say: newScribe(say, 1), status: status{newScribe(tell, 1), "default"},
-		locks: []*holdfast.Lock{lock}, told: []bool{false}, clock: manual,
+		order: order, say: newLineWriter(say, 1), status: status{newLineWriter(tell, 1), "default"},
+		locks: []*holdfast.Lock{lock}, reported: []bool{false}, clock: manual,
 	}
 	t.Cleanup(func() {
 		if err := process.Terminate(0); err != nil {
@@ -489,7 +489,7 @@ func TestLockLateAtHoldLimit(t *testing.T) {
 // A reader of the status that does not read blocks nothing.
 func TestLockStatusUnread(t *testing.T) {
 	_, w := testPipe(t)
-	s := newScribe(w, 1)
+	s := newLineWriter(w, 1)
 	line := make([]byte, 1<<10)
 	for range 1000 {
 		s.write(line)
@@ -502,11 +502,11 @@ func TestLockStatusUnread(t *testing.T) {
 // TestLockStatusOfALookWithoutAnswer: a look that fails, as at the end of the wait, takes back nothing that was told.
 func TestLockStatusOfALookWithoutAnswer(t *testing.T) {
 	r, end := testPipe(t)
-	s := newScribe(end, 1<<10)
+	s := newLineWriter(end, 1<<10)
 	w := wait{locking: &locking{status: status{to: s, space: "default"}}, name: "n", waits: true}
-	w.tell(nil)
-	w.tell(&api.Lock{Name: "n", Holders: []api.Grant{{Owner: "job-7"}}})
-	w.tell(nil)
+	w.report(nil)
+	w.report(&api.Lock{Name: "n", Holders: []api.Grant{{Owner: "job-7"}}})
+	w.report(nil)
 	must(t, s.close())
 	must(t, end.Close())
 	written, err := io.ReadAll(r)

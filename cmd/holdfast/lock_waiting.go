@@ -123,7 +123,7 @@ func (l *locking) reportWaits(ctx context.Context, fail func(error)) (queued fun
 				fail(err)
 			}
 		})
-		l.say.show("")
+		l.say.replace("")
 	}()
 	return func(name string, position int) { names <- wait{name: name, position: position} },
 		func() error { cancel(); <-over; return admin.Close() }
@@ -154,23 +154,23 @@ func (w *wait) run(ctx context.Context, names <-chan wait, found func(*api.Lock)
 
 // look asks the member once.
 func (w *wait) look(ctx context.Context, found func(*api.Lock)) {
-	asking, cancel := context.WithTimeout(ctx, lookLimit)
+	lookCtx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
-	shown, err := w.admin.Show(asking, spaceOf(w.flags), w.name)
+	shown, err := w.admin.Show(lookCtx, spaceOf(w.flags), w.name)
 	if err == nil {
 		found(shown)
 	}
-	now := w.tell(shown)
+	now := w.report(shown)
 	if w.screen && ctx.Err() == nil {
-		w.say.show(sentenceOf(now, shown, err))
+		w.say.replace(sentenceOf(now, shown, err))
 	}
 }
 
-// tell writes what a look has found, if it is new; nil where the member has not answered. That tells
+// report writes what a look has found, if it is new; nil where the member has not answered. That tells
 // nothing new of a wait of which something was told.
-func (w *wait) tell(shown *api.Lock) occurrence {
-	now, told := w.describe(shown), w.last.Event != ""
-	if w.waits && !now.equal(w.last) && (shown != nil || !told) {
+func (w *wait) report(shown *api.Lock) occurrence {
+	now, reported := w.describe(shown), w.last.Event != ""
+	if w.waits && !now.equal(w.last) && (shown != nil || !reported) {
 		w.last = now
 		w.status.write(now)
 	}
@@ -188,7 +188,7 @@ func (w *wait) describe(shown *api.Lock) occurrence {
 		}
 		if len(shown.Holders) > 0 {
 			holder := shown.Holders[0]
-			o.Holder, o.Since, o.Reason = shownOwner(holder.Owner, holder.Client), holder.Since, holder.Reason
+			o.Holder, o.Since, o.Reason = ownerOrClient(holder.Owner, holder.Client), holder.Since, holder.Reason
 		}
 	}
 	if w.waits {
@@ -206,9 +206,9 @@ func sentenceOf(o occurrence, shown *api.Lock, err error) string {
 	}
 	switch {
 	case err != nil && o.Position == nil:
-		var told *holdfast.Error
-		if errors.As(err, &told) {
-			err = told.Err
+		var opErr *holdfast.Error
+		if errors.As(err, &opErr) {
+			err = opErr.Err
 		}
 		return text + ": " + plain(err.Error())
 	case o.Holder != "":

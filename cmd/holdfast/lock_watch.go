@@ -70,12 +70,12 @@ func newWatch(l *locking, lease time.Duration, session func() time.Duration) *wa
 	w.known = l.deadline()
 	w.kept = w.lastMoment()
 	if l.order.onLost != lostIgnore {
-		l.telling.Lock()
+		l.mu.Lock()
 		l.lead = w.grace + w.guard
-		l.telling.Unlock()
+		l.mu.Unlock()
 	}
 	if w.grace < l.order.killAfter && l.order.explicit {
-		w.say.tell("--kill-after %v is cut to %v, a third of how long the lock may go unrenewed or be held",
+		w.say.printf("--kill-after %v is cut to %v, a third of how long the lock may go unrenewed or be held",
 			short(w.order.killAfter), short(w.grace.Round(time.Millisecond)))
 	}
 	return w
@@ -115,7 +115,7 @@ func (w *watch) run(process *supervise.Process) (exit supervise.Exit, lost, err 
 		select {
 		case <-done:
 			done = nil
-			w.tellRemaining()
+			w.reportRemaining()
 		case <-left:
 			done, left = nil, nil
 		case i := <-w.gone:
@@ -142,16 +142,16 @@ func (w *watch) run(process *supervise.Process) (exit supervise.Exit, lost, err 
 		}
 		if !w.dying {
 			w.status.killing(holdfast.Why(w.first))
-			w.say.tell("%s did not run until the lock was about to end; its guardian has killed the command", name)
+			w.say.printf("%s did not run until the lock was about to end; its guardian has killed the command", name)
 		}
 	}
 	return exit, w.first, err
 }
 
-// tellRemaining says for what a lock is kept whose command has ended.
-func (w *watch) tellRemaining() {
+// reportRemaining says for what a lock is kept whose command has ended.
+func (w *watch) reportRemaining() {
 	if remaining := w.process.Remaining(); remaining != "" && !w.dying && !w.order.detach {
-		w.say.tell("the command has ended; the lock is kept for what it has left running: %s (--detach does not wait for that)", remaining)
+		w.say.printf("the command has ended; the lock is kept for what it has left running: %s (--detach does not wait for that)", remaining)
 	}
 }
 
@@ -185,7 +185,7 @@ func (w *watch) keep(at time.Duration) {
 	}
 	w.kept = at
 	if err := w.guardian(at); err != nil {
-		w.say.tell("%v", err)
+		w.say.printf("%v", err)
 	}
 }
 
@@ -279,7 +279,7 @@ func (w *watch) lose() {
 			err = &holdfast.Error{Op: "lock", Space: lock.Space(), Name: lock.Name(), Err: why}
 		}
 		w.first = cmp.Or(w.first, err)
-		w.tellLost(i, err)
+		w.reportLost(i, err)
 	}
 }
 
@@ -288,7 +288,7 @@ func (w *watch) onLost(i int) {
 	w.look(i)
 	switch {
 	case w.order.onLost == lostIgnore:
-		w.say.tell("%v; the command goes on", w.first)
+		w.say.printf("%v; the command goes on", w.first)
 	case !w.dying:
 		w.end()
 	}
@@ -298,7 +298,7 @@ func (w *watch) onLost(i int) {
 func (w *watch) look(i int) {
 	if err := w.locks[i].Check(); err != nil {
 		w.first = cmp.Or(w.first, err)
-		w.tellLost(i, err)
+		w.reportLost(i, err)
 	}
 }
 
@@ -310,10 +310,10 @@ func (w *watch) end() {
 	if w.killAt <= now {
 		w.killAt = clock.Never
 		w.terminate(0)
-		w.say.tell("%v; the command is killed", w.first)
+		w.say.printf("%v; the command is killed", w.first)
 	} else {
 		w.terminate(w.killAt - now)
-		w.say.tell("%v; the command gets TERM, and KILL in %v", w.first, (w.killAt - now).Round(time.Millisecond))
+		w.say.printf("%v; the command gets TERM, and KILL in %v", w.first, (w.killAt - now).Round(time.Millisecond))
 	}
 	w.status.killing(holdfast.Why(w.first))
 }

@@ -68,7 +68,7 @@ func reads(c *cli.Command, admin *client.Admin) *client.Admin {
 
 // list shows a listing page by page, and asks for the next page while one is shown. Each page may
 // take --timeout.
-func list(ctx context.Context, c *cli.Command, show func(page []api.Lock) error) error {
+func list(ctx context.Context, c *cli.Command, printPage func(page []api.Lock) error) error {
 	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -81,7 +81,7 @@ func list(ctx context.Context, c *cli.Command, show func(page []api.Lock) error)
 		var err error
 		for page := range pages {
 			if err == nil {
-				if err = show(page.Locks); err != nil {
+				if err = printPage(page.Locks); err != nil {
 					cancel()
 				}
 			}
@@ -116,16 +116,16 @@ func eachPage(ctx context.Context, c *cli.Command, admin *client.Admin, pages ch
 func lockRows(t *table, lock *api.Lock) {
 	waiters := strconv.Itoa(len(lock.Waiters))
 	for _, g := range lock.Holders {
-		t.row(shownName(lock.Name), grantState(g), shownMode(g.Mode, g.Units, lock.Capacity), shownToken(g.Token), shownOwner(g.Owner, g.Client),
-			g.Member, shownTime(g.Since), waiters, g.Reason)
+		t.row(formatName(lock.Name), grantState(g), formatMode(g.Mode, g.Units, lock.Capacity), formatToken(g.Token), ownerOrClient(g.Owner, g.Client),
+			g.Member, formatTime(g.Since), waiters, g.Reason)
 	}
 	if len(lock.Holders) == 0 {
-		t.row(shownName(lock.Name), stateOf(lock), shownMode(lock.Mode, lock.Units, lock.Capacity), "", "", "", "", waiters, "")
+		t.row(formatName(lock.Name), stateOf(lock), formatMode(lock.Mode, lock.Units, lock.Capacity), "", "", "", "", waiters, "")
 	}
 }
 
-// shownOwner is who holds or waits: the owner that it named, or else the client.
-func shownOwner(owner, client string) string {
+// ownerOrClient is who holds or waits: the owner that it named, or else the client.
+func ownerOrClient(owner, client string) string {
 	if owner != "" {
 		return owner
 	}
@@ -161,6 +161,6 @@ func (p *program) printEvent(asJSON bool, event api.Event) error {
 		return printJSON(p.stdout, event)
 	}
 	return written(fmt.Fprintf(p.stdout, "%s  %-9s  %-20s  %s  %s  %s  %s\n",
-		event.Time.Local().Format("15:04:05.000"), printable(event.Event), printable(shownToken(event.Token)),
-		printable(shownName(event.Name)), printable(event.Owner), printable(event.Member), printable(event.Why)))
+		event.Time.Local().Format("15:04:05.000"), printable(event.Event), printable(formatToken(event.Token)),
+		printable(formatName(event.Name)), printable(event.Owner), printable(event.Member), printable(event.Why)))
 }

@@ -72,17 +72,17 @@ func (p *program) startMember(ctx context.Context, settings *config.Config, log 
 		return nil, errors.Join(err, m.deafen(), m.stores.close())
 	}
 	if !settings.Adopts() {
-		m.tellListening(m.node.Name())
+		m.logListening(m.node.Name())
 	}
 	m.warnOpen()
-	m.tellMemory()
+	m.logMemory()
 	if settings.Clustered() {
 		log.Info("looking for the others", "as", m.address(), "join", strings.Join(settings.Join, ","), "guest", settings.Guest())
 	}
 	return m, nil
 }
 
-func (m *member) tellListening(name string) {
+func (m *member) logListening(name string) {
 	m.log.Info("listening", "listen", m.listen, "socket", m.settings.Socket, "http", m.http, "name", name)
 }
 
@@ -125,8 +125,8 @@ func (m *member) warnOpen() {
 	}
 }
 
-// tellMemory says why locks are kept in memory where that was not asked for.
-func (m *member) tellMemory() {
+// logMemory says why locks are kept in memory where that was not asked for.
+func (m *member) logMemory() {
 	if why := m.settings.ImpliedMemory(); why != "" {
 		m.log.Warn("locks of the default space are kept in memory, and end with this member", "because", why)
 	}

@@ -43,13 +43,13 @@ func (m *member) adopt(ctx context.Context, config host.Config) (host.Config, er
 		err = errors.Join(err, waiting.AnswerHTTP(m.web))
 	}
 	if err == nil {
-		m.tellListening(config.Name)
+		m.logListening(config.Name)
 		config, err = host.Adopt(ctx, config)
 		if err != nil && ctx.Err() == nil {
 			err = misconfigured("serve: %w", err)
 		}
 	}
-	telling, cancel := context.WithTimeout(context.Background(), tellLimit)
+	shutdown, cancel := context.WithTimeout(context.Background(), shutdownLimit)
 	defer cancel()
-	return config, errors.Join(err, waiting.Shutdown(telling))
+	return config, errors.Join(err, waiting.Shutdown(shutdown))
 }

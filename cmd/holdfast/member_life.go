@@ -39,7 +39,7 @@ func (m *member) serveUntil(ctx context.Context, ready func()) error {
 		accept(m.server.AcceptHTTP, m.web)
 	}
 	waiting, served := context.WithCancel(ctx)
-	work.Go(func() { m.tellRecovery(waiting) })
+	work.Go(func() { m.logRecovery(waiting) })
 	work.Go(func() {
 		defer served()
 		if err := m.node.WaitReady(ctx); err != nil {
@@ -82,20 +82,20 @@ func badSpace(err error) error {
 	return err
 }
 
-// lookAgain is how often tellRecovery looks what is waited for.
+// lookAgain is how often logRecovery looks what is waited for.
 const lookAgain = time.Second
 
-// tellRecovery logs which spaces cannot grant yet, why, and until when, whenever that
+// logRecovery logs which spaces cannot grant yet, why, and until when, whenever that
 // has changed, until ctx ends.
 //
 // A member alone makes itself the leader of what it keeps on the disk a moment after its start: so much is no news.
-func (m *member) tellRecovery(ctx context.Context) {
-	told := map[string]string{}
+func (m *member) logRecovery(ctx context.Context) {
+	logged := map[string]string{}
 	look := time.NewTicker(lookAgain)
 	defer look.Stop()
 	for first := true; ; first = false {
 		for i, space := range m.node.Spaces() {
-			reply, err := m.node.Driver().Ask(ctx, protocol.Port(i+1), &protocol.Inspect{})
+			reply, err := m.node.Driver().Do(ctx, protocol.Port(i+1), &protocol.Inspect{})
 			if err != nil {
 				return // it ends
 			}
@@ -103,7 +103,7 @@ func (m *member) tellRecovery(ctx context.Context) {
 			if first && !m.settings.Clustered() && condition.State == protocol.Unavailable {
 				continue
 			}
-			m.tellCondition(space.Name, condition, told)
+			m.logCondition(space.Name, condition, logged)
 		}
 		select {
 		case <-look.C:
@@ -113,13 +113,13 @@ func (m *member) tellRecovery(ctx context.Context) {
 	}
 }
 
-// tellCondition logs one space's condition, unless that was told before.
-func (m *member) tellCondition(space string, condition *protocol.Condition, told map[string]string) {
+// logCondition logs one space's condition, unless that was told before.
+func (m *member) logCondition(space string, condition *protocol.Condition, logged map[string]string) {
 	text := condition.State.String() + condition.Why
-	if condition.State == protocol.Ready || told[space] == text {
+	if condition.State == protocol.Ready || logged[space] == text {
 		return
 	}
-	told[space] = text
+	logged[space] = text
 	until := "unknown"
 	if condition.Until != 0 && condition.Until != protocol.Never {
 		until = api.At(m.node.Driver().Wall(condition.Until)).String()
@@ -147,8 +147,8 @@ func (m *member) drain(ctx context.Context) error {
 // Both together stay under the ten seconds that many a service manager waits before it
 // kills.
 const (
-	leaveLimit = 5 * time.Second
-	tellLimit  = 4 * time.Second
+	leaveLimit    = 5 * time.Second
+	shutdownLimit = 4 * time.Second
 )
 
 // stop leaves in good order: clients that hold something through the member are told to
@@ -162,9 +162,9 @@ func (m *member) stop() error {
 			m.log.Warn("left without the others' agreement, or with clients that still hold", "error", err)
 		}
 	}
-	telling, cancel := context.WithTimeout(context.Background(), tellLimit)
+	shutdown, cancel := context.WithTimeout(context.Background(), shutdownLimit)
 	defer cancel()
-	if err := m.server.Shutdown(telling); err != nil {
+	if err := m.server.Shutdown(shutdown); err != nil {
 		m.log.Warn("some clients were not told", "error", err)
 	}
 	closed := m.node.Close()

@@ -58,7 +58,7 @@ func (p *program) reformCommand(verb string, as protocol.Role, usage, descriptio
 				return usageError(calledAs(c), "give one member, as in '%s member %s d'", name, verb)
 			}
 			var shards *api.Shards
-			err := askForDeed(ctx, c, "; it may be done nevertheless", func(ctx context.Context, admin *client.Admin) (err error) {
+			err := askToChange(ctx, c, "; it may be done nevertheless", func(ctx context.Context, admin *client.Admin) (err error) {
 				shards, err = admin.Reform(ctx, spaceOf(c), member, as.String())
 				return err
 			})

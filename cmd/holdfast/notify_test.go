@@ -26,12 +26,12 @@ func TestNotifyAbstractSocket(t *testing.T) {
 	if logged := notified(t); logged != "" {
 		t.Fatal(logged)
 	}
-	told := make([]byte, 100)
-	n, err := manager.Read(told)
+	got := make([]byte, 100)
+	n, err := manager.Read(got)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(told[:n]); got != "READY=1" {
+	if got := string(got[:n]); got != "READY=1" {
 		t.Errorf("told %q", got)
 	}
 }

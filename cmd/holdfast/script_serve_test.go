@@ -86,8 +86,8 @@ func (b *background) dump() {
 	}
 }
 
-// tell reports what each server has written to standard error.
-func (b *background) tell(report func(...any)) {
+// printLogs reports what each server has written to standard error.
+func (b *background) printLogs(report func(...any)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, s := range b.started {

@@ -29,14 +29,14 @@ func scriptTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	_, err = screen.WriteString(ts.ReadFile(args[0]) + string(rune(endOfTyping)))
 	ts.Check(err)
-	var shown bytes.Buffer
+	var output bytes.Buffer
 	// It ends with EIO when no process has the terminal open any more, and all was read.
-	if _, err := io.Copy(&shown, screen); !errors.Is(err, syscall.EIO) {
+	if _, err := io.Copy(&output, screen); !errors.Is(err, syscall.EIO) {
 		ts.Check(err)
 	}
 	ended := command.Wait()
 	ts.Check(screen.Close())
-	_, err = ts.Stdout().Write(bytes.ReplaceAll(shown.Bytes(), []byte("\r\n"), []byte("\n")))
+	_, err = ts.Stdout().Write(bytes.ReplaceAll(output.Bytes(), []byte("\r\n"), []byte("\n")))
 	ts.Check(err)
 	ts.Check(ended)
 }

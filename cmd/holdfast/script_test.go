@@ -121,7 +121,7 @@ func TestScript(t *testing.T) {
 					Failed() bool
 					Log(...any)
 				}); test.Failed() {
-					b.tell(test.Log)
+					b.printLogs(test.Log)
 				}
 			})
 			bound(env, time.After(scriptLimit), func(sentence string) {

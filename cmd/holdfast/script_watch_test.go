@@ -62,8 +62,8 @@ func (w *runningWatcher) read(from io.Reader) {
 	}
 }
 
-// shown returns what it has printed, and what is closed when that is more.
-func (w *runningWatcher) shown() (string, chan struct{}) {
+// printed returns what it has printed, and what is closed when that is more.
+func (w *runningWatcher) printed() (string, chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.out.String(), w.more
@@ -82,7 +82,7 @@ func (w *runningWatcher) provoke(ts *testscript.TestScript) {
 		held, err := c.Lock(context.Background(), probe)
 		ts.Check(err)
 		ts.Check(held.Unlock(context.Background()))
-		if out, _ := w.shown(); probed.MatchString(out) {
+		if out, _ := w.printed(); probed.MatchString(out) {
 			return
 		}
 		select {
@@ -101,7 +101,7 @@ func scriptWatchSee(ts *testscript.TestScript, neg bool, args []string) {
 	wanted, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
 	for {
-		out, more := w.shown()
+		out, more := w.printed()
 		if wanted.MatchString(out) {
 			return
 		}
@@ -125,7 +125,7 @@ func scriptWatchStop(ts *testscript.TestScript, neg bool, args []string) {
 	if got := statusOf(w.command.ProcessState); strconv.Itoa(got) != args[0] {
 		ts.Fatalf("locks --watch ended with %d, want %s:\n%s", got, args[0], w.log.String())
 	}
-	out, _ := w.shown()
+	out, _ := w.printed()
 	fmt.Fprint(ts.Stdout(), out)
 	fmt.Fprint(ts.Stderr(), w.log.String())
 }

@@ -55,9 +55,9 @@ func lockTables(lock *api.Lock) []*table {
 	t := newTable("NAME", "SPACE", "STATE", "MODE", "TOKEN", "HOLDERS", "WAITERS")
 	mode := ""
 	if len(lock.Holders)+len(lock.Waiters) > 0 {
-		mode = shownMode(lock.Mode, lock.Units, lock.Capacity)
+		mode = formatMode(lock.Mode, lock.Units, lock.Capacity)
 	}
-	t.row(shownName(lock.Name), lock.Space, stateOf(lock), mode, shownToken(lock.Token), strconv.Itoa(len(lock.Holders)), strconv.Itoa(len(lock.Waiters)))
+	t.row(formatName(lock.Name), lock.Space, stateOf(lock), mode, formatToken(lock.Token), strconv.Itoa(len(lock.Holders)), strconv.Itoa(len(lock.Waiters)))
 	tables := []*table{t}
 	if len(lock.Holders) > 0 {
 		tables = append(tables, grantTable("HOLDER", "UNTIL", lock.Holders, lock.Capacity))
@@ -97,12 +97,12 @@ func grantTable(who, end string, grants []api.Grant, capacity int) *table {
 		mode := g.Mode.String()
 		switch {
 		case g.Units > 0 && capacity > 0:
-			mode = shownMode(g.Mode, g.Units, capacity)
+			mode = formatMode(g.Mode, g.Units, capacity)
 		case g.Units > 0:
 			mode += " " + strconv.Itoa(g.Units)
 		}
-		t.row(shownOwner(g.Owner, g.Client), mode, shownToken(g.Token), g.Member, g.Session, g.Client,
-			shownTime(g.Since), shownTime(g.Until), g.Reason)
+		t.row(ownerOrClient(g.Owner, g.Client), mode, formatToken(g.Token), g.Member, g.Session, g.Client,
+			formatTime(g.Since), formatTime(g.Until), g.Reason)
 	}
 	return t
 }
@@ -110,17 +110,17 @@ func grantTable(who, end string, grants []api.Grant, capacity int) *table {
 // waitTable lists the queue, with whose permission is waited for where members are asked.
 func waitTable(lock *api.Lock) *table {
 	heads := []string{"WAITER", "BEFORE IT", "MODE", "MEMBER", "SESSION", "CLIENT", "SINCE", "UNTIL", "REASON"}
-	asked := slices.ContainsFunc(lock.Waiters, func(w api.Wait) bool { return len(w.For) > 0 })
-	if asked {
+	waitsFor := slices.ContainsFunc(lock.Waiters, func(w api.Wait) bool { return len(w.For) > 0 })
+	if waitsFor {
 		heads = append(heads, "WAITS FOR")
 	}
 	t := newTable(heads...)
 	for _, w := range lock.Waiters {
 		cells := []string{
-			shownOwner(w.Owner, w.Client), strconv.Itoa(w.Position), shownMode(w.Mode, w.Units, lock.Capacity), w.Member, w.Session,
-			w.Client, shownTime(w.Since), shownTime(w.Until), w.Reason,
+			ownerOrClient(w.Owner, w.Client), strconv.Itoa(w.Position), formatMode(w.Mode, w.Units, lock.Capacity), w.Member, w.Session,
+			w.Client, formatTime(w.Since), formatTime(w.Until), w.Reason,
 		}
-		if asked {
+		if waitsFor {
 			cells = append(cells, strings.Join(w.For, ","))
 		}
 		t.row(cells...)

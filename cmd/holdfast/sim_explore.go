@@ -167,12 +167,12 @@ func exploredOptions(c *cli.Command) explore.Options {
 // exploring tells every few seconds how far the exploration is.
 func (p *program) exploring() func(explore.Report) {
 	const interval = 10 * time.Second
-	told := time.Now()
+	last := time.Now()
 	return func(r explore.Report) {
-		if time.Since(told) < interval {
+		if time.Since(last) < interval {
 			return
 		}
-		told = time.Now()
+		last = time.Now()
 		fmt.Fprintf(p.stderr, "holdfast: %d states, %d transitions, depth %d, %d states to look at, %.0f states/s\n",
 			r.States, r.Transitions, r.Depth, r.Frontier, r.Speed())
 	}
@@ -212,15 +212,15 @@ func (p *program) explored(c *cli.Command, r *explore.Report) error {
 	if err := exploreTrace(r, trace); err != nil {
 		return err
 	}
-	code, word, promise := exitViolation, "VIOLATION", " promise="+r.Found.Promise
+	code, verdict, promise := exitViolation, "VIOLATION", " promise="+r.Found.Promise
 	switch r.Found.Promise {
 	case "P4":
-		code, word = exitStuck, "STUCK"
+		code, verdict = exitStuck, "STUCK"
 	case "panic":
-		code, word, promise = exitCrash, "CRASH", ""
+		code, verdict, promise = exitCrash, "CRASH", ""
 	}
 	if err := written(fmt.Fprintf(p.stdout, "%v\nexplore: %s protocol=%s%s states=%d transitions=%d depth=%d trace=%s in=%.1fs\n",
-		&r.Found.Violation, word, r.Config.Protocol.Name, promise, r.States, r.Transitions, len(r.Found.Path)-1, trace, r.Elapsed.Seconds())); err != nil {
+		&r.Found.Violation, verdict, r.Config.Protocol.Name, promise, r.States, r.Transitions, len(r.Found.Path)-1, trace, r.Elapsed.Seconds())); err != nil {
 		return err
 	}
 	return &exitError{code: code}

@@ -91,12 +91,12 @@ func (p *program) writePublished(row *published.Row) error {
 	if !row.Scripted() {
 		return nil
 	}
-	script, told, err := row.Script()
+	script, transcript, err := row.Script()
 	if err != nil {
 		return err
 	}
 	path := "sim-" + row.Slug() + ".script"
-	if err := os.WriteFile(path, []byte(script.Text(told)), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(script.Text(transcript)), 0o644); err != nil {
 		return fmt.Errorf("write the script: %w", err)
 	}
 	return written(fmt.Fprintf(p.stdout, "in short: %s sim replay %s, with --svg FILE for a picture\n", name, path))

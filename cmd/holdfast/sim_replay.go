@@ -69,7 +69,7 @@ func (p *program) simReplay(_ context.Context, c *cli.Command) (err error) {
 	case first == sim.ScriptHeader && c.Bool("show"):
 		return usageError(c.Name, "flag --show is for traces, and %s is a script; --trace FILE has everything that happens", path)
 	case strings.HasPrefix(first, traceLine):
-		return p.replayTrace(path, text, replay.Config{Output: p.shown(c), From: from, To: to})
+		return p.replayTrace(path, text, replay.Config{Output: p.stepOutput(c), From: from, To: to})
 	case first == sim.ScriptHeader:
 		return p.replayScript(path, text, c.String("trace"), picture)
 	default:
@@ -80,8 +80,8 @@ func (p *program) simReplay(_ context.Context, c *cli.Command) (err error) {
 // traceLine begins a trace.
 const traceLine = "holdfast trace "
 
-// shown is where steps are printed, if the user wants to see them.
-func (p *program) shown(c *cli.Command) io.Writer {
+// stepOutput is where steps are printed, if the user wants to see them.
+func (p *program) stepOutput(c *cli.Command) io.Writer {
 	if !c.Bool("show") {
 		return nil
 	}

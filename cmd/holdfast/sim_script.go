@@ -17,12 +17,12 @@ func (p *program) simShrink(config sim.Config, seed uint64, folder string, budge
 	if err != nil {
 		return fmt.Errorf("shrink seed %d: %w", seed, err)
 	}
-	told, _, err := sim.Transcript(shrunk.Script, config.Protocol)
+	transcript, _, err := sim.Transcript(shrunk.Script, config.Protocol)
 	if err != nil {
 		return fmt.Errorf("shrink seed %d: %w", seed, err)
 	}
 	path := filepath.Join(folder, fmt.Sprintf("sim-%d.script", seed))
-	if err := os.WriteFile(path, []byte(shrunk.Script.Text(told)), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(shrunk.Script.Text(transcript)), 0o644); err != nil {
 		return fmt.Errorf("write the script: %w", err)
 	}
 	more := ""
@@ -49,17 +49,17 @@ func (p *program) replayScript(path string, file io.Reader, trace string, pictur
 		return badTrace("sim replay: %s: protocol %q is none that can be simulated; %s are allowed", path, script.Protocol, sim.Names())
 	}
 	defer script.SwitchOff()()
-	told, played, err := sim.Transcript(script, protocol)
+	transcript, played, err := sim.Transcript(script, protocol)
 	if err != nil {
 		return badTrace("sim replay: %s: %w", path, err)
 	}
-	if err := written(fmt.Fprint(p.stdout, told)); err != nil {
+	if err := written(fmt.Fprint(p.stdout, transcript)); err != nil {
 		return err
 	}
 	if err := scriptFiles(script, protocol, path, trace, picture); err != nil {
 		return err
 	}
-	if err := p.tellVoid(&played); err != nil {
+	if err := p.printVoid(&played); err != nil {
 		return err
 	}
 	asWritten, before := "", strings.SplitN(golden, "\n", 2)[0]
@@ -84,8 +84,8 @@ func (p *program) replayScript(path string, file io.Reader, trace string, pictur
 	return &exitError{code: simExit(played.Outcome)}
 }
 
-// tellVoid names what a script says in vain.
-func (p *program) tellVoid(played *sim.Played) error {
+// printVoid names what a script says in vain.
+func (p *program) printVoid(played *sim.Played) error {
 	for i := range played.Void {
 		if err := written(fmt.Fprintf(p.stdout, "nothing asks for: %v\n", &played.Void[i])); err != nil {
 			return err

@@ -62,19 +62,19 @@ func (p *program) foundStored(path string, r *stored.Report, figures, took strin
 	if path == "" {
 		path = "explore.txt"
 	}
-	told, err := stored.Play(r.Config, r.Found.Choices)
+	lines, err := stored.Play(r.Config, r.Found.Choices)
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("%v\n%s\n", &r.Config, strings.Join(told, "\n"))
+	text := fmt.Sprintf("%v\n%s\n", &r.Config, strings.Join(lines, "\n"))
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		return fmt.Errorf("write the trace: %w", err)
 	}
-	code, word := exitViolation, "VIOLATION"
+	code, verdict := exitViolation, "VIOLATION"
 	if r.Found.Promise == "P4" {
-		code, word = exitStuck, "STUCK"
+		code, verdict = exitStuck, "STUCK"
 	}
-	if err := written(fmt.Fprintf(p.stdout, "%s: %s\nexplore: %s promise=%s %s trace=%s %s\n", r.Found.Promise, r.Found.Detail, word, r.Found.Promise, figures, path, took)); err != nil {
+	if err := written(fmt.Fprintf(p.stdout, "%s: %s\nexplore: %s promise=%s %s trace=%s %s\n", r.Found.Promise, r.Found.Detail, verdict, r.Found.Promise, figures, path, took)); err != nil {
 		return err
 	}
 	return &exitError{code: code}

@@ -26,7 +26,7 @@ func pictureFlags(of string) []cli.Flag {
 type drawing struct {
 	path    string // empty where the user has not
 	picture draw.Picture
-	told    []timeline.Event
+	events  []timeline.Event
 }
 
 // drawingOf reads off the flags whether a picture is asked for, and of what.
@@ -49,8 +49,8 @@ func (d *drawing) observer() func(timeline.Event) {
 	if d.path == "" {
 		return nil
 	}
-	d.told = d.told[:0]
-	return func(h timeline.Event) { d.told = append(d.told, h) }
+	d.events = d.events[:0]
+	return func(h timeline.Event) { d.events = append(d.events, h) }
 }
 
 // write draws what was told, under a title and with the command that repeats it.
@@ -68,7 +68,7 @@ func (d *drawing) write(title, repeat string) (err error) {
 			err = fmt.Errorf("write the picture: %w", closed)
 		}
 	}()
-	return d.picture.Write(file, d.told)
+	return d.picture.Write(file, d.events)
 }
 
 // field is what the last line says of it.

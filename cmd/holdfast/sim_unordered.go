@@ -72,11 +72,11 @@ func (p *program) foundUnordered(path string, r *unordered.Report, figures, took
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		return fmt.Errorf("write the trace: %w", err)
 	}
-	code, word := exitViolation, "VIOLATION"
+	code, verdict := exitViolation, "VIOLATION"
 	if r.Found.Promise == "P4" {
-		code, word = exitStuck, "STUCK"
+		code, verdict = exitStuck, "STUCK"
 	}
-	if err := written(fmt.Fprintf(p.stdout, "%s: %s\nexplore: %s promise=%s %s trace=%s %s\n", r.Found.Promise, r.Found.Detail, word, r.Found.Promise, figures, path, took)); err != nil {
+	if err := written(fmt.Fprintf(p.stdout, "%s: %s\nexplore: %s promise=%s %s trace=%s %s\n", r.Found.Promise, r.Found.Detail, verdict, r.Found.Promise, figures, path, took)); err != nil {
 		return err
 	}
 	return &exitError{code: code}
@@ -85,12 +85,12 @@ func (p *program) foundUnordered(path string, r *unordered.Report, figures, took
 // goingOn tells every few seconds how far it is.
 func (p *program) goingOn() func(unordered.Report) {
 	const interval = 10 * time.Second
-	told := time.Now()
+	last := time.Now()
 	return func(r unordered.Report) {
-		if time.Since(told) < interval {
+		if time.Since(last) < interval {
 			return
 		}
-		told = time.Now()
+		last = time.Now()
 		fmt.Fprintf(p.stderr, "holdfast: %d states, %d transitions, runs of up to %d steps, %.0f states/s\n", r.States, r.Transitions, r.Depth, r.Speed())
 	}
 }

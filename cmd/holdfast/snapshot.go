@@ -209,7 +209,7 @@ func (p *program) restoreSnapshot(c *cli.Command, order *host.Restore) error {
 		}
 	}
 	if order.Grace == 0 {
-		if err := p.tellShorterGrace(restored); err != nil {
+		if err := p.printShorterGrace(restored); err != nil {
 			return err
 		}
 	}
@@ -217,9 +217,9 @@ func (p *program) restoreSnapshot(c *cli.Command, order *host.Restore) error {
 	return err
 }
 
-// tellShorterGrace says how the wait of a restore without --grace is made shorter. Without it that is the longest TTL that the
+// printShorterGrace says how the wait of a restore without --grace is made shorter. Without it that is the longest TTL that the
 // former cluster has allowed, a day by default: a session that was opened after the snapshot may have been given so much.
-func (p *program) tellShorterGrace(restored *host.Restored) error {
+func (p *program) printShorterGrace(restored *host.Restored) error {
 	var longest api.Duration
 	for i := range restored.Spaces {
 		longest = max(longest, restored.Spaces[i].Longest)

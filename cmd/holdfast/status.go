@@ -54,7 +54,7 @@ func (p *program) status(ctx context.Context, c *cli.Command) error {
 	}
 	if status.Unwritten != nil {
 		t := newTable("STATE OF", "UNWRITTEN SINCE", "WHY")
-		t.row(status.Member.Name, shownTime(status.Unwritten.Since), status.Unwritten.Why)
+		t.row(status.Member.Name, formatTime(status.Unwritten.Since), status.Unwritten.Why)
 		tables = append(tables, t)
 	}
 	if status.View.Why != "" {
@@ -81,7 +81,7 @@ func memberTable(status *api.Status) *table {
 		if !member.Voter {
 			role = "guest"
 		}
-		t.row(member.Name, role, member.Address, member.HTTP, member.State, member.Election, shownTime(member.Since))
+		t.row(member.Name, role, member.Address, member.HTTP, member.State, member.Election, formatTime(member.Since))
 	}
 	return t
 }
@@ -93,7 +93,7 @@ func missingTable(status *api.Status) *table {
 	}
 	t := newTable("MISSING SINCE", "VOTER", "ADDRESS")
 	for _, member := range status.Missing {
-		t.row(shownTime(member.Since), member.Name, member.Address)
+		t.row(formatTime(member.Since), member.Name, member.Address)
 	}
 	return t
 }
@@ -129,7 +129,7 @@ func spaceTable(status *api.Status) *table {
 	for _, space := range status.Spaces {
 		t.row(space.Name, space.Protocol, space.Class.String(), space.State, strings.Join(space.Authority, ","),
 			strconv.FormatUint(space.Reign, 10), strconv.Itoa(space.Locks), strconv.Itoa(space.Waiters),
-			strconv.Itoa(space.Sessions), shownTime(space.Until), space.Why)
+			strconv.Itoa(space.Sessions), formatTime(space.Until), space.Why)
 	}
 	return t
 }
@@ -148,56 +148,56 @@ func moreTables(status *api.Status) (tables []*table) {
 	candidates := newTable("SPACE", "CANDIDATE", "PRIORITY", "ELIGIBLE", "WHY")
 	kept := newTable("SPACE", "STORE", "SETTINGS")
 	closed := newTable("CLOSED", "ON")
-	told := map[*table]bool{}
+	printed := map[*table]bool{}
 	for _, space := range status.Spaces {
 		if space.Elder != "" {
 			elders.row(space.Name, space.Elder, strings.Join(space.Authority, ","),
 				strconv.FormatUint(space.Reign, 10), strconv.FormatUint(space.Version, 10))
-			told[elders] = true
+			printed[elders] = true
 		}
-		if shown := shownOptions(space.Options); shown != "" {
+		if shown := formatOptions(space.Options); shown != "" {
 			options.row(space.Name, shown)
-			told[options] = true
+			printed[options] = true
 		}
 		if space.Store != "" {
 			kept.row(space.Name, space.Store, space.Settings)
-			told[kept] = true
+			printed[kept] = true
 		}
 		if g := space.Suspension; g != nil {
-			suspended.row(space.Name, cmp.Or(g.Client, g.Owner), g.Member, shownTime(g.Since), g.Reason)
-			told[suspended] = true
+			suspended.row(space.Name, cmp.Or(g.Client, g.Owner), g.Member, formatTime(g.Since), g.Reason)
+			printed[suspended] = true
 		}
 		for _, h := range space.Transfers {
-			transfers.row(space.Name, h.From, h.To, shownTime(h.Since))
-			told[transfers] = true
+			transfers.row(space.Name, h.From, h.To, formatTime(h.Since))
+			printed[transfers] = true
 		}
 		for _, a := range space.Awaited {
 			awaited.row(space.Name, a.Member, a.Reply, strconv.Itoa(a.Requests))
-			told[awaited] = true
+			printed[awaited] = true
 		}
 		if len(space.Candidates) > 0 {
 			leaders.row(space.Name, strings.Join(space.Authority, ","), strconv.FormatUint(space.Reign, 10), strconv.FormatUint(space.Version, 10))
-			told[leaders] = true
+			printed[leaders] = true
 		}
 		for _, c := range space.Candidates {
-			candidates.row(space.Name, c.Member, shownPriority(c.Priority), strconv.FormatBool(c.Eligible), c.Why)
-			told[candidates] = true
+			candidates.row(space.Name, c.Member, formatPriority(c.Priority), strconv.FormatBool(c.Eligible), c.Why)
+			printed[candidates] = true
 		}
 		for _, member := range space.ClosedAt {
 			closed.row(space.Name, member)
-			told[closed] = true
+			printed[closed] = true
 		}
 	}
 	for _, t := range []*table{elders, options, kept, suspended, transfers, awaited, leaders, candidates, closed} {
-		if told[t] {
+		if printed[t] {
 			tables = append(tables, t)
 		}
 	}
 	return tables
 }
 
-// shownPriority is how eligible a member is, as serve takes it.
-func shownPriority(priority int) string {
+// formatPriority is how eligible a member is, as serve takes it.
+func formatPriority(priority int) string {
 	switch priority {
 	case host.NoCandidate:
 		return "off"
@@ -207,8 +207,8 @@ func shownPriority(priority int) string {
 	return strconv.Itoa(priority)
 }
 
-// shownOptions are a space's options, but those about partitions and coordinators that are usual.
-func shownOptions(options map[string]string) string {
+// formatOptions are a space's options, but those about partitions and coordinators that are usual.
+func formatOptions(options map[string]string) string {
 	var shown []string
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		if value := options[name]; !(name == "partition" && value == "primary" || name == "preempt" && value == "false") {

@@ -97,7 +97,7 @@ type besideLocks struct {
 	Store    string          `json:"store"`
 	Settings []storeSettings `json:"settings"`
 	Wanted   string          `json:"wanted,omitempty"` // by --store-options
-	Agrees   *bool           `json:"agrees,omitempty"` // whether a process with those would not be refused
+	Matches  *bool           `json:"agrees,omitempty"` // whether a process with those would not be refused
 	Code     string          `json:"code,omitempty"`   // for --confirm
 	Forgot   bool            `json:"forgotten,omitempty"`
 }
@@ -180,15 +180,15 @@ func unanswered(ctx context.Context, c *cli.Command, where string, err error) er
 // settingsBeside puts together what stands in a store, and how that goes with what is wanted.
 func settingsBeside(where string, written []claim.Written, wanted *claim.Options) *besideLocks {
 	b := &besideLocks{Store: where, Settings: []storeSettings{}}
-	agrees := true
+	matches := true
 	if wanted != nil {
-		b.Wanted, b.Agrees = wanted.Settings(), &agrees
+		b.Wanted, b.Matches = wanted.Settings(), &matches
 	}
 	for _, w := range written {
 		state := "asked"
 		if w.Accepted {
 			state = "agreed"
-			agrees = agrees && w.Settings == b.Wanted
+			matches = matches && w.Settings == b.Wanted
 		}
 		b.Settings = append(b.Settings, storeSettings{w.Settings, state, w.RID})
 	}
@@ -197,7 +197,7 @@ func settingsBeside(where string, written []claim.Written, wanted *claim.Options
 
 // holds reports whether what is wanted is what holds already, and nothing else is asked for.
 func (b *besideLocks) holds() bool {
-	return b.Agrees != nil && *b.Agrees &&
+	return b.Matches != nil && *b.Matches &&
 		slices.ContainsFunc(b.Settings, func(s storeSettings) bool { return s.State == "agreed" }) &&
 		!slices.ContainsFunc(b.Settings, func(s storeSettings) bool { return s.Settings != b.Wanted })
 }
@@ -209,7 +209,7 @@ func (b *besideLocks) code() string {
 }
 
 func (p *program) showSettings(c *cli.Command, b *besideLocks) error {
-	if err := p.printSettings(c, b); err != nil || b.Agrees == nil || *b.Agrees {
+	if err := p.printSettings(c, b); err != nil || b.Matches == nil || *b.Matches {
 		return err
 	}
 	return misconfigured("%s: store %s: a process with %q would be refused; start it with what is agreed or, when the locks are not in use, remove that: %s store forget-settings",
@@ -259,7 +259,7 @@ func (p *program) forgetSettings(ctx context.Context, c *cli.Command, store stor
 	if err := storelock.ForgetSettings(ctx, store); err != nil {
 		return unanswered(ctx, c, b.Store, err)
 	}
-	b.Code, b.Wanted, b.Agrees, b.Forgot = "", "", nil, true
+	b.Code, b.Wanted, b.Matches, b.Forgot = "", "", nil, true
 	if c.Bool("json") {
 		return printJSON(p.stdout, b)
 	}
@@ -268,7 +268,7 @@ func (p *program) forgetSettings(ctx context.Context, c *cli.Command, store stor
 
 // confirmForgetting asks, or says how it is confirmed where no person can be asked.
 func (p *program) confirmForgetting(c *cli.Command, b *besideLocks) error {
-	if !p.asksPeople(c) {
+	if !p.interactive(c) {
 		return usageError(calledAs(c), "nothing was changed, because it must be asked whether all who lock there are stopped, and this is no terminal; if they are, run it again with --confirm %s", b.Code)
 	}
 	answer, err := p.question(bufio.NewReader(p.stdin), "THE DANGER: if anybody still locks there, two can hold one lock.\nAll who do are stopped? (yes or no) ")

@@ -67,7 +67,7 @@ func (p *program) suspend(ctx context.Context, c *cli.Command) error {
 	}
 	if g := suspended.Suspension; !suspended.Changed && g != nil {
 		p.say("suspend: space %q is suspended already, by %s on %s since %s%s",
-			space, cmp.Or(g.Client, g.Owner), g.Member, shownTime(g.Since), because(g.Reason))
+			space, cmp.Or(g.Client, g.Owner), g.Member, formatTime(g.Since), because(g.Reason))
 	}
 	return p.printIfJSON(c, suspended)
 }

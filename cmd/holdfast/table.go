@@ -27,21 +27,21 @@ type table struct {
 
 func newTable(header ...string) *table {
 	t := &table{widths: make([]int, len(header))}
-	t.header = t.appendShown(nil, header)
+	t.header = t.appendCells(nil, header)
 	return t
 }
 
 // row adds a line, which has as many cells as the header. An empty cell is shown as "-".
-func (t *table) row(cells ...string) { t.cells = t.appendShown(t.cells, cells) }
+func (t *table) row(cells ...string) { t.cells = t.appendCells(t.cells, cells) }
 
-// appendShown appends cells as they are printed, and makes their columns as wide as they are.
-func (t *table) appendShown(shown, cells []string) []string {
+// appendCells appends cells as they are printed, and makes their columns as wide as they are.
+func (t *table) appendCells(to, cells []string) []string {
 	for i, cell := range cells {
 		cell = printable(cell)
 		t.widths[i] = max(t.widths[i], utf8.RuneCountInString(cell))
-		shown = append(shown, cell)
+		to = append(to, cell)
 	}
-	return shown
+	return to
 }
 
 // continued is a table of further rows, with columns as wide as those of t, and no header.
@@ -158,9 +158,9 @@ func written[N int | int64](_ N, err error) error {
 	return nil
 }
 
-// shownName makes one word of a name: one with a space in it, or that looks like a
+// formatName makes one word of a name: one with a space in it, or that looks like a
 // quoted one, is quoted as in JSON.
-func shownName(name string) string {
+func formatName(name string) string {
 	if !strings.ContainsFunc(name, unicode.IsSpace) && !strings.HasPrefix(name, `"`) {
 		return name
 	}
@@ -173,8 +173,8 @@ func shownName(name string) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// shownTime is a time as a cell, in the reader's zone: the time alone if it is today.
-func shownTime(t api.Time) string {
+// formatTime is a time as a cell, in the reader's zone: the time alone if it is today.
+func formatTime(t api.Time) string {
 	if t.IsZero() {
 		return ""
 	}
@@ -185,16 +185,16 @@ func shownTime(t api.Time) string {
 	return local.Format(time.DateTime)
 }
 
-// shownMode is a mode as a cell: with slots, how many of how many.
-func shownMode(mode holdfast.Mode, units, capacity int) string {
+// formatMode is a mode as a cell: with slots, how many of how many.
+func formatMode(mode holdfast.Mode, units, capacity int) string {
 	if mode != holdfast.ModeSlots {
 		return mode.String()
 	}
 	return fmt.Sprintf("%v %d/%d", mode, units, capacity)
 }
 
-// shownToken is a token as a cell.
-func shownToken(token holdfast.Token) string {
+// formatToken is a token as a cell.
+func formatToken(token holdfast.Token) string {
 	if token == 0 {
 		return ""
 	}

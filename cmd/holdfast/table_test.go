@@ -79,11 +79,11 @@ func TestContinuedTable(t *testing.T) {
 }
 
 // A line of acquire can be split at its spaces, for every name.
-func TestShownName(t *testing.T) {
+func TestFormatName(t *testing.T) {
 	for name, want := range map[string]string{
 		"orders/42": "orders/42", "a b": `"a b"`, `"`: `"\""`, `a"b`: `a"b`, "<&>": "<&>", "a\u2003<b": "\"a\u2003<b\"",
 	} {
-		got := shownName(name)
+		got := formatName(name)
 		if got != want {
 			t.Errorf("shownName(%q) = %s, want %s", name, got, want)
 		}
@@ -97,16 +97,16 @@ func TestShownName(t *testing.T) {
 	}
 }
 
-func TestShownCells(t *testing.T) {
+func TestFormatCells(t *testing.T) {
 	for _, row := range []struct{ got, want string }{
-		{shownName("orders/42"), "orders/42"},
-		{shownName(`a "b"`), `"a \"b\""`},
-		{shownMode(holdfast.ModeSlots, 2, 5), "slots 2/5"},
-		{shownMode(holdfast.ModeShared, 0, 0), "shared"},
-		{shownToken(0), ""},
-		{shownToken(1 << 63), "9223372036854775808"},
-		{shownOwner("", "the client"), "the client"},
-		{shownOwner("job-7", "the client"), "job-7"},
+		{formatName("orders/42"), "orders/42"},
+		{formatName(`a "b"`), `"a \"b\""`},
+		{formatMode(holdfast.ModeSlots, 2, 5), "slots 2/5"},
+		{formatMode(holdfast.ModeShared, 0, 0), "shared"},
+		{formatToken(0), ""},
+		{formatToken(1 << 63), "9223372036854775808"},
+		{ownerOrClient("", "the client"), "the client"},
+		{ownerOrClient("job-7", "the client"), "job-7"},
 	} {
 		if row.got != row.want {
 			t.Errorf("shown as %s, want %s", row.got, row.want)

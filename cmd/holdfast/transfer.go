@@ -36,7 +36,7 @@ func (p *program) transfer(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	var transferred *api.Transferred
-	err = askForDeed(ctx, c, "; it may be done nevertheless", func(ctx context.Context, admin *client.Admin) (err error) {
+	err = askToChange(ctx, c, "; it may be done nevertheless", func(ctx context.Context, admin *client.Admin) (err error) {
 		transferred, err = admin.Transfer(ctx, space, member)
 		return err
 	})
@@ -113,10 +113,10 @@ func (p *program) turnSpace(ctx context.Context, c *cli.Command, more string,
 	}
 	addresses, err := api.ParseTarget(serverOf(c))
 	if err == nil && len(addresses) > 1 {
-		return usageError(calledAs(c), "%s are named; say with --server which one member shall do it", strings.Join(shownAddresses(addresses), ", "))
+		return usageError(calledAs(c), "%s are named; say with --server which one member shall do it", strings.Join(formatAddresses(addresses), ", "))
 	}
 	var opened *api.Opened
-	err = askForDeed(ctx, c, more, func(ctx context.Context, admin *client.Admin) (err error) {
+	err = askToChange(ctx, c, more, func(ctx context.Context, admin *client.Admin) (err error) {
 		opened, err = turn(ctx, admin, space)
 		return err
 	})
@@ -126,9 +126,9 @@ func (p *program) turnSpace(ctx context.Context, c *cli.Command, more string,
 	return p.printIfJSON(c, opened)
 }
 
-func shownAddresses(addresses []api.Address) (shown []string) {
+func formatAddresses(addresses []api.Address) (texts []string) {
 	for _, address := range addresses {
-		shown = append(shown, address.String())
+		texts = append(texts, address.String())
 	}
-	return shown
+	return texts
 }

@@ -84,8 +84,8 @@ func sentinels() []error {
 	}
 }
 
-// told are errors as engines return them.
-func told() map[string]error {
+// problems are errors as engines return them.
+func problems() map[string]error {
 	held := &holdfast.HeldError{Owner: "job-7", Member: "b", Since: time.Now().Add(-time.Hour), Others: 2}
 	all := map[string]error{
 		"who holds it":      held,
@@ -122,7 +122,7 @@ func told() map[string]error {
 
 // TestSameOnBothSides sends errors over, by each of the ways.
 func TestSameOnBothSides(t *testing.T) {
-	for name, inner := range told() {
+	for name, inner := range problems() {
 		err := &holdfast.Error{Op: "lock", Space: "billing", Name: "orders/42", Err: inner}
 		bytes, failure := proto.Marshal(api.ToProblem(err))
 		if failure != nil {
@@ -223,7 +223,7 @@ func TestNotUTF8(t *testing.T) {
 
 // FuzzFromProblem takes what any server may say.
 func FuzzFromProblem(f *testing.F) {
-	for _, err := range told() {
+	for _, err := range problems() {
 		if bytes, err := proto.Marshal(api.ToProblem(err)); err == nil {
 			f.Add(bytes)
 		}

@@ -64,8 +64,8 @@ func FuzzAcquired(f *testing.F) {
 			t.Errorf("%+v cannot be written: %v", a, err)
 		}
 		said.ProtoReflect().SetUnknown(nil)
-		if told := api.ToAcquired(a); !proto.Equal(told, said) {
-			t.Errorf("%v is told on as %v", said, told)
+		if got := api.ToAcquired(a); !proto.Equal(got, said) {
+			t.Errorf("%v is told on as %v", said, got)
 		}
 	})
 }
@@ -73,7 +73,7 @@ func FuzzAcquired(f *testing.F) {
 // FuzzStatus: every end of a call is an error that says which operation it has ended,
 // with a code of the table.
 func FuzzStatus(f *testing.F) {
-	for _, err := range told() {
+	for _, err := range problems() {
 		s, ok := status.FromError(api.ToStatus(err))
 		if !ok {
 			continue

@@ -48,8 +48,8 @@ func (s *Store) acceptEither(c *tls.Config, m *Material) {
 		if len(state.PeerCertificates) == 0 {
 			return nil
 		}
-		err := vouched(&state, m.Clients, x509.ExtKeyUsageClientAuth)
-		if err == nil || vouched(&state, m.Members, x509.ExtKeyUsageClientAuth) == nil {
+		err := verifyAgainst(&state, m.Clients, x509.ExtKeyUsageClientAuth)
+		if err == nil || verifyAgainst(&state, m.Members, x509.ExtKeyUsageClientAuth) == nil {
 			return nil
 		}
 		return explain(err, "its certificate for %s does not do: %v", Names(state.PeerCertificates[0]), err)
@@ -101,7 +101,7 @@ func (s *Store) Calling() *tls.Config {
 	m := s.newest()
 	c := s.common(m.Material)
 	c.NextProtos = []string{"h2"}
-	showAlways(c)
+	alwaysPresent(c)
 	c.InsecureSkipVerify = true // VerifyConnection does it, and does not look for a host
 	c.VerifyConnection = func(state tls.ConnectionState) error {
 		if m.Members == nil {
@@ -122,13 +122,13 @@ func (s *Store) Dialling() *tls.Config {
 		c.RootCAs = m.Members
 	}
 	c.NextProtos = []string{"h2"}
-	showAlways(c)
+	alwaysPresent(c)
 	return c
 }
 
-// showAlways shows the certificate to every peer that asks for one, whichever
+// alwaysPresent shows the certificate to every peer that asks for one, whichever
 // authorities it names: its refusal says more than its demand for what was there.
-func showAlways(c *tls.Config) {
+func alwaysPresent(c *tls.Config) {
 	if len(c.Certificates) > 0 && c.GetClientCertificate == nil {
 		own := &c.Certificates[0]
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own, nil }

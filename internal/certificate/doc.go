@@ -6,7 +6,7 @@
 //	store.go     the newest material, read again when the files change
 //	config.go    what crypto/tls is told, on each side of each port
 //	name.go      the names that a certificate carries
-//	vouch.go     who a certificate is good for: a member, or a client
+//	verify.go    who a certificate is good for: a member, or a client
 //	explain.go   why a handshake did not succeed, and what to do, in a sentence
 //
 // # What each authority vouches for

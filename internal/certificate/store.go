@@ -39,11 +39,11 @@ type Store struct {
 
 	current atomic.Pointer[made]
 
-	mu     sync.Mutex // of what follows; held while files are read
-	looked time.Time
-	seen   []stamp
-	told   string
-	need   func(*Material) error
+	mu       sync.Mutex // of what follows; held while files are read
+	looked   time.Time
+	seen     []stamp
+	reported string
+	need     func(*Material) error
 }
 
 // made is material with what crypto/tls is told of it.
@@ -69,7 +69,7 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.asks(s.auth); err != nil {
+	if err := m.checkClientAuth(s.auth); err != nil {
 		return nil, err
 	}
 	s.seen, s.looked = seen, s.now()
@@ -100,15 +100,15 @@ func Fixed(c *tls.Config) (*Store, error) {
 		}
 		m.Certificate = &own
 	}
-	if err := m.asks(s.auth); err != nil {
+	if err := m.checkClientAuth(s.auth); err != nil {
 		return nil, err
 	}
 	s.keep(m)
 	return s, nil
 }
 
-// asks says why clients cannot be asked for what they shall show.
-func (m *Material) asks(auth tls.ClientAuthType) error {
+// checkClientAuth says why clients cannot be asked for what they shall show.
+func (m *Material) checkClientAuth(auth tls.ClientAuthType) error {
 	if auth >= tls.VerifyClientCertIfGiven && m.Clients == nil { // with none, crypto/tls would trust every public authority
 		return errors.New("clients' certificates can only be checked against authorities, and none is given (tls.ca, tls.client_ca)")
 	}
@@ -157,7 +157,7 @@ func (s *Store) look() {
 	switch now := s.now(); {
 	case err != nil:
 	case m.Same(s.current.Load().Material):
-		s.told = ""
+		s.reported = ""
 		return
 	default:
 		if err = m.expired(now); err != nil && len(s.seen) > 0 {
@@ -165,25 +165,25 @@ func (s *Store) look() {
 		}
 	}
 	if err == nil {
-		err = m.asks(s.auth)
+		err = m.checkClientAuth(s.auth)
 	}
 	if err == nil && s.need != nil {
 		err = s.need(m)
 	}
 	if err != nil {
-		if text := err.Error(); text != s.told {
-			s.told = text
+		if text := err.Error(); text != s.reported {
+			s.reported = text
 			s.logger.Error("the TLS files have changed, and what they hold now does not do: what they held before is used on", "why", text)
 		}
 		return
 	}
-	s.told = ""
+	s.reported = ""
 	s.keep(m)
-	told := []any{}
+	attrs := []any{}
 	if m.Certificate != nil {
-		told = append(told, "certificate", Names(m.Certificate.Leaf), "until", instant(m.Certificate.Leaf.NotAfter))
+		attrs = append(attrs, "certificate", Names(m.Certificate.Leaf), "until", instant(m.Certificate.Leaf.NotAfter))
 	}
-	s.logger.Info("the TLS files were read again", told...)
+	s.logger.Info("the TLS files were read again", attrs...)
 }
 
 // stamps looks at the files without reading them.

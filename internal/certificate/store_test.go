@@ -213,18 +213,18 @@ func TestReload(t *testing.T) {
 	server := b.open("m1", true, tls.RequireAndVerifyClientCert)
 	b.must(server.Require("m1", true))
 	client := b.open("job-7", false, 0)
-	shown := func() string {
+	served := func() string {
 		t.Helper()
 		m := b.meet(server.Shared(), client.Dialling())
 		b.must(m.failed)
 		return Names(m.dialled.PeerCertificates[0])
 	}
 	b.issue(b.members, "m1", issuer.Request{Name: "m1", Hosts: []string{"127.0.0.1", "second"}, Member: true})
-	if got := shown(); got != "127.0.0.1, first, m1" {
+	if got := served(); got != "127.0.0.1, first, m1" {
 		t.Errorf("within the second: %s", got)
 	}
 	b.at = b.at.Add(lookEvery)
-	if got := shown(); got != "127.0.0.1, m1, second" {
+	if got := served(); got != "127.0.0.1, m1, second" {
 		t.Errorf("after the second: %s", got)
 	}
 	whole, err := os.ReadFile(b.path("m1"))
@@ -247,7 +247,7 @@ func TestReload(t *testing.T) {
 		broken.do()
 		for range 3 {
 			b.at = b.at.Add(lookEvery)
-			if got := shown(); got != "127.0.0.1, m1, second" {
+			if got := served(); got != "127.0.0.1, m1, second" {
 				t.Errorf("%s: %s", broken.what, got)
 			}
 		}
@@ -258,7 +258,7 @@ func TestReload(t *testing.T) {
 	b.log.Reset()
 	b.issue(b.members, "m1", issuer.Request{Name: "m1", Hosts: []string{"127.0.0.1", "third"}, Member: true})
 	b.at = b.at.Add(lookEvery)
-	if got := shown(); got != "127.0.0.1, m1, third" || !strings.Contains(b.log.String(), "read again") {
+	if got := served(); got != "127.0.0.1, m1, third" || !strings.Contains(b.log.String(), "read again") {
 		t.Errorf("mended: %s\n%s", got, b.log.String())
 	}
 }

@@ -142,6 +142,6 @@ func joinKey() Key {
 			c.Join = join
 			return nil
 		},
-		show: func(c *Config) string { return strings.Join(c.Join, ",") },
+		format: func(c *Config) string { return strings.Join(c.Join, ",") },
 	}
 }

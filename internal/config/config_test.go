@@ -189,7 +189,7 @@ func TestPrecedence(t *testing.T) {
 				if wrong := key.read(&alone, text); wrong != nil {
 					t.Fatalf("%q does not parse: %v", text, wrong)
 				}
-				got, want := key.show(c), key.show(&alone)
+				got, want := key.format(c), key.format(&alone)
 				if got != want || c.origins[key.Name] != origin {
 					t.Errorf("got %q from %s, want %q from %s", got, c.origins[key.Name], want, origin)
 				}

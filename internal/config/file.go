@@ -106,7 +106,7 @@ func (d *document) rejectSyntax(err error) {
 func (d *document) reject(key string, node *yaml.Node, wrong, allowed, fix string) {
 	value := ""
 	if node.Kind == yaml.ScalarNode {
-		value = quote(shown("", node.Value))
+		value = quote(redacted("", node.Value))
 	}
 	d.complain(Problem{key, value, inFile(d.path, node.Line), wrong, allowed, fix})
 }
@@ -198,8 +198,8 @@ func (d *document) rejectUnknown(name string, key, value *yaml.Node, section str
 			allowed = append(allowed, outer)
 		}
 	}
-	shown := *value
-	shown.Line = key.Line
+	at := *value
+	at.Line = key.Line
 	near := nearest(name, allowed)
 	if near == "" {
 		near = nearest(name, d.names())
@@ -208,7 +208,7 @@ func (d *document) rejectUnknown(name string, key, value *yaml.Node, section str
 	if near != "" {
 		fix = "did you mean " + near + "?"
 	}
-	d.reject(name, &shown, "there is no such key", strings.Join(allowed, ", "), fix)
+	d.reject(name, &at, "there is no such key", strings.Join(allowed, ", "), fix)
 }
 
 // text is a value as it was written. A list becomes the text of a repeated flag.
@@ -274,7 +274,7 @@ func (d *document) spaces(node *yaml.Node) {
 			d.reject(full, value, "it names no protocol", strings.Join(served(), ", "), "write {protocol: "+usual+"}")
 			return
 		}
-		d.putSpace(d.layer, space, inFile(d.path, key.Line))
+		d.addSpace(d.layer, space, inFile(d.path, key.Line))
 	})
 }
 

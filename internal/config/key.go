@@ -36,8 +36,8 @@ type Key struct {
 	// InFile is false for the keys that are no keys of the file.
 	InFile bool
 
-	read func(c *Config, text string) *flaw // sets the field, or says what is wrong
-	show func(c *Config) string             // the field as it would be written
+	read   func(c *Config, text string) *flaw // sets the field, or says what is wrong
+	format func(c *Config) string             // the field as it would be written
 }
 
 // flaw is what is wrong with a text, and what to do.
@@ -169,9 +169,9 @@ func startKeys() []Key {
 			"Allow a listen address that is not loopback without TLS."),
 		{
 			Name: "config", Kind: Text, Allowed: "a YAML file that can be read, or empty",
-			Help: "YAML file to read; flags and environment overrule it.",
-			read: func(*Config, string) *flaw { return nil },
-			show: func(c *Config) string { return c.File },
+			Help:   "YAML file to read; flags and environment overrule it.",
+			read:   func(*Config, string) *flaw { return nil },
+			format: func(c *Config) string { return c.File },
 		},
 	}
 }

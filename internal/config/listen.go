@@ -42,7 +42,7 @@ func listenKey() Key {
 			c.Listen, c.Socket = listen, path
 			return nil
 		},
-		show: func(c *Config) string {
+		format: func(c *Config) string {
 			places := []string{c.Listen}
 			if c.Socket != "" {
 				places = append(places, socket.Scheme+c.Socket)
@@ -64,7 +64,7 @@ func modeKey() Key {
 		c.SocketMode = fs.FileMode(mode)
 		return nil
 	}
-	key.show = func(c *Config) string { return fmt.Sprintf("%04o", uint32(c.SocketMode)) }
+	key.format = func(c *Config) string { return fmt.Sprintf("%04o", uint32(c.SocketMode)) }
 	return key
 }
 
@@ -88,6 +88,6 @@ func hostsKey() Key {
 			}
 			return nil
 		},
-		show: func(c *Config) string { return strings.Join(c.Hosts, ",") },
+		format: func(c *Config) string { return strings.Join(c.Hosts, ",") },
 	}
 }

@@ -136,7 +136,7 @@ func (l *loader) put(y layer, key Key, text, origin string) {
 	switch {
 	case key.Name == "config":
 	case key.Kind == Spaces:
-		l.putSpaces(y, text, origin)
+		l.addSpaces(y, text, origin)
 	default:
 		y.set(key.Name, setting{Text: text, Origin: origin})
 	}

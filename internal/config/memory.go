@@ -32,7 +32,7 @@ func (l *loader) settleDefault(spaces []setting) {
 		return
 	}
 	c, space := &l.config, &spaces[at]
-	asked := c.origins["memory"] != "default"
+	explicit := c.origins["memory"] != "default"
 	if space.Origin != "default" {
 		if c.Memory && space.Space.Protocol == durable {
 			l.refuse("memory", "space "+quote(space.Space.String())+" from "+space.Origin+" keeps its locks on the disk", "",
@@ -41,23 +41,23 @@ func (l *loader) settleDefault(spaces []setting) {
 		return
 	}
 	l.unconfigured = true
-	c.undefined = len(spaces) == 1 && !asked
+	c.undefined = len(spaces) == 1 && !explicit
 	why, along := l.keepsNothing(), false
 	if why == "" {
 		why, along = whyNotDurable(spaces), true
 	}
 	switch {
-	case asked && !c.Memory && why != "":
+	case explicit && !c.Memory && why != "":
 		l.refuse("memory", "the default space cannot be kept on the disk with "+why, "", "leave memory out, or change that")
 		space.Space.Protocol = usual // one complaint is enough
 		return
-	case !asked && why != "":
+	case !explicit && why != "":
 		c.Memory, c.implied = true, why
 		c.origins["memory"] = "default with " + why
 	}
 	if c.Memory {
 		space.Space.Protocol = usual
-		if asked || !along {
+		if explicit || !along {
 			space.Origin = c.origins["memory"]
 		}
 	}

@@ -29,13 +29,13 @@ func (c *Config) PrintConfig(w io.Writer) error {
 		case key.Kind == Spaces:
 			b.WriteString("spaces:\n")
 			for _, space := range c.Spaces {
-				line(&b, "  "+scalar(space.Name)+": "+showSpace(space), c.originOf("spaces."+space.Name))
+				line(&b, "  "+scalar(space.Name)+": "+formatSpace(space), c.originOf("spaces."+space.Name))
 			}
 		case nested:
 			line(&b, "  "+inner+": "+c.value(key), c.originOf(key.Name))
 		case !key.InFile:
 			line(&b, "# --"+key.Flag+": "+c.value(key), c.originOf(key.Name))
-		case key.Kind == Count && key.show(c) == "":
+		case key.Kind == Count && key.format(c) == "":
 			line(&b, "# "+key.Name+": not given", c.originOf(key.Name))
 		default:
 			line(&b, key.Name+": "+c.value(key), c.originOf(key.Name))
@@ -55,25 +55,25 @@ func line(b *strings.Builder, text, origin string) {
 func (c *Config) value(key Key) string {
 	switch key.Kind {
 	case Text:
-		return scalar(key.show(c))
+		return scalar(key.format(c))
 	case List:
 		var items []string
-		for item := range strings.SplitSeq(key.show(c), key.Separator) {
+		for item := range strings.SplitSeq(key.format(c), key.Separator) {
 			if item != "" {
 				items = append(items, scalar(item))
 			}
 		}
 		return "[" + strings.Join(items, ", ") + "]"
 	}
-	return key.show(c)
+	return key.format(c)
 }
 
-func showSpace(s Space) string {
+func formatSpace(s Space) string {
 	text := "{protocol: " + scalar(s.Protocol)
 	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
 		value := s.Options[name]
 		if name == storeOption {
-			value = shown(name, value)
+			value = redacted(name, value)
 		}
 		text += ", " + scalar(name) + ": " + scalar(value)
 	}

@@ -91,7 +91,7 @@ func again(t testing.TB, c *Config, text string) {
 		s := &meant.Spaces[i]
 		*s = s.clone()
 		if url := s.Store(); url != "" {
-			s.Options[storeOption] = shown(storeOption, url)
+			s.Options[storeOption] = redacted(storeOption, url)
 		}
 	}
 	if diff := cmp.Diff(&meant, read, cmpopts.IgnoreUnexported(Config{}), cmpopts.IgnoreFields(Config{}, "File"), cmpopts.EquateEmpty()); diff != "" {

@@ -50,13 +50,13 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// shownBytes is how much of a value a complaint repeats.
-const shownBytes = 200
+// quotedBytes is how much of a value a complaint repeats.
+const quotedBytes = 200
 
 // quote shows a value in one line, regardless of what it contains.
 func quote(text string) string {
-	if len(text) > shownBytes {
-		return strconv.Quote(text[:shownBytes]) + "…"
+	if len(text) > quotedBytes {
+		return strconv.Quote(text[:quotedBytes]) + "…"
 	}
 	return strconv.Quote(text)
 }

@@ -53,13 +53,13 @@ func (s Space) String() string {
 	var b strings.Builder
 	b.WriteString(hushed(s.Name) + "=" + hushed(s.Protocol))
 	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
-		b.WriteString("," + hushed(name) + "=" + shown(name, s.Options[name]))
+		b.WriteString("," + hushed(name) + "=" + redacted(name, s.Options[name]))
 	}
 	return b.String()
 }
 
-// putSpaces adds the spaces of a flag or a variable to a layer.
-func (l *loader) putSpaces(y layer, text, origin string) {
+// addSpaces adds the spaces of a flag or a variable to a layer.
+func (l *loader) addSpaces(y layer, text, origin string) {
 	for item := range strings.SplitSeq(text, ";") {
 		item = strings.TrimSpace(item)
 		if item == "" {
@@ -67,15 +67,15 @@ func (l *loader) putSpaces(y layer, text, origin string) {
 		}
 		space, wrong := readSpace(item)
 		if wrong != nil {
-			l.complain(Problem{"spaces", quote(shownItem(item)), origin, wrong.wrong, spaceSyntax, wrong.fix})
+			l.complain(Problem{"spaces", quote(redactedItem(item)), origin, wrong.wrong, spaceSyntax, wrong.fix})
 			continue
 		}
-		l.putSpace(y, space, origin)
+		l.addSpace(y, space, origin)
 	}
 }
 
-// putSpace adds one space to a layer, unless its name will not do.
-func (l *loader) putSpace(y layer, space Space, origin string) {
+// addSpace adds one space to a layer, unless its name will not do.
+func (l *loader) addSpace(y layer, space Space, origin string) {
 	if err := holdfast.CheckSpace(space.Name); err != nil {
 		l.complain(Problem{"spaces", quote(space.String()), origin, hushed(err.Error()), spaceSyntax, "give the space another name"})
 		return
@@ -194,7 +194,7 @@ func (l *loader) checkSpace(s setting) {
 		case r.Unknown:
 			refuse(fmt.Sprintf("protocol %s has no option %s", s.Space.Protocol, quote(hushed(name))), r.Allowed, suggest(name, r.Words, r.Fix))
 		default:
-			text := fmt.Sprintf("option %s cannot be %s", name, quote(shown(name, r.Value)))
+			text := fmt.Sprintf("option %s cannot be %s", name, quote(redacted(name, r.Value)))
 			if r.Wrong != "" {
 				text += ": " + r.Wrong
 			}

@@ -108,9 +108,9 @@ func splitOptions(protocol, text string) (parts []string) {
 	return parts
 }
 
-// shown is the value of an option as it may be shown. A store's URL is without its password; what may
+// redacted is the value of an option as it may be shown. A store's URL is without its password; what may
 // be one in the wrong place is not shown.
-func shown(name, value string) string {
+func redacted(name, value string) string {
 	switch name {
 	case storeOption:
 		return open.Redacted(value)
@@ -134,8 +134,8 @@ func hushed(text string) string {
 	return text
 }
 
-// shownItem is the text of a whole space as it may be shown.
-func shownItem(text string) string {
+// redactedItem is the text of a whole space as it may be shown.
+func redactedItem(text string) string {
 	if before, url, found := strings.Cut(text, storeOption+"="); found {
 		return hushed(before) + storeOption + "=" + open.Redacted(url)
 	}
@@ -173,7 +173,7 @@ func StoreSettings(url, options string) (*claim.Options, error) {
 			value = "true"
 		}
 		if r := list.Set(name, value, true); r != nil {
-			return nil, refused(name, fmt.Sprintf("cannot be %s; allowed: %s; %s", quote(shown(name, value)), r.Allowed, suggest(value, r.Words, r.Fix)))
+			return nil, refused(name, fmt.Sprintf("cannot be %s; allowed: %s; %s", quote(redacted(name, value)), r.Allowed, suggest(value, r.Words, r.Fix)))
 		}
 		if wrong := space.setOption(name, value); wrong != nil {
 			return nil, refused(name, "is given twice; give it once")

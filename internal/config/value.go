@@ -42,8 +42,8 @@ func (s span) String() string { return option.Format(s.least) + " to " + option.
 func textKey(name, value string, field func(*Config) *string, allowed, help string) Key {
 	return Key{
 		Name: name, Kind: Text, Default: value, Allowed: allowed, Help: help,
-		read: func(c *Config, text string) *flaw { *field(c) = text; return nil },
-		show: func(c *Config) string { return *field(c) },
+		read:   func(c *Config, text string) *flaw { *field(c) = text; return nil },
+		format: func(c *Config) string { return *field(c) },
 	}
 }
 
@@ -106,7 +106,7 @@ func countKey(name, value string, least, most int, field func(*Config) *int, hel
 			}
 			return wrong
 		},
-		show: func(c *Config) string { return strconv.Itoa(*field(c)) },
+		format: func(c *Config) string { return strconv.Itoa(*field(c)) },
 	}
 }
 
@@ -122,7 +122,7 @@ func expectKey() Key {
 		}
 		return number(c, text)
 	}
-	key.show = func(c *Config) string {
+	key.format = func(c *Config) string {
 		if c.Expect == 0 {
 			return ""
 		}
@@ -144,7 +144,7 @@ func candidateKey() Key {
 		}
 		return number(c, text)
 	}
-	key.show = func(c *Config) string {
+	key.format = func(c *Config) string {
 		if c.Candidate == 0 {
 			return off
 		}
@@ -164,7 +164,7 @@ func durationKey(name, value string, allowed span, note string, field func(*Conf
 			}
 			return wrong
 		},
-		show: func(c *Config) string { return option.Format(*field(c)) },
+		format: func(c *Config) string { return option.Format(*field(c)) },
 	}
 }
 
@@ -207,7 +207,7 @@ func driftKey() Key {
 			c.Drift = x
 			return nil
 		},
-		show: func(c *Config) string { return strconv.FormatFloat(c.Drift, 'g', -1, 64) },
+		format: func(c *Config) string { return strconv.FormatFloat(c.Drift, 'g', -1, 64) },
 	}
 }
 
@@ -223,7 +223,7 @@ func choiceKey(name, value string, choices []string, field func(*Config) *string
 			}
 			return &flaw{"it is none of the choices", suggest(strings.ToLower(text), choices, "leave it out for "+value)}
 		},
-		show: func(c *Config) string { return *field(c) },
+		format: func(c *Config) string { return *field(c) },
 	}
 }
 
@@ -241,6 +241,6 @@ func switchKey(name string, field func(*Config) *bool, help string) Key {
 			}
 			return nil
 		},
-		show: func(c *Config) string { return strconv.FormatBool(*field(c)) },
+		format: func(c *Config) string { return strconv.FormatBool(*field(c)) },
 	}
 }

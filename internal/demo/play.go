@@ -43,15 +43,15 @@ func (d *demo) cast(ctx context.Context) error {
 		return err
 	}
 	d.screen.say("they have elected %s to coordinate, and grant; %d workers begin, two through each member", leader.Name, workers)
-	if err := d.crew.HireAll(d.cluster, workers); err != nil {
+	if err := d.workers.StartAll(d.cluster, workers); err != nil {
 		return err
 	}
-	return d.crew.AwaitAll(ctx, 0, 0, d.crew.Workers()...)
+	return d.workers.AwaitAll(ctx, 0, 0, d.workers.Workers()...)
 }
 
 // calm lets the workers work for a while.
 func (d *demo) calm(ctx context.Context) error {
-	d.crew.Note(clustertest.Event{Kind: clustertest.Calm})
+	d.workers.Note(clustertest.Event{Kind: clustertest.Calm})
 	select {
 	case <-time.After(d.Calm):
 		return nil
@@ -75,15 +75,15 @@ func (d *demo) killCoordinator(ctx context.Context) error {
 		return err
 	}
 	d.screen.say("worker %d holds %s through member %s", keeper.Number, clustertest.RegisterName, kept.Member)
-	mark := d.crew.Mark()
+	mark := d.workers.Mark()
 	if err := victim.Kill(); err != nil {
 		return err
 	}
 	d.killed = true
-	d.crew.Note(clustertest.Event{Kind: clustertest.Fault, Why: victim.Name + " killed"})
-	at := d.crew.Now()
+	d.workers.Note(clustertest.Event{Kind: clustertest.Fault, Why: victim.Name + " killed"})
+	at := d.workers.Now()
 	d.screen.say("member %s, the coordinator, was killed with SIGKILL", victim.Name)
-	next, err := d.crew.Await(ctx, "a grant by another coordinator", mark, func(e clustertest.Event) bool {
+	next, err := d.workers.Await(ctx, "a grant by another coordinator", mark, func(e clustertest.Event) bool {
 		return e.Kind == clustertest.Entered && reign(e.Token) > reign(kept.Token)
 	})
 	if err != nil {
@@ -110,7 +110,7 @@ func (d *demo) killCoordinator(ctx context.Context) error {
 
 // letGo lets a worker give back what it has kept across the coordinator's death.
 func (d *demo) letGo(ctx context.Context, keeper *clustertest.Process, kept clustertest.Event) error {
-	mark := d.crew.Mark()
+	mark := d.workers.Mark()
 	if err := keeper.Order("go on"); err != nil {
 		return err
 	}
@@ -139,24 +139,24 @@ func (d *demo) stopMember(ctx context.Context) error {
 		return err
 	}
 	victim := d.cluster.Member(kept.Member)
-	mark, at := d.crew.Mark(), d.crew.Now()
+	mark, at := d.workers.Mark(), d.workers.Now()
 	if err := victim.Stop(); err != nil {
 		return err
 	}
-	d.crew.Note(clustertest.Event{Kind: clustertest.Fault, Why: victim.Name + " stopped"})
+	d.workers.Note(clustertest.Event{Kind: clustertest.Fault, Why: victim.Name + " stopped"})
 	d.screen.say("worker %d holds %s through member %s; that member was stopped with SIGSTOP", keeper.Number, clustertest.RegisterName, victim.Name)
-	next, err := d.crew.Await(ctx, "a write by another worker", mark, func(e clustertest.Event) bool {
+	next, err := d.workers.Await(ctx, "a write by another worker", mark, func(e clustertest.Event) bool {
 		return e.Kind == clustertest.Wrote && e.Token > kept.Token
 	})
 	if err != nil {
 		return err
 	}
 	d.screen.say("the lock has passed on: worker %d has written under token %v; worker %d goes on, and writes under its old %v", next.Worker, next.Token, keeper.Number, kept.Token)
-	mark = d.crew.Mark()
+	mark = d.workers.Mark()
 	if err := keeper.Order("go on"); err != nil {
 		return err
 	}
-	write, err := d.crew.Await(ctx, "the stale write", mark, func(e clustertest.Event) bool {
+	write, err := d.workers.Await(ctx, "the stale write", mark, func(e clustertest.Event) bool {
 		return e.Worker == keeper.Number && e.Token == kept.Token && (e.Kind == clustertest.Refused || e.Kind == clustertest.Wrote)
 	})
 	if err != nil {
@@ -176,7 +176,7 @@ func (d *demo) stopMember(ctx context.Context) error {
 // wake lets a member go on that has stood still for longer than its lease.
 func (d *demo) wake(ctx context.Context, victim, leader *clustertest.Member, since time.Duration) error {
 	select {
-	case <-time.After(lease + lease/10 - (d.crew.Now() - since)):
+	case <-time.After(lease + lease/10 - (d.workers.Now() - since)):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -185,7 +185,7 @@ func (d *demo) wake(ctx context.Context, victim, leader *clustertest.Member, sin
 		return err
 	}
 	if stopped {
-		d.stopped = d.crew.Now() - since
+		d.stopped = d.workers.Now() - since
 	}
 	if err := victim.Continue(); err != nil {
 		return err
@@ -200,12 +200,12 @@ func (d *demo) wake(ctx context.Context, victim, leader *clustertest.Member, sin
 // keep lets a worker keep the register that goes through another member than the one
 // that coordinates.
 func (d *demo) keep(ctx context.Context, leader *clustertest.Member) (*clustertest.Process, clustertest.Event, error) {
-	return d.crew.KeepThrough(ctx, d.cluster, func(member string) bool { return member != leader.Name }, d.cluster.Others(leader)[0])
+	return d.workers.KeepThrough(ctx, d.cluster, func(member string) bool { return member != leader.Name }, d.cluster.Others(leader)[0])
 }
 
 // awaitEnd waits until a worker tells how its stay with a lock has ended.
 func (d *demo) awaitEnd(ctx context.Context, mark int, kept clustertest.Event) (clustertest.Event, error) {
-	return d.crew.Await(ctx, "the end of a stay", mark, func(e clustertest.Event) bool {
+	return d.workers.Await(ctx, "the end of a stay", mark, func(e clustertest.Event) bool {
 		return e.Worker == kept.Worker && e.Token == kept.Token && (e.Kind == clustertest.Left || e.Kind == clustertest.Lost)
 	})
 }

@@ -50,7 +50,7 @@ const (
 type demo struct {
 	Config
 	cluster *clustertest.Cluster
-	crew    *clustertest.Crew
+	workers *clustertest.Group
 	screen  *screen
 
 	killed  bool          // the coordinator died of SIGKILL
@@ -77,10 +77,10 @@ func Run(ctx context.Context, c Config) error {
 		cluster: clustertest.NewCluster(clustertest.Settings{
 			Program: c.Program, Folder: folder, Addresses: addresses, Lease: lease, Patience: patience,
 		}),
-		crew: clustertest.NewCrew(append([]string{c.Program}, c.WorkerArgs...), filepath.Join(folder, "register")),
+		workers: clustertest.NewGroup(append([]string{c.Program}, c.WorkerArgs...), filepath.Join(folder, "register")),
 	}
-	d.screen = newScreen(c.Out, c.Terminal, d.crew.Now)
-	d.crew.Heard = d.screen.hear
+	d.screen = newScreen(c.Out, c.Terminal, d.workers.Now)
+	d.workers.Heard = d.screen.hear
 	ctx, cancel := context.WithTimeout(ctx, playLimit)
 	defer cancel()
 	err = errors.Join(d.play(ctx), d.end())
@@ -95,12 +95,12 @@ func Run(ctx context.Context, c Config) error {
 func (d *demo) end() error {
 	ctx, cancel := context.WithTimeout(context.Background(), endLimit)
 	defer cancel()
-	return errors.Join(d.crew.Finish(), d.cluster.End(ctx))
+	return errors.Join(d.workers.Finish(), d.cluster.End(ctx))
 }
 
 // conclude prints the verdict.
 func (d *demo) conclude() error {
-	v, err := d.crew.Judge()
+	v, err := d.workers.Judge()
 	if err != nil {
 		return err
 	}
@@ -110,20 +110,20 @@ func (d *demo) conclude() error {
 // print prints a verdict: what was violated, what has not happened, and the last line.
 func (d *demo) print(v clustertest.Verdict) error {
 	wrong := append(slices.Clone(v.Violations), d.missing(v)...)
-	word := "ok"
+	result := "ok"
 	if len(wrong) > 0 {
-		word = "FAILED"
+		result = "FAILED"
 	}
 	var text strings.Builder
 	for _, line := range wrong {
 		fmt.Fprintln(&text, line)
 	}
 	fmt.Fprintf(&text, "demo: %s grants=%d handoffs=%d failover_gap=%.2fs stale_refused=%d violations=%d\n",
-		word, v.Grants, v.Handoffs, v.Gap.Seconds(), v.Stale, len(v.Violations))
+		result, v.Grants, v.Handoffs, v.Gap.Seconds(), v.Stale, len(v.Violations))
 	if _, err := io.WriteString(d.Out, text.String()); err != nil {
 		return fmt.Errorf("print the verdict: %w", err)
 	}
-	if word != "ok" {
+	if result != "ok" {
 		return errors.New("the demo has failed; its last lines say why")
 	}
 	return nil

@@ -104,12 +104,12 @@ func (s *screen) holders() string {
 	if len(s.pool) == 0 {
 		return "-"
 	}
-	var words []string
+	var entries []string
 	for _, e := range s.pool {
-		words = append(words, fmt.Sprintf("%d through %s", e.Worker, e.Member))
+		entries = append(entries, fmt.Sprintf("%d through %s", e.Worker, e.Member))
 	}
-	slices.Sort(words)
-	return strings.Join(words, ", ")
+	slices.Sort(entries)
+	return strings.Join(entries, ", ")
 }
 
 // say tells a part of the story.

@@ -20,10 +20,10 @@ import (
 // A guest takes the cluster's definitions where it sets none of its own: the spaces, and the lease and the drift that its Config
 // leaves at zero. It asks the members of Join before it begins, because its machines are made from them.
 
-// askAgain is how long a guest waits until it asks all members of Join again, and askFor how long one may take to answer.
+// pollInterval is how long a guest waits until it asks all members of Join again, and pollTimeout how long one may take to answer.
 const (
-	askAgain = 500 * time.Millisecond
-	askFor   = 2 * time.Second
+	pollInterval = 500 * time.Millisecond
+	pollTimeout  = 2 * time.Second
 )
 
 // Adopt fills in what a guest takes from its cluster: Spaces where there are none, and then Lease and Drift where they are
@@ -34,7 +34,7 @@ func Adopt(ctx context.Context, c Config) (Config, error) {
 	if !c.guest() || len(c.Spaces) > 0 {
 		return c, nil
 	}
-	ask, err := c.asker()
+	ask, err := c.termsSource()
 	if err != nil {
 		return c, err
 	}
@@ -58,7 +58,7 @@ func Adopt(ctx context.Context, c Config) (Config, error) {
 			c.Logger.Warn("no member says which spaces the cluster has, and this guest defines none; they are asked again and again", "error", err)
 		}
 		c.unanswered(err)
-		again := time.NewTimer(askAgain)
+		again := time.NewTimer(pollInterval)
 		select {
 		case <-again.C:
 		case <-ctx.Done():
@@ -87,8 +87,8 @@ func (s silent) Error() string {
 
 func (s silent) Unwrap() []error { return s }
 
-// asker returns what asks a member.
-func (c *Config) asker() (func(context.Context, string) ([]string, error), error) {
+// termsSource returns what asks a member.
+func (c *Config) termsSource() (func(context.Context, string) ([]string, error), error) {
 	if c.Terms != nil {
 		return c.Terms, nil
 	}
@@ -104,10 +104,10 @@ func (c *Config) asker() (func(context.Context, string) ([]string, error), error
 
 // askAll asks all members at the same time, and takes the first answer.
 func askAll(ctx context.Context, ask func(context.Context, string) ([]string, error), addresses []string) ([]string, error) {
-	ctx, done := context.WithTimeout(ctx, askFor)
+	ctx, done := context.WithTimeout(ctx, pollTimeout)
 	defer done()
 	type answer struct {
-		asked int
+		index int
 		terms []string
 		err   error
 	}
@@ -134,7 +134,7 @@ func askAll(ctx context.Context, ask func(context.Context, string) ([]string, er
 			first = a.terms
 			done()
 		default:
-			reasons[a.asked] = a.err
+			reasons[a.index] = a.err
 		}
 	}
 	if first == nil {
@@ -146,9 +146,9 @@ func askAll(ctx context.Context, ask func(context.Context, string) ([]string, er
 // adopt takes what a member has said that all must agree on.
 func (c *Config) adopt(terms []string) error {
 	for _, line := range terms {
-		word, rest, _ := strings.Cut(line, " ")
+		keyword, rest, _ := strings.Cut(line, " ")
 		var err error
-		switch word {
+		switch keyword {
 		case "lease":
 			if c.Lease == 0 {
 				c.Lease, err = time.ParseDuration(rest)

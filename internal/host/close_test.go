@@ -21,7 +21,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	one, two := another(t, n), another(t, n)
 	held := []*holdfast.Lock{take(t, n, "x"), take(t, one, "y"), take(t, two.Space("billing"), "z", holdfast.Hold(time.Hour))}
 	waits := []<-chan outcome{queue(t, ctx, n, "y"), queue(t, ctx, one, "x"), queue(t, ctx, two, "x", holdfast.Wait(time.Hour))}
-	shut(t, n)
+	closeMember(t, n)
 	for _, l := range held {
 		lostBecause(t, l, holdfast.ErrClosed)
 		if err := l.Unlock(ctx); !errors.Is(err, holdfast.ErrClosed) {
@@ -66,7 +66,7 @@ func TestCloseWakesWaitReady(t *testing.T) {
 		go func() { ready <- n.WaitReady(context.Background()) }()
 		waiting := queue(t, context.Background(), n, "x")
 		synctest.Wait() // both are waiting
-		shut(t, n)
+		closeMember(t, n)
 		if err := <-ready; !errors.Is(err, holdfast.ErrClosed) {
 			t.Errorf("the wait ended with %v", err)
 		}

@@ -21,7 +21,7 @@ func TestConfigErrorsNameTheField(t *testing.T) {
 	spaces := func(s ...host.Space) []host.Space { return s }
 	for name, tt := range map[string]struct {
 		config host.Config
-		words  []string
+		want   []string
 	}{
 		"lease":       {host.Config{Lease: -time.Second}, []string{"Lease", "negative"}},
 		"drift":       {host.Config{Drift: -0.01}, []string{"Drift", "-0.01", "0 to 0.5"}},
@@ -69,7 +69,7 @@ func TestConfigErrorsNameTheField(t *testing.T) {
 			if err == nil {
 				n.Close()
 			}
-			says(t, err, append(tt.words, "start member")...)
+			says(t, err, append(tt.want, "start member")...)
 			if _, err := os.Stat(tt.config.State); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("a folder was made for a member that cannot be: %v", err)
 			}

@@ -51,7 +51,7 @@ func TestDataOutlasts(t *testing.T) {
 				give(t, l)
 			}
 		}
-		shut(t, n)
+		closeMember(t, n)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestTokensOutliveTheFolder(t *testing.T) {
 				give(t, l)
 			}
 		}
-		shut(t, n)
+		closeMember(t, n)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestHeldOutlasts(t *testing.T) {
 	c := host.Config{Data: t.TempDir(), Spaces: []host.Space{{Name: "default", Protocol: "consensus"}}}
 	n := readyLife(t, c)
 	opened := openClient(t, n, 30*time.Second)
-	if _, err := n.Driver().Ask(t.Context(), 1, &lock.Request{Session: opened.ID, ID: 1, Name: "held by a client", WaitEnd: lock.Never}); err != nil {
+	if _, err := n.Driver().Do(t.Context(), 1, &lock.Request{Session: opened.ID, ID: 1, Name: "held by a client", WaitEnd: lock.Never}); err != nil {
 		t.Fatal(err)
 	}
 	for { // its answer is that it is queued; what came of it is there when another sees it
@@ -117,7 +117,7 @@ func TestHeldOutlasts(t *testing.T) {
 		t.Errorf("TryLock: %v, want ErrHeld", err)
 	}
 	give(t, take(t, n, "another"))
-	shut(t, n)
+	closeMember(t, n)
 }
 
 // refuses starts a member that must not start, and returns why.
@@ -125,7 +125,7 @@ func refuses(t *testing.T, c host.Config, parts ...string) error {
 	t.Helper()
 	n, err := host.Start(context.Background(), c)
 	if err == nil {
-		shut(t, n)
+		closeMember(t, n)
 		t.Fatalf("a member starts; want an error of %q", parts)
 	}
 	for _, part := range parts {
@@ -149,7 +149,7 @@ func TestDataRefused(t *testing.T) {
 	if err := refuses(t, elsewhere, c.Data); !errors.Is(err, disk.ErrInUse) {
 		t.Errorf("a second member with a cell of its own: %v", err)
 	}
-	shut(t, n)
+	closeMember(t, n)
 
 	var another *disk.IdentityError
 	if err := refuses(t, elsewhere, c.Data); !errors.As(err, &another) {
@@ -165,17 +165,17 @@ func TestDataRefused(t *testing.T) {
 
 	// A space that is not configured any more stays what it was; a new one is added.
 	changed.Spaces = []host.Space{{Name: "default", Protocol: "consensus"}, {Name: "more", Protocol: "grantor"}}
-	shut(t, readyLife(t, changed))
+	closeMember(t, readyLife(t, changed))
 	changed.Spaces[1].Protocol = "central"
 	refuses(t, changed, `space "more" was created with protocol grantor`)
-	shut(t, readyLife(t, c))
+	closeMember(t, readyLife(t, c))
 }
 
 // TestDataDamaged: a folder of which something is missing or damaged is refused, and left as it is.
 func TestDataDamaged(t *testing.T) {
 	t.Parallel()
 	c := keepingData(t.TempDir())
-	shut(t, readyLife(t, c))
+	closeMember(t, readyLife(t, c))
 	at := filepath.Join(c.Data, "spaces")
 	text, err := os.ReadFile(at)
 	if err != nil {
@@ -219,7 +219,7 @@ func TestDataWithoutItsLogs(t *testing.T) {
 	t.Parallel()
 	for _, gone := range []string{"logs", filepath.Join("logs", "journal")} {
 		c := keepingData(t.TempDir())
-		shut(t, readyLife(t, c))
+		closeMember(t, readyLife(t, c))
 		if err := os.RemoveAll(filepath.Join(c.Data, gone)); err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +281,7 @@ func TestDataFails(t *testing.T) {
 		t.Errorf("Close: %v", err)
 	}
 	n = readyLife(t, c)
-	shut(t, n)
+	closeMember(t, n)
 }
 
 // TestDataSlow: while a member's disk takes its time no client is granted what is not written, though its holder has given it up;
@@ -330,5 +330,5 @@ func TestDataSlow(t *testing.T) {
 	if err := held.Check(); err != nil {
 		t.Errorf("what was held all the while: %v", err)
 	}
-	shut(t, n)
+	closeMember(t, n)
 }

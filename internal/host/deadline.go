@@ -34,8 +34,8 @@ func (s *localSession) boundWait(request *lock.Request, deadline time.Time) bool
 	return true
 }
 
-// lastWord waits, beyond the deadline of a call's context, for what the authority says about it.
-func (w *wait) lastWord(ctx context.Context) (d lock.Decision) {
+// awaitDecision waits, beyond the deadline of a call's context, for what the authority says about it.
+func (w *wait) awaitDecision(ctx context.Context) (d lock.Decision) {
 	if ctx.Err() != context.DeadlineExceeded {
 		return d
 	}
@@ -50,9 +50,9 @@ func (w *wait) lastWord(ctx context.Context) (d lock.Decision) {
 
 // whyEnded joins the error of a context whose deadline has ended a call with what the authority
 // has said about that. Over says that the deadline has passed.
-func whyEnded(told error, over bool) error {
-	if errors.Is(told, holdfast.ErrHeld) || errors.Is(told, holdfast.ErrUnavailable) && over {
-		return fmt.Errorf("%w: %w", told, context.DeadlineExceeded)
+func whyEnded(reason error, over bool) error {
+	if errors.Is(reason, holdfast.ErrHeld) || errors.Is(reason, holdfast.ErrUnavailable) && over {
+		return fmt.Errorf("%w: %w", reason, context.DeadlineExceeded)
 	}
-	return told
+	return reason
 }

@@ -27,8 +27,8 @@ type adopted struct {
 	remembered bool // no member has said them in this life
 }
 
-// asking is what asks the members in the background. Its zero value asks nothing.
-type asking struct {
+// poller is what asks the members in the background. Its zero value asks nothing.
+type poller struct {
 	stop context.CancelFunc
 	work sync.WaitGroup
 }
@@ -138,20 +138,20 @@ func (n *Member) confirmDefinitions() error {
 	if !n.config.adopted.remembered {
 		return n.keepDefinitions(n.config.adopted.terms)
 	}
-	ask, err := n.config.asker()
+	ask, err := n.config.termsSource()
 	if err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	n.recalled.Store(true)
-	n.asking.stop = stop
-	n.asking.work.Go(func() {
+	n.poller.stop = stop
+	n.poller.work.Go(func() {
 		for {
 			if terms, err := askAll(ctx, ask, n.config.Join); err == nil {
 				n.confirmed(terms)
 				return
 			}
-			again := time.NewTimer(askAgain)
+			again := time.NewTimer(pollInterval)
 			select {
 			case <-again.C:
 				continue
@@ -218,10 +218,10 @@ func firstOther(a, b []string) (of, than string) {
 	return of, than
 }
 
-// endAsking ends what confirmDefinitions has begun.
-func (n *Member) endAsking() {
-	if n.asking.stop != nil {
-		n.asking.stop()
+// stopPolling ends what confirmDefinitions has begun.
+func (n *Member) stopPolling() {
+	if n.poller.stop != nil {
+		n.poller.stop()
 	}
-	n.asking.work.Wait()
+	n.poller.work.Wait()
 }

@@ -17,9 +17,9 @@ import (
 
 // speaker is a cluster that says its terms while it has any, in the place of Config.Terms.
 type speaker struct {
-	mu    sync.Mutex
-	terms []string
-	asked int
+	mu      sync.Mutex
+	terms   []string
+	queries int
 }
 
 func (s *speaker) say(terms ...string) {
@@ -31,7 +31,7 @@ func (s *speaker) say(terms ...string) {
 func (s *speaker) Terms(context.Context, string) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked++
+	s.queries++
 	if s.terms == nil {
 		return nil, errors.New("connection refused")
 	}
@@ -61,7 +61,7 @@ func (f *forgetful) start() *host.Member {
 	return n
 }
 
-func (f *forgetful) shut(n *host.Member) {
+func (f *forgetful) closeMember(n *host.Member) {
 	f.t.Helper()
 	if err := n.Close(); err != nil {
 		f.t.Fatal(err)
@@ -82,7 +82,7 @@ func TestGuestRemembersTheSpaces(t *testing.T) {
 	f := &forgetful{t: t, state: t.TempDir()}
 	f.cluster.say(terms...)
 	first := f.start()
-	f.shut(first)
+	f.closeMember(first)
 	f.cluster.say()
 	second := f.start()
 	if !slices.EqualFunc(first.Spaces(), second.Spaces(), sameSpace) || len(second.Spaces()) != 2 {
@@ -104,7 +104,7 @@ func TestGuestRemembersTheSpaces(t *testing.T) {
 			t.Errorf("%v; want %q in it", err, part)
 		}
 	}
-	f.shut(second)
+	f.closeMember(second)
 	f.cluster.say()
 	adopted, err := host.Adopt(bounded(t), f.config())
 	if err != nil || adopted.Lease != 5e9 || len(adopted.Spaces) != 2 {
@@ -117,7 +117,7 @@ func TestDamagedDefinitions(t *testing.T) {
 	t.Parallel()
 	f := &forgetful{t: t, state: t.TempDir()}
 	f.cluster.say("version 1", "lease 5s", "space default: protocol central, partition primary")
-	f.shut(f.start())
+	f.closeMember(f.start())
 	f.cluster.say()
 	path := filepath.Join(f.state, "definitions")
 	kept, err := os.ReadFile(path)
@@ -134,9 +134,9 @@ func TestDamagedDefinitions(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		c := f.config()
-		var told []string
+		var reasons []string
 		c.Unanswered = func(why error) {
-			if told = append(told, why.Error()); len(told) > 1 {
+			if reasons = append(reasons, why.Error()); len(reasons) > 1 {
 				stop()
 			}
 		}
@@ -144,8 +144,8 @@ func TestDamagedDefinitions(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), path+": "+says) || !errors.Is(err, context.Canceled) {
 			t.Errorf("%q: %v", text, err)
 		}
-		if len(told) != 2 || !strings.Contains(told[1], c.Join[0]+": connection refused") || !strings.Contains(told[1], says) {
-			t.Errorf("it was told %q", told)
+		if len(reasons) != 2 || !strings.Contains(reasons[1], c.Join[0]+": connection refused") || !strings.Contains(reasons[1], says) {
+			t.Errorf("it was told %q", reasons)
 		}
 	}
 }

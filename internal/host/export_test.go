@@ -28,7 +28,7 @@ func ReleaseForeign(locks holdfast.Locker, held *holdfast.Lock) error {
 	l := locks.(own)
 	release := &protocol.Release{Session: l.session.id, Name: held.Name(), Token: held.Token(), Request: held.Request()}
 	line := make(chan lock.Decision, 1)
-	if err := l.session.ask(l.port, release, line); err != nil {
+	if err := l.session.send(l.port, release, line); err != nil {
 		return err
 	}
 	if d := l.session.hear(line); d.Kind == lock.Refused {

@@ -35,7 +35,7 @@ func (s *localSession) ExtendLock(ctx context.Context, l *holdfast.Lock, hold ti
 	}
 	extend := &protocol.Extend{Session: s.id, Name: l.Name(), Token: l.Token(), Request: l.Request(), Hold: hold}
 	line := make(chan lock.Decision, 1)
-	if err := s.ask(port, extend, line); err != nil {
+	if err := s.send(port, extend, line); err != nil {
 		<-s.extending
 		return s.notExtended(l, err)
 	}
@@ -60,8 +60,8 @@ func (s *localSession) ExtendLock(ctx context.Context, l *holdfast.Lock, hold ti
 	}
 }
 
-// ask puts a request about a lock to its space; its answer comes on line.
-func (s *localSession) ask(port protocol.Port, fact any, line chan lock.Decision) error {
+// send puts a request about a lock to its space; its answer comes on line.
+func (s *localSession) send(port protocol.Port, fact any, line chan lock.Decision) error {
 	op := s.number()
 	s.mu.Lock()
 	s.answers[op] = line

@@ -91,7 +91,7 @@ func (n *Member) Forced() *api.ForcedView {
 // force lets the membership do it, and returns what it says when the view is installed.
 func (n *Member) force(ctx context.Context, plan *api.ForcePlan, order api.ForceView) (*membership.Self, error) {
 	wall := time.Duration(time.Now().UnixNano())
-	reply, err := n.driver.Ask(ctx, protocol.Below, &membership.Force{Members: plan.Named, Reason: order.Reason, By: order.By, Wall: wall})
+	reply, err := n.driver.Do(ctx, protocol.Below, &membership.Force{Members: plan.Named, Reason: order.Reason, By: order.By, Wall: wall})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("%w: not all of %s have answered yet, and view %d may yet be replaced; look at the status before anything else",

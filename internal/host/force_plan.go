@@ -261,8 +261,8 @@ func (n *Member) quorumLost(self *membership.Self, alive func(protocol.ID) bool)
 
 // refusals returns, by address, why this member and the one there do not speak to each other.
 func (n *Member) refusals() map[string]string {
-	if tells, is := n.transport.(interface{ Refusals() map[string]string }); is {
-		return tells.Refusals()
+	if refuser, is := n.transport.(interface{ Refusals() map[string]string }); is {
+		return refuser.Refusals()
 	}
 	return nil
 }

@@ -245,8 +245,8 @@ func TestForceOfSeveral(t *testing.T) {
 		t.Errorf("forced %+v", forced)
 	}
 	l := take(t, c.nodes[4], "x")
-	if told := c.nodes[4].Forced(); told == nil || told.View != forced.View || told.Reason != "a fire" || told.By != "ops" || !slices.Equal(told.Members, forced.Members) {
-		t.Errorf("e tells of %+v, and %+v was forced", told, forced)
+	if got := c.nodes[4].Forced(); got == nil || got.View != forced.View || got.Reason != "a fire" || got.By != "ops" || !slices.Equal(got.Members, forced.Members) {
+		t.Errorf("e tells of %+v, and %+v was forced", got, forced)
 	}
 	if err := guest.WaitReady(bounded(t)); err != nil {
 		t.Error(err)

@@ -23,7 +23,7 @@ func startsNot(t *testing.T, c host.Config, want ...string) {
 	t.Helper()
 	n, err := host.Start(t.Context(), c)
 	if err == nil {
-		shut(t, n)
+		closeMember(t, n)
 		t.Errorf("it starts; want an error with %q", want)
 		return
 	}
@@ -31,9 +31,9 @@ func startsNot(t *testing.T, c host.Config, want ...string) {
 	if explains := c.Trace == "" || !slices.Contains(want, "missing"); explains != errors.As(err, new(*host.StartError)) {
 		t.Errorf("%v: that it says what to do is %v", err, !explains)
 	}
-	for _, words := range want {
-		if !strings.Contains(err.Error(), words) {
-			t.Errorf("%v\nwant %q in it", err, words)
+	for _, text := range want {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%v\nwant %q in it", err, text)
 		}
 	}
 }
@@ -47,24 +47,24 @@ func TestFormerLife(t *testing.T) {
 	onDisk.Data = filepath.Join(state, "data")
 	onDisk.Spaces = []host.Space{{Name: "default", Protocol: "consensus"}}
 
-	shut(t, life(t, inMemory))
+	closeMember(t, life(t, inMemory))
 	startsNot(t, onDisk, "state folder "+state+` is that of member "m1" of cluster `, "which kept its spaces in memory", "go on in memory with --memory", "start afresh")
-	shut(t, life(t, inMemory))
+	closeMember(t, life(t, inMemory))
 
 	onDisk.State = t.TempDir()
 	onDisk.Data = filepath.Join(onDisk.State, "data")
-	shut(t, life(t, onDisk))
+	closeMember(t, life(t, onDisk))
 	inMemory.State = onDisk.State
 	startsNot(t, inMemory, `which keeps space "default" on the disk`, "data folder "+onDisk.Data, "without --memory", "start afresh")
 	elsewhere := onDisk
 	elsewhere.Data = t.TempDir()
 	startsNot(t, elsewhere, "keeps its spaces in data folder "+onDisk.Data, "--data "+onDisk.Data)
-	shut(t, life(t, onDisk))
+	closeMember(t, life(t, onDisk))
 
 	// A space of another name has nothing to do with what is kept.
 	inMemory.Spaces = []host.Space{{Name: "default", Protocol: "consensus"}, {Name: "jobs", Protocol: "central"}}
 	inMemory.Data = onDisk.Data
-	shut(t, life(t, inMemory))
+	closeMember(t, life(t, inMemory))
 }
 
 // TestFoundedAlone: the folder of a member that has founded a cluster alone is not one of several founders', each of which
@@ -72,12 +72,12 @@ func TestFormerLife(t *testing.T) {
 func TestFoundedAlone(t *testing.T) {
 	state := t.TempDir()
 	alone := host.Config{Name: "m1", State: state, Serves: true}
-	shut(t, life(t, alone))
+	closeMember(t, life(t, alone))
 	founder := alone
 	founder.Listen, founder.Expect = "127.0.0.1:4141", 3
 	founder.Join = []string{"127.0.0.1:4141", "127.0.0.1:4142", "127.0.0.1:4143"}
 	startsNot(t, founder, "state folder "+state+` is that of member "m1" of cluster `, "which it has founded alone, and it is to be one of 3 founders", "start afresh")
-	shut(t, life(t, alone))
+	closeMember(t, life(t, alone))
 
 	// A start that has failed has founded nothing. Both of these fail on the way.
 	alone.State = t.TempDir()
@@ -93,7 +93,7 @@ func TestFoundedAlone(t *testing.T) {
 // TestFormerCell: a data folder that has its own cell, as after a restore of a snapshot, wants no other.
 func TestFormerCell(t *testing.T) {
 	c := host.Config{Name: "m1", Data: t.TempDir(), Serves: true, Spaces: []host.Space{{Name: "default", Protocol: "consensus"}}}
-	shut(t, life(t, c))
+	closeMember(t, life(t, c))
 	c.State = t.TempDir()
 	startsNot(t, c, "the folder has the stable cell of its member itself: leave --state "+c.State+" out")
 }
@@ -108,7 +108,7 @@ func TestSyncTime(t *testing.T) {
 		}
 		n := life(t, c)
 		took := n.SyncTime()
-		shut(t, n)
+		closeMember(t, n)
 		warned := strings.Contains(log.String(), `msg="the disk of the data folder is slow`)
 		if slow && took < slowSync || took <= 0 || warned != (took > 10*time.Millisecond) {
 			t.Errorf("slow %v: a sync takes %v, and the log says\n%s", slow, took, log.String())
@@ -118,7 +118,7 @@ func TestSyncTime(t *testing.T) {
 	if took := n.SyncTime(); took != 0 {
 		t.Errorf("without a folder a sync takes %v", took)
 	}
-	shut(t, n)
+	closeMember(t, n)
 }
 
 // slowDisk takes its time for each sync.
@@ -146,7 +146,7 @@ func TestClockThatIsNotSet(t *testing.T) {
 		c := host.Config{Name: "m1", State: t.TempDir(), Logger: slog.New(slog.NewTextHandler(&log, nil))}
 		for again := range 2 {
 			log.Reset()
-			shut(t, life(t, c))
+			closeMember(t, life(t, c))
 			if warned := strings.Contains(log.String(), "clock=2000-01-01T00:00:00Z before=2026-01-01T00:00:00Z"); warned != (again == 0) {
 				t.Errorf("life %d: warned %v:\n%s", again+1, warned, log.String())
 			}

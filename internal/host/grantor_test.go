@@ -25,10 +25,10 @@ func newGrantors(t *testing.T, change ...func(*host.Config)) *cluster {
 	return startCluster(t, 3, append([]func(*host.Config){usual}, change...)...)
 }
 
-// ask is an operator's call of the default space, through a member.
-func ask[R any](t *testing.T, n *host.Member, fact any) R {
+// call is an operator's call of the default space, through a member.
+func call[R any](t *testing.T, n *host.Member, fact any) R {
 	t.Helper()
-	reply, err := n.Driver().Ask(bounded(t), 1, fact)
+	reply, err := n.Driver().Do(bounded(t), 1, fact)
 	if err != nil {
 		t.Fatalf("%T: %v", fact, err)
 	}
@@ -61,7 +61,7 @@ func TestGrantorshipMoves(t *testing.T) {
 	waits := queue(t, bounded(t), c.nodes[2], "x")
 	for _, to := range []int{1, 2, 0, 2} {
 		id := c.nodes[to].Identity().ID
-		moved := ask[*protocol.Transferred](t, c.nodes[1], &protocol.Transfer{To: id})
+		moved := call[*protocol.Transferred](t, c.nodes[1], &protocol.Transfer{To: id})
 		if moved.Err != nil || len(moved.Authority) != 1 || moved.Authority[0] != id {
 			t.Fatalf("to member %d: %+v", to, moved)
 		}

@@ -50,9 +50,9 @@ func TestHoldLimitEndsBeforeItIsGrantedAgain(t *testing.T) {
 	free(t, n)
 }
 
-// TestLossIsToldFirst: even where time jumps past both ends at once, the lock has
+// TestLossIsReportedFirst: even where time jumps past both ends at once, the lock has
 // ended before the next holder is told.
-func TestLossIsToldFirst(t *testing.T) {
+func TestLossIsReportedFirst(t *testing.T) {
 	c := clocktest.NewManual()
 	n := start(t, host.Config{Clock: c})
 	other := another(t, n)

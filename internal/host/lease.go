@@ -18,7 +18,7 @@ type leased struct {
 	ends  *atomic.Int64
 
 	assurers  []assurer
-	outsiders []outsider
+	forwarded []forwardedSpace
 }
 
 // assurer is a space that says for itself until when what is held in it is safe.
@@ -88,7 +88,7 @@ func (m *leased) Step(now protocol.Time, ev protocol.Event, out *protocol.Effect
 		a := &m.assurers[i]
 		a.ends.Store(int64(a.space.Assured()))
 	}
-	for _, o := range m.outsiders {
+	for _, o := range m.forwarded {
 		o.is.Store(o.space.Nonmember())
 	}
 	// What is not confirmed yet ends first, and this member cannot tell which that is.

@@ -33,7 +33,7 @@ func (n *Member) Leave(ctx context.Context) error {
 // most until ctx ends, and then leaves. Clients that hold nothing, or nothing beyond what is kept for them
 // elsewhere, go there at once, the others as soon as they have given up what they hold.
 func (n *Member) Drain(ctx context.Context) error {
-	_, err := n.driver.Ask(ctx, protocol.Below, &session.Drain{})
+	_, err := n.driver.Do(ctx, protocol.Below, &session.Drain{})
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("drain: %w", closedOr(err))
 	}
@@ -56,7 +56,7 @@ func (n *Member) Close() error {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
-		n.closed = n.depart(ctx, &session.Hurry{})
+		n.closed = n.depart(ctx, &session.LeaveNow{})
 		if n.config.clustered() && errors.Is(n.closed, context.DeadlineExceeded) {
 			n.logger.Warn("left without the others' agreement")
 			n.closed = nil // they will see that it is silent
@@ -84,7 +84,7 @@ func (n *Member) SettleClaims(ctx context.Context) error {
 		if !n.config.Spaces[i].described.Stores {
 			continue
 		}
-		if _, err := n.driver.Ask(ctx, protocol.Port(i+1), &protocol.CloseSpace{}); err != nil {
+		if _, err := n.driver.Do(ctx, protocol.Port(i+1), &protocol.CloseSpace{}); err != nil {
 			return &holdfast.Error{Op: "close", Space: n.config.Spaces[i].Name, Err: closedOr(err)}
 		}
 	}
@@ -98,7 +98,7 @@ func (n *Member) leaveLimit() time.Duration { return max(n.config.Lease, 5*time.
 // depart waits for the last word of the membership.
 func (n *Member) depart(ctx context.Context, how any) error {
 	n.departing.Store(true)
-	reply, err := n.driver.Ask(ctx, protocol.Below, how)
+	reply, err := n.driver.Do(ctx, protocol.Below, how)
 	switch {
 	case errors.Is(closedOr(err), holdfast.ErrClosed):
 		return fmt.Errorf("leave: %w", holdfast.ErrClosed)
@@ -112,7 +112,7 @@ func (n *Member) depart(ctx context.Context, how any) error {
 // the member are woken, to find it closed.
 func (n *Member) release() error {
 	var err error
-	n.endAsking()
+	n.stopPolling()
 	if n.driver != nil {
 		err = n.driver.Close()
 	}

@@ -13,8 +13,8 @@ import (
 // limitedBy checks that an error names a limit and its value.
 func limitedBy(t *testing.T, err error, limit string, value int64) {
 	t.Helper()
-	var told *holdfast.LimitError
-	if !errors.Is(err, holdfast.ErrLimit) || !errors.As(err, &told) || told.Limit != limit || told.Value != value {
+	var exceeded *holdfast.LimitError
+	if !errors.Is(err, holdfast.ErrLimit) || !errors.As(err, &exceeded) || exceeded.Limit != limit || exceeded.Value != value {
 		t.Errorf("want limit %s of %d: %v", limit, value, err)
 	}
 }

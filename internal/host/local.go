@@ -134,7 +134,7 @@ func (s *localSession) decided(d *lock.Decision) {
 	switch d.Kind {
 	case lock.Queued:
 		if w := s.waiting[d.Request]; w != nil {
-			w.tell(d.Position)
+			w.notify(d.Position)
 		} else if _, held := s.held.get(d.Request); !held {
 			s.keepEarly(d)
 		}
@@ -163,8 +163,8 @@ func (s *localSession) decided(d *lock.Decision) {
 	}
 }
 
-// tell passes on a position, if it is known, to who has not heard one yet.
-func (w *wait) tell(position int) {
+// notify passes on a position, if it is known, to who has not heard one yet.
+func (w *wait) notify(position int) {
 	if w.queued == nil || position < 0 {
 		return
 	}

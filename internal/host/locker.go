@@ -139,7 +139,7 @@ const releaseLimit = time.Second
 // the authority has taken the releases, but not beyond the end of the call's wait.
 func (l locker) giveBack(taken []*holdfast.Lock, end time.Duration, why error) error {
 	s := l.session
-	var asked []*holdfast.Lock
+	var released []*holdfast.Lock
 	for _, held := range taken {
 		if !held.End(holdfast.ErrNotHeld) {
 			continue
@@ -148,18 +148,18 @@ func (l locker) giveBack(taken []*holdfast.Lock, end time.Duration, why error) e
 		if !ok {
 			continue
 		}
-		if answered, err := s.askRelease(h, unlockOf); !answered {
-			asked = append(asked, held)
+		if answered, err := s.sendRelease(h, unlockOf); !answered {
+			released = append(released, held)
 		} else if err = s.unlocked(held, err); err != nil && !errors.Is(err, holdfast.ErrLost) {
 			why = errors.Join(why, err)
 		}
 	}
-	if len(asked) == 0 {
+	if len(released) == 0 {
 		return why
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), min(releaseLimit, max(0, after(end, lock.WaitGrace)-s.Now())))
 	defer cancel()
-	for _, held := range asked {
+	for _, held := range released {
 		err := s.unlocked(held, s.awaitRelease(ctx, unlockOf|held.Request()))
 		if err != nil && !errors.Is(err, holdfast.ErrLost) && ctx.Err() == nil {
 			why = errors.Join(why, err)
@@ -196,7 +196,7 @@ func (l locker) resolveOptions(ctx context.Context, name string, try bool, optio
 
 // acquire asks for the name, and waits for the decision where that takes time.
 func (l locker) acquire(ctx context.Context, r *holdfast.Request) (*holdfast.Lock, error) {
-	a, err := l.ask(ctx, r)
+	a, err := l.submit(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -209,8 +209,8 @@ func (l locker) acquire(ctx context.Context, r *holdfast.Request) (*holdfast.Loc
 	return l.conclude(ctx, r, a)
 }
 
-// asked is a request on its way.
-type asked struct {
+// submitted is a request on its way.
+type submitted struct {
 	run.Answer
 	id      uint64
 	sent    protocol.Time // when it was sent, where a limit may count from it
@@ -218,8 +218,8 @@ type asked struct {
 	bounded bool // by the deadline of its context
 }
 
-// ask asks for the name. The answer may be that the decision comes later.
-func (l locker) ask(ctx context.Context, r *holdfast.Request) (a asked, err error) {
+// submit asks for the name. The answer may be that the decision comes later.
+func (l locker) submit(ctx context.Context, r *holdfast.Request) (a submitted, err error) {
 	switch {
 	case l.port == 0:
 		err = holdfast.ErrSpace
@@ -258,7 +258,7 @@ func (l locker) ask(ctx context.Context, r *holdfast.Request) (a asked, err erro
 }
 
 // conclude makes of a decision what the call returns.
-func (l locker) conclude(ctx context.Context, r *holdfast.Request, a asked) (*holdfast.Lock, error) {
+func (l locker) conclude(ctx context.Context, r *holdfast.Request, a submitted) (*holdfast.Lock, error) {
 	s := l.session
 	if a.Kind == lock.Refused {
 		err := l.fail("lock", r.Name, s.refused(l.port, r.Name, a.Err))
@@ -356,7 +356,7 @@ func (s *localSession) expect(r *holdfast.Request, id uint64, first run.Answer) 
 			w.decided <- early
 			return w
 		}
-		w.tell(early.Position)
+		w.notify(early.Position)
 	}
 	s.waiting[id] = w
 	return w
@@ -378,7 +378,7 @@ func (s *localSession) await(ctx context.Context, port protocol.Port, r *holdfas
 		}
 		break
 	}
-	if d := w.lastWord(ctx); d.Kind == lock.Refused {
+	if d := w.awaitDecision(ctx); d.Kind == lock.Refused {
 		return run.AnswerOf(&d), nil
 	}
 	return run.Answer{}, s.cancel(ctx, port, r.Name, id)

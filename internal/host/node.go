@@ -47,8 +47,8 @@ type Member struct {
 	logger    *slog.Logger
 	assured   []*atomic.Int64 // by space: until when what it has given is safe; nil where the lease alone says that
 	assurers  []assurer
-	outsiders []outsider
-	asking    asking      // of the members of Join, for their definitions
+	forwarded []forwardedSpace
+	poller    poller      // of the members of Join, for their definitions
 	recalled  atomic.Bool // it began with definitions that it remembered, and no member has confirmed them
 	departing atomic.Bool
 	alone     atomic.Bool  // it has asked to leave, and no member has agreed in time
@@ -111,7 +111,7 @@ func (n *Member) begin(ctx context.Context) error {
 		return err
 	}
 	config := run.Config{
-		Machine: &leased{Machine: machine, ends: &n.ends, assurers: n.assurers, outsiders: n.outsiders},
+		Machine: &leased{Machine: machine, ends: &n.ends, assurers: n.assurers, forwarded: n.forwarded},
 		Stores:  n.stores(), Clock: n.config.Clock, Observe: n.observer(), Heed: n.heed, Logger: n.logger,
 		LagLimit: max(n.config.Lease/3, time.Second),
 	}
@@ -182,7 +182,7 @@ func (n *Member) build() (protocol.Machine, error) {
 			n.assurers = append(n.assurers, assurer{space, n.assured[i]})
 		}
 	}
-	n.watchOutsiders(built.Spaces)
+	n.watchForwarded(built.Spaces)
 	return n.recorded(from, built)
 }
 
@@ -262,7 +262,7 @@ func (n *Member) heed(_ protocol.Time, effects *protocol.Effects) {
 			n.change(func() {})
 		case membership.Ordered:
 			n.noteOrder(note)
-		case membership.Parted:
+		case membership.Partitioned:
 			n.logger.Warn("a member leaves the view because it and others do not hear each other, which a space needs: mend their links",
 				"member", note.Member, "others", strings.Join(note.From, ","))
 		case membership.Unsaved, membership.Stale, membership.Resaved, membership.Abdicated:
@@ -389,7 +389,7 @@ func (n *Member) Break(ctx context.Context, space, name, reason string) error {
 	if l.port == 0 {
 		return l.fail("break", name, holdfast.ErrSpace)
 	}
-	reply, err := n.driver.Ask(ctx, l.port, &protocol.Break{Name: name, Reason: reason})
+	reply, err := n.driver.Do(ctx, l.port, &protocol.Break{Name: name, Reason: reason})
 	if err == nil {
 		err = reply.Result.(*protocol.Broken).Err
 	}
@@ -433,7 +433,7 @@ func (n *Member) Identity() membership.Cell {
 
 // Who returns what the member knows of itself and of the others.
 func (n *Member) Who(ctx context.Context) (*membership.Self, error) {
-	reply, err := n.driver.Ask(ctx, protocol.Below, &membership.Who{})
+	reply, err := n.driver.Do(ctx, protocol.Below, &membership.Who{})
 	if err != nil {
 		return nil, fmt.Errorf("ask the membership: %w", closedOr(err))
 	}

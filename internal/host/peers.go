@@ -109,8 +109,8 @@ func (n *Member) hear() (err error) {
 			return err
 		}
 	}
-	if teller, tells := n.transport.(interface{ Tell(grpc.Teller) }); tells {
-		teller.Tell(n.events.Tell)
+	if publishing, is := n.transport.(interface{ PublishEvents(grpc.Publisher) }); is {
+		publishing.PublishEvents(n.events.Stream)
 	}
 	if heeds, is := n.transport.(interface{ Superseded(func(error)) }); is {
 		heeds.Superseded(n.superseded)
@@ -141,16 +141,16 @@ func (n *Member) observer() func(protocol.Time, *protocol.Effects) {
 	}
 }
 
-// lastWords is for how long other members are still told what has happened here, when
+// flushTimeout is for how long other members are still told what has happened here, when
 // this one ends.
-const lastWords = 500 * time.Millisecond
+const flushTimeout = 500 * time.Millisecond
 
 // disconnect ends what connect and hear have begun.
 func (n *Member) disconnect() error {
 	if n.transport == nil {
 		return nil
 	}
-	slow := time.NewTimer(lastWords)
+	slow := time.NewTimer(flushTimeout)
 	defer slow.Stop()
 	select {
 	case <-n.events.End():

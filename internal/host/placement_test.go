@@ -44,24 +44,24 @@ func TestGrantorshipFollowsTheLoad(t *testing.T) {
 	c.endAndReplay(t)
 }
 
-// TestOptionsAreAgreed: a member whose space has other options is refused with both values.
-func TestOptionsAreAgreed(t *testing.T) {
+// TestOptionsMustMatch: a member whose space has other options is refused with both values.
+func TestOptionsMustMatch(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
 	grantors := host.Space{Name: "default", Protocol: "grantor", Options: map[string]string{"placement": "10s", "hold_on": "1m"}}
-	optionsAreAgreed(t, grantors, map[string]disagreement{
+	optionsMustMatch(t, grantors, map[string]disagreement{
 		"another window": {host.Space{Name: "default", Protocol: "grantor", Options: map[string]string{"placement": "30s", "hold_on": "1m"}}, []string{"placement 10s", "placement 30s"}},
 		"no placement":   {host.Space{Name: "default", Protocol: "grantor", Options: map[string]string{"hold_on": "1m"}}, []string{"placement 10s, hold_on 1m", "partition primary, hold_on 1m"}},
 		"no holding on":  {host.Space{Name: "default", Protocol: "grantor", Options: map[string]string{"placement": "10s"}}, []string{"hold_on 1m", `partition primary, placement 10s"`}},
 	})
 	peers := host.Space{Name: "default", Protocol: "permission", Options: map[string]string{"capacity": "2", "defer": "true", "retain": "true"}}
-	optionsAreAgreed(t, peers, map[string]disagreement{
+	optionsMustMatch(t, peers, map[string]disagreement{
 		"another capacity": {host.Space{Name: "default", Protocol: "permission", Options: map[string]string{"capacity": "3", "defer": "true", "retain": "true"}}, []string{"defer true, retain true, capacity 2", "defer true, retain true, capacity 3"}},
 		"no deferring":     {host.Space{Name: "default", Protocol: "permission", Options: map[string]string{"capacity": "2", "retain": "true"}}, []string{"defer true, retain true, capacity 2", "primary, retain true, capacity 2"}},
 		"no retaining":     {host.Space{Name: "default", Protocol: "permission", Options: map[string]string{"capacity": "2", "defer": "true"}}, []string{"defer true, retain true, capacity 2", `primary, defer true, capacity 2"`}},
 	})
 	leaders := host.Space{Name: "default", Protocol: "bakery", Options: map[string]string{"messages": "published", "grace": "snaplock"}}
-	optionsAreAgreed(t, leaders, map[string]disagreement{
+	optionsMustMatch(t, leaders, map[string]disagreement{
 		"merged messages": {host.Space{Name: "default", Protocol: "bakery", Options: map[string]string{"grace": "snaplock"}}, []string{"messages published, grace snaplock", "partition primary, grace snaplock"}},
 		"another grace":   {host.Space{Name: "default", Protocol: "bakery", Options: map[string]string{"messages": "published", "grace": "5s"}}, []string{"grace snaplock", "grace 5s"}},
 		"no grace":        {host.Space{Name: "default", Protocol: "bakery", Options: map[string]string{"messages": "published"}}, []string{"grace snaplock", `messages published"`}},
@@ -71,11 +71,11 @@ func TestOptionsAreAgreed(t *testing.T) {
 // disagreement is a space of a member whose options are not those of the others, and what it
 // is told.
 type disagreement struct {
-	own   host.Space
-	words []string
+	own  host.Space
+	want []string
 }
 
-func optionsAreAgreed(t *testing.T, theirs host.Space, strangers map[string]disagreement) {
+func optionsMustMatch(t *testing.T, theirs host.Space, strangers map[string]disagreement) {
 	c := startCluster(t, 3, func(c *host.Config) { c.Spaces = []host.Space{theirs} })
 	for name, test := range strangers {
 		t.Run(theirs.Protocol+" "+name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func optionsAreAgreed(t *testing.T, theirs host.Space, strangers map[string]disa
 			if err != nil {
 				t.Fatal(err)
 			}
-			says(t, stranger.Unfit(bounded(t)), test.words...)
+			says(t, stranger.Unfit(bounded(t)), test.want...)
 			if err := stranger.Close(); err != nil {
 				t.Error(err)
 			}

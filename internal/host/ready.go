@@ -66,12 +66,12 @@ func (n *Member) Unfit(ctx context.Context) error {
 // error is that of one that never will.
 func (n *Member) notReady(ctx context.Context) (first string, err error) {
 	for i, s := range n.config.Spaces {
-		reply, err := n.driver.Ask(ctx, protocol.Port(i+1), &protocol.Inspect{})
+		reply, err := n.driver.Do(ctx, protocol.Port(i+1), &protocol.Inspect{})
 		if err != nil {
 			return "", closedOr(err)
 		}
 		c := reply.Result.(*protocol.Condition)
-		if n.outsiderIn(protocol.Port(i+1)) && len(n.Insiders()) > 0 {
+		if n.forwards(protocol.Port(i+1)) && len(n.Insiders()) > 0 {
 			continue // others serve its clients
 		}
 		if c.State == protocol.Ready || c.State == protocol.Suspended {

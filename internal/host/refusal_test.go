@@ -112,8 +112,8 @@ func TestRefusalsWithoutAQuorum(t *testing.T) {
 				t.Errorf("%v are missing, want %v", names, lost)
 			}
 			_, err := left.Lock(ctx, "x", holdfast.Wait(300*time.Millisecond))
-			var told *holdfast.UnavailableError
-			if !errors.As(err, &told) || !regexp.MustCompile(`the quorum is lost: .* without ([bc] \(last heard of at .*\))+`).MatchString(told.Why) {
+			var unavailable *holdfast.UnavailableError
+			if !errors.As(err, &unavailable) || !regexp.MustCompile(`the quorum is lost: .* without ([bc] \(last heard of at .*\))+`).MatchString(unavailable.Why) {
 				t.Errorf("refused with %v, want who is missing, and since when", err)
 			}
 		})

@@ -29,7 +29,7 @@ func life(t *testing.T, c host.Config) *host.Member {
 	return n
 }
 
-func shut(t *testing.T, n *host.Member) {
+func closeMember(t *testing.T, n *host.Member) {
 	t.Helper()
 	if err := n.Close(); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func shut(t *testing.T, n *host.Member) {
 // openClient opens a session of a client outside the process.
 func openClient(t *testing.T, n *host.Member, ttl time.Duration) *session.Opened {
 	t.Helper()
-	reply, err := n.Driver().Ask(context.Background(), protocol.Below, &session.Open{Kind: session.Stream, TTL: ttl, Client: "test"})
+	reply, err := n.Driver().Do(context.Background(), protocol.Below, &session.Open{Kind: session.Stream, TTL: ttl, Client: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func openClient(t *testing.T, n *host.Member, ttl time.Duration) *session.Opened
 
 func endClient(t *testing.T, n *host.Member, opened *session.Opened) {
 	t.Helper()
-	reply, err := n.Driver().Ask(context.Background(), protocol.Below, &session.End{ID: opened.ID, Secret: opened.Secret})
+	reply, err := n.Driver().Do(context.Background(), protocol.Below, &session.End{ID: opened.ID, Secret: opened.Secret})
 	if err != nil || reply.Result.(*session.Ended).Err != nil {
 		t.Fatal(err, reply.Result)
 	}
@@ -58,7 +58,7 @@ func endClient(t *testing.T, n *host.Member, opened *session.Opened) {
 func leaveHolding(t *testing.T, n *host.Member, opened *session.Opened) {
 	t.Helper()
 	wanted := &lock.Request{Session: opened.ID, ID: 1, Name: "held by a client", WaitEnd: lock.Never}
-	reply, err := n.Driver().Ask(context.Background(), 1, wanted)
+	reply, err := n.Driver().Do(context.Background(), 1, wanted)
 	if err != nil || reply.Decision.Kind != lock.Granted {
 		t.Fatalf("%v %+v", err, reply)
 	}
@@ -124,7 +124,7 @@ func TestRestart(t *testing.T) {
 		} else {
 			c.State = crash(t, c)
 		}
-		shut(t, n)
+		closeMember(t, n)
 		lostBecause(t, held, holdfast.ErrClosed)
 	}
 }
@@ -134,7 +134,7 @@ func TestRestart(t *testing.T) {
 func TestForgetful(t *testing.T) {
 	n := life(t, host.Config{})
 	one, token := n.Identity(), take(t, n, "x").Token()
-	shut(t, n)
+	closeMember(t, n)
 	n = start(t, host.Config{})
 	if two := n.Identity(); two.ID == one.ID || two.Cluster == one.Cluster || two.Incarnation != 1 {
 		t.Errorf("%+v after %+v", two, one)
@@ -212,7 +212,7 @@ func TestUncleanRestartWaits(t *testing.T) {
 			serves(t, n) // no client was ever promised anything
 			leaveHolding(t, n, openClient(t, n, tt.ttl))
 			crashed := crash(t, c)
-			shut(t, n) // in good order, but the client still believes
+			closeMember(t, n) // in good order, but the client still believes
 
 			for _, state := range []string{c.State, crashed} {
 				manual := clocktest.NewManual()
@@ -220,18 +220,18 @@ func TestUncleanRestartWaits(t *testing.T) {
 				n = life(t, c)
 				again := crash(t, c)
 				stops(t, n, manual, tt.wait)
-				shut(t, n)
+				closeMember(t, n)
 				// A member that crashes while it waits has to wait once more.
 				manual = clocktest.NewManual()
 				second := host.Config{State: again, Serves: true, Clock: manual}
 				n = life(t, second)
 				stops(t, n, manual, tt.wait)
-				shut(t, n)
+				closeMember(t, n)
 				// Waited for and forgotten: the next life serves at once.
 				second.Clock = clocktest.NewManual()
 				n = life(t, second)
 				serves(t, n)
-				shut(t, n)
+				closeMember(t, n)
 			}
 		})
 	}
@@ -242,11 +242,11 @@ func TestLeaseAndDriftOfTheWait(t *testing.T) {
 	c := host.Config{State: t.TempDir(), Serves: true, Clock: clocktest.NewManual(), Lease: 2 * time.Second, Drift: 0.25}
 	n := life(t, c)
 	leaveHolding(t, n, openClient(t, n, time.Second))
-	shut(t, n)
+	closeMember(t, n)
 	manual := clocktest.NewManual()
 	c.Clock = manual
 	n = life(t, c)
-	defer shut(t, n)
+	defer closeMember(t, n)
 	stops(t, n, manual, 2500*time.Millisecond)
 }
 
@@ -257,7 +257,7 @@ func TestWithoutACellServesLate(t *testing.T) {
 		manual := clocktest.NewManual()
 		n := life(t, host.Config{Serves: true, Clock: manual})
 		stops(t, n, manual, stretch(3*time.Second))
-		shut(t, n)
+		closeMember(t, n)
 	}
 }
 
@@ -277,7 +277,7 @@ func TestCleanRestartIsReady(t *testing.T) {
 				endClient(t, n, opened)
 			}
 		}
-		shut(t, n)
+		closeMember(t, n)
 	}
 }
 
@@ -289,18 +289,18 @@ func TestQuietClientIsNotWaitedFor(t *testing.T) {
 	openClient(t, n, time.Minute)
 	crashed := c
 	crashed.State = crash(t, c)
-	shut(t, n)
+	closeMember(t, n)
 
 	n = life(t, c)
 	if from := n.View().GrantFrom; from != 0 {
 		t.Errorf("after a good end the next start waits %v", from)
 	}
-	shut(t, n)
+	closeMember(t, n)
 	n = life(t, crashed)
 	if from := n.View().GrantFrom; from < time.Minute {
 		t.Errorf("after a crash the next start waits %v, and its client believes for a minute", from)
 	}
-	shut(t, n)
+	closeMember(t, n)
 }
 
 // TestOwnLocksAreNotWaitedFor: they end with the process.
@@ -309,9 +309,9 @@ func TestOwnLocksAreNotWaitedFor(t *testing.T) {
 	n := life(t, c)
 	take(t, n, "x")
 	c.State = crash(t, c)
-	shut(t, n)
+	closeMember(t, n)
 	n = life(t, c)
-	defer shut(t, n)
+	defer closeMember(t, n)
 	serves(t, n)
 }
 
@@ -320,7 +320,7 @@ func TestDamagedCellIsRefused(t *testing.T) {
 	c := host.Config{Name: "a", State: t.TempDir()}
 	n := life(t, c)
 	self := n.Identity()
-	shut(t, n)
+	closeMember(t, n)
 	path := filepath.Join(c.State, "cell")
 	good, err := os.ReadFile(path)
 	if err != nil {
@@ -381,7 +381,7 @@ func TestTwoNodesOnOneFolder(t *testing.T) {
 		says(t, err, `start member "embedded": lock state folder `+c.State, "another process is this member")
 	}
 	serves(t, n)
-	shut(t, n)
+	closeMember(t, n)
 	serves(t, start(t, c))
 }
 
@@ -393,7 +393,7 @@ func TestStartMeetsDeadContext(t *testing.T) {
 	for range 20 {
 		n, err := host.Start(gone, c) // it may have its view before it looks
 		if err == nil {
-			shut(t, n)
+			closeMember(t, n)
 		} else if !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
@@ -423,7 +423,7 @@ func TestDiskFails(t *testing.T) {
 	if opened := openClient(t, n, time.Second); opened.Err != nil {
 		t.Errorf("the disk is well again: %v", opened.Err)
 	}
-	shut(t, n)
+	closeMember(t, n)
 	if lines := bytes.Count(log.Bytes(), []byte("the stable cell cannot be written")); lines != 1 {
 		t.Errorf("%d lines, want one: the log says %q", lines, log.String())
 	}

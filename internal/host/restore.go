@@ -255,17 +255,17 @@ func restoreShard(from *snapshot.Reader, shard *snapshot.Shard, begin *consensus
 		return nil, err
 	}
 	for _, request := range begun.Requests {
-		if err := askAndWait(logs, request); err != nil {
+		if err := submitAndWait(logs, request); err != nil {
 			return nil, err
 		}
 	}
 	return begun, nil
 }
 
-// askAndWait asks the journal, and returns when it has done that.
-func askAndWait(logs *journal.Journal, request any) error {
+// submitAndWait asks the journal, and returns when it has done that.
+func submitAndWait(logs *journal.Journal, request any) error {
 	answered := make(chan any, 1)
-	if err := logs.Ask(request, func(answer any) { answered <- answer }); err != nil {
+	if err := logs.Submit(request, func(answer any) { answered <- answer }); err != nil {
 		return err
 	}
 	switch answer := (<-answered).(type) {

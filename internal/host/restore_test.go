@@ -25,7 +25,7 @@ func saveSpace(t *testing.T, n *host.Member, port protocol.Port, h snapshot.Head
 	}
 	var w *snapshot.Writer
 	for i := 0; w == nil || i < h.Shards; i++ {
-		reply, err := n.Driver().Ask(t.Context(), port, &protocol.Copy{Shard: i})
+		reply, err := n.Driver().Do(t.Context(), port, &protocol.Copy{Shard: i})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestRestore(t *testing.T) {
 			last[space] = max(last[space], l.Token())
 		}
 	}
-	shut(t, n)
+	closeMember(t, n)
 
 	again := c
 	again.Data = filepath.Join(t.TempDir(), "again")
@@ -116,7 +116,7 @@ func TestRestore(t *testing.T) {
 			give(t, l)
 		}
 	}
-	shut(t, m)
+	closeMember(t, m)
 }
 
 // TestRestoreRefuses what is damaged, and leaves nothing behind.
@@ -128,7 +128,7 @@ func TestRestoreRefuses(t *testing.T) {
 	file := saveSpace(t, n, 1, header)
 	header.Protocol = "central"
 	other := saveSpace(t, n, 1, header)
-	shut(t, n)
+	closeMember(t, n)
 	whole, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -57,18 +57,18 @@ type slowNetwork struct {
 	*memory.Network
 	sends chan struct{} // something was sent
 
-	mu      sync.Mutex
-	letters map[string]int // by their kinds
-	slow    [2]protocol.ID // the sender and the receiver
-	held    int
-	changed chan struct{} // closed and replaced when a message was counted
+	mu       sync.Mutex
+	messages map[string]int // by their kinds
+	slow     [2]protocol.ID // the sender and the receiver
+	held     int
+	changed  chan struct{} // closed and replaced when a message was counted
 }
 
 // forever is a delay that this network's time never gets to: it stands still.
 const forever = time.Hour
 
 func newSlowNetwork(t *testing.T) *slowNetwork {
-	n := &slowNetwork{sends: make(chan struct{}, 1), letters: map[string]int{}, changed: make(chan struct{})}
+	n := &slowNetwork{sends: make(chan struct{}, 1), messages: map[string]int{}, changed: make(chan struct{})}
 	n.Network = memory.New(n.carry)
 	var delivery sync.WaitGroup
 	delivery.Go(func() {
@@ -89,13 +89,13 @@ func (n *slowNetwork) carry(p memory.Passage) []time.Duration {
 	case n.sends <- struct{}{}:
 	default:
 	}
-	letter, is := p.Message.(bakery.Envelope)
+	envelope, is := p.Message.(bakery.Envelope)
 	if !is {
 		return memory.Faithful(p)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.letters[letter.Kind()]++
+	n.messages[envelope.Kind()]++
 	close(n.changed)
 	n.changed = make(chan struct{})
 	if n.slow == [2]protocol.ID{p.From, p.To} {
@@ -119,7 +119,7 @@ func (n *slowNetwork) await(t *testing.T, want map[string]int) (held int) {
 	ctx := bounded(t)
 	for {
 		n.mu.Lock()
-		sent, changed, held := maps.Clone(n.letters), n.changed, n.held
+		sent, changed, held := maps.Clone(n.messages), n.changed, n.held
 		n.mu.Unlock()
 		if maps.Equal(sent, want) {
 			n.forget()
@@ -142,7 +142,7 @@ func (n *slowNetwork) await(t *testing.T, want map[string]int) (held int) {
 func (n *slowNetwork) forget() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	clear(n.letters)
+	clear(n.messages)
 	n.held = 0
 }
 

@@ -36,7 +36,7 @@ func (n *Member) BecomeGrantor(ctx context.Context, space string) error {
 
 // Reform changes what a member is in a space of protocol consensus, and returns when it is so in all shards, or ctx ends: then
 // it may be done nevertheless. A member is made a learner first, which gets all that was decided, and a voter when it has that;
-// an outsider may be switched off. The member is given by its name or address, and one that votes and is not in the view any
+// a nonmember may be switched off. The member is given by its name or address, and one that votes and is not in the view any
 // more by those it had, or its id. The error is an ErrUnsupported in other protocols; an ErrConflict where something stands
 // against it, as that the last voter would go, or too few of the remaining voters are heard; an ErrUnavailable where no member
 // could say in time; an ErrSpace.

@@ -151,7 +151,7 @@ func waitFor(t *testing.T, n *host.Member, port protocol.Port, so func(*lock.Loc
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	for {
-		reply, err := n.Driver().Ask(ctx, port, &protocol.Show{Name: lock.SpaceLock})
+		reply, err := n.Driver().Do(ctx, port, &protocol.Show{Name: lock.SpaceLock})
 		if err != nil {
 			t.Fatal(err)
 		}

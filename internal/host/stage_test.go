@@ -78,7 +78,7 @@ func free(t *testing.T, n *host.Member) {
 
 func condition(t *testing.T, n *host.Member) *protocol.Condition {
 	t.Helper()
-	reply, err := n.Driver().Ask(context.Background(), 1, &protocol.Inspect{})
+	reply, err := n.Driver().Do(context.Background(), 1, &protocol.Inspect{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,14 +107,14 @@ func lostBecause(t *testing.T, l *holdfast.Lock, why error) {
 }
 
 // says checks that err is a sentence with all of words.
-func says(t *testing.T, err error, words ...string) {
+func says(t *testing.T, err error, want ...string) {
 	t.Helper()
 	if err == nil {
-		t.Fatalf("no error, want one that says %q", words)
+		t.Fatalf("no error, want one that says %q", want)
 	}
-	for _, word := range words {
-		if !strings.Contains(err.Error(), word) {
-			t.Errorf("%q does not say %q", err, word)
+	for _, text := range want {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%q does not say %q", err, text)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // together is a name that is asked for at the same time as others.
 type together struct {
-	asked
+	submitted
 	want holdfast.Request
 	wait *wait // nil where it was decided at once
 }
@@ -32,11 +32,11 @@ func (l locker) tryTogether(ctx context.Context, wanted []holdfast.PlacedRequest
 			want.Wait = max(1, end-l.session.Now())
 		}
 		want.Try, want.Queued = true, nil
-		a, err := l.ask(ctx, &want)
+		a, err := l.submit(ctx, &want)
 		if err != nil || a.Kind == lock.Refused {
 			break // the name is asked for by itself, and the error told then
 		}
-		one := together{asked: a, want: want}
+		one := together{submitted: a, want: want}
 		if a.Kind != lock.Granted {
 			one.wait = l.session.expect(&want, a.id, a.Answer)
 		}
@@ -49,7 +49,7 @@ func (l locker) tryTogether(ctx context.Context, wanted []holdfast.PlacedRequest
 		}
 		var held *holdfast.Lock
 		if err == nil && one.Kind != lock.Refused {
-			held, err = l.conclude(ctx, &one.want, one.asked)
+			held, err = l.conclude(ctx, &one.want, one.submitted)
 		}
 		if held == nil {
 			return taken, l.giveUp(ctx, all[i+1:], err)

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestTTLOfWhoAsksForNone: 10 s, unless less is allowed; and the lease where what is held in memory would have others wait.
-func TestTTLOfWhoAsksForNone(t *testing.T) {
+// TestDefaultTTL: 10 s, unless less is allowed; and the lease where what is held in memory would have others wait.
+func TestDefaultTTL(t *testing.T) {
 	join := []string{"127.0.0.1:4141", "127.0.0.1:4142", "127.0.0.1:4143"}
 	lasting, memory := Space{Name: "default", Protocol: "consensus"}, Space{Name: "jobs", Protocol: "grantor"}
 	for name, tt := range map[string]struct {
@@ -52,7 +52,7 @@ func TestLongestTTL(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		reply, err := n.driver.Ask(t.Context(), protocol.Below, &session.Count{})
+		reply, err := n.driver.Do(t.Context(), protocol.Below, &session.Count{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,13 +24,13 @@ func isUnlock(op uint64) bool { return op&releaseOf == unlockOf }
 // later, and hears of it until it has. After Close that is an ErrClosed: it has released
 // everything.
 func (s *localSession) release(h holding) error {
-	_, err := s.askRelease(h, releaseOf)
+	_, err := s.sendRelease(h, releaseOf)
 	return err
 }
 
-// askRelease is release by a call whose number is of the kind that the bits say, and reports
+// sendRelease is release by a call whose number is of the kind that the bits say, and reports
 // whether it was answered at once.
-func (s *localSession) askRelease(h holding, bits uint64) (answered bool, err error) {
+func (s *localSession) sendRelease(h holding, bits uint64) (answered bool, err error) {
 	r := protocol.Release{Session: s.id, Name: h.lock.Name(), Token: h.lock.Token(), Request: h.lock.Request(), Awaited: isUnlock(bits)}
 	call := protocol.CallID{Sink: s.sink, Op: bits | r.Request}
 	a, err := s.driver.Release(h.port, call, &r)
@@ -51,7 +51,7 @@ func (s *localSession) UnlockLock(ctx context.Context, l *holdfast.Lock) error {
 	if !ok {
 		return nil // lost or closed in this very moment: who took it from held releases it
 	}
-	answered, err := s.askRelease(h, unlockOf)
+	answered, err := s.sendRelease(h, unlockOf)
 	if !answered {
 		err = s.awaitRelease(ctx, unlockOf|l.Request())
 	}
@@ -86,8 +86,8 @@ func (s *localSession) letGo(l *holdfast.Lock) (h holding, ok bool) {
 // releases everything.
 func (s *localSession) awaitRelease(ctx context.Context, op uint64) error {
 	s.mu.Lock()
-	line, told := s.answers[op] // where the answer came before anything listened
-	if told {
+	line, known := s.answers[op] // where the answer came before anything listened
+	if known {
 		delete(s.answers, op)
 	} else {
 		line = make(chan lock.Decision, 1)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// told is a row with a figure in each of some rounds.
-func told(target string, cell Cell, m Metric, values ...float64) *Row {
+// rowOf is a row with a figure in each of some rounds.
+func rowOf(target string, cell Cell, m Metric, values ...float64) *Row {
 	row := &Row{Target: target, Cell: cell}
 	for _, value := range values {
 		row.Rounds = append(row.Rounds, Figures{m: value})
@@ -22,11 +22,11 @@ func told(target string, cell Cell, m Metric, values ...float64) *Row {
 func TestAims(t *testing.T) {
 	many, hot := Cell{Uncontended, 64, 0}, Cell{Hot, 64, 0}
 	r := &Result{Rows: []*Row{
-		told("limit", many, OpsPerS, 100_000, 300_000, 200_000),
-		told("remote", many, OpsPerS, 40_000, 90_000, 90_000),     // 0.40, 0.30, 0.45
-		told("remote-tls", many, OpsPerS, 20_000, 90_000, 66_600), // half, nothing and 26 % less
-		told("remote", hot, Fairness, 1.0249),
-		told("local", Cell{Uncontended, 1, 0}, OpsPerS, 1_250_000),
+		rowOf("limit", many, OpsPerS, 100_000, 300_000, 200_000),
+		rowOf("remote", many, OpsPerS, 40_000, 90_000, 90_000),     // 0.40, 0.30, 0.45
+		rowOf("remote-tls", many, OpsPerS, 20_000, 90_000, 66_600), // half, nothing and 26 % less
+		rowOf("remote", hot, Fairness, 1.0249),
+		rowOf("local", Cell{Uncontended, 1, 0}, OpsPerS, 1_250_000),
 	}}
 	r.Aims = r.compare()
 	var got strings.Builder

@@ -44,8 +44,8 @@ type Config struct {
 	// Machine is this machine. Nil means that no processes share a CPU on purpose, and that no
 	// ping-pong is measured.
 	Machine Machine
-	// Told gets a sentence before each step. Nil means that there is no listener.
-	Told func(string)
+	// Progress gets a sentence before each step. Nil means that there is no listener.
+	Progress func(string)
 }
 
 // The bounds of what may be asked for.
@@ -98,8 +98,8 @@ func (c *Config) check() error {
 	case c.Patience < 0 || c.HoldLimit < 0:
 		return fmt.Errorf("fields Patience %v and HoldLimit %v: no less than 0 is allowed", c.Patience, c.HoldLimit)
 	}
-	if c.Told == nil {
-		c.Told = func(string) {}
+	if c.Progress == nil {
+		c.Progress = func(string) {}
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 func (b *bench) runTimed(ctx context.Context, cells []Cell) (err error) {
 	used := slices.DeleteFunc(slices.Clone(b.Targets), func(t Target) bool { return !slices.ContainsFunc(cells, t.Supports) })
 	for _, t := range used {
-		b.Told("starting " + t.Name())
+		b.Progress("starting " + t.Name())
 		if err := t.Start(ctx); err != nil {
 			return fmt.Errorf("start %s: %w", t.Name(), err)
 		}
@@ -187,7 +187,7 @@ func (b *bench) runTimed(ctx context.Context, cells []Cell) (err error) {
 	}
 	for round := range b.Rounds {
 		for _, cell := range cells {
-			b.Told(fmt.Sprintf("round %d of %d: %v", round+1, b.Rounds, cell))
+			b.Progress(fmt.Sprintf("round %d of %d: %v", round+1, b.Rounds, cell))
 			for _, t := range used {
 				if !t.Supports(cell) {
 					continue
@@ -206,7 +206,7 @@ func (b *bench) runHold(ctx context.Context, t Target, cell Cell, round int) err
 	if !t.Supports(cell) {
 		return nil
 	}
-	b.Told(fmt.Sprintf("round %d of %d: %s, %d locks of %s", round+1, b.HoldRounds, Hold, b.Locks, t.Name()))
+	b.Progress(fmt.Sprintf("round %d of %d: %s, %d locks of %s", round+1, b.HoldRounds, Hold, b.Locks, t.Name()))
 	err := t.Start(ctx)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", t.Name(), err)

@@ -70,20 +70,20 @@ func TestPredict(t *testing.T) {
 		want  float64
 		known bool
 	}{
-		{Cell{Uncontended, 1, 0}, OneAsked, ping, 0, 1e6 / 30, true}, // 1/(W+3T)
-		{Cell{Hot, 1, 0}, OneAsked, ping, 0, 1e6 / 30, true},
-		{Cell{Uncontended, 1, time.Millisecond}, OneAsked, ping, time.Millisecond, 1e6 / 1030, true},
-		{Cell{Hot, 8, 0}, OneAsked, ping, 0, 1e6 / 20, true}, // 1/(W+2T)
-		{Cell{Hot, 8, time.Millisecond}, OneAsked, ping, 1100 * time.Microsecond, 1e6 / 1120, true},
-		{Cell{Drain, 1000, 0}, OneAsked, ping, 0, 1e6 / 20, true},
-		{Cell{Uncontended, 64, 0}, OneAsked, ping, 0, 0, false},
-		{Cell{Hold, 64, 0}, OneAsked, ping, 0, 0, false},
-		{Cell{Uncontended, 1, 0}, AllAsked, ping, 0, 1e6 / 20, true}, // 1/(W+2T)
-		{Cell{Hot, 8, 0}, AllAsked, ping, 0, 1e6 / 10, true},         // 1/(W+T)
-		{Cell{Hot, 8, time.Millisecond}, AllAsked, ping, time.Millisecond, 1e6 / 1010, true},
-		{Cell{Uncontended, 1, 0}, TwiceAsked, ping, 0, 1e6 / 40, true}, // 1/(W+4T)
-		{Cell{Hot, 8, 0}, TwiceAsked, ping, 0, 1e6 / 30, true},         // 1/(W+3T)
-		{Cell{Hot, 8, 0}, NoMessages, ping, 0, 0, false},               // without messages and use there is no bound
+		{Cell{Uncontended, 1, 0}, Centralized, ping, 0, 1e6 / 30, true}, // 1/(W+3T)
+		{Cell{Hot, 1, 0}, Centralized, ping, 0, 1e6 / 30, true},
+		{Cell{Uncontended, 1, time.Millisecond}, Centralized, ping, time.Millisecond, 1e6 / 1030, true},
+		{Cell{Hot, 8, 0}, Centralized, ping, 0, 1e6 / 20, true}, // 1/(W+2T)
+		{Cell{Hot, 8, time.Millisecond}, Centralized, ping, 1100 * time.Microsecond, 1e6 / 1120, true},
+		{Cell{Drain, 1000, 0}, Centralized, ping, 0, 1e6 / 20, true},
+		{Cell{Uncontended, 64, 0}, Centralized, ping, 0, 0, false},
+		{Cell{Hold, 64, 0}, Centralized, ping, 0, 0, false},
+		{Cell{Uncontended, 1, 0}, Broadcast, ping, 0, 1e6 / 20, true}, // 1/(W+2T)
+		{Cell{Hot, 8, 0}, Broadcast, ping, 0, 1e6 / 10, true},         // 1/(W+T)
+		{Cell{Hot, 8, time.Millisecond}, Broadcast, ping, time.Millisecond, 1e6 / 1010, true},
+		{Cell{Uncontended, 1, 0}, TwoPhase, ping, 0, 1e6 / 40, true}, // 1/(W+4T)
+		{Cell{Hot, 8, 0}, TwoPhase, ping, 0, 1e6 / 30, true},         // 1/(W+3T)
+		{Cell{Hot, 8, 0}, NoMessages, ping, 0, 0, false},             // without messages and use there is no bound
 		{Cell{Hot, 8, time.Millisecond}, NoMessages, ping, time.Millisecond, 1000, true},
 		{Cell{Hot, 8, 0}, NoLocks, ping, 0, 0, false},
 	} {
@@ -116,7 +116,7 @@ func TestRounds(t *testing.T) {
 		var err error
 		result, err = Run(context.Background(), Config{
 			Targets: []Target{fakes[0], fakes[1], fakes[2]}, Workers: []int{1, 4}, Think: []time.Duration{0, 5 * time.Millisecond},
-			Rounds: 3, HoldRounds: 2, Waiters: 10, Locks: 100, Machine: m, Told: said.tell,
+			Rounds: 3, HoldRounds: 2, Waiters: 10, Locks: 100, Machine: m, Progress: said.record,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@
 //	figures.go    medians and spread; table.go, json.go: as people and scripts read them
 //	aims.go       what is aimed at, beside what was measured
 //	overview.go   all of it as one table, related to limit
-//	ask.go        what a command line asks for
+//	parse.go      what a command line asks for
 //
 // # Workloads
 //

@@ -32,7 +32,7 @@ type fake struct {
 
 	mu       sync.Mutex
 	names    map[string]*fakeName
-	asked    int
+	requests int
 	drawn    map[string]map[int]int // by name and worker
 	held     int
 	starts   int
@@ -118,8 +118,8 @@ func (l fakeLocker) Lock(ctx context.Context, name string) (Held, error) {
 func (l fakeLocker) lock(ctx context.Context, name string, queued func()) (Held, error) {
 	f := l.fake
 	f.mu.Lock()
-	f.asked++
-	if f.broken > 0 && f.asked%f.broken == 0 {
+	f.requests++
+	if f.broken > 0 && f.requests%f.broken == 0 {
 		f.mu.Unlock()
 		return nil, errBroken
 	}
@@ -204,7 +204,7 @@ func (n *fakeName) next() {
 // note keeps what a bench has told.
 type note struct{ steps []string }
 
-func (n *note) tell(step string) { n.steps = append(n.steps, step) }
+func (n *note) record(step string) { n.steps = append(n.steps, step) }
 
 // machine is a fake Machine.
 type machine struct {

@@ -26,7 +26,7 @@ const (
 	HeapBytesPerLock Metric = "heap_bytes_per_lock" // of the servers' heaps
 	MessagesPerLock  Metric = "messages_per_lock"   // of the workers' own member with others, both ways
 
-	// Of locks in a store; see [Asker].
+	// Of locks in a store; see [RequestCounter].
 	WritesPerLock Metric = "writes_per_lock"
 	ReadsPerLock  Metric = "reads_per_lock"
 	TriesWon      Metric = "tries_won"   // locks for each write that was to take one; more than 1 where some need none

@@ -99,11 +99,11 @@ type Messages int
 
 // What a target sends.
 const (
-	OneAsked   Messages = iota // a manager is asked, and told of each release
-	NoMessages                 // its locks cost none
-	NoLocks                    // it has no locks
-	AllAsked                   // all others are asked at once, and the member that releases answers the next one
-	TwiceAsked                 // leaders are asked twice, each time for one answer, and told of each release
+	Centralized Messages = iota // a manager is asked, and told of each release
+	NoMessages                  // its locks cost none
+	NoLocks                     // it has no locks
+	Broadcast                   // all others are asked at once, and the member that releases answers the next one
+	TwoPhase                    // leaders are asked twice, each time for one answer, and told of each release
 )
 
 // Usage is what processes have used. A figure that cannot be known is 0.

@@ -70,7 +70,7 @@ func (b *bench) ping(ctx context.Context, t Target, d time.Duration) (time.Durat
 
 // predict is Predict where it applies to the target.
 func (b *bench) predict(t Target, cell Cell, ping, kept time.Duration) (float64, bool) {
-	sends := OneAsked
+	sends := Centralized
 	if m, known := t.(Messenger); known {
 		sends = m.Messages()
 	}
@@ -86,7 +86,7 @@ type spent struct {
 	allocated       uint64 // objects, by the workers' process
 	counts          bool   // messages are counted
 	messages        uint64
-	asks            bool // requests to a store are counted
+	countsRequests  bool // requests to a store are counted
 	requests        Requests
 	cycles          int64
 }
@@ -103,8 +103,8 @@ func (b *bench) spent(ctx context.Context, t Target, cycles func() int64) (spent
 	if counter, counts := t.(Counter); counts {
 		s.counts, s.messages = true, counter.Counted()
 	}
-	if asker, asks := t.(Asker); asks {
-		s.asks, s.requests = true, asker.Asked()
+	if counter, is := t.(RequestCounter); is {
+		s.countsRequests, s.requests = true, counter.CountedRequests()
 	}
 	return s, err
 }
@@ -125,8 +125,8 @@ func (f Figures) since(before, after spent) {
 	if after.counts {
 		f[MessagesPerLock] = float64(after.messages-before.messages) / cycles
 	}
-	if after.asks {
-		f.asked(after.requests.minus(before.requests), cycles)
+	if after.countsRequests {
+		f.addRequests(after.requests.minus(before.requests), cycles)
 	}
 }
 

@@ -145,19 +145,19 @@ func TestRelate(t *testing.T) {
 	for i, want := range []float64{1, 0.25, 1, 0.004, 1, 2, math.NaN()} {
 		expect(t, r.Rows[i], 1e-9, Figures{OfLimit: want})
 	}
-	var shown []string
+	var cells []string
 	for _, row := range r.Overview().Rows {
-		shown = append(shown, row[7])
+		cells = append(cells, row[7])
 	}
-	if got := strings.Join(shown, "|"); got != "1.00|0.25|1.00|0.0040|1.00|2.00|" {
+	if got := strings.Join(cells, "|"); got != "1.00|0.25|1.00|0.0040|1.00|2.00|" {
 		t.Errorf("shown as %s", got)
 	}
 }
 
-// TestAsked: what is asked for is read, or refused with what is allowed.
-func TestAsked(t *testing.T) {
+// TestParse: what is asked for is read, or refused with what is allowed.
+func TestParse(t *testing.T) {
 	var c Config
-	if err := errors.Join(c.AskRounds(7), c.AskDuration(time.Second)); err != nil || c.Rounds != 7 || c.Duration != time.Second {
+	if err := errors.Join(c.SetRounds(7), c.SetDuration(time.Second)); err != nil || c.Rounds != 7 || c.Duration != time.Second {
 		t.Error(c, err)
 	}
 	if c.Quick(); c.Rounds != 2 || c.HoldRounds != 1 || c.Duration != 100*time.Millisecond || c.Locks != 50_000 {
@@ -173,11 +173,11 @@ func TestAsked(t *testing.T) {
 	}
 	_, noNumber := ReadWorkers("1,x")
 	_, tooLong := ReadThink("2h")
-	_, twice := ReadWords("hot,hot", Workloads())
-	_, unknown := ReadWords("cold", Workloads())
+	_, twice := ReadChoices("hot,hot", Workloads())
+	_, unknown := ReadChoices("cold", Workloads())
 	for want, err := range map[string]error{
-		"0: want 1 to 1000":                                     c.AskRounds(0),
-		"1ns: want 1ms to 1h0m":                                 c.AskDuration(1),
+		"0: want 1 to 1000":                                     c.SetRounds(0),
+		"1ns: want 1ms to 1h0m":                                 c.SetDuration(1),
 		`"x": want numbers from 1 to 100000, as in 1,64`:        noNumber,
 		`"2h": want durations from 0 to 1m0s, as in 0,1ms`:      tooLong,
 		`"hot": it is given twice`:                              twice,

@@ -9,9 +9,9 @@ func Predict(cell Cell, sends Messages, ping, kept time.Duration) (float64, bool
 	message := ping / 2
 	alone, next := 3*message, 2*message // request, grant, release; release and the next grant
 	switch sends {
-	case AllAsked:
+	case Broadcast:
 		alone, next = 2*message, message // requests, replies; a reply
-	case TwiceAsked:
+	case TwoPhase:
 		alone, next = 4*message, 3*message // a number, a turn, with their answers; release, a turn, its answer
 	case NoMessages:
 		alone, next = 0, 0

@@ -20,10 +20,10 @@ func connect(ctx context.Context, t Target, c Cell) (Client, error) {
 	return t.Connect(ctx, c.Workers)
 }
 
-// Asker is a Target that keeps its locks in a store, and counts what it asks that for.
-type Asker interface {
-	// Asked is what the store was asked for so far.
-	Asked() Requests
+// RequestCounter is a Target that keeps its locks in a store, and counts what it asks that for.
+type RequestCounter interface {
+	// CountedRequests is what the store was asked for so far.
+	CountedRequests() Requests
 }
 
 // Requests are what a store was asked for: each is a statement, and a round trip.
@@ -37,9 +37,9 @@ func (r Requests) minus(earlier Requests) Requests {
 	return Requests{r.Writes - earlier.Writes, r.Reads - earlier.Reads, r.Tries - earlier.Tries}
 }
 
-// asked adds what so many locks have asked a store for. Who is waiting at either edge of the
+// addRequests adds what so many locks have asked a store for. Who is waiting at either edge of the
 // window has asked within it and got nothing, or the reverse.
-func (f Figures) asked(r Requests, locks float64) {
+func (f Figures) addRequests(r Requests, locks float64) {
 	f[WritesPerLock], f[ReadsPerLock] = float64(r.Writes)/locks, float64(r.Reads)/locks
 	if r.Tries > 0 {
 		f[TriesWon] = locks / float64(r.Tries)

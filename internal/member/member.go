@@ -83,8 +83,8 @@ type Machines struct {
 
 // Build makes the machines of a life. The error names the field that is wrong, or the
 // protocol that is not among those given.
-func Build(s *Config, chance Entropy, protocols []protocol.Descriptor) (*Machines, error) {
-	member, err := s.Membership(chance)
+func Build(s *Config, entropy Entropy, protocols []protocol.Descriptor) (*Machines, error) {
+	member, err := s.Membership(entropy)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func Build(s *Config, chance Entropy, protocols []protocol.Descriptor) (*Machine
 		}
 		built.Spaces = append(built.Spaces, machine)
 	}
-	built.Session, err = s.NewSession(chance, cell, protocols, protocol.Stack(member, built.Spaces...))
+	built.Session, err = s.NewSession(entropy, cell, protocols, protocol.Stack(member, built.Spaces...))
 	return built, err
 }
 
@@ -126,18 +126,18 @@ func (s *Config) NewSpace(at int, cell membership.Cell, protocols []protocol.Des
 }
 
 // Membership makes the machine below the spaces.
-func (s *Config) Membership(chance Entropy) (*membership.Machine, error) {
+func (s *Config) Membership(entropy Entropy) (*membership.Machine, error) {
 	return membership.New(membership.Config{
 		Name: s.Name, Address: s.Address, HTTP: s.HTTP,
 		Founders: s.Founders, Founder: s.Founder, Priority: s.Priority, Preempt: s.Preempt, Available: s.Available,
 		Kept: s.Kept, Cell: s.Cell, Serves: s.Serves, Spaces: len(s.Spaces), Definitions: s.Definitions,
-		Lease: s.Lease, Patience: s.Patience, Drift: s.Drift, Wall: s.Wall, Rand: chance.Rand,
+		Lease: s.Lease, Patience: s.Patience, Drift: s.Drift, Wall: s.Wall, Rand: entropy.Rand,
 	})
 }
 
 // NewSession makes the session machine in front of a stack of machines, from what the member knows of
 // itself in this life. The protocols say which of its spaces outlast their members.
-func (s *Config) NewSession(chance Entropy, cell membership.Cell, protocols []protocol.Descriptor, stack protocol.Machine) (*session.Machine, error) {
+func (s *Config) NewSession(entropy Entropy, cell membership.Cell, protocols []protocol.Descriptor, stack protocol.Machine) (*session.Machine, error) {
 	var lasting []protocol.Port
 	for at := range s.Spaces {
 		if d := protocol.Named(protocols, s.Spaces[at].Protocol); d != nil && d.Lasting {
@@ -145,7 +145,7 @@ func (s *Config) NewSession(chance Entropy, cell membership.Cell, protocols []pr
 		}
 	}
 	return session.New(session.Config{
-		Member: cell.ID, Incarnation: cell.Incarnation, Rand: chance.Rand, Secret: chance.Secret, Proof: chance.Proof, Spaces: len(s.Spaces), Lasting: lasting,
+		Member: cell.ID, Incarnation: cell.Incarnation, Rand: entropy.Rand, Secret: entropy.Secret, Proof: entropy.Proof, Spaces: len(s.Spaces), Lasting: lasting,
 		TakesOver: len(lasting) == len(s.Spaces), // clients that come from elsewhere know nothing of Renewed.Taken
 		Drift:     s.Drift, Lease: s.Lease, TTL: s.TTL, MaxTTL: s.MaxTTL, Sessions: s.Sessions,
 	}, stack)

@@ -22,21 +22,21 @@ func TestOneRuleIsOff(t *testing.T) {
 	}
 }
 
-// TestAskingAllocatesNothing, whichever rule is switched off.
-func TestAskingAllocatesNothing(t *testing.T) {
+// TestOffAllocatesNothing, whichever rule is switched off.
+func TestOffAllocatesNothing(t *testing.T) {
 	defer Switch("")
 	for _, rule := range []string{"", "one"} {
 		Switch(rule)
-		asked := 0
+		count := 0
 		if n := testing.AllocsPerRun(100, func() {
 			if Off("one") {
-				asked++
+				count++
 			}
 		}); n != 0 {
 			t.Errorf("with %q switched off, asking allocates %v times", rule, n)
 		}
-		if (asked > 0) != (rule == "one") {
-			t.Errorf("with %q switched off, it was off %d times", rule, asked)
+		if (count > 0) != (rule == "one") {
+			t.Errorf("with %q switched off, it was off %d times", rule, count)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func (d *Driver) Acquire(port protocol.Port, sink uint64, r *lock.Request) (Answ
 	d.request = *r
 	d.request.ID = d.lastRequest
 	call := protocol.CallID{Sink: sink, Op: d.lastRequest}
-	a := d.ask(&protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: &d.request})
+	a := d.stepCall(&protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: &d.request})
 	a.Request = d.lastRequest
 	return a, nil
 }
@@ -73,11 +73,11 @@ func (d *Driver) Release(port protocol.Port, call protocol.CallID, r *protocol.R
 		return Answer{}, ErrClosed
 	}
 	d.release = *r
-	return d.ask(&protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: &d.release}), nil
+	return d.stepCall(&protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: &d.release}), nil
 }
 
-// ask steps a call whose answer is a decision. It is called with the mutex held.
-func (d *Driver) ask(ev *protocol.Event) (a Answer) {
+// stepCall steps a call whose answer is a decision. It is called with the mutex held.
+func (d *Driver) stepCall(ev *protocol.Event) (a Answer) {
 	d.step(ev)
 	if i := d.answerTo(ev.Call); i >= 0 {
 		a = AnswerOf(&d.effects.Replies[i].Decision)

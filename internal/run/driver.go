@@ -111,7 +111,7 @@ type Driver struct {
 	rests   bool          // it is not looked for
 	stirred chan struct{} // it is to be looked for again
 
-	shops     map[protocol.Port]*storeWorker
+	stores    map[protocol.Port]*storeWorker
 	immediate []protocol.Event // answers that need no other process, to be stepped in the same batch
 
 	writer  *writer
@@ -149,9 +149,9 @@ func New(c Config) (*Driver, error) {
 		lag:     lag{limit: c.LagLimit},
 		stirred: make(chan struct{}, 1),
 	}
-	d.shops = map[protocol.Port]*storeWorker{}
+	d.stores = map[protocol.Port]*storeWorker{}
 	for port, store := range c.Stores {
-		d.shops[port] = newStoreWorker(store, port, func(ev protocol.Event) { d.Step(ev) }, c.Logger)
+		d.stores[port] = newStoreWorker(store, port, func(ev protocol.Event) { d.Step(ev) }, c.Logger)
 	}
 	d.writer = newWriter(c.Storage, d.receive)
 	d.journal = newJournalWorker(c.Journal, d.Step)
@@ -183,7 +183,7 @@ func (d *Driver) Explain(err error, name func(protocol.ID) string) error {
 	if !errors.As(err, &held) {
 		return err
 	}
-	return held.Tell(name(protocol.ID(held.Holder.Member)), time.Now())
+	return held.ErrorFor(name(protocol.ID(held.Holder.Member)), time.Now())
 }
 
 // Attach registers a sink and returns its number, for CallID.Sink.
@@ -240,8 +240,8 @@ func (d *Driver) Close() error {
 	d.mu.Unlock()
 	d.writer.close()
 	d.journal.close()
-	for _, shop := range d.shops {
-		shop.close()
+	for _, store := range d.stores {
+		store.close()
 	}
 	d.ended.Wait()
 	d.timer.Stop()
@@ -318,13 +318,13 @@ func (d *Driver) send(envelope *protocol.Envelope) {
 	case isSave && envelope.To == protocol.Storage:
 		d.writer.save(save)
 	case envelope.To == protocol.Storage && storage.IsOfLog(envelope.Message):
-		d.journal.ask(envelope.Port, envelope.Message)
-	case envelope.To == protocol.Storage && d.shops[envelope.Port] != nil:
+		d.journal.submit(envelope.Port, envelope.Message)
+	case envelope.To == protocol.Storage && d.stores[envelope.Port] != nil:
 		if c, isClock := envelope.Message.(storage.Clock); isClock && c.Own {
 			d.immediate = append(d.immediate, ownClock(envelope.Port, c))
 			return
 		}
-		d.shops[envelope.Port].ask(envelope.Message)
+		d.stores[envelope.Port].submit(envelope.Message)
 	case d.peers == nil || envelope.To == protocol.Storage || envelope.To == protocol.Rumour:
 		d.logger.Debug("message without a receiver", "to", envelope.To, "message", envelope.Message)
 	default:

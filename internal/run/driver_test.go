@@ -125,10 +125,10 @@ func TestDetach(t *testing.T) {
 func TestObserveSeesEveryStep(t *testing.T) {
 	m := &scripted{wake: protocol.Never}
 	m.do = func(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
-		out.Note(word(kindNames[ev.Kind]))
-		out.Send(4, word("message"))
+		out.Note(plainText(kindNames[ev.Kind]))
+		out.Send(4, plainText("message"))
 		out.Reply(protocol.CallID{Sink: 1}, "told")
-		out.Raise(word("raised"))
+		out.Raise(plainText("raised"))
 	}
 	var seen []string
 	observe := func(now protocol.Time, effects *protocol.Effects) {
@@ -147,9 +147,9 @@ func TestObserveSeesEveryStep(t *testing.T) {
 	same(t, "observed", seen, []string{"start", "receive", "raised", "call", "call"})
 }
 
-type word string
+type plainText string
 
-func (w word) String() string { return string(w) }
+func (w plainText) String() string { return string(w) }
 
 // TestLogsWhatItCannotSend: a message for an unknown member is lost, as on
 // any network, and the log says so.
@@ -159,9 +159,9 @@ func TestLogsWhatItCannotSend(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	d := start(t, run.Config{Machine: m, Clock: clocktest.NewManual(), Logger: logger})
 	m.do = func(_ protocol.Time, _ protocol.Event, out *protocol.Effects) {
-		out.Send(4711, word("hello"))
-		out.Send(protocol.Storage, word("no write"))
-		out.Note(word("remarkable"))
+		out.Send(4711, plainText("hello"))
+		out.Send(protocol.Storage, plainText("no write"))
+		out.Note(plainText("remarkable"))
 	}
 	d.Step(protocol.Event{Kind: protocol.Receive})
 	for _, want := range []string{"to=4711", "message=hello", `message="no write"`, "note=remarkable"} {
@@ -216,10 +216,10 @@ func TestManyCallers(t *testing.T) {
 	var group sync.WaitGroup
 	sinks := make([]*counting, callers)
 	for i := range sinks {
-		sinks[i] = &counting{told: map[uint64]int{}}
+		sinks[i] = &counting{counts: map[uint64]int{}}
 		group.Go(func() {
 			sink := d.Attach(sinks[i])
-			passing := d.Attach(&counting{told: map[uint64]int{}})
+			passing := d.Attach(&counting{counts: map[uint64]int{}})
 			for op := range uint64(calls) {
 				reply, answered, err := d.Call(call(sink, op+1, nil))
 				if err != nil || answered != ((op+1)%3 != 0) || answered && reply.Result != "now" {
@@ -232,10 +232,10 @@ func TestManyCallers(t *testing.T) {
 	group.Wait()
 	d.Step(protocol.Event{Kind: protocol.Receive})
 	for i, sink := range sinks {
-		if len(sink.told) != calls/3 {
-			t.Errorf("caller %d was told of %d calls later, want %d", i, len(sink.told), calls/3)
+		if len(sink.counts) != calls/3 {
+			t.Errorf("caller %d was told of %d calls later, want %d", i, len(sink.counts), calls/3)
 		}
-		for op, n := range sink.told {
+		for op, n := range sink.counts {
 			if n != 1 || op%3 != 0 {
 				t.Errorf("caller %d was told %d times of call %d", i, n, op)
 			}
@@ -244,11 +244,11 @@ func TestManyCallers(t *testing.T) {
 }
 
 // counting counts what it is told, under the driver's mutex alone.
-type counting struct{ told map[uint64]int }
+type counting struct{ counts map[uint64]int }
 
 func (c *counting) Deliver(replies []protocol.Reply) {
 	for _, reply := range replies {
-		c.told[reply.To.Op]++
+		c.counts[reply.To.Op]++
 	}
 }
 
@@ -266,7 +266,7 @@ func TestCloseAmongCallers(t *testing.T) {
 	begun := make(chan struct{}, 8)
 	sinks := make([]*counting, cap(begun))
 	for i := range sinks {
-		sinks[i] = &counting{told: map[uint64]int{}}
+		sinks[i] = &counting{counts: map[uint64]int{}}
 		group.Go(func() {
 			sink := d.Attach(sinks[i])
 			for op := uint64(1); ; op++ {
@@ -289,16 +289,16 @@ func TestCloseAmongCallers(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	told := 0
+	total := 0
 	for _, sink := range sinks {
-		told += sink.told[0] // read without a lock: nothing is delivered any more
+		total += sink.counts[0] // read without a lock: nothing is delivered any more
 	}
 	group.Wait()
 	for _, sink := range sinks {
-		told -= sink.told[0]
+		total -= sink.counts[0]
 	}
-	if told != 0 {
-		t.Errorf("%d deliveries after Close", -told)
+	if total != 0 {
+		t.Errorf("%d deliveries after Close", -total)
 	}
 }
 

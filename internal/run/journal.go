@@ -11,10 +11,10 @@ import (
 // Journal keeps the logs of all machines of a member. See package storage: its requests are
 // Append, Chunk, Install and Fetch.
 type Journal interface {
-	// Ask takes a request, and has answer called once with what becomes of it, later and on another
+	// Submit takes a request, and has answer called once with what becomes of it, later and on another
 	// goroutine; the requests of each log are done in their order. It must not block. An error
 	// says that nothing was asked: it wraps storage.ErrRefused where there is no room now.
-	Ask(request any, answer func(any)) error
+	Submit(request any, answer func(any)) error
 }
 
 // errNoJournal is what a machine is answered whose member has no journal.
@@ -50,8 +50,8 @@ func newJournalWorker(journal Journal, step func(...protocol.Event)) *journalWor
 	return &journalWorker{journal: journal, step: step, more: make(chan struct{}, 1)}
 }
 
-// ask takes a request. It does not block: it is called with the driver's mutex held.
-func (c *journalWorker) ask(port protocol.Port, request protocol.Message) {
+// submit takes a request. It does not block: it is called with the driver's mutex held.
+func (c *journalWorker) submit(port protocol.Port, request protocol.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -67,7 +67,7 @@ func (c *journalWorker) pass() {
 		e := c.queue[0]
 		err := errNoJournal
 		if c.journal != nil {
-			err = c.journal.Ask(e.request, func(answer any) { c.answered(e.port, answer) })
+			err = c.journal.Submit(e.request, func(answer any) { c.answered(e.port, answer) })
 		}
 		if err != nil && c.waits > 0 && errors.Is(err, storage.ErrRefused) {
 			return // until there is an answer

@@ -23,7 +23,7 @@ type shelf struct {
 	refused int
 }
 
-func (s *shelf) Ask(request any, answer func(any)) error {
+func (s *shelf) Submit(request any, answer func(any)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.answers) == s.room {
@@ -47,7 +47,7 @@ func (s *shelf) answer(count int) {
 }
 
 // keeper is a machine that asks the journal for what it is called with, and tells each answer.
-func keeper(told chan<- string) *scripted {
+func keeper(answers chan<- string) *scripted {
 	m := &scripted{wake: protocol.Never}
 	m.do = func(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 		switch {
@@ -56,7 +56,7 @@ func keeper(told chan<- string) *scripted {
 				out.Sends = append(out.Sends, protocol.Envelope{To: protocol.Storage, Port: ev.Port, Message: request})
 			}
 		case ev.Kind == protocol.Receive:
-			told <- fmt.Sprintf("port %d: %v", ev.Port, ev.Fact)
+			answers <- fmt.Sprintf("port %d: %v", ev.Port, ev.Fact)
 		}
 	}
 	return m
@@ -69,35 +69,35 @@ func appends(log uint64, ids ...uint64) (requests []protocol.Message) {
 	return requests
 }
 
-func expect(t *testing.T, told <-chan string, want ...string) {
+func expect(t *testing.T, answers <-chan string, want ...string) {
 	t.Helper()
 	for _, next := range want {
-		if got := <-told; got != next {
+		if got := <-answers; got != next {
 			t.Fatalf("told %q, want %q", got, next)
 		}
 	}
 }
 
-// TestJournalIsAsked: what machines ask of the journal comes to it in order, and the answers to
+// TestJournalRequests: what machines ask of the journal comes to it in order, and the answers to
 // the machine that has asked. What it has no room for waits for that, and is overtaken by nothing.
-func TestJournalIsAsked(t *testing.T) {
-	told := make(chan string, 16)
+func TestJournalRequests(t *testing.T) {
+	answers := make(chan string, 16)
 	s := &shelf{room: 2}
-	d := start(t, run.Config{Machine: keeper(told), Journal: s})
-	ask := func(port protocol.Port, requests []protocol.Message) {
+	d := start(t, run.Config{Machine: keeper(answers), Journal: s})
+	submit := func(port protocol.Port, requests []protocol.Message) {
 		d.Step(protocol.Event{Kind: protocol.Call, Port: port, Fact: requests})
 	}
-	ask(1, appends(7, 1, 2, 3))
-	ask(2, appends(8, 1))
+	submit(1, appends(7, 1, 2, 3))
+	submit(2, appends(8, 1))
 	if s.refused == 0 || len(s.taken) != 2 {
 		t.Fatalf("refused %d times, took %v: the shelf was not full", s.refused, s.taken)
 	}
 	s.answer(1)
-	expect(t, told, "port 1: appended #1")
+	expect(t, answers, "port 1: appended #1")
 	s.answer(2)
-	expect(t, told, "port 1: appended #2", "port 1: appended #3")
+	expect(t, answers, "port 1: appended #2", "port 1: appended #3")
 	s.answer(1)
-	expect(t, told, "port 2: appended #1")
+	expect(t, answers, "port 2: appended #1")
 	var order []string
 	for _, request := range s.taken {
 		order = append(order, fmt.Sprintf("%d/%d", request.(storage.Append).Log, request.(storage.Append).ID))
@@ -111,8 +111,8 @@ func TestJournalIsAsked(t *testing.T) {
 // so, and so is each where there is no journal.
 func TestJournalThatTakesNothing(t *testing.T) {
 	for name, c := range map[string]run.Config{"full": {Journal: &shelf{}}, "none": {}} {
-		told := make(chan string, 16)
-		c.Machine = keeper(told)
+		answers := make(chan string, 16)
+		c.Machine = keeper(answers)
 		d := start(t, c)
 		d.Step(protocol.Event{Kind: protocol.Call, Port: 1, Fact: []protocol.Message{
 			storage.Append{ID: 1, Log: 1, State: []byte("s")}, storage.Chunk{ID: 2, Log: 1, Snapshot: 1},
@@ -121,22 +121,22 @@ func TestJournalThatTakesNothing(t *testing.T) {
 		why := map[string]string{
 			"full": "the shelf is full: the store has refused it, for now", "none": "this member keeps no logs: it has no folder for data",
 		}[name]
-		expect(t, told, "port 1: append #1: "+why, "port 1: chunk #2: "+why, "port 1: install #3: "+why, "port 1: fetch #4: "+why)
+		expect(t, answers, "port 1: append #1: "+why, "port 1: chunk #2: "+why, "port 1: install #3: "+why, "port 1: fetch #4: "+why)
 	}
 }
 
 // TestJournalAnswersNobody: after Close nothing is stepped, regardless of what is answered.
 func TestJournalAnswersNobody(t *testing.T) {
-	told := make(chan string, 16)
+	answers := make(chan string, 16)
 	s := &shelf{room: 1}
-	d := start(t, run.Config{Machine: keeper(told), Journal: s})
+	d := start(t, run.Config{Machine: keeper(answers), Journal: s})
 	d.Step(protocol.Event{Kind: protocol.Call, Port: 1, Fact: appends(7, 1, 2)})
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
 	s.answer(1)
-	if len(told) > 0 || len(s.taken) != 1 {
-		t.Errorf("after Close %d answers were stepped, and %d requests asked", len(told), len(s.taken))
+	if len(answers) > 0 || len(s.taken) != 1 {
+		t.Errorf("after Close %d answers were stepped, and %d requests asked", len(answers), len(s.taken))
 	}
 }
 
@@ -147,20 +147,20 @@ func TestJournalOfAFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := make(chan string, 1024)
-	d := start(t, run.Config{Machine: keeper(told), Journal: j})
+	answers := make(chan string, 1024)
+	d := start(t, run.Config{Machine: keeper(answers), Journal: j})
 	const count = 200
 	for id := range uint64(count) {
 		d.Step(protocol.Event{Kind: protocol.Call, Port: protocol.Port(1 + id%2), Fact: appends(1+id%2, id/2+1)})
 	}
 	for range count {
-		<-told
+		<-answers
 	}
 	d.Step(protocol.Event{Kind: protocol.Call, Port: 1, Fact: []protocol.Message{
 		storage.Chunk{ID: 1, Log: 1, Snapshot: 1, Data: []byte("state")},
 		storage.Install{ID: 2, Log: 1, Snapshot: 1, Chunks: 1, Meta: []byte("mark"), Drop: 90},
 	}})
-	expect(t, told, "port 1: chunked #1", "port 1: installed #2")
+	expect(t, answers, "port 1: chunked #1", "port 1: installed #2")
 	if err := errors.Join(d.Close(), j.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -189,9 +189,9 @@ func TestJournalOfAFolder(t *testing.T) {
 // TestJournalAnswersTogether: answers that come while a batch is stepped are stepped in one, each to
 // who has asked, in the order in which they come: a journal may answer one log before another.
 func TestJournalAnswersTogether(t *testing.T) {
-	told := make(chan string, 16)
+	answers := make(chan string, 16)
 	s, peers := &shelf{room: 8}, &post{}
-	m := keeper(told)
+	m := keeper(answers)
 	inner, first, goOn := m.do, make(chan struct{}), make(chan struct{})
 	m.do = func(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 		inner(now, ev, out)
@@ -214,7 +214,7 @@ func TestJournalAnswersTogether(t *testing.T) {
 	s.mu.Unlock()
 	s.answer(4)
 	close(goOn)
-	expect(t, told, "port 1: appended #1", "port 2: appended #4", "port 1: appended #2", "port 2: appended #5", "port 1: appended #3")
+	expect(t, answers, "port 1: appended #1", "port 2: appended #4", "port 1: appended #2", "port 2: appended #5", "port 1: appended #3")
 	if err := d.Close(); err != nil { // what was told has been sent then
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ type failing struct {
 	answers []func()
 }
 
-func (f *failing) Ask(request any, answer func(any)) error {
+func (f *failing) Submit(request any, answer func(any)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.answers) == f.room {
@@ -253,13 +253,13 @@ func (f *failing) fail() {
 
 // TestJournalFails: what was under way is answered with its error, and so is what waited for room.
 func TestJournalFails(t *testing.T) {
-	told := make(chan string, 16)
+	answers := make(chan string, 16)
 	s := &failing{room: 2}
-	d := start(t, run.Config{Machine: keeper(told), Journal: s})
+	d := start(t, run.Config{Machine: keeper(answers), Journal: s})
 	d.Step(protocol.Event{Kind: protocol.Call, Port: 1, Fact: appends(7, 1, 2, 3, 4)})
 	s.fail()
-	expect(t, told, "port 1: append #1: the disk is gone", "port 1: append #2: the disk is gone",
+	expect(t, answers, "port 1: append #1: the disk is gone", "port 1: append #2: the disk is gone",
 		"port 1: append #3: it takes nothing more: the store has refused it, for now", "port 1: append #4: it takes nothing more: the store has refused it, for now")
 	d.Step(protocol.Event{Kind: protocol.Call, Port: 1, Fact: appends(7, 5)})
-	expect(t, told, "port 1: append #5: it takes nothing more: the store has refused it, for now")
+	expect(t, answers, "port 1: append #5: it takes nothing more: the store has refused it, for now")
 }

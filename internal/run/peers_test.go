@@ -54,12 +54,12 @@ func TestSendsOncePerBatch(t *testing.T) {
 		if ev.Kind == protocol.Receive && ev.From == protocol.Storage || ev.Fact == "nothing" {
 			return
 		}
-		out.Send(7, word(fmt.Sprint(ev.Fact)))
+		out.Send(7, plainText(fmt.Sprint(ev.Fact)))
 		out.Send(protocol.Storage, storage.Save{ID: 1})
-		out.Send(protocol.Storage, word("no write"))
-		out.Send(protocol.Rumour, word("nobody listens"))
+		out.Send(protocol.Storage, plainText("no write"))
+		out.Send(protocol.Rumour, plainText("nobody listens"))
 		out.Reply(protocol.CallID{Sink: sink}, "told")
-		out.SendTo("b:4040", word("hello"))
+		out.SendTo("b:4040", plainText("hello"))
 	}
 	d.Step(call(0, 0, "x"), call(0, 0, "y"))
 	anyMember := fmt.Sprintf("%db:4040/0 hello", protocol.AnyMember)
@@ -93,13 +93,13 @@ func TestSendsWhenTimeHasCome(t *testing.T) {
 	m.do = func(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 		if ev.Kind == protocol.Tick {
 			m.wake = protocol.Never
-			out.Send(7, word("poll"))
+			out.Send(7, plainText("poll"))
 		}
 	}
 	c := clocktest.NewManual()
 	start(t, run.Config{Machine: m, Clock: c, Peers: peersFunc(func(e []protocol.Envelope) { sent <- append([]protocol.Envelope(nil), e...) })})
 	c.Advance(2)
-	if got := <-sent; len(got) != 1 || got[0].Message != protocol.Message(word("poll")) {
+	if got := <-sent; len(got) != 1 || got[0].Message != protocol.Message(plainText("poll")) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -120,8 +120,8 @@ func TestDriversOverMemory(t *testing.T) {
 		}
 		machines[i] = &scripted{wake: protocol.Never}
 		machines[i].do = func(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
-			if fact, ok := ev.Fact.(word); ok && ev.Kind == protocol.Receive && fact == "ping" {
-				out.Send(ev.From, word("pong"))
+			if fact, ok := ev.Fact.(plainText); ok && ev.Kind == protocol.Receive && fact == "ping" {
+				out.Send(ev.From, plainText("pong"))
 			}
 		}
 		drivers[i] = start(t, run.Config{Machine: machines[i], Clock: clocktest.NewManual(), Peers: ends[i]})
@@ -129,14 +129,14 @@ func TestDriversOverMemory(t *testing.T) {
 	}
 	machines[0].do = func(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 		if ev.Kind == protocol.Call {
-			out.SendTo("m2", word("ping"))
+			out.SendTo("m2", plainText("ping"))
 		}
 	}
 	drivers[0].Step(call(0, 0, nil))
 	if n := network.Deliver(); n != 2 {
 		t.Errorf("%d messages were delivered", n)
 	}
-	same(t, "steps", machines[0].steps[2:], []string{"receive port=0 from=2 call=0/0 run_test.word at 0s"})
+	same(t, "steps", machines[0].steps[2:], []string{"receive port=0 from=2 call=0/0 run_test.plainText at 0s"})
 }
 
 // BenchmarkSend is what a message to another member adds to a step.
@@ -166,6 +166,6 @@ func (*silent) Wake() protocol.Time { return protocol.Never }
 
 func (m *silent) Step(_ protocol.Time, _ protocol.Event, out *protocol.Effects) {
 	for range m.sends {
-		out.Send(7, word("message"))
+		out.Send(7, plainText("message"))
 	}
 }

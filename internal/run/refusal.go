@@ -27,19 +27,19 @@ func (d *Driver) Refusal(ctx context.Context, port protocol.Port, lockName strin
 	case !errors.Is(err, holdfast.ErrHeld):
 		return err
 	}
-	shown, failure := askFor[*lock.Lock](ctx, d, port, &protocol.Show{Name: lockName})
+	shown, failure := query[*lock.Lock](ctx, d, port, &protocol.Show{Name: lockName})
 	if failure != nil || len(shown.Holders) == 0 {
 		return d.unheld(ctx, port, err)
 	}
 	first := shown.Holders[0]
-	told := &holdfast.HeldError{
+	refusal := &holdfast.HeldError{
 		Owner: cmp.Or(first.Owner, first.Client), Member: name(protocol.ID(first.Session.Member)),
 		Since: d.Wall(first.Since), Others: len(shown.Holders) - 1, Grace: first.Grace,
 	}
 	if first.Grace {
-		told.Until = max(0, first.Until-d.Now())
+		refusal.Until = max(0, first.Until-d.Now())
 	}
-	return told
+	return refusal
 }
 
 // since completes a HeldError by since when its holder holds, where the member that refuses does not know it and another one does.
@@ -48,7 +48,7 @@ func (d *Driver) since(ctx context.Context, port protocol.Port, lockName string,
 	if !errors.As(err, &held) || !held.Since.IsZero() {
 		return err
 	}
-	shown, failure := askFor[*lock.Lock](ctx, d, port, &protocol.Show{Name: lockName})
+	shown, failure := query[*lock.Lock](ctx, d, port, &protocol.Show{Name: lockName})
 	if failure != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (d *Driver) since(ctx context.Context, port protocol.Port, lockName string,
 // unheld makes of an ErrHeld that names no holder why the space grants nothing, where it does
 // not: what nothing holds is not held. Where members that are asked do not answer, one of them may hold the name.
 func (d *Driver) unheld(ctx context.Context, port protocol.Port, err error) error {
-	condition, failure := askFor[*protocol.Condition](ctx, d, port, &protocol.Inspect{})
+	condition, failure := query[*protocol.Condition](ctx, d, port, &protocol.Inspect{})
 	if failure == nil {
 		if condition.State == protocol.Ready || condition.State == protocol.Suspended {
 			return err
@@ -74,8 +74,8 @@ func (d *Driver) unheld(ctx context.Context, port protocol.Port, err error) erro
 	return fmt.Errorf("%w: no member that knows the holder has answered", err)
 }
 
-func askFor[T any](ctx context.Context, d *Driver, port protocol.Port, fact any) (answer T, err error) {
-	reply, err := d.Ask(ctx, port, fact)
+func query[T any](ctx context.Context, d *Driver, port protocol.Port, fact any) (answer T, err error) {
+	reply, err := d.Do(ctx, port, fact)
 	if err != nil {
 		return answer, err
 	}

@@ -52,8 +52,8 @@ func newStoreWorker(store storage.Store, port protocol.Port, answer func(protoco
 	return s
 }
 
-// ask takes a request. It does not block: it is called with the driver's mutex held.
-func (s *storeWorker) ask(request protocol.Message) {
+// submit takes a request. It does not block: it is called with the driver's mutex held.
+func (s *storeWorker) submit(request protocol.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -87,7 +87,7 @@ func (s *storeWorker) ask(request protocol.Message) {
 func (s *storeWorker) serve(request protocol.Message) {
 	for request != nil {
 		if answer := s.perform(request); answer != nil {
-			s.tell(answer)
+			s.deliver(answer)
 		}
 		request = s.next()
 	}
@@ -146,7 +146,7 @@ func (s *storeWorker) perform(request protocol.Message) protocol.Message {
 	return nil
 }
 
-func (s *storeWorker) tell(answer protocol.Message) {
+func (s *storeWorker) deliver(answer protocol.Message) {
 	s.answer(protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Port: s.port, Fact: answer})
 }
 
@@ -184,7 +184,7 @@ func (s *storeWorker) watch(key string) {
 			case <-ctx.Done():
 				return
 			case <-changed:
-				s.tell(storage.Changed{Key: key})
+				s.deliver(storage.Changed{Key: key})
 			}
 		}
 	})

@@ -11,10 +11,10 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/memory"
 )
 
-// TestStoreIsAsked: each request is answered once, whether it comes alone, with few others or with more than
+// TestStoreRequests: each request is answered once, whether it comes alone, with few others or with more than
 // are asked at a time, and a goroutine that has asked before goes on to ask. A driver that is closed then leaves none
 // behind.
-func TestStoreIsAsked(t *testing.T) {
+func TestStoreRequests(t *testing.T) {
 	store := memory.New(memory.Config{})
 	defer func() {
 		if err := store.Close(); err != nil {

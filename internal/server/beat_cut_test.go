@@ -16,9 +16,9 @@ func TestABeatSaysWhyItsTTLIsCut(t *testing.T) {
 	parallel.SkipBrief(t)
 	const limit, folder = "limits.ttl of this member allows no more", "a member keeps no folder (state none) or cannot write to it, and so no more is promised"
 	type beat struct {
-		asked time.Duration
-		least time.Duration // of the answer, which has at most what was asked for
-		cut   string
+		requested time.Duration
+		least     time.Duration // of the answer, which has at most what was asked for
+		cut       string
 	}
 	for name, tt := range map[string]struct {
 		state string
@@ -31,10 +31,10 @@ func TestABeatSaysWhyItsTTLIsCut(t *testing.T) {
 			m := serveAs(t, host.Config{State: tt.state}, server.Limits{})
 			c := m.open(m.dial())
 			for i, b := range tt.beats {
-				c.say(&schema.Operation{Id: uint64(i + 1), Kind: &schema.Operation_Beat{Beat: &schema.Beat{Ttl: int64(b.asked)}}})
+				c.say(&schema.Operation{Id: uint64(i + 1), Kind: &schema.Operation_Beat{Beat: &schema.Beat{Ttl: int64(b.requested)}}})
 				got := c.hear().GetBeat()
 				if got.GetTtl() < int64(b.least) || got.GetTtlCut() != b.cut {
-					t.Errorf("beat %d, which asks for %v, is answered %v, want %v or more, %q", i+1, b.asked, got, b.least, b.cut)
+					t.Errorf("beat %d, which asks for %v, is answered %v, want %v or more, %q", i+1, b.requested, got, b.least, b.cut)
 				}
 			}
 		})

@@ -335,16 +335,16 @@ func (noMembers) Wake() protocol.Time { return protocol.Never }
 
 func (noMembers) Step(protocol.Time, protocol.Event, *protocol.Effects) {}
 
-// TestOperatorsAreToldWhy: what an operator asks of a member without a place in a view says what the member waits for, and that
+// TestOperatorsSeeWhy: what an operator asks of a member without a place in a view says what the member waits for, and that
 // nothing was broken.
-func TestOperatorsAreToldWhy(t *testing.T) {
+func TestOperatorsSeeWhy(t *testing.T) {
 	self := &membership.Self{State: membership.Joining, Why: "the quorum is lost", Until: protocol.Never}
 	b := newWebHarnessOver(t, lendUntil(time.Minute+3*time.Second), func(c *Config) {
 		c.Who = func(context.Context) (*membership.Self, error) { return self, nil }
 	})
 	b.driver.Step(protocol.Event{Kind: protocol.Receive, From: protocol.Rumour, Fact: protocol.Hint{}})
 	const why = "this member's lease has run out, and it is not admitted again yet"
-	for _, asked := range []struct {
+	for _, calls := range []struct {
 		answer *reply
 		says   string
 	}{
@@ -352,8 +352,8 @@ func TestOperatorsAreToldWhy(t *testing.T) {
 		{b.get(503, "/v1/spaces/default/locks"), why + "; this member is joining: the quorum is lost"},
 		{b.post(503, "/v1/spaces/default/break", object{"name": "x", "reason": "test"}), why + "; nothing was broken; this member is joining: the quorum is lost"},
 	} {
-		if asked.answer.text("why") != asked.says {
-			t.Errorf("%s; want %q", asked.answer.raw, asked.says)
+		if calls.answer.text("why") != calls.says {
+			t.Errorf("%s; want %q", calls.answer.raw, calls.says)
 		}
 	}
 }

@@ -11,7 +11,7 @@
 //	service*.go requests.go losses.go   what is asked in one go
 //	service_watch.go  metrics.go        what happens, for watchers
 //	grpc_admin.go                       leave, drain and force a view, for operators
-//	outsider*.go                        what is passed on to members that have a part
+//	forwarder*.go                       what is passed on to members that have a part
 //	waiting.go                          both ports of a guest that does not know its spaces yet
 //
 // # One-shot requests

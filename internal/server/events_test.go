@@ -22,9 +22,9 @@ const (
 	eventLost      = events.Lost
 )
 
-// TestToldAgainIsNoEvent: a stream that was resumed asks again for what it waits
+// TestRepeatedAnswerIsNoEvent: a stream that was resumed asks again for what it waits
 // for, and a holder asks for another hold limit; neither is news to anybody else.
-func TestToldAgainIsNoEvent(t *testing.T) {
+func TestRepeatedAnswerIsNoEvent(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	f, err := b.service.watch(t.Context(), "", "")
 	must(t, err)

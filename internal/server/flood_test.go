@@ -389,8 +389,8 @@ func TestFloodOfHeaders(t *testing.T) {
 		good.serves(1, "x")
 	}
 	for _, c := range all {
-		if told := readToEnd(t, c); told != "" && !strings.HasPrefix(told, "HTTP/1.1 431 ") {
-			t.Errorf("told %.80q", told)
+		if got := readToEnd(t, c); got != "" && !strings.HasPrefix(got, "HTTP/1.1 431 ") {
+			t.Errorf("told %.80q", got)
 		}
 		noError(t, c.Close())
 	}
@@ -446,7 +446,7 @@ func TestFloodOfUnreadEvents(t *testing.T) {
 		watchers = append(watchers, c)
 	}
 	m.until("they watch", func() bool { return m.metric("holdfast_watchers") == 4 })
-	if a := m.ask(429, http.MethodGet, "/v1/events", nil); a.object["limit"] != "watchers" {
+	if a := m.roundTrip(429, http.MethodGet, "/v1/events", nil); a.object["limit"] != "watchers" {
 		t.Errorf("a fifth: %s", a.text)
 	}
 	name := strings.Repeat("n", 500)

@@ -97,8 +97,8 @@ func TestForceViewRefused(t *testing.T) {
 		t.Errorf("ordered %+v", one.orders)
 	}
 	_, err := admin.ForceView(t.Context(), &schema.ForceViewRequest{Members: []string{"a"}, Reason: "fire", Confirm: "1"})
-	if told := api.FromStatus("force-view", err); !errors.Is(told, holdfast.ErrConflict) || told.Error() != "force-view: nothing need be forced" {
-		t.Errorf("told %v", told)
+	if got := api.FromStatus("force-view", err); !errors.Is(got, holdfast.ErrConflict) || got.Error() != "force-view: nothing need be forced" {
+		t.Errorf("told %v", got)
 	}
 	if _, err := admin.PlanForce(t.Context(), &schema.PlanForceRequest{Members: []string{"a"}}); !errors.Is(api.FromStatus("force-view", err), holdfast.ErrConflict) {
 		t.Errorf("told %v", err)

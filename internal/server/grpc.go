@@ -95,7 +95,7 @@ func newGRPC(c Config, s *service) *grpcServer {
 	}
 	grpc_health_v1.RegisterHealthServer(g.rpc, &grpcHealth{service: s, ending: g.ending, every: time.Second})
 	reflection.Register(g.rpc)
-	s.moved = g.live.tell
+	s.moved = g.live.announce
 	return g
 }
 
@@ -138,7 +138,7 @@ func (g *grpcServer) serve(l net.Listener) error {
 func (g *grpcServer) stop(ctx context.Context) {
 	g.service.observer.source.End()
 	g.leave()
-	g.service.outsider.close()
+	g.service.forwarder.close()
 	g.live.close(status.Error(codes.Unavailable, "this member is leaving"))
 	done := make(chan struct{})
 	go func() {

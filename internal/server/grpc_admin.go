@@ -87,9 +87,9 @@ func (a *grpcAdmin) ForceView(ctx context.Context, r *schema.ForceViewRequest) (
 	return answerJSON(forced, nil)
 }
 
-// lastWords is for how long another member is still told what has happened here, when
+// closeLimit is for how long another member is still told what has happened here, when
 // the server ends.
-const lastWords = time.Second
+const closeLimit = time.Second
 
 // endMembers ends the streams of other members with the server: they have no end of
 // their own, and those members look for this one elsewhere or not at all. Those of events
@@ -106,7 +106,7 @@ func (g *grpcServer) endMembers(server any, stream grpc.ServerStream, info *grpc
 	case <-g.ending.Done():
 	}
 	if info.FullMethod == schema.Members_Events_FullMethodName {
-		slow := time.NewTimer(lastWords)
+		slow := time.NewTimer(closeLimit)
 		defer slow.Stop()
 		select {
 		case err := <-done:

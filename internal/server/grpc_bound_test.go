@@ -28,12 +28,12 @@ func (d *diary) Write(p []byte) (int, error) {
 }
 
 // has wants so many lines with these words.
-func (d *diary) has(t *testing.T, words string, lines int) {
+func (d *diary) has(t *testing.T, text string, lines int) {
 	t.Helper()
 	d.Lock()
 	defer d.Unlock()
-	if n := strings.Count(d.text.String(), words); n != lines {
-		t.Errorf("%d lines have %q, want %d:\n%s", n, words, lines, d.text.String())
+	if n := strings.Count(d.text.String(), text); n != lines {
+		t.Errorf("%d lines have %q, want %d:\n%s", n, text, lines, d.text.String())
 	}
 }
 

@@ -24,8 +24,8 @@ type grpcHealth struct {
 	every   time.Duration // how often a Watch looks
 }
 
-// ask returns the health of a service; found is false for one that is not here.
-func (h *grpcHealth) ask(name string) (state health.HealthCheckResponse_ServingStatus, found bool) {
+// check returns the health of a service; found is false for one that is not here.
+func (h *grpcHealth) check(name string) (state health.HealthCheckResponse_ServingStatus, found bool) {
 	spaces := h.service.spaces
 	if name != "" && name != schema.Sessions_ServiceDesc.ServiceName && name != schema.Locks_ServiceDesc.ServiceName {
 		one, is := strings.CutPrefix(name, schema.Sessions_ServiceDesc.ServiceName+"/")
@@ -49,7 +49,7 @@ func (h *grpcHealth) ask(name string) (state health.HealthCheckResponse_ServingS
 
 // Check says how a service is now.
 func (h *grpcHealth) Check(_ context.Context, request *health.HealthCheckRequest) (*health.HealthCheckResponse, error) {
-	state, found := h.ask(request.GetService())
+	state, found := h.check(request.GetService())
 	if !found {
 		return nil, status.Errorf(codes.NotFound, "unknown service %.80q", request.GetService())
 	}
@@ -64,7 +64,7 @@ func (h *grpcHealth) List(context.Context, *health.HealthListRequest) (*health.H
 	}
 	all := &health.HealthListResponse{Statuses: map[string]*health.HealthCheckResponse{}}
 	for _, name := range names {
-		state, _ := h.ask(name)
+		state, _ := h.check(name)
 		all.Statuses[name] = &health.HealthCheckResponse{Status: state}
 	}
 	return all, nil
@@ -76,7 +76,7 @@ func (h *grpcHealth) Watch(request *health.HealthCheckRequest, stream grpc.Serve
 	defer look.Stop()
 	last := health.HealthCheckResponse_UNKNOWN
 	for {
-		if state, _ := h.ask(request.GetService()); state != last {
+		if state, _ := h.check(request.GetService()); state != last {
 			last = state
 			if err := stream.Send(&health.HealthCheckResponse{Status: state}); err != nil {
 				return err

@@ -72,7 +72,7 @@ func (s *service) snapshot(ctx context.Context, name string, by visitor, to piec
 		return failed(opSnapshot, space.Name, "", api.Fail(api.CodeUnsupported,
 			fmt.Sprintf("protocol %s keeps nothing that outlasts its members, so there is nothing to save; that is for spaces of protocol consensus", space.Protocol)))
 	}
-	if out := s.outsiderAt(space); out != nil {
+	if out := s.forwarderAt(space); out != nil {
 		return out.snapshot(ctx, by, space.Name, to)
 	}
 	if s.snapshots.Add(1) > snapshotsAtOnce {
@@ -91,7 +91,7 @@ func (s *service) snapshot(ctx context.Context, name string, by visitor, to piec
 // writeSnapshot keeps one shard at a time in memory.
 func (s *service) writeSnapshot(ctx context.Context, space *Space, to pieces) (*snapshot.Summary, error) {
 	identity := s.identity()
-	counted, err := ask[*session.Counted](s, protocol.Below, &session.Count{})
+	counted, err := query[*session.Counted](s, protocol.Below, &session.Count{})
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (s *service) writeSnapshot(ctx context.Context, space *Space, to pieces) (*
 // copyShard asks for the state of a shard, as new as this call.
 func (s *service) copyShard(ctx context.Context, space *Space, shard int) (*protocol.Copied, error) {
 	question := &protocol.Copy{Shard: shard}
-	reply, err := s.driver.Ask(ctx, space.Port, question)
+	reply, err := s.driver.Do(ctx, space.Port, question)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", holdfast.ErrUnavailable, err)
 	}

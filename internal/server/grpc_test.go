@@ -260,10 +260,10 @@ func TestUnaryCalls(t *testing.T) {
 	if len(grants.Broken) != 1 || grants.Broken[0].Owner != "job" {
 		t.Errorf("broken %+v", grants)
 	}
-	told, err := locks.Status(ctx, &schema.StatusRequest{})
+	answer, err := locks.Status(ctx, &schema.StatusRequest{})
 	must(t, err)
 	var state api.Status
-	must(t, json.Unmarshal(told.GetDocument(), &state))
+	must(t, json.Unmarshal(answer.GetDocument(), &state))
 	if len(state.Spaces) != 2 || state.Spaces[0].State != "ready" {
 		t.Errorf("status %+v", state)
 	}
@@ -401,7 +401,7 @@ func TestHealth(t *testing.T) {
 		t.Errorf("watched %v", answer)
 	}
 	must(t, b.driver.Close())
-	(&grpcHealth{service: b.service}).ask("") // what is asked of a closed member is answered
+	(&grpcHealth{service: b.service}).check("") // what is asked of a closed member is answered
 	if answer, err = watch.Recv(); err != nil || answer.GetStatus() != health.HealthCheckResponse_NOT_SERVING {
 		t.Errorf("a closed member: %v, %v", answer, err)
 	}

@@ -57,7 +57,7 @@ func (v *victim) stands() {
 		v.m.t.Fatalf("its stream hears %v", event)
 	}
 	for i, name := range []string{"x", "y"} {
-		holders := v.m.ask(200, http.MethodGet, "/v1/spaces/default/locks/"+name, nil).object["holders"].([]any)
+		holders := v.m.roundTrip(200, http.MethodGet, "/v1/spaces/default/locks/"+name, nil).object["holders"].([]any)
 		if len(holders) != 1 || holders[0].(object)["token"] != fmt.Sprint(v.tokens[i]) {
 			v.m.t.Fatalf("%s is held by %v", name, holders)
 		}
@@ -183,7 +183,7 @@ func TestAbsurdNumbers(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"limit=-1", "limit=0", "limit=1001", "limit=99999999999999999999", "limit=x", "limit=1&limit=2", "unknown=1", "limit=%zz"} {
-		m.ask(400, http.MethodGet, "/v1/spaces/default/locks?"+query, nil)
+		m.roundTrip(400, http.MethodGet, "/v1/spaces/default/locks?"+query, nil)
 	}
 	c := m.open(m.dial())
 	for what, a := range map[string]*schema.Acquire{

@@ -176,8 +176,8 @@ func noJSON(decoder *json.Decoder, err error) error {
 	return fmt.Errorf("the body is no JSON, at byte %d: %w", decoder.InputOffset(), err)
 }
 
-// shown cuts a value for a message.
-func shown(raw []byte) string {
+// excerpt cuts a value for a message.
+func excerpt(raw []byte) string {
 	const most = 60
 	if len(raw) > most {
 		return strings.ToValidUTF8(string(raw[:most]), "") + "…"
@@ -188,7 +188,7 @@ func shown(raw []byte) string {
 func text(into *string) func(json.RawMessage) error {
 	return func(raw json.RawMessage) error {
 		if err := json.Unmarshal(raw, into); err != nil {
-			return fmt.Errorf("%s: want a string", shown(raw))
+			return fmt.Errorf("%s: want a string", excerpt(raw))
 		}
 		return nil
 	}
@@ -198,7 +198,7 @@ func texts(into *[]string) func(json.RawMessage) error {
 	return func(raw json.RawMessage) error {
 		var each []*string
 		if err := json.Unmarshal(raw, &each); err != nil || slices.Contains(each, nil) {
-			return fmt.Errorf("%s: want a list of strings", shown(raw))
+			return fmt.Errorf("%s: want a list of strings", excerpt(raw))
 		}
 		for _, one := range each {
 			*into = append(*into, *one)
@@ -211,7 +211,7 @@ func number(into *int) func(json.RawMessage) error {
 	return func(raw json.RawMessage) error {
 		n, err := strconv.ParseInt(string(raw), 10, 32)
 		if err != nil {
-			return fmt.Errorf("%s: want a whole number of at most 2147483647", shown(raw))
+			return fmt.Errorf("%s: want a whole number of at most 2147483647", excerpt(raw))
 		}
 		*into = int(n)
 		return nil
@@ -227,7 +227,7 @@ func duration(into *time.Duration, least time.Duration) func(json.RawMessage) er
 			*into, err = time.ParseDuration(given)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: want a string with a unit, as in \"10s\" or \"1m30s\"", shown(raw))
+			return fmt.Errorf("%s: want a string with a unit, as in \"10s\" or \"1m30s\"", excerpt(raw))
 		}
 		if *into < least {
 			return fmt.Errorf("%v: want at least %v", *into, least)
@@ -240,19 +240,19 @@ func token(into *holdfast.Token) func(json.RawMessage) error {
 	return func(raw json.RawMessage) (err error) {
 		var given string
 		if err := json.Unmarshal(raw, &given); err != nil {
-			return fmt.Errorf("%s: want a decimal number in quotes", shown(raw))
+			return fmt.Errorf("%s: want a decimal number in quotes", excerpt(raw))
 		}
 		*into, err = holdfast.ParseToken(given)
 		return err
 	}
 }
 
-// word takes one of the words that parse knows.
-func word[T any](into *T, parse func(string) (T, error)) func(json.RawMessage) error {
+// parsed takes one of the words that parse knows.
+func parsed[T any](into *T, parse func(string) (T, error)) func(json.RawMessage) error {
 	return func(raw json.RawMessage) (err error) {
 		var given string
 		if err := json.Unmarshal(raw, &given); err != nil {
-			return fmt.Errorf("%s: want a string", shown(raw))
+			return fmt.Errorf("%s: want a string", excerpt(raw))
 		}
 		*into, err = parse(given)
 		return err

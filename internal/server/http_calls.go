@@ -20,10 +20,10 @@ func (h *web) acquire(c *exchange) error {
 	var name string
 	has, err := c.decode(fields{
 		"name": text(&name), "names": texts(&in.Names),
-		"mode": word(&in.Mode, holdfast.ParseMode), "units": number(&in.Units), "capacity": number(&in.Capacity),
+		"mode": parsed(&in.Mode, holdfast.ParseMode), "units": number(&in.Units), "capacity": number(&in.Capacity),
 		"wait": duration(&in.Wait, 0), "ttl": duration(&in.TTL, time.Millisecond), "hold": duration(&in.Hold, 1),
 		"session": text(&in.Session), "owner": text(&in.Owner), "reason": text(&in.Reason),
-		"require": word(&in.Require, holdfast.ParseClass), "request": text(&in.Request),
+		"require": parsed(&in.Require, holdfast.ParseClass), "request": text(&in.Request),
 	})
 	switch {
 	case err != nil:

@@ -165,7 +165,7 @@ func TestHoldLimit(t *testing.T) {
 	b.acquire(object{"name": "x"})
 }
 
-func TestRenewTellsLoss(t *testing.T) {
+func TestRenewReportsLoss(t *testing.T) {
 	b := newWebHarness(t, nil)
 	got := b.acquire(object{"name": "x", "hold": "2s", "ttl": "1m"})
 	session := got.text("session")

@@ -120,7 +120,7 @@ func TestEventsRow(t *testing.T) {
 	}
 }
 
-func TestSlowReaderIsTold(t *testing.T) {
+func TestSlowReaderIsNotified(t *testing.T) {
 	b := newWebHarness(t, nil)
 	reader := b.readEvents("")
 	floodFrom(b.server.service, 3*events.FeedBound)
@@ -149,12 +149,12 @@ func (p pair) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) 
 
 // peers answers for the other member.
 type peers struct {
-	asked  chan string
-	events chan *schema.MemberEvents
+	followed chan string
+	events   chan *schema.MemberEvents
 }
 
 func (p *peers) Follow(ctx context.Context, _ protocol.ID, address string, interest *schema.MemberInterest, take func(*schema.MemberEvents)) error {
-	p.asked <- address + " " + interest.GetSpace() + " " + interest.GetPrefix()
+	p.followed <- address + " " + interest.GetSpace() + " " + interest.GetPrefix()
 	for {
 		select {
 		case m := <-p.events:
@@ -176,8 +176,8 @@ func TestEventsOfOtherMembers(t *testing.T) {
 	other.events <- &schema.MemberEvents{At: 2, Count: 2, Events: []*schema.MemberEvent{
 		{Event: "unheard of", Name: "a/1"}, {Event: eventLost, Time: 2, Space: "default", Name: "a/1", Owner: "o", Token: 7, Why: "member_lost"},
 	}}
-	if asked := <-other.asked; asked != "b.example:4040 default a/" {
-		t.Errorf("asked %s", asked)
+	if followed := <-other.followed; followed != "b.example:4040 default a/" {
+		t.Errorf("asked %s", followed)
 	}
 	if kind, event := events.next(); kind != eventLost || event["member"] != "b" || event["token"] != "7" || event["why"] != "member_lost" {
 		t.Errorf("%s %v", kind, event)
@@ -196,7 +196,7 @@ func TestEventsOfOtherMembers(t *testing.T) {
 			answered <- answer
 		}
 	}()
-	<-other.asked // and nothing is told
+	<-other.followed // and nothing is told
 	must(t, b.server.Shutdown(t.Context()))
 	if answer := <-answered; answer != nil && (answer.status != 503 || answer.text("code") != api.CodeUnavailable) {
 		t.Errorf("told %d %s", answer.status, answer.raw)

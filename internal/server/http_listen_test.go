@@ -109,20 +109,20 @@ func TestHalfBodies(t *testing.T) {
 // that waits and has gone closes it, too.
 func TestHalfClosed(t *testing.T) {
 	b := newWebHarness(t, nil)
-	ask := func(body string) string {
+	post := func(body string) string {
 		c := b.raw(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", acquirePath, len(body), body))
 		must(t, c.(*net.TCPConn).CloseWrite())
 		return rest(t, c)
 	}
 	for i := range 20 { // the server may see the end before or after the request
-		if answer := ask(fmt.Sprintf(`{"name":"x%d"}`, i)); !strings.HasPrefix(answer, "HTTP/1.1 200 ") {
+		if answer := post(fmt.Sprintf(`{"name":"x%d"}`, i)); !strings.HasPrefix(answer, "HTTP/1.1 200 ") {
 			t.Fatalf("acquire: %q", answer)
 		}
 	}
-	if answer := ask(`{"name":"x0"}`); !strings.HasPrefix(answer, "HTTP/1.1 409 ") || !strings.Contains(answer, `"code":"held"`) {
+	if answer := post(`{"name":"x0"}`); !strings.HasPrefix(answer, "HTTP/1.1 409 ") || !strings.Contains(answer, `"code":"held"`) {
 		t.Errorf("what is held: %q", answer)
 	}
-	if answer := ask(`{"name":"x0","wait":"1m"}`); !strings.HasPrefix(answer, "HTTP/1.1 503 ") || !strings.Contains(answer, "the client has closed its side of the connection, which ends its wait") {
+	if answer := post(`{"name":"x0","wait":"1m"}`); !strings.HasPrefix(answer, "HTTP/1.1 503 ") || !strings.Contains(answer, "the client has closed its side of the connection, which ends its wait") {
 		t.Errorf("a wait: %q", answer)
 	}
 }
@@ -155,12 +155,12 @@ func TestHalfOpenHTTPConnections(t *testing.T) {
 // TestShutdownOutlivesRequests: when its time is over the connections are closed,
 // and what they had under way has ended before it is said to be over.
 func TestShutdownOutlivesRequests(t *testing.T) {
-	var asked, ended atomic.Bool
+	var identified, ended atomic.Bool
 	entered, cut := make(chan struct{}), make(chan struct{})
 	b := newWebHarness(t, func(c *Config) {
 		identity := c.Identity
 		c.Identity = func() Identity {
-			if asked.CompareAndSwap(true, false) {
+			if identified.CompareAndSwap(true, false) {
 				close(entered)
 				<-cut
 				for range 10_000 {
@@ -172,7 +172,7 @@ func TestShutdownOutlivesRequests(t *testing.T) {
 		}
 	})
 	c := b.raw("")
-	asked.Store(true)
+	identified.Store(true)
 	_, err := io.WriteString(c, "GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	must(t, err)
 	<-entered
@@ -218,9 +218,9 @@ func TestSlowReaderOfAnswers(t *testing.T) {
 	must(t, c.(*net.TCPConn).SetReadBuffer(1))
 	// It asks for more than the buffers between the two take, and reads nothing. The
 	// server gives up on it: writing fails, though nothing was ever read.
-	ask := strings.Repeat("GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n", 100)
+	request := strings.Repeat("GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n", 100)
 	for {
-		if _, err := io.WriteString(c, ask); err != nil {
+		if _, err := io.WriteString(c, request); err != nil {
 			break
 		}
 	}

@@ -303,15 +303,15 @@ func TestShutdownEndsTheGrace(t *testing.T) {
 	events.until(eventReleased, "x")
 	events.until(eventGranted, "x")
 	must(t, b.server.Shutdown(t.Context()))
-	if left := show(t, b.driver, "x"); len(left.Holders) != 0 {
+	if left := showLock(t, b.driver, "x"); len(left.Holders) != 0 {
 		t.Errorf("nobody's, and still held: %+v", left)
 	}
 }
 
-// show asks the first space itself.
-func show(t testing.TB, driver *run.Driver, name string) *lock.Lock {
+// showLock asks the first space itself.
+func showLock(t testing.TB, driver *run.Driver, name string) *lock.Lock {
 	t.Helper()
-	reply, err := driver.Ask(t.Context(), 1, &protocol.Show{Name: name})
+	reply, err := driver.Do(t.Context(), 1, &protocol.Show{Name: name})
 	must(t, err)
 	return reply.Result.(*lock.Lock)
 }

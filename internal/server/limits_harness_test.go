@@ -246,10 +246,10 @@ func (m *served) post(want int, path string, body any) *answer {
 	m.t.Helper()
 	raw, err := json.Marshal(body)
 	noError(m.t, err)
-	return m.ask(want, http.MethodPost, path, raw)
+	return m.roundTrip(want, http.MethodPost, path, raw)
 }
 
-func (m *served) ask(want int, method, path string, body []byte) *answer {
+func (m *served) roundTrip(want int, method, path string, body []byte) *answer {
 	m.t.Helper()
 	request, err := http.NewRequestWithContext(m.patience, method, m.scheme+m.http+path, bytes.NewReader(body))
 	noError(m.t, err)
@@ -283,7 +283,7 @@ func (m *served) limited(path string, body any, limit string, value int) {
 // metric returns the value of a line of the metrics; 0 where there is none.
 func (m *served) metric(name string) float64 {
 	m.t.Helper()
-	for line := range strings.Lines(m.ask(http.StatusOK, http.MethodGet, "/metrics", nil).text) {
+	for line := range strings.Lines(m.roundTrip(http.StatusOK, http.MethodGet, "/metrics", nil).text) {
 		if value, found := strings.CutPrefix(line, name+" "); found {
 			var n float64
 			_, err := fmt.Sscan(value, &n)

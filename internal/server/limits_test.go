@@ -144,8 +144,8 @@ func TestLimitOfMessageBytes(t *testing.T) {
 	body := func(size int) []byte {
 		return []byte(`{"name":"x"` + strings.Repeat(" ", size-len(`{"name":"x"}`)) + `}`)
 	}
-	m.ask(200, http.MethodPost, acquirePath, body(most))
-	if a := m.ask(413, http.MethodPost, acquirePath, body(most+1)); a.object["code"] != api.CodeTooLarge || !strings.Contains(a.text, "4096 bytes, which message_bytes allows") {
+	m.roundTrip(200, http.MethodPost, acquirePath, body(most))
+	if a := m.roundTrip(413, http.MethodPost, acquirePath, body(most+1)); a.object["code"] != api.CodeTooLarge || !strings.Contains(a.text, "4096 bytes, which message_bytes allows") {
 		t.Errorf("a body: %s", a.text)
 	}
 	conn := m.dial()
@@ -262,7 +262,7 @@ func TestLimitOfWatchers(t *testing.T) {
 	if status.Code(err) != codes.ResourceExhausted || !asLimit(problem, &limit) || limit.Limit != "watchers" || limit.Value != 2 {
 		t.Errorf("a third: %v", err)
 	}
-	if a := m.ask(429, http.MethodGet, "/v1/events", nil); a.object["limit"] != "watchers" || a.object["value"] != 2.0 {
+	if a := m.roundTrip(429, http.MethodGet, "/v1/events", nil); a.object["limit"] != "watchers" || a.object["value"] != 2.0 {
 		t.Errorf("over HTTP: %s", a.text)
 	}
 	if n := m.refused("watchers"); n != 2 {

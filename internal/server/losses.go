@@ -31,7 +31,7 @@ type loss struct {
 	name        string
 	token       holdfast.Token
 	why         holdfast.Loss
-	told        bool
+	reported    bool
 }
 
 func newLosses() *losses {
@@ -75,7 +75,7 @@ func (l *losses) why(c credentials, port protocol.Port, name string, token holdf
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n := l.find(c, port, name, token); n != nil {
-		n.told = true
+		n.reported = true
 		return n.why
 	}
 	return ""
@@ -96,11 +96,11 @@ func (l *losses) untold(c credentials) (first loss, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, n := range l.bySession[c.id] {
-		if !n.told && n.credentials.proves(c) {
+		if !n.reported && n.credentials.proves(c) {
 			if !found {
 				first, found = *n, true
 			}
-			n.told = true
+			n.reported = true
 		}
 	}
 	return first, found

@@ -220,7 +220,7 @@ func checkString(s *jsonSchema, value any, at string) error {
 	return nil
 }
 
-func TestDocumentAndRoutesAgree(t *testing.T) {
+func TestDocumentMatchesRoutes(t *testing.T) {
 	c := readContract(t)
 	routes := (&web{}).table()
 	count := 0

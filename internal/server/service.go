@@ -51,7 +51,7 @@ type service struct {
 	switchboard *switchboard
 	requests    *requests
 	losses      *losses
-	outsider    *outsider
+	forwarder   *forwarder
 	snapshots   atomic.Int64                                    // that are being sent
 	cuts        struct{ limit, horizon, enrolment atomic.Bool } // of a ttl, that were logged
 
@@ -124,12 +124,12 @@ func newService(c Config) (*service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
-	operators, err := newAdmin(c)
+	admins, err := newAdmin(c)
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
 	s := &service{
-		driver: c.Driver, me: me, identity: c.Identity, view: c.View, who: c.Who, forcer: c.Forcer, admin: operators,
+		driver: c.Driver, me: me, identity: c.Identity, view: c.View, who: c.Who, forcer: c.Forcer, admin: admins,
 		observer: c.Observer, gatherer: gatherer, feeds: newFeedPace(), limits: c.Limits, doors: newDoors(c.Limits, c.Logger),
 		clients: newClients(c.Limits), logger: c.Logger,
 		spaces: c.Spaces, byName: map[string]*Space{}, byPort: map[protocol.Port]*Space{},
@@ -137,7 +137,7 @@ func newService(c Config) (*service, error) {
 		requests:    newRequests(c.Limits.Requests, c.Limits.Remember),
 		losses:      newLosses(),
 	}
-	s.outsider = newOutsider(c, s)
+	s.forwarder = newForwarder(c, s)
 	if s.lag = c.Lag; s.lag == nil {
 		s.lag = c.Driver.Lag
 	}
@@ -227,28 +227,28 @@ func (s *service) checkTTL(ttl time.Duration) error {
 // whyCut says why a client is given less than the ttl that it wanted; "" where it is not. The first cut of each kind
 // is logged.
 func (s *service) whyCut(cut session.Cut, wanted, given time.Duration) string {
-	because, told := "", (*atomic.Bool)(nil)
+	because, logged := "", (*atomic.Bool)(nil)
 	switch cut {
 	case session.CutByLimit:
-		because, told = "limits.ttl of this member allows no more", &s.cuts.limit
+		because, logged = "limits.ttl of this member allows no more", &s.cuts.limit
 	case session.CutByHorizon:
-		because, told = "a member keeps no folder (state none) or cannot write to it, and so no more is promised", &s.cuts.horizon
+		because, logged = "a member keeps no folder (state none) or cannot write to it, and so no more is promised", &s.cuts.horizon
 	case session.CutByEnrolment:
-		because, told = "the session was opened with no more", &s.cuts.enrolment
+		because, logged = "the session was opened with no more", &s.cuts.enrolment
 	default:
 		return ""
 	}
-	if told.CompareAndSwap(false, true) {
+	if logged.CompareAndSwap(false, true) {
 		s.logger.Warn("the ttl of a session is cut; this is logged once", "wanted", wanted, "given", given, "because", because)
 	}
 	return because
 }
 
-// ask puts one question to the machine at port and returns its answer. It outlives
+// query puts one question to the machine at port and returns its answer. It outlives
 // the request that wants it, because an answer that no request takes may have
 // opened a session or released a lock: it ends only with the server.
-func ask[T any](s *service, port protocol.Port, fact any) (T, error) {
-	reply, err := s.askRaw(port, fact)
+func query[T any](s *service, port protocol.Port, fact any) (T, error) {
+	reply, err := s.queryRaw(port, fact)
 	if err != nil {
 		var none T
 		return none, err
@@ -256,8 +256,8 @@ func ask[T any](s *service, port protocol.Port, fact any) (T, error) {
 	return run.AnswerTo[T](fact, reply)
 }
 
-func (s *service) askRaw(port protocol.Port, fact any) (protocol.Reply, error) {
-	reply, err := s.driver.Ask(s.life, port, fact)
+func (s *service) queryRaw(port protocol.Port, fact any) (protocol.Reply, error) {
+	reply, err := s.driver.Do(s.life, port, fact)
 	if err != nil {
 		return reply, fmt.Errorf("%w: the server is shutting down", holdfast.ErrUnavailable)
 	}
@@ -266,7 +266,7 @@ func (s *service) askRaw(port protocol.Port, fact any) (protocol.Reply, error) {
 
 // decide puts a request about a lock to its space and returns what was decided.
 func (s *service) decide(port protocol.Port, fact any) (lock.Decision, error) {
-	reply, err := s.askRaw(port, fact)
+	reply, err := s.queryRaw(port, fact)
 	if err != nil {
 		return lock.Decision{}, err
 	}

@@ -25,10 +25,10 @@ type grant struct {
 
 // taken is what became of an order that was granted.
 type taken struct {
-	session credentials
-	opened  bool // by this order
-	asked   []lock.Request
-	grants  []*grant // in the order of sorted
+	session  credentials
+	opened   bool // by this order
+	requests []lock.Request
+	grants   []*grant // in the order of sorted
 }
 
 // acquire takes the names of in, all or none. It waits as long as in.Wait says but
@@ -42,7 +42,7 @@ func (s *service) acquire(ctx context.Context, in acquireInput) (answer api.Acqu
 	if err != nil {
 		return answer, err
 	}
-	if out := s.outsiderAt(o.space); out != nil {
+	if out := s.forwarderAt(o.space); out != nil {
 		return out.acquire(ctx, in)
 	}
 	if in.Request != "" {
@@ -97,7 +97,7 @@ func (s *service) take(ctx context.Context, o *order) (*taken, error) {
 	if err := s.enter(o, t); err != nil {
 		return nil, err
 	}
-	numbered, err := ask[*session.Numbered](s, protocol.Below, &session.Number{ID: t.session.id, Count: len(o.sorted)})
+	numbered, err := query[*session.Numbered](s, protocol.Below, &session.Number{ID: t.session.id, Count: len(o.sorted)})
 	if err == nil && numbered.First == 0 {
 		err = errSession(t.session.id)
 	}
@@ -107,15 +107,15 @@ func (s *service) take(ctx context.Context, o *order) (*taken, error) {
 	}
 	once, content := o.once()
 	for i, name := range o.sorted {
-		t.asked = append(t.asked, lock.Request{
+		t.requests = append(t.requests, lock.Request{
 			Session: t.session.id, ID: numbered.First + uint64(i), Name: name, Owner: o.Owner, Reason: o.Reason,
 			Mode: o.Mode, Units: o.Units, Capacity: o.Capacity,
 			Try: o.waitEnd == 0, Arrived: o.Arrived, WaitEnd: o.waitEnd, Hold: o.Hold, Once: once, Content: content,
 		})
-		decision, err := s.takeOne(ctx, o.space.Port, t.asked[len(t.asked)-1])
+		decision, err := s.takeOne(ctx, o.space.Port, t.requests[len(t.requests)-1])
 		if err != nil {
 			if decision.Kind != 0 && decision.Kind != lock.Revoked {
-				t.asked = t.asked[:len(t.asked)-1] // it is gone already
+				t.requests = t.requests[:len(t.requests)-1] // it is gone already
 			}
 			s.undo(o, t)
 			return nil, failed("acquire", o.space.Name, name, err)
@@ -136,7 +136,7 @@ func (s *service) enter(o *order, t *taken) error {
 		_, err := s.touch(o.given, o.TTL, o.Arrived)
 		return failed("acquire", o.space.Name, o.single(), err)
 	}
-	opened, err := ask[*session.Opened](s, protocol.Below, &session.Open{Kind: session.OneShot, TTL: o.TTL, Client: o.Client, Identity: o.Visitor.identity})
+	opened, err := query[*session.Opened](s, protocol.Below, &session.Open{Kind: session.OneShot, TTL: o.TTL, Client: o.Client, Identity: o.Visitor.identity})
 	if err = cmp.Or(err, s.whyUnavailable(openedError(opened))); err != nil {
 		return failed("acquire", o.space.Name, o.single(), err)
 	}
@@ -192,8 +192,8 @@ func (s *service) takeOne(ctx context.Context, port protocol.Port, r lock.Reques
 // undo gives back what an order was granted and takes back what it still asks for.
 // Each request is cancelled by its id, so nothing of another order is touched.
 func (s *service) undo(o *order, t *taken) {
-	for i := range t.asked {
-		r := &t.asked[i]
+	for i := range t.requests {
+		r := &t.requests[i]
 		call, _ := s.switchboard.open()
 		s.driver.Step(protocol.Event{Kind: protocol.Call, Port: o.space.Port, Call: call,
 			Fact: &protocol.Cancel{Session: r.Session, Name: r.Name, Request: r.ID}})
@@ -231,7 +231,7 @@ func (s *service) present(o *order, t *taken, arrived protocol.Time) (answer api
 		answer.Locks = append(answer.Locks, api.Acquired{
 			Space: o.space.Name, Name: name, Mode: g.decision.Mode, Units: g.decision.Units, Owner: g.decision.Owner,
 			Token: g.decision.Token, Since: api.At(s.driver.Wall(g.decision.Since)), Until: api.At(s.driver.Wall(end)),
-			TTL: toldTTL(end - arrived), TTLCut: cut, Session: answer.Session, Class: o.space.Class,
+			TTL: roundedTTL(end - arrived), TTLCut: cut, Session: answer.Session, Class: o.space.Class,
 		})
 	}
 	return answer, nil

@@ -94,7 +94,7 @@ func (s *service) onSpace(op string, in spaceInput, do func(space *Space) (done 
 
 // transfer makes a member the authority of a space, and waits until it serves.
 func (s *service) transfer(ctx context.Context, in spaceInput) (answer api.Transferred, err error) {
-	if out := s.outsiderIn(in.Space); out != nil {
+	if out := s.forwarderIn(in.Space); out != nil {
 		return passOnDocument[api.Transferred](ctx, out, opTransfer, schema.Admin_Transfer_FullMethodName, &schema.TransferRequest{Space: in.Space, Member: in.Member, By: in.By})
 	}
 	err = s.onSpace(opTransfer, in, func(space *Space) (string, error) {
@@ -110,7 +110,7 @@ func (s *service) transfer(ctx context.Context, in spaceInput) (answer api.Trans
 
 // reform changes what a member is in a space whose members vote, and waits until all shards have it.
 func (s *service) reform(ctx context.Context, in spaceInput) (answer api.Shards, err error) {
-	if out := s.outsiderIn(in.Space); out != nil {
+	if out := s.forwarderIn(in.Space); out != nil {
 		return passOnDocument[api.Shards](ctx, out, opReform, schema.Admin_Reform_FullMethodName, &schema.ReformRequest{Space: in.Space, Member: in.Member, As: in.As, By: in.By})
 	}
 	err = s.onSpace(opReform, in, func(space *Space) (string, error) {
@@ -137,7 +137,7 @@ func (s *service) shards(ctx context.Context, name string) (answer api.Shards, e
 		return answer, failed(opShards, "", "", err)
 	}
 	defer func() { s.observer.operation(space.Name, opShards, err) }()
-	if out := s.outsiderAt(space); out != nil {
+	if out := s.forwarderAt(space); out != nil {
 		return passOnDocument[api.Shards](ctx, out, opShards, schema.Admin_Shards_FullMethodName, &schema.ShardsRequest{Space: space.Name})
 	}
 	if answer, err = s.shardsOf(ctx, space.Name); err != nil {
@@ -183,7 +183,7 @@ func (s *service) shardsOf(ctx context.Context, space string) (api.Shards, error
 
 // suspend stops new grants of a space, and waits until nothing is held.
 func (s *service) suspend(ctx context.Context, in spaceInput) (answer api.Suspended, err error) {
-	if out := s.outsiderIn(in.Space); out != nil {
+	if out := s.forwarderIn(in.Space); out != nil {
 		request := &schema.SuspendRequest{Space: in.Space, Reason: in.Reason, By: in.By}
 		if in.Wait != admin.Forever {
 			request.Wait = new(int64(in.Wait))
@@ -252,7 +252,7 @@ func (s *service) called(id lock.SessionID) string {
 
 // resume lets a space grant again.
 func (s *service) resume(ctx context.Context, in spaceInput) (answer api.Suspended, err error) {
-	if out := s.outsiderIn(in.Space); out != nil {
+	if out := s.forwarderIn(in.Space); out != nil {
 		return passOnDocument[api.Suspended](ctx, out, opResume, schema.Admin_Resume_FullMethodName, &schema.ResumeRequest{Space: in.Space, Reason: in.Reason, By: in.By})
 	}
 	err = s.onSpace(opResume, in, func(space *Space) (string, error) {
@@ -307,7 +307,7 @@ func (s *service) suspension(space *Space, condition *protocol.Condition) *lock.
 	if condition.State != protocol.Suspended {
 		return nil
 	}
-	shown, err := ask[*lock.Lock](s, space.Port, &protocol.Show{Name: lock.SpaceLock})
+	shown, err := query[*lock.Lock](s, space.Port, &protocol.Show{Name: lock.SpaceLock})
 	if err != nil || len(shown.Holders) == 0 {
 		return nil
 	}

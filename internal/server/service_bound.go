@@ -53,11 +53,11 @@ func promptly[T any](ctx context.Context, s *service, f func() T, late func(T)) 
 	}
 }
 
-// askBriefly asks what an answer is made better with, and does without where it takes long.
-func askBriefly[T any](s *service, port protocol.Port, fact any) (T, error) {
+// queryBriefly asks what an answer is made better with, and does without where it takes long.
+func queryBriefly[T any](s *service, port protocol.Port, fact any) (T, error) {
 	ctx, cancel := context.WithTimeout(s.life, explainLimit)
 	defer cancel()
-	reply, err := s.driver.Ask(ctx, port, fact)
+	reply, err := s.driver.Do(ctx, port, fact)
 	if err != nil {
 		var none T
 		return none, err

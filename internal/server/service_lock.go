@@ -29,7 +29,7 @@ func (s *service) list(ctx context.Context, in listInput) (answer api.Locks, err
 		return answer, failed("list", "", "", err)
 	}
 	defer func() { s.observer.operation(space.Name, "list", err) }()
-	if out := s.outsiderAt(space); out != nil {
+	if out := s.forwarderAt(space); out != nil {
 		return out.list(ctx, in)
 	}
 	if in.Limit == 0 {
@@ -64,7 +64,7 @@ func (s *service) names(ctx context.Context, space *Space, wanted protocol.Scan)
 			}
 			page := wanted
 			page.Limit = max(1, min(wanted.Limit, scanned))
-			chunk, err := ask[*protocol.Scanned](s, space.Port, &page)
+			chunk, err := query[*protocol.Scanned](s, space.Port, &page)
 			if err == nil && chunk.Next != "" && chunk.Next <= wanted.After {
 				err = fmt.Errorf("%w: the listing does not go on behind %q", holdfast.ErrUnavailable, wanted.After)
 			}
@@ -96,10 +96,10 @@ func (s *service) show(spaceName, name string, stale bool) (answer api.Lock, err
 	if err := s.checkName(name); err != nil {
 		return answer, failed("show", space.Name, strings.ToValidUTF8(name, "\uFFFD"), err)
 	}
-	if out := s.outsiderAt(space); out != nil {
+	if out := s.forwarderAt(space); out != nil {
 		return out.show(space.Name, name, stale)
 	}
-	shown, err := ask[*lock.Lock](s, space.Port, &protocol.Show{Name: name, Stale: stale})
+	shown, err := query[*lock.Lock](s, space.Port, &protocol.Show{Name: name, Stale: stale})
 	if err != nil {
 		return answer, failed("show", space.Name, name, s.whyUnavailable(err))
 	}
@@ -160,11 +160,11 @@ func (s *service) grantDocument(p *paper, g lock.Grant) api.Grant {
 // sessionEnd returns when a session ends unless it is renewed, as far as this member
 // knows; Never for what does not end by itself.
 func (s *service) sessionEnd(p *paper, id lock.SessionID) protocol.Time {
-	if end, asked := p.ends[id]; asked {
+	if end, known := p.ends[id]; known {
 		return end
 	}
 	end := protocol.Never // it may have ended since
-	known, err := ask[*session.Known](s, protocol.Below, &session.Who{ID: id})
+	known, err := query[*session.Known](s, protocol.Below, &session.Who{ID: id})
 	if err == nil && (known.Client != "" || known.Until != 0) {
 		end = known.Until
 	}
@@ -191,10 +191,10 @@ func (s *service) breakLock(in breakInput) (answer api.Broken, err error) {
 	if err := s.checkBreak(in); err != nil {
 		return answer, failed("break", space.Name, strings.ToValidUTF8(in.Name, "\uFFFD"), badRequest(err))
 	}
-	if out := s.outsiderAt(space); out != nil {
+	if out := s.forwarderAt(space); out != nil {
 		return out.breakLock(in)
 	}
-	broken, err := ask[*protocol.Broken](s, space.Port, &protocol.Break{Name: in.Name, Token: in.Token, Reason: in.Reason})
+	broken, err := query[*protocol.Broken](s, space.Port, &protocol.Break{Name: in.Name, Token: in.Token, Reason: in.Reason})
 	if err == nil && broken.Err != nil {
 		view := s.view()
 		err = s.driver.Explain(broken.Err, view.Name)

@@ -25,7 +25,7 @@ func (s *service) needs(view *protocol.View, space *Space, self *membership.Self
 		need := self.Needs()
 		return needText(need, self, known, s.wall), names(need.Indispensable, known), nil
 	}
-	shards, err := ask[*protocol.Shards](s, space.Port, &protocol.ListShards{})
+	shards, err := query[*protocol.Shards](s, space.Port, &protocol.ListShards{})
 	if err != nil {
 		return "", nil, err
 	}

@@ -112,7 +112,7 @@ func (s *service) presentAgain(q *request, arrived protocol.Time) (answer api.Ac
 		return answer, err
 	}
 	for _, g := range q.taken.grants {
-		shown, err := ask[*lock.Lock](s, o.space.Port, &protocol.Show{Name: g.name})
+		shown, err := query[*lock.Lock](s, o.space.Port, &protocol.Show{Name: g.name})
 		if err != nil {
 			return api.AcquiredAll{}, failed("acquire", o.space.Name, g.name, err)
 		}

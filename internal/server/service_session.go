@@ -59,7 +59,7 @@ func errSession(id lock.SessionID) error {
 // nothing more can be promised now: then the session goes on to the deadline that it
 // has.
 func (s *service) touch(c credentials, ttl time.Duration, arrived protocol.Time) (*session.Renewed, error) {
-	renewed, err := ask[*session.Renewed](s, protocol.Below, &session.Renew{ID: c.id, Secret: c.secret, Identity: c.identity, TTL: ttl, Arrived: arrived})
+	renewed, err := query[*session.Renewed](s, protocol.Below, &session.Renew{ID: c.id, Secret: c.secret, Identity: c.identity, TTL: ttl, Arrived: arrived})
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (s *service) check(c credentials) error {
 
 // mayResume asks whether a client may use a session, and whether it takes that over from another one.
 func (s *service) mayResume(check *session.Check) (takes bool, err error) {
-	checked, err := ask[*session.Renewed](s, protocol.Below, check)
+	checked, err := query[*session.Renewed](s, protocol.Below, check)
 	if err == nil && checked.Err != nil {
 		err = s.whyUnavailable(notYours(check.ID, checked.Err))
 	}
@@ -112,7 +112,7 @@ func (s *service) renew(in renewInput) (answer api.Renewed, err error) {
 	if err != nil {
 		return answer, failed("renew", "", "", err)
 	}
-	if out := s.outsiderOf(c); out != nil {
+	if out := s.forwarderOf(c); out != nil {
 		return out.renew(in)
 	}
 	renewed, err := s.touch(c, in.TTL, in.Arrived)
@@ -124,15 +124,15 @@ func (s *service) renew(in renewInput) (answer api.Renewed, err error) {
 	}
 	return api.Renewed{
 		Session: c.id.String(),
-		TTL:     toldTTL(renewed.TTL),
+		TTL:     roundedTTL(renewed.TTL),
 		TTLCut:  s.whyCut(renewed.Cut, in.TTL, renewed.TTL),
 		Until:   api.At(s.driver.Wall(in.Arrived + renewed.TTL)),
 	}, nil
 }
 
-// toldTTL cuts a ttl to whole milliseconds: what a client is told is never more
+// roundedTTL cuts a ttl to whole milliseconds: what a client is told is never more
 // than what it has.
-func toldTTL(ttl time.Duration) api.Duration {
+func roundedTTL(ttl time.Duration) api.Duration {
 	return api.Duration(max(0, ttl).Truncate(time.Millisecond))
 }
 
@@ -143,10 +143,10 @@ func (s *service) end(text string, by visitor) (answer api.SessionReleased, err 
 	if err != nil {
 		return answer, failed("end", "", "", err)
 	}
-	if out := s.outsiderOf(c); out != nil {
+	if out := s.forwarderOf(c); out != nil {
 		return out.end(text, by)
 	}
-	ended, err := ask[*session.Ended](s, protocol.Below, &session.End{ID: c.id, Secret: c.secret, Identity: c.identity})
+	ended, err := query[*session.Ended](s, protocol.Below, &session.End{ID: c.id, Secret: c.secret, Identity: c.identity})
 	if err != nil {
 		return answer, failed("end", "", "", err)
 	}
@@ -186,7 +186,7 @@ func (s *service) release(in releaseInput) (answer api.Released, err error) {
 	if err != nil {
 		return fail(err)
 	}
-	if out := s.outsiderAt(space); out != nil {
+	if out := s.forwarderAt(space); out != nil {
 		return out.release(in)
 	}
 	if err := s.check(c); err != nil {

@@ -29,7 +29,7 @@ func (s *service) status() (answer api.Status, err error) {
 func (s *service) statusQuietly() (answer statusAndCount, err error) {
 	view, self := s.view(), s.self()
 	answer.Status = s.clusterDocument(view, self)
-	counted, err := ask[*session.Counted](s, protocol.Below, &session.Count{})
+	counted, err := query[*session.Counted](s, protocol.Below, &session.Count{})
 	if err != nil {
 		return answer, failed("status", "", "", err)
 	}
@@ -46,7 +46,7 @@ func (s *service) statusQuietly() (answer statusAndCount, err error) {
 
 func (s *service) spaceDocument(view protocol.View, self *membership.Self, space *Space) (api.Space, error) {
 	condition, err := s.inspect(space)
-	if out := s.outsiderAt(space); out != nil && err == nil {
+	if out := s.forwarderAt(space); out != nil && err == nil {
 		document, failure := out.status(space.Name)
 		if failure == nil {
 			document.Closed = condition.Closed
@@ -137,7 +137,7 @@ func (s *service) closedAt(space *Space, condition *protocol.Condition, self *me
 }
 
 func (s *service) inspect(space *Space) (*protocol.Condition, error) {
-	return ask[*protocol.Condition](s, space.Port, &protocol.Inspect{})
+	return query[*protocol.Condition](s, space.Port, &protocol.Inspect{})
 }
 
 // unready returns a line for each space that cannot grant, with why, and one where this member is in the way of others (hinders);
@@ -145,7 +145,7 @@ func (s *service) inspect(space *Space) (*protocol.Condition, error) {
 func (s *service) unready() (lines []string) {
 	for i := range s.spaces {
 		space := &s.spaces[i]
-		if out := s.outsiderAt(space); out != nil {
+		if out := s.forwarderAt(space); out != nil {
 			if line := out.unready(space.Name); line != "" {
 				lines = append(lines, line)
 			}
@@ -201,7 +201,7 @@ func (s *service) retryAfter(spaceName string) int {
 	if space == nil {
 		return 1
 	}
-	condition, err := askBriefly[*protocol.Condition](s, space.Port, &protocol.Inspect{})
+	condition, err := queryBriefly[*protocol.Condition](s, space.Port, &protocol.Inspect{})
 	if err != nil {
 		return 1
 	}

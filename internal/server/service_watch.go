@@ -21,12 +21,12 @@ func (s *service) watchSpaces() {
 	states := make([]spaceState, len(s.spaces))
 	known := s.roster()
 	for {
-		known = s.tellMoved(known)
+		known = s.announceMoved(known)
 		for i := range s.spaces {
 			s.lookAt(&s.spaces[i], &states[i])
 		}
-		s.outsider.moved()
-		known = s.tellMoved(known) // to look may have taken as long as another member's answer
+		s.forwarder.moved()
+		known = s.announceMoved(known) // to look may have taken as long as another member's answer
 		select {
 		case <-s.life.Done():
 			return
@@ -36,8 +36,8 @@ func (s *service) watchSpaces() {
 	}
 }
 
-// tellMoved tells the streams where clients can go, if that is another place than before.
-func (s *service) tellMoved(before *roster) *roster {
+// announceMoved tells the streams where clients can go, if that is another place than before.
+func (s *service) announceMoved(before *roster) *roster {
 	if s.moved == nil {
 		return before
 	}
@@ -57,7 +57,7 @@ type spaceState struct {
 }
 
 func (s *service) lookAt(space *Space, last *spaceState) {
-	condition, err := ask[*protocol.Condition](s, space.Port, &protocol.Inspect{Here: true}) // every second: no other member has to answer
+	condition, err := query[*protocol.Condition](s, space.Port, &protocol.Inspect{Here: true}) // every second: no other member has to answer
 	if err == nil && space.Name == holdfast.DefaultSpace {
 		s.seen.Store(condition)
 	}

@@ -253,8 +253,8 @@ func TestClientsAreSentToTheGrantor(t *testing.T) {
 	condition := &protocol.Condition{State: protocol.Ready}
 	m := &movable{answer: func(fact any) any {
 		if _, is := fact.(*protocol.Inspect); is {
-			told := *condition
-			return &told
+			answer := *condition
+			return &answer
 		}
 		return nil
 	}}
@@ -279,15 +279,15 @@ func TestClientsAreSentToTheGrantor(t *testing.T) {
 	}
 }
 
-// TestShowSaysWhosePermissionIsMissing: by the members' names, and without any for a request
+// TestShowNamesMissingPermission: by the members' names, and without any for a request
 // that has asked no member.
-func TestShowSaysWhosePermissionIsMissing(t *testing.T) {
+func TestShowNamesMissingPermission(t *testing.T) {
 	m := &movable{answer: func(fact any) any {
-		show, is := fact.(*protocol.Show)
+		shown, is := fact.(*protocol.Show)
 		if !is {
 			return nil
 		}
-		return &lock.Lock{Name: show.Name, Waiters: []lock.Wait{
+		return &lock.Lock{Name: shown.Name, Waiters: []lock.Wait{
 			{Session: lock.SessionID{Member: harnessMember, Number: 1}, Until: lock.Never, For: []uint64{8, 99}},
 			{Session: lock.SessionID{Member: 8, Number: 2}, Until: lock.Never},
 		}}
@@ -310,8 +310,8 @@ func TestClientsStayWhereAllDecide(t *testing.T) {
 	condition := &protocol.Condition{State: protocol.Ready}
 	m := &movable{answer: func(fact any) any {
 		if _, is := fact.(*protocol.Inspect); is {
-			told := *condition
-			return &told
+			answer := *condition
+			return &answer
 		}
 		return nil
 	}}
@@ -368,17 +368,17 @@ func TestDeedsOverGRPC(t *testing.T) {
 		}
 	}
 	_, err := admin.Transfer(t.Context(), &schema.TransferRequest{Member: "b"})
-	if told := api.FromStatus("transfer", err); !errors.Is(told, holdfast.ErrUnsupported) || told.Error() != "transfer: protocol central does not offer transfer" {
-		t.Errorf("told %v", told)
+	if failure := api.FromStatus("transfer", err); !errors.Is(failure, holdfast.ErrUnsupported) || failure.Error() != "transfer: protocol central does not offer transfer" {
+		t.Errorf("told %v", failure)
 	}
 	_, err = admin.Suspend(t.Context(), &schema.SuspendRequest{Reason: "x\x00"})
-	if told := api.FromStatus("suspend", err); api.Code(told) != api.CodeName {
-		t.Errorf("told %v", told)
+	if failure := api.FromStatus("suspend", err); api.Code(failure) != api.CodeName {
+		t.Errorf("told %v", failure)
 	}
 	less := int64(-1)
 	_, err = admin.Suspend(t.Context(), &schema.SuspendRequest{Wait: &less})
-	if told := api.FromStatus("suspend", err); api.Code(told) != api.CodeBadRequest {
-		t.Errorf("told %v", told)
+	if failure := api.FromStatus("suspend", err); api.Code(failure) != api.CodeBadRequest {
+		t.Errorf("told %v", failure)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	m.says(func(any) any { cancel(); return nil })
@@ -387,12 +387,12 @@ func TestDeedsOverGRPC(t *testing.T) {
 	}
 }
 
-// TestLookingAsksNobody: what is looked at every second is what this member knows by itself.
-func TestLookingAsksNobody(t *testing.T) {
-	var asked []*protocol.Inspect
+// TestStatusIsLocal: what is looked at every second is what this member knows by itself.
+func TestStatusIsLocal(t *testing.T) {
+	var inspected []*protocol.Inspect
 	m := &movable{answer: func(fact any) any {
 		if inspect, is := fact.(*protocol.Inspect); is {
-			asked = append(asked, inspect)
+			inspected = append(inspected, inspect)
 			return &protocol.Condition{State: protocol.Ready}
 		}
 		return nil
@@ -401,12 +401,12 @@ func TestLookingAsksNobody(t *testing.T) {
 	b.service.lookAt(&Space{Name: "any", Port: 2}, &spaceState{})
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, inspect := range asked {
+	for _, inspect := range inspected {
 		if !inspect.Here {
 			t.Errorf("%+v asks other members", inspect)
 		}
 	}
-	if len(asked) == 0 {
+	if len(inspected) == 0 {
 		t.Error("nothing was looked at")
 	}
 }

@@ -54,8 +54,8 @@ type stream struct {
 	gone    chan struct{} // closed when nothing of it can step the driver any more
 
 	sending   sync.Mutex // who has it takes from the box and sends
-	batch     []told     // memory of who sends
-	asker     *client    // whose requests these are, where they are bounded in number
+	batch     []outgoing // memory of who sends
+	owner     *client    // whose requests these are, where they are bounded in number
 	allowance allowance
 
 	calls    uint64       // numbered so far
@@ -80,14 +80,14 @@ func newStream(g *grpcServer, rpc grpc.BidiStreamingServer[schema.ClientFrame, s
 // Open serves one stream. It returns once the stream is over: without an error
 // where the client ended it or was refused in a frame, with a status otherwise.
 func (g *grpcServer) Open(rpc grpc.BidiStreamingServer[schema.ClientFrame, schema.ServerFrame]) error {
-	if g.service.outsider.passesOn() {
-		return g.service.outsider.stream(rpc)
+	if g.service.forwarder.passesOn() {
+		return g.service.forwarder.stream(rpc)
 	}
 	s := newStream(g, rpc)
 	if !g.live.add(s) {
 		return status.Error(codes.Unavailable, "this member is leaving")
 	}
-	s.asker = g.service.clients.enter(callerName(rpc.Context()), g.service.now())
+	s.owner = g.service.clients.enter(callerName(rpc.Context()), g.service.now())
 	g.work.Go(s.read)
 	s.wait()
 	return s.result
@@ -175,7 +175,7 @@ func (s *stream) leave() {
 	if s.sink != 0 {
 		s.server.service.driver.Detach(s.sink)
 	}
-	s.asker.leave()
+	s.owner.leave()
 	s.box.close()
 	close(s.gone)
 	s.server.occupants.leave(s)
@@ -254,7 +254,7 @@ func (s *stream) isFinishing() bool {
 }
 
 // send sends a batch in as few frames as the bound of a frame allows.
-func (s *stream) send(batch []told) error {
+func (s *stream) send(batch []outgoing) error {
 	f := s.server.frames.Get().(*frame)
 	defer s.server.frames.Put(f)
 	for len(batch) > 0 {

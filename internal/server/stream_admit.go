@@ -11,14 +11,14 @@ type allowance struct{ requests, returns int }
 
 // admit takes the tokens for a frame, all at once.
 func (s *stream) admit(operations []*schema.Operation, arrived protocol.Time) {
-	if s.asker == nil {
+	if s.owner == nil {
 		return
 	}
 	var wanted allowance
 	for _, operation := range operations[:min(len(operations), maxOperations)] {
 		*wanted.kind(operation)++
 	}
-	s.allowance.requests, s.allowance.returns = s.asker.admit(arrived, wanted.requests, wanted.returns)
+	s.allowance.requests, s.allowance.returns = s.owner.admit(arrived, wanted.requests, wanted.returns)
 }
 
 // kind returns the count to which an operation belongs. What has no kind asks for
@@ -38,13 +38,13 @@ func (s *stream) admitted(operation *schema.Operation) bool {
 		*left--
 		return true
 	}
-	asked, space, name := asks(operation)
-	s.refuse(asked, operation.GetId(), space, name, s.asker.all.refusal())
+	kind, space, name := asks(operation)
+	s.refuse(kind, operation.GetId(), space, name, s.owner.all.refusal())
 	return false
 }
 
 // asks tells what an operation asks for, and of which lock.
-func asks(operation *schema.Operation) (asked call, space, name string) {
+func asks(operation *schema.Operation) (kind call, space, name string) {
 	switch kind := operation.GetKind().(type) {
 	case *schema.Operation_Acquire:
 		return callRequest, kind.Acquire.GetSpace(), kind.Acquire.GetName()
@@ -68,8 +68,8 @@ func (s *stream) admitHello(resumes bool, arrived protocol.Time) error {
 	if resumes {
 		requests, returns = 0, 1
 	}
-	if !s.asker.admitAll(arrived, requests, returns) {
-		return s.asker.all.refusal()
+	if !s.owner.admitAll(arrived, requests, returns) {
+		return s.owner.all.refusal()
 	}
 	return nil
 }

@@ -49,9 +49,9 @@ func BenchmarkBatch(b *testing.B) {
 func BenchmarkFill(b *testing.B) {
 	harness := newHarness(b, nil, nil)
 	f := newFrame()
-	batch := make([]told, keepSlots)
+	batch := make([]outgoing, keepSlots)
 	for i := range batch {
-		batch[i] = told{saying: sayGranted, id: uint64(i + 1), port: 1, token: 1 << 33, since: 1}
+		batch[i] = outgoing{saying: sayGranted, id: uint64(i + 1), port: 1, token: 1 << 33, since: 1}
 	}
 	b.ReportAllocs()
 	for b.Loop() {

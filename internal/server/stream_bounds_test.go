@@ -124,7 +124,7 @@ func TestSlowReader(t *testing.T) {
 			slow = s
 		}
 	}
-	asked := make(chan error, 1)
+	sent := make(chan error, 1)
 	go func() {
 		operations := make([]*schema.Operation, 1000)
 		for i := range operations {
@@ -132,7 +132,7 @@ func TestSlowReader(t *testing.T) {
 		}
 		for {
 			if err := c.stream.Send(&schema.ClientFrame{Operations: operations}); err != nil {
-				asked <- err
+				sent <- err
 				return
 			}
 		}
@@ -148,7 +148,7 @@ func TestSlowReader(t *testing.T) {
 	if got := status.Code(c.end()); got != codes.ResourceExhausted {
 		t.Errorf("the stream of a slow reader ended with %v", got)
 	}
-	if err := <-asked; !errors.Is(err, io.EOF) {
+	if err := <-sent; !errors.Is(err, io.EOF) {
 		t.Errorf("the sender was told %v", err)
 	}
 	again := b.resume(c)
@@ -160,11 +160,11 @@ func TestSlowReader(t *testing.T) {
 
 // TestOutboxBound counts what is queued and what is being sent.
 func TestOutboxBound(t *testing.T) {
-	size := (&told{}).size()
+	size := (&outgoing{}).size()
 	plenty := &outboxes{most: 1 << 30}
 	o := newOutbox(10, 5*size, plenty)
 	for i := range 5 {
-		if !o.put(told{id: uint64(i)}) {
+		if !o.put(outgoing{id: uint64(i)}) {
 			t.Fatalf("event %d was not taken", i)
 		}
 	}
@@ -174,21 +174,21 @@ func TestOutboxBound(t *testing.T) {
 	}
 	o.sent(batch[:3])
 	for i := range 3 {
-		if !o.put(told{id: uint64(i)}) {
+		if !o.put(outgoing{id: uint64(i)}) {
 			t.Fatalf("event %d was not taken, though 3 are on their way", i)
 		}
 	}
-	if o.put(told{}) {
+	if o.put(outgoing{}) {
 		t.Error("the bound of bytes was passed")
 	}
-	if o.put(told{}) || len(o.take(nil)) != 0 {
+	if o.put(outgoing{}) || len(o.take(nil)) != 0 {
 		t.Error("a broken outbox takes events or keeps some")
 	}
 	few := newOutbox(1, 1<<20, plenty)
-	if !few.put(told{}) || few.put(told{}) {
+	if !few.put(outgoing{}) || few.put(outgoing{}) {
 		t.Error("the bound of events was not kept")
 	}
-	text := told{text: "name", err: holdfast.ErrHeld}
+	text := outgoing{text: "name", err: holdfast.ErrHeld}
 	if text.size() <= size {
 		t.Error("texts and errors count for nothing")
 	}
@@ -197,24 +197,24 @@ func TestOutboxBound(t *testing.T) {
 // TestOutboxesTogether: many who do not read may not keep together what each may keep
 // alone, and who keeps little is not disturbed by them.
 func TestOutboxesTogether(t *testing.T) {
-	size := (&told{}).size()
+	size := (&outgoing{}).size()
 	all := &outboxes{most: int64(10 * size), share: 2 * size}
 	greedy, greedier, modest := newOutbox(100, 1<<20, all), newOutbox(100, 1<<20, all), newOutbox(100, 1<<20, all)
 	for range 5 {
-		if !greedy.put(told{}) || !greedier.put(told{}) {
+		if !greedy.put(outgoing{}) || !greedier.put(outgoing{}) {
 			t.Fatal("there is room for it")
 		}
 	}
 	for range 2 {
-		if !modest.put(told{}) {
+		if !modest.put(outgoing{}) {
 			t.Error("a share is not to be had where others keep too much")
 		}
 	}
-	if greedy.put(told{}) {
+	if greedy.put(outgoing{}) {
 		t.Error("more than a share is to be had where all keep too much")
 	}
 	greedy.close()
-	if !greedier.put(told{}) {
+	if !greedier.put(outgoing{}) {
 		t.Error("what was let go of is not to be had")
 	}
 	batch := greedier.take(nil)
@@ -224,7 +224,7 @@ func TestOutboxesTogether(t *testing.T) {
 	if left := all.bytes.Load(); left != 0 {
 		t.Errorf("%d bytes are counted, and nothing is kept", left)
 	}
-	if greedy.put(told{}) {
+	if greedy.put(outgoing{}) {
 		t.Error("a closed outbox takes something")
 	}
 }
@@ -233,9 +233,9 @@ func TestOutboxesTogether(t *testing.T) {
 func TestFrameBound(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	f := newFrame()
-	batch := make([]told, frameEvents+10)
+	batch := make([]outgoing, frameEvents+10)
 	for i := range batch {
-		batch[i] = told{saying: sayReleased, id: uint64(i + 1)}
+		batch[i] = outgoing{saying: sayReleased, id: uint64(i + 1)}
 	}
 	if n := f.fill(batch, b.service); n != frameEvents || len(f.message.GetEvents()) != n {
 		t.Errorf("a frame took %d of %d events", n, len(batch))
@@ -244,12 +244,12 @@ func TestFrameBound(t *testing.T) {
 	if len(f.slots) > keepSlots {
 		t.Errorf("an idle frame keeps %d slots", len(f.slots))
 	}
-	batch[0] = told{saying: sayWelcome, roster: &roster{}, opened: &credentials{}}
+	batch[0] = outgoing{saying: sayWelcome, roster: &roster{}, opened: &credentials{}}
 	if n := f.fill(batch, b.service); n != len(batch) {
 		t.Errorf("a welcome took %d of %d events with it", n, len(batch))
 	}
 	f.empty()
-	long := told{saying: sayRefused, text: strings.Repeat("n", 500), err: holdfast.ErrConflict}
+	long := outgoing{saying: sayRefused, text: strings.Repeat("n", 500), err: holdfast.ErrConflict}
 	for i := range batch {
 		batch[i] = long
 	}

@@ -67,7 +67,7 @@ func newSlot() *slot {
 
 // fill makes messages of the first events of batch and returns of how many. A
 // welcome is not parted from what was told with it.
-func (f *frame) fill(batch []told, service *service) int {
+func (f *frame) fill(batch []outgoing, service *service) int {
 	bytes, bounded := 0, batch[0].saying != sayWelcome
 	start := service.driver.Wall(0)
 	for i := range batch {
@@ -89,7 +89,7 @@ func (f *frame) fill(batch []told, service *service) int {
 
 // count counts what t says of an operation. What was done is counted together, once
 // a frame.
-func (f *frame) count(t *told, service *service) {
+func (f *frame) count(t *outgoing, service *service) {
 	switch {
 	case t.err != nil:
 		service.observer.operation(service.spaceName(t.port), t.call.String(), t.err)
@@ -126,7 +126,7 @@ func (f *frame) empty() {
 
 // add makes the message of one event. Start is the wall time at which the driver's
 // clock began.
-func (f *frame) add(t *told, start time.Time, service *service) *schema.Event {
+func (f *frame) add(t *outgoing, start time.Time, service *service) *schema.Event {
 	if f.used == len(f.slots) {
 		f.slots = append(f.slots, newSlot())
 	}
@@ -165,7 +165,7 @@ func (f *frame) add(t *told, start time.Time, service *service) *schema.Event {
 	return &s.event
 }
 
-func welcome(t *told, service *service) *schema.Welcome {
+func welcome(t *outgoing, service *service) *schema.Welcome {
 	w := &schema.Welcome{
 		Session:    t.opened.id.String(),
 		Ttl:        int64(t.span),
@@ -184,7 +184,7 @@ func welcome(t *told, service *service) *schema.Welcome {
 }
 
 // problem tells why an operation was refused, and of which lock.
-func (f *frame) problem(t *told, service *service) *schema.Problem {
+func (f *frame) problem(t *outgoing, service *service) *schema.Problem {
 	err := t.err
 	var held *lock.HeldBy
 	if errors.As(err, &held) {

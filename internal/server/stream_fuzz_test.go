@@ -61,7 +61,7 @@ func (b *harness) openRaw(t *testing.T) *stream {
 	s := newStream(b.server, nil)
 	s.sending.Lock() // what it answers stays in the box
 	s.sink = b.driver.Attach(s)
-	answer, err := s.ask(&session.Open{Kind: session.Stream})
+	answer, err := s.query(&session.Open{Kind: session.Stream})
 	must(t, err)
 	s.session = answer.(*session.Opened).ID
 	return s

@@ -46,34 +46,34 @@ func (s *stream) greet(frame *frames.Operations) (rest []*schema.Operation, arri
 // refuseStream refuses the hello and ends the stream.
 func (s *stream) refuseStream(err error) {
 	s.countRefusal(err)
-	s.say(told{saying: sayRefused, call: callHello, err: err})
+	s.say(outgoing{saying: sayRefused, call: callHello, err: err})
 	s.finish(nil)
 }
 
 // open does what the hello asks for and returns the welcome.
-func (s *stream) open(first *schema.Operation, arrived protocol.Time) (told, error) {
+func (s *stream) open(first *schema.Operation, arrived protocol.Time) (outgoing, error) {
 	hello, is := first.GetKind().(*schema.Operation_Hello)
 	if !is {
-		return told{}, api.Fail(api.CodeBadRequest, "the first operation of a stream must be hello")
+		return outgoing{}, api.Fail(api.CodeBadRequest, "the first operation of a stream must be hello")
 	}
 	h := hello.Hello
 	if first.GetId() > maxID {
-		return told{}, badID(first.GetId())
+		return outgoing{}, badID(first.GetId())
 	}
 	if err := s.server.service.checkTTL(time.Duration(h.GetTtl())); err != nil {
-		return told{}, err
+		return outgoing{}, err
 	}
 	if err := holdfast.CheckText("client", h.GetClient()); err != nil {
-		return told{}, badRequest(err)
+		return outgoing{}, badRequest(err)
 	}
 	s.wanted.Store(h.GetTtl())
 	resumes := h.GetSession() != "" || h.GetSecret() != ""
 	if err := s.admitHello(resumes, arrived); err != nil {
-		return told{}, err
+		return outgoing{}, err
 	}
 	s.visitor = visitorOf(s.rpc.Context())
 	s.client = s.visitor.called(h.GetClient())
-	welcome := told{saying: sayWelcome, call: callHello, id: first.GetId(), roster: s.server.service.roster()}
+	welcome := outgoing{saying: sayWelcome, call: callHello, id: first.GetId(), roster: s.server.service.roster()}
 	s.sink = s.server.service.driver.Attach(s)
 	var err error
 	if resumes {
@@ -85,11 +85,11 @@ func (s *stream) open(first *schema.Operation, arrived protocol.Time) (told, err
 }
 
 // openSession opens a new session.
-func (s *stream) openSession(h *schema.Hello, welcome *told) error {
+func (s *stream) openSession(h *schema.Hello, welcome *outgoing) error {
 	if err := s.server.service.overload(); err != nil {
 		return err
 	}
-	answer, err := s.ask(&session.Open{
+	answer, err := s.query(&session.Open{
 		Kind: session.Stream, TTL: time.Duration(h.GetTtl()), Client: s.client, Identity: s.visitor.identity, Number: h.GetNumber(),
 	})
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *stream) openSession(h *schema.Hello, welcome *told) error {
 // resumeSession goes on with a session whose stream broke, or ends its earlier
 // stream, which may be that of the client that it is taken over from. Only who proves that the session
 // is its own can end a stream of it, and no client that it was taken over from.
-func (s *stream) resumeSession(h *schema.Hello, arrived protocol.Time, welcome *told) error {
+func (s *stream) resumeSession(h *schema.Hello, arrived protocol.Time, welcome *outgoing) error {
 	id, known := lock.ParseSessionID(h.GetSession())
 	secret, proven := parseSecret(h.GetSecret())
 	if !known || !proven {
@@ -131,7 +131,7 @@ func (s *stream) resumeSession(h *schema.Hello, arrived protocol.Time, welcome *
 	if !s.server.occupants.occupy(s.rpc.Context(), id, s, why) {
 		return errGone
 	}
-	answer, err := s.ask(&session.Resume{
+	answer, err := s.query(&session.Resume{
 		ID: id, Secret: secret, Identity: s.visitor.identity, TTL: time.Duration(h.GetTtl()), Requests: h.GetRequests(), Last: min(h.GetLast(), maxID),
 		Number: h.GetNumber(), Generation: h.GetGeneration(),
 	})
@@ -158,9 +158,9 @@ func (s *stream) resumeSession(h *schema.Hello, arrived protocol.Time, welcome *
 // errGone says that the client has left before it was answered.
 var errGone = errors.New("the client has gone")
 
-// ask puts one question about the session and waits for its answer, which comes
+// query puts one question about the session and waits for its answer, which comes
 // with the stream's other replies so that their order is kept.
-func (s *stream) ask(fact any) (any, error) {
+func (s *stream) query(fact any) (any, error) {
 	s.server.service.driver.Step(protocol.Event{
 		Kind: protocol.Call, Port: protocol.Below, Fact: fact,
 		Call: protocol.CallID{Sink: s.sink, Op: helloOp},

@@ -95,7 +95,7 @@ func (s *stream) understand(operations []*schema.Operation, index int, arrived p
 			s.refuse(callUnknown, operation.GetId(), "", "", &holdfast.LimitError{Limit: "operations_per_frame", Value: maxOperations})
 			continue
 		}
-		if s.asker != nil && !s.admitted(operation) {
+		if s.owner != nil && !s.admitted(operation) {
 			continue
 		}
 		if end := s.operation(operation, arrived); end {
@@ -290,7 +290,7 @@ func (s *stream) refuse(kind call, id uint64, space, name string, err error) {
 	if kind.endsHold() {
 		as = sayReleased
 	}
-	s.say(told{saying: as, call: kind, id: id, err: &holdfast.Error{Space: clip(space), Name: clip(name), Err: err}})
+	s.say(outgoing{saying: as, call: kind, id: id, err: &holdfast.Error{Space: clip(space), Name: clip(name), Err: err}})
 }
 
 // countRefusal counts a refusal by its code. That of a limit is counted by its name, when
@@ -307,7 +307,7 @@ func clip(name string) string {
 }
 
 // say puts t into the outbox without waking the writer.
-func (s *stream) say(t told) {
+func (s *stream) say(t outgoing) {
 	s.box.mu.Lock()
 	whole := s.box.put(t)
 	s.box.mu.Unlock()

@@ -28,9 +28,9 @@ const (
 	sayMoved
 )
 
-// told is one event on its way to the client, in little memory: it becomes a
+// outgoing is one event on its way to the client, in little memory: it becomes a
 // message only when it is sent.
-type told struct {
+type outgoing struct {
 	saying      saying
 	call        call // what it answers, where it answers something
 	mustRelease bool
@@ -51,7 +51,7 @@ type told struct {
 }
 
 // size estimates how much memory t keeps.
-func (t *told) size() int {
+func (t *outgoing) size() int {
 	n := 144 + len(t.text)
 	if t.err != nil {
 		n += 512
@@ -67,7 +67,7 @@ type outbox struct {
 	held atomic.Bool   // a goroutine is about to look into the box anyway
 
 	mu            sync.Mutex
-	queue         []told
+	queue         []outgoing
 	broken        bool
 	closed        bool // the stream is over
 	events, bytes int
@@ -90,7 +90,7 @@ func newOutbox(events, bytes int, all *outboxes) outbox {
 }
 
 // put adds t and reports whether the box is whole. It is called with mu held.
-func (o *outbox) put(t told) bool {
+func (o *outbox) put(t outgoing) bool {
 	if o.broken {
 		return false
 	}
@@ -104,7 +104,7 @@ func (o *outbox) put(t told) bool {
 }
 
 // grow counts t, and returns how many bytes all streams keep.
-func (o *outbox) grow(t *told) (together int64) {
+func (o *outbox) grow(t *outgoing) (together int64) {
 	size := t.size()
 	o.events++
 	o.bytes += size
@@ -112,10 +112,10 @@ func (o *outbox) grow(t *told) (together int64) {
 }
 
 // first puts t before everything else.
-func (o *outbox) first(t told) {
+func (o *outbox) first(t outgoing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.queue = append([]told{t}, o.queue...)
+	o.queue = append([]outgoing{t}, o.queue...)
 	o.grow(&t)
 }
 
@@ -155,7 +155,7 @@ func (o *outbox) waiting() int {
 const keepBatch = 64
 
 // take returns all that has gathered, and keeps the memory of the batch before.
-func (o *outbox) take(before []told) []told {
+func (o *outbox) take(before []outgoing) []outgoing {
 	clear(before)
 	if cap(before) > keepBatch {
 		before = nil
@@ -168,7 +168,7 @@ func (o *outbox) take(before []told) []told {
 }
 
 // sent says that a batch is on its way and keeps no memory here any more.
-func (o *outbox) sent(batch []told) {
+func (o *outbox) sent(batch []outgoing) {
 	bytes := 0
 	for i := range batch {
 		bytes += batch[i].size()
@@ -221,7 +221,7 @@ func (s *stream) hear(reply *protocol.Reply) bool {
 	case *session.Ended:
 		// What the session held was told by its decisions, before.
 		s.finish(nil)
-		return s.box.put(told{saying: sayReleased, call: callEnd, id: id, err: result.Err})
+		return s.box.put(outgoing{saying: sayReleased, call: callEnd, id: id, err: result.Err})
 	case *session.Expired:
 		s.finish(errExpired(result.Err))
 	case *session.Dismissed:
@@ -258,10 +258,10 @@ func (s *stream) hearBeat(id uint64, renewed *session.Renewed) bool {
 			return whole
 		}
 		s.finish(errExpired(nil))
-		return s.box.put(told{saying: sayRefused, call: callBeat, id: id, err: renewed.Err}) && whole
+		return s.box.put(outgoing{saying: sayRefused, call: callBeat, id: id, err: renewed.Err}) && whole
 	}
 	cut := s.server.service.whyCut(renewed.Cut, time.Duration(s.wanted.Load()), renewed.TTL)
-	return s.box.put(told{saying: sayBeat, call: callBeat, id: id, span: renewed.TTL, cut: cut}) && whole
+	return s.box.put(outgoing{saying: sayBeat, call: callBeat, id: id, span: renewed.TTL, cut: cut}) && whole
 }
 
 // hearDecision tells what became of a request: as the answer to a call about it, or
@@ -276,7 +276,7 @@ func (s *stream) hearDecision(reply *protocol.Reply) bool {
 	default:
 		call = callOf(op)
 	}
-	t := told{id: d.Request, port: reply.Port, call: call}
+	t := outgoing{id: d.Request, port: reply.Port, call: call}
 	switch d.Kind {
 	case lock.Granted:
 		t.saying, t.token, t.since, t.span = sayGranted, d.Token, d.Since, d.Hold
@@ -303,8 +303,8 @@ func (s *stream) hearDecision(reply *protocol.Reply) bool {
 	return s.box.put(t)
 }
 
-func lostGrant(port protocol.Port, d *lock.Decision) told {
-	return told{saying: sayLost, id: d.Request, port: port, why: d.Loss, mustRelease: d.Kind == lock.Revoked}
+func lostGrant(port protocol.Port, d *lock.Decision) outgoing {
+	return outgoing{saying: sayLost, id: d.Request, port: port, why: d.Loss, mustRelease: d.Kind == lock.Revoked}
 }
 
 // call is what a client has asked for by an operation.

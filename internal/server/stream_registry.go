@@ -31,12 +31,12 @@ func (l *liveStreams) remove(s *stream) {
 	delete(l.all, s)
 }
 
-// tell tells all streams where clients can go.
-func (l *liveStreams) tell(r *roster) {
+// announce tells all streams where clients can go.
+func (l *liveStreams) announce(r *roster) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for s := range l.all {
-		s.say(told{saying: sayMoved, roster: r})
+		s.say(outgoing{saying: sayMoved, roster: r})
 		s.box.signal()
 	}
 }

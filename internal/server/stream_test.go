@@ -365,9 +365,9 @@ func TestBreak(t *testing.T) {
 	other.granted(1)
 }
 
-// TestResumeTellsBroken: a client that was away when its lock was broken hears so
+// TestResumeReportsBroken: a client that was away when its lock was broken hears so
 // with its welcome, in the same frame.
-func TestResumeTellsBroken(t *testing.T) {
+func TestResumeReportsBroken(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	c := b.open()
 	c.say(opAcquire(1, "x"))

@@ -23,12 +23,12 @@ func TestSuspendASpaceOfShards(t *testing.T) {
 	if suspended.object["changed"] != true || by["owner"] != "operator" || by["reason"] != "restore" {
 		t.Errorf("suspended: %s", suspended.text)
 	}
-	status := m.ask(200, http.MethodGet, "/v1/status", nil)
+	status := m.roundTrip(200, http.MethodGet, "/v1/status", nil)
 	space, _ := status.object["spaces"].([]any)[0].(object)
-	if told, _ := space["suspension"].(object); space["state"] != "suspended" || told["token"] != by["token"] || space["locks"] != 0.0 {
+	if suspension, _ := space["suspension"].(object); space["state"] != "suspended" || suspension["token"] != by["token"] || space["locks"] != 0.0 {
 		t.Errorf("space: %v", space)
 	}
-	if listed := m.ask(200, http.MethodGet, "/v1/spaces/default/locks", nil); strings.Contains(listed.text, "operator") {
+	if listed := m.roundTrip(200, http.MethodGet, "/v1/spaces/default/locks", nil); strings.Contains(listed.text, "operator") {
 		t.Errorf("a suspension is listed as a lock: %s", listed.text)
 	}
 	for _, name := range names {
@@ -40,7 +40,7 @@ func TestSuspendASpaceOfShards(t *testing.T) {
 		t.Errorf("again: %s", again.text)
 	}
 	resumed := m.post(200, "/v1/spaces/default/resume", object{})
-	if told, _ := resumed.object["suspension"].(object); resumed.object["changed"] != true || told["token"] != by["token"] {
+	if suspension, _ := resumed.object["suspension"].(object); resumed.object["changed"] != true || suspension["token"] != by["token"] {
 		t.Errorf("resumed: %s", resumed.text)
 	}
 	for _, name := range names {

@@ -41,7 +41,7 @@ func TestSuspendRow(t *testing.T) {
 	}
 	b.post(200, "/v1/spaces/any/acquire", object{"name": "x"})
 	space := b.get(200, "/v1/status").list("spaces")[0]
-	if told, _ := space["suspension"].(object); space["state"] != "suspended" || told["reason"] != "restore" ||
+	if suspension, _ := space["suspension"].(object); space["state"] != "suspended" || suspension["reason"] != "restore" ||
 		!strings.HasPrefix(space["why"].(string), "suspended by operator http 127.0.0.1:") || !strings.HasSuffix(space["why"].(string), ": restore") {
 		t.Errorf("space: %v", space)
 	}
@@ -52,13 +52,13 @@ func TestSuspendRow(t *testing.T) {
 		t.Errorf("a suspension is listed as a lock: %s", listed.raw)
 	}
 	again := b.post(200, "/v1/spaces/default/suspend", object{"reason": "another"})
-	if told, _ := again.json["suspension"].(object); again.json["suspended"] != true || again.json["changed"] != false || told["token"] != by["token"] || told["reason"] != "restore" {
+	if suspension, _ := again.json["suspension"].(object); again.json["suspended"] != true || again.json["changed"] != false || suspension["token"] != by["token"] || suspension["reason"] != "restore" {
 		t.Errorf("again: %s", again.raw)
 	}
 	waits := b.start(acquirePath, object{"name": "x", "wait": "1m"})
 	watching.until(eventWaiting, "x")
 	resumed := b.post(200, "/v1/spaces/default/resume", object{"reason": "done"})
-	if told, _ := resumed.json["suspension"].(object); resumed.json["suspended"] != false || resumed.json["changed"] != true || told["reason"] != "restore" {
+	if suspension, _ := resumed.json["suspension"].(object); resumed.json["suspended"] != false || resumed.json["changed"] != true || suspension["reason"] != "restore" {
 		t.Errorf("resumed: %s", resumed.raw)
 	}
 	waits.wants(t, 200)
@@ -107,7 +107,7 @@ func TestSuspendIsHeldUp(t *testing.T) {
 func TestSuspendWaitsForHolders(t *testing.T) {
 	b := newWebHarness(t, nil)
 	got := b.acquire(object{"name": "x"})
-	asked := func() *started {
+	suspend := func() *started {
 		s := b.start("/v1/spaces/default/suspend", object{})
 		for b.get(200, "/v1/status").list("spaces")[0]["waiters"] != 1.0 {
 			if t.Context().Err() != nil {
@@ -116,7 +116,7 @@ func TestSuspendWaitsForHolders(t *testing.T) {
 		}
 		return s
 	}
-	given := asked()
+	given := suspend()
 	if space := b.get(200, "/v1/status").list("spaces")[0]; space["state"] != "ready" || !strings.HasPrefix(space["why"].(string), "a suspension waits") {
 		t.Errorf("while it waits: %v", space)
 	}
@@ -128,7 +128,7 @@ func TestSuspendWaitsForHolders(t *testing.T) {
 		}
 	}
 	b.post(200, acquirePath, object{"name": "y", "session": got.text("session")})
-	suspends := asked()
+	suspends := suspend()
 	b.post(200, "/v1/sessions/end", object{"session": got.text("session")})
 	if suspended := suspends.wants(t, 200); suspended.json["changed"] != true {
 		t.Errorf("suspended: %s", suspended.raw)
@@ -187,8 +187,8 @@ func TestSuspendOverGRPC(t *testing.T) {
 	token := c.granted(1).GetToken()
 	none := int64(0)
 	_, err := admin.Suspend(t.Context(), &schema.SuspendRequest{Wait: &none, By: "ops"})
-	if told := api.FromStatus("suspend", err); !errors.Is(told, holdfast.ErrHeld) {
-		t.Errorf("told %v", told)
+	if failure := api.FromStatus("suspend", err); !errors.Is(failure, holdfast.ErrHeld) {
+		t.Errorf("told %v", failure)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -202,8 +202,8 @@ func TestSuspendOverGRPC(t *testing.T) {
 		t.Fatalf("suspended %s, %v", suspended.GetDocument(), err)
 	}
 	c.say(opTry(2, "x"))
-	if told := c.refused(2, api.CodeHeld); told.GetOwner() != "operator" || told.GetMember() != "a" {
-		t.Errorf("told %v", told)
+	if problem := c.refused(2, api.CodeHeld); problem.GetOwner() != "operator" || problem.GetMember() != "a" {
+		t.Errorf("told %v", problem)
 	}
 	resumed, err := admin.Resume(t.Context(), &schema.ResumeRequest{Reason: "done", By: "ops"})
 	if err != nil || !strings.HasPrefix(string(resumed.GetDocument()), `{"space":"default","suspended":false,"changed":true,`) {

@@ -78,7 +78,7 @@ func (c *greetedConn) await() {
 		c.mu.Unlock()
 		return
 	}
-	c.turn = c.stile.Ask(false)
+	c.turn = c.stile.Enqueue(false)
 	c.mu.Unlock()
 	<-c.turn.Come()
 }

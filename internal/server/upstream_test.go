@@ -8,7 +8,7 @@ func TestUpstreamOverHTTP(t *testing.T) {
 	m := serveKept(t)
 	free := func(t *testing.T, name string) {
 		t.Helper()
-		if shown := m.ask(200, "GET", "/v1/spaces/default/locks/"+name, nil); len(holders(shown)) != 0 {
+		if shown := m.roundTrip(200, "GET", "/v1/spaces/default/locks/"+name, nil); len(holders(shown)) != 0 {
 			t.Errorf("it is held still: %s", shown.text)
 		}
 	}
@@ -37,7 +37,7 @@ func TestUpstreamOverHTTP(t *testing.T) {
 		same(t, first, second)
 		same(t, second, m.post(200, acquirePath, again))
 		m.post(200, "/v1/spaces/default/release", release(first))
-		if shown := m.ask(200, "GET", "/v1/spaces/default/locks/b", nil); len(holders(shown)) != 1 {
+		if shown := m.roundTrip(200, "GET", "/v1/spaces/default/locks/b", nil); len(holders(shown)) != 1 {
 			t.Errorf("after one release of two holds: %s", shown.text)
 		}
 		m.post(200, "/v1/spaces/default/release", release(second))
@@ -51,7 +51,7 @@ func TestUpstreamOverHTTP(t *testing.T) {
 		if again := m.post(404, "/v1/spaces/default/release", release(first)); again.object["code"] != "unknown_session" {
 			t.Errorf("a release that is sent again: %s", again.text)
 		}
-		if shown := m.ask(200, "GET", "/v1/spaces/default/locks/c", nil); len(holders(shown)) != 1 || holders(shown)[0]["token"] != other.object["token"] {
+		if shown := m.roundTrip(200, "GET", "/v1/spaces/default/locks/c", nil); len(holders(shown)) != 1 || holders(shown)[0]["token"] != other.object["token"] {
 			t.Errorf("the next holder: %s", shown.text)
 		}
 	})

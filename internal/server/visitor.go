@@ -90,7 +90,7 @@ func (g *grpcServer) passedOn(ctx context.Context) (v visitor, is bool) {
 		}
 		return ""
 	}
-	member, itself := first(outsiderKey), first(secure.MemberKey)
+	member, itself := first(forwarderKey), first(secure.MemberKey)
 	if name := cmp.Or(member, itself); name == "" || g.certificates == nil || g.certificates.Member(secure.State(ctx), name) != nil {
 		return v, false
 	}

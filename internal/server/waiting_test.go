@@ -135,21 +135,21 @@ func TestWaitingThatEndsAtOnce(t *testing.T) {
 	servesOn(t, l)
 }
 
-// TestNewcomerIsTold: a guest that asks one that waits as well is told that, and no other reason.
-func TestNewcomerIsTold(t *testing.T) {
+// TestNewcomerIsNotified: a guest that asks one that waits as well is told that, and no other reason.
+func TestNewcomerIsNotified(t *testing.T) {
 	t.Parallel()
 	waiting := notYet(t, "it asks itself")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	noError(t, err)
 	noError(t, waiting.AnswerGRPC(l))
 	ctx, stop := context.WithCancel(t.Context())
-	var told []string
+	var got []string
 	_, err = host.Adopt(ctx, host.Config{Name: "g", Listen: "127.0.0.1:0", Join: []string{l.Addr().String()}, Unanswered: func(why error) {
-		told = append(told, why.Error())
+		got = append(got, why.Error())
 		stop()
 	}})
-	if !errors.Is(err, context.Canceled) || !strings.HasSuffix(told[0], l.Addr().String()+": unavailable: it asks itself") {
-		t.Errorf("%q, %v", told, err)
+	if !errors.Is(err, context.Canceled) || !strings.HasSuffix(got[0], l.Addr().String()+": unavailable: it asks itself") {
+		t.Errorf("%q, %v", got, err)
 	}
 	noError(t, waiting.Shutdown(t.Context()))
 	noError(t, l.Close())

@@ -12,15 +12,15 @@ func credentials(conn *net.UnixConn) (peer Peer, err error) {
 	if err != nil {
 		return peer, err
 	}
-	var asked error
+	var optErr error
 	err = raw.Control(func(fd uintptr) {
-		told, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		if asked = err; err == nil {
-			peer = Peer{UID: told.Uid, PID: int(told.Pid)}
+		ucred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		if optErr = err; err == nil {
+			peer = Peer{UID: ucred.Uid, PID: int(ucred.Pid)}
 		}
 	})
 	if err == nil {
-		err = asked
+		err = optErr
 	}
 	return peer, err
 }

@@ -21,10 +21,10 @@ const deadlineBytes = 8
 // and the end of the pipe is the end of the caller.
 type leash struct{ file *os.File }
 
-// tell sends a deadline and never blocks. A guardian that is gone needs none: its end has
+// sendDeadline sends a deadline and never blocks. A guardian that is gone needs none: its end has
 // ended the command. One that has read nothing for thousands of deadlines acts on the last
 // that its pipe had room for, which is sooner.
-func (l leash) tell(deadline time.Duration) error {
+func (l leash) sendDeadline(deadline time.Duration) error {
 	conn, err := l.file.SyscallConn()
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ func TestLatestDeadlineCounts(t *testing.T) {
 	defer r.Close()
 	caller := leash{w}
 	for _, deadline := range []time.Duration{1, 2, clock.Never} {
-		if err := caller.tell(deadline); err != nil {
+		if err := caller.sendDeadline(deadline); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -107,7 +107,7 @@ func TestUnreadDeadlines(t *testing.T) {
 	caller := leash{w}
 	defer caller.close()
 	for i := range 100_000 { // far more than a pipe takes
-		if err := caller.tell(time.Duration(i)); err != nil {
+		if err := caller.sendDeadline(time.Duration(i)); err != nil {
 			t.Fatal(err)
 		}
 	}

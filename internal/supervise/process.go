@@ -49,7 +49,7 @@ type Process struct {
 
 	stopped atomic.Bool // the command is stopped
 	wants   bool        // it is stopped for wanting the terminal; of the tending goroutine alone
-	told    bool        // the refusal of the stop key; likewise
+	warned  bool        // the refusal of the stop key; likewise
 
 	mu       sync.Mutex
 	guardian int  // 0 when it has ended
@@ -263,7 +263,7 @@ func (p *Process) SetDeadline(at time.Duration) error {
 		return nil
 	}
 	p.deadline.Store(int64(at))
-	if err := p.leash.tell(at); err != nil && !p.over() {
+	if err := p.leash.sendDeadline(at); err != nil && !p.over() {
 		return fmt.Errorf("tell the guardian a deadline: %w", err)
 	}
 	return nil

@@ -134,8 +134,8 @@ func (p *Process) onStop(sig syscall.Signal) {
 	p.stopped.Store(true)
 	switch {
 	case p.terminal.lent():
-		if sig != syscall.SIGTTIN && sig != syscall.SIGTTOU && !p.told {
-			p.told = true
+		if sig != syscall.SIGTTIN && sig != syscall.SIGTTOU && !p.warned {
+			p.warned = true
 			p.notice("the command cannot be stopped while it holds the lock and the terminal; it goes on")
 		}
 		p.resume()

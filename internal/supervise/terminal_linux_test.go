@@ -161,7 +161,7 @@ func TestQuitKeyEndsTheCommand(t *testing.T) {
 	expectStatus(t, cmd, 131)
 }
 
-func TestTerminalIsPutBackAfterASignalToTheWrapper(t *testing.T) {
+func TestTerminalIsRestoredAfterASignalToTheWrapper(t *testing.T) {
 	cmd, screen := attach(t, role("wrapper", shell(untilSignal)...), nil)
 	screen.expect("ready")
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -216,8 +216,8 @@ func (r *Reader) effects(step *Step) error {
 
 // effect takes one line below a step's own.
 func (r *Reader) effect(step *Step, text string) error {
-	word, rest, _ := strings.Cut(text, " ")
-	switch word {
+	keyword, rest, _ := strings.Cut(text, " ")
+	switch keyword {
 	case "drew":
 		n, err := strconv.ParseUint(rest, 10, 64)
 		if err != nil {
@@ -249,7 +249,7 @@ func (r *Reader) effect(step *Step, text string) error {
 		step.Ended, step.Panic = true, what
 	case "send", "reply", "raise", "note":
 	default:
-		return fmt.Errorf("%q is nothing that a machine does", word)
+		return fmt.Errorf("%q is nothing that a machine does", keyword)
 	}
 	step.Effects = append(step.Effects, text)
 	return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// kindWords are those that stand in a step's line.
-var kindWords = [...]string{protocol.Start: "start", protocol.Tick: "tick", protocol.Receive: "receive", protocol.Call: "call"}
+// kindNames are those that stand in a step's line.
+var kindNames = [...]string{protocol.Start: "start", protocol.Tick: "tick", protocol.Receive: "receive", protocol.Call: "call"}
 
 // Writer makes the text of steps. Veil hides secrets; nil where there are none to hide.
 type Writer struct {
@@ -21,7 +21,7 @@ func (w *Writer) Event(b []byte, number uint64, now protocol.Time, ev *protocol.
 	before := b
 	b = append(strconv.AppendUint(b, number, 10), ' ')
 	b = append(text.AppendDuration(b, now), ' ')
-	b = append(b, kindWords[ev.Kind]...)
+	b = append(b, kindNames[ev.Kind]...)
 	switch ev.Kind {
 	case protocol.Receive:
 		b = strconv.AppendUint(append(b, ' '), uint64(ev.From), 10)

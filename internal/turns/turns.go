@@ -37,8 +37,8 @@ type Turn struct {
 	over  bool
 }
 
-// Ask takes a place in the line of those that come first, or in that of the others. End the turn, even if it never came.
-func (all *Turns) Ask(first bool) *Turn {
+// Enqueue takes a place in the line of those that come first, or in that of the others. End the turn, even if it never came.
+func (all *Turns) Enqueue(first bool) *Turn {
 	t := &Turn{of: all, come: make(chan struct{})}
 	all.mu.Lock()
 	defer all.mu.Unlock()

@@ -12,11 +12,11 @@ import (
 // ended in its line is passed over.
 func TestInTurn(t *testing.T) {
 	all := turns.New(1, time.Hour)
-	now, late, later, first := all.Ask(false), all.Ask(false), all.Ask(false), all.Ask(true)
-	state := func(under, hurried, others int) {
+	now, late, later, first := all.Enqueue(false), all.Enqueue(false), all.Enqueue(false), all.Enqueue(true)
+	state := func(under, urgent, others int) {
 		t.Helper()
-		if n, waiting := all.State(); n != under || waiting != [2]int{hurried, others} {
-			t.Fatalf("%d turns count, and %v wait; want %d and [%d %d]", n, waiting, under, hurried, others)
+		if n, waiting := all.State(); n != under || waiting != [2]int{urgent, others} {
+			t.Fatalf("%d turns count, and %v wait; want %d and [%d %d]", n, waiting, under, urgent, others)
 		}
 	}
 	comes := func(turn *turns.Turn) {
@@ -46,7 +46,7 @@ func TestInTurn(t *testing.T) {
 func TestATurnCountsForItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := turns.New(1, time.Second)
-		silent, next := all.Ask(false), all.Ask(false)
+		silent, next := all.Enqueue(false), all.Enqueue(false)
 		began := time.Now()
 		<-next.Come()
 		if took := time.Since(began); took != time.Second {
@@ -64,7 +64,7 @@ func TestATurnCountsForItsLimit(t *testing.T) {
 func TestRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := turns.New(1, time.Hour)
-		now, next := all.Ask(false), all.Ask(false)
+		now, next := all.Enqueue(false), all.Enqueue(false)
 		room := make(chan struct{})
 		await := func() {
 			all.AwaitRoom(1)
@@ -79,7 +79,7 @@ func TestRoom(t *testing.T) {
 		}
 		now.End()
 		<-room
-		waits := all.Ask(false)
+		waits := all.Enqueue(false)
 		go await()
 		synctest.Wait()
 		all.Close()

@@ -37,5 +37,5 @@ func (r *Replica) endWaits(s *session, out *Effects) {
 		r.cancel(s, &Op{Session: s.ID, Request: w.number, Name: w.name}, out)
 		r.settle(from, out)
 	}
-	r.told = len(out.Decisions)
+	r.decided = len(out.Decisions)
 }

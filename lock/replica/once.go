@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// MaxAsks is how many requests may ask for one intent at a time. One more is refused.
-const MaxAsks = 16
+// MaxIntentRequests is how many requests may ask for one intent at a time. One more is refused.
+const MaxIntentRequests = 16
 
 // intent is what a client wants once, however often it asks for it: by requests of different numbers, through different members,
 // because it does not know what has become of the one before ([Op].Once). The table knows one of them, and all that it decides
@@ -22,12 +22,12 @@ const MaxAsks = 16
 // been granted and has ended otherwise, it is remembered for Config.Remember.
 type intent struct {
 	intentKey
-	content uint64
-	number  uint64 // of the request that the table knows
-	arrived Time   // when that came, by the table's time
-	asks    []ask  // that were not given up, in the order in which they came
-	granted bool
-	given   bool // by the last who asked for it
+	content  uint64
+	number   uint64          // of the request that the table knows
+	arrived  Time            // when that came, by the table's time
+	requests []intentRequest // that were not given up, in the order in which they came
+	granted  bool
+	given    bool // by the last who asked for it
 
 	// Of one that was granted and has ended otherwise: how and when; and whether its session has ended, too.
 	over  bool
@@ -45,8 +45,8 @@ type requestFor struct {
 	name   string
 }
 
-// ask is a request for an intent.
-type ask struct {
+// intentRequest is a request for an intent.
+type intentRequest struct {
 	number  uint64
 	arrived Time
 }
@@ -58,27 +58,27 @@ type remembered struct {
 }
 
 func (w *intent) find(number uint64) int {
-	return slices.IndexFunc(w.asks, func(a ask) bool { return a.number == number })
+	return slices.IndexFunc(w.requests, func(a intentRequest) bool { return a.number == number })
 }
 
 // wants keeps an intent.
 func (s *session) wants(w *intent) {
 	if s.intents == nil {
-		s.intents, s.asked = map[intentKey]*intent{}, map[requestFor]*intent{}
+		s.intents, s.open = map[intentKey]*intent{}, map[requestFor]*intent{}
 	}
 	s.intents[w.intentKey] = w
 	if w.over {
 		return
 	}
-	s.asked[requestFor{w.number, w.name}] = w
-	for _, a := range w.asks {
-		s.asked[requestFor{a.number, w.name}] = w
+	s.open[requestFor{w.number, w.name}] = w
+	for _, a := range w.requests {
+		s.open[requestFor{a.number, w.name}] = w
 	}
 }
 
 // known is the number by which the table knows a request.
 func (s *session) known(number uint64, name string) uint64 {
-	if w := s.asked[requestFor{number, name}]; w != nil {
+	if w := s.open[requestFor{number, name}]; w != nil {
 		return w.number
 	}
 	return number
@@ -86,7 +86,7 @@ func (s *session) known(number uint64, name string) uint64 {
 
 // lives reports whether a request holds or waits.
 func (r *Replica) lives(s *session, name string, number uint64) bool {
-	if w := s.asked[requestFor{number, name}]; w != nil {
+	if w := s.open[requestFor{number, name}]; w != nil {
 		return w.find(number) >= 0
 	}
 	return r.table.Knows(s.ID, name, number)
@@ -107,72 +107,72 @@ func (r *Replica) acquireOnce(s *session, o *Op, out *Effects) {
 		if r.table.Knows(s.ID, o.Name, o.Request) {
 			s.wants(&intent{
 				intentKey: key, content: o.Content, number: o.Request, arrived: request.Arrived,
-				asks: []ask{{o.Request, request.Arrived}}, granted: out.Decisions[from].Kind == lock.Granted,
+				requests: []intentRequest{{o.Request, request.Arrived}}, granted: out.Decisions[from].Kind == lock.Granted,
 			})
 		}
 		return
 	case w.content != o.Content:
 		err = fmt.Errorf("%w: request %q was sent before with another content", holdfast.ErrConflict, o.Once)
 	case w.over:
-		r.say(w.how.told(o), out)
+		r.say(w.how.repeated(o), out)
 		return
-	case len(w.asks) >= MaxAsks:
-		err = &holdfast.LimitError{Limit: "requests", Value: MaxAsks}
+	case len(w.requests) >= MaxIntentRequests:
+		err = &holdfast.LimitError{Limit: "requests", Value: MaxIntentRequests}
 	default:
-		w.asks = append(w.asks, ask{o.Request, request.Arrived})
-		s.asked[requestFor{o.Request, o.Name}] = w
-		r.askAgain(w, &request, out)
+		w.requests = append(w.requests, intentRequest{o.Request, request.Arrived})
+		s.open[requestFor{o.Request, o.Name}] = w
+		r.repeatIntent(w, &request, out)
 		return
 	}
 	r.say(refusal(o, err), out)
 }
 
-// askAgain tells one request for an intent what it is told now.
-func (r *Replica) askAgain(w *intent, request *lock.Request, out *Effects) {
+// repeatIntent tells one request for an intent what it is told now.
+func (r *Replica) repeatIntent(w *intent, request *lock.Request, out *Effects) {
 	number, from := request.ID, len(out.Decisions)
 	request.ID = w.number
 	r.table.Acquire(r.now, request, &out.Decisions)
 	for i := from; i < len(out.Decisions); i++ {
 		out.Decisions[i].Request = number
 	}
-	r.told = len(out.Decisions)
+	r.decided = len(out.Decisions)
 }
 
-// cancelAsk gives up one request for an intent, and the intent with the last one.
-func (r *Replica) cancelAsk(s *session, w *intent, o *Op, out *Effects) {
-	if len(w.asks) == 1 {
+// cancelIntentRequest gives up one request for an intent, and the intent with the last one.
+func (r *Replica) cancelIntentRequest(s *session, w *intent, o *Op, out *Effects) {
+	if len(w.requests) == 1 {
 		w.given = true
 		r.table.Cancel(r.now, o.Session, o.Name, w.number, &out.Decisions)
 		return
 	}
 	r.table.Alter(o.Name)
 	at := w.find(o.Request)
-	w.asks = slices.Delete(w.asks, at, at+1)
+	w.requests = slices.Delete(w.requests, at, at+1)
 	if o.Request != w.number {
-		delete(s.asked, requestFor{o.Request, o.Name})
+		delete(s.open, requestFor{o.Request, o.Name})
 	}
 	r.say(lock.Decision{Kind: lock.Released, Session: o.Session, Request: o.Request, Name: o.Name}, out)
 }
 
 // share tells all who ask for an intent what was decided about it, from a place on.
 func (r *Replica) share(from int, out *Effects) {
-	for i := max(from, r.told); i < len(out.Decisions); i++ {
+	for i := max(from, r.decided); i < len(out.Decisions); i++ {
 		d := out.Decisions[i]
 		s := r.sessions[d.Session]
-		if s == nil || s.asked == nil {
+		if s == nil || s.open == nil {
 			continue
 		}
-		w := s.asked[requestFor{d.Request, d.Name}]
+		w := s.open[requestFor{d.Request, d.Name}]
 		if w == nil || w.number != d.Request {
 			continue
 		}
-		if len(w.asks) != 1 || w.asks[0].number != d.Request {
-			told := make([]lock.Decision, 0, len(w.asks))
-			for _, a := range w.asks {
-				told = append(told, w.tell(d, a))
+		if len(w.requests) != 1 || w.requests[0].number != d.Request {
+			decisions := make([]lock.Decision, 0, len(w.requests))
+			for _, a := range w.requests {
+				decisions = append(decisions, w.decisionFor(d, a))
 			}
-			out.Decisions = slices.Replace(out.Decisions, i, i+1, told...)
-			i += len(told) - 1
+			out.Decisions = slices.Replace(out.Decisions, i, i+1, decisions...)
+			i += len(decisions) - 1
 		}
 		switch d.Kind {
 		case lock.Granted:
@@ -181,12 +181,12 @@ func (r *Replica) share(from int, out *Effects) {
 			r.endIntent(s, w, &d)
 		}
 	}
-	r.told = 0
+	r.decided = 0
 }
 
-// tell is what one request is told. A hold limit counts from when that request was sent, and not from when the one was that the
+// decisionFor is what one request is told. A hold limit counts from when that request was sent, and not from when the one was that the
 // table knows: for one that came later less is left.
-func (w *intent) tell(d lock.Decision, a ask) lock.Decision {
+func (w *intent) decisionFor(d lock.Decision, a intentRequest) lock.Decision {
 	d.Request = a.number
 	if d.Hold > 0 {
 		d.Hold = max(1, d.Hold-max(0, a.arrived-w.arrived))
@@ -196,11 +196,11 @@ func (w *intent) tell(d lock.Decision, a ask) lock.Decision {
 
 // endIntent forgets an intent that was never granted or that was given up, and remembers any other.
 func (r *Replica) endIntent(s *session, w *intent, d *lock.Decision) {
-	delete(s.asked, requestFor{w.number, w.name})
-	for _, a := range w.asks {
-		delete(s.asked, requestFor{a.number, w.name})
+	delete(s.open, requestFor{w.number, w.name})
+	for _, a := range w.requests {
+		delete(s.open, requestFor{a.number, w.name})
 	}
-	w.asks = nil
+	w.requests = nil
 	if !w.granted || w.given || s == r.leaves {
 		delete(s.intents, w.intentKey)
 		return

@@ -22,8 +22,8 @@ func cancel(n, request uint64, name string) Op {
 	return Op{Kind: Cancel, Session: id(n), Request: request, Name: name}
 }
 
-// told is what an operation decides, as one line.
-func told(out Effects) string {
+// decisionsOf is what an operation decides, as one line.
+func decisionsOf(out Effects) string {
 	line := ""
 	for _, d := range out.Decisions {
 		line += fmt.Sprintf(" %d:%d %v", d.Session.Number, d.Request, d.Kind)
@@ -104,7 +104,7 @@ func TestIntents(t *testing.T) {
 				if i == restores {
 					b.Replica = copied(t, b.Replica)
 				}
-				if got := told(b.do(s.op)); got != s.want {
+				if got := decisionsOf(b.do(s.op)); got != s.want {
 					t.Errorf("%s: step %d, restored before %d: %q; want %q", name, i, restores, got, s.want)
 				}
 				checkOnce(t, b.Replica)
@@ -113,8 +113,8 @@ func TestIntents(t *testing.T) {
 	}
 }
 
-// TestHoldLimitOfAWish counts from when each request was sent: who asks later has less of it.
-func TestHoldLimitOfAWish(t *testing.T) {
+// TestHoldLimitOfAnIntent counts from when each request was sent: who asks later has less of it.
+func TestHoldLimitOfAnIntent(t *testing.T) {
 	limited := func(request uint64, age time.Duration) Op {
 		o := wanted(1, request, "x", "w")
 		o.Hold, o.Age = 10*time.Second, age
@@ -172,7 +172,7 @@ func TestIntentsAreBounded(t *testing.T) {
 	if d := b.only(wanted(1, 6, "x", "w6")); d.Kind != lock.Granted {
 		t.Errorf("after the end of a session: %+v", d)
 	}
-	for n := uint64(7); n < 6+MaxAsks; n++ {
+	for n := uint64(7); n < 6+MaxIntentRequests; n++ {
 		b.only(wanted(1, n, "x", "w6"))
 	}
 	if d := b.only(wanted(1, 100, "x", "w6")); d.Kind != lock.Refused || !errors.Is(d.Err, holdfast.ErrLimit) {
@@ -194,7 +194,7 @@ func checkIntents(t *testing.T, r *Replica) {
 	t.Helper()
 	over := 0
 	for _, s := range r.sessions {
-		asked := 0
+		requests := 0
 		for key, w := range s.intents {
 			switch {
 			case w.intentKey != key || w.given || w.gone:
@@ -205,12 +205,12 @@ func checkIntents(t *testing.T, r *Replica) {
 					t.Errorf("%+v will never be forgotten", w)
 				}
 				continue
-			case len(w.asks) == 0 || !r.table.Knows(s.ID, w.name, w.number):
+			case len(w.requests) == 0 || !r.table.Knows(s.ID, w.name, w.number):
 				t.Errorf("%+v is neither held nor waited for", w)
 			}
-			for _, a := range w.asks {
-				asked++
-				if s.asked[requestFor{a.number, w.name}] != w {
+			for _, a := range w.requests {
+				requests++
+				if s.open[requestFor{a.number, w.name}] != w {
 					t.Errorf("request %d of %+v is not known to be one", a.number, w)
 				}
 				if d, known := r.Standing(s.ID, w.name, a.number); !known || d.Request != a.number {
@@ -218,14 +218,14 @@ func checkIntents(t *testing.T, r *Replica) {
 				}
 			}
 			if w.find(w.number) < 0 {
-				asked++
-				if _, known := r.Standing(s.ID, w.name, w.number); known || s.asked[requestFor{w.number, w.name}] != w {
+				requests++
+				if _, known := r.Standing(s.ID, w.name, w.number); known || s.open[requestFor{w.number, w.name}] != w {
 					t.Errorf("request %d of %+v was given up, and stands", w.number, w)
 				}
 			}
 		}
-		if asked != len(s.asked) {
-			t.Errorf("%d requests are for intents, and %d are known to be", asked, len(s.asked))
+		if requests != len(s.open) {
+			t.Errorf("%d requests are for intents, and %d are known to be", requests, len(s.open))
 		}
 	}
 	if over != r.remembered.count {

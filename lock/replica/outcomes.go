@@ -75,13 +75,13 @@ func (s *outcomes) inOrder(visit func(*outcome)) {
 // again is what a request that has ended is told when it comes once more.
 func (s *outcomes) again(o *Op) lock.Decision {
 	if at, known := s.at[request{o.Session, o.Request}]; known {
-		return s.list[at].told(o)
+		return s.list[at].repeated(o)
 	}
 	return refusal(o, fmt.Errorf("%w: request %d of session %v has ended, too long ago to say how; give each request a number of its own", holdfast.ErrConflict, o.Request, o.Session))
 }
 
-// told is what a request is told that asks for what has ended so.
-func (o *outcome) told(by *Op) lock.Decision {
+// repeated is what a request is told that asks for what has ended so.
+func (o *outcome) repeated(by *Op) lock.Decision {
 	d, was := refusal(by, nil), o.decision()
 	d.Kind, d.Token, d.Loss, d.Err = was.Kind, was.Token, was.Loss, was.Err
 	return d

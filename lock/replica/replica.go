@@ -50,8 +50,8 @@ type Replica struct {
 	remembered remembered
 	// While an operation is done: the session that it ends, and up to which place all decisions are for the requests that
 	// they name.
-	leaves *session
-	told   int
+	leaves  *session
+	decided int
 }
 
 // Session is a client's presence, as all copies know it.
@@ -72,7 +72,7 @@ type session struct {
 	Session
 	ended   ended
 	intents map[intentKey]*intent
-	asked   map[requestFor]*intent // those that are not over
+	open    map[requestFor]*intent // those that are not over
 	by      map[requestFor]uint64  // of its requests that hold or wait: the member that has asked for them, or several
 }
 
@@ -186,12 +186,12 @@ func (r *Replica) Requests(id lock.SessionID, visit func(number uint64, name str
 		return
 	}
 	r.table.Requests(id, func(number uint64, name string, _ holdfast.Token) {
-		w := s.asked[requestFor{number, name}]
+		w := s.open[requestFor{number, name}]
 		if w == nil {
 			visit(number, name)
 			return
 		}
-		for _, a := range w.asks {
+		for _, a := range w.requests {
 			visit(a.number, name)
 		}
 	})
@@ -278,7 +278,7 @@ func (r *Replica) settle(from int, out *Effects) {
 		if s == nil || s.ended.has(d.Request) {
 			continue
 		}
-		if w := s.asked[requestFor{d.Request, d.Name}]; w == nil || w.find(d.Request) < 0 {
+		if w := s.open[requestFor{d.Request, d.Name}]; w == nil || w.find(d.Request) < 0 {
 			s.ended.add(d.Request)
 			r.outcomes.add(d)
 		}
@@ -370,7 +370,7 @@ func (r *Replica) acquire(s *session, o *Op, out *Effects) {
 	if o.By.Client != 0 && s.Attached.Before(o.By) {
 		r.attach(s, &Op{Attached: &lock.Attachments{Attachment: o.By}}, out)
 	}
-	w, lives := s.asked[requestFor{o.Request, o.Name}], r.lives(s, o.Name, o.Request)
+	w, lives := s.open[requestFor{o.Request, o.Name}], r.lives(s, o.Name, o.Request)
 	switch {
 	case s.ended.has(o.Request) && !lives:
 		r.say(r.outcomes.again(o), out)
@@ -378,7 +378,7 @@ func (r *Replica) acquire(s *session, o *Op, out *Effects) {
 		r.say(refusal(o, holdfast.EndedByAnother), out)
 	case w != nil:
 		request := o.request(r.now)
-		r.askAgain(w, &request, out)
+		r.repeatIntent(w, &request, out)
 	case o.Once != "":
 		r.acquireOnce(s, o, out)
 	default:
@@ -387,12 +387,12 @@ func (r *Replica) acquire(s *session, o *Op, out *Effects) {
 	}
 	if r.lives(s, o.Name, o.Request) {
 		r.table.Alter(o.Name)
-		s.askedBy(requestFor{o.Request, o.Name}, o.ID.Member)
+		s.noteRequester(requestFor{o.Request, o.Name}, o.ID.Member)
 	}
 }
 
-// askedBy notes the member through which a request has come.
-func (s *session) askedBy(is requestFor, member uint64) {
+// noteRequester notes the member through which a request has come.
+func (s *session) noteRequester(is requestFor, member uint64) {
 	if by, known := s.by[is]; known && by != member {
 		member = several
 	} else if s.by == nil {
@@ -401,30 +401,30 @@ func (s *session) askedBy(is requestFor, member uint64) {
 	s.by[is] = member
 }
 
-// AskedBy is through which member a request that holds or waits has come; 0 where that is more than one. It is not known of one
+// RequestedBy is through which member a request that holds or waits has come; 0 where that is more than one. It is not known of one
 // that does neither.
-func (r *Replica) AskedBy(id lock.SessionID, name string, number uint64) (member uint64, known bool) {
+func (r *Replica) RequestedBy(id lock.SessionID, name string, number uint64) (member uint64, known bool) {
 	if s := r.sessions[id]; s != nil {
 		member, known = s.by[requestFor{number, name}]
 	}
 	return member, known
 }
 
-// AskedTogether reports whether a request is one of several that ask for the same thing, through one member or several: the
+// RequestedTogether reports whether a request is one of several that ask for the same thing, through one member or several: the
 // client of the others may give back what it was granted.
-func (r *Replica) AskedTogether(id lock.SessionID, name string, number uint64) bool {
+func (r *Replica) RequestedTogether(id lock.SessionID, name string, number uint64) bool {
 	s := r.sessions[id]
 	if s == nil {
 		return false
 	}
-	w := s.asked[requestFor{number, name}]
-	return w != nil && len(w.asks) > 1
+	w := s.open[requestFor{number, name}]
+	return w != nil && len(w.requests) > 1
 }
 
 // release gives up a hold. One that has ended is told again how.
 func (r *Replica) release(s *session, o *Op, out *Effects) error {
 	number := o.Request
-	if w := s.asked[requestFor{number, o.Name}]; w != nil {
+	if w := s.open[requestFor{number, o.Name}]; w != nil {
 		if w.find(number) < 0 {
 			r.say(r.outcomes.again(o), out) // it was given up, and others ask for the same still
 			return nil
@@ -456,10 +456,10 @@ func (r *Replica) cancel(s *session, o *Op, out *Effects) {
 	if o.GivenUp && s.by[requestFor{o.Request, o.Name}] != o.ID.Member && r.lives(s, o.Name, o.Request) {
 		return // its client may have gone to that other member, which has told it that it holds
 	}
-	if w := s.asked[requestFor{o.Request, o.Name}]; w == nil && r.table.Cancel(r.now, o.Session, o.Name, o.Request, &out.Decisions) {
+	if w := s.open[requestFor{o.Request, o.Name}]; w == nil && r.table.Cancel(r.now, o.Session, o.Name, o.Request, &out.Decisions) {
 		return
 	} else if w != nil && r.lives(s, o.Name, o.Request) {
-		r.cancelAsk(s, w, o, out)
+		r.cancelIntentRequest(s, w, o, out)
 		return
 	}
 	if s.ended.has(o.Request) {
@@ -472,7 +472,7 @@ func (r *Replica) cancel(s *session, o *Op, out *Effects) {
 // say tells one request something that the table has not decided.
 func (r *Replica) say(d lock.Decision, out *Effects) {
 	out.Decisions = append(out.Decisions, d)
-	r.told = len(out.Decisions)
+	r.decided = len(out.Decisions)
 }
 
 // refusal is the decision about a request that the table is not asked.

@@ -171,17 +171,17 @@ func TestGivenUp(t *testing.T) {
 	givesUp := Op{Kind: Cancel, Session: id(1), Request: 4, Name: "x", GivenUp: true}
 	intent := acquire(1, 4, "x")
 	intent.Once = "w"
-	for _, asks := range []Op{acquire(1, 4, "x"), intent} {
+	for _, op := range []Op{acquire(1, 4, "x"), intent} {
 		for name, c := range map[string]struct {
 			ops   []Op
 			stays bool
 		}{
-			"asked through it alone":           {[]Op{by(asks, 1, 1), by(asks, 1, 2), by(givesUp, 1, 3)}, false},
-			"and then through another":         {[]Op{by(asks, 1, 1), by(asks, 2, 1), by(givesUp, 1, 2)}, true},
-			"first through the other":          {[]Op{by(asks, 2, 1), by(asks, 1, 1), by(givesUp, 1, 2)}, true},
-			"through the other, its word lost": {[]Op{by(asks, 2, 1), by(givesUp, 1, 2)}, true},
-			"through nobody yet":               {[]Op{by(givesUp, 1, 2), by(asks, 1, 1)}, false},
-			"and back":                         {[]Op{by(asks, 1, 1), by(asks, 2, 1), by(asks, 1, 2), by(givesUp, 1, 3)}, true},
+			"asked through it alone":           {[]Op{by(op, 1, 1), by(op, 1, 2), by(givesUp, 1, 3)}, false},
+			"and then through another":         {[]Op{by(op, 1, 1), by(op, 2, 1), by(givesUp, 1, 2)}, true},
+			"first through the other":          {[]Op{by(op, 2, 1), by(op, 1, 1), by(givesUp, 1, 2)}, true},
+			"through the other, its word lost": {[]Op{by(op, 2, 1), by(givesUp, 1, 2)}, true},
+			"through nobody yet":               {[]Op{by(givesUp, 1, 2), by(op, 1, 1)}, false},
+			"and back":                         {[]Op{by(op, 1, 1), by(op, 2, 1), by(op, 1, 2), by(givesUp, 1, 3)}, true},
 		} {
 			b := newHarness(t, Config{})
 			b.do(open(1))
@@ -190,22 +190,22 @@ func TestGivenUp(t *testing.T) {
 				b.Replica = copied(t, b.Replica)
 			}
 			if holds := b.Table().Holds() == 1; holds != c.stays {
-				t.Errorf("once %q, %s: it holds: %t", asks.Once, name, holds)
+				t.Errorf("once %q, %s: it holds: %t", op.Once, name, holds)
 			}
-			wished := givesUp
-			wished.GivenUp = false
-			if b.do(by(wished, 1, 9)); b.Table().Holds() != 0 {
-				t.Errorf("once %q, %s: its client gives it up, and it holds", asks.Once, name)
+			kept := givesUp
+			kept.GivenUp = false
+			if b.do(by(kept, 1, 9)); b.Table().Holds() != 0 {
+				t.Errorf("once %q, %s: its client gives it up, and it holds", op.Once, name)
 			}
-			if by, known := b.AskedBy(id(1), "x", 4); known {
-				t.Errorf("once %q, %s: it is over, and known to be asked for by %d", asks.Once, name, by)
+			if by, known := b.RequestedBy(id(1), "x", 4); known {
+				t.Errorf("once %q, %s: it is over, and known to be asked for by %d", op.Once, name, by)
 			}
 		}
 	}
 }
 
-// TestRefusalIsToldAgain of the same kind.
-func TestRefusalIsToldAgain(t *testing.T) {
+// TestRefusalIsRepeated of the same kind.
+func TestRefusalIsRepeated(t *testing.T) {
 	b := newHarness(t, Config{Table: lock.Config{WaitersPerName: 1}})
 	b.do(open(1), open(2), open(3))
 	b.only(acquire(1, 1, "x"))
@@ -309,8 +309,8 @@ func TestReignsFollow(t *testing.T) {
 	}
 }
 
-// parted is a snapshot.
-func parted(t *testing.T, r *Replica) (parts [][]byte) {
+// snapshotParts is a snapshot.
+func snapshotParts(t *testing.T, r *Replica) (parts [][]byte) {
 	t.Helper()
 	if err := r.Snapshot(func(part []byte) error { parts = append(parts, part); return nil }); err != nil {
 		t.Fatal(err)
@@ -332,7 +332,7 @@ func restored(c Config, parts [][]byte) (*Replica, error) {
 // copied is the replica that a snapshot makes.
 func copied(t *testing.T, r *Replica) *Replica {
 	t.Helper()
-	c, err := restored(r.config, parted(t, r))
+	c, err := restored(r.config, snapshotParts(t, r))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -388,8 +388,8 @@ func random(rand *rand.Rand) Op {
 	return o
 }
 
-// TestCopiesAgree: those that read the entries, and those that are restored on the way.
-func TestCopiesAgree(t *testing.T) {
+// TestCopiesMatch: those that read the entries, and those that are restored on the way.
+func TestCopiesMatch(t *testing.T) {
 	seeds := uint64(80)
 	if testing.Short() {
 		seeds = 10
@@ -466,7 +466,7 @@ func readParts(t *testing.T, path string) *harness {
 func TestFormerSnapshots(t *testing.T) {
 	b := readParts(t, "testdata/former.txt")
 	b.do(Op{Kind: Cancel, ID: OpID{1, 1}, Session: id(1), Request: 4, Name: "x", GivenUp: true})
-	if by, known := b.AskedBy(id(1), "x", 4); known || b.Table().Holds() != 1 {
+	if by, known := b.RequestedBy(id(1), "x", 4); known || b.Table().Holds() != 1 {
 		t.Errorf("given up by one that may not have asked for it: asked by %d, %t", by, known)
 	}
 	copied(t, b.Replica)
@@ -476,7 +476,7 @@ func TestFormerSnapshots(t *testing.T) {
 	}
 	checkOnce(t, b.Replica)
 	for member := range uint64(2) {
-		if by, known := b.AskedBy(id(1), "x", 4+member); !known || by != 1+member {
+		if by, known := b.RequestedBy(id(1), "x", 4+member); !known || by != 1+member {
 			t.Errorf("request %d was asked for by %d, %t", 4+member, by, known)
 		}
 	}
@@ -499,9 +499,9 @@ func TestAttach(t *testing.T) {
 	begins := open(1)
 	begins.Attached = &first
 	for name, c := range map[string]struct {
-		ops  []Op
-		want lock.Attachments
-		told int
+		ops       []Op
+		want      lock.Attachments
+		decisions int
 	}{
 		"opened":                          {[]Op{begins}, first, 1},
 		"opened again":                    {[]Op{begins, begins}, first, 1},
@@ -517,14 +517,14 @@ func TestAttach(t *testing.T) {
 		"an older program opens it again": {[]Op{begins, open(1)}, first, 1},
 	} {
 		b := newHarness(t, Config{})
-		told := 0
+		decisions := 0
 		for _, o := range c.ops {
 			out := b.do(o)
-			told += len(out.Attached)
+			decisions += len(out.Attached)
 		}
 		s, lives := b.Session(id(1))
-		if !lives || s.Attached != c.want || told != c.told {
-			t.Errorf("%s: %+v, told %d times; want %+v, %d times", name, s.Attached, told, c.want, c.told)
+		if !lives || s.Attached != c.want || decisions != c.decisions {
+			t.Errorf("%s: %+v, told %d times; want %+v, %d times", name, s.Attached, decisions, c.want, c.decisions)
 		}
 		copied(t, b.Replica)
 	}
@@ -549,7 +549,7 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 		b.do(random(rand))
 	}
 	b.do(open(1))
-	parts := parted(t, b.Replica)
+	parts := snapshotParts(t, b.Replica)
 	wrong := func(what string, parts [][]byte) {
 		t.Helper()
 		if r, err := restored(b.config, parts); err == nil {
@@ -585,7 +585,7 @@ func TestPartsFitAJournal(t *testing.T) {
 			t.Fatal(d)
 		}
 	}
-	parts, size, largest := parted(t, b.Replica), 0, 0
+	parts, size, largest := snapshotParts(t, b.Replica), 0, 0
 	for _, part := range parts {
 		size, largest = size+len(part), max(largest, len(part))
 	}

@@ -92,7 +92,7 @@ func (s *Restorer) add(part []byte) error {
 	if err := r.end("it"); err != nil {
 		return err
 	}
-	if kind == partEntries && s.version >= whole {
+	if kind == partEntries && s.version >= withClients {
 		return s.sit()
 	}
 	return nil
@@ -104,7 +104,7 @@ func (s *Restorer) header(r *reader) {
 		r.fail("its format is %.40q, where this program knows %q; use the program that wrote it, or a newer one", is, format)
 	}
 	s.replica.now, s.replica.reign = r.time(), uint64(r.small(lock.MaxReign))
-	if s.version >= whole {
+	if s.version >= withClients {
 		s.table.Reign, s.table.Count, s.table.Paused = r.number(), uint32(r.small(math.MaxUint32)), r.flag()
 	}
 	s.sessions, s.gone, s.done = r.small(math.MaxInt32), r.small(MaxMembers), r.small(MaxMembers)
@@ -115,7 +115,7 @@ func (s *Restorer) session(r *reader) {
 	n := &session{}
 	n.ID, n.TTL, n.Opened, n.Client, n.Identity = r.session(), r.time(), r.time(), r.text(), r.text()
 	copy(n.Secret[:], r.bytes(len(n.Secret)))
-	if s.version >= whole {
+	if s.version >= withClients {
 		n.Attached, n.Inherited = r.attachments(), holdfast.Token(r.number())
 	}
 	n.ended = r.ended()
@@ -180,7 +180,7 @@ func (r *reader) outcome() (o outcome) {
 }
 
 func (s *Restorer) intent(r *reader) {
-	if s.version < whole {
+	if s.version < withClients {
 		s.apart(r)
 		return
 	}
@@ -202,7 +202,7 @@ func (s *Restorer) apart(r *reader) {
 		w.number = w.how.request.number
 	} else {
 		w.number = r.number()
-		s.asks(r, id, w)
+		s.intentRequests(r, id, w)
 	}
 	if r.err == nil && (s.intents == 0 || w.over && w.how.session != id) {
 		r.fail("intent %q of session %v is one too many, or of another", w.once, id)
@@ -211,16 +211,16 @@ func (s *Restorer) apart(r *reader) {
 	s.wants(r, id, w)
 }
 
-// asks reads who asks for an intent.
-func (s *Restorer) asks(r *reader, id lock.SessionID, w *intent) {
+// intentRequests reads who asks for an intent.
+func (s *Restorer) intentRequests(r *reader, id lock.SessionID, w *intent) {
 	w.arrived, w.granted = r.time(), r.flag()
-	for range r.small(MaxAsks) {
-		w.asks = append(w.asks, ask{r.number(), r.time()})
+	for range r.small(MaxIntentRequests) {
+		w.requests = append(w.requests, intentRequest{r.number(), r.time()})
 	}
-	for _, a := range w.asks {
+	for _, a := range w.requests {
 		s.by(r, s.replica.sessions[id], requestFor{a.number, w.name})
 	}
-	if len(w.asks) == 0 {
+	if len(w.requests) == 0 {
 		r.fail("nothing asks for intent %q of session %v", w.once, id)
 	}
 }
@@ -243,7 +243,7 @@ func (s *Restorer) wants(r *reader, id lock.SessionID, w *intent) {
 
 // by reads the member through which a request of a session has come.
 func (s *Restorer) by(r *reader, of *session, is requestFor) {
-	if s.version < asked || !r.flag() {
+	if s.version < withRequesters || !r.flag() {
 		return
 	}
 	if member := r.number(); of != nil && r.err == nil {
@@ -256,7 +256,7 @@ func (s *Restorer) by(r *reader, of *session, is requestFor) {
 
 // entry reads an entry, and what there is of it beside the table; or a chunk of them.
 func (s *Restorer) entry(r *reader) {
-	if s.version < whole {
+	if s.version < withClients {
 		if s.ended {
 			r.fail("more follows the last chunk")
 			return
@@ -268,7 +268,7 @@ func (s *Restorer) entry(r *reader) {
 	s.by(r, s.replica.sessions[entry.Session], requestFor{entry.Request, entry.Name})
 	if r.flag() {
 		w := &intent{intentKey: intentKey{entry.Name, r.text()}, number: entry.Request, content: r.number()}
-		s.asks(r, entry.Session, w)
+		s.intentRequests(r, entry.Session, w)
 		s.wants(r, entry.Session, w)
 	}
 	s.table.Entries = append(s.table.Entries, entry)

@@ -28,8 +28,8 @@ var formats = [...]string{"holdfast replica 2", "holdfast replica 3", format}
 
 // What formats say, by the place among formats of the first that does.
 const (
-	asked = 1 // through which members requests were asked for
-	whole = 2 // which client uses a session, and with each entry all that there is of it; before, intents were apart, and entries in the table's chunks
+	withRequesters = 1 // through which members requests were asked for
+	withClients    = 2 // which client uses a session, and with each entry all that there is of it; before, intents were apart, and entries in the table's chunks
 )
 
 // DefaultPart is how large a part grows before the next one begins; one record more may be in it, which is well below what a
@@ -168,13 +168,13 @@ func (r *Replica) writeEntry(b []byte, s *lock.Entry) []byte {
 	w.by(r, s.Session, requestFor{s.Request, s.Name})
 	var of *intent
 	if session := r.sessions[s.Session]; session != nil {
-		of = session.asked[requestFor{s.Request, s.Name}]
+		of = session.open[requestFor{s.Request, s.Name}]
 	}
 	known := of != nil && of.number == s.Request // of those who ask for it
 	w.flag(known)
 	if known {
 		w.intent(of)
-		for _, a := range of.asks {
+		for _, a := range of.requests {
 			w.by(r, s.Session, requestFor{a.number, s.Name})
 		}
 	}
@@ -264,8 +264,8 @@ func (w *writer) intent(intent *intent) {
 	w.number(intent.content)
 	w.time(intent.arrived)
 	w.flag(intent.granted)
-	w.number(uint64(len(intent.asks)))
-	for _, a := range intent.asks {
+	w.number(uint64(len(intent.requests)))
+	for _, a := range intent.requests {
 		w.number(a.number)
 		w.time(a.arrived)
 	}
@@ -282,7 +282,7 @@ func (w *writer) overIntent(intent *intent) {
 
 // by writes the member through which a request has come, if that is known.
 func (w *writer) by(r *Replica, id lock.SessionID, is requestFor) {
-	member, known := r.AskedBy(id, is.name, is.number)
+	member, known := r.RequestedBy(id, is.name, is.number)
 	w.flag(known)
 	if known {
 		w.number(member)

@@ -186,7 +186,7 @@ func (m *Machine) swap(now protocol.Time, n *name, c *claim, next content, out *
 	} else {
 		s.Old = k.content.encode()
 	}
-	s.Tell = k.known && k.flags&waitedFor != 0 && !next.held
+	s.Notify = k.known && k.flags&waitedFor != 0 && !next.held
 	s.ID = m.inquire(now, inquirySwap, n, c, 0)
 	if next != k.next {
 		k.sentAt = now // otherwise a former one that was taken for lost may be what is done

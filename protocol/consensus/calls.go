@@ -254,7 +254,7 @@ func (m *Machine) isElsewhere(r *request) bool {
 		return false
 	}
 	if r.part.shard != nil {
-		if by, known := r.part.shard.Replica().AskedBy(r.client.id, r.name, r.number); known && by != uint64(m.config.Self) {
+		if by, known := r.part.shard.Replica().RequestedBy(r.client.id, r.name, r.number); known && by != uint64(m.config.Self) {
 			return true
 		}
 	}

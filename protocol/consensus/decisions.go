@@ -101,7 +101,7 @@ func (m *Machine) isConfirmed(r *request, d *lock.Decision) bool {
 	if protocol.Mutated("a grant that was asked for elsewhere is confirmed") {
 		elsewhere = r.elsewhere // as was known when the request was noted
 	}
-	return d.Hold > 0 && elsewhere || r.pieces == nil && r.part.shard.Replica().AskedTogether(r.client.id, r.name, r.number)
+	return d.Hold > 0 && elsewhere || r.pieces == nil && r.part.shard.Replica().RequestedTogether(r.client.id, r.name, r.number)
 }
 
 // stands reports whether a grant has not ended, as far as this member can know: not in a later entry that it has applied

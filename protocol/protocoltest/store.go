@@ -204,7 +204,7 @@ func (s *Stage) done(m *member, request protocol.Message) protocol.Message {
 		return storage.Sliced{ID: r.ID, Entries: s.store.slice(&r)}
 	case storage.Swap:
 		done := s.store.swap(&r)
-		if done.Done && r.Tell {
+		if done.Done && r.Notify {
 			s.notifyChanged(r.Key)
 		}
 		return done

@@ -216,8 +216,8 @@ func tooMany(t *testing.T, s *Store) {
 	want(t, s, &storage.Slice{Key: "tombs", Start: "01000"})
 }
 
-// ask asks for one of each in a row, for so long at most.
-func ask(t *testing.T, s storage.Store, key string, limit time.Duration) (slice, serial, write, batch, swap error) {
+// request asks for one of each in a row, for so long at most.
+func request(t *testing.T, s storage.Store, key string, limit time.Duration) (slice, serial, write, batch, swap error) {
 	t.Helper()
 	do := func(what func(context.Context) error) error {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -246,7 +246,7 @@ func ask(t *testing.T, s storage.Store, key string, limit time.Duration) (slice,
 // everything fails, with these kinds.
 func everything(t *testing.T, s storage.Store, limit time.Duration, reading, writing, swapping error) {
 	t.Helper()
-	slice, serial, write, batch, swap := ask(t, s, "k", limit)
+	slice, serial, write, batch, swap := request(t, s, "k", limit)
 	of(t, "a slice", slice, reading)
 	of(t, "a serial slice", serial, reading)
 	of(t, "a write", write, writing)
@@ -261,7 +261,7 @@ func paused(t *testing.T, b *harness, s, patient *Store) {
 	// would never come.
 	for warm := 0; warm < 5; {
 		warm = 0
-		slice, serial, write, batch, swap := ask(t, s, "warm", time.Minute)
+		slice, serial, write, batch, swap := request(t, s, "warm", time.Minute)
 		for _, err := range []error{slice, serial, write, batch, swap} {
 			if err == nil {
 				warm++
@@ -336,19 +336,19 @@ func closed(t *testing.T, b *harness) {
 	add(t, s, "k", 2, 0, "there", "")
 	b.Pause(t)
 	defer b.Resume(t)
-	asked := make(chan error, 2)
+	ended := make(chan error, 2)
 	go func() {
 		ctx := context.WithValue(t.Context(), begun, true)
-		asked <- s.Mutate(ctx, &storage.Mutate{Key: "k", Timestamp: 3, Additions: []storage.Entry{{Column: "there"}}})
+		ended <- s.Mutate(ctx, &storage.Mutate{Key: "k", Timestamp: 3, Additions: []storage.Entry{{Column: "there"}}})
 		_, err := s.Slice(t.Context(), &storage.Slice{Key: "k"})
-		asked <- err
+		ended <- err
 	}()
 	<-begun
 	if err := errors.Join(s.Close(), s.Close()); err != nil {
 		t.Error(err)
 	}
-	of(t, "a write that is under way when the store is closed", <-asked, storage.ErrUnknown)
-	of(t, "a slice after the end", <-asked, storage.ErrInvalid)
+	of(t, "a write that is under way when the store is closed", <-ended, storage.ErrUnknown)
+	of(t, "a slice after the end", <-ended, storage.ErrInvalid)
 	everything(t, s, time.Minute, storage.ErrInvalid, storage.ErrInvalid, storage.ErrInvalid)
 }
 

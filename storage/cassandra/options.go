@@ -142,12 +142,12 @@ func (o *options) set(values url.Values) error {
 
 func (o *options) setTLS(values url.Values) error {
 	o.ca, o.cert, o.key, o.server = values.Get("ca"), values.Get("cert"), values.Get("key"), values.Get("server_name")
-	switch word := values.Get("tls"); word {
+	switch value := values.Get("tls"); value {
 	case "true":
 		o.tls = true
 	case "", "false":
 	default:
-		return fmt.Errorf("tls %q; true and false are allowed", word)
+		return fmt.Errorf("tls %q; true and false are allowed", value)
 	}
 	switch {
 	case !o.tls && o.ca+o.cert+o.key+o.server != "":

@@ -134,13 +134,13 @@ func TestSettle(t *testing.T) {
 		{[]error{unsettled, other}, other},
 		{[]error{&gocql.RequestErrReadFailure{}}, &gocql.RequestErrReadFailure{}},
 	} {
-		asked := 0
+		tries := 0
 		err := settle(t.Context(), func(context.Context) error {
-			asked++
-			return c.answers[asked-1]
+			tries++
+			return c.answers[tries-1]
 		})
-		if asked != len(c.answers) || !reflect.DeepEqual(err, c.want) {
-			t.Errorf("%v: %v after %d; want %v", c.answers, err, asked, c.want)
+		if tries != len(c.answers) || !reflect.DeepEqual(err, c.want) {
+			t.Errorf("%v: %v after %d; want %v", c.answers, err, tries, c.want)
 		}
 	}
 }

@@ -100,9 +100,9 @@ func TestRow(t *testing.T) {
 	want(t, other, all, "\x00", "zest", "a\x00", "v", "b", "B", "c", "C", "\xff", "anew")
 }
 
-// TestWholeRows come in one answer, however many columns they have: a page would be another
+// TestCompleteRows come in one answer, however many columns they have: a page would be another
 // read, at another instant.
-func TestWholeRows(t *testing.T) {
+func TestCompleteRows(t *testing.T) {
 	s := open(t, realstore.Cassandra(t))
 	const count = 7000 // above what a page has by default
 	m := &storage.Mutate{Key: "k", Timestamp: 1}
@@ -211,12 +211,12 @@ func TestTombstonesBelowTheStart(t *testing.T) {
 // reads, after an end that is not known, what there is.
 func TestManySwap(t *testing.T) {
 	url := realstore.Cassandra(t)
-	const crew, rounds = 4, 15
+	const workers, rounds = 4, 15
 	var group sync.WaitGroup
 	first := open(t, url)
 	var mu sync.Mutex
 	unknown := 0
-	for i := range crew {
+	for i := range workers {
 		s := first
 		if i > 0 {
 			s = open(t, url)
@@ -233,8 +233,8 @@ func TestManySwap(t *testing.T) {
 	}
 	group.Wait()
 	entries, err := first.Slice(t.Context(), &storage.Slice{Key: "k", Serial: true})
-	if err != nil || len(entries) != 1 || len(strings.Fields(entries[0].Value)) != crew*rounds {
-		t.Fatalf("%q, %v; want %d words", entries, err, crew*rounds)
+	if err != nil || len(entries) != 1 || len(strings.Fields(entries[0].Value)) != workers*rounds {
+		t.Fatalf("%q, %v; want %d words", entries, err, workers*rounds)
 	}
 	t.Logf("%d swaps ended in something unknown", unknown)
 }
@@ -243,7 +243,7 @@ func TestManySwap(t *testing.T) {
 // not told whether that was done.
 func count(ctx context.Context, s storage.Store, name string, rounds int) (unknown int, err error) {
 	for i := range rounds {
-		word := fmt.Sprintf(" %s.%d", name, i)
+		item := fmt.Sprintf(" %s.%d", name, i)
 		for done := false; !done; {
 			entries, err := s.Slice(ctx, &storage.Slice{Key: "k", Serial: true})
 			if errors.Is(err, storage.ErrRefused) {
@@ -252,10 +252,10 @@ func count(ctx context.Context, s storage.Store, name string, rounds int) (unkno
 			if err != nil {
 				return unknown, err
 			}
-			w := &storage.Swap{Key: "k", Column: "c", Absent: len(entries) == 0, New: word}
+			w := &storage.Swap{Key: "k", Column: "c", Absent: len(entries) == 0, New: item}
 			if !w.Absent {
-				w.Old, w.New = entries[0].Value, entries[0].Value+word
-				if slices.Contains(strings.Fields(w.Old), word[1:]) {
+				w.Old, w.New = entries[0].Value, entries[0].Value+item
+				if slices.Contains(strings.Fields(w.Old), item[1:]) {
 					break // what was not told has been done
 				}
 			}

@@ -41,15 +41,15 @@ func tombstones(t *testing.T, s *Store, r *storage.Slice) int {
 	}
 	// The server writes a trace down after it has answered.
 	for {
-		var told []string
+		var activities []string
 		events := s.session.Query("SELECT activity FROM system_traces.events WHERE session_id = ?", kept.ids[0]).Consistency(gocql.One).IterContext(t.Context())
 		for activity := ""; events.Scan(&activity); {
-			told = append(told, activity)
+			activities = append(activities, activity)
 		}
 		if err := events.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if found := passing.FindStringSubmatch(strings.Join(told, "\n")); found != nil {
+		if found := passing.FindStringSubmatch(strings.Join(activities, "\n")); found != nil {
 			n, err := strconv.Atoi(found[1])
 			if err != nil {
 				t.Fatal(fmt.Errorf("read the trace: %w", err))

@@ -50,8 +50,8 @@ func kindOf(err error) error {
 		return storage.ErrRefused
 	}
 	code, text := status.Code(err), err.Error()
-	if told := (rpctypes.EtcdError{}); errors.As(err, &told) {
-		code = told.Code()
+	if etcdErr := (rpctypes.EtcdError{}); errors.As(err, &etcdErr) {
+		code = etcdErr.Code()
 	}
 	switch code {
 	case codes.InvalidArgument, codes.PermissionDenied, codes.Unauthenticated, codes.FailedPrecondition, codes.Unimplemented:

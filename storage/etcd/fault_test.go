@@ -343,10 +343,10 @@ func TestWatchSurvives(t *testing.T) {
 	s := realstore.StartEtcd(t)
 	proxy := realstore.NewProxy(t, s.Address())
 	store, direct, client := open(t, s.URLAt(proxy.Address())), open(t, s.URL()), person(t, s)
-	told := make(chan struct{}, 1)
+	notified := make(chan struct{}, 1)
 	err := store.Watch(t.Context(), "row", func() {
 		select {
-		case told <- struct{}{}:
+		case notified <- struct{}{}:
 		default:
 		}
 	})
@@ -356,7 +356,7 @@ func TestWatchSurvives(t *testing.T) {
 	hear := func(what string) {
 		t.Helper()
 		select {
-		case <-told:
+		case <-notified:
 		case <-time.After(patience):
 			t.Fatalf("%s: nobody is told", what)
 		}
@@ -364,7 +364,7 @@ func TestWatchSurvives(t *testing.T) {
 	swap := func(column string) {
 		t.Helper()
 		await(t, column, func() bool {
-			swapped, err := direct.Swap(t.Context(), &storage.Swap{Key: "row", Column: column, Absent: true, Tell: true})
+			swapped, err := direct.Swap(t.Context(), &storage.Swap{Key: "row", Column: column, Absent: true, Notify: true})
 			return err == nil && (swapped.Done || swapped.Present)
 		})
 	}

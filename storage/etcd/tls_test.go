@@ -13,7 +13,7 @@ import (
 // party is an authority, and a client that it has signed a certificate for.
 type party struct {
 	*issuer.Authority
-	trusts, shows url.Values // options
+	trusts, presents url.Values // options
 }
 
 func newParty(t *testing.T, name string) party {
@@ -53,22 +53,22 @@ func with(address string, options ...url.Values) string {
 func works(t *testing.T, address string) {
 	t.Helper()
 	store := open(t, address)
-	told := make(chan struct{}, 16)
-	if err := store.Watch(t.Context(), "cell", func() { told <- struct{}{} }); err != nil {
+	notified := make(chan struct{}, 16)
+	if err := store.Watch(t.Context(), "cell", func() { notified <- struct{}{} }); err != nil {
 		t.Fatal(err)
 	}
-	<-told // it begins
+	<-notified // it begins
 	if err := store.Mutate(t.Context(), add("row", "v")); err != nil {
 		t.Fatal(err)
 	}
 	if got := value(t, store, "row"); got != "v" {
 		t.Errorf("the row has %q, want %q", got, "v")
 	}
-	swapped, err := store.Swap(t.Context(), &storage.Swap{Key: "cell", Column: "c", Absent: true, New: "v", Tell: true})
+	swapped, err := store.Swap(t.Context(), &storage.Swap{Key: "cell", Column: "c", Absent: true, New: "v", Notify: true})
 	if err != nil || !swapped.Done {
 		t.Fatalf("the swap: %+v, %v", swapped, err)
 	}
-	<-told
+	<-notified
 }
 
 // TestEncrypted: with the certificate of the authority that has signed the server's it works, and with no
@@ -97,10 +97,10 @@ func TestServerNamed(t *testing.T) {
 func TestMutual(t *testing.T) {
 	ours, others := newParty(t, "ours"), newParty(t, "others")
 	s := realstore.StartEtcdTLS(t, realstore.TLS{Authority: ours.Authority, Mutual: true})
-	works(t, with(s.URL(), ours.trusts, ours.shows))
+	works(t, with(s.URL(), ours.trusts, ours.presents))
 	// The server says why, and ends the connection: what comes first is a matter of luck.
 	of(t, refused(t, with(s.URL(), ours.trusts)), storage.ErrRefused, "open etcd at https://"+s.Address())
-	of(t, refused(t, with(s.URL(), ours.trusts, others.shows)), storage.ErrRefused, "open etcd at https://"+s.Address())
+	of(t, refused(t, with(s.URL(), ours.trusts, others.presents)), storage.ErrRefused, "open etcd at https://"+s.Address())
 }
 
 // refused is the error of a URL that nothing is opened by.

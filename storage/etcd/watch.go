@@ -117,18 +117,18 @@ func (s *Store) watchOnce(ctx context.Context, key string, row *watched) (began 
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
 	prefix := s.config.row(key)
-	for told := range s.client.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCreatedNotify()) {
-		if told.Created {
+	for response := range s.client.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCreatedNotify()) {
+		if response.Created {
 			began = true
 			row.once.Do(func() { close(row.ready) })
-			s.hub.Tell(key) // of what was missed, if something was
+			s.hub.Notify(key) // of what was missed, if something was
 		}
-		if told.Err() != nil {
+		if response.Err() != nil {
 			return began
 		}
-		for _, event := range told.Events {
+		for _, event := range response.Events {
 			if event.Type == clientv3.EventTypeDelete || strings.HasPrefix(string(event.Kv.Value), noStamp) {
-				s.hub.Tell(key)
+				s.hub.Notify(key)
 				break
 			}
 		}

@@ -87,7 +87,7 @@ func (s *Store) Mutate(ctx context.Context, m *storage.Mutate) error {
 	}
 	defer s.mu.Unlock()
 	s.table.mutate(m, s.config.Now(), s.config.Remember)
-	s.tell(m.Key)
+	s.notify(m.Key)
 	return nil
 }
 
@@ -111,7 +111,7 @@ func (s *Store) Swap(ctx context.Context, w *storage.Swap) (storage.Swapped, err
 	defer s.mu.Unlock()
 	swapped := s.swaps.swap(w, s.config.Now())
 	if swapped.Done {
-		s.tell(w.Key)
+		s.notify(w.Key)
 	}
 	return swapped, nil
 }
@@ -130,10 +130,10 @@ func (s *Store) Watch(ctx context.Context, key string, changed func()) error {
 	return s.hub.Watch(ctx, key, changed)
 }
 
-// tell tells the watchers of all handles.
-func (s *rows) tell(key string) {
+// notify tells the watchers of all handles.
+func (s *rows) notify(key string) {
 	for handle := range s.open {
-		handle.hub.Tell(key)
+		handle.hub.Notify(key)
 	}
 }
 

@@ -127,8 +127,8 @@ func TestHandles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one := memory.New(memory.Config{})
 		two := one.Share()
-		told := 0
-		if err := two.Watch(t.Context(), "k", func() { told++ }); err != nil {
+		notified := 0
+		if err := two.Watch(t.Context(), "k", func() { notified++ }); err != nil {
 			t.Fatal(err)
 		}
 		swap := storage.Swap{Key: "k", Column: "c", Absent: true, New: "v"}
@@ -136,8 +136,8 @@ func TestHandles(t *testing.T) {
 			t.Fatal(swapped, err)
 		}
 		synctest.Wait()
-		if swapped, err := two.Swap(t.Context(), &swap); err != nil || swapped != (storage.Swapped{Present: true, Value: "v"}) || told != 1 {
-			t.Errorf("the other handle sees %v, %v, and was told %d times", swapped, err, told)
+		if swapped, err := two.Swap(t.Context(), &swap); err != nil || swapped != (storage.Swapped{Present: true, Value: "v"}) || notified != 1 {
+			t.Errorf("the other handle sees %v, %v, and was told %d times", swapped, err, notified)
 		}
 		if err := one.Close(); err != nil {
 			t.Fatal(err)

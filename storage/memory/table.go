@@ -28,8 +28,8 @@ func (c *column) hidden(now time.Time) bool { return c.deleted || c.over(now) }
 
 func (c *column) over(now time.Time) bool { return !c.until.IsZero() && !now.Before(c.until) }
 
-// yields reports whether the column, which is not over, gives way to another write of it.
-func (c *column) yields(to *column) bool {
+// supersededBy reports whether the column, which is not over, gives way to another write of it.
+func (c *column) supersededBy(to *column) bool {
 	switch {
 	case to.stamp != c.stamp:
 		return to.stamp > c.stamp
@@ -73,7 +73,7 @@ func (t *table) write(key string, c *column) {
 	switch {
 	case !found:
 		t.rows[key] = slices.Insert(row, i, *c)
-	case row[i].yields(c):
+	case row[i].supersededBy(c):
 		row[i] = *c
 	default:
 		return

@@ -94,8 +94,8 @@ func (s *Store) Mutate(ctx context.Context, m *storage.Mutate) error {
 		return err
 	}
 	defer s.underWay.Done()
-	tell := len(m.Deletions) > 0
-	err := s.write(ctx, m.Key, tell, func(b *pebble.Batch) error { return change(s.db, b, m, s.config.Now()) })
+	notify := len(m.Deletions) > 0
+	err := s.write(ctx, m.Key, notify, func(b *pebble.Batch) error { return change(s.db, b, m, s.config.Now()) })
 	if err != nil {
 		return fmt.Errorf("mutate: %w", err)
 	}
@@ -104,7 +104,7 @@ func (s *Store) Mutate(ctx context.Context, m *storage.Mutate) error {
 
 // write applies what fill puts into a batch, under the lock of a row, and waits until the disk
 // has it and what fill has seen. Watchers are told then, if tell says so.
-func (s *Store) write(ctx context.Context, key string, tell bool, fill func(*pebble.Batch) error) error {
+func (s *Store) write(ctx context.Context, key string, notify bool, fill func(*pebble.Batch) error) error {
 	stripe := s.stripe(key)
 	b := s.db.NewBatch()
 	stripe.Lock()
@@ -129,8 +129,8 @@ func (s *Store) write(ctx context.Context, key string, tell bool, fill func(*peb
 	end := func() {
 		done.err = errors.Join(err, b.Close())
 		close(done.synced)
-		if tell {
-			s.tell(key)
+		if notify {
+			s.notify(key)
 		}
 	}
 	if err != nil || s.config.NoSync {
@@ -198,7 +198,7 @@ func (s *Store) Swap(ctx context.Context, w *storage.Swap) (storage.Swapped, err
 	}
 	defer s.underWay.Done()
 	var swapped storage.Swapped
-	err := s.write(ctx, w.Key, w.Tell, func(b *pebble.Batch) error {
+	err := s.write(ctx, w.Key, w.Notify, func(b *pebble.Batch) error {
 		at := within(prefix(w.Key), w.Column)
 		err := find(s.db, at, s.config.Now().UnixMicro(), func(h *held) {
 			swapped.Present, swapped.Value = true, string(h.value)
@@ -229,12 +229,12 @@ func (s *Store) Watch(ctx context.Context, key string, changed func()) error {
 	return s.hub.Watch(ctx, key, changed)
 }
 
-// tell tells the watchers of all handles.
-func (f *folder) tell(key string) {
+// notify tells the watchers of all handles.
+func (f *folder) notify(key string) {
 	f.handles.Lock()
 	defer f.handles.Unlock()
 	for handle := range f.open {
-		handle.hub.Tell(key)
+		handle.hub.Notify(key)
 	}
 }
 

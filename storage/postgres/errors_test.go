@@ -281,7 +281,7 @@ func TestRightsOfAUser(t *testing.T) {
 	}
 	swapped, err := store.Swap(t.Context(), &storage.Swap{Key: "s", Column: "c", Absent: true, New: "1"})
 	must("swap", err)
-	again, err := store.Swap(t.Context(), &storage.Swap{Key: "s", Column: "c", Old: "1", New: "2", Tell: true})
+	again, err := store.Swap(t.Context(), &storage.Swap{Key: "s", Column: "c", Old: "1", New: "2", Notify: true})
 	must("swap again", err)
 	if !swapped.Done || !again.Done {
 		t.Errorf("swapped %v and %v", swapped.Done, again.Done)

@@ -127,10 +127,10 @@ func TestWatchersHearOfALostConnection(t *testing.T) {
 	proxy := realstore.NewProxy(t, b.server.Address())
 	watching, other := b.open(b.server.URLAt(proxy.Address())), b.open(b.server.URL())
 	deaf := b.open(b.server.URLAt(proxy.Address()))
-	told := make(chan struct{}, 1)
+	notified := make(chan struct{}, 1)
 	err := watching.Watch(t.Context(), "k", func() {
 		select {
-		case told <- struct{}{}:
+		case notified <- struct{}{}:
 		default:
 		}
 	})
@@ -140,7 +140,7 @@ func TestWatchersHearOfALostConnection(t *testing.T) {
 	await := func(what string) {
 		t.Helper()
 		select {
-		case <-told:
+		case <-notified:
 		case <-time.After(30 * time.Second):
 			t.Fatalf("%s: was not told", what)
 		}
@@ -151,7 +151,7 @@ func TestWatchersHearOfALostConnection(t *testing.T) {
 			t.Fatal(err)
 		}
 		select {
-		case <-told:
+		case <-notified:
 		default:
 		}
 		// The watcher does not hear of this one.
@@ -204,17 +204,17 @@ func TestStandbyIsRefused(t *testing.T) {
 	b.want("a slice of what has become a standby", err, storage.ErrRefused, "standby")
 }
 
-// TestServerThatIsGoneWithoutAWord is missed by who listens, though nothing comes from one that is
+// TestServerThatIsGoneSilently is missed by who listens, though nothing comes from one that is
 // there either; and watchers are told when it is back.
-func TestServerThatIsGoneWithoutAWord(t *testing.T) {
+func TestServerThatIsGoneSilently(t *testing.T) {
 	b := newHarness(t)
 	proxy := realstore.NewProxy(t, b.server.Address())
 	store := b.open(b.server.URLAt(proxy.Address()) + "&timeout=200ms")
 	store.SetQuiet(20 * time.Millisecond)
-	told := make(chan struct{}, 1)
+	notified := make(chan struct{}, 1)
 	err := store.Watch(t.Context(), "k", func() {
 		select {
-		case told <- struct{}{}:
+		case notified <- struct{}{}:
 		default:
 		}
 	})
@@ -232,12 +232,12 @@ func TestServerThatIsGoneWithoutAWord(t *testing.T) {
 		}
 	}
 	select {
-	case <-told:
+	case <-notified:
 	default:
 	}
 	proxy.DropAnswers(false)
 	select {
-	case <-told:
+	case <-notified:
 	case <-time.After(30 * time.Second):
 		t.Fatal("the watcher was not told when the server was back")
 	}

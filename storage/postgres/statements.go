@@ -33,7 +33,7 @@ const (
 	live = ` (until IS NULL OR until > clock_timestamp()) `
 	// A snapshot is older than what a change has waited for: then nothing is shown, or what was
 	// expected, though nothing was done.
-	shown = ` SELECT true, NULL::bytea FROM done UNION ALL SELECT false, value FROM {table} WHERE key = $1 AND col = $2 AND NOT EXISTS (SELECT FROM done)`
+	currentValue = ` SELECT true, NULL::bytea FROM done UNION ALL SELECT false, value FROM {table} WHERE key = $1 AND col = $2 AND NOT EXISTS (SELECT FROM done)`
 )
 
 func prepareStatements(table string) *statements {
@@ -51,8 +51,8 @@ func prepareStatements(table string) *statements {
 		sliceTo:   in(read + `col < $4 AND` + live + `ORDER BY col LIMIT $3`),
 		swapAbsent: in(`WITH done AS (INSERT INTO {table} (key, col, value, stamp)
 			SELECT $1::bytea, $2::bytea, $3::bytea, 0 WHERE NOT EXISTS (SELECT FROM {table} WHERE key = $1 AND col = $2)
-			ON CONFLICT (key, col) DO NOTHING RETURNING 1)` + shown),
-		swap:      in(`WITH done AS (UPDATE {table} SET value = $3 WHERE key = $1 AND col = $2 AND value = $4 RETURNING 1)` + shown),
+			ON CONFLICT (key, col) DO NOTHING RETURNING 1)` + currentValue),
+		swap:      in(`WITH done AS (UPDATE {table} SET value = $3 WHERE key = $1 AND col = $2 AND value = $4 RETURNING 1)` + currentValue),
 		swapPlain: in(`UPDATE {table} SET value = $3 WHERE key = $1 AND col = $2 AND value = $4`),
 		swapMany: in(`UPDATE {table} AS t SET value = a.value FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bigint[])
 			AS a (key, col, value, old, n) WHERE t.key = a.key AND t.col = a.col AND t.value = a.old RETURNING a.n`),

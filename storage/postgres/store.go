@@ -18,18 +18,18 @@ import (
 
 // Store is a table, as one process uses it.
 type Store struct {
-	pool     *pgxpool.Pool
-	settings settings
-	ask      *statements
-	swaps    *gather.Gatherer
-	hub      watch.Hub
-	channel  string          // of notifications about the table
-	ctx      context.Context // ends with Close
-	stop     context.CancelFunc
-	helpers  sync.WaitGroup
-	news     news
-	listen   listener
-	expiring chan struct{} // has room for one: something was written that will be over
+	pool       *pgxpool.Pool
+	settings   settings
+	statements *statements
+	swaps      *gather.Gatherer
+	hub        watch.Hub
+	channel    string          // of notifications about the table
+	ctx        context.Context // ends with Close
+	stop       context.CancelFunc
+	helpers    sync.WaitGroup
+	news       news
+	listen     listener
+	expiring   chan struct{} // has room for one: something was written that will be over
 
 	mu       sync.Mutex // of what follows
 	closed   bool
@@ -38,7 +38,7 @@ type Store struct {
 
 func newStore(pool *pgxpool.Pool, is settings) *Store {
 	s := &Store{
-		pool: pool, settings: is, ask: prepareStatements(is.name()), channel: channel(is.schema, is.table),
+		pool: pool, settings: is, statements: prepareStatements(is.name()), channel: channel(is.schema, is.table),
 		news: news{waiting: map[string]struct{}{}, come: make(chan struct{}, 1)}, expiring: make(chan struct{}, 1),
 	}
 	s.listen.ready, s.listen.quiet = make(chan struct{}), 10*time.Second
@@ -114,14 +114,14 @@ func (s *Store) Mutate(ctx context.Context, m *storage.Mutate) error {
 		return fmt.Errorf("mutate: %w", err)
 	}
 	defer leave()
-	statement, with := s.ask.mutation(m)
+	statement, with := s.statements.mutation(m)
 	err = s.do(ctx, true, func(c *pgx.Conn) error {
 		_, err := c.Exec(ctx, statement, with...)
 		return err
 	})
 	// Of an unknown end, they may have gone.
 	if len(m.Deletions) > 0 && (err == nil || errors.Is(err, storage.ErrUnknown)) {
-		s.tell(m.Key)
+		s.publish(m.Key)
 	}
 	if m.TTL > 0 {
 		select {
@@ -147,9 +147,9 @@ func (s *Store) Slice(ctx context.Context, r *storage.Slice) (entries []storage.
 		n := int64(r.Limit)
 		limit = &n
 	}
-	statement, with := s.ask.slice, []any{[]byte(r.Key), []byte(r.Start), limit}
+	statement, with := s.statements.slice, []any{[]byte(r.Key), []byte(r.Start), limit}
 	if r.End != "" {
-		statement, with = s.ask.sliceTo, append(with, []byte(r.End))
+		statement, with = s.statements.sliceTo, append(with, []byte(r.End))
 	}
 	err = s.do(ctx, false, func(c *pgx.Conn) error {
 		entries = nil
@@ -177,7 +177,7 @@ func (s *Store) Clock(ctx context.Context) (at int64, err error) {
 		return 0, fmt.Errorf("clock: %w", err)
 	}
 	defer leave()
-	err = s.do(ctx, false, func(c *pgx.Conn) error { return c.QueryRow(ctx, s.ask.clock).Scan(&at) })
+	err = s.do(ctx, false, func(c *pgx.Conn) error { return c.QueryRow(ctx, s.statements.clock).Scan(&at) })
 	if err != nil {
 		return 0, fmt.Errorf("clock: %w", err)
 	}
@@ -230,7 +230,7 @@ func (s *Store) sweep() {
 func (s *Store) sweepOnce(ctx context.Context) error {
 	for deleted := int64(1); deleted > 0; {
 		err := s.do(ctx, true, func(c *pgx.Conn) error {
-			ended, err := c.Exec(ctx, s.ask.sweep)
+			ended, err := c.Exec(ctx, s.statements.sweep)
 			deleted = ended.RowsAffected()
 			return err
 		})

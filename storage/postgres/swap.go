@@ -44,7 +44,7 @@ func (s *Store) swapMany(swaps []*storage.Swap) []gather.Answer {
 	with := together(swaps)
 	err = s.do(ctx, true, func(c *pgx.Conn) error {
 		clear(done)
-		rows, err := c.Query(ctx, s.ask.swapMany, with...)
+		rows, err := c.Query(ctx, s.statements.swapMany, with...)
 		if err != nil {
 			return err
 		}
@@ -61,8 +61,8 @@ func (s *Store) swapMany(swaps []*storage.Swap) []gather.Answer {
 		return gather.Apart(ctx, swaps, s.swapOne)
 	case err != nil:
 		for _, w := range swaps {
-			if w.Tell && errors.Is(err, storage.ErrUnknown) {
-				s.tell(w.Key)
+			if w.Notify && errors.Is(err, storage.ErrUnknown) {
+				s.publish(w.Key)
 			}
 		}
 		return gather.Failed(len(swaps), fmt.Errorf("swap: %w", err))
@@ -74,8 +74,8 @@ func (s *Store) swapMany(swaps []*storage.Swap) []gather.Answer {
 			answers[i].Swapped, answers[i].Err = s.swapOne(ctx, w)
 		default:
 			answers[i].Swapped.Done = true
-			if w.Tell {
-				s.tell(w.Key)
+			if w.Notify {
+				s.publish(w.Key)
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func together(swaps []*storage.Swap) []any {
 // column is instead.
 func (s *Store) swapOne(ctx context.Context, w *storage.Swap) (storage.Swapped, error) {
 	if w.Absent {
-		return s.swapShown(ctx, w)
+		return s.swapReturning(ctx, w)
 	}
 	within, leave, err := s.enter(ctx, w.Check())
 	if err != nil {
@@ -113,16 +113,16 @@ func (s *Store) swapOne(ctx context.Context, w *storage.Swap) (storage.Swapped, 
 	}
 	var done bool
 	err = s.do(within, true, func(c *pgx.Conn) error {
-		tag, err := c.Exec(within, s.ask.swapPlain, []byte(w.Key), []byte(w.Column), []byte(w.New), []byte(w.Old))
+		tag, err := c.Exec(within, s.statements.swapPlain, []byte(w.Key), []byte(w.Column), []byte(w.New), []byte(w.Old))
 		done = tag.RowsAffected() == 1
 		return err
 	})
 	leave()
 	switch {
 	case err == nil && !done:
-		return s.swapShown(ctx, w)
-	case w.Tell && (err == nil || errors.Is(err, storage.ErrUnknown)):
-		s.tell(w.Key)
+		return s.swapReturning(ctx, w)
+	case w.Notify && (err == nil || errors.Is(err, storage.ErrUnknown)):
+		s.publish(w.Key)
 	}
 	if err != nil {
 		return storage.Swapped{}, fmt.Errorf("swap: %w", err)
@@ -130,16 +130,16 @@ func (s *Store) swapOne(ctx context.Context, w *storage.Swap) (storage.Swapped, 
 	return storage.Swapped{Done: true}, nil
 }
 
-// swapShown is a statement that shows the column where it is something else.
-func (s *Store) swapShown(ctx context.Context, w *storage.Swap) (storage.Swapped, error) {
+// swapReturning is a statement that shows the column where it is something else.
+func (s *Store) swapReturning(ctx context.Context, w *storage.Swap) (storage.Swapped, error) {
 	ctx, leave, err := s.enter(ctx, w.Check())
 	if err != nil {
 		return storage.Swapped{}, fmt.Errorf("swap: %w", err)
 	}
 	defer leave()
-	statement, with := s.ask.swapAbsent, []any{[]byte(w.Key), []byte(w.Column), []byte(w.New)}
+	statement, with := s.statements.swapAbsent, []any{[]byte(w.Key), []byte(w.Column), []byte(w.New)}
 	if !w.Absent {
-		statement, with = s.ask.swap, append(with, []byte(w.Old))
+		statement, with = s.statements.swap, append(with, []byte(w.Old))
 	}
 	for {
 		var swapped storage.Swapped
@@ -160,8 +160,8 @@ func (s *Store) swapShown(ctx context.Context, w *storage.Swap) (storage.Swapped
 		if stale {
 			err = fmt.Errorf("%w: others swap all the time: %w", storage.ErrRefused, ctx.Err())
 		}
-		if w.Tell && (swapped.Done || errors.Is(err, storage.ErrUnknown)) {
-			s.tell(w.Key)
+		if w.Notify && (swapped.Done || errors.Is(err, storage.ErrUnknown)) {
+			s.publish(w.Key)
 		}
 		if err != nil {
 			return storage.Swapped{}, fmt.Errorf("swap: %w", err)

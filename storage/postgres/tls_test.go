@@ -14,7 +14,7 @@ import (
 // party is an authority, and a client that it has signed a certificate for.
 type party struct {
 	*issuer.Authority
-	trusts, shows string // options
+	trusts, presents string // options
 }
 
 func newParty(t *testing.T, name string) party {
@@ -36,8 +36,8 @@ func newParty(t *testing.T, name string) party {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shows := url.Values{"sslcert": {files.Cert}, "sslkey": {files.Key}}
-	return party{authority, "&" + url.Values{"sslrootcert": {ca}}.Encode(), "&" + shows.Encode()}
+	presents := url.Values{"sslcert": {files.Cert}, "sslkey": {files.Key}}
+	return party{authority, "&" + url.Values{"sslrootcert": {ca}}.Encode(), "&" + presents.Encode()}
 }
 
 // works writes, reads, swaps and watches.
@@ -56,11 +56,11 @@ func works(t *testing.T, address string) {
 			t.Errorf("Close took %v", took)
 		}
 	}()
-	told := make(chan struct{}, 16)
-	if err := store.Watch(t.Context(), "cell", func() { told <- struct{}{} }); err != nil {
+	notified := make(chan struct{}, 16)
+	if err := store.Watch(t.Context(), "cell", func() { notified <- struct{}{} }); err != nil {
 		t.Fatal(err)
 	}
-	<-told // it begins
+	<-notified // it begins
 	if err := store.Mutate(t.Context(), add("row", "c")); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func works(t *testing.T, address string) {
 	if err := store.Mutate(t.Context(), &storage.Mutate{Key: "cell", Deletions: []string{"d"}, Timestamp: 1}); err != nil {
 		t.Fatal(err)
 	}
-	<-told // of the deletion
+	<-notified // of the deletion
 }
 
 // refuses fails where something is opened by a URL, or the error is of another kind or says something else.
@@ -112,7 +112,7 @@ func TestEncrypted(t *testing.T) {
 func TestMutual(t *testing.T) {
 	ours, others := newParty(t, "ours"), newParty(t, "others")
 	b := &harness{T: t, server: realstore.StartPostgresTLS(t, realstore.TLS{Authority: ours.Authority, Mutual: true})}
-	works(t, b.server.URL()+ours.trusts+ours.shows)
+	works(t, b.server.URL()+ours.trusts+ours.presents)
 	b.refuses("no certificate", b.server.URL()+ours.trusts, storage.ErrInvalid, "valid client certificate")
-	b.refuses("another's certificate", b.server.URL()+ours.trusts+others.shows, storage.ErrInvalid, "valid client certificate")
+	b.refuses("another's certificate", b.server.URL()+ours.trusts+others.presents, storage.ErrInvalid, "valid client certificate")
 }

@@ -31,9 +31,9 @@ type news struct {
 // mostNews bounds what is kept for a server that does not take it: then watchers are not told.
 const mostNews = 10000
 
-// tell tells the watchers of a row: of this Store now, all others soon.
-func (s *Store) tell(key string) {
-	s.hub.Tell(key)
+// publish tells the watchers of a row: of this Store now, all others soon.
+func (s *Store) publish(key string) {
+	s.hub.Notify(key)
 	s.news.mu.Lock()
 	if len(s.news.waiting) < mostNews {
 		s.news.waiting[key] = struct{}{}
@@ -89,29 +89,29 @@ func (s *Store) spread() {
 // is cut off costs its connection, and by TLS the pool waits 15 s for the server to see that.
 func (s *Store) lingering() (context.Context, func()) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.settings.timeout)
-	forget := context.AfterFunc(s.ctx, func() { time.AfterFunc(lastWords, cancel) })
+	forget := context.AfterFunc(s.ctx, func() { time.AfterFunc(flushTimeout, cancel) })
 	return ctx, func() {
 		forget()
 		cancel()
 	}
 }
 
-// lastWords is how long a store that is closed goes on telling at the most.
-const lastWords = time.Second
+// flushTimeout is how long a store that is closed goes on telling at the most.
+const flushTimeout = time.Second
 
 func (s *Store) notify(ctx context.Context, rows []string) error {
 	if len(rows) == 0 {
 		return nil
 	}
 	return s.once(ctx, false, func(c *pgx.Conn) error {
-		_, err := c.Exec(ctx, s.ask.notify, s.channel, rows)
+		_, err := c.Exec(ctx, s.statements.notify, s.channel, rows)
 		return err
 	})
 }
 
 // last tells what is left when the store is closed.
 func (s *Store) last() {
-	ctx, cancel := context.WithTimeout(context.Background(), lastWords)
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	_ = s.notify(ctx, s.news.take()) // watches are hints, and this was the last chance
 }
@@ -212,16 +212,16 @@ func (s *Store) hearOne() (heard bool) {
 		return false
 	}
 	s.listen.set(true)
-	s.hub.TellAll() // of what happened before
+	s.hub.NotifyAll() // of what happened before
 	for {
 		waiting, cancel := context.WithTimeout(s.ctx, s.listen.quiet)
-		told, err := c.WaitForNotification(waiting)
+		notification, err := c.WaitForNotification(waiting)
 		over := waiting.Err() != nil
 		cancel()
-		if told != nil {
+		if notification != nil {
 			// What is not ours, though on our channel, is of no row.
-			if key, err := base64.RawStdEncoding.DecodeString(told.Payload); err == nil {
-				s.hub.Tell(string(key))
+			if key, err := base64.RawStdEncoding.DecodeString(notification.Payload); err == nil {
+				s.hub.Notify(string(key))
 			}
 		}
 		switch {
@@ -229,8 +229,8 @@ func (s *Store) hearOne() (heard bool) {
 		case s.ctx.Err() != nil || !over || c.IsClosed():
 			return true
 		default:
-			asking, cancel := context.WithTimeout(s.ctx, s.settings.timeout)
-			err := c.Ping(asking)
+			pingCtx, cancel := context.WithTimeout(s.ctx, s.settings.timeout)
+			err := c.Ping(pingCtx)
 			cancel()
 			if err != nil {
 				return true

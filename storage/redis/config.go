@@ -137,12 +137,12 @@ var errClosed = fmt.Errorf("the store was closed: %w", storage.ErrInvalid)
 
 // inspect refuses a server that does not do what this package needs.
 func inspect(ctx context.Context, client rueidis.Client) error {
-	told, err := client.Do(ctx, client.B().Hello().Build()).AsMap()
+	info, err := client.Do(ctx, client.B().Hello().Build()).AsMap()
 	if err != nil {
 		return err
 	}
-	word := func(name string) string {
-		message := told[name]
+	field := func(name string) string {
+		message := info[name]
 		text, err := message.ToString()
 		if err != nil {
 			return "unknown"
@@ -150,10 +150,10 @@ func inspect(ctx context.Context, client rueidis.Client) error {
 		return text
 	}
 	var errs []error
-	if mode := word("mode"); mode != "standalone" {
+	if mode := field("mode"); mode != "standalone" {
 		errs = append(errs, fmt.Errorf("the server is in mode %s; standalone is allowed: give the address of a single primary: %w", mode, storage.ErrInvalid))
 	}
-	if role := word("role"); role != "master" {
+	if role := field("role"); role != "master" {
 		errs = append(errs, fmt.Errorf("the server is a %s, which answers what is old; give the address of its primary: %w", role, storage.ErrInvalid))
 	}
 	return errors.Join(errs...)

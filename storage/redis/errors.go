@@ -59,11 +59,11 @@ func kindOf(text string, other error) error {
 		_, text, _ = strings.Cut(inner, ": ")
 		text = strings.TrimPrefix(text, "-")
 	}
-	word, _, _ := strings.Cut(text, " ")
+	code, _, _ := strings.Cut(text, " ")
 	switch {
-	case slices.Contains(refusals, word), strings.HasPrefix(text, tooMany):
+	case slices.Contains(refusals, code), strings.HasPrefix(text, tooMany):
 		return storage.ErrRefused
-	case slices.Contains(mistakes, word), strings.HasPrefix(text, tooOld):
+	case slices.Contains(mistakes, code), strings.HasPrefix(text, tooOld):
 		return storage.ErrInvalid
 	}
 	return other

@@ -358,10 +358,10 @@ func TestScriptsForgotten(t *testing.T) {
 func TestWatchSurvives(t *testing.T) {
 	s, proxy, store := proxied(t, "")
 	direct := open(t, s.URL())
-	told := make(chan struct{}, 1)
+	notified := make(chan struct{}, 1)
 	err := store.Watch(t.Context(), "row", func() {
 		select {
-		case told <- struct{}{}:
+		case notified <- struct{}{}:
 		default:
 		}
 	})
@@ -371,7 +371,7 @@ func TestWatchSurvives(t *testing.T) {
 	await := func(what string) {
 		t.Helper()
 		select {
-		case <-told:
+		case <-notified:
 		case <-time.After(patience):
 			t.Fatalf("%s: nobody is told", what)
 		}

@@ -248,12 +248,12 @@ func (s *Store) Clock(ctx context.Context) (now int64, err error) {
 
 // microseconds reads the answer to TIME: two numbers in text, seconds and microseconds.
 func microseconds(answer rueidis.RedisResult) (int64, error) {
-	told, err := answer.AsIntSlice()
+	parts, err := answer.AsIntSlice()
 	if err != nil {
 		return 0, err
 	}
-	if len(told) != 2 {
-		return 0, fmt.Errorf("the server's time has %d parts, not 2", len(told))
+	if len(parts) != 2 {
+		return 0, fmt.Errorf("the server's time has %d parts, not 2", len(parts))
 	}
-	return told[0]*1e6 + told[1], nil
+	return parts[0]*1e6 + parts[1], nil
 }

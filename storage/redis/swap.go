@@ -62,13 +62,13 @@ func (s *Store) swapAll(ctx context.Context, swaps []*storage.Swap, answers []ga
 		args = append(args, swap.Column, swap.New, expects, swap.Old)
 	}
 	return s.try(ctx, what, func(ctx context.Context) error {
-		told, err := s.swap.Exec(ctx, s.client, keys, args).ToArray()
-		if err == nil && len(told) != len(swaps) {
-			err = fmt.Errorf("it answers %d of %d swaps", len(told), len(swaps))
+		results, err := s.swap.Exec(ctx, s.client, keys, args).ToArray()
+		if err == nil && len(results) != len(swaps) {
+			err = fmt.Errorf("it answers %d of %d swaps", len(results), len(swaps))
 		}
-		for i := range told {
+		for i := range results {
 			if err == nil {
-				answers[i].Swapped, err = became(&told[i])
+				answers[i].Swapped, err = became(&results[i])
 			}
 		}
 		if err != nil {
@@ -79,13 +79,13 @@ func (s *Store) swapAll(ctx context.Context, swaps []*storage.Swap, answers []ga
 }
 
 // became reads what became of a swap.
-func became(told *rueidis.RedisMessage) (storage.Swapped, error) {
+func became(result *rueidis.RedisMessage) (storage.Swapped, error) {
 	switch {
-	case told.IsNil():
+	case result.IsNil():
 		return storage.Swapped{}, nil
-	case told.IsInt64():
+	case result.IsInt64():
 		return storage.Swapped{Done: true}, nil
 	}
-	value, err := told.ToString()
+	value, err := result.ToString()
 	return storage.Swapped{Present: true, Value: value}, err
 }

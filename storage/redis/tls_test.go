@@ -13,7 +13,7 @@ import (
 // party is an authority, and a client that it has signed a certificate for.
 type party struct {
 	*issuer.Authority
-	trusts, shows url.Values // options
+	trusts, presents url.Values // options
 }
 
 func newParty(t *testing.T, name string) party {
@@ -53,11 +53,11 @@ func with(address string, options ...url.Values) string {
 func works(t *testing.T, address string) {
 	t.Helper()
 	store := open(t, address)
-	told := make(chan struct{}, 16)
-	if err := store.Watch(t.Context(), "cell", func() { told <- struct{}{} }); err != nil {
+	notified := make(chan struct{}, 16)
+	if err := store.Watch(t.Context(), "cell", func() { notified <- struct{}{} }); err != nil {
 		t.Fatal(err)
 	}
-	<-told // it begins
+	<-notified // it begins
 	if err := store.Mutate(t.Context(), add("row", "c", "v")); err != nil {
 		t.Fatal(err)
 	}
@@ -65,11 +65,11 @@ func works(t *testing.T, address string) {
 	if err != nil || len(entries) != 1 || entries[0].Value != "v" {
 		t.Errorf("the row has %v, %v; want the value v", entries, err)
 	}
-	swapped, err := store.Swap(t.Context(), &storage.Swap{Key: "cell", Column: "c", Absent: true, New: "v", Tell: true})
+	swapped, err := store.Swap(t.Context(), &storage.Swap{Key: "cell", Column: "c", Absent: true, New: "v", Notify: true})
 	if err != nil || !swapped.Done {
 		t.Fatalf("the swap: %+v, %v", swapped, err)
 	}
-	<-told
+	<-notified
 }
 
 // refuses fails where something is opened by a URL, or the error says something else.
@@ -107,8 +107,8 @@ func TestServerNamed(t *testing.T) {
 func TestMutual(t *testing.T) {
 	ours, others := newParty(t, "ours"), newParty(t, "others")
 	s := realstore.StartRedisTLS(t, realstore.TLS{Authority: ours.Authority, Mutual: true})
-	works(t, with(s.URL(), ours.trusts, ours.shows))
+	works(t, with(s.URL(), ours.trusts, ours.presents))
 	// The server says why, and ends the connection: what comes first is a matter of luck.
 	refuses(t, with(s.URL(), ours.trusts), "open redis at "+s.Address())
-	refuses(t, with(s.URL(), ours.trusts, others.shows), "open redis at "+s.Address())
+	refuses(t, with(s.URL(), ours.trusts, others.presents), "open redis at "+s.Address())
 }

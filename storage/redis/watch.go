@@ -26,7 +26,7 @@ func (s *Store) Watch(ctx context.Context, key string, changed func()) error {
 		return fmt.Errorf("watch redis: %w", err)
 	}
 	name := s.key(key)
-	asked, err := s.tracker.join(name)
+	row, err := s.tracker.join(name)
 	if err != nil {
 		cancel()
 		return fmt.Errorf("watch redis: %w", err)
@@ -35,7 +35,7 @@ func (s *Store) Watch(ctx context.Context, key string, changed func()) error {
 	limited, end := context.WithTimeout(ctx, s.config.timeout)
 	defer end()
 	select {
-	case <-asked:
+	case <-row:
 		context.AfterFunc(ctx, cancel)
 		return nil
 	case <-s.tracker.ended:
@@ -67,7 +67,7 @@ type tracker struct {
 // tracked is a row that has watchers.
 type tracked struct {
 	watchers int
-	asked    bool // for, on this connection, since the server last told of it
+	tracked  bool // for, on this connection, since the server last told of it
 	once     sync.Once
 	ready    chan struct{} // closed when it was asked for the first time
 }
@@ -144,7 +144,7 @@ func (k *tracker) run() {
 		k.mu.Lock()
 		k.err = err
 		for _, row := range k.rows {
-			row.asked = false
+			row.tracked = false
 		}
 		k.mu.Unlock()
 		if time.Since(began) > mostPause {
@@ -166,7 +166,7 @@ func (k *tracker) follow() error {
 	connection, release := k.client.Dedicate()
 	defer release()
 	defer connection.Close()
-	lost := connection.SetOnInvalidations(k.told)
+	lost := connection.SetOnInvalidations(k.invalidated)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	stop := make(chan struct{})
@@ -185,7 +185,7 @@ func (k *tracker) follow() error {
 		return err
 	}
 	for {
-		if err := k.ask(ctx, connection); err != nil {
+		if err := k.track(ctx, connection); err != nil {
 			return err
 		}
 		select {
@@ -198,18 +198,18 @@ func (k *tracker) follow() error {
 	}
 }
 
-// mostAsked is how many rows are asked for at once.
-const mostAsked = 500
+// trackBatch is how many rows are asked for at once.
+const trackBatch = 500
 
-// ask asks for the rows that are to be asked for, and tells their watchers: from here on the
+// track asks for the rows that are to be asked for, and tells their watchers: from here on the
 // server tells of the next write, and of what was before they have to look by themselves.
-func (k *tracker) ask(ctx context.Context, connection rueidis.DedicatedClient) error {
+func (k *tracker) track(ctx context.Context, connection rueidis.DedicatedClient) error {
 	for {
 		var names []string
 		k.mu.Lock()
 		for name, row := range k.rows {
-			if !row.asked && len(names) < mostAsked {
-				row.asked = true
+			if !row.tracked && len(names) < trackBatch {
+				row.tracked = true
 				names = append(names, name)
 			}
 		}
@@ -230,25 +230,25 @@ func (k *tracker) ask(ctx context.Context, connection rueidis.DedicatedClient) e
 			if row != nil {
 				row.once.Do(func() { close(row.ready) })
 			}
-			k.hub.Tell(strings.TrimPrefix(name, k.prefix))
+			k.hub.Notify(strings.TrimPrefix(name, k.prefix))
 		}
 	}
 }
 
-// told is what the server says: these rows were written, or any. It is called on the
+// invalidated is what the server says: these rows were written, or any. It is called on the
 // connection's own goroutine, and also when that ends.
-func (k *tracker) told(names []rueidis.RedisMessage) {
+func (k *tracker) invalidated(names []rueidis.RedisMessage) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if names == nil {
 		for _, row := range k.rows {
-			row.asked = false
+			row.tracked = false
 		}
 	}
 	for i := range names {
 		name, err := names[i].ToString()
 		if row := k.rows[name]; err == nil && row != nil {
-			row.asked = false
+			row.tracked = false
 		}
 	}
 	k.rouse()

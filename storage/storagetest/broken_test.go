@@ -122,7 +122,7 @@ func (m *mutant) Mutate(ctx context.Context, given *storage.Mutate) error {
 		return storage.ErrRefused
 	}
 	if len(given.Deletions) > 0 && !m.is("deletions are not told") {
-		m.tell(given.Key)
+		m.notify(given.Key)
 	}
 	return m.errs(err)
 }
@@ -171,11 +171,11 @@ func (m *mutant) Slice(ctx context.Context, given *storage.Slice) ([]storage.Ent
 		}
 		entries = m.seen[given.Key]
 	}
-	return m.show(given, entries), m.errs(err)
+	return m.spoil(given, entries), m.errs(err)
 }
 
-// show spoils what was read.
-func (m *mutant) show(given *storage.Slice, entries []storage.Entry) []storage.Entry {
+// spoil spoils what was read.
+func (m *mutant) spoil(given *storage.Slice, entries []storage.Entry) []storage.Entry {
 	by := map[string]func(a, b storage.Entry) int{
 		"order of signed bytes": func(a, b storage.Entry) int { return cmp.Compare(int8(a.Column[0]), int8(b.Column[0])) },
 		"order of lengths":      func(a, b storage.Entry) int { return cmp.Compare(len(a.Column), len(b.Column)) },
@@ -219,8 +219,8 @@ func (m *mutant) Swap(ctx context.Context, given *storage.Swap) (storage.Swapped
 			}
 		}
 	}
-	if swapped.Done && given.Tell && !m.is("swaps are not told") {
-		m.tell(given.Key)
+	if swapped.Done && given.Notify && !m.is("swaps are not told") {
+		m.notify(given.Key)
 	}
 	return swapped, m.errs(err)
 }
@@ -276,13 +276,13 @@ func (m *mutant) Watch(ctx context.Context, key string, changed func()) error {
 	return m.errs(m.hub.Watch(own, key, changed))
 }
 
-// tell tells the watchers of a row.
-func (m *mutant) tell(key string) {
+// notify tells the watchers of a row.
+func (m *mutant) notify(key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, handle := range m.handles {
 		if handle == m || !m.is("only its own are told") {
-			handle.hub.Tell(key)
+			handle.hub.Notify(key)
 		}
 	}
 }

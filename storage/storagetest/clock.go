@@ -15,7 +15,7 @@ func clockChecks() []check {
 func clock(s *stage) {
 	const far, jitter = 10 * time.Minute, 50 * time.Millisecond
 	stores := s.several(3)
-	tell := func(store storage.Store) time.Time {
+	read := func(store storage.Store) time.Time {
 		at, err := store.Clock(s.ctx)
 		if err != nil {
 			s.Fatalf("Clock: %v", err)
@@ -26,7 +26,7 @@ func clock(s *stage) {
 	last := first
 	for i := range 30 {
 		before := time.Now()
-		at := tell(stores[i%3])
+		at := read(stores[i%3])
 		if after := time.Now(); at.Before(before.Add(-far)) || at.After(after.Add(far)) {
 			s.Fatalf("Clock says %v, where %v to %v was expected, and %v more on either side is allowed", at, before, after, far)
 		}
@@ -41,6 +41,6 @@ func clock(s *stage) {
 		if err := s.ctx.Err(); err != nil {
 			s.Fatalf("Clock stands at %v: %v", first, err)
 		}
-		last = tell(s)
+		last = read(s)
 	}
 }

@@ -90,18 +90,18 @@ func closeWithRequests(s *stage) {
 func closeWithWatches(s *stage) {
 	key := s.row()
 	one := s.open()
-	told := s.watched(s.ctx, one, key)
-	s.delete(s.Store, key, 1, told)
-	s.await(told, "the watcher")
+	notified := s.watched(s.ctx, one, key)
+	s.delete(s.Store, key, 1, notified)
+	s.await(notified, "the watcher")
 	if err := one.Close(); err != nil {
 		s.Errorf("Close: %v", err)
 	}
-	drain(told)
+	drain(notified)
 	stays := s.watched(s.ctx, s, key)
 	s.delete(s.Store, key, 2, stays)
 	s.await(stays, "the watcher of another handle")
 	select {
-	case <-told:
+	case <-notified:
 		s.Errorf("the watcher of a handle that was closed is told")
 	default:
 	}

@@ -272,7 +272,7 @@ func (f *Faulty) Watch(ctx context.Context, key string, changed func()) error {
 	if err := f.hub.Watch(ctx, key, late); err != nil {
 		return err
 	}
-	return f.store.Watch(ctx, key, func() { f.hub.Tell(key) })
+	return f.store.Watch(ctx, key, func() { f.hub.Notify(key) })
 }
 
 // Features are the store's.

@@ -10,7 +10,7 @@ import (
 func invariants() []check {
 	return []check{
 		{"what_was_said_of_writes_is_true", nil, writesAreTrue},
-		{"mutates_are_whole", nil, mutatesAreWhole},
+		{"mutates_are_whole", nil, mutatesAreAtomic},
 		{"swaps_count", needSwap, func(s *stage) { s.count(s.several(3), 6, 12) }},
 	}
 }
@@ -75,9 +75,9 @@ func (s *stage) eventually(key string) (entries []storage.Entry, err error) {
 	return entries, err
 }
 
-// mutatesAreWhole whenever they take effect: each adds a pair of columns, and what is read has
+// mutatesAreAtomic whenever they take effect: each adds a pair of columns, and what is read has
 // both of a pair or neither.
-func mutatesAreWhole(s *stage) {
+func mutatesAreAtomic(s *stage) {
 	const workers, each = 6, 25
 	key := s.row()
 	stores := s.several(3)

@@ -11,7 +11,7 @@ import (
 
 func mutateChecks() []check {
 	return []check{
-		{"mutate_is_whole", nil, mutateIsWhole},
+		{"mutate_is_whole", nil, mutateIsAtomic},
 		{"mutates_of_many", nil, mutatesOfMany},
 	}
 }
@@ -23,9 +23,9 @@ func ttlChecks() []check {
 // generations is how often the row is rewritten that readers look at.
 const generations = 200
 
-// mutateIsWhole: who reads a row while it is rewritten sees all that one request adds and
+// mutateIsAtomic: who reads a row while it is rewritten sees all that one request adds and
 // deletes, or nothing of it; all that was answered before he asked; and never less than before.
-func mutateIsWhole(s *stage) {
+func mutateIsAtomic(s *stage) {
 	all := storage.Slice{Key: s.row()}
 	// Columns of one generation stand far apart, between those of the one before and after.
 	column := func(part string, generation int64) string { return fmt.Sprintf("%s %06d", part, generation) }
@@ -51,7 +51,7 @@ func mutateIsWhole(s *stage) {
 					s.Errorf("%s: %v", brief(r), err)
 					return
 				}
-				generation, err := whole(entries, len(parts))
+				generation, err := completeGeneration(entries, len(parts))
 				switch {
 				case err != nil:
 					s.Errorf("%v: %s", err, list(entries))
@@ -87,8 +87,8 @@ func (s *stage) write(key string, column func(string, int64) string, parts []str
 	}
 }
 
-// whole returns of which generation the columns are, if they are all of one.
-func whole(entries []storage.Entry, parts int) (generation int64, err error) {
+// completeGeneration returns of which generation the columns are, if they are all of one.
+func completeGeneration(entries []storage.Entry, parts int) (generation int64, err error) {
 	if len(entries) != parts {
 		return 0, fmt.Errorf("half a mutate is shown: %d columns, want %d", len(entries), parts)
 	}

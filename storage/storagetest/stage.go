@@ -172,10 +172,10 @@ func (s *stage) together(n int, f func(i int)) {
 }
 
 // await waits for what is told on a channel.
-func (s *stage) await(told <-chan struct{}, what string) {
+func (s *stage) await(notified <-chan struct{}, what string) {
 	s.Helper()
 	select {
-	case <-told:
+	case <-notified:
 	case <-s.ctx.Done():
 		s.Fatalf("%s: was not told: %v", what, s.ctx.Err())
 	}

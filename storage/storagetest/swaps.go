@@ -43,7 +43,7 @@ func swap(s *stage) {
 		{false, "1", "one", done}, // back to what it was
 		{false, "one", "two", done},
 	} {
-		s.swap(s, &storage.Swap{Key: key, Column: "\x00c\xff", Absent: c.absent, Old: c.old, New: c.new, Tell: i%2 == 0}, c.want)
+		s.swap(s, &storage.Swap{Key: key, Column: "\x00c\xff", Absent: c.absent, Old: c.old, New: c.new, Notify: i%2 == 0}, c.want)
 	}
 	s.want(s.open(), &storage.Slice{Key: key, Serial: true}, entry("\x00c\xff", "two"))
 }
@@ -98,7 +98,7 @@ func swapsAtATime(s *stage) {
 		}
 	}
 	s.together(rows, func(i int) {
-		w := storage.Swap{Key: keys[i], Column: "c", Old: keys[i], New: "new", Tell: i%2 == 0}
+		w := storage.Swap{Key: keys[i], Column: "c", Old: keys[i], New: "new", Notify: i%2 == 0}
 		want := storage.Swapped{Done: true}
 		switch i % 5 {
 		case 1:

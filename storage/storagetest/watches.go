@@ -22,33 +22,33 @@ func watchChecks() []check {
 // watched begins to watch a row, and returns where it is told.
 func (s *stage) watched(ctx context.Context, store storage.Store, key string) <-chan struct{} {
 	s.Helper()
-	told := make(chan struct{}, 1)
+	notified := make(chan struct{}, 1)
 	err := store.Watch(ctx, key, func() {
 		select {
-		case told <- struct{}{}:
+		case notified <- struct{}{}:
 		default:
 		}
 	})
 	if err != nil {
 		s.Fatalf("watch %q: %v", cut(key), err)
 	}
-	return told
+	return notified
 }
 
 // drain forgets what was told before, as far as it has come.
-func drain(told <-chan struct{}) {
+func drain(notified <-chan struct{}) {
 	select {
-	case <-told:
+	case <-notified:
 	default:
 	}
 }
 
 // delete adds a column and deletes it again. What a watcher is told of the former is no matter.
-func (s *stage) delete(store storage.Store, key string, i int, told ...<-chan struct{}) {
+func (s *stage) delete(store storage.Store, key string, i int, notified ...<-chan struct{}) {
 	s.Helper()
 	column := fmt.Sprint("column ", i)
 	s.add(store, key, int64(i), entry(column, "v"))
-	for _, t := range told {
+	for _, t := range notified {
 		drain(t)
 	}
 	s.remove(store, key, int64(i), column)
@@ -61,30 +61,30 @@ func watchOfDeletions(s *stage) {
 		key := s.row() + "\x00\xff'"
 		// They are there before, so that there is nothing to be told of but that they go.
 		s.add(s, key, 1, entry("0", ""), entry("1", ""), entry("2", ""), entry("3", ""))
-		told := s.watched(s.ctx, stores[0], key)
+		notified := s.watched(s.ctx, stores[0], key)
 		for i := range 4 {
-			drain(told)
+			drain(notified)
 			s.remove(stores[(round+i)%3], key, 2, fmt.Sprint(i))
-			s.await(told, fmt.Sprintf("deletion %d of round %d", i, round))
+			s.await(notified, fmt.Sprintf("deletion %d of round %d", i, round))
 		}
 	}
 }
 
-// watchOfSwaps tells of those with Tell.
+// watchOfSwaps tells of those with Notify.
 func watchOfSwaps(s *stage) {
 	stores := s.several(3)
 	key, value := s.row()+"\x00\xff'", ""
-	told := s.watched(s.ctx, stores[0], key)
+	notified := s.watched(s.ctx, stores[0], key)
 	for i := range 12 {
 		next := fmt.Sprint(i)
 		w := storage.Swap{Key: key, Column: "c", Absent: i == 0, Old: value, New: next}
-		if w.Tell = i%2 == 0; w.Tell {
-			drain(told)
+		if w.Notify = i%2 == 0; w.Notify {
+			drain(notified)
 		}
 		s.swap(stores[i%3], &w, storage.Swapped{Done: true})
 		value = next
-		if w.Tell {
-			s.await(told, fmt.Sprintf("swap %d", i))
+		if w.Notify {
+			s.await(notified, fmt.Sprintf("swap %d", i))
 		}
 	}
 }
@@ -104,8 +104,8 @@ func watchOfMany(s *stage) {
 	for i := range 3 * rows {
 		row := i % rows
 		s.delete(stores[i%3], keys[row], i, watchers[row]...)
-		for j, told := range watchers[row] {
-			s.await(told, fmt.Sprintf("watcher %d of row %d", j, row))
+		for j, notified := range watchers[row] {
+			s.await(notified, fmt.Sprintf("watcher %d of row %d", j, row))
 		}
 	}
 }
@@ -145,13 +145,13 @@ func watchOneCallAtATime(s *stage) {
 	stores := s.several(2)
 	key := s.row()
 	var inside, most atomic.Int64
-	told := make(chan struct{}, 1)
+	notified := make(chan struct{}, 1)
 	err := s.Watch(s.ctx, key, func() {
 		if n := inside.Add(1); n > 1 {
 			most.Store(n)
 		}
 		select {
-		case told <- struct{}{}:
+		case notified <- struct{}{}:
 		default:
 		}
 		for range 1000 {
@@ -172,7 +172,7 @@ func watchOneCallAtATime(s *stage) {
 		}
 	})
 	s.delete(s.Store, key, 0)
-	s.await(told, "the watcher")
+	s.await(notified, "the watcher")
 	for inside.Load() > 0 && s.ctx.Err() == nil {
 		runtime.Gosched() // another may come while this call goes on
 	}

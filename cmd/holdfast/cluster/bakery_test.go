@@ -70,7 +70,7 @@ func (b *harness) line(through []*clustertest.Member, names int) *queue {
 			b.Fatal("not all who wait were told so")
 		}
 	}
-	b.tell("%d names are held, and %d wait for them", names, cap(queued))
+	b.logf("%d names are held, and %d wait for them", names, cap(queued))
 	return q
 }
 
@@ -99,7 +99,7 @@ func (q *queue) pass() {
 			q.Errorf("%s was granted under %v after %v", name, given, last[name])
 		}
 	}
-	q.tell("nothing was lost, and everybody in line was granted it")
+	q.logf("nothing was lost, and everybody in line was granted it")
 }
 
 // TestLeaderOfEachRankKilled under load: nothing is lost that is held through the others, one of which does
@@ -116,7 +116,7 @@ func TestLeaderOfEachRankKilled(t *testing.T) {
 		mark, at := b.kill(fmt.Sprintf("the leader of rank %d,", rank), victim)
 		b.leaders(others[0], 3, victim)
 		q.pass()
-		b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+		b.check(b.workers.AwaitAll(b.ctx, mark, at, b.workers.Workers()...))
 		b.revive()
 		b.leaders(victim, 3, victim)
 	}
@@ -161,7 +161,7 @@ func TestLeadersWithoutTheMissing(t *testing.T) {
 	mark, at := b.kill("another leader", restarted)
 	b.check(restarted.Start())
 	b.leaders(restarted, 2, missing)
-	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+	b.check(b.workers.AwaitAll(b.ctx, mark, at, b.workers.Workers()...))
 	if missing.Running() {
 		b.Errorf("%s runs, and was to be away", missing.Name)
 	}

@@ -30,17 +30,17 @@ func TestLastingMinority(t *testing.T) {
 		n.block(b.index(m), b.index(victim))
 	}
 	mark, at := b.fault("%s, which leads, was cut off from the other members", victim.Name)
-	b.tell("%s leads", b.leader(victim).Name)
+	b.logf("%s leads", b.leader(victim).Name)
 	b.keeps(keeper, kept)
 	b.awaitPassed(mark, kept)
-	apart := b.crew.Mark()
+	apart := b.workers.Mark()
 	b.refuses(victim, "report")
 	b.remembers(victim, s.holder)
 	for _, m := range others {
 		s.stands(m)
 	}
 	meanwhile := b.set("meanwhile", others[0], others[1])
-	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+	b.check(b.workers.AwaitAll(b.ctx, mark, at, b.workers.Workers()...))
 	s.play()
 	b.refuses(victim, "report") // all the while
 	b.remembers(victim, s.holder)
@@ -49,7 +49,7 @@ func TestLastingMinority(t *testing.T) {
 			b.Fatalf("%s reaches %s, from which it was cut off", victim.Name, m.Name)
 		}
 	}
-	for _, e := range b.crew.History(apart) {
+	for _, e := range b.workers.History(apart) {
 		if e.Kind == clustertest.Entered && e.Member == victim.Name {
 			b.Errorf("worker %d was granted %s under token %v through %s, which is cut off", e.Worker, e.Name, e.Token, victim.Name)
 		}
@@ -58,7 +58,7 @@ func TestLastingMinority(t *testing.T) {
 		n.unblock(b.index(victim), b.index(m))
 		n.mend(b.index(m), b.index(victim))
 	}
-	b.tell("the cuts were mended")
+	b.logf("the cuts were mended")
 	b.healed()
 	meanwhile.stands(victim)
 	meanwhile.play()
@@ -82,7 +82,7 @@ func (b *harness) refuses(m *clustertest.Member, name string) {
 	if !errors.Is(err, holdfast.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
 		b.Errorf("%s, which is cut off, was asked for a name: %v", m.Name, err)
 	}
-	b.tell("%s grants and shows nothing: %v", m.Name, err)
+	b.logf("%s grants and shows nothing: %v", m.Name, err)
 }
 
 // remembers asserts that a member shows what it had, to who does not mind that it is old.
@@ -137,7 +137,7 @@ func layDisks(t *testing.T, workers int) *disk {
 		})
 	}
 	b := prepare(t, settings)
-	b.crew.Worker = worker(clustertest.ShortStay) // the log needs a new block the sooner
+	b.workers.Worker = worker(clustertest.ShortHold) // the log needs a new block the sooner
 	b.begin(workers)
 	return &disk{b, settings.Data}
 }
@@ -191,22 +191,22 @@ func TestLastingDiskFull(t *testing.T) {
 	mark, at := d.fault("the disk of %s, which leads, is full", victim.Name)
 	code, err := victim.AwaitExit(d.ctx)
 	d.check(err)
-	d.tell("%s has ended with %d, and says: %s", victim.Name, code, victim.Log())
-	for _, word := range []string{"data folder " + d.folder(victim.Name), "no space left on device", "see to the disk, then start the member again"} {
-		if !strings.Contains(victim.Log(), word) {
-			t.Errorf("%s does not say %q", victim.Name, word)
+	d.logf("%s has ended with %d, and says: %s", victim.Name, code, victim.Log())
+	for _, text := range []string{"data folder " + d.folder(victim.Name), "no space left on device", "see to the disk, then start the member again"} {
+		if !strings.Contains(victim.Log(), text) {
+			t.Errorf("%s does not say %q", victim.Name, text)
 		}
 	}
 	if code != unfitCode {
 		t.Errorf("%s has ended with %d, want %d", victim.Name, code, unfitCode)
 	}
-	d.tell("%s leads", d.leader(victim).Name)
+	d.logf("%s leads", d.leader(victim).Name)
 	for _, m := range others {
 		s.stands(m)
 	}
 	d.keeps(keeper, kept)
 	d.awaitPassed(mark, kept)
-	d.check(d.crew.AwaitAll(d.ctx, mark, at, d.crew.Workers()...))
+	d.check(d.workers.AwaitAll(d.ctx, mark, at, d.workers.Workers()...))
 
 	d.check(os.Remove(d.ballast(victim)))
 	d.check(victim.Start())

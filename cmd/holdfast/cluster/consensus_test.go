@@ -137,12 +137,12 @@ func (e *errand) finish() {
 	if err := e.command.Wait(); err != nil { // an exit code other than 0
 		e.Errorf("the errand with %s: %v: %s", e.name, err, e.errors.String())
 	}
-	e.tell("the errand under token %v of %s has ended well", e.token, e.name)
+	e.logf("the errand under token %v of %s has ended well", e.token, e.name)
 }
 
-// awaitShown asks a member until what it shows of a name is as wanted. While no member leads it refuses to show
+// awaitLock asks a member until what it shows of a name is as wanted. While no member leads it refuses to show
 // anything.
-func (b *harness) awaitShown(through *clustertest.Member, name, what string, is func(*api.Lock) bool) *api.Lock {
+func (b *harness) awaitLock(through *clustertest.Member, name, what string, is func(*api.Lock) bool) *api.Lock {
 	b.Helper()
 	admin := b.adminOf(through)
 	look := time.NewTicker(20 * time.Millisecond)
@@ -176,21 +176,21 @@ func (b *harness) set(name string, holds *clustertest.Member, wait ...*clusterte
 	s := &scene{harness: b, holder: b.send(holds, name).acquired()}
 	for _, m := range wait {
 		s.waiting = append(s.waiting, b.send(m, name))
-		b.awaitShown(holds, name, "with a waiter more", func(l *api.Lock) bool { return len(l.Waiters) == len(s.waiting) })
+		b.awaitLock(holds, name, "with a waiter more", func(l *api.Lock) bool { return len(l.Waiters) == len(s.waiting) })
 	}
-	b.tell("%s is held under token %v through %s, and %d wait", name, s.holder.token, holds.Name, len(wait))
+	b.logf("%s is held under token %v through %s, and %d wait", name, s.holder.token, holds.Name, len(wait))
 	return s
 }
 
 // stands asserts that a member shows the holder with its token, and all who wait, in their order.
 func (s *scene) stands(through *clustertest.Member) {
 	s.Helper()
-	shown := s.awaitShown(through, s.holder.name, "held", func(*api.Lock) bool { return true })
+	shown := s.awaitLock(through, s.holder.name, "held", func(*api.Lock) bool { return true })
 	if len(shown.Holders) != 1 || shown.Holders[0].Token != s.holder.token || len(shown.Waiters) != len(s.waiting) {
 		s.Fatalf("%s shows %s held by %+v, and waited for by %+v; want token %v, and %d who wait",
 			through.Name, s.holder.name, shown.Holders, shown.Waiters, s.holder.token, len(s.waiting))
 	}
-	s.tell("%s shows %s under token %v", through.Name, s.holder.name, s.holder.token)
+	s.logf("%s shows %s under token %v", through.Name, s.holder.name, s.holder.token)
 }
 
 // play lets the holder end, and one after the other of those who wait, each of which must be granted the lock in its
@@ -225,14 +225,14 @@ func TestLastingLeaderKilled(t *testing.T) {
 	s := b.set("report", victim, victim, others[0], victim)
 	keeper, kept := b.keep(victim)
 	mark, at := b.kill("the leader, through which most is held and waited for", victim)
-	b.tell("%s leads", b.leader(victim).Name)
+	b.logf("%s leads", b.leader(victim).Name)
 	for _, m := range others {
 		s.stands(m)
 	}
 	b.keeps(keeper, kept)
 	b.awaitPassed(mark, kept)
 	s.play()
-	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+	b.check(b.workers.AwaitAll(b.ctx, mark, at, b.workers.Workers()...))
 	b.revive()
 	b.wantNoneLost(b.judge())
 }
@@ -247,14 +247,14 @@ func TestLastingAllKilled(t *testing.T) {
 	for _, m := range all {
 		b.check(m.Start())
 	}
-	b.tell("%s leads", b.leader().Name)
+	b.logf("%s leads", b.leader().Name)
 	for _, m := range all {
 		s.stands(m)
 	}
 	b.keeps(keeper, kept)
 	b.awaitPassed(mark, kept)
 	s.play()
-	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+	b.check(b.workers.AwaitAll(b.ctx, mark, at, b.workers.Workers()...))
 	b.healed()
 	b.wantNoneLost(b.judge())
 }
@@ -286,7 +286,7 @@ func TestLastingLeaves(t *testing.T) {
 				b.check(how.bid(b, m))
 				mark, at := b.fault("member %s leaves by %s", m.Name, how.name)
 				b.check(m.AwaitEnd(b.ctx))
-				b.tell("member %s has ended with 0", m.Name)
+				b.logf("member %s has ended with 0", m.Name)
 				for _, o := range others {
 					for _, s := range scenes {
 						s.stands(o)
@@ -295,7 +295,7 @@ func TestLastingLeaves(t *testing.T) {
 				b.keeps(keeper, kept)
 				b.awaitPassed(mark, kept)
 				b.handBack(script, others[0], others[1])
-				b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+				b.check(b.workers.AwaitAll(b.ctx, mark, at, b.workers.Workers()...))
 				b.check(m.Start())
 				b.healed()
 			}
@@ -326,11 +326,11 @@ func TestLastingOutOfTheView(t *testing.T) {
 	})
 	b.check(err)
 	b.check(victim.Continue())
-	b.tell("member %s goes on, and %s is alone in the view", victim.Name, heir.Name)
+	b.logf("member %s goes on, and %s is alone in the view", victim.Name, heir.Name)
 	b.check(leaver.AwaitEnd(b.ctx))
 	s.stands(victim)
 	b.check(b.cluster.AwaitView(b.ctx, heir, heir, victim)) // it is admitted when its lease is over, under another tenure
-	b.tell("member %s is back", victim.Name)
+	b.logf("member %s is back", victim.Name)
 	for _, m := range others {
 		s.stands(m)
 	}
@@ -338,7 +338,7 @@ func TestLastingOutOfTheView(t *testing.T) {
 	b.awaitPassed(mark, kept)
 	b.check(leaver.Start())
 	b.healed()
-	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+	b.check(b.workers.AwaitAll(b.ctx, mark, at, b.workers.Workers()...))
 	s.play()
 	short.finish()
 	b.wantNoneLost(b.judge())
@@ -359,7 +359,7 @@ func (b *harness) handBack(acquired *api.AcquiredAll, renew, release *clustertes
 	b.check(err)
 	for _, l := range acquired.Locks {
 		b.check(b.adminOf(release).Release(b.ctx, "", l.Name, l.Token, acquired.Session))
-		b.tell("%s was renewed through %s, and released through %s", l.Name, renew.Name, release.Name)
+		b.logf("%s was renewed through %s, and released through %s", l.Name, renew.Name, release.Name)
 	}
 }
 
@@ -414,7 +414,7 @@ func TestLastingRetried(t *testing.T) {
 	ctx, turnAway := context.WithCancel(b.ctx)
 	defer turnAway()
 	one := ask(ctx, first)
-	b.awaitShown(third, "waits", "with a waiter", func(l *api.Lock) bool { return len(l.Waiters) == 1 })
+	b.awaitLock(third, "waits", "with a waiter", func(l *api.Lock) bool { return len(l.Waiters) == 1 })
 	two := ask(b.ctx, second)
 	turnAway()
 	if a := <-one; !errors.Is(a.err, context.Canceled) {
@@ -430,7 +430,7 @@ func TestLastingRetried(t *testing.T) {
 	again(third, "waits", "order 2", waited.token)
 	for name, token := range map[string]holdfast.Token{"granted": granted, "waits": waited.token} {
 		b.check(b.adminOf(third).Release(b.ctx, "", name, token, session))
-		b.awaitShown(second, name, "free", func(l *api.Lock) bool { return len(l.Holders)+len(l.Waiters) == 0 })
+		b.awaitLock(second, name, "free", func(l *api.Lock) bool { return len(l.Holders)+len(l.Waiters) == 0 })
 	}
 	if token, err := call(b.ctx, second, "granted", "order 1"); !errors.Is(err, holdfast.ErrNotHeld) {
 		t.Errorf("asked for again when it was released: token %v, %v", token, err)

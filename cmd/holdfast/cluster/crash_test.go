@@ -25,7 +25,7 @@ func TestCoordinatorKilledTwice(t *testing.T) {
 	if !second.Running() {
 		b.check(second.Start())
 	}
-	for _, w := range b.crew.Workers() {
+	for _, w := range b.workers.Workers() {
 		b.check(w.Order("go on")) // one of them keeps it
 	}
 	b.healed()

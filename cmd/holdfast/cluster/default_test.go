@@ -26,7 +26,7 @@ func (b *harness) jobs(count int) (jobs []*errand) {
 	for _, job := range jobs {
 		job.acquired()
 	}
-	b.tell("%d jobs have their locks", count)
+	b.logf("%d jobs have their locks", count)
 	return jobs
 }
 
@@ -42,10 +42,10 @@ func (b *harness) restart(m *clustertest.Member, kill bool) {
 	if m.Running() {
 		b.Fatalf("member %s has not ended", m.Name)
 	}
-	b.tell("member %s has ended (killed: %v)", m.Name, kill)
+	b.logf("member %s has ended (killed: %v)", m.Name, kill)
 	b.check(m.Start())
 	b.check(m.AwaitReady(b.ctx))
-	b.tell("member %s is ready again", m.Name)
+	b.logf("member %s is ready again", m.Name)
 }
 
 // TestDefaultsKeepJobs: of three members with defaults each ends once, the leader first; no job that holds a lock through

@@ -64,12 +64,12 @@ func (b *harness) gaps(role string, bound time.Duration, choose func() *clustert
 	b.Helper()
 	var gaps []time.Duration
 	for range *crashes {
-		b.crew.Note(clustertest.Event{Kind: clustertest.Calm})
-		victim, since := choose(), b.crew.Mark()
+		b.workers.Note(clustertest.Event{Kind: clustertest.Calm})
+		victim, since := choose(), b.workers.Mark()
 		before := b.await("a grant", since, func(e clustertest.Event) bool { return e.Kind == clustertest.Entered })
 		mark, _ := b.kill("the "+role, victim)
 		b.awaitReign(mark, before.Token)
-		gaps = append(gaps, clustertest.LongestGap(b.crew.History(since)))
+		gaps = append(gaps, clustertest.LongestGap(b.workers.History(since)))
 		b.revive()
 	}
 	b.judge()
@@ -88,7 +88,7 @@ func TestReconcile(t *testing.T) {
 	victim := b.coordinator()
 	others := b.cluster.Others(victim)
 	locks := b.holdMany(others, *held)
-	b.tell("%d locks are held through %s and %s", len(locks), others[0].Name, others[1].Name)
+	b.logf("%d locks are held through %s and %s", len(locks), others[0].Name, others[1].Name)
 
 	probe, err := client.Dial(b.ctx, others[0].Address)
 	b.check(err)
@@ -107,11 +107,11 @@ func TestReconcile(t *testing.T) {
 		if err != nil {
 			b.Error(err)
 		}
-		known = b.crew.Now() - at
+		known = b.workers.Now() - at
 	})
 	next, err := probe.Lock(b.ctx, "probe")
 	b.check(err)
-	took := b.crew.Now() - at
+	took := b.workers.Now() - at
 	looking.Wait()
 	if reign(next.Token()) <= reign(first.Token()) {
 		b.Errorf("token %v after %v: it is of the same reign", next.Token(), first.Token())
@@ -214,7 +214,7 @@ func TestFirstView(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			b := prepare(t, clustertest.Settings{Addresses: loopback(t, size)})
 			b.check(b.cluster.Start(b.ctx))
-			took := b.crew.Now() - b.began
+			took := b.workers.Now() - b.began
 			for _, m := range b.cluster.Members {
 				b.check(b.cluster.AwaitView(b.ctx, m, b.cluster.Members...))
 			}

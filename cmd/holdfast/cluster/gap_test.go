@@ -28,7 +28,7 @@ func TestLeaderGap(t *testing.T) {
 		victim := b.leaders(b.cluster.Members[0], 3)[i%3]
 		throng := b.gather(b.cluster.Others(victim), "hot", 0)
 		throng.awaitGrants(5)
-		quiet := b.crew.Now()
+		quiet := b.workers.Now()
 		throng.awaitGrants(100)
 		usual = append(usual, throng.standstill(quiet))
 
@@ -42,7 +42,7 @@ func TestLeaderGap(t *testing.T) {
 		throng.awaitGrants(20)
 		all, beyond = append(all, throng.standstill(at)), append(beyond, throng.standstill(seen))
 		throng.disperse()
-		b.tell("detected after %v; nothing granted for %v, of which %v beyond that", seen-at, all[i], beyond[i])
+		b.logf("detected after %v; nothing granted for %v, of which %v beyond that", seen-at, all[i], beyond[i])
 		b.revive()
 	}
 	b.judge()

@@ -29,7 +29,7 @@ func (b *harness) appoint(m *clustertest.Member) {
 		return slices.Equal(s.Spaces[0].Authority, []string{m.Name})
 	})
 	b.check(err)
-	b.tell("%s grants", m.Name)
+	b.logf("%s grants", m.Name)
 }
 
 // TestGrantorKilled: every holder keeps what it has, the next grantor learns it from
@@ -53,7 +53,7 @@ func TestElderKilled(t *testing.T) {
 	mark, at := b.kill("the elder", victim)
 	b.goOn(keeper, kept)
 	b.awaitPassed(mark, kept)
-	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+	b.check(b.workers.AwaitAll(b.ctx, mark, at, b.workers.Workers()...))
 	next := b.coordinator()
 	b.transfer(next, b.another(victim, grantor))
 	b.revive()

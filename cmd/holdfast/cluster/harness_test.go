@@ -80,7 +80,7 @@ type harness struct {
 	*testing.T
 	ctx     context.Context
 	cluster *clustertest.Cluster
-	crew    *clustertest.Crew
+	workers *clustertest.Group
 	began   time.Duration
 }
 
@@ -127,9 +127,9 @@ func prepare(t *testing.T, settings clustertest.Settings) *harness {
 	settings.LogLevel = cmp.Or(settings.LogLevel, *level)
 	b := &harness{
 		T: t, ctx: ctx, cluster: clustertest.NewCluster(settings),
-		crew: clustertest.NewCrew(worker(*stay), filepath.Join(settings.Folder, "register")),
+		workers: clustertest.NewGroup(worker(*stay), filepath.Join(settings.Folder, "register")),
 	}
-	b.began = b.crew.Now()
+	b.began = b.workers.Now()
 	t.Cleanup(func() {
 		defer cancel()
 		for _, m := range b.cluster.Members {
@@ -153,9 +153,9 @@ func worker(stay time.Duration) []string {
 func (b *harness) begin(workers int) {
 	b.Helper()
 	b.check(b.cluster.Start(b.ctx))
-	b.check(b.crew.HireAll(b.cluster, workers))
-	b.check(b.crew.AwaitAll(b.ctx, 0, 0, b.crew.Workers()...))
-	b.tell("%d workers at work", workers)
+	b.check(b.workers.StartAll(b.cluster, workers))
+	b.check(b.workers.AwaitAll(b.ctx, 0, 0, b.workers.Workers()...))
+	b.logf("%d workers at work", workers)
 }
 
 // check ends the test where something went wrong that must not.
@@ -166,10 +166,10 @@ func (b *harness) check(err error) {
 	}
 }
 
-// tell logs with the time since the beginning.
-func (b *harness) tell(format string, arguments ...any) {
+// logf logs with the time since the beginning.
+func (b *harness) logf(format string, arguments ...any) {
 	b.Helper()
-	b.Logf("%6.2fs  %s", (b.crew.Now() - b.began).Seconds(), fmt.Sprintf(format, arguments...))
+	b.Logf("%6.2fs  %s", (b.workers.Now() - b.began).Seconds(), fmt.Sprintf(format, arguments...))
 }
 
 // coordinator returns the member that coordinates, as any that runs sees it.
@@ -196,9 +196,9 @@ func (b *harness) another(than ...*clustertest.Member) *clustertest.Member {
 // keep lets a worker keep the register that goes through a member.
 func (b *harness) keep(through *clustertest.Member) (*clustertest.Process, clustertest.Event) {
 	b.Helper()
-	keeper, kept, err := b.crew.KeepThrough(b.ctx, b.cluster, func(name string) bool { return name == through.Name }, through)
+	keeper, kept, err := b.workers.KeepThrough(b.ctx, b.cluster, func(name string) bool { return name == through.Name }, through)
 	b.check(err)
-	b.tell("worker %d keeps the register through %s under token %v", keeper.Number, kept.Member, kept.Token)
+	b.logf("worker %d keeps the register through %s under token %v", keeper.Number, kept.Member, kept.Token)
 	return keeper, kept
 }
 
@@ -206,7 +206,7 @@ func (b *harness) keep(through *clustertest.Member) (*clustertest.Process, clust
 // it was told is returned: whether the register took the write, and how the stay ended.
 func (b *harness) goOn(keeper *clustertest.Process, kept clustertest.Event) (write, end clustertest.Event) {
 	b.Helper()
-	mark := b.crew.Mark()
+	mark := b.workers.Mark()
 	b.check(keeper.Order("go on"))
 	about := func(kinds ...clustertest.Kind) func(clustertest.Event) bool {
 		return func(e clustertest.Event) bool {
@@ -215,13 +215,13 @@ func (b *harness) goOn(keeper *clustertest.Process, kept clustertest.Event) (wri
 	}
 	write = b.await("a write", mark, about(clustertest.Wrote, clustertest.Refused))
 	end = b.await("the end of a stay", mark, about(clustertest.Left, clustertest.Lost))
-	b.tell("worker %d: %s, %s %s", keeper.Number, write.Kind, end.Kind, end.Why)
+	b.logf("worker %d: %s, %s %s", keeper.Number, write.Kind, end.Kind, end.Why)
 	return write, end
 }
 
 func (b *harness) await(what string, mark int, is func(clustertest.Event) bool) clustertest.Event {
 	b.Helper()
-	e, err := b.crew.Await(b.ctx, what, mark, is)
+	e, err := b.workers.Await(b.ctx, what, mark, is)
 	b.check(err)
 	return e
 }
@@ -230,9 +230,9 @@ func (b *harness) await(what string, mark int, is func(clustertest.Event) bool) 
 func (b *harness) fault(format string, arguments ...any) (mark int, at time.Duration) {
 	b.Helper()
 	text := fmt.Sprintf(format, arguments...)
-	b.tell("%s", text)
-	mark, at = b.crew.Mark(), b.crew.Now()
-	b.crew.Note(clustertest.Event{Kind: clustertest.Fault, Why: text})
+	b.logf("%s", text)
+	mark, at = b.workers.Mark(), b.workers.Now()
+	b.workers.Note(clustertest.Event{Kind: clustertest.Fault, Why: text})
 	return mark, at
 }
 
@@ -245,7 +245,7 @@ func (b *harness) awaitReign(mark int, after holdfast.Token) clustertest.Event {
 	e := b.await("a grant by another authority", mark, func(e clustertest.Event) bool {
 		return e.Kind == clustertest.Entered && reign(e.Token) > reign(after)
 	})
-	b.tell("worker %d was granted %s through %s by the authority of reign %d", e.Worker, e.Name, e.Member, reign(e.Token))
+	b.logf("worker %d was granted %s through %s by the authority of reign %d", e.Worker, e.Name, e.Member, reign(e.Token))
 	return e
 }
 
@@ -255,7 +255,7 @@ func (b *harness) awaitPassed(mark int, kept clustertest.Event) {
 	e := b.await("a write by another worker", mark, func(e clustertest.Event) bool {
 		return e.Kind == clustertest.Wrote && e.Token > kept.Token
 	})
-	b.tell("worker %d has written through %s under token %v", e.Worker, e.Member, e.Token)
+	b.logf("worker %d has written through %s under token %v", e.Worker, e.Member, e.Token)
 }
 
 // healed waits until all members that run see one another, and every worker has been
@@ -266,18 +266,18 @@ func (b *harness) healed() {
 	for _, m := range members {
 		b.check(b.cluster.AwaitView(b.ctx, m, members...))
 	}
-	b.tell("%d members see one another", len(members))
-	b.crew.Note(clustertest.Event{Kind: clustertest.Calm})
-	b.check(b.crew.AwaitAll(b.ctx, b.crew.Mark(), b.crew.Now(), b.crew.Workers()...))
-	b.tell("all workers go on")
+	b.logf("%d members see one another", len(members))
+	b.workers.Note(clustertest.Event{Kind: clustertest.Calm})
+	b.check(b.workers.AwaitAll(b.ctx, b.workers.Mark(), b.workers.Now(), b.workers.Workers()...))
+	b.logf("all workers go on")
 }
 
 // judge ends workers and members in good order, and judges.
 func (b *harness) judge() clustertest.Verdict {
 	b.Helper()
-	b.check(b.crew.Finish())
+	b.check(b.workers.Finish())
 	b.check(b.cluster.End(b.ctx))
-	v, err := b.crew.Judge()
+	v, err := b.workers.Judge()
 	b.check(err)
 	for _, violation := range v.Violations {
 		b.Error(violation)
@@ -285,6 +285,6 @@ func (b *harness) judge() clustertest.Verdict {
 	if v.Handoffs == 0 {
 		b.Error("no lock changed hands")
 	}
-	b.tell("grants=%d handoffs=%d stale_refused=%d lost=%d violations=%d", v.Grants, v.Handoffs, v.Stale, v.Lost, len(v.Violations))
+	b.logf("grants=%d handoffs=%d stale_refused=%d lost=%d violations=%d", v.Grants, v.Handoffs, v.Stale, v.Lost, len(v.Violations))
 	return v
 }

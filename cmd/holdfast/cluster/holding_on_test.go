@@ -114,7 +114,7 @@ func (k *keeping) keeps(last *holdfast.Lock) {
 		k.Fatalf("%s is held by %+v: want %s, with a lower token than %v, which it has given by itself",
 			last.Name(), shown.Holders, k.member.Name, last.Token())
 	}
-	k.tell("%s keeps %s under token %v", k.member.Name, last.Name(), shown.Holders[0].Token)
+	k.logf("%s keeps %s under token %v", k.member.Name, last.Name(), shown.Holders[0].Token)
 }
 
 // queue lets a client through another member wait for a name, and returns when the grantor
@@ -125,7 +125,7 @@ func (k *keeping) queue(through *clustertest.Member, name string) <-chan *holdfa
 	granted := k.want(through, name, holdfast.OnQueued(func(position int) { queued <- position }))
 	select {
 	case position := <-queued:
-		k.tell("a client through %s waits for %s at position %d", through.Name, name, position)
+		k.logf("a client through %s waits for %s at position %d", through.Name, name, position)
 	case l := <-granted:
 		k.Fatalf("%s was granted through %s under token %v while %s used it", name, through.Name, l.Token(), k.member.Name)
 	case <-k.ctx.Done():
@@ -158,7 +158,7 @@ func (k *keeping) next(granted <-chan *holdfast.Lock, before *holdfast.Lock) *ho
 	select {
 	case l := <-granted:
 		k.rises(l, before)
-		k.tell("%s was granted under token %v", l.Name(), l.Token())
+		k.logf("%s was granted under token %v", l.Name(), l.Token())
 		return l
 	case <-k.ctx.Done():
 		k.Fatalf("%s is granted to nobody: %v", before.Name(), k.ctx.Err())

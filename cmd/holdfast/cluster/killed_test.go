@@ -64,7 +64,7 @@ func (b *harness) killBeside(victim *clustertest.Member, what string) (write, en
 	mark, at := b.kill(what+" through which others wait", victim)
 	write, end = b.goOn(keeper, kept)
 	b.awaitPassed(mark, kept)
-	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+	b.check(b.workers.AwaitAll(b.ctx, mark, at, b.workers.Workers()...))
 	b.revive()
 	return write, end
 }
@@ -98,10 +98,10 @@ func (b *harness) hireBeside(victim func() *clustertest.Member, workers int) *cl
 	}
 	for i := range workers {
 		first := i % len(used)
-		_, err := b.crew.Hire("holdfast://"+strings.Join(append(used[first:len(used):len(used)], used[:first]...), ","), i >= (workers+1)/2)
+		_, err := b.workers.Start("holdfast://"+strings.Join(append(used[first:len(used):len(used)], used[:first]...), ","), i >= (workers+1)/2)
 		b.check(err)
 	}
-	b.check(b.crew.AwaitAll(b.ctx, 0, 0, b.crew.Workers()...))
+	b.check(b.workers.AwaitAll(b.ctx, 0, 0, b.workers.Workers()...))
 	return spared
 }
 
@@ -141,7 +141,7 @@ func TestIdleMemberKilled(t *testing.T) {
 		b := prepare(t, clustertest.Settings{Addresses: loopback(t, 3), Flags: []string{space}})
 		victim := b.hireBeside(func() *clustertest.Member { return b.another(b.coordinator()) }, 4)
 		mark, at := b.kill("which nobody uses", victim)
-		b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+		b.check(b.workers.AwaitAll(b.ctx, mark, at, b.workers.Workers()...))
 		b.revive()
 		b.judge()
 	}, "permission", "bakery")
@@ -158,7 +158,7 @@ func TestLeaveInTurn(t *testing.T) {
 				b.appoint(m)
 			}
 			keeper, kept := b.keep(b.another(m))
-			mark := b.crew.Mark()
+			mark := b.workers.Mark()
 			b.leave(m)
 			b.goOn(keeper, kept)
 			b.awaitPassed(mark, kept)

@@ -12,7 +12,7 @@ func (b *harness) leave(m *clustertest.Member) {
 	b.check(m.Terminate())
 	b.fault("member %s leaves", m.Name)
 	b.check(m.AwaitEnd(b.ctx)) // it looks at the exit status
-	b.tell("member %s has ended with 0", m.Name)
+	b.logf("member %s has ended with 0", m.Name)
 }
 
 // TestLeave: a member that leaves under load, the coordinator or not, tells its clients,
@@ -57,7 +57,7 @@ func TestRollingRestart(t *testing.T) {
 func TestAllLeave(t *testing.T) {
 	b := lay(t, 4)
 	_, kept := b.keep(b.coordinator())
-	for _, w := range b.crew.Workers() {
+	for _, w := range b.workers.Workers() {
 		b.check(w.Order("go on"))
 	}
 	for _, m := range b.cluster.Members {

@@ -222,7 +222,7 @@ func TestCoordinatorUnplugged(t *testing.T) {
 	b.lostAndRefused(keeper, kept)
 	n.wantState(b.index(victim), "down") // all the while
 	n.plug(b.index(victim))
-	b.tell("%s was plugged in again", victim.Name)
+	b.logf("%s was plugged in again", victim.Name)
 	b.healed()
 	b.judge()
 }
@@ -250,7 +250,7 @@ func TestCoordinatorCutOff(t *testing.T) {
 		n.unblock(b.index(victim), other)
 		n.mend(other, b.index(victim))
 	}
-	b.tell("the cuts were mended")
+	b.logf("the cuts were mended")
 	b.healed()
 	b.judge()
 }
@@ -274,9 +274,9 @@ func TestOneWayCuts(t *testing.T) {
 		e := b.await("a grant three leases later", mark, func(e clustertest.Event) bool {
 			return e.Kind == clustertest.Entered && e.At > late
 		})
-		b.tell("worker %d was granted %s through %s by the authority of reign %d", e.Worker, e.Name, e.Member, reign(e.Token))
+		b.logf("worker %d was granted %s through %s by the authority of reign %d", e.Worker, e.Name, e.Member, reign(e.Token))
 		n.mend(from, to)
-		b.tell("the cut was mended")
+		b.logf("the cut was mended")
 		b.healed()
 	}
 	b.judge()
@@ -292,7 +292,7 @@ func TestPeersApart(t *testing.T) {
 	n.cut(one, other)
 	n.block(other, one)
 	mark, at := b.fault("%s and %s, of which neither coordinates, were parted", b.cluster.Members[one].Name, b.cluster.Members[other].Name)
-	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+	b.check(b.workers.AwaitAll(b.ctx, mark, at, b.workers.Workers()...))
 	status, err := b.cluster.AwaitStatus(b.ctx, b.cluster.Members[c], "a view of two", func(s *api.Status) bool { return len(s.View.Members) == 2 })
 	b.check(err)
 	out := one
@@ -303,10 +303,10 @@ func TestPeersApart(t *testing.T) {
 		return strings.Contains(s.View.Why, "do not hear each other")
 	})
 	b.check(err)
-	b.tell("%s has lost its place, and says why", b.cluster.Members[out].Name)
+	b.logf("%s has lost its place, and says why", b.cluster.Members[out].Name)
 	n.unblock(one, other)
 	n.mend(other, one)
-	b.tell("they reach each other again")
+	b.logf("they reach each other again")
 	b.healed()
 	b.judge()
 }

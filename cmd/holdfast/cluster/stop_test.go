@@ -15,17 +15,17 @@ func (b *harness) standStill(p *clustertest.Process, who string, meanwhile func(
 	mark, at := b.fault("%s was stopped", who)
 	meanwhile(mark)
 	select {
-	case <-time.After(3*b.cluster.Lease() - (b.crew.Now() - at)):
+	case <-time.After(3*b.cluster.Lease() - (b.workers.Now() - at)):
 	case <-b.ctx.Done():
 		b.Fatal(b.ctx.Err())
 	}
 	stopped, err := p.Stopped()
 	b.check(err)
-	if still := b.crew.Now() - at; !stopped || still < 3*b.cluster.Lease() {
+	if still := b.workers.Now() - at; !stopped || still < 3*b.cluster.Lease() {
 		b.Fatalf("%s stood still for %v (stopped %v), which is no test", who, still, stopped)
 	}
 	b.check(p.Continue())
-	b.tell("%s goes on", who)
+	b.logf("%s goes on", who)
 }
 
 // lostAndRefused: a holder whose lock has passed on finds it lost, and its write is

@@ -74,5 +74,5 @@ func (b *harness) replays(path string, endings []string) {
 	if about.Mode().Perm() != 0o600 {
 		b.Errorf("%s can be read by %v", path, about.Mode())
 	}
-	b.tell("%s: %d lives, %d steps in %d bytes are the same again", path, len(result.Lives), result.Steps(), about.Size())
+	b.logf("%s: %d lives, %d steps in %d bytes are the same again", path, len(result.Lives), result.Steps(), about.Size())
 }

@@ -24,13 +24,13 @@ func TestTransfersUnderLoad(t *testing.T) {
 	throng := b.gather(b.cluster.Members, "", 4)
 	admins := b.admins()
 	// The first grantor is made by the first request. A transfer that crosses it would be told that another one was made meanwhile.
-	b.await("a write", b.crew.Mark(), func(e clustertest.Event) bool { return e.Kind == clustertest.Wrote })
+	b.await("a write", b.workers.Mark(), func(e clustertest.Event) bool { return e.Kind == clustertest.Wrote })
 	for i := range 30 {
-		mark := b.crew.Mark()
+		mark := b.workers.Mark()
 		b.move(admins[(i+1)%3], b.cluster.Members[i%3])
 		b.await("a write", mark, func(e clustertest.Event) bool { return e.Kind == clustertest.Wrote })
 	}
-	b.tell("grantorship has gone round ten times")
+	b.logf("grantorship has gone round ten times")
 	throng.disperse()
 	b.healed()
 	b.judge()
@@ -49,12 +49,12 @@ func TestTransferGap(t *testing.T) {
 	var windows, before []window
 	for i := range *moves {
 		throng.awaitGrants(5)
-		from := b.crew.Now()
+		from := b.workers.Now()
 		throng.awaitGrants(5)
-		before = append(before, window{from, b.crew.Now()})
-		from = b.crew.Now()
+		before = append(before, window{from, b.workers.Now()})
+		from = b.workers.Now()
 		b.move(admins[i%3], b.cluster.Members[i%3])
-		windows = append(windows, window{from, b.crew.Now()})
+		windows = append(windows, window{from, b.workers.Now()})
 	}
 	throng.awaitGrants(5)
 	throng.disperse()
@@ -84,7 +84,7 @@ func (b *harness) move(through *client.Admin, to *clustertest.Member) {
 			b.check(err)
 			return
 		}
-		b.tell("not transferred to %s: %v", to.Name, err)
+		b.logf("not transferred to %s: %v", to.Name, err)
 	}
 }
 
@@ -196,7 +196,7 @@ func (th *throng) granted(worker int, held *holdfast.Lock, hot bool) {
 			th.harness.Errorf("worker %d was granted %s under token %v, after %v", worker, held.Name(), held.Token(), th.last)
 		}
 		th.last = held.Token()
-		th.grants = append(th.grants, th.harness.crew.Now())
+		th.grants = append(th.grants, th.harness.workers.Now())
 	}
 	close(th.changed)
 	th.changed = make(chan struct{})
@@ -207,7 +207,7 @@ func (th *throng) lose(held *holdfast.Lock, why error) {
 	th.mu.Lock()
 	defer th.mu.Unlock()
 	if th.lost++; th.lost == 1 {
-		th.harness.tell("%s was lost under token %v: %v", held.Name(), held.Token(), why)
+		th.harness.logf("%s was lost under token %v: %v", held.Name(), held.Token(), why)
 	}
 }
 
@@ -247,7 +247,7 @@ func (th *throng) disperse() {
 	if _, violations := th.checker.Counts(); violations > 0 {
 		th.harness.Errorf("%d times two had the hot name", violations)
 	}
-	th.harness.tell("%d locks by %d workers, %d of the hot name, %d lost", total, len(th.count), len(th.grants), th.lost)
+	th.harness.logf("%d locks by %d workers, %d of the hot name, %d lost", total, len(th.count), len(th.grants), th.lost)
 }
 
 // gaps returns the longest time between two grants of the hot name around each of some

@@ -55,7 +55,7 @@ func (b *harness) eventually(is func() (bool, error), what string, arguments ...
 	for {
 		done, err := is()
 		if done {
-			b.tell(what, arguments...)
+			b.logf(what, arguments...)
 			return
 		}
 		if err != nil && b.ctx.Err() == nil && !errors.Is(err, holdfast.ErrUnavailable) && !errors.Is(err, holdfast.ErrConflict) && !errors.Is(err, context.DeadlineExceeded) {
@@ -93,8 +93,8 @@ func TestLastingSpareTakesOver(t *testing.T) {
 	spare := b.guest(addresses[3], settings)
 	b.reform(founders[0], spare, "learner")
 	b.check(spare.AwaitReady(b.ctx))
-	b.check(b.crew.HireAll(b.cluster, 6))
-	b.check(b.crew.AwaitAll(b.ctx, 0, 0, b.crew.Workers()...))
+	b.check(b.workers.StartAll(b.cluster, 6))
+	b.check(b.workers.AwaitAll(b.ctx, 0, 0, b.workers.Workers()...))
 
 	gone, next, stays := founders[0], founders[1], founders[2]
 	s := b.set("report", gone, next, spare, stays)
@@ -106,13 +106,13 @@ func TestLastingSpareTakesOver(t *testing.T) {
 	}
 	b.keeps(keeper, kept)
 	b.awaitPassed(mark, kept)
-	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+	b.check(b.workers.AwaitAll(b.ctx, mark, at, b.workers.Workers()...))
 
 	keeper, kept = b.keep(spare)
 	mark, at = b.kill("of the three that vote", next)
 	b.keeps(keeper, kept)
 	b.awaitPassed(mark, kept)
-	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...)) // two of three decide, and one of them is the spare
+	b.check(b.workers.AwaitAll(b.ctx, mark, at, b.workers.Workers()...)) // two of three decide, and one of them is the spare
 	for _, m := range []*clustertest.Member{stays, spare} {
 		s.stands(m)
 	}
@@ -159,7 +159,7 @@ func TestLastingLeadersAreSpread(t *testing.T) {
 	})
 	b.keeps(keeper, kept)
 	b.awaitPassed(mark, kept)
-	b.check(b.crew.AwaitAll(b.ctx, mark, at, b.crew.Workers()...))
+	b.check(b.workers.AwaitAll(b.ctx, mark, at, b.workers.Workers()...))
 	b.revive()
 	for _, m := range b.cluster.Members {
 		b.awaitShards(m, "each leads a shard again", spread)

@@ -66,7 +66,7 @@ func (w *watching) until(what string, is func(api.Event) bool) api.Event {
 				w.Fatalf("locks --watch has ended before it has shown %s", what)
 			}
 			if is(e) {
-				w.tell("watched: %s %s %v through %s %s", e.Event, e.Name, e.Token, e.Member, e.Why)
+				w.logf("watched: %s %s %v through %s %s", e.Event, e.Name, e.Token, e.Member, e.Why)
 				return e
 			}
 		case <-w.ctx.Done():

@@ -80,8 +80,8 @@ func (e *Events) next() *eventSlot {
 // event reads one event.
 func (e *Events) event(data []byte) (*schema.Event, error) {
 	slot := e.next()
-	told := &slot.event
-	told.Id, told.Kind = 0, nil
+	event := &slot.event
+	event.Id, event.Kind = 0, nil
 	r := reader{b: data}
 	for {
 		tag, more := r.field()
@@ -90,18 +90,18 @@ func (e *Events) event(data []byte) (*schema.Event, error) {
 		}
 		switch {
 		case tag == fieldID<<typeBits|typeVarint:
-			told.Id = r.varint()
-		case tag&(1<<typeBits-1) != typeBytes || told.Kind != nil:
+			event.Id = r.varint()
+		case tag&(1<<typeBits-1) != typeBytes || event.Kind != nil:
 			r.odd = true
 		default:
 			slot.kind(tag>>typeBits, &r)
 		}
 	}
 	if r.odd {
-		told = &schema.Event{}
-		return told, unmarshal(data, told)
+		event = &schema.Event{}
+		return event, unmarshal(data, event)
 	}
-	return told, nil
+	return event, nil
 }
 
 // kind reads what an event tells, where it is of one of the kinds that are many.

@@ -55,7 +55,7 @@ func save(t *testing.T, c *cell.Cell, text string) {
 	}
 }
 
-func shut(t *testing.T, c *cell.Cell) {
+func closeCell(t *testing.T, c *cell.Cell) {
 	t.Helper()
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
@@ -63,14 +63,14 @@ func shut(t *testing.T, c *cell.Cell) {
 }
 
 // says checks that err is a sentence with all of words.
-func says(t *testing.T, err error, words ...string) {
+func says(t *testing.T, err error, want ...string) {
 	t.Helper()
 	if err == nil {
-		t.Fatalf("no error, want one that says %q", words)
+		t.Fatalf("no error, want one that says %q", want)
 	}
-	for _, word := range words {
-		if !strings.Contains(err.Error(), word) {
-			t.Errorf("%q does not say %q", err, word)
+	for _, text := range want {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%q does not say %q", err, text)
 		}
 	}
 }
@@ -83,18 +83,18 @@ func TestRoundTrip(t *testing.T) {
 	if data != nil {
 		t.Errorf("a new folder holds %q", data)
 	}
-	shut(t, c)
+	closeCell(t, c)
 	for _, texts := range [][]string{{"first"}, {"second, which is longer", "third"}, {""}, {"\x00\xff"}} {
 		c, _ = open(t, folder)
 		for _, text := range texts {
 			save(t, c, text)
 		}
-		shut(t, c)
+		closeCell(t, c)
 		last := texts[len(texts)-1]
 		if c, data = open(t, folder); data == nil || string(data) != last {
 			t.Errorf("saved %q, read %q", last, data)
 		}
-		shut(t, c)
+		closeCell(t, c)
 	}
 }
 
@@ -102,7 +102,7 @@ func TestRoundTrip(t *testing.T) {
 func TestOthersMayNotRead(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "state")
 	c, _ := open(t, folder)
-	defer shut(t, c)
+	defer closeCell(t, c)
 	save(t, c, "text")
 	for _, path := range []string{folder, filepath.Join(folder, "cell"), filepath.Join(folder, "lock")} {
 		info, err := os.Stat(path)
@@ -121,7 +121,7 @@ func TestCrashBetween(t *testing.T) {
 	folder := t.TempDir()
 	c, _ := open(t, folder)
 	save(t, c, "old")
-	shut(t, c)
+	closeCell(t, c)
 	leftover := filepath.Join(folder, "cell.new")
 	if err := os.WriteFile(leftover, []byte("half of something far longer than new"), 0o600); err != nil {
 		t.Fatal(err)
@@ -131,11 +131,11 @@ func TestCrashBetween(t *testing.T) {
 		t.Errorf("after the crash the cell is %q", data)
 	}
 	save(t, c, "new")
-	shut(t, c)
+	closeCell(t, c)
 	if c, data = open(t, folder); string(data) != "new" {
 		t.Errorf("after the crash %q was saved, %q was read", "new", data)
 	}
-	shut(t, c)
+	closeCell(t, c)
 	if _, err := os.Stat(leftover); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the temporary file is still there: %v", err)
 	}
@@ -148,7 +148,7 @@ func TestCrashBeforeTheFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, data := open(t, folder)
-	defer shut(t, c)
+	defer closeCell(t, c)
 	if data != nil {
 		t.Errorf("the folder holds %q", data)
 	}
@@ -160,7 +160,7 @@ func TestReplacesAtomically(t *testing.T) {
 	const size, saves = 4096, 20
 	folder := t.TempDir()
 	c, _ := open(t, folder)
-	defer shut(t, c)
+	defer closeCell(t, c)
 	save(t, c, strings.Repeat("a", size))
 	done := make(chan struct{})
 	var reader sync.WaitGroup
@@ -198,12 +198,12 @@ func TestOneMemberPerFolder(t *testing.T) {
 		says(t, err, "lock state folder "+folder+": another process is this member")
 	}
 	save(t, c, "still mine")
-	shut(t, c)
+	closeCell(t, c)
 	c, data := open(t, folder)
 	if string(data) != "still mine" {
 		t.Errorf("read %q", data)
 	}
-	shut(t, c)
+	closeCell(t, c)
 }
 
 // TestOneProcessPerFolder: the lock ends with the process, whichever way that ends.
@@ -237,7 +237,7 @@ func TestOneProcessPerFolder(t *testing.T) {
 		t.Error("a killed process ended well")
 	}
 	c, _ := open(t, folder)
-	defer shut(t, c)
+	defer closeCell(t, c)
 	second := exec.Command(os.Args[0])
 	second.Env = append(os.Environ(), otherFolder+"="+folder)
 	text, err := second.CombinedOutput()
@@ -253,7 +253,7 @@ func TestOpenRefusesWhatCannotBeKept(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, prepare := range map[string]func() (folder string, words []string){
+	for name, prepare := range map[string]func() (folder string, want []string){
 		"the folder is a file":   func() (string, []string) { return file, []string{"create state folder", file} },
 		"a file is in the way":   func() (string, []string) { return filepath.Join(file, "state"), []string{"create state folder", file} },
 		"the lock is a folder":   func() (string, []string) { return occupied(t, "lock"), []string{"open state folder", "lock"} },
@@ -262,9 +262,9 @@ func TestOpenRefusesWhatCannotBeKept(t *testing.T) {
 		"the system has the say": func() (string, []string) { return "/proc/holdfast", []string{"create state folder", "/proc/holdfast"} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			folder, words := prepare()
+			folder, want := prepare()
 			_, _, err := cell.Open(folder)
-			says(t, err, words...)
+			says(t, err, want...)
 			if errors.Is(err, cell.ErrInUse) {
 				t.Errorf("%q is taken for another process", err)
 			}
@@ -293,11 +293,11 @@ func TestRefusedOpenUnlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, _ := open(t, folder)
-	shut(t, c)
+	closeCell(t, c)
 }
 
-// TestSaveTellsWhatWentWrong, and the cell has its old bytes.
-func TestSaveTellsWhatWentWrong(t *testing.T) {
+// TestSaveErrors, and the cell has its old bytes.
+func TestSaveErrors(t *testing.T) {
 	folder := t.TempDir()
 	c, _ := open(t, folder)
 	save(t, c, "old")
@@ -309,12 +309,12 @@ func TestSaveTellsWhatWentWrong(t *testing.T) {
 		t.Errorf("the answer is to write %d", saved.ID)
 	}
 	says(t, saved.Err, "write stable cell", "cell.new")
-	shut(t, c)
+	closeCell(t, c)
 	if err := os.RemoveAll(filepath.Join(folder, "cell.new")); err != nil {
 		t.Fatal(err)
 	}
 	c, data := open(t, folder)
-	defer shut(t, c)
+	defer closeCell(t, c)
 	if string(data) != "old" {
 		t.Errorf("the cell is %q", data)
 	}
@@ -329,7 +329,7 @@ func TestSaveTellsWhatWentWrong(t *testing.T) {
 func TestSaveOverAFolder(t *testing.T) {
 	folder := t.TempDir()
 	c, _ := open(t, folder)
-	defer shut(t, c)
+	defer closeCell(t, c)
 	if err := os.MkdirAll(filepath.Join(folder, "cell", "content"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +340,7 @@ func TestSaveOverAFolder(t *testing.T) {
 func TestCloseTwice(t *testing.T) {
 	folder := t.TempDir()
 	c, _ := open(t, folder)
-	shut(t, c)
+	closeCell(t, c)
 	says(t, c.Close(), "unlock state folder "+folder)
 }
 

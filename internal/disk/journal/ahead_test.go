@@ -13,10 +13,10 @@ func TestZerosAhead(t *testing.T) {
 	const count, ahead = 3000, 512 << 10
 	folder := t.TempDir()
 	j := open(t, nil, folder)
-	ask, sizes, changes := newAsker(t, j), map[string]int64{}, 0
+	requests, sizes, changes := newSubmitter(t, j), map[string]int64{}, 0
 	for i := range uint64(count) {
-		ask.do(storage.Append{Log: 1, First: i + 1, Records: records("something that is kept")})
-		ask.wait()
+		requests.do(storage.Append{Log: 1, First: i + 1, Records: records("something that is kept")})
+		requests.wait()
 		logs, err := filepath.Glob(filepath.Join(folder, "journal", "records", "*.log"))
 		if err != nil || len(logs) == 0 {
 			t.Fatalf("logs: %v, %v", logs, err)
@@ -37,11 +37,11 @@ func TestZerosAhead(t *testing.T) {
 	if changes > 20 {
 		t.Errorf("logs have grown %d times in %d appends", changes, count)
 	}
-	shut(t, j)
+	closeJournal(t, j)
 	again := open(t, nil, folder)
 	log, err := again.Recover(1)
 	if err != nil || log.Last != count {
 		t.Errorf("it has %d records of %d: %v", log.Last, count, err)
 	}
-	shut(t, again)
+	closeJournal(t, again)
 }

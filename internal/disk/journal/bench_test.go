@@ -35,7 +35,7 @@ func benchAppend(b *testing.B, logs, appenders int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer shut(b, j)
+	defer closeJournal(b, j)
 	data, state := [][]byte{make([]byte, 100)}, make([]byte, 20)
 	next := make([]struct {
 		sync.Mutex
@@ -54,7 +54,7 @@ func benchAppend(b *testing.B, logs, appenders int) {
 				l := &next[i%logs]
 				l.Lock()
 				l.last++
-				err := j.Ask(storage.Append{Log: uint64(i % logs), First: l.last, Records: data, State: state}, answer)
+				err := j.Submit(storage.Append{Log: uint64(i % logs), First: l.last, Records: data, State: state}, answer)
 				l.Unlock()
 				if err == nil {
 					err = errorOf(<-answered)

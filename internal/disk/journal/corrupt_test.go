@@ -54,26 +54,26 @@ func small(t testing.TB) *vfs.MemFS {
 		storage.Chunk{Log: 1, Snapshot: 1, Data: []byte("chunk")}, storage.Chunk{Log: 1, Snapshot: 1, Number: 1, Data: []byte("chunk")},
 		storage.Install{Log: 1, Snapshot: 1, Chunks: 2, Drop: 2, Meta: []byte("meta")},
 		storage.Append{Log: 2, First: 1, Records: records("same", "same", "same")})
-	shut(t, j)
+	closeJournal(t, j)
 	j = open(t, disk, "f")
 	do(t, j, storage.Append{Log: 1, First: 4, Records: records("FOUR", "five")}, storage.Append{Log: 2, First: 4, Records: records("same", "same")},
 		storage.Append{Log: 3, State: []byte("state")}, storage.Chunk{Log: 2, Snapshot: 1, Data: []byte("unfinished")})
-	shut(t, j)
+	closeJournal(t, j)
 	return disk
 }
 
 // all tells what the logs of small have.
-func all(t testing.TB, fs vfs.FS) (told []string, err error) {
+func all(t testing.TB, fs vfs.FS) (lines []string, err error) {
 	t.Helper()
 	j, err := journal.Open("f", journal.Options{Identity: mine, FS: fs, Ahead: ahead})
 	if err != nil {
 		return nil, err
 	}
 	for log := range uint64(5) {
-		text, e := tell(t, j, log)
-		told, err = append(told, text), errors.Join(err, e)
+		text, e := dump(t, j, log)
+		lines, err = append(lines, text), errors.Join(err, e)
 	}
-	return told, errors.Join(err, j.Close())
+	return lines, errors.Join(err, j.Close())
 }
 
 func copyOf(disk *vfs.MemFS) *vfs.MemFS {
@@ -181,8 +181,8 @@ func TestEveryFile(t *testing.T) {
 // reached is the file that is written with every batch and not synced.
 const reached = "f/journal/reached"
 
-// put writes a file as a whole, in place of the one that is there.
-func put(t *testing.T, fs vfs.FS, name, text string) {
+// replaceFile writes a file as a whole, in place of the one that is there.
+func replaceFile(t *testing.T, fs vfs.FS, name, text string) {
 	t.Helper()
 	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -216,9 +216,9 @@ func crashed(t *testing.T, kept bool) (disk *vfs.MemFS, right, cut []string) {
 	}
 	do(t, j, storage.Append{Log: 2, First: 3, Records: records("THREE"), State: []byte("s")})
 	disk = copyOf(running)
-	shut(t, j)
+	closeJournal(t, j)
 	if !kept {
-		put(t, disk, reached, begun)
+		replaceFile(t, disk, reached, begun)
 	}
 	right, err = all(t, copyOf(disk))
 	if err != nil || slices.Equal(cut, right) {
@@ -246,10 +246,10 @@ func TestNewestLog(t *testing.T) {
 						t.Fatal(err)
 					}
 				},
-				fmt.Sprintf("has 0 bytes, and had %d", size):          func(sick *vfs.MemFS) { put(t, sick, newest, "") },
-				fmt.Sprintf("has %d bytes, and had %d", size-1, size): func(sick *vfs.MemFS) { put(t, sick, newest, text[:size-1]) },
-				fmt.Sprintf("has %d bytes, and had %d", size/2, size): func(sick *vfs.MemFS) { put(t, sick, newest, text[:size/2]) },
-				"what came last is lost; replace this member":         func(sick *vfs.MemFS) { put(t, sick, newest, strings.Repeat("\x00", size)) },
+				fmt.Sprintf("has 0 bytes, and had %d", size):          func(sick *vfs.MemFS) { replaceFile(t, sick, newest, "") },
+				fmt.Sprintf("has %d bytes, and had %d", size-1, size): func(sick *vfs.MemFS) { replaceFile(t, sick, newest, text[:size-1]) },
+				fmt.Sprintf("has %d bytes, and had %d", size/2, size): func(sick *vfs.MemFS) { replaceFile(t, sick, newest, text[:size/2]) },
+				"what came last is lost; replace this member":         func(sick *vfs.MemFS) { replaceFile(t, sick, newest, strings.Repeat("\x00", size)) },
 			} {
 				sick := copyOf(disk)
 				damage(sick)

@@ -50,7 +50,7 @@ func (c *course) run(j *journal.Journal, n, atATime, size int) {
 		request := m.next(c.random, log, c.ids, size)
 		c.models[log] = append(c.models[log], m.after(request))
 		c.mu.Unlock()
-		err := j.Ask(request, func(answer any) {
+		err := j.Submit(request, func(answer any) {
 			c.answer(log, answer)
 			<-room
 		})
@@ -81,7 +81,7 @@ func (c *course) answer(log uint64, answer any) {
 
 // moment is how far a course was.
 type moment struct {
-	asked, answered [logs]int
+	submitted, answered [logs]int
 }
 
 func (c *course) now() moment {
@@ -89,7 +89,7 @@ func (c *course) now() moment {
 	defer c.mu.Unlock()
 	at := moment{answered: c.answered}
 	for log := range c.models {
-		at.asked[log] = len(c.models[log]) - 1
+		at.submitted[log] = len(c.models[log]) - 1
 	}
 	return at
 }
@@ -108,17 +108,17 @@ func (c *course) compare(disk vfs.FS, at moment, what string) (done [logs]int) {
 		}
 	}()
 	for log := range uint64(logs) {
-		has, err := tell(c.TB, j, log)
+		has, err := dump(c.TB, j, log)
 		if err != nil {
 			c.Errorf("%s: %v", what, err)
 			continue
 		}
 		c.mu.Lock()
-		n := at.asked[log]
+		n := at.submitted[log]
 		for ; n >= at.answered[log] && c.models[log][n].String() != has; n-- {
 		}
 		if done[log] = n; n < at.answered[log] {
-			c.Errorf("%s: log %d has\n%s\nof %d requests %d were answered, which make\n%v", what, log, has, at.asked[log], at.answered[log], c.models[log][at.answered[log]])
+			c.Errorf("%s: log %d has\n%s\nof %d requests %d were answered, which make\n%v", what, log, has, at.submitted[log], at.answered[log], c.models[log][at.answered[log]])
 		}
 		c.mu.Unlock()
 	}
@@ -161,7 +161,7 @@ func (k *cutter) MaybeError(op errorfs.Op) error {
 	// First what was answered, then the disk: what comes in between may be on it as well.
 	at := k.now()
 	copied := k.disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: k.random.IntN(5) * 25, RNG: k.random})
-	at.asked = k.now().asked
+	at.submitted = k.now().submitted
 	k.looks++
 	if k.random.IntN(k.looks) == 0 {
 		k.kept, k.of = copied.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: k.random}), at
@@ -198,7 +198,7 @@ func TestPowerCuts(t *testing.T) {
 					t.Fatal(err)
 				}
 				c.run(j, requests, 1+int(seed), size)
-				shut(t, j)
+				closeJournal(t, j)
 				if looks, writes = looks+k.looks, writes+k.writes; t.Failed() || c.wrong {
 					t.Fatalf("in life %d of %d; an answer was an error: %v", life, writes, c.wrong)
 				}
@@ -234,7 +234,7 @@ func TestPowerCutsOfUnfinishedSnapshots(t *testing.T) {
 		after := open(t, disk.CrashClone(vfs.CrashCloneCfg{}), "f")
 		want(t, after, 1, `1-1 1:"1"`)
 		refused(t, after, storage.Install{Log: 1, Snapshot: 1, Chunks: n + 1}, storage.ErrInvalid, "and 0 were written")
-		shut(t, after)
+		closeJournal(t, after)
 		if raised.Load() {
 			left--
 		}
@@ -247,6 +247,6 @@ func TestPowerCutsOfUnfinishedSnapshots(t *testing.T) {
 	if l, err := after.Recover(1); err != nil || l.Chunks != n {
 		t.Errorf("after the Install the log has %+v, %v", l, err)
 	}
-	shut(t, after)
-	shut(t, j)
+	closeJournal(t, after)
+	closeJournal(t, j)
 }

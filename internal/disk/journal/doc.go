@@ -8,7 +8,7 @@
 //	for record, err := range log.Records() {
 //		…
 //	}
-//	err = j.Ask(storage.Append{ID: 1, Log: 3, First: log.Last + 1, Records: …}, func(answer any) {
+//	err = j.Submit(storage.Append{ID: 1, Log: 3, First: log.Last + 1, Records: …}, func(answer any) {
 //		…                                     // a storage.Appended, once it is synced
 //	})
 //
@@ -22,7 +22,7 @@
 //
 // The database's log has zeros in front of what is written, so that few syncs find a file that has grown ([Options].Ahead).
 //
-// The queue has a bound in requests and one in bytes ([Options]). At it, Ask returns an error that
+// The queue has a bound in requests and one in bytes ([Options]). At it, Submit returns an error that
 // is a storage.ErrRefused and asks nothing; nothing is dropped that was taken.
 //
 // # How it is kept

@@ -79,7 +79,7 @@ func TestDiskFails(t *testing.T) {
 		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "no space left on device") {
 			t.Errorf("write %d, %v of %s, fails: %v", fails, f.failed.Load().Kind, f.failed.Load().Path, err)
 		}
-		at := moment{answered: c.answered, asked: c.now().asked}
+		at := moment{answered: c.answered, submitted: c.now().submitted}
 		for _, percent := range []int{0, 50, 100} {
 			after := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rand.New(rand.NewPCG(uint64(fails), 9))})
 			c.compare(after, at, fmt.Sprintf("write %d failed, then the power with %d %%", fails, percent))
@@ -155,7 +155,7 @@ func TestSyncFails(t *testing.T) {
 	}
 	j = open(t, disk.CrashClone(vfs.CrashCloneCfg{}), "f")
 	want(t, j, 1, `1-1 1:"1"`)
-	shut(t, j)
+	closeJournal(t, j)
 }
 
 // TestNoDescriptorLeft is no failure of the disk: what was asked for is done when there is one again, whichever file was
@@ -182,9 +182,9 @@ func TestNoDescriptorLeft(t *testing.T) {
 			disk := vfs.NewCrashableMem()
 			j := open(t, wrap(disk, opens), "f")
 			big := [][]byte{make([]byte, 1<<20)}
-			ask := func(index uint64) chan error {
+			submit := func(index uint64) chan error {
 				answered := make(chan error, 1)
-				if err := j.Ask(storage.Append{Log: 1, First: index, Records: big}, func(a any) { answered <- errorOf(a) }); err != nil {
+				if err := j.Submit(storage.Append{Log: 1, First: index, Records: big}, func(a any) { answered <- errorOf(a) }); err != nil {
 					t.Fatal(err)
 				}
 				return answered
@@ -194,7 +194,7 @@ func TestNoDescriptorLeft(t *testing.T) {
 				exhausted.Store(true)
 				for waits := false; !waits; index++ {
 					select {
-					case err := <-ask(index):
+					case err := <-submit(index):
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -204,7 +204,7 @@ func TestNoDescriptorLeft(t *testing.T) {
 					}
 				}
 				exhausted.Store(false)
-				if err := <-ask(index); err != nil {
+				if err := <-submit(index); err != nil {
 					t.Fatal(err)
 				}
 				index++
@@ -225,7 +225,7 @@ func TestNoDescriptorLeft(t *testing.T) {
 			if l, err := j.Recover(1); err != nil || l.Last < index-1 {
 				t.Errorf("the log has %+v, %v; want %d records", l, err, index-1)
 			}
-			shut(t, j)
+			closeJournal(t, j)
 		})
 	}
 }
@@ -272,7 +272,7 @@ func TestSlowDisk(t *testing.T) {
 				if r.Log == 0 {
 					r.First = id / 4
 				}
-				return j.Ask(r, func(answer any) {
+				return j.Submit(r, func(answer any) {
 					if err := errorOf(answer); err != nil {
 						t.Errorf("%v: %v", r, err)
 					}
@@ -308,7 +308,7 @@ func TestSlowDisk(t *testing.T) {
 			if err := request(41); err != nil {
 				t.Errorf("when all are answered: %v", err)
 			}
-			shut(t, j)
+			closeJournal(t, j)
 			if len(answers) != 41 {
 				t.Errorf("%d answers when it is closed", len(answers))
 			}
@@ -319,7 +319,7 @@ func TestSlowDisk(t *testing.T) {
 // TestDiskDoesNotRead: damage is told from a disk that does not give what it has.
 func TestDiskDoesNotRead(t *testing.T) {
 	disk := vfs.NewMem()
-	shut(t, open(t, disk, "f"))
+	closeJournal(t, open(t, disk, "f"))
 	var sick atomic.Bool
 	reads := errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if sick.Load() && (op.Kind == errorfs.OpFileRead || op.Kind == errorfs.OpFileReadAt) && strings.Contains(op.Path, "records") {
@@ -337,7 +337,7 @@ func TestDiskDoesNotRead(t *testing.T) {
 		t.Errorf("Check: %v, %v", findings, err)
 	}
 	sick.Store(false)
-	shut(t, open(t, fs, "f")) // and nothing was done to it
+	closeJournal(t, open(t, fs, "f")) // and nothing was done to it
 }
 
 // wrapped is a file system of errorfs in which files that are used again are watched, too.

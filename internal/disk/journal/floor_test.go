@@ -11,7 +11,7 @@ import (
 func TestFloorOfBefore(t *testing.T) {
 	memory := vfs.NewMem()
 	options := Options{Identity: []byte("mine"), FS: memory}
-	shut := func(j *Journal, err error) {
+	closeJournal := func(j *Journal, err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -20,7 +20,7 @@ func TestFloorOfBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	shut(Open("f", options))
+	closeJournal(Open("f", options))
 	at := memory.PathJoin("f", journalName)
 	before := &disk{FS: memory, failed: func(err error) { t.Fatal(err) }}
 	if err := before.replace(at, floorName, floor{batches: 0}.encode()); err != nil {
@@ -29,7 +29,7 @@ func TestFloorOfBefore(t *testing.T) {
 	if err := memory.Remove(memory.PathJoin(at, reachedName)); err != nil {
 		t.Fatal(err)
 	}
-	shut(Open("f", options))
+	closeJournal(Open("f", options))
 	f, err := readFloor(memory, "f", at)
 	if err != nil || f.log == "" {
 		t.Errorf("the floor is %+v, %v; want one that names a log", f, err)

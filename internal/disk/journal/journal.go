@@ -60,13 +60,13 @@ type Journal struct {
 	reached vfs.File // where each batch leaves that, for what opens the folder after a crash
 }
 
-// Ask asks for a storage.Append, Chunk, Install or Fetch. An error says that nothing is done
+// Submit asks for a storage.Append, Chunk, Install or Fetch. An error says that nothing is done
 // about it, nor will be: it is a storage.ErrRefused where the queue is full or the journal has
 // failed, and a storage.ErrInvalid otherwise. Without one, answer is called once, with what
 // answers the request: on a goroutine of the journal's, so it must not wait for anything. What the
 // request points to is the journal's until then.
-func (j *Journal) Ask(request any, answer func(any)) error {
-	a := asked{request: request, size: perRequest, answer: answer}
+func (j *Journal) Submit(request any, answer func(any)) error {
+	a := pending{request: request, size: perRequest, answer: answer}
 	var check error
 	switch r := request.(type) {
 	case storage.Append:
@@ -127,7 +127,7 @@ func (j *Journal) Close() error {
 		j.fetches.end(why, false)
 		j.writer.Wait()
 		j.reader.Wait()
-		if err := j.shut(); err != nil {
+		if err := j.closeDatabase(); err != nil {
 			j.disk.fail(err)
 		}
 		j.raiseFloor()
@@ -141,8 +141,8 @@ func (j *Journal) Close() error {
 	return j.closed
 }
 
-// shut closes the database, if it is open.
-func (j *Journal) shut() error {
+// closeDatabase closes the database, if it is open.
+func (j *Journal) closeDatabase() error {
 	j.use.Lock()
 	defer j.use.Unlock()
 	if j.reached == nil {

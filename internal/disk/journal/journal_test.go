@@ -35,18 +35,18 @@ func open(t testing.TB, fs vfs.FS, folder string) *journal.Journal {
 	return j
 }
 
-func shut(t testing.TB, j *journal.Journal) {
+func closeJournal(t testing.TB, j *journal.Journal) {
 	t.Helper()
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// ask asks, and waits for the answer. What is refused at once is an answer, too.
-func ask(t testing.TB, j *journal.Journal, request any) (answer any, err error) {
+// submit asks, and waits for the answer. What is refused at once is an answer, too.
+func submit(t testing.TB, j *journal.Journal, request any) (answer any, err error) {
 	t.Helper()
 	answered := make(chan any, 1)
-	if err := j.Ask(request, func(a any) { answered <- a }); err != nil {
+	if err := j.Submit(request, func(a any) { answered <- a }); err != nil {
 		return nil, err
 	}
 	answer = <-answered
@@ -57,7 +57,7 @@ func ask(t testing.TB, j *journal.Journal, request any) (answer any, err error) 
 func do(t testing.TB, j *journal.Journal, requests ...any) {
 	t.Helper()
 	for _, request := range requests {
-		if _, err := ask(t, j, request); err != nil {
+		if _, err := submit(t, j, request); err != nil {
 			t.Fatalf("%v: %v", request, err)
 		}
 	}
@@ -66,7 +66,7 @@ func do(t testing.TB, j *journal.Journal, requests ...any) {
 // refused asks for what must be refused, of a kind, with such words.
 func refused(t testing.TB, j *journal.Journal, request any, kind error, says string) {
 	t.Helper()
-	_, err := ask(t, j, request)
+	_, err := submit(t, j, request)
 	if err == nil || !errors.Is(err, kind) || !strings.Contains(err.Error(), says) {
 		t.Errorf("%v: %v; want %q in it, of the kind %q", request, err, says, kind)
 	}
@@ -75,14 +75,14 @@ func refused(t testing.TB, j *journal.Journal, request any, kind error, says str
 // has tells what a log has, in one line.
 func has(t testing.TB, j *journal.Journal, log uint64) string {
 	t.Helper()
-	text, err := tell(t, j, log)
+	text, err := dump(t, j, log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return text
 }
 
-func tell(t testing.TB, j *journal.Journal, log uint64) (string, error) {
+func dump(t testing.TB, j *journal.Journal, log uint64) (string, error) {
 	t.Helper()
 	l, err := j.Recover(log)
 	if err != nil {
@@ -103,7 +103,7 @@ func tell(t testing.TB, j *journal.Journal, log uint64) (string, error) {
 	}
 	text += fmt.Sprintf(" snapshot %d meta %q", l.Snapshot, l.Meta)
 	for n := range l.Chunks {
-		answer, err := ask(t, j, storage.Fetch{ID: n, Log: log, Snapshot: l.Snapshot, Number: n})
+		answer, err := submit(t, j, storage.Fetch{ID: n, Log: log, Snapshot: l.Snapshot, Number: n})
 		if err != nil {
 			return "", err
 		}
@@ -157,13 +157,13 @@ func TestRecords(t *testing.T) {
 	} {
 		do(t, j, c.request)
 		want(t, j, 1, c.has)
-		shut(t, j)
+		closeJournal(t, j)
 		j = open(t, nil, folder)
 		want(t, j, 1, c.has)
 	}
 	want(t, j, 0, `1-0`)
 	want(t, j, 2, `1-0`)
-	shut(t, j)
+	closeJournal(t, j)
 	if findings, err := journal.Check(nil, folder); err != nil || len(findings) > 0 {
 		t.Errorf("Check says %v, %v", findings, err)
 	}
@@ -182,7 +182,7 @@ func TestSnapshots(t *testing.T) {
 	refused(t, j, storage.Fetch{Log: 5, Snapshot: 1}, storage.ErrGone, "snapshot 1 of log 5, which has snapshot 0")
 	do(t, j, chunk(1, 0, "ZERO"), storage.Install{Log: 5, Snapshot: 1, Chunks: 2, Meta: []byte("m"), Drop: 3})
 	want(t, j, 5, `4-4 4:"4" state "s" snapshot 1 meta "m" "ZERO" "one"`)
-	shut(t, j)
+	closeJournal(t, j)
 	j = open(t, nil, folder)
 	want(t, j, 5, `4-4 4:"4" state "s" snapshot 1 meta "m" "ZERO" "one"`)
 	do(t, j, storage.Append{Log: 5, First: 5, Records: records("5")}, chunk(3, 0, "given up"), chunk(3, 1, "given up"), chunk(2, 0, "two"))
@@ -193,12 +193,12 @@ func TestSnapshots(t *testing.T) {
 	want(t, j, 5, `10-9 state "t" snapshot 2 meta "" "two"`)
 	do(t, j, storage.Append{Log: 5, First: 10, Records: records("10", "11")}, chunk(4, 0, "left by a crash"), chunk(4, 1, "left"),
 		storage.Chunk{Log: 77, Snapshot: 1, Data: []byte("of a log that is not there")})
-	shut(t, j)
+	closeJournal(t, j)
 	j = open(t, nil, folder)
 	want(t, j, 5, `10-11 10:"10" 11:"11" state "t" snapshot 2 meta "" "two"`)
 	refused(t, j, chunk(4, 2, "goes on"), storage.ErrInvalid, "comes before chunk 0; write them in their order, from 0 on, after a crash as well")
 	do(t, j, storage.Install{Log: 5, Snapshot: 4, Drop: 5, Anew: true}) // it may be empty, and go back
-	shut(t, j)
+	closeJournal(t, j)
 	j = open(t, nil, folder) // and nothing is left that would not fit
 	want(t, j, 5, `6-5 state "t" snapshot 4 meta ""`)
 	want(t, j, 4, `1-1 1:"other"`)
@@ -206,7 +206,7 @@ func TestSnapshots(t *testing.T) {
 	do(t, j, storage.Append{Log: 5, First: 6, Records: records("6", "7", "8")}, chunk(5, 0, "five"),
 		storage.Install{Log: 5, Snapshot: 5, Chunks: 1, Drop: 7}, storage.Append{Log: 5, First: 8, Records: records("8b")})
 	want(t, j, 5, `8-8 8:"8b" state "t" snapshot 5 meta "" "five"`)
-	shut(t, j)
+	closeJournal(t, j)
 	if findings, err := journal.Check(nil, folder); err != nil || len(findings) > 0 {
 		t.Errorf("Check says %v, %v", findings, err)
 	}
@@ -215,7 +215,7 @@ func TestSnapshots(t *testing.T) {
 // TestWhatALogDoesNotTake is refused by name, with what is allowed, and changes nothing.
 func TestWhatALogDoesNotTake(t *testing.T) {
 	j := open(t, vfs.NewMem(), "f")
-	defer shut(t, j)
+	defer closeJournal(t, j)
 	do(t, j, storage.Append{Log: 1, First: 1, Records: records("1", "2", "3", "4")},
 		storage.Chunk{Log: 1, Snapshot: 2}, storage.Install{Log: 1, Snapshot: 2, Chunks: 1, Drop: 2})
 	for _, c := range []struct {
@@ -244,7 +244,7 @@ func TestWhatALogDoesNotTake(t *testing.T) {
 // TestRecordsOfBefore: a log that was written to since it was recovered does not look damaged.
 func TestRecordsOfBefore(t *testing.T) {
 	j := open(t, vfs.NewMem(), "f")
-	defer shut(t, j)
+	defer closeJournal(t, j)
 	do(t, j, storage.Append{Log: 1, First: 1, Records: records("1")})
 	l, err := j.Recover(1)
 	if err != nil {
@@ -274,7 +274,7 @@ func TestFolderIsForOne(t *testing.T) {
 			t.Errorf("Check of an open folder: %v", err)
 		}
 		do(t, j, storage.Append{Log: 1, First: 1, Records: records("1")})
-		shut(t, j)
+		closeJournal(t, j)
 		_, err = journal.Open(folder, journal.Options{Identity: []byte("b"), FS: fs})
 		if is := (*journal.IdentityError)(nil); !errors.As(err, &is) || !bytes.Equal(is.Has, mine) {
 			t.Errorf("Open by another: %v", err)
@@ -289,8 +289,8 @@ func TestFolderIsForOne(t *testing.T) {
 			t.Fatalf("Open by whomever: %v", err)
 		}
 		want(t, j, 1, `1-1 1:"1"`)
-		shut(t, j)
-		shut(t, j) // another does nothing
+		closeJournal(t, j)
+		closeJournal(t, j) // another does nothing
 		refused(t, j, storage.Append{Log: 1, First: 1}, storage.ErrInvalid, "was closed")
 		refused(t, j, storage.Fetch{Log: 1, Snapshot: 1}, storage.ErrInvalid, "was closed")
 		if _, err := j.Recover(1); !errors.Is(err, storage.ErrInvalid) {
@@ -331,7 +331,7 @@ func TestFoldersThatAreNone(t *testing.T) {
 // TestOtherFormats are told from damage.
 func TestOtherFormats(t *testing.T) {
 	folder := t.TempDir()
-	shut(t, open(t, nil, folder))
+	closeJournal(t, open(t, nil, folder))
 	identity := filepath.Join(folder, "journal", "identity")
 	text, err := os.ReadFile(identity)
 	if err != nil {

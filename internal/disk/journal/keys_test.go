@@ -147,8 +147,8 @@ func swap(a, b []byte) harm {
 
 func added(e entry) harm { return func(all []entry) []entry { return sorted(append(all, e)) } }
 
-// TestVerifierTellsWhatIsWrong of each kind, naming the log, the index, and what is wrong.
-func TestVerifierTellsWhatIsWrong(t *testing.T) {
+// TestVerifierErrors of each kind, naming the log, the index, and what is wrong.
+func TestVerifierErrors(t *testing.T) {
 	for _, c := range []struct {
 		harm harm
 		says string
@@ -178,15 +178,15 @@ func TestVerifierTellsWhatIsWrong(t *testing.T) {
 			v.see(e.at, e.value)
 		}
 		v.end()
-		told := ""
+		lines := ""
 		for _, e := range v.wrong {
-			told += e.Error() + "\n"
+			lines += e.Error() + "\n"
 		}
 		switch {
-		case c.says == "" && told != "", !strings.Contains(told, c.says):
-			t.Errorf("it says\n%swant %q in it", told, c.says)
-		case c.says != "" && !strings.HasPrefix(told, `the journal in folder "/f" is damaged: `):
-			t.Errorf("%s does not name the folder", told)
+		case c.says == "" && lines != "", !strings.Contains(lines, c.says):
+			t.Errorf("it says\n%swant %q in it", lines, c.says)
+		case c.says != "" && !strings.HasPrefix(lines, `the journal in folder "/f" is damaged: `):
+			t.Errorf("%s does not name the folder", lines)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func open(folder string, options Options) (*Journal, error) {
 		if broken := j.disk.broken(); broken != nil {
 			err = fmt.Errorf("open folder %q: %w", folder, broken)
 		}
-		return nil, errors.Join(err, j.shut(), j.lock.Close())
+		return nil, errors.Join(err, j.closeDatabase(), j.lock.Close())
 	}
 	j.disk.patience.open.Store(true)
 	j.writer.Add(1)

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// asked is a request that waits, and how it is answered.
-type asked struct {
+// pending is a request that waits, and how it is answered.
+type pending struct {
 	request any
 	size    int
 	answer  func(any)
@@ -23,7 +23,7 @@ type queue struct {
 
 	mu       sync.Mutex
 	more     sync.Cond // of mu
-	waiting  []asked
+	waiting  []pending
 	requests int // waiting and being done
 	bytes    int
 	ended    error // why there are no more
@@ -37,7 +37,7 @@ func newQueue(requests, bytes int) *queue {
 }
 
 // put adds a request, or says why it does not.
-func (q *queue) put(a asked) error {
+func (q *queue) put(a pending) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
@@ -58,7 +58,7 @@ func (q *queue) put(a asked) error {
 // take waits for requests, and returns the first of them: more than one up to so many bytes.
 // After the end it returns what is left, and then nothing. If the journal is broken, they
 // are not to be done.
-func (q *queue) take(bytes int) (group []asked, broken bool) {
+func (q *queue) take(bytes int) (group []pending, broken bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.waiting) == 0 && q.ended == nil {
@@ -77,7 +77,7 @@ func (q *queue) take(bytes int) (group []asked, broken bool) {
 }
 
 // done makes room for as much as was taken.
-func (q *queue) done(group []asked) {
+func (q *queue) done(group []pending) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.requests -= len(group)

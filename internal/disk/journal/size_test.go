@@ -44,7 +44,7 @@ func TestSizeOnDisk(t *testing.T) {
 	folder := t.TempDir()
 	j := open(t, nil, folder)
 	data := []byte(strings.Repeat("holdfast ", size/9))
-	largest, snapshot, ask := int64(0), uint64(0), newAsker(t, j)
+	largest, snapshot, requests := int64(0), uint64(0), newSubmitter(t, j)
 	for first := uint64(1); first < total; first += most {
 		a := storage.Append{Log: 1, First: first}
 		for i := range most {
@@ -54,45 +54,45 @@ func TestSizeOnDisk(t *testing.T) {
 			}
 			a.Records = append(a.Records, record)
 		}
-		ask.do(a)
+		requests.do(a)
 		if first%behind == 1 && first > behind {
 			snapshot++
-			ask.do(storage.Chunk{Log: 1, Snapshot: snapshot, Data: data})
-			ask.do(storage.Install{Log: 1, Snapshot: snapshot, Chunks: 1, Drop: first - behind})
-			ask.wait()
+			requests.do(storage.Chunk{Log: 1, Snapshot: snapshot, Data: data})
+			requests.do(storage.Install{Log: 1, Snapshot: snapshot, Chunks: 1, Drop: first - behind})
+			requests.wait()
 			largest = max(largest, sizeOf(t, folder))
 		}
 	}
-	ask.wait()
+	requests.wait()
 	if largest > bound {
 		t.Errorf("%d records of %d bytes, of which %d are needed at a time, take %d MiB on the disk", total, size, 2*behind, largest>>20)
 	}
 	t.Logf("%d MB written, up to %d MB on the disk", total*size/1_000_000, largest/1_000_000)
-	shut(t, j)
+	closeJournal(t, j)
 	j = open(t, nil, folder)
 	l, err := j.Recover(1)
 	if err != nil || l.Last != total || l.Last-l.First > 2*behind {
 		t.Errorf("there are records %d to %d, %v", l.First, l.Last, err)
 	}
-	shut(t, j)
+	closeJournal(t, j)
 }
 
-// asker asks without waiting for each answer.
-type asker struct {
+// submitter asks without waiting for each answer.
+type submitter struct {
 	testing.TB
 	j       *journal.Journal
 	room    chan struct{}
 	waiting sync.WaitGroup
 }
 
-func newAsker(t testing.TB, j *journal.Journal) *asker {
-	return &asker{TB: t, j: j, room: make(chan struct{}, 16)}
+func newSubmitter(t testing.TB, j *journal.Journal) *submitter {
+	return &submitter{TB: t, j: j, room: make(chan struct{}, 16)}
 }
 
-func (a *asker) do(request any) {
+func (a *submitter) do(request any) {
 	a.room <- struct{}{}
 	a.waiting.Add(1)
-	err := a.j.Ask(request, func(answer any) {
+	err := a.j.Submit(request, func(answer any) {
 		if err := errorOf(answer); err != nil {
 			a.Errorf("%v", err)
 		}
@@ -104,4 +104,4 @@ func (a *asker) do(request any) {
 	}
 }
 
-func (a *asker) wait() { a.waiting.Wait() }
+func (a *submitter) wait() { a.waiting.Wait() }

@@ -43,7 +43,7 @@ func (j *Journal) write() {
 	}
 	if err := j.disk.broken(); err != nil {
 		j.reader.Wait()
-		if also := j.shut(); also != nil {
+		if also := j.closeDatabase(); also != nil {
 			err = errors.Join(err, also)
 		}
 		if j.logger != nil {
@@ -54,13 +54,13 @@ func (j *Journal) write() {
 }
 
 // refuse is the answer to each of group, since the journal is broken.
-func (j *Journal) refuse(group []asked, kind error) []error {
+func (j *Journal) refuse(group []pending, kind error) []error {
 	err := fmt.Errorf("%w: %w", j.because(j.disk.broken()), kind)
 	return slices.Repeat([]error{err}, len(group))
 }
 
 // commit writes a group as one batch, and returns what came of each.
-func (j *Journal) commit(group []asked) []error {
+func (j *Journal) commit(group []pending) []error {
 	b := &batch{Batch: j.db.NewBatch()}
 	answers := make([]error, len(group))
 	touched := map[uint64]*ledger{}

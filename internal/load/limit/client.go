@@ -34,21 +34,21 @@ type Client struct {
 // Hold is a lock that is held, or, inside of this package, a request under way. When it
 // has been unlocked it may become another one.
 type Hold struct {
-	client *Client
-	id     uint32
-	state  state
-	told   chan operation // the answer that is waited for
-	queued func()
+	client  *Client
+	id      uint32
+	state   state
+	answers chan operation // the answer that is waited for
+	queued  func()
 }
 
 type state byte
 
 const (
-	idle     state = iota
-	asked          // a grant is waited for
-	holding        // granted
-	leaving        // a release was sent, whose acknowledgement is waited for
-	deserted       // a release was sent, and no worker waits for its acknowledgement
+	idle      state = iota
+	requested       // a grant is waited for
+	holding         // granted
+	leaving         // a release was sent, whose acknowledgement is waited for
+	abandoned       // a release was sent, and no worker waits for its acknowledgement
 )
 
 // Option changes how a Client works.
@@ -111,10 +111,10 @@ func (c *Client) lock(ctx context.Context, op operation, name string, queued fun
 		c.mu.Unlock()
 		return nil, err
 	}
-	s.state, s.queued = asked, queued
+	s.state, s.queued = requested, queued
 	c.send(op, s.id, name)
 	select {
-	case _, answered := <-s.told:
+	case _, answered := <-s.answers:
 		if !answered {
 			return nil, c.ended()
 		}
@@ -132,9 +132,9 @@ func (c *Client) desert(s *Hold, why error) error {
 		return why
 	}
 	if s.state == holding {
-		<-s.told // the grant that has crossed
+		<-s.answers // the grant that has crossed
 	}
-	s.state = deserted
+	s.state = abandoned
 	c.send(release, s.id, "")
 	return why
 }
@@ -148,14 +148,14 @@ func (s *Hold) Unlock(ctx context.Context) error {
 		return c.err
 	}
 	if s.state = leaving; c.dontAwait {
-		s.state = deserted
+		s.state = abandoned
 	}
 	c.send(release, s.id, "")
 	if c.dontAwait {
 		return nil
 	}
 	select {
-	case _, answered := <-s.told:
+	case _, answered := <-s.answers:
 		if !answered {
 			return c.ended()
 		}
@@ -167,10 +167,10 @@ func (s *Hold) Unlock(ctx context.Context) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if s.state == idle { // the acknowledgement has crossed
-			<-s.told
+			<-s.answers
 			c.give(s)
 		} else if c.err == nil {
-			s.state = deserted
+			s.state = abandoned
 		}
 		return ctx.Err()
 	}
@@ -195,7 +195,7 @@ func (c *Client) take() (*Hold, error) {
 	if len(c.slots) == MaxRequests {
 		return nil, fmt.Errorf("%d requests are under way or held, more are not allowed", MaxRequests)
 	}
-	s := &Hold{client: c, id: uint32(len(c.slots)), told: make(chan operation, 1)}
+	s := &Hold{client: c, id: uint32(len(c.slots)), answers: make(chan operation, 1)}
 	c.slots = append(c.slots, s)
 	return s, nil
 }
@@ -267,17 +267,17 @@ func (c *Client) hear(op operation, id uint32) error {
 	}
 	s := c.slots[id]
 	switch {
-	case op == granted && s.state == asked:
+	case op == granted && s.state == requested:
 		s.state = holding
-		s.told <- op
-	case op == granted && s.state == deserted: // it crossed the release
-	case op == queued && s.state == asked && s.queued != nil:
+		s.answers <- op
+	case op == granted && s.state == abandoned: // it crossed the release
+	case op == queued && s.state == requested && s.queued != nil:
 		s.queued()
-	case op == queued && s.state == deserted: // it crossed the release
+	case op == queued && s.state == abandoned: // it crossed the release
 	case op == released && s.state == leaving:
 		s.state = idle
-		s.told <- op
-	case op == released && s.state == deserted:
+		s.answers <- op
+	case op == released && s.state == abandoned:
 		c.give(s)
 	default:
 		return fmt.Errorf("%w: answer %d in state %d", errProtocol, op, s.state)
@@ -295,8 +295,8 @@ func (c *Client) end(why error) {
 		c.err = fmt.Errorf("%w: %w", ErrClosed, why)
 	}
 	for _, s := range c.slots {
-		if s.state == asked || s.state == leaving {
-			close(s.told)
+		if s.state == requested || s.state == leaving {
+			close(s.answers)
 		}
 	}
 }

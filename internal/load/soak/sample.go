@@ -55,7 +55,7 @@ func (r *run) look(loading context.Context, result *Result) {
 			continue
 		}
 		result.Samples = append(result.Samples, sample)
-		r.Told(sample)
+		r.OnSample(sample)
 	}
 }
 

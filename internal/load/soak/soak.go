@@ -47,8 +47,8 @@ type Config struct {
 	Space string
 	// Seed draws the pauses.
 	Seed uint64
-	// Told gets each sample. Nil means that there is no listener.
-	Told func(Sample)
+	// OnSample gets each sample. Nil means that there is no listener.
+	OnSample func(Sample)
 }
 
 // MaxDuration is the longest soak, 30 days.
@@ -69,8 +69,8 @@ func (c *Config) check() error {
 	if c.Space == "" {
 		c.Space = holdfast.DefaultSpace
 	}
-	if c.Told == nil {
-		c.Told = func(Sample) {}
+	if c.OnSample == nil {
+		c.OnSample = func(Sample) {}
 	}
 	return nil
 }

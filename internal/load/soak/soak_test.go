@@ -91,7 +91,7 @@ func TestEachKind(t *testing.T) {
 		return !slices.ContainsFunc(allKinds(), func(k Kind) bool { return r.counts[k].Load() < 2 })
 	}
 	c := Config{Cluster: h, Own: own, Duration: time.Hour, Every: 20 * time.Millisecond}
-	c.Told = func(Sample) {
+	c.OnSample = func(Sample) {
 		if all() {
 			cancel()
 		}

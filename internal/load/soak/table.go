@@ -18,7 +18,7 @@ func (r *Result) Tables() []load.Table {
 	}
 	trends := load.Table{Header: []string{"PROCESS", "FIGURE", "FIRST-QUARTER", "LAST-QUARTER", "ALLOWED", "SLOPE/h", "RESULT"}}
 	for _, t := range r.Trends() {
-		trends.Rows = append(trends.Rows, []string{t.Process, t.Figure, t.show(t.First), t.show(t.Last), t.show(t.Allowed), t.show(t.PerHour), t.result()})
+		trends.Rows = append(trends.Rows, []string{t.Process, t.Figure, t.format(t.First), t.format(t.Last), t.format(t.Allowed), t.format(t.PerHour), t.result()})
 	}
 	return []load.Table{r.samples(), kinds, trends}
 }
@@ -67,8 +67,8 @@ func mebibytes(bytes float64) string {
 	return fmt.Sprintf("%.1fM", bytes/(1<<20))
 }
 
-// show is a value of the figure as people read it.
-func (t Trend) show(value float64) string {
+// format is a value of the figure as people read it.
+func (t Trend) format(value float64) string {
 	if strings.HasSuffix(t.Figure, "_bytes") {
 		return fmt.Sprintf("%.2fM", value/(1<<20))
 	}

@@ -66,8 +66,8 @@ func (c *three) Sample(ctx context.Context) (all []soak.Process, err error) {
 	return all, nil
 }
 
-// askAgain is the pause between two looks at which member a session has reached.
-const askAgain = 5 * time.Millisecond
+// pollInterval is the pause between two looks at which member a session has reached.
+const pollInterval = 5 * time.Millisecond
 
 // Connect dials, and waits until the session is where it shall be: a client that goes to
 // the authority begins at the member that tells it about that.
@@ -89,7 +89,7 @@ func (c *three) Connect(ctx context.Context, _ int) (load.Client, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
-	ticks := time.NewTicker(askAgain)
+	ticks := time.NewTicker(pollInterval)
 	defer ticks.Stop()
 	for dialled.Member() != memberNames()[first] {
 		select {
@@ -193,26 +193,26 @@ func (c *cluster) authority(ctx context.Context) (number int, err error) {
 	defer func() { err = errors.Join(err, admin.Close()) }()
 	ctx, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
-	ticks := time.NewTicker(askAgain)
+	ticks := time.NewTicker(pollInterval)
 	defer ticks.Stop()
 	for {
 		status, err := admin.Status(ctx)
 		if err != nil {
 			return 0, err
 		}
-		var told []string
+		var authority []string
 		for _, space := range status.Spaces {
 			if space.Name == holdfast.DefaultSpace {
-				told = space.Authority
+				authority = space.Authority
 			}
 		}
-		if i := slices.IndexFunc(memberNames(), func(name string) bool { return slices.Contains(told, name) }); i >= 0 {
+		if i := slices.IndexFunc(memberNames(), func(name string) bool { return slices.Contains(authority, name) }); i >= 0 {
 			return i, nil
 		}
 		select {
 		case <-ticks.C:
 		case <-ctx.Done():
-			return 0, fmt.Errorf("find the authority: %w; member %s says %q", context.Cause(ctx), memberNames()[0], told)
+			return 0, fmt.Errorf("find the authority: %w; member %s says %q", context.Cause(ctx), memberNames()[0], authority)
 		}
 	}
 }

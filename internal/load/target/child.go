@@ -29,19 +29,19 @@ type child struct {
 	answers chan answer // closed when it says no more
 	ended   chan struct{}
 	err     error // since ended
-	log     LastWords
+	log     LogTail
 
-	asking sync.Mutex // one order at a time
-	ready  bool
-	listen string
+	orderMu sync.Mutex // one order at a time
+	ready   bool
+	listen  string
 
 	cpuProfile    string // the files of its profiles; "" without
 	memoryProfile string
 }
 
-// LastWords keeps the end, 4 KiB, of what a process writes to its standard error. It is
+// LogTail keeps the end, 4 KiB, of what a process writes to its standard error. It is
 // safe for many goroutines; the zero value is empty.
-type LastWords struct {
+type LogTail struct {
 	mu   sync.Mutex
 	text []byte
 }
@@ -50,7 +50,7 @@ type LastWords struct {
 const lastBytes = 4096
 
 // Write keeps the end of p. It never fails.
-func (l *LastWords) Write(p []byte) (int, error) {
+func (l *LogTail) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text = append(l.text, p...)
@@ -59,7 +59,7 @@ func (l *LastWords) Write(p []byte) (int, error) {
 }
 
 // String returns what is kept, without space around it.
-func (l *LastWords) String() string {
+func (l *LogTail) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return string(bytes.TrimSpace(l.text))
@@ -139,13 +139,13 @@ func (c *child) writeProfiles() error {
 }
 
 // order gives an order and returns the answer.
-func (c *child) order(ctx context.Context, words string) (answer, error) {
-	c.asking.Lock()
-	defer c.asking.Unlock()
-	if _, err := io.WriteString(c.orders, words+"\n"); err != nil {
-		return answer{}, fmt.Errorf("order %s to %s: %w: %v", c.who, words, err, &c.log)
+func (c *child) order(ctx context.Context, text string) (answer, error) {
+	c.orderMu.Lock()
+	defer c.orderMu.Unlock()
+	if _, err := io.WriteString(c.orders, text+"\n"); err != nil {
+		return answer{}, fmt.Errorf("order %s to %s: %w: %v", c.who, text, err, &c.log)
 	}
-	return c.next(ctx, "order "+c.who+" to "+words)
+	return c.next(ctx, "order "+c.who+" to "+text)
 }
 
 func (c *child) next(ctx context.Context, what string) (answer, error) {
@@ -169,11 +169,11 @@ func (c *child) next(ctx context.Context, what string) (answer, error) {
 
 // usage is what it has used so far.
 func (c *child) usage(ctx context.Context, settle bool) (load.Usage, error) {
-	words := orderUsage
+	order := orderUsage
 	if settle {
-		words = orderSettle
+		order = orderSettle
 	}
-	a, err := c.order(ctx, words)
+	a, err := c.order(ctx, order)
 	return load.Usage{CPU: time.Duration(a.CPU), Resident: a.Resident, Heap: a.Heap}, err
 }
 

@@ -83,10 +83,10 @@ type servant struct {
 }
 
 func (s *servant) obey(order string) answer {
-	word, rest, _ := strings.Cut(order, " ")
+	verb, rest, _ := strings.Cut(order, " ")
 	a := answer{Event: "done"}
 	var err error
-	switch word {
+	switch verb {
 	case orderProcs:
 		n, wrong := strconv.Atoi(rest)
 		if wrong != nil || n < 1 || n > mostProcs {
@@ -147,8 +147,8 @@ const (
 // Serve is the server that the words name, on a free port of the loopback, until ctx ends.
 // The limit server may be given the files of its certificate, its key and its authority:
 // then it asks for a certificate of that authority. It says where it is as a child does.
-func Serve(ctx context.Context, words []string, answers io.Writer) error {
-	kind, files := words[0], words[1:]
+func Serve(ctx context.Context, args []string, answers io.Writer) error {
+	kind, files := args[0], args[1:]
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)

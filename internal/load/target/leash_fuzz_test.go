@@ -15,14 +15,14 @@ func FuzzOrder(f *testing.F) {
 	}
 	procs := runtime.GOMAXPROCS(0)
 	f.Fuzz(func(t *testing.T, order string) {
-		word, _, _ := strings.Cut(order, " ")
-		if word == orderProfile || word == orderMemory {
+		verb, _, _ := strings.Cut(order, " ")
+		if verb == orderProfile || verb == orderMemory {
 			return // they write to any place that they are told
 		}
 		defer runtime.GOMAXPROCS(procs)
 		var s servant
 		a := s.obey(order)
-		known := slices.Contains([]string{orderProcs, orderUsage, orderSettle, orderSample, orderFinish}, word)
+		known := slices.Contains([]string{orderProcs, orderUsage, orderSettle, orderSample, orderFinish}, verb)
 		if !known && a.Error == "" || a.Event != "done" {
 			t.Errorf("%q is answered %+v", order, a)
 		}

@@ -27,7 +27,7 @@ func besideTLS(c load.Cell) bool {
 }
 
 func (l *limited) Start(ctx context.Context) (err error) {
-	words := []string{LimitServer}
+	args := []string{LimitServer}
 	if l.encrypted {
 		m, err := l.harness.encryption()
 		if err != nil {
@@ -37,9 +37,9 @@ func (l *limited) Start(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		words = append(words, files.Cert, files.Key, m.ca)
+		args = append(args, files.Cert, files.Key, m.ca)
 	}
-	if l.server, err = l.harness.start("the limit server", l.name, words...); err != nil {
+	if l.server, err = l.harness.start("the limit server", l.name, args...); err != nil {
 		return err
 	}
 	if err := l.server.awaitReady(ctx); err != nil {

@@ -21,11 +21,11 @@ import (
 // metrics reads what processes say of themselves at /metrics. A nil one knows nothing.
 type metrics struct {
 	client  *http.Client
-	members []told
+	members []endpoint
 }
 
-// told is a member that has told where its metrics are.
-type told struct{ name, url string }
+// endpoint is a member with the place of its metrics.
+type endpoint struct{ name, url string }
 
 // newMetrics makes one for all members of a view, or none if one of them tells no address
 // that means the same here: the loopback of another machine is another one.
@@ -40,7 +40,7 @@ func newMetrics(status *api.Status, encryption *tls.Config, here bool) *metrics 
 		if !ok {
 			return nil
 		}
-		m.members = append(m.members, told{"member " + member.Name, scheme + "://" + place + "/metrics"})
+		m.members = append(m.members, endpoint{"member " + member.Name, scheme + "://" + place + "/metrics"})
 	}
 	return m
 }
@@ -73,7 +73,7 @@ func (m *metrics) read(ctx context.Context) (all []soak.Process, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	for _, member := range m.members {
-		p, err := m.ask(ctx, member)
+		p, err := m.fetch(ctx, member)
 		if err != nil {
 			return nil, fmt.Errorf("read the metrics of %s: %w", member.name, err)
 		}
@@ -82,7 +82,7 @@ func (m *metrics) read(ctx context.Context) (all []soak.Process, err error) {
 	return all, nil
 }
 
-func (m *metrics) ask(ctx context.Context, member told) (soak.Process, error) {
+func (m *metrics) fetch(ctx context.Context, member endpoint) (soak.Process, error) {
 	question, err := http.NewRequestWithContext(ctx, http.MethodGet, member.url, nil)
 	if err != nil {
 		return soak.Process{}, err

@@ -85,8 +85,8 @@ func (r *running) authority(status *api.Status) (addresses []api.Address) {
 			if space.Name != r.Space || !slices.Contains(space.Authority, m.Name) {
 				continue
 			}
-			if told, err := api.ParseTarget(m.Address); err == nil {
-				addresses = append(addresses, told...)
+			if parsed, err := api.ParseTarget(m.Address); err == nil {
+				addresses = append(addresses, parsed...)
 			}
 		}
 	}

@@ -88,11 +88,11 @@ func (s *spread) Messages() load.Messages {
 	case s.coordinator:
 		return load.NoMessages
 	case s.gathering.space.Protocol == peers:
-		return load.AllAsked
+		return load.Broadcast
 	case s.gathering.space.Protocol == leaders:
-		return load.TwiceAsked
+		return load.TwoPhase
 	}
-	return load.OneAsked
+	return load.Centralized
 }
 
 // Ping is a ping-pong as it is between the members: with their delay, there and back.
@@ -194,7 +194,7 @@ func (g *gathering) startAll(ctx context.Context) error {
 func (g *gathering) awaitAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, gatherLimit)
 	defer cancel()
-	ticks := time.NewTicker(askAgain)
+	ticks := time.NewTicker(pollInterval)
 	defer ticks.Stop()
 	for {
 		views := make([]protocol.View, 0, g.count)

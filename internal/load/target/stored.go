@@ -49,7 +49,7 @@ type Stored struct {
 // of one kind each.
 func Over(s Stored) load.Target { return &stored{Stored: s, ledger: &ledger{}} }
 
-// stored is a [load.Target], a [load.Placer] and a [load.Asker].
+// stored is a [load.Target], a [load.Placer] and a [load.RequestCounter].
 type stored struct {
 	Stored
 	ledger    *ledger
@@ -111,8 +111,8 @@ func (s *stored) open(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	told := &telling{Store: store, ledger: s.ledger, prefix: "holdfast bench " + kind + "/"}
-	locks, err := storelock.Open(ctx, told, options...)
+	counted := &countingStore{Store: store, ledger: s.ledger, prefix: "holdfast bench " + kind + "/"}
+	locks, err := storelock.Open(ctx, counted, options...)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
@@ -125,8 +125,8 @@ func (*stored) Usage(context.Context, bool) (load.Usage, error) { return load.Us
 // Ping is not known: what a round trip to the store takes is in every figure.
 func (*stored) Ping(context.Context, time.Duration) (time.Duration, error) { return 0, nil }
 
-// Asked is what the store was asked for.
-func (s *stored) Asked() load.Requests { return s.ledger.sum() }
+// CountedRequests is what the store was asked for.
+func (s *stored) CountedRequests() load.Requests { return s.ledger.sum() }
 
 // Connect is that of workers of one program.
 func (s *stored) Connect(ctx context.Context, workers int) (load.Client, error) {
@@ -180,14 +180,14 @@ func (l *ledger) sum() load.Requests {
 	return load.Requests{Writes: l.writes.Load(), Reads: l.reads.Load(), Tries: l.tries.Load()}
 }
 
-// telling is a store that counts what it is asked, and puts something before every key.
-type telling struct {
+// countingStore is a store that counts what it is asked, and puts something before every key.
+type countingStore struct {
 	storage.Store
 	ledger *ledger
 	prefix string
 }
 
-func (t *telling) Mutate(ctx context.Context, m *storage.Mutate) error {
+func (t *countingStore) Mutate(ctx context.Context, m *storage.Mutate) error {
 	t.ledger.writes.Add(1)
 	if claim.ClaimTried(m) {
 		t.ledger.tries.Add(1)
@@ -197,7 +197,7 @@ func (t *telling) Mutate(ctx context.Context, m *storage.Mutate) error {
 	return t.Store.Mutate(ctx, &there)
 }
 
-func (t *telling) Swap(ctx context.Context, s *storage.Swap) (storage.Swapped, error) {
+func (t *countingStore) Swap(ctx context.Context, s *storage.Swap) (storage.Swapped, error) {
 	t.ledger.writes.Add(1)
 	if claim.CellTried(s) {
 		t.ledger.tries.Add(1)
@@ -207,14 +207,14 @@ func (t *telling) Swap(ctx context.Context, s *storage.Swap) (storage.Swapped, e
 	return t.Store.Swap(ctx, &there)
 }
 
-func (t *telling) Slice(ctx context.Context, s *storage.Slice) ([]storage.Entry, error) {
+func (t *countingStore) Slice(ctx context.Context, s *storage.Slice) ([]storage.Entry, error) {
 	t.ledger.reads.Add(1)
 	there := *s
 	there.Key = t.prefix + s.Key
 	return t.Store.Slice(ctx, &there)
 }
 
-func (t *telling) Watch(ctx context.Context, key string, changed func()) error {
+func (t *countingStore) Watch(ctx context.Context, key string, changed func()) error {
 	return t.Store.Watch(ctx, t.prefix+key, changed)
 }
 
@@ -273,17 +273,17 @@ func (t *together) open(ctx context.Context) (_ storage.Store, err error) {
 		}
 	}
 	t.users++
-	return part{t.store, t}, nil
+	return share{t.store, t}, nil
 }
 
-// part is a share in a store, which is closed once.
-type part struct {
+// share is a share in a store, which is closed once.
+type share struct {
 	storage.Store
 	of *together
 }
 
 // Close closes the store if it is the last one.
-func (p part) Close() error {
+func (p share) Close() error {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
 	if p.of.users--; p.of.users > 0 {

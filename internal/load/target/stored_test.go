@@ -125,7 +125,7 @@ func TestTogether(t *testing.T) {
 		opened++
 		return memory.New(memory.Config{}), nil
 	})
-	asked := func(s storage.Store) error {
+	read := func(s storage.Store) error {
 		_, err := s.Slice(limitedContext(t), &storage.Slice{Key: "k"})
 		return err
 	}
@@ -138,13 +138,13 @@ func TestTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(first.Close(), asked(second)); err != nil || opened != times {
+		if err := errors.Join(first.Close(), read(second)); err != nil || opened != times {
 			t.Errorf("one of two is closed: %v; opened %d times, want %d", err, opened, times)
 		}
 		if err := second.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := asked(second); !errors.Is(err, storage.ErrInvalid) {
+		if err := read(second); !errors.Is(err, storage.ErrInvalid) {
 			t.Errorf("both are closed: %v", err)
 		}
 	}

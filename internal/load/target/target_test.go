@@ -20,13 +20,13 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/load"
 )
 
-// childWord makes the test program a child of itself.
-const childWord = "be-a-child"
+// childArgument makes the test program a child of itself.
+const childArgument = "be-a-child"
 
 // TestMain looks for goroutines that outlive what began them. A probe of memberlist's
 // that is under way at its end cannot be ended: it waits for its own deadline, and goes.
 func TestMain(m *testing.M) {
-	if len(os.Args) < 4 || os.Args[1] != childWord {
+	if len(os.Args) < 4 || os.Args[1] != childArgument {
 		goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
 		return
 	}
@@ -54,7 +54,7 @@ func command(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []string{program, childWord}
+	return []string{program, childArgument}
 }
 
 func limitedContext(t *testing.T) context.Context {
@@ -212,8 +212,8 @@ func TestLeash(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(folder, "member"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	words := append(command(t), folder, EchoServer)
-	c := exec.Command(words[0], words[1:]...)
+	args := append(command(t), folder, EchoServer)
+	c := exec.Command(args[0], args[1:]...)
 	leash, err := c.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ type Ballot struct {
 	Sent       protocol.Time // of the first Election: the coordinator's role counts from it
 	View       *View         // newest that the candidate knew
 	Terms      []string      // of the view to be
-	Asked      []string      // addresses, without its own
+	Polled     []string      // addresses, without its own
 	Active     []protocol.ID // who has answered phase 1; nil where there was none
 	Attendance bool          // of every founder, instead of a quorum
 	Forced     []protocol.ID // an operator's view: of these alone, all of them
@@ -71,7 +71,7 @@ func (b *Ballot) WithoutQuorum() bool { return b.Attendance || b.Forced != nil }
 
 // Silent lists the addresses from which no promise has come.
 func (b *Ballot) Silent() []string {
-	return slices.DeleteFunc(slices.Clone(b.Asked), b.at)
+	return slices.DeleteFunc(slices.Clone(b.Polled), b.at)
 }
 
 // Complete reports whether more promises are not to be expected soon: everybody who is

@@ -33,8 +33,8 @@ func TestConversations(t *testing.T) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			var said strings.Builder
 			for line := range strings.Lines(d.Input) {
-				if words := strings.Fields(line); len(words) > 0 {
-					c.say(t, words, &said)
+				if fields := strings.Fields(line); len(fields) > 0 {
+					c.say(t, fields, &said)
 				}
 			}
 			return said.String()
@@ -50,10 +50,10 @@ type conversation struct {
 	now    protocol.Time
 }
 
-func (c *conversation) say(t *testing.T, words []string, said *strings.Builder) {
+func (c *conversation) say(t *testing.T, fields []string, said *strings.Builder) {
 	t.Helper()
-	args := words[1:]
-	switch words[0] {
+	args := fields[1:]
+	switch fields[0] {
 	case "rules":
 		c.setRules(args)
 	case "view":
@@ -62,7 +62,7 @@ func (c *conversation) say(t *testing.T, words []string, said *strings.Builder) 
 		c.survey = &election.Survey{Number: 1, Own: c.answer(t, args)}
 		for _, address := range c.rules.Founders {
 			if address != args[0]+":1" {
-				c.survey.Asked = append(c.survey.Asked, address)
+				c.survey.Polled = append(c.survey.Polled, address)
 			}
 		}
 	case "answer":
@@ -85,7 +85,7 @@ func (c *conversation) say(t *testing.T, words []string, said *strings.Builder) 
 		}
 		fmt.Fprintln(said, described(election.NewestOf(views...)))
 	default:
-		t.Fatalf("unknown word %q", words[0])
+		t.Fatalf("unknown word %q", fields[0])
 	}
 }
 
@@ -140,20 +140,20 @@ func readView(t *testing.T, args []string) *election.View {
 }
 
 // head reads v2@7: the candidate is of no interest, but for being the same.
-func head(t *testing.T, word string) (uint64, protocol.Epoch) {
+func head(t *testing.T, token string) (uint64, protocol.Epoch) {
 	t.Helper()
-	number, counter, ok := strings.Cut(strings.TrimPrefix(word, "v"), "@")
+	number, counter, ok := strings.Cut(strings.TrimPrefix(token, "v"), "@")
 	n, err := strconv.ParseUint(number, 10, 64)
 	e, err2 := strconv.ParseUint(counter, 10, 64)
 	if !ok || err != nil || err2 != nil {
-		t.Fatalf("%q is no view", word)
+		t.Fatalf("%q is no view", token)
 	}
 	return n, protocol.Epoch{Counter: e, Candidate: 1}
 }
 
 func (c *conversation) answer(t *testing.T, args []string) election.StatusAnswer {
 	t.Helper()
-	a := election.StatusAnswer{Ask: 1, Self: memberOf(args[0])}
+	a := election.StatusAnswer{Number: 1, Self: memberOf(args[0])}
 	for _, arg := range args[1:] {
 		key, value, _ := strings.Cut(arg, "=")
 		switch key {
@@ -205,7 +205,7 @@ func (c *conversation) call(t *testing.T, args []string) *election.Ballot {
 	}
 	for _, address := range c.rules.Founders {
 		if address != args[0]+":1" {
-			b.Asked = append(b.Asked, address)
+			b.Polled = append(b.Polled, address)
 		}
 	}
 	return b

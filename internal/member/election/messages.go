@@ -12,13 +12,13 @@ import (
 type (
 	// StatusPoll asks a member how it is: STATUS_POLL. It changes nothing there.
 	StatusPoll struct {
-		Ask uint64 // of this question, echoed in the answer; no other life of the asker's uses it
+		Number uint64 // of this question, echoed in the answer; no other life of the asker's uses it
 	}
 
-	// StatusAnswer answers a StatusPoll, and (Ask 0) a Join that came to a member that
+	// StatusAnswer answers a StatusPoll, and (Number 0) a Join that came to a member that
 	// does not coordinate.
 	StatusAnswer struct {
-		Ask         uint64
+		Number      uint64
 		Self        Member
 		Priority    int // of Self, for the seniority at a bootstrap
 		Status      Status
@@ -83,7 +83,7 @@ type (
 	}
 )
 
-func (m StatusPoll) String() string { return "status poll " + protocol.FormatNumber("#", m.Ask) }
+func (m StatusPoll) String() string { return "status poll " + protocol.FormatNumber("#", m.Number) }
 
 func (m StatusAnswer) String() string {
 	well := "not well"
@@ -93,18 +93,18 @@ func (m StatusAnswer) String() string {
 	if m.Leaving {
 		well += " leaving"
 	}
-	return fmt.Sprintf("status %s %v %s promised @%d %v", protocol.FormatNumber("#", m.Ask), m.Status, well, m.Promised.Counter, m.View)
+	return fmt.Sprintf("status %s %v %s promised @%d %v", protocol.FormatNumber("#", m.Number), m.Status, well, m.Promised.Counter, m.View)
 }
 
 func (m Election) String() string {
-	word := "election"
+	kind := "election"
 	switch {
 	case m.Merge:
-		word = "merge"
+		kind = "merge"
 	case m.NoQuorum && m.View != nil:
-		word = "election without a quorum"
+		kind = "election without a quorum"
 	}
-	return fmt.Sprintf("%s @%d %v", word, m.Epoch.Counter, m.View)
+	return fmt.Sprintf("%s @%d %v", kind, m.Epoch.Counter, m.View)
 }
 
 func (m Promise) String() string {

@@ -26,10 +26,10 @@ type Pledges struct {
 	Limits
 }
 
-// Limits bound all pledges. Top is what no pledge exceeds, and Agreed the highest Top that every
+// Limits bound all pledges. Top is what no pledge exceeds, and Durable the highest Top that every
 // founder is known to have written down: should a quorum's memories be lost, one founder's is
-// enough to know how far anybody may believe. No member promises more than Agreed.
-type Limits struct{ Top, Agreed protocol.Reach }
+// enough to know how far anybody may believe. No member promises more than Durable.
+type Limits struct{ Top, Durable protocol.Reach }
 
 // Bounds returns the limits that are known; none are zero.
 func (p *Pledges) Bounds() Limits {
@@ -89,9 +89,9 @@ func (p *Pledges) Join(o *Pledges) *Pledges {
 	for _, q := range o.Of {
 		all = all.With(q)
 	}
-	if o.Top > all.Top || o.Agreed > all.Agreed {
+	if o.Top > all.Top || o.Durable > all.Durable {
 		next := *all
-		next.Top, next.Agreed = max(all.Top, o.Top), max(all.Agreed, o.Agreed)
+		next.Top, next.Durable = max(all.Top, o.Top), max(all.Durable, o.Durable)
 		all = &next
 	}
 	return all
@@ -157,7 +157,7 @@ func (p *Pledges) String() string {
 		return "no pledges"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "pledges to %v of %v", p.Top.Span(), p.Agreed.Span())
+	fmt.Fprintf(&b, "pledges to %v of %v", p.Top.Span(), p.Durable.Span())
 	for _, q := range p.Of {
 		fmt.Fprintf(&b, " %d %d:%d #%d %v", q.ID, q.Tenure.Incarnation, q.Tenure.Lapses, q.Version, q.Reach.Span())
 	}

@@ -12,17 +12,17 @@ import (
 type Survey struct {
 	Number  uint64
 	Own     StatusAnswer   // of the asker itself
-	Asked   []string       // addresses, without its own
+	Polled  []string       // addresses, without its own
 	Answers []StatusAnswer // one for each member, in the order of their arrival
 }
 
 // Take records an answer.
 func (s *Survey) Take(a StatusAnswer) {
-	if a.Ask != s.Number || s.Has(a.Self.ID) {
+	if a.Number != s.Number || s.Has(a.Self.ID) {
 		return
 	}
 	if s.Answers == nil {
-		s.Answers = make([]StatusAnswer, 0, len(s.Asked))
+		s.Answers = make([]StatusAnswer, 0, len(s.Polled))
 	}
 	s.Answers = append(s.Answers, a)
 }
@@ -40,7 +40,7 @@ func (s *Survey) Has(id protocol.ID) bool {
 // Silent lists the addresses that have not answered.
 func (s *Survey) Silent() []string {
 	var silent []string
-	for _, address := range s.Asked {
+	for _, address := range s.Polled {
 		if !s.heard(address) {
 			silent = append(silent, address)
 		}
@@ -62,7 +62,7 @@ func (s *Survey) heard(address string) bool {
 // has answered, or everybody of the newest view and everybody whose agreement its
 // successor needs.
 func (s *Survey) Complete() bool {
-	if !slices.ContainsFunc(s.Asked, func(address string) bool { return !s.heard(address) }) {
+	if !slices.ContainsFunc(s.Polled, func(address string) bool { return !s.heard(address) }) {
 		return true
 	}
 	newest := s.newest()
@@ -93,7 +93,7 @@ type Decision uint8
 // The decisions after phase 1.
 const (
 	Stay  Decision = iota // too few have lost their coordinator, or others must elect
-	Yield                 // a more senior member is up and has lost it too
+	Defer                 // a more senior member is up and has lost it too
 	Elect                 // go on to phase 2
 )
 
@@ -136,7 +136,7 @@ func (s *Survey) Judge(r Rules) Verdict {
 	case quorum && !may, !quorum && !attendance:
 		return v
 	case v.Seniors > 0:
-		v.Decision = Yield
+		v.Decision = Defer
 	default:
 		v.Decision = Elect
 	}

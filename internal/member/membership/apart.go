@@ -21,7 +21,7 @@ import (
 // or no member goes: a view that none could succeed is worse than names that no client gets.
 //
 // It is dropped as one that is lost: its lease is waited for. It asks for a place again, and gets it
-// when it has heard all the members that it was parted from (Join.Hears): each answers its STATUS_POLL.
+// when it has heard all the members that it was cut off from (Join.Hears): each answers its STATUS_POLL.
 // A coordinator that was just elected does not know of earlier ones' pairs, and finds out anew.
 
 // apart is two members of which one does not hear the other, mostly.
@@ -30,8 +30,8 @@ type apart struct {
 	since    protocol.Time
 }
 
-// parted is a member that has lost its place, and one that it must have heard to get another.
-type parted struct{ id, from protocol.ID }
+// exclusion is a member that has lost its place, and one that it must have heard to get another.
+type exclusion struct{ id, from protocol.ID }
 
 // onUnheard takes the members that a space at this member does not hear.
 func (m *Machine) onUnheard(port protocol.Port, fact *protocol.Unheard) {
@@ -55,8 +55,8 @@ func (m *Machine) notHeard() (ids []protocol.ID) {
 	return slices.Compact(ids)
 }
 
-// part looks at which members do not hear which, and chooses those that have to go for it.
-func (m *Machine) part(now protocol.Time, out *protocol.Effects) {
+// resolvePartitions looks at which members do not hear which, and chooses those that have to go for it.
+func (m *Machine) resolvePartitions(now protocol.Time, out *protocol.Effects) {
 	r := m.reign
 	before := r.apart
 	r.apart = nil
@@ -80,7 +80,7 @@ func (m *Machine) part(now protocol.Time, out *protocol.Effects) {
 	r.outcasts = m.outcast(now)
 	for _, id := range r.outcasts {
 		if !slices.Contains(chosen, id) {
-			out.Note(Parted{Member: r.nameOf(id), From: r.namesOf(r.partedFrom(now, m.config.Lease, id))})
+			out.Note(Partitioned{Member: r.nameOf(id), From: r.namesOf(r.cutOffFrom(now, m.config.Lease, id))})
 		}
 	}
 }
@@ -94,7 +94,7 @@ func (m *Machine) outcast(now protocol.Time) (out []protocol.ID) {
 		most := 0
 		for _, member := range r.view.Members { // the most junior comes last
 			n := 0
-			for _, id := range r.partedFrom(now, m.config.Lease, member.ID) {
+			for _, id := range r.cutOffFrom(now, m.config.Lease, member.ID) {
 				if !slices.Contains(out, id) {
 					n++
 				}
@@ -125,8 +125,8 @@ func (m *Machine) spares(out []protocol.ID) bool {
 	return 2*(stay-1) > len(m.rules.Founders)
 }
 
-// partedFrom lists the members that one has not heard for a time, or that have not heard it.
-func (r *reign) partedFrom(now, lease protocol.Time, id protocol.ID) (from []protocol.ID) {
+// cutOffFrom lists the members that one has not heard for a time, or that have not heard it.
+func (r *reign) cutOffFrom(now, lease protocol.Time, id protocol.ID) (from []protocol.ID) {
 	for _, pair := range r.apart {
 		switch {
 		case now < pair.since+lease:
@@ -139,45 +139,45 @@ func (r *reign) partedFrom(now, lease protocol.Time, id protocol.ID) (from []pro
 	return from
 }
 
-// partWith notes which members those must have heard that have lost their places with the
+// noteExclusions notes which members those must have heard that have lost their places with the
 // present view.
-func (m *Machine) partWith(now protocol.Time) {
+func (m *Machine) noteExclusions(now protocol.Time) {
 	r := m.reign
 	for _, id := range r.outcasts {
 		if r.view.Rank(id) >= 0 {
 			continue // chosen after this change had begun
 		}
-		for _, from := range r.partedFrom(now, m.config.Lease, id) {
-			if at := (parted{id, from}); !slices.Contains(r.parted, at) {
-				r.parted = append(r.parted, at)
+		for _, from := range r.cutOffFrom(now, m.config.Lease, id) {
+			if at := (exclusion{id, from}); !slices.Contains(r.exclusions, at) {
+				r.exclusions = append(r.exclusions, at)
 			}
 		}
 	}
 	// A member without a cell comes back as another, and its former self never: the oldest are
 	// forgotten, and who comes back nevertheless is found out anew.
-	r.parted = r.parted[max(0, len(r.parted)-maxParted):]
+	r.exclusions = r.exclusions[max(0, len(r.exclusions)-maxExclusions):]
 	r.outcasts = nil
 }
 
-// maxParted is how many parted members a coordinator remembers, by pairs.
-const maxParted = 1000
+// maxExclusions is how many exclusions a coordinator remembers.
+const maxExclusions = 1000
 
-// stillParted returns a member of the view that a newcomer was parted from and has not heard
-// since; where there is none the newcomer is parted no more.
-func (r *reign) stillParted(j *Join) (name string, is bool) {
-	for _, at := range r.parted {
+// stillExcluded returns a member of the view that a newcomer was cut off from and has not heard
+// since; where there is none the newcomer is excluded no more.
+func (r *reign) stillExcluded(j *Join) (name string, is bool) {
+	for _, at := range r.exclusions {
 		if at.id == j.Self.ID && r.view.Rank(at.from) >= 0 && !slices.Contains(j.Hears, at.from) {
 			return r.nameOf(at.from), true
 		}
 	}
-	r.parted = slices.DeleteFunc(r.parted, func(at parted) bool { return at.id == j.Self.ID })
+	r.exclusions = slices.DeleteFunc(r.exclusions, func(at exclusion) bool { return at.id == j.Self.ID })
 	return "", false
 }
 
-// onPutOff: this member gets no place before it has heard another one.
-func (m *Machine) onPutOff(p PutOff) {
+// onJoinDeferred: this member gets no place before it has heard another one.
+func (m *Machine) onJoinDeferred(p JoinDeferred) {
 	if m.reign == nil && p.Tenure == m.lease.Tenure {
-		m.putOff = p.Unheard
+		m.mustHear = p.Unheard
 	}
 }
 
@@ -194,13 +194,13 @@ func (r *reign) namesOf(ids []protocol.ID) (names []string) {
 	return names
 }
 
-// Parted notes that a member loses its place, because it and some others do not hear each
+// Partitioned notes that a member loses its place, because it and some others do not hear each
 // other, and a space needs that they do.
-type Parted struct {
+type Partitioned struct {
 	Member string
 	From   []string
 }
 
-func (n Parted) String() string {
+func (n Partitioned) String() string {
 	return fmt.Sprintf("member %s leaves the view, because it and %s do not hear each other: mend their link", n.Member, strings.Join(n.From, ", "))
 }

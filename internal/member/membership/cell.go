@@ -152,7 +152,7 @@ func appendView(b []byte, v *election.View) []byte {
 }
 
 func appendPledges(b []byte, p *election.Pledges) []byte {
-	b = binary.AppendUvarint(append(b, byte(p.Top), byte(p.Agreed)), uint64(len(p.Of)))
+	b = binary.AppendUvarint(append(b, byte(p.Top), byte(p.Durable)), uint64(len(p.Of)))
 	for _, q := range p.Of {
 		for _, n := range []uint64{uint64(q.ID), q.Tenure.Incarnation, q.Tenure.Lapses, q.Version} {
 			b = binary.BigEndian.AppendUint64(b, n)
@@ -247,7 +247,7 @@ func (r *reader) owed(c *Cell, second bool) byte {
 
 func (r *reader) pledges() *election.Pledges {
 	p := &election.Pledges{}
-	p.Top, p.Agreed = protocol.Reach(r.take(1)[0]), protocol.Reach(r.take(1)[0])
+	p.Top, p.Durable = protocol.Reach(r.take(1)[0]), protocol.Reach(r.take(1)[0])
 	for range r.count(maxPlaces) {
 		p.Of = append(p.Of, election.Pledge{
 			ID: protocol.ID(r.number()), Tenure: protocol.Tenure{Incarnation: r.number(), Lapses: r.number()}, Version: r.number(),

@@ -30,7 +30,7 @@ func (m *Machine) change(now protocol.Time, out *protocol.Effects) {
 		return
 	}
 	if r.proposal == nil {
-		m.part(now, out)
+		m.resolvePartitions(now, out)
 		if m.blocked(now) {
 			return // nothing that is proposed could be written
 		}
@@ -271,7 +271,7 @@ func (m *Machine) join(now protocol.Time, address string, out *protocol.Effects)
 		Lease: m.config.Lease, Drift: m.config.Drift, Definitions: m.config.Definitions, Founders: m.config.Founders,
 		Hears: m.hears, Cluster: m.cell.Joined(),
 	}
-	m.putOff = ""
+	m.mustHear = ""
 	out.SendTo(address, j)
 }
 
@@ -298,8 +298,8 @@ func (m *Machine) onJoin(now protocol.Time, from protocol.ID, j Join, out *proto
 	if place, listed := r.view.Of(from); listed && !place.Tenure.Before(j.Self.Tenure) {
 		return
 	}
-	if name, is := r.stillParted(&j); is {
-		out.Send(from, PutOff{Tenure: j.Self.Tenure, Unheard: name})
+	if name, is := r.stillExcluded(&j); is {
+		out.Send(from, JoinDeferred{Tenure: j.Self.Tenure, Unheard: name})
 		return
 	}
 	if t := r.tracks[from]; t != nil {
@@ -317,29 +317,29 @@ const maxJoins = 1000
 
 // disagree says what the member cannot be admitted for, with both values.
 func (m *Machine) disagree(now protocol.Time, j Join) *Unwelcome {
-	differ := func(what, ours, yours string) *Unwelcome {
+	mismatch := func(what, ours, yours string) *Unwelcome {
 		return &Unwelcome{Tenure: j.Self.Tenure, What: what, Ours: ours, Yours: yours}
 	}
 	c := &m.config
 	switch {
 	case j.Version != ProtocolVersion:
-		return differ("the version of the members' protocol", strconv.Itoa(ProtocolVersion), strconv.Itoa(int(j.Version)))
+		return mismatch("the version of the members' protocol", strconv.Itoa(ProtocolVersion), strconv.Itoa(int(j.Version)))
 	case j.Lease != c.Lease:
-		return differ("the lease", c.Lease.String(), j.Lease.String())
+		return mismatch("the lease", c.Lease.String(), j.Lease.String())
 	case j.Drift != c.Drift:
-		return differ("the drift", fmt.Sprint(c.Drift), fmt.Sprint(j.Drift))
+		return mismatch("the drift", fmt.Sprint(c.Drift), fmt.Sprint(j.Drift))
 	case !slices.Equal(j.Definitions, c.Definitions):
 		ours, yours := firstDifference(c.Definitions, j.Definitions)
-		return differ("the definition of a space", ours, yours)
+		return mismatch("the definition of a space", ours, yours)
 	case j.Self.Founder && !slices.Equal(j.Founders, c.Founders) && len(c.Founders) > 0:
-		return differ("the list of founders", fmt.Sprint(c.Founders), fmt.Sprint(j.Founders))
+		return mismatch("the list of founders", fmt.Sprint(c.Founders), fmt.Sprint(j.Founders))
 	case j.Self.Founder && j.Cluster != 0 && j.Cluster != m.reign.view.Cluster:
-		return differ("the cluster", strconv.FormatUint(m.reign.view.Cluster, 36), strconv.FormatUint(j.Cluster, 36))
+		return mismatch("the cluster", strconv.FormatUint(m.reign.view.Cluster, 36), strconv.FormatUint(j.Cluster, 36))
 	}
 	for _, place := range m.reign.view.Members {
 		taken := place.Name == j.Self.Name && place.ID != j.Self.ID && place.Address != j.Self.Address
 		if taken && m.outlives(now, place, j.Self) {
-			return differ("the address of member "+j.Self.Name, place.Address, j.Self.Address)
+			return mismatch("the address of member "+j.Self.Name, place.Address, j.Self.Address)
 		}
 	}
 	return nil

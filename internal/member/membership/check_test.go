@@ -32,7 +32,7 @@ func (p *process) complete() bool {
 	return !slices.ContainsFunc(p.first.Members, func(m protocol.Member) bool {
 		switch {
 		case m.ID == p.self:
-			return p.told != p.view.Epoch.Counter
+			return p.confirmed != p.view.Epoch.Counter
 		case !p.lists(m.ID, m.Tenure):
 			return false
 		}
@@ -51,9 +51,9 @@ func (n *net) fail(format string, args ...any) {
 	}
 }
 
-// word is what a member has given: its highest promise, and the newest view that it
+// acceptorState is what a member has given: its highest promise, and the newest view that it
 // has accepted, by its head.
-type word struct {
+type acceptorState struct {
 	promised protocol.Epoch
 	accepted *election.View
 }
@@ -61,7 +61,7 @@ type word struct {
 // hold holds a member to its word, regardless of what it has been through since. A
 // member that polls has promised itself to the epoch of the poll.
 func (n *net) hold(p *process, msg any) {
-	given := n.words[p.self]
+	given := n.acceptors[p.self]
 	if n.trusts {
 		return
 	}
@@ -90,10 +90,10 @@ func (n *net) hold(p *process, msg any) {
 	case Poll:
 		given = n.holdPoll(p, given, msg)
 	}
-	n.words[p.self] = given
+	n.acceptors[p.self] = given
 }
 
-func (n *net) holdPoll(p *process, given word, poll Poll) word {
+func (n *net) holdPoll(p *process, given acceptorState, poll Poll) acceptorState {
 	if poll.Epoch.Counter < given.promised.Counter || poll.Epoch.Counter == given.promised.Counter && poll.Epoch != given.promised {
 		n.fail("%s polls under %v after its promise to %v", p.site.name, poll.Epoch, given.promised)
 	}
@@ -122,7 +122,7 @@ func (n *net) checkLease(p *process) {
 	if slices.Contains(p.ended, p.current) {
 		n.fail("%s has a lease again under %v, which had ended", p.site.name, p.current)
 	}
-	if !p.carries || p.told == p.follows.Counter {
+	if !p.carries || p.confirmed == p.follows.Counter {
 		p.known = p.lease.Carried
 	} else if p.lease.Carried > p.known {
 		n.fail("%s goes on with what the newest epoch does not know", p.site.name)

@@ -32,8 +32,8 @@ func TestConversations(t *testing.T) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			c.said.Reset()
 			for line := range strings.Lines(d.Input) {
-				if words := strings.Fields(line); len(words) > 0 {
-					c.say(words)
+				if fields := strings.Fields(line); len(fields) > 0 {
+					c.say(fields)
 				}
 			}
 			return c.said.String()
@@ -51,9 +51,9 @@ type conversation struct {
 	seen map[string]string
 }
 
-func (c *conversation) say(words []string) {
+func (c *conversation) say(fields []string) {
 	c.t.Helper()
-	switch args := words[1:]; words[0] {
+	switch args := fields[1:]; fields[0] {
 	case "members":
 		c.make(args)
 	case "start":
@@ -73,7 +73,7 @@ func (c *conversation) say(words []string) {
 	case "run":
 		c.run(c.duration(args[0]))
 	case "show":
-		c.show(args[0])
+		c.print(args[0])
 	case "leave":
 		c.site(args[0]).live.call(&Leave{Empty: slices.Contains(args, "empty")})
 	case "want":
@@ -84,7 +84,7 @@ func (c *conversation) say(words []string) {
 		c.unheard(args[0], args[1:])
 	case "close", "open":
 		c.site(args[0]).live.step(protocol.Event{
-			Kind: protocol.Raised, Port: protocol.Port(c.number(args[1])), Fact: &protocol.SpaceState{Closed: words[0] == "close"},
+			Kind: protocol.Raised, Port: protocol.Port(c.number(args[1])), Fact: &protocol.SpaceState{Closed: fields[0] == "close"},
 		})
 	case "lost":
 		c.lost = args
@@ -98,7 +98,7 @@ func (c *conversation) say(words []string) {
 			c.hung = append(c.hung, args[0])
 		}
 	default:
-		c.t.Fatalf("unknown word %q", words[0])
+		c.t.Fatalf("unknown word %q", fields[0])
 	}
 	if c.found != "" {
 		c.t.Fatal(c.found)
@@ -141,7 +141,7 @@ func (c *conversation) make(args []string) {
 	c.filter = c.hear
 	c.faulty = func(s *site) bool { return slices.Contains(c.full, s.name) }
 	c.hangs = func(s *site) bool { return slices.Contains(c.hung, s.name) }
-	c.told = c.raise
+	c.raised = c.raise
 	c.noted = c.note
 	c.seen, c.full, c.hung = map[string]string{}, nil, nil
 	for _, s := range c.sites {
@@ -149,7 +149,7 @@ func (c *conversation) make(args []string) {
 	}
 }
 
-func (c *conversation) tell(format string, args ...any) {
+func (c *conversation) logf(format string, args ...any) {
 	fmt.Fprintf(&c.said, "%8.3f %s\n", c.now.Seconds(), fmt.Sprintf(format, args...))
 }
 
@@ -172,11 +172,11 @@ func (c *conversation) hear(from, to *site, msg any) bool {
 			return !lost
 		}
 	}
-	word := "->"
+	arrow := "->"
 	if lost {
-		word = "-x"
+		arrow = "-x"
 	}
-	c.tell("%s %s %s  %v", from.name, word, to.name, msg)
+	c.logf("%s %s %s  %v", from.name, arrow, to.name, msg)
 	return !lost
 }
 
@@ -207,15 +207,15 @@ func (c *conversation) raise(p *process, fact any) {
 		if fact.Merged {
 			text += " merged"
 		}
-		c.tell("%s        view %s", p.site.name, text)
+		c.logf("%s        view %s", p.site.name, text)
 	case *protocol.Lapsed:
-		c.tell("%s        lapsed, next %d:%d", p.site.name, fact.Tenure.Incarnation, fact.Tenure.Lapses)
+		c.logf("%s        lapsed, next %d:%d", p.site.name, fact.Tenure.Incarnation, fact.Tenure.Lapses)
 	case *protocol.Halted:
-		c.tell("%s        halted @%d", p.site.name, fact.Promised)
+		c.logf("%s        halted @%d", p.site.name, fact.Promised)
 	case *protocol.Horizon:
-		c.tell("%s        horizon %v clients=%v", p.site.name, fact.Confirmed, fact.Clients)
+		c.logf("%s        horizon %v clients=%v", p.site.name, fact.Confirmed, fact.Clients)
 	case *Unfit:
-		c.tell("%s        unfit: %v", p.site.name, fact.Err)
+		c.logf("%s        unfit: %v", p.site.name, fact.Err)
 	}
 }
 
@@ -224,10 +224,10 @@ func (c *conversation) note(p *process, note protocol.Note) {
 	switch note := note.(type) {
 	case Unsaved:
 		if note.First {
-			c.tell("%s        notes: %v", p.site.name, note)
+			c.logf("%s        notes: %v", p.site.name, note)
 		}
 	case Stale, Resaved, Abdicated:
-		c.tell("%s        notes: %v", p.site.name, note)
+		c.logf("%s        notes: %v", p.site.name, note)
 	}
 }
 
@@ -240,11 +240,11 @@ func (c *conversation) unheard(name string, others []string) {
 	c.site(name).live.step(protocol.Event{Kind: protocol.Raised, Port: 1, Fact: fact})
 }
 
-// show writes what a member tells people.
-func (c *conversation) show(name string) {
+// print writes what a member tells people.
+func (c *conversation) print(name string) {
 	p := c.site(name).live
 	if p == nil {
-		c.tell("%s        is down", name)
+		c.logf("%s        is down", name)
 		return
 	}
 	s := p.call(&Who{}).(*Self)
@@ -264,21 +264,21 @@ func (c *conversation) show(name string) {
 			text += fmt.Sprintf(" closed %v", member.Closed)
 		}
 	}
-	c.tell("%s        is %s", name, text)
+	c.logf("%s        is %s", name, text)
 }
 
-func (c *conversation) duration(word string) time.Duration {
+func (c *conversation) duration(token string) time.Duration {
 	c.t.Helper()
-	d, err := time.ParseDuration(word)
+	d, err := time.ParseDuration(token)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	return d
 }
 
-func (c *conversation) number(word string) int {
+func (c *conversation) number(token string) int {
 	c.t.Helper()
-	n, err := strconv.Atoi(word)
+	n, err := strconv.Atoi(token)
 	if err != nil {
 		c.t.Fatal(err)
 	}

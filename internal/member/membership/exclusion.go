@@ -181,7 +181,7 @@ func (m *Machine) drop(now protocol.Time, old, next *election.View) {
 		}
 	}
 	r.dropped = keep
-	m.partWith(now)
+	m.noteExclusions(now)
 	for _, member := range old.Members {
 		place, listed := next.Of(member.ID)
 		if !listed || place.Tenure != member.Tenure {

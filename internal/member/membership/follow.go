@@ -53,7 +53,7 @@ func (m *Machine) onPoll(now protocol.Time, from protocol.ID, p Poll, v *electio
 		}
 	}
 	m.heedPledges(p, v)
-	m.shut.elsewhere = p.Closed
+	m.closed.elsewhere = p.Closed
 	answer := m.pollAnswer(now, p.Seq)
 	switch {
 	case v != nil:
@@ -90,7 +90,7 @@ func (m *Machine) accept(now protocol.Time, v *election.View, out *protocol.Effe
 	}
 	m.cell.Cluster = v.Cluster
 	if election.Less(m.cell.promised(), v.Epoch) {
-		m.yield(now, v.Epoch, out)
+		m.stepDown(now, v.Epoch, out)
 	}
 	m.publishing = true
 	m.noteOrder(old, v, out)
@@ -100,9 +100,9 @@ func (m *Machine) accept(now protocol.Time, v *election.View, out *protocol.Effe
 	return true
 }
 
-// yield follows another epoch: any role that this member had under an earlier one
+// stepDown follows another epoch: any role that this member had under an earlier one
 // has ended (V10), and so has its candidacy for one: its own promise is void.
-func (m *Machine) yield(now protocol.Time, epoch protocol.Epoch, out *protocol.Effects) {
+func (m *Machine) stepDown(now protocol.Time, epoch protocol.Epoch, out *protocol.Effects) {
 	must(epoch.Counter >= m.cell.Promised || protocol.Mutated("epoch check off"),
 		"promised epoch goes from %d down to %d", m.cell.Promised, epoch.Counter)
 	if m.reign != nil {
@@ -113,7 +113,7 @@ func (m *Machine) yield(now protocol.Time, epoch protocol.Epoch, out *protocol.E
 	}
 	m.cell.Promised, m.cell.Candidate = epoch.Counter, epoch.Candidate
 	m.lease.Promised = epoch.Counter
-	m.shut.elsewhere = nil
+	m.closed.elsewhere = nil
 	m.seen = max(m.seen, epoch.Counter)
 	out.Raise(&protocol.Halted{Promised: epoch.Counter})
 }
@@ -162,7 +162,7 @@ func (m *Machine) hear(now protocol.Time, from protocol.ID, p Poll) {
 		return
 	}
 	m.coordinator, m.heard, m.followed, m.doubted = from, now, true, false
-	m.deferred, m.hears, m.putOff, m.applied, m.placesFrom = 0, nil, "", false, 0
+	m.deferred, m.hears, m.mustHear, m.applied, m.placesFrom = 0, nil, "", false, 0
 	m.trips.end(m.enough())
 	m.abandon()
 }
@@ -170,26 +170,26 @@ func (m *Machine) hear(now protocol.Time, from protocol.ID, p Poll) {
 // pollAnswer says how this member is.
 func (m *Machine) pollAnswer(now protocol.Time, seq uint64) PollAnswer {
 	v := m.cell.Accepted
-	if !m.wished {
-		m.wishedAt, m.wished = now, true
+	if !m.answered {
+		m.answeredAt, m.answered = now, true
 	}
 	own := m.latest()
 	return PollAnswer{
 		Epoch: v.Epoch, View: v.Number, Seq: seq, At: now, Tenure: m.lease.Tenure,
 		Wants: protocol.ReachOf(m.need.Want), Version: own.Version, Pledge: own.Reach, Stored: m.storedIn(v.Epoch), Reported: m.reported(),
-		Leaving: m.exit != nil, Empty: m.exit.empty(), Unheard: m.notHeard(), Closed: m.shut.here,
+		Leaving: m.exit != nil, Empty: m.exit.empty(), Unheard: m.notHeard(), Closed: m.closed.here,
 	}
 }
 
 // hasten answers though no member has asked: something cannot wait for the next poll.
-func (m *Machine) hasten() { m.hurry = true }
+func (m *Machine) hasten() { m.immediate = true }
 
 // speakUp answers the latest poll once more.
 func (m *Machine) speakUp(now protocol.Time, out *protocol.Effects) {
-	if !m.hurry || m.saving || m.starting {
+	if !m.immediate || m.saving || m.starting {
 		return
 	}
-	m.hurry = false
+	m.immediate = false
 	if v := m.cell.Accepted; m.reign == nil && m.followed && v != nil && v.Epoch == m.cell.promised() && m.written.Accepted.Same(v) {
 		out.Send(m.coordinator, m.pollAnswer(now, m.roundIn(v.Epoch)))
 	}

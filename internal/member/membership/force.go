@@ -88,7 +88,7 @@ func (m *Machine) goOnForcing(now protocol.Time, out *protocol.Effects) {
 		f.left--
 		f.again = now + m.config.stretch(max(forcePause, 2*m.patience()))
 		f.silent = nil
-		m.canvass(now, &election.Ballot{View: f.view, Asked: m.addresses(f.view), Forced: f.members, Order: f.order}, out)
+		m.canvass(now, &election.Ballot{View: f.view, Polled: m.addresses(f.view), Forced: f.members, Order: f.order}, out)
 	}
 }
 

@@ -97,8 +97,8 @@ func TestForceIsTriedAgain(t *testing.T) {
 	n := bereft(t, 5, "a", "b", "c")
 	heard := n.now + 1500*time.Millisecond
 	n.filter = func(_, _ *site, msg any) bool {
-		_, asks := msg.(election.Election)
-		return !asks || n.now >= heard
+		_, is := msg.(election.Election)
+		return !is || n.now >= heard
 	}
 	if got := n.site("d").live.force("d", "e"); got.Err != nil {
 		t.Fatal(got.Err)
@@ -224,7 +224,7 @@ func TestForcedEpoch(t *testing.T) {
 		s.crash()
 		s.disk = nil
 	}
-	n.words, n.acted = map[protocol.ID]word{}, nil
+	n.acceptors, n.acted = map[protocol.ID]acceptorState{}, nil
 	n.start()
 	n.gather(20*second, n.names()...)
 	n.quiet()

@@ -51,7 +51,7 @@ func holes() []hole {
 		{"V28 dropped tenure admitted again", "dropped tenure admitted again", wakesInTime},
 		{"V29 a place without a lease comes back", "a place without a lease outlives a quorum", unleasedAndForced},
 		{"V29 where all founders attend", "a place without a lease outlives a quorum", unleasedAndAttended},
-		{"told before it is written", "told before it is written", toldUnwritten},
+		{"told before it is written", "told before it is written", announcedUnwritten},
 		{"a full disk has a vote", "told before it is written", voteOfAFullDisk},
 		{"coordinator without a disk", "coordinator without a disk", voteOfAFullDisk},
 		{"who preempts leads alone over slow links", "who preempts has measured nothing", aloneOverSlowLinks},
@@ -59,7 +59,7 @@ func holes() []hole {
 		{"exclusion wait", "exclusion wait off", survivors},
 		{"drift", "no drift margin", nil},
 		{"phase 1", "phase 1 asks too few", nil},
-		{"a cut-off member raises epochs alone", "epoch not raised", shutOut},
+		{"a cut-off member raises epochs alone", "epoch not raised", promisedMore},
 		{"a late message makes a member of a cluster that is over", "hearsay makes a member of a cluster", late},
 	}
 }
@@ -282,8 +282,8 @@ func forgottenEpochs(t testing.TB) string {
 		n.start(names...)
 	}
 	n.filter = func(from, _ *site, msg any) bool { // c may promise, and not be the candidate
-		_, asks := msg.(election.StatusPoll)
-		return !asks || from.name != "c"
+		_, is := msg.(election.StatusPoll)
+		return !is || from.name != "c"
 	}
 	anew("a", "b")
 	n.gather(30*second, "a", "b", "c")
@@ -351,10 +351,10 @@ func wakesInTime(t testing.TB) string {
 	return n.found
 }
 
-// toldUnwritten: a is alone, and would propose a view with b. Its disk does not take that; b's does. If
+// announcedUnwritten: a is alone, and would propose a view with b. Its disk does not take that; b's does. If
 // a crashes now it is a quorum of the view that it remembers, and knows nothing of b: so b
 // must have nothing that would have to be waited for.
-func toldUnwritten(t testing.TB) string {
+func announcedUnwritten(t testing.TB) string {
 	n := newNet(t, 13, 1, 1, nil)
 	n.start("a")
 	n.gather(10*second, "a")
@@ -387,8 +387,8 @@ func voteOfAFullDisk(t testing.TB) string {
 	return n.found
 }
 
-// shutOut: a member that was cut off has promised more than the coordinator's epoch.
-func shutOut(t testing.TB) string {
+// promisedMore: a member that was cut off has promised more than the coordinator's epoch.
+func promisedMore(t testing.TB) string {
 	n, b := unwell(t)
 	b.elects(100, 2000)
 	n.heal()

@@ -10,21 +10,21 @@ import (
 
 // promises is what this member's clients may be promised (docs/design/membership.md §6).
 type promises struct {
-	horizon  protocol.Horizon     // what may be promised now
-	given    protocol.Horizon     // the most that was said before and is still needed
-	need     protocol.NeedHorizon // the latest request
-	asked    bool                 // a machine above waits for a Horizon
-	heeded   bool                 // the coordinator has heard the latest request
-	wishedAt protocol.Time        // its first answer with the latest request
-	wished   bool                 // wishedAt means something
-	said     []election.Pledge    // this tenure's, from the oldest on that some quorum may know as the newest
-	recorded uint64               // version of the newest one that the quorums are known to have written down
-	most     protocol.Reach       // that may be pledged
-	round    uint64               // of the newest poll whose pledges were heeded, in the accepted view's epoch
-	roundOf  protocol.Epoch
-	listed   uint64 // the newest list of pledges of that epoch that was taken up
-	stored   uint64 // the newest one that is written
-	hurry    bool   // something cannot wait for the next poll
+	horizon    protocol.Horizon     // what may be promised now
+	given      protocol.Horizon     // the most that was said before and is still needed
+	need       protocol.NeedHorizon // the latest request
+	requested  bool                 // a machine above waits for a Horizon
+	heeded     bool                 // the coordinator has heard the latest request
+	answeredAt protocol.Time        // its first answer with the latest request
+	answered   bool                 // answeredAt means something
+	said       []election.Pledge    // this tenure's, from the oldest on that some quorum may know as the newest
+	recorded   uint64               // version of the newest one that the quorums are known to have written down
+	most       protocol.Reach       // that may be pledged
+	round      uint64               // of the newest poll whose pledges were heeded, in the accepted view's epoch
+	roundOf    protocol.Epoch
+	listed     uint64 // the newest list of pledges of that epoch that was taken up
+	stored     uint64 // the newest one that is written
+	immediate  bool   // something cannot wait for the next poll
 
 	wait protocol.Time  // until when what an earlier life or tenure has promised is believed; 0 for nothing
 	owed protocol.Reach // how far beyond its lease
@@ -53,11 +53,11 @@ func (m *Machine) onNeedHorizon(need *protocol.NeedHorizon, out *protocol.Effect
 		want = protocol.NeedHorizon{} // it has said that it promises nothing any more
 	}
 	if want.Want > m.need.Want {
-		m.wished, m.heeded = false, false
+		m.answered, m.heeded = false, false
 		m.hasten()
 	}
 	m.need = want
-	m.asked, m.urgent = true, true
+	m.requested, m.urgent = true, true
 	m.lower(out)
 	m.pledge()
 	m.setPromises()
@@ -142,7 +142,7 @@ func (m *Machine) heedPledges(p Poll, v *election.View) {
 		return
 	}
 	if p.Epoch != m.roundOf {
-		m.listed, m.stored, m.wished, m.heeded = 0, 0, false, false
+		m.listed, m.stored, m.answered, m.heeded = 0, 0, false, false
 	}
 	m.roundOf, m.round, m.most = p.Epoch, p.Seq, p.Most
 	if p.Pledges != nil && p.List != m.listed && (v == nil || !protocol.Mutated("view without its pledges")) {
@@ -153,11 +153,11 @@ func (m *Machine) heedPledges(p Poll, v *election.View) {
 		m.cell.Pledges = all // also where it says nothing new: who has written it has shown that it can write
 		m.listed = p.List
 		m.remember()
-		m.hurry = m.hurry || v == nil // said again when it is written
+		m.immediate = m.immediate || v == nil // said again when it is written
 	}
 	if p.Tenure == m.lease.Tenure {
 		m.noteRecorded(p.Recorded)
-		m.heeded = m.heeded || m.wished && p.Echo >= m.wishedAt
+		m.heeded = m.heeded || m.answered && p.Echo >= m.answeredAt
 	}
 	m.pledge()
 }
@@ -211,13 +211,13 @@ func (m *Machine) answerHorizon(out *protocol.Effects) {
 		may = m.horizon // it is not known which bytes the disk has now
 	}
 	switch {
-	case m.asked && m.decided(may):
-		m.asked, m.horizon = false, may
+	case m.requested && m.decided(may):
+		m.requested, m.horizon = false, may
 		m.given = protocol.Horizon{Confirmed: max(m.given.Confirmed, may.Confirmed), Clients: m.given.Clients || may.Clients}
 		raised := may
 		raised.Answer = true
 		out.Raise(&raised)
-	case !m.asked && (may.Confirmed < m.horizon.Confirmed || m.horizon.Clients && !may.Clients):
+	case !m.requested && (may.Confirmed < m.horizon.Confirmed || m.horizon.Clients && !may.Clients):
 		m.horizon.Confirmed = min(m.horizon.Confirmed, may.Confirmed)
 		m.horizon.Clients = m.horizon.Clients && may.Clients
 		raised := m.horizon
@@ -239,7 +239,7 @@ func (m *Machine) decided(may protocol.Horizon) bool {
 
 // attainable is the longest reach that may be pledged soon, as far as is known here.
 func (m *Machine) attainable() protocol.Reach {
-	if p := m.cell.Pledges; p != nil && p.Top > p.Agreed {
+	if p := m.cell.Pledges; p != nil && p.Top > p.Durable {
 		return max(p.Top, m.most)
 	}
 	return m.most

@@ -47,7 +47,7 @@ func TestHorizonWhileTheViewChanges(t *testing.T) {
 	p.want(8*second, true)
 	n.until(2*second, "a horizon", func() bool { return p.horizon.Confirmed == 8*second })
 	least := p.horizon.Confirmed
-	n.told = func(q *process, _ any) { least = min(least, p.horizon.Confirmed) }
+	n.raised = func(q *process, _ any) { least = min(least, p.horizon.Confirmed) }
 	n.site("d").crash()
 	n.gather(10*second, "a", "b", "c")
 	n.start("d")
@@ -72,8 +72,8 @@ func TestHorizonOfAWinner(t *testing.T) {
 	n.site("a").lose()
 	n.site("c").lose()
 	n.filter = func(from, _ *site, msg any) bool { // b may promise, and not be the candidate
-		_, asks := msg.(election.StatusPoll)
-		return !asks || from.name != "b"
+		_, is := msg.(election.StatusPoll)
+		return !is || from.name != "b"
 	}
 	n.start()
 	a := n.site("a").live
@@ -93,13 +93,13 @@ func TestHorizonWithoutAFounder(t *testing.T) {
 	a := n.site("a").live
 	a.want(8*second, true)
 	n.until(2*second, "a horizon", func() bool { return a.horizon.Confirmed == 8*second })
-	agreed := a.cell.Pledges.Agreed.Span()
+	durable := a.cell.Pledges.Durable.Span()
 	n.site("b").crash()
 	n.gather(10*second, "a")
 	a.want(60*second, true)
-	n.until(second, "an answer", func() bool { return !a.asked })
-	if got := a.horizon.Confirmed; got < 8*second || got > agreed {
-		t.Errorf("a may promise %v, and %v is agreed", got, agreed)
+	n.until(second, "an answer", func() bool { return !a.requested })
+	if got := a.horizon.Confirmed; got < 8*second || got > durable {
+		t.Errorf("a may promise %v, and %v is agreed", got, durable)
 	}
 	n.start("b")
 	n.gather(10*second, "a", "b")

@@ -123,13 +123,13 @@ func (m *Machine) limit() time.Duration {
 // the coordinator itself it is not: the asker has lost its role. Any other member
 // that asks has suspected it for S; that this member has not heard of it for a little
 // less is enough to agree, or every election would fail once.
-func (m *Machine) well(now protocol.Time, asker protocol.ID) bool {
+func (m *Machine) well(now protocol.Time, from protocol.ID) bool {
 	if m.reign != nil {
 		return m.alone() || now < m.reign.anchor+m.config.silence()
 	}
 	limit := m.limit()
-	if asker != m.self {
+	if from != m.self {
 		limit -= m.config.poll() / 2
 	}
-	return m.leased && m.followed && now < m.heard+limit && asker != m.coordinator
+	return m.leased && m.followed && now < m.heard+limit && from != m.coordinator
 }

@@ -98,15 +98,15 @@ func (m *Machine) goOnLeaving(now protocol.Time, out *protocol.Effects) {
 		if m.content(now) {
 			m.exit.last = 0
 		}
-		m.tellLeaving(now, out)
+		m.announceLeaving(now, out)
 	}
 }
 
-// tellLeaving tells the coordinator again that this member leaves; where the accepted view has no place for it, the one
+// announceLeaving tells the coordinator again that this member leaves; where the accepted view has no place for it, the one
 // whose view that is, which polls it no longer. It says nothing of a view
 // that is not written: a life after this one would know only the one before, and could be its
 // quorum.
-func (m *Machine) tellLeaving(now protocol.Time, out *protocol.Effects) {
+func (m *Machine) announceLeaving(now protocol.Time, out *protocol.Effects) {
 	v, written := m.cell.Accepted, m.written.Accepted
 	whom := m.coordinator
 	if !m.followed {

@@ -231,7 +231,7 @@ func recorded() membership.Cell {
 		Cluster: 1<<63 + 1, ID: 2, Incarnation: 3, Promised: 9, Candidate: 7, Floor: 8, Owed: 9, Clean: true,
 		Pledges: &election.Pledges{
 			Of:     []election.Pledge{{ID: 2, Tenure: protocol.Tenure{Incarnation: 3}, Version: 4, Reach: 100}, {ID: 7, Tenure: protocol.Tenure{Incarnation: 1}, Version: 1, Reach: 90}},
-			Limits: election.Limits{Top: 104, Agreed: 100},
+			Limits: election.Limits{Top: 104, Durable: 100},
 		},
 		Accepted: &election.View{
 			Cluster: 1<<63 + 1, Number: 5, Epoch: protocol.Epoch{Counter: 9, Candidate: 7},

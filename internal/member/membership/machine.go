@@ -33,7 +33,7 @@ type Machine struct {
 	forgotten  uint64         // no epoch that an earlier life may have followed is above it; 0 with a cell
 	unfit      bool
 	unheard    map[protocol.Port][]protocol.ID // the members that each space at this one does not hear
-	shut       shut                            // which spaces are closed, and where
+	closed     closedSpaces                    // which spaces are closed, and where
 }
 
 // New makes a member. The error names the field that is wrong.
@@ -126,7 +126,7 @@ func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.E
 	case *protocol.Unheard:
 		m.onUnheard(ev.Port, fact)
 	case *protocol.SpaceState:
-		m.onShut(ev.Port, fact)
+		m.onSpaceState(ev.Port, fact)
 	}
 }
 
@@ -176,14 +176,14 @@ func (m *Machine) onMessage(now protocol.Time, from protocol.ID, msg any, out *p
 		m.onJoin(now, from, msg, out)
 	case Unwelcome:
 		m.onUnwelcome(msg, out)
-	case PutOff:
-		m.onPutOff(msg)
+	case JoinDeferred:
+		m.onJoinDeferred(msg)
 	case Dropped:
 		m.onDropped(now, msg, out)
 	case Resign:
 		m.onResign(now, from, msg)
 	case election.StatusPoll:
-		out.Send(from, m.answer(now, msg.Ask, from))
+		out.Send(from, m.answer(now, msg.Number, from))
 	case election.StatusAnswer:
 		msg.Self.ID = from
 		m.onStatusAnswer(now, msg, out)

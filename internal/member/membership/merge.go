@@ -66,7 +66,7 @@ func (m *Machine) meet(now protocol.Time, a election.StatusAnswer, out *protocol
 	}
 	if !election.Less(a.View.Epoch, r.epoch) {
 		// The lower side tells the coordinator of the higher one where it is.
-		if a.Ask != 0 || a.Address != a.Self.Address {
+		if a.Number != 0 || a.Address != a.Self.Address {
 			out.SendTo(a.Address, m.answer(now, 0, a.Coordinator))
 		}
 		return
@@ -107,9 +107,9 @@ func (m *Machine) countsAlike(v *election.View) bool {
 // epoch above all of theirs.
 func (m *Machine) merge(now protocol.Time, others []string, out *protocol.Effects) {
 	view := m.reign.view
-	asked := append(m.addresses(view), others...)
-	slices.Sort(asked)
-	asked = slices.DeleteFunc(slices.Compact(asked), func(address string) bool { return address == "" || address == m.config.Address })
+	targets := append(m.addresses(view), others...)
+	slices.Sort(targets)
+	targets = slices.DeleteFunc(slices.Compact(targets), func(address string) bool { return address == "" || address == m.config.Address })
 	m.endRole(now)
-	m.canvass(now, &election.Ballot{View: view, Asked: asked, Merge: true}, out)
+	m.canvass(now, &election.Ballot{View: view, Polled: targets, Merge: true}, out)
 }

@@ -97,9 +97,9 @@ type (
 		Yours  string
 	}
 
-	// PutOff answers a Join that is refused for now: the sender and a member of the view, which is
+	// JoinDeferred answers a Join that is refused for now: the sender and a member of the view, which is
 	// named, were found not to hear each other, and the sender has not heard it since.
-	PutOff struct {
+	JoinDeferred struct {
 		Tenure  protocol.Tenure // of the Join
 		Unheard string
 	}
@@ -173,7 +173,7 @@ func (m Unwelcome) String() string {
 	return fmt.Sprintf("unwelcome: %s is %q here, %q there", m.What, m.Ours, m.Yours)
 }
 
-func (m PutOff) String() string {
+func (m JoinDeferred) String() string {
 	return fmt.Sprintf("put off %d:%d until it hears %s", m.Tenure.Incarnation, m.Tenure.Lapses, m.Unheard)
 }
 
@@ -187,7 +187,7 @@ func (m Resign) String() string { return fmt.Sprintf("resign @%d", m.Epoch.Count
 // such values down, or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{
-		Poll{}, NewView{}, PollAnswer{}, ViewAck{}, Join{}, Unwelcome{}, PutOff{}, Dropped{}, Resign{},
+		Poll{}, NewView{}, PollAnswer{}, ViewAck{}, Join{}, Unwelcome{}, JoinDeferred{}, Dropped{}, Resign{},
 		&Leave{}, &Left{}, &Force{}, &Forced{}, &Who{}, &Self{}, &Unfit{},
 	}
 }

@@ -18,21 +18,21 @@ import (
 // net is several members, their network, disks, clocks and clients, in virtual time.
 // What it checks is what membership promises, seen from the holders' side: see check.
 type net struct {
-	t       testing.TB
-	random  *rand.Rand
-	now     time.Duration // real time
-	events  agenda
-	order   uint64
-	sites   []*site
-	clients []belief
-	acted   []act            // who has acted as an authority, each reign once
-	viewed  []*election.View // under which an authority has acted, each once
-	words   map[protocol.ID]word
-	heard   map[string]int // how often a member has told of a forced view
-	found   string
-	trace   bool
-	trusts  bool // no member is held to its word: what follows from a broken one is looked for
-	rivals  bool // two authorities are there because an operator was wrong: nothing is checked
+	t         testing.TB
+	random    *rand.Rand
+	now       time.Duration // real time
+	events    agenda
+	order     uint64
+	sites     []*site
+	clients   []belief
+	acted     []act            // who has acted as an authority, each reign once
+	viewed    []*election.View // under which an authority has acted, each once
+	acceptors map[protocol.ID]acceptorState
+	heard     map[string]int // how often a member has told of a forced view
+	found     string
+	trace     bool
+	trusts    bool // no member is held to its word: what follows from a broken one is looked for
+	rivals    bool // two authorities are there because an operator was wrong: nothing is checked
 
 	delay  func() time.Duration
 	loss   float64
@@ -40,7 +40,7 @@ type net struct {
 	filter func(from, to *site, msg any) bool // false: the message is lost
 	faulty func(*site) bool                   // true: a write fails
 	hangs  func(*site) bool                   // true: a write is not answered yet
-	told   func(*process, any)                // hears what members raise
+	raised func(*process, any)                // hears what members raise
 	noted  func(*process, protocol.Note)      // and what they note
 	lag    func() time.Duration               // of a disk
 }
@@ -64,27 +64,27 @@ type site struct {
 // process is one life of a member.
 type process struct {
 	*Machine
-	site    *site
-	born    time.Duration
-	rate    float64
-	view    *protocol.View // newest raised
-	first   *protocol.View // of its epoch
-	reports map[protocol.ID]protocol.Tenure
-	epoch   uint64 // of reports
-	told    uint64 // epoch in which this process was confirmed
-	last    []protocol.Reply
-	lapses  int
-	halted  bool              // it was told to grant nothing more, and of no view of its own since
-	served  protocol.Epoch    // in which everybody has reported to it
-	follows protocol.Epoch    // of the newest view that it was seen to accept
-	carries bool              // it had a lease then
-	known   protocol.Time     // until when what the newest epoch does not know may be held
-	current protocol.Tenure   // under which it has a lease
-	ended   []protocol.Tenure // under which it has had one
-	held    protocol.Tenure   // the latest under which an authority has counted with it
-	wake    protocol.Time
-	spins   int // how often it was woken without any time passing
-	horizon protocol.Horizon
+	site      *site
+	born      time.Duration
+	rate      float64
+	view      *protocol.View // newest raised
+	first     *protocol.View // of its epoch
+	reports   map[protocol.ID]protocol.Tenure
+	epoch     uint64 // of reports
+	confirmed uint64 // epoch in which this process was confirmed
+	last      []protocol.Reply
+	lapses    int
+	halted    bool              // it was told to grant nothing more, and of no view of its own since
+	served    protocol.Epoch    // in which everybody has reported to it
+	follows   protocol.Epoch    // of the newest view that it was seen to accept
+	carries   bool              // it had a lease then
+	known     protocol.Time     // until when what the newest epoch does not know may be held
+	current   protocol.Tenure   // under which it has a lease
+	ended     []protocol.Tenure // under which it has had one
+	held      protocol.Tenure   // the latest under which an authority has counted with it
+	wake      protocol.Time
+	spins     int // how often it was woken without any time passing
+	horizon   protocol.Horizon
 }
 
 // belief is what a client was promised through a member's tenure, in real time.
@@ -114,20 +114,20 @@ type known struct{ epoch uint64 }
 
 func (k known) String() string { return "known" }
 
-type happening struct {
+type event struct {
 	at    time.Duration
 	order uint64
 	do    func()
 }
 
-type agenda []happening
+type agenda []event
 
 func (a agenda) Len() int { return len(a) }
 func (a agenda) Less(i, j int) bool {
 	return a[i].at < a[j].at || a[i].at == a[j].at && a[i].order < a[j].order
 }
 func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
-func (a *agenda) Push(x any)   { *a = append(*a, x.(happening)) }
+func (a *agenda) Push(x any)   { *a = append(*a, x.(event)) }
 func (a *agenda) Pop() any {
 	old := *a
 	x := old[len(old)-1]
@@ -140,7 +140,7 @@ const second = time.Second
 // newNet makes n founders, called a, b, c, …; tune changes their configurations.
 func newNet(t testing.TB, seed uint64, founders, guests int, tune func(*Config)) *net {
 	n := &net{t: t, random: rand.New(rand.NewPCG(seed, 7))}
-	n.words, n.heard = map[protocol.ID]word{}, map[string]int{}
+	n.acceptors, n.heard = map[protocol.ID]acceptorState{}, map[string]int{}
 	n.delay = func() time.Duration {
 		return time.Millisecond + time.Duration(n.random.Int64N(int64(4*time.Millisecond)))
 	}
@@ -173,7 +173,7 @@ func (n *net) tick() {
 
 func (n *net) after(d time.Duration, do func()) {
 	n.order++
-	heap.Push(&n.events, happening{n.now + d, n.order, do})
+	heap.Push(&n.events, event{n.now + d, n.order, do})
 }
 
 func (n *net) at(t time.Duration, do func()) { n.after(t-n.now, do) }
@@ -182,7 +182,7 @@ func (n *net) at(t time.Duration, do func()) { n.after(t-n.now, do) }
 func (n *net) run(d time.Duration) {
 	end := n.now + d
 	for len(n.events) > 0 && n.events[0].at <= end && n.found == "" {
-		next := heap.Pop(&n.events).(happening)
+		next := heap.Pop(&n.events).(event)
 		n.now = next.at
 		next.do()
 	}
@@ -462,8 +462,8 @@ func (n *net) deliver(from protocol.ID, to *site, e protocol.Envelope) {
 	case report:
 		p.onReport(from, msg)
 	case known:
-		if p.view != nil && p.view.Epoch.Counter == msg.epoch && p.told != msg.epoch {
-			p.told = msg.epoch
+		if p.view != nil && p.view.Epoch.Counter == msg.epoch && p.confirmed != msg.epoch {
+			p.confirmed = msg.epoch
 			p.step(protocol.Event{Kind: protocol.Raised, Port: 1, Fact: &protocol.Confirmed{Epoch: msg.epoch}})
 		}
 	default:
@@ -475,8 +475,8 @@ func (n *net) deliver(from protocol.ID, to *site, e protocol.Envelope) {
 func (p *process) raised(fact any) {
 	n := p.site.net
 	n.log("%s raises %T %+v", p.site.name, fact, fact)
-	if n.told != nil {
-		n.told(p, fact)
+	if n.raised != nil {
+		n.raised(p, fact)
 	}
 	switch fact := fact.(type) {
 	case *protocol.View:
@@ -506,11 +506,11 @@ func (p *process) raised(fact any) {
 // report tells the authority of the epoch what is held here, until it knows.
 func (p *process) report(epoch uint64) {
 	n := p.site.net
-	if !p.alive() || p.view.Epoch.Counter != epoch || p.told == epoch {
+	if !p.alive() || p.view.Epoch.Counter != epoch || p.confirmed == epoch {
 		return
 	}
 	if p.view.Coordinator == p.self {
-		p.told = epoch
+		p.confirmed = epoch
 		p.step(protocol.Event{Kind: protocol.Raised, Port: 1, Fact: &protocol.Confirmed{Epoch: epoch}})
 		return
 	}

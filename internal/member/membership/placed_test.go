@@ -7,9 +7,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// TestPutOffByAPromise: a coordinator is lost whose clients were promised far more than a lease. It comes back meanwhile, and its
+// TestJoinWaitsForAPromise: a coordinator is lost whose clients were promised far more than a lease. It comes back meanwhile, and its
 // status says why it gets no place, and until when; then it gets one.
-func TestPutOffByAPromise(t *testing.T) {
+func TestJoinWaitsForAPromise(t *testing.T) {
 	n := formed(t, 3, 0, nil)
 	n.site("a").live.want(20*second, true)
 	n.run(5 * second)
@@ -20,17 +20,17 @@ func TestPutOffByAPromise(t *testing.T) {
 	})
 	n.start("a")
 	self := func() *Self { return n.site("a").live.call(&Who{}).(*Self) }
-	isPutOff := func(s *Self) bool {
+	waits := func(s *Self) bool {
 		return s.State == Joining && strings.Contains(s.Why, "before what was promised under an earlier authority has run out")
 	}
-	n.until(5*second, "a says why it is put off", func() bool { return isPutOff(self()) })
+	n.until(5*second, "a says why it is put off", func() bool { return waits(self()) })
 	until := self().Until
 	if left := until - n.site("a").live.local(); left < 10*second || left > 30*second {
 		t.Fatalf("a is put off for %v more", left)
 	}
 	for n.site("a").live.local() < until-second {
 		n.run(second / 10)
-		if s := self(); !isPutOff(s) || s.Until < until-second/2 || s.Until > until+second/2 {
+		if s := self(); !waits(s) || s.Until < until-second/2 || s.Until > until+second/2 {
 			t.Fatalf("a is %v until %v: %s; it was put off until %v", s.State, s.Until, s.Why, until)
 		}
 	}

@@ -85,7 +85,7 @@ func plausiblePledges(p *election.Pledges) bool {
 		return true
 	}
 	known := func(q election.Pledge) bool { return q.Version > latest }
-	return len(p.Of) <= maxPlaces && p.Ascending() && !slices.ContainsFunc(p.Of, known) && p.Agreed <= p.Top
+	return len(p.Of) <= maxPlaces && p.Ascending() && !slices.ContainsFunc(p.Of, known) && p.Durable <= p.Top
 }
 
 // plausibleView reports whether a view can be one, so that a cell that has it can be read

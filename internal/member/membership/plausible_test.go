@@ -73,13 +73,13 @@ func TestLastEpoch(t *testing.T) {
 	var out protocol.Effects
 	m.Step(time.Second, protocol.Event{Kind: protocol.Receive, From: 5, Fact: join}, &out)
 	m.Step(2*time.Second, protocol.Event{Kind: protocol.Raised, Port: 1, Fact: &protocol.NeedEpoch{Above: view.Epoch.Counter}}, &out)
-	told := false
+	noted := false
 	for _, note := range out.Notes {
 		if _, is := note.(membership.OutOfEpochs); is && strings.Contains(note.String(), "2147483647") {
-			told = true
+			noted = true
 		}
 	}
-	if !told || len(out.Raises) > 0 || view.Lease.Role != protocol.Never {
+	if !noted || len(out.Raises) > 0 || view.Lease.Role != protocol.Never {
 		t.Errorf("noted %v, raised %v, its role ends at %v", out.Notes, out.Raises, view.Lease.Role)
 	}
 }

@@ -29,9 +29,9 @@ func pledgeHoles() []hole {
 
 const longReach = 8 * second
 
-// agreed makes founders that are together, and have agreed on how far clients may believe,
+// foundersWithPledges makes founders that are together, and have agreed on how far clients may believe,
 // of which none does.
-func agreed(t testing.TB, founders int) *net {
+func foundersWithPledges(t testing.TB, founders int) *net {
 	n := ready(t, founders, 0)
 	p := n.site("b").live
 	p.want(longReach, true)
@@ -73,7 +73,7 @@ func (n *net) crash(names ...string) {
 // unwrittenPledge: three of five have heard of a pledge, and have not written it down. They
 // restart, and are a quorum.
 func unwrittenPledge(t testing.TB) string {
-	n := agreed(t, 5)
+	n := foundersWithPledges(t, 5)
 	n.faulty = func(s *site) bool { return slices.Contains([]string{"b", "d", "e"}, s.name) }
 	n.site("c").live.tempt()
 	n.faulty = nil
@@ -86,7 +86,7 @@ func unwrittenPledge(t testing.TB) string {
 // promiseWithoutPledges: a quorum has written down a pledge. The candidate is not of it, and
 // one of those who promise is.
 func promiseWithoutPledges(t testing.TB) string {
-	n := agreed(t, 5)
+	n := foundersWithPledges(t, 5)
 	n.unlisted("b", "e")
 	n.site("c").live.tempt()
 	n.filter = nil
@@ -98,7 +98,7 @@ func promiseWithoutPledges(t testing.TB) string {
 // viewWithoutPledges: the next coordinator knows of a pledge and is lost too, with the only other one
 // that did, as soon as its view is installed. Those who have accepted that are a quorum of it.
 func viewWithoutPledges(t testing.TB) string {
-	n := agreed(t, 7)
+	n := foundersWithPledges(t, 7)
 	n.unlisted("d", "e", "g")
 	n.site("c").live.tempt()
 	n.crash("a", "c")
@@ -120,7 +120,7 @@ func viewWithoutPledges(t testing.TB) string {
 // rememberedByAProposal: of a view that is not installed its coordinator alone is a quorum. It
 // crashes, and the view is forgotten with it.
 func rememberedByAProposal(t testing.TB) string {
-	n := agreed(t, 3)
+	n := foundersWithPledges(t, 3)
 	n.filter = func(_, to *site, msg any) bool { _, is := msg.(NewView); return !is || to.name != "c" }
 	n.crash("a")
 	b := n.site("b").live
@@ -134,7 +134,7 @@ func rememberedByAProposal(t testing.TB) string {
 
 // withdrawnBetween: a pledge is withdrawn and made again; no member hears of the second time.
 func withdrawnBetween(t testing.TB) string {
-	n := agreed(t, 3)
+	n := foundersWithPledges(t, 3)
 	c := n.site("c").live
 	c.want(longReach, true)
 	n.until(2*second, "a horizon", func() bool { return c.horizon.Confirmed == longReach })
@@ -160,7 +160,7 @@ func withdrawnBetween(t testing.TB) string {
 // goneTwice: the coordinator that has counted out a member is lost before its clients have stopped
 // to believe.
 func goneTwice(t testing.TB) string {
-	n := agreed(t, 5)
+	n := foundersWithPledges(t, 5)
 	n.site("e").live.tempt()
 	n.crash("e")
 	n.gather(5*second, "a", "b", "c", "d")
@@ -172,7 +172,7 @@ func goneTwice(t testing.TB) string {
 // attendedWithoutMemory: all who have written down a pledge have lost their cells, and the one
 // who has not knows only what all had agreed on.
 func attendedWithoutMemory(t testing.TB) string {
-	n := agreed(t, 3)
+	n := foundersWithPledges(t, 3)
 	n.unlisted("c")
 	n.site("b").live.tempt()
 	n.filter = nil
@@ -192,7 +192,7 @@ const bound = 2*second + 3150*time.Millisecond
 
 // survivorsPledge: the belief of a survivor's client costs no other member anything.
 func survivorsPledge(t testing.TB) string {
-	n := agreed(t, 3)
+	n := foundersWithPledges(t, 3)
 	n.site("c").live.tempt()
 	n.crash("a")
 	lost := n.now

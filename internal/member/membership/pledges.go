@@ -109,7 +109,7 @@ func (m *Machine) mostHere() protocol.Reach {
 	case m.config.Available:
 		return protocol.ReachOf(m.config.MaxHorizon) // only the member itself waits for it
 	}
-	return m.cell.Pledges.Bounds().Agreed
+	return m.cell.Pledges.Bounds().Durable
 }
 
 // forgetful reports whether a voter has no cell.
@@ -130,17 +130,17 @@ func (m *Machine) raiseTop(now protocol.Time) {
 	lacks := func(member election.Member) bool { return member.Founder && r.tracks[member.ID].stored < r.topSince }
 	written := every && !slices.ContainsFunc(r.view.Members, lacks)
 	switch {
-	case !every && p.Top > p.Agreed:
-		p.Top, r.topUntil = p.Agreed, 0
-	case written && p.Top > p.Agreed:
-		p.Agreed, r.topUntil = p.Top, 0
+	case !every && p.Top > p.Durable:
+		p.Top, r.topUntil = p.Durable, 0
+	case written && p.Top > p.Durable:
+		p.Durable, r.topUntil = p.Top, 0
 	case every && want > p.Top && (now < r.topUntil || r.topUntil == 0 || written):
 		p.Top, r.topSince, r.topUntil = want, m.listed+1, now+m.config.Lease
 		if m.config.alone() {
-			p.Agreed, r.topUntil = want, 0 // what is pledged comes in the same write, and is promised after it
+			p.Durable, r.topUntil = want, 0 // what is pledged comes in the same write, and is promised after it
 		}
-	case p.Top > p.Agreed && r.topUntil > 0 && now >= r.topUntil:
-		p.Top = p.Agreed // until the founder that lacks it has written it
+	case p.Top > p.Durable && r.topUntil > 0 && now >= r.topUntil:
+		p.Top = p.Durable // until the founder that lacks it has written it
 	default:
 		return
 	}

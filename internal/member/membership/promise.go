@@ -15,7 +15,7 @@ func (m *Machine) halt(now protocol.Time, candidate protocol.ID, epoch protocol.
 		m.endUnleased(now, out)
 	}
 	if epoch != m.cell.promised() {
-		m.yield(now, epoch, out)
+		m.stepDown(now, epoch, out)
 	}
 	m.candidate, m.followed = candidate, false
 	m.sendSaved(candidate, m.promise(now, epoch))

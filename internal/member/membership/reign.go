@@ -33,19 +33,19 @@ type reign struct {
 	nextPoll protocol.Time
 	tracks   map[protocol.ID]*track
 
-	grantFrom protocol.Time
-	openFrom  protocol.Time      // when those that the predecessor lost are out; see exclusion
-	dropped   []protocol.Dropped // tenures that no view has any more, and when what they hold is free
-	leavers   []protocol.ID      // who have left, and are still to be told that they are out
-	joins     []election.Member  // who asks for a place, each with its newest tenure
-	rivals    []rival            // who asks for a place under a name that is taken
-	apart     []apart            // which members do not hear which
-	closed    []Closed           // the members that have spaces closed, as its latest polls say
-	outcasts  []protocol.ID      // the members that have to go for it
-	parted    []parted           // those that have gone for it
-	count     uint32
-	merged    bool          // it joins sides that went on alone
-	lookAt    protocol.Time // when missing founders are asked for again
+	grantFrom  protocol.Time
+	openFrom   protocol.Time      // when those that the predecessor lost are out; see exclusion
+	dropped    []protocol.Dropped // tenures that no view has any more, and when what they hold is free
+	leavers    []protocol.ID      // who have left, and are still to be told that they are out
+	joins      []election.Member  // who asks for a place, each with its newest tenure
+	rivals     []rival            // who asks for a place under a name that is taken
+	apart      []apart            // which members do not hear which
+	closed     []Closed           // the members that have spaces closed, as its latest polls say
+	outcasts   []protocol.ID      // the members that have to go for it
+	exclusions []exclusion        // those that have gone for it
+	count      uint32
+	merged     bool          // it joins sides that went on alone
+	lookAt     protocol.Time // when missing founders are asked for again
 
 	pledges  []pledged     // of each tenure that has made one
 	topSince uint64        // the first list with what no pledge exceeds
@@ -74,7 +74,7 @@ type track struct {
 	leaving  bool
 	empty    bool
 	doubted  bool
-	told     bool // it has said in this reign what it wants
+	declared bool // it has said in this reign what it wants
 	wants    protocol.Reach
 	stored   uint64          // the newest list of pledges that it has written down
 	unheard  []protocol.ID   // the members that it does not hear
@@ -163,14 +163,14 @@ func (r *reign) track(id protocol.ID, now protocol.Time) *track {
 
 // lead does what the coordinator's time has come for.
 func (m *Machine) lead(now protocol.Time, out *protocol.Effects) {
-	m.tally(now)
+	m.installAccepted(now)
 	m.change(now, out)
 	if m.reign == nil {
 		return
 	}
 	m.lookAround(now, out)
 	m.tendPledges(now)
-	m.reign.tellLeavers(now, out)
+	m.reign.notifyLeavers(now, out)
 	if m.alone() {
 		m.hold(now)
 		if m.reign.proposal != nil {
@@ -309,7 +309,7 @@ func (m *Machine) onPollAnswer(now protocol.Time, from protocol.ID, a PollAnswer
 		m.onPledge(from, a)
 	}
 	m.drawAnchor(now)
-	m.tally(now)
+	m.installAccepted(now)
 }
 
 // take records what a member says of itself.
@@ -318,7 +318,7 @@ func (t *track) take(now protocol.Time, a PollAnswer) {
 		t.stored = 0
 	}
 	t.stored = max(t.stored, a.Stored)
-	t.tenure, t.at, t.known, t.received, t.told = a.Tenure, a.At, true, now, true
+	t.tenure, t.at, t.known, t.received, t.declared = a.Tenure, a.At, true, now, true
 	t.wants, t.reported, t.leaving, t.empty, t.unheard = a.Wants, a.Reported, a.Leaving, a.Empty, a.Unheard
 	t.closed = a.Closed
 }
@@ -326,7 +326,7 @@ func (t *track) take(now protocol.Time, a PollAnswer) {
 // renewed: the member begins another tenure, of which nothing is known yet.
 func (t *track) renewed(now protocol.Time, tenure protocol.Tenure) {
 	t.tenure, t.heard = tenure, now
-	t.at, t.known, t.told, t.reported, t.leaving, t.empty, t.unheard, t.closed, t.stored = 0, false, false, false, false, false, nil, nil, 0
+	t.at, t.known, t.declared, t.reported, t.leaving, t.empty, t.unheard, t.closed, t.stored = 0, false, false, false, false, false, nil, nil, 0
 }
 
 // drawAnchor moves the beginning of the role to the latest poll that the quorums have
@@ -391,8 +391,8 @@ func (r *reign) reached(needs []election.Electorate, of func(*track) (protocol.T
 	return least, true
 }
 
-// tally installs the proposal when the quorums that it needs have accepted it.
-func (m *Machine) tally(now protocol.Time) {
+// installAccepted installs the proposal when the quorums that it needs have accepted it.
+func (m *Machine) installAccepted(now protocol.Time) {
 	r := m.reign
 	if r.proposal == nil {
 		return
@@ -451,8 +451,8 @@ func (r *reign) dismissVoters() {
 	}
 }
 
-// tellLeavers tells those who have left that they are out.
-func (r *reign) tellLeavers(now protocol.Time, out *protocol.Effects) {
+// notifyLeavers tells those who have left that they are out.
+func (r *reign) notifyLeavers(now protocol.Time, out *protocol.Effects) {
 	for _, id := range r.leavers {
 		out.Send(id, Dropped{Epoch: r.epoch, Tenure: r.track(id, now).tenure})
 	}

@@ -34,12 +34,12 @@ func TestResignedHearsThatItIsOut(t *testing.T) {
 		}
 		leaver := n.site("a").live
 		leaver.call(&Leave{Empty: true})
-		asked := n.now
+		sentAt := n.now
 		n.until(2*leaver.config.poll(), "the answer", func() bool { return len(leaver.last) > 0 })
 		if early != 1 || lost != lose+1 {
 			t.Errorf("a has accepted %d times, and was told %d times that it is out; want 1 and %d", early, lost, lose+1)
 		}
-		t.Logf("after %v, with %d messages lost", n.now-asked, lose)
+		t.Logf("after %v, with %d messages lost", n.now-sentAt, lose)
 		n.filter = nil
 		n.site("a").crash()
 		n.gather(10*second, "b", "c")

@@ -295,7 +295,7 @@ func TestLeaveInGoodOrder(t *testing.T) {
 			n := formed(t, 3, 1, nil)
 			p := n.site(name).live
 			p.call(&Leave{Empty: true})
-			asked := n.now
+			sentAt := n.now
 			n.until(2*second, "the answer", func() bool { return len(p.last) > 0 })
 			if left, ok := p.last[0].Result.(*Left); !ok || left.Err != nil {
 				t.Fatalf("%+v", p.last)
@@ -308,7 +308,7 @@ func TestLeaveInGoodOrder(t *testing.T) {
 				}
 			}
 			n.gather(2*second, rest...)
-			t.Logf("without %s after %v", name, n.now-asked)
+			t.Logf("without %s after %v", name, n.now-sentAt)
 			n.kept(rest...)
 			n.start(name)
 			n.gather(5*second, n.names()...)
@@ -324,15 +324,15 @@ func TestLeaveTogether(t *testing.T) {
 		for _, founders := range []int{2, 3, 4} {
 			t.Run(fmt.Sprintf("%s of %d", going, founders), func(t *testing.T) {
 				n := formed(t, founders, 5-founders, nil)
-				var asked []*process
+				var leavers []*process
 				began := n.now
 				for _, name := range going {
 					p := n.site(string(name)).live
 					p.call(&Leave{Empty: true})
-					asked = append(asked, p)
+					leavers = append(leavers, p)
 				}
 				n.until(4*second, "the answers", func() bool {
-					return !slices.ContainsFunc(asked, func(p *process) bool {
+					return !slices.ContainsFunc(leavers, func(p *process) bool {
 						if len(p.last) > 0 && p.alive() {
 							p.site.crash() // its process ends when it has its answer
 						}
@@ -689,9 +689,9 @@ func TestNewReignWhenTokensAreUsedUp(t *testing.T) {
 	n := formed(t, 3, 0, nil)
 	p := n.site("a").live
 	p.step(protocol.Event{Kind: protocol.Raised, Port: 1, Fact: &protocol.NeedEpoch{Above: p.view.Epoch.Counter}})
-	asked := n.now
+	sentAt := n.now
 	n.until(second, "another reign", func() bool { q := n.authority(); return q != nil && q.view.Epoch.Counter > 1000 })
-	t.Logf("after %v", n.now-asked)
+	t.Logf("after %v", n.now-sentAt)
 	n.gather(5*second, "a", "b", "c")
 	n.kept("a", "b", "c")
 }

@@ -27,7 +27,7 @@ type search struct {
 	forcing     *forcing      // an order of an operator; nil where there is none
 	hears       []protocol.ID // who has answered the latest survey
 	trips       trips         // how long answers take
-	putOff      string        // the member that this one has to hear before it gets a place; "" where no coordinator says so
+	mustHear    string        // the member that this one has to hear before it gets a place; "" where no coordinator says so
 	applied     bool          // it has asked a coordinator for a place, after the latest survey
 	placesFrom  protocol.Time // when the coordinator is expected to give places, where it has said that it waits; 0 where it has not
 }
@@ -74,7 +74,7 @@ func (m *Machine) seek(now protocol.Time, out *protocol.Effects) {
 		m.judge(now, out)
 	case m.survey != nil && now >= m.repeatAt:
 		m.repeatAt = protocol.Never
-		m.ask(m.survey.Silent(), out)
+		m.sendPolls(m.survey.Silent(), out)
 	case m.ballot != nil:
 		ended := m.count(now, out)
 		if !ended && now >= m.repeatAt {
@@ -124,27 +124,27 @@ func (m *Machine) beginSurvey(now protocol.Time, out *protocol.Effects) {
 	m.surveys++
 	m.objectors = nil
 	m.survey = &election.Survey{
-		Number: m.surveys, Own: m.answer(now, m.surveys, m.self), Asked: m.addresses(m.cell.Accepted),
+		Number: m.surveys, Own: m.answer(now, m.surveys, m.self), Polled: m.addresses(m.cell.Accepted),
 	}
 	m.trips.begin(now, m.survey)
 	m.beginPhase(now)
-	m.ask(m.survey.Asked, out)
-	if len(m.survey.Asked) == 0 {
+	m.sendPolls(m.survey.Polled, out)
+	if len(m.survey.Polled) == 0 {
 		m.judge(now, out)
 	}
 }
 
-func (m *Machine) ask(addresses []string, out *protocol.Effects) {
+func (m *Machine) sendPolls(addresses []string, out *protocol.Effects) {
 	for _, address := range addresses {
-		out.SendTo(address, election.StatusPoll{Ask: m.survey.Number})
+		out.SendTo(address, election.StatusPoll{Number: m.survey.Number})
 	}
 }
 
 // answer says to the member that asks how this one is.
-func (m *Machine) answer(now protocol.Time, ask uint64, asker protocol.ID) election.StatusAnswer {
+func (m *Machine) answer(now protocol.Time, number uint64, from protocol.ID) election.StatusAnswer {
 	a := election.StatusAnswer{
-		Ask: ask, Self: m.config.member(m.self, m.lease.Tenure), Priority: m.config.Priority,
-		Status: m.status(), Well: m.well(now, asker), View: m.accepted(), Promised: m.bygone(),
+		Number: number, Self: m.config.member(m.self, m.lease.Tenure), Priority: m.config.Priority,
+		Status: m.status(), Well: m.well(now, from), View: m.accepted(), Promised: m.bygone(),
 		Founders: m.config.Founders, Terms: m.terms, Leaving: m.exit != nil || m.blocked(now), Coordinator: m.leader(),
 	}
 	if m.leased {
@@ -204,7 +204,7 @@ func (m *Machine) onStatusAnswer(now protocol.Time, a election.StatusAnswer, out
 	switch {
 	case m.reign != nil:
 		m.meet(now, a, out)
-	case a.Ask == 0 && a.Well && !m.content(now):
+	case a.Number == 0 && a.Well && !m.content(now):
 		m.join(now, a.Address, out)
 	case m.survey != nil:
 		m.survey.Take(a)
@@ -238,7 +238,7 @@ func (m *Machine) adopt(now protocol.Time, v *election.View, out *protocol.Effec
 		return // of this member's own making
 	}
 	if election.Less(m.cell.promised(), v.Epoch) {
-		m.yield(now, v.Epoch, out)
+		m.stepDown(now, v.Epoch, out)
 	}
 	if old == nil || old.Epoch != v.Epoch {
 		m.beginEpoch()
@@ -285,7 +285,7 @@ func (m *Machine) judge(now protocol.Time, out *protocol.Effects) {
 			m.placesFrom = max(m.placesFrom, now+a.Wait)
 		}
 	}
-	yields := verdict.Decision == election.Yield && m.deferred < 2
+	defers := verdict.Decision == election.Defer && m.deferred < 2
 	if m.outvoted(survey, out) {
 		return
 	}
@@ -298,7 +298,7 @@ func (m *Machine) judge(now protocol.Time, out *protocol.Effects) {
 		m.backOff(now, rank)
 	case verdict.Decision == election.Stay, m.dissents() && slices.ContainsFunc(survey.Silent(), m.rules.Founder):
 		m.backOff(now, rank)
-	case yields:
+	case defers:
 		m.deferred++
 		m.tryAt = now + m.jitter(m.patience()*time.Duration(verdict.Seniors))
 	default:
@@ -332,7 +332,7 @@ func (m *Machine) jitter(d time.Duration) time.Duration {
 
 // elect is phase 2: who follows this member?
 func (m *Machine) elect(now protocol.Time, v *election.View, attendance bool, out *protocol.Effects) {
-	m.canvass(now, &election.Ballot{View: v, Asked: m.addresses(v), Attendance: attendance}, out)
+	m.canvass(now, &election.Ballot{View: v, Polled: m.addresses(v), Attendance: attendance}, out)
 }
 
 // canvass asks for the promises that a ballot needs, under an epoch above all others.
@@ -361,7 +361,7 @@ func (m *Machine) canvass(now protocol.Time, ballot *election.Ballot, out *proto
 	m.survey, m.ballot = nil, ballot
 	m.beginPhase(now)
 	m.halt(now, m.self, ballot.Epoch, ballot.WithoutQuorum(), out)
-	m.call(ballot.Asked, out)
+	m.call(ballot.Polled, out)
 }
 
 func (m *Machine) call(addresses []string, out *protocol.Effects) {

@@ -105,7 +105,7 @@ func lapseInTurn(t testing.TB, seed uint64) (elections int, what string) {
 	n.run(10 * second)
 	n.filter = nil
 	elected := map[protocol.Epoch]bool{}
-	n.told = func(_ *process, raised any) {
+	n.raised = func(_ *process, raised any) {
 		if v, is := raised.(*protocol.View); is {
 			elected[v.Epoch] = true
 		}
@@ -136,7 +136,7 @@ func TestOneLateAnswer(t *testing.T) {
 	answer := func(number uint64, address string) {
 		t.Helper()
 		a.step(protocol.Event{Kind: protocol.Receive, From: 77, Fact: election.StatusAnswer{
-			Ask: number, Self: election.Member{Member: protocol.Member{ID: 77, Name: b.name, Address: address}}, Founders: a.config.Founders, Terms: a.terms,
+			Number: number, Self: election.Member{Member: protocol.Member{ID: 77, Name: b.name, Address: address}}, Founders: a.config.Founders, Terms: a.terms,
 		}})
 	}
 	expect := func(want time.Duration) {
@@ -195,7 +195,7 @@ func preemptOverSlowLinks(t testing.TB, seed uint64) (joined bool, what string) 
 	highest := slices.MaxFunc(n.sites, func(a, b *site) int { return cmp.Compare(a.live.self, b.live.self) })
 	highest.crash()
 	n.run(10 * second)
-	n.told = func(p *process, raised any) {
+	n.raised = func(p *process, raised any) {
 		v, is := raised.(*protocol.View)
 		switch {
 		case !is || p.site != highest:

@@ -27,7 +27,7 @@ func (m *Machine) publish(now protocol.Time, out *protocol.Effects) {
 	if !m.publishing || source == nil || m.reign != nil && m.alone() && !m.reign.installed {
 		return
 	}
-	if m.raised != nil && m.shows(m.raised, source) {
+	if m.raised != nil && m.matches(m.raised, source) {
 		return
 	}
 	m.raised = m.viewOf(source)
@@ -52,9 +52,9 @@ func (m *Machine) viewOf(source *election.View) *protocol.View {
 	return v
 }
 
-// shows reports whether v is what viewOf would make of source: a view is looked at after
+// matches reports whether v is what viewOf would make of source: a view is looked at after
 // every event, and made when it differs.
-func (m *Machine) shows(v *protocol.View, source *election.View) bool {
+func (m *Machine) matches(v *protocol.View, source *election.View) bool {
 	grantFrom, installed, dropped := protocol.Never, source.Installed, []protocol.Dropped(nil)
 	if r := m.reign; r != nil {
 		grantFrom, installed, dropped = r.grantFrom, r.installed, r.dropped
@@ -97,7 +97,7 @@ func (m *Machine) who(now protocol.Time) *Self {
 			s.Why = m.whatStales()
 		}
 	}
-	own := Standing{Member: m.config.member(m.self, m.lease.Tenure), State: s.State, Election: s.Election.Status, Since: m.begun, Closed: m.shut.here}
+	own := Standing{Member: m.config.member(m.self, m.lease.Tenure), State: s.State, Election: s.Election.Status, Since: m.begun, Closed: m.closed.here}
 	source := m.cell.Accepted
 	if m.reign != nil {
 		source = m.reign.view
@@ -182,8 +182,8 @@ func (m *Machine) whyJoining(now protocol.Time) (why string, until protocol.Time
 		return "it cannot take part", protocol.Never
 	case m.status() == election.Halted:
 		return "an election is under way", protocol.Never
-	case m.putOff != "":
-		return fmt.Sprintf("it and member %s do not hear each other, and a space needs that they do: mend their link", m.putOff), protocol.Never
+	case m.mustHear != "":
+		return fmt.Sprintf("it and member %s do not hear each other, and a space needs that they do: mend their link", m.mustHear), protocol.Never
 	case now < m.placesFrom && m.reign == nil:
 		return "its coordinator gives no places before what was promised under an earlier authority has run out", m.placesFrom
 	case m.dissents() && m.config.Founder:

@@ -95,18 +95,18 @@ func TestAFounderObjectsOnce(t *testing.T) {
 	lives := map[uint64]map[protocol.ID]bool{} // that have answered a survey of a
 	n.filter = func(from, to *site, msg any) bool {
 		if answer, is := msg.(election.StatusAnswer); is && from.name == "b" && to.name == "a" {
-			if lives[answer.Ask] == nil {
-				lives[answer.Ask] = map[protocol.ID]bool{}
+			if lives[answer.Number] == nil {
+				lives[answer.Number] = map[protocol.ID]bool{}
 			}
-			lives[answer.Ask][answer.Self.ID] = true
+			lives[answer.Number][answer.Self.ID] = true
 		}
 		return true
 	}
 	n.start("a", "b")
 	twice := func() (surveys int) {
 		//tidy:unordered they are counted
-		for ask, of := range lives {
-			if ask > 0 && len(of) > 1 {
+		for number, of := range lives {
+			if number > 0 && len(of) > 1 {
 				surveys++
 			}
 		}
@@ -132,17 +132,17 @@ func TestAFounderObjectsOnce(t *testing.T) {
 func TestAnswersToAnotherLifeAreVoid(t *testing.T) {
 	n := newNet(t, 1, 3, 0, billing)
 	wrong := func(c *Config) { c.Definitions = []string{"billing=grantor"} }
-	type word struct {
+	type reply struct {
 		from protocol.ID
 		what election.StatusAnswer
 	}
-	var late []word
+	var late []reply
 	came := 0
 	c := n.site("c")
 	n.filter = func(from, to *site, msg any) bool {
 		answer, answers := msg.(election.StatusAnswer)
 		if answers && from.name == "a" && to.name == "c" {
-			late = append(late, word{from.live.self, answer})
+			late = append(late, reply{from.live.self, answer})
 			return false
 		}
 		if _, polls := msg.(election.StatusPoll); polls && from.name == "c" && c.live.cell.Incarnation == 2 {
@@ -220,7 +220,7 @@ func TestMemberComesBackWithOtherTerms(t *testing.T) {
 			_, answers := msg.(election.StatusAnswer)
 			return !answers || to.name != "c" || name != "c" // polls come first
 		}
-		n.told = func(p *process, fact any) {
+		n.raised = func(p *process, fact any) {
 			v, is := fact.(*protocol.View)
 			if is && slices.ContainsFunc(v.Members, func(o protocol.Member) bool { return o.Name == name && o.Tenure.Incarnation > 1 }) {
 				t.Errorf("%s has %s in its view, which cannot take part", p.site.name, name)

@@ -45,7 +45,7 @@ func (t *trips) begin(now protocol.Time, survey *election.Survey) {
 	t.began = append(t.began, round{survey.Number, now})
 	t.began = t.began[max(0, len(t.began)-lateSurveys):]
 	//tidy:unordered each is kept or not by itself
-	maps.DeleteFunc(t.of, func(address string, _ trip) bool { return !slices.Contains(survey.Asked, address) })
+	maps.DeleteFunc(t.of, func(address string, _ trip) bool { return !slices.Contains(survey.Polled, address) })
 }
 
 // end notes that a coordinator is found, and forgets what is of no consequence.
@@ -63,15 +63,15 @@ func (t *trips) end(enough time.Duration) {
 
 // take notes when an answer has come, the first to its survey.
 func (t *trips) take(now protocol.Time, a election.StatusAnswer, enough time.Duration) {
-	i := slices.IndexFunc(t.began, func(r round) bool { return r.seq == a.Ask })
+	i := slices.IndexFunc(t.began, func(r round) bool { return r.seq == a.Number })
 	known := t.of[a.Self.Address]
-	if i < 0 || known.survey >= a.Ask {
+	if i < 0 || known.survey >= a.Number {
 		return
 	}
 	if t.of == nil {
 		t.of = map[string]trip{}
 	}
-	t.of[a.Self.Address] = trip{survey: a.Ask, latest: max(now-t.began[i].at, enough), other: known.latest}
+	t.of[a.Self.Address] = trip{survey: a.Number, latest: max(now-t.began[i].at, enough), other: known.latest}
 }
 
 // least is the shorter of two, or the only one.

@@ -27,8 +27,8 @@ func TestARefusalSaysWhatKeepsAMemberFromServing(t *testing.T) {
 		{self, &holdfast.UnavailableError{Why: "no leader", Until: time.Second}, "no leader; this member is joining: m2 is missing", time.Second},
 		{soon, own, "this member's lease has run out: waiting", 3 * time.Second},
 	} {
-		var told *holdfast.UnavailableError
-		if got := tt.self.Unavailable(2*time.Second, tt.err); !errors.As(got, &told) || told.Why != tt.why || told.Until != tt.until {
+		var unavailable *holdfast.UnavailableError
+		if got := tt.self.Unavailable(2*time.Second, tt.err); !errors.As(got, &unavailable) || unavailable.Why != tt.why || unavailable.Until != tt.until {
 			t.Errorf("%v: told %v, want %q for %v", tt.err, got, tt.why, tt.until)
 		}
 	}

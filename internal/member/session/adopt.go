@@ -12,8 +12,8 @@ import (
 
 // adoptions are the questions under way whether lasting spaces have a session that this session machine does not.
 type adoptions struct {
-	of    map[lock.SessionID]*adoption
-	asked map[uint64]*adoption // by the number of the question
+	of      map[lock.SessionID]*adoption
+	pending map[uint64]*adoption // by the number of the question
 }
 
 // adoption is one of them: all calls that name the session wait for it.
@@ -26,7 +26,7 @@ type adoption struct {
 	found    []finding
 	unsure   error // a space could not say
 	calls    []parkedCall
-	told     []protocol.Reply // what was decided for the session meanwhile
+	replies  []protocol.Reply // what was decided for the session meanwhile
 	// crossed says that this member has given the session up meanwhile: a space may have answered before it knew of that, and
 	// serves the session no longer.
 	crossed bool
@@ -50,7 +50,7 @@ func (a *adoptions) keep(reply *protocol.Reply) {
 		return // its client asks again for what it waits for
 	}
 	if adoption := a.of[reply.Decision.Session]; adoption != nil {
-		adoption.told = append(adoption.told, *reply)
+		adoption.replies = append(adoption.replies, *reply)
 	}
 }
 
@@ -78,7 +78,7 @@ func (m *Machine) takesOver(now protocol.Time, ev *protocol.Event, out *protocol
 	resume, stream := ev.Fact.(*Resume)
 	if p := m.find(id); p != nil {
 		if !stream || p.over || p.lasting == nil || p.refusal(resume.Secret, resume.Identity) != nil ||
-			!p.lasting.taken && resume.Last <= p.lasting.asked && !p.lasting.hasSettled(resume.Requests) {
+			!p.lasting.taken && resume.Last <= p.lasting.latest && !p.lasting.hasSettled(resume.Requests) {
 			return false
 		}
 	}
@@ -151,14 +151,14 @@ func (m *Machine) adopt(now protocol.Time, id lock.SessionID, waiting parkedCall
 		a.requests, a.last = resume.Requests, resume.Last
 	}
 	m.adoptions.of[id] = a
-	m.askWhere(now, a, out)
+	m.locate(now, a, out)
 }
 
-// askWhere asks all lasting spaces for a session. What they have said before counts no more.
-func (m *Machine) askWhere(now protocol.Time, a *adoption, out *protocol.Effects) {
+// locate asks all lasting spaces for a session. What they have said before counts no more.
+func (m *Machine) locate(now protocol.Time, a *adoption, out *protocol.Effects) {
 	m.questions++
 	a.number, a.ports, a.found, a.unsure, a.crossed = m.questions, slices.Clone(m.config.Lasting), nil, nil, false
-	m.adoptions.asked[a.number] = a
+	m.adoptions.pending[a.number] = a
 	m.question(now, a.number, func() any {
 		return &protocol.Adopt{Session: a.id, Requests: slices.Clone(a.requests), Last: a.last}
 	}, out)
@@ -197,7 +197,7 @@ func refuseCall(waiting parkedCall, err error, out *protocol.Effects) {
 
 // onAdopted takes what a lasting space says about a session.
 func (m *Machine) onAdopted(now protocol.Time, from answer, adopted *protocol.Adopted, out *protocol.Effects) {
-	a := m.adoptions.asked[from.number]
+	a := m.adoptions.pending[from.number]
 	if a == nil {
 		return
 	}
@@ -215,9 +215,9 @@ func (m *Machine) onAdopted(now protocol.Time, from answer, adopted *protocol.Ad
 	if len(a.ports) > 0 {
 		return
 	}
-	delete(m.adoptions.asked, a.number)
+	delete(m.adoptions.pending, a.number)
 	if a.crossed {
-		m.askWhere(now, a, out)
+		m.locate(now, a, out)
 		return
 	}
 	delete(m.adoptions.of, a.id)
@@ -280,7 +280,7 @@ func (m *Machine) goOn(now protocol.Time, a *adoption, waiting parkedCall, out *
 			return
 		}
 		if p != nil && p.lasting != nil {
-			p.lasting.asked, p.lasting.listed = max(p.lasting.asked, fact.Last), fact.Requests
+			p.lasting.latest, p.lasting.listed = max(p.lasting.latest, fact.Last), fact.Requests
 		}
 		m.onResume(now, waiting.call, &fact, out)
 	case Renew:
@@ -348,8 +348,8 @@ func (m *Machine) makePresence(now protocol.Time, a *adoption, fact any, out *pr
 	if stream || m.hasStream(now, p, out) {
 		p.kind = Stream
 	}
-	for i := range a.told {
-		reply := a.told[i]
+	for i := range a.replies {
+		reply := a.replies[i]
 		m.routeRevoked(now, p, &reply)
 		switch {
 		case p.kind == OneShot:
@@ -358,7 +358,7 @@ func (m *Machine) makePresence(now protocol.Time, a *adoption, fact any, out *pr
 			m.keepLoss(now, p, &reply)
 		}
 	}
-	a.told = nil
+	a.replies = nil
 	if p.kind == OneShot {
 		m.recount(now, p, out)
 	}

@@ -34,7 +34,7 @@ func (d *machine) grant(id lock.SessionID, request uint64, name string) lock.Dec
 }
 
 // loses has the vault tell what its sessions have lost, and must stop using, behind their adoption.
-func (d *machine) loses(told ...lock.Decision) { d.vault.tell = told }
+func (d *machine) loses(decisions ...lock.Decision) { d.vault.decisions = decisions }
 
 func resumeOf(id lock.SessionID, requests ...uint64) *session.Resume {
 	return &session.Resume{ID: id, Secret: secretOf, Identity: "i", Requests: requests}
@@ -53,11 +53,11 @@ func TestResumeElsewhere(t *testing.T) {
 	d.loses(lost, revoked)
 	resume := resumeOf(id, 4, 1, 3)
 	resume.Last = 4
-	call := d.ask(1, protocol.Below, resume)
+	call := d.call(1, protocol.Below, resume)
 	if said := d.vault.said(); said != "adopt[1 3 4] beat" {
 		t.Errorf("the space was asked %q", said)
 	}
-	at := func(is func(protocol.Reply) bool) int { return slices.IndexFunc(d.told, is) }
+	at := func(is func(protocol.Reply) bool) int { return slices.IndexFunc(d.replies, is) }
 	stop := at(func(r protocol.Reply) bool { return r.To.Sink == 1 && r.Decision.Kind == lock.Revoked })
 	answer := at(func(r protocol.Reply) bool { return r.To == call })
 	if stop < 0 || answer < stop {
@@ -73,12 +73,12 @@ func TestResumeElsewhere(t *testing.T) {
 	if d.vault.held(id) != 2 {
 		t.Errorf("%d holds are left, want those that it has not settled", d.vault.held(id))
 	}
-	d.ask(1, vaultPort, &protocol.Release{Session: id, Name: "kept", Request: 1})
+	d.call(1, vaultPort, &protocol.Release{Session: id, Name: "kept", Request: 1})
 	d.lock(1, secondPort, id, 5, "more")
 	if got := d.second.enrolled[id]; got.TTL != 1500*time.Millisecond || got.Client != "far" || got.Identity != "i" || got.Proof != sha256.Sum256(secretOf[:]) {
 		t.Errorf("the other space is told %+v", got)
 	}
-	if counted := answered[*session.Counted](d, d.ask(1, protocol.Below, &session.Count{})); counted.Sessions != 1 {
+	if counted := answered[*session.Counted](d, d.call(1, protocol.Below, &session.Count{})); counted.Sessions != 1 {
 		t.Errorf("%d sessions", counted.Sessions)
 	}
 	d.vault.said()
@@ -107,9 +107,9 @@ func TestNobodyElseTakesASessionOver(t *testing.T) {
 		"no space can say": {func(d *machine, _ lock.SessionID, _ *session.Resume) { d.vault.err = holdfast.ErrUnavailable }, holdfast.ErrUnavailable, "adopt[]"},
 		"one does not":     {func(d *machine, _ lock.SessionID, _ *session.Resume) { d.second.err = holdfast.ErrUnavailable }, holdfast.ErrUnavailable, "adopt[] dismiss"},
 		"draining": {func(d *machine, _ lock.SessionID, _ *session.Resume) {
-			d.ask(5, protocol.Below, &session.Drain{})
+			d.call(5, protocol.Below, &session.Drain{})
 		}, holdfast.ErrUnavailable, ""},
-		"no lease": {func(d *machine, _ lock.SessionID, _ *session.Resume) { d.order(order{word: "lapse"}) }, holdfast.ErrUnavailable, ""},
+		"no lease": {func(d *machine, _ lock.SessionID, _ *session.Resume) { d.order(order{verb: "lapse"}) }, holdfast.ErrUnavailable, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newLasting(t, 7)
@@ -120,7 +120,7 @@ func TestNobodyElseTakesASessionOver(t *testing.T) {
 				resume, &session.Renew{ID: id, Secret: resume.Secret, Identity: resume.Identity},
 				&session.Check{ID: id, Secret: resume.Secret, Identity: resume.Identity},
 			} {
-				if r := answered[*session.Renewed](d, d.ask(1, protocol.Below, fact)); r == nil || !errors.Is(r.Err, tt.want) {
+				if r := answered[*session.Renewed](d, d.call(1, protocol.Below, fact)); r == nil || !errors.Is(r.Err, tt.want) {
 					t.Errorf("%T is answered %+v, want %v", fact, r, tt.want)
 				}
 				if said := d.vault.said(); said != tt.said {
@@ -128,22 +128,22 @@ func TestNobodyElseTakesASessionOver(t *testing.T) {
 				}
 			}
 			end := &session.End{ID: id, Secret: resume.Secret, Identity: resume.Identity}
-			if e := answered[*session.Ended](d, d.ask(1, protocol.Below, end)); e == nil || !errors.Is(e.Err, tt.want) {
+			if e := answered[*session.Ended](d, d.call(1, protocol.Below, end)); e == nil || !errors.Is(e.Err, tt.want) {
 				t.Errorf("an end is answered %+v", e)
 			}
-			if counted := answered[*session.Counted](d, d.ask(1, protocol.Below, &session.Count{})); counted.Sessions != 0 {
+			if counted := answered[*session.Counted](d, d.call(1, protocol.Below, &session.Count{})); counted.Sessions != 0 {
 				t.Errorf("%d sessions are here", counted.Sessions)
 			}
 		})
 	}
 }
 
-// TestOthersAreNotAskedAbout: what an edge says of its own stream, and a session that is none, is asked of no space.
-func TestOthersAreNotAskedAbout(t *testing.T) {
+// TestOthersAreNotQueried: what an edge says of its own stream, and a session that is none, is asked of no space.
+func TestOthersAreNotQueried(t *testing.T) {
 	d := newLasting(t, 7)
 	id := d.elsewhere()
 	for _, fact := range []any{&session.Renew{ID: id, Proven: true}, &session.Check{}} {
-		if r := answered[*session.Renewed](d, d.ask(1, protocol.Below, fact)); r == nil || r.Err != session.ErrUnknown {
+		if r := answered[*session.Renewed](d, d.call(1, protocol.Below, fact)); r == nil || r.Err != session.ErrUnknown {
 			t.Errorf("%+v is answered %+v", fact, r)
 		}
 	}
@@ -159,17 +159,17 @@ func TestCallsTakeASessionOver(t *testing.T) {
 	id := d.elsewhere()
 	d.grant(id, session.SingleCall|1, "a")
 	d.loses(lock.Decision{Kind: lock.Lost, Session: id, Request: session.SingleCall | 2, Name: "b", Token: 9, Loss: holdfast.Broken})
-	if r := answered[*session.Renewed](d, d.ask(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"})); r == nil || r.Err != nil {
+	if r := answered[*session.Renewed](d, d.call(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"})); r == nil || r.Err != nil {
 		t.Fatalf("answered %+v", r)
 	}
 	renew := &session.Renew{ID: id, Secret: secretOf, Identity: "i"}
-	if r := answered[*session.Renewed](d, d.ask(1, protocol.Below, renew)); r == nil || r.Err != nil || len(r.Lost) != 1 || !r.Taken {
+	if r := answered[*session.Renewed](d, d.call(1, protocol.Below, renew)); r == nil || r.Err != nil || len(r.Lost) != 1 || !r.Taken {
 		t.Fatalf("answered %+v", r)
 	}
 	if said := d.vault.said(); said != "adopt[] beat" {
 		t.Errorf("the space was told %q", said)
 	}
-	d.ask(1, vaultPort, &protocol.Release{Session: id, Name: "a", Request: session.SingleCall | 1})
+	d.call(1, vaultPort, &protocol.Release{Session: id, Name: "a", Request: session.SingleCall | 1})
 	if said := d.vault.said(); said != "end" {
 		t.Errorf("its last lock is released, and the space is told %q", said)
 	}
@@ -180,9 +180,9 @@ func TestCallDoesNotEndAStream(t *testing.T) {
 	d := newLasting(t, 7)
 	id := d.elsewhere()
 	d.grant(id, 1, "a")
-	d.ask(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"})
+	d.call(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"})
 	d.vault.said()
-	d.ask(1, vaultPort, &protocol.Release{Session: id, Name: "a", Request: 1})
+	d.call(1, vaultPort, &protocol.Release{Session: id, Name: "a", Request: 1})
 	if said := d.vault.said(); said != "" {
 		t.Errorf("the space is told %q", said)
 	}
@@ -194,11 +194,11 @@ func TestCallDoesNotEndAStream(t *testing.T) {
 func TestReleaseThroughAnotherMember(t *testing.T) {
 	d := newLasting(t, 7)
 	id := d.elsewhere()
-	d.ask(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"})
+	d.call(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"})
 	d.grant(id, 1, "a") // through the other member, behind that
 	d.lock(2, vaultPort, d.open(2, session.Stream, 0).ID, 1, "a")
 	release := &protocol.Release{Session: id, Name: "a", Request: 1}
-	d.ask(1, vaultPort, release)
+	d.call(1, vaultPort, release)
 	held := d.vault.table.Show("a")
 	if len(held.Holders) != 1 || held.Holders[0].Session != id || !held.Holders[0].Revoked {
 		t.Errorf("released by another client, the lock is %+v; want it to be revoked", held)
@@ -214,22 +214,22 @@ func TestStreamComesBehindACall(t *testing.T) {
 	d := newLasting(t, 7)
 	id := d.elsewhere()
 	d.grant(id, session.SingleCall|1, "a")
-	d.ask(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"})
+	d.call(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"})
 	d.loses(lock.Decision{Kind: lock.Lost, Session: id, Request: 3, Name: "b", Token: 9, Loss: holdfast.Broken})
 	wrong := resumeOf(id, 3)
 	wrong.Secret[5]++
-	if r := answered[*session.Renewed](d, d.ask(3, protocol.Below, wrong)); r == nil || r.Err != session.ErrUnknown {
+	if r := answered[*session.Renewed](d, d.call(3, protocol.Below, wrong)); r == nil || r.Err != session.ErrUnknown {
 		t.Errorf("answered %+v", r)
 	}
-	r := answered[*session.Renewed](d, d.ask(2, protocol.Below, resumeOf(id, 3)))
+	r := answered[*session.Renewed](d, d.call(2, protocol.Below, resumeOf(id, 3)))
 	if r == nil || r.Err != nil || len(r.Lost) != 1 || r.Lost[0].Decision.Request != 3 {
 		t.Errorf("answered %+v", r)
 	}
-	r = answered[*session.Renewed](d, d.ask(2, protocol.Below, resumeOf(id, 3)))
+	r = answered[*session.Renewed](d, d.call(2, protocol.Below, resumeOf(id, 3)))
 	if said := d.vault.said(); r == nil || r.Err != nil || said != "adopt[] adopt[3] beat beat" {
 		t.Errorf("the space was told %q, and the second is answered %+v", said, r)
 	}
-	d.ask(2, vaultPort, &protocol.Release{Session: id, Name: "a", Request: session.SingleCall | 1})
+	d.call(2, vaultPort, &protocol.Release{Session: id, Name: "a", Request: session.SingleCall | 1})
 	if said := d.vault.said(); said != "" {
 		t.Errorf("it is a stream's now, and the space is told %q", said)
 	}
@@ -239,12 +239,12 @@ func TestStreamComesBehindACall(t *testing.T) {
 func TestEndedWhileItsStreamComes(t *testing.T) {
 	d := newLasting(t, 7)
 	id := d.elsewhere()
-	d.ask(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"})
+	d.call(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"})
 	delete(d.vault.enrolled, id)
-	if r := answered[*session.Renewed](d, d.ask(2, protocol.Below, resumeOf(id))); r == nil || r.Err != session.ErrUnknown {
+	if r := answered[*session.Renewed](d, d.call(2, protocol.Below, resumeOf(id))); r == nil || r.Err != session.ErrUnknown {
 		t.Errorf("answered %+v", r)
 	}
-	if counted := answered[*session.Counted](d, d.ask(1, protocol.Below, &session.Count{})); counted.Sessions != 0 {
+	if counted := answered[*session.Counted](d, d.call(1, protocol.Below, &session.Count{})); counted.Sessions != 0 {
 		t.Errorf("%d sessions are here", counted.Sessions)
 	}
 }
@@ -254,8 +254,8 @@ func TestResumesRace(t *testing.T) {
 	d := newLasting(t, 7)
 	id := d.elsewhere()
 	d.vault.mute = true
-	first, second := d.ask(1, protocol.Below, resumeOf(id, 1)), d.ask(2, protocol.Below, resumeOf(id, 1))
-	wrong := d.ask(3, protocol.Below, &session.Check{ID: id, Identity: "i"})
+	first, second := d.call(1, protocol.Below, resumeOf(id, 1)), d.call(2, protocol.Below, resumeOf(id, 1))
+	wrong := d.call(3, protocol.Below, &session.Check{ID: id, Identity: "i"})
 	if said := d.vault.said(); said != "adopt[1]" {
 		t.Errorf("the space was asked %q", said)
 	}
@@ -283,7 +283,7 @@ func TestRacingResumesDiffer(t *testing.T) {
 	d := newLasting(t, 7)
 	id := d.elsewhere()
 	d.vault.mute = true
-	first, second := d.ask(1, protocol.Below, resumeOf(id, 1)), d.ask(2, protocol.Below, resumeOf(id, 1, 2))
+	first, second := d.call(1, protocol.Below, resumeOf(id, 1)), d.call(2, protocol.Below, resumeOf(id, 1, 2))
 	d.release(vaultPort, 1)
 	d.release(vaultPort, 2) // the beat of the first, and the second question
 	d.release(vaultPort, 1) // the beat of the second
@@ -318,7 +318,7 @@ func TestLaterHelloHasSettledMore(t *testing.T) {
 			for i, resume := range []session.Resume{c.first, c.second} {
 				proven := resumeOf(id, resume.Requests...)
 				proven.Last = resume.Last
-				calls = append(calls, d.ask(uint64(i+1), protocol.Below, proven))
+				calls = append(calls, d.call(uint64(i+1), protocol.Below, proven))
 			}
 			for len(d.vault.waiting) > 0 {
 				d.release(vaultPort, len(d.vault.waiting))
@@ -344,8 +344,8 @@ func TestGivenUpWhileItIsTakenOver(t *testing.T) {
 	d.lock(1, vaultPort, s.ID, 3, "a")
 	d.vault.said()
 	d.vault.mute, d.vault.expired = true, holdfast.SessionExpired
-	renewal := d.ask(1, protocol.Below, &session.Renew{ID: s.ID, Proven: true})
-	back := d.ask(2, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{3}, Last: 5})
+	renewal := d.call(1, protocol.Below, &session.Renew{ID: s.ID, Proven: true})
+	back := d.call(2, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{3}, Last: 5})
 	d.release(vaultPort, 2)
 	if r := answered[*session.Renewed](d, renewal); r == nil || r.Err != session.ErrUnknown {
 		t.Errorf("the renewal is answered %+v", r)
@@ -369,8 +369,8 @@ func TestEndWhileItIsTakenOver(t *testing.T) {
 	d := newLasting(t, 7)
 	id := d.elsewhere()
 	d.vault.mute = true
-	end := d.ask(1, protocol.Below, &session.End{ID: id, Secret: secretOf, Identity: "i"})
-	late := d.ask(2, protocol.Below, &session.Renew{ID: id, Secret: secretOf, Identity: "i"})
+	end := d.call(1, protocol.Below, &session.End{ID: id, Secret: secretOf, Identity: "i"})
+	late := d.call(2, protocol.Below, &session.Renew{ID: id, Secret: secretOf, Identity: "i"})
 	d.release(vaultPort, 1)
 	if e := answered[*session.Ended](d, end); e == nil || e.Err != nil {
 		t.Errorf("answered %+v", e)
@@ -388,8 +388,8 @@ func TestStreamGoesBeforeItsSessionComes(t *testing.T) {
 	d := newLasting(t, 7)
 	id := d.elsewhere()
 	d.vault.mute = true
-	call := d.ask(1, protocol.Below, resumeOf(id))
-	d.ask(1, protocol.Below, &session.Detach{})
+	call := d.call(1, protocol.Below, resumeOf(id))
+	d.call(1, protocol.Below, &session.Detach{})
 	d.release(vaultPort, 1)
 	if said := d.vault.said(); said != "adopt[] dismiss" || answered[*session.Renewed](d, call) != nil {
 		t.Errorf("the space was told %q", said)
@@ -404,17 +404,17 @@ func TestLimitOfTakenOverSessions(t *testing.T) {
 	d.vault.mute = true
 	var calls []protocol.CallID
 	for range 65 {
-		calls = append(calls, d.ask(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"}))
+		calls = append(calls, d.call(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"}))
 	}
 	other := id
 	other.Number++
-	for _, call := range []protocol.CallID{calls[64], d.ask(2, protocol.Below, resumeOf(other))} {
+	for _, call := range []protocol.CallID{calls[64], d.call(2, protocol.Below, resumeOf(other))} {
 		if r := answered[*session.Renewed](d, call); r == nil || !errors.Is(r.Err, holdfast.ErrUnavailable) {
 			t.Errorf("one too many is answered %+v", r)
 		}
 	}
 	var limit *holdfast.LimitError
-	if opened := answered[*session.Opened](d, d.ask(2, protocol.Below, &session.Open{Kind: session.Stream})); opened == nil || !errors.As(opened.Err, &limit) {
+	if opened := answered[*session.Opened](d, d.call(2, protocol.Below, &session.Open{Kind: session.Stream})); opened == nil || !errors.As(opened.Err, &limit) {
 		t.Errorf("a new session is answered %+v", opened)
 	}
 	d.release(vaultPort, 1)
@@ -424,7 +424,7 @@ func TestLimitOfTakenOverSessions(t *testing.T) {
 		}
 	}
 	d.vault.mute = false
-	if r := answered[*session.Renewed](d, d.ask(2, protocol.Below, resumeOf(other))); r == nil || !errors.Is(r.Err, holdfast.ErrUnavailable) {
+	if r := answered[*session.Renewed](d, d.call(2, protocol.Below, resumeOf(other))); r == nil || !errors.Is(r.Err, holdfast.ErrUnavailable) {
 		t.Errorf("with two sessions a third is answered %+v", r)
 	}
 }
@@ -435,8 +435,8 @@ func TestUnconfirmedSessionIsNotPromised(t *testing.T) {
 	d := newLasting(t, 7)
 	id := d.elsewhere()
 	d.vault.mute = true
-	call := d.ask(1, protocol.Below, resumeOf(id))
-	d.order(order{word: "lease", span: 0})
+	call := d.call(1, protocol.Below, resumeOf(id))
+	d.order(order{verb: "lease", span: 0})
 	d.release(vaultPort, 1)
 	if r := answered[*session.Renewed](d, call); r == nil || !errors.Is(r.Err, holdfast.ErrUnavailable) || r.TTL != 0 {
 		t.Errorf("answered %+v", r)
@@ -450,8 +450,8 @@ func TestRemainderCountsFromTheBeat(t *testing.T) {
 	s := d.open(1, session.Stream, 0)
 	d.lock(1, vaultPort, s.ID, 1, "a")
 	d.at(2500 * time.Millisecond)
-	d.order(order{word: "lease", span: 0})
-	call := d.ask(2, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i"})
+	d.order(order{verb: "lease", span: 0})
+	call := d.call(2, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i"})
 	if r := answered[*session.Renewed](d, call); r == nil || r.Err != nil || r.TTL != 500*time.Millisecond {
 		t.Errorf("enrolled 1.5 s ago for 2 s, and answered %+v", r)
 	}
@@ -466,7 +466,7 @@ func TestStreamComesBackFromElsewhere(t *testing.T) {
 	d.lock(1, vaultPort, s.ID, 3, "a")
 	d.vault.said()
 	back := func(last uint64, requests ...uint64) string {
-		r := answered[*session.Renewed](d, d.ask(2, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: requests, Last: last}))
+		r := answered[*session.Renewed](d, d.call(2, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: requests, Last: last}))
 		if r == nil || r.Err != nil {
 			t.Errorf("behind request %d it is answered %+v", last, r)
 		}
@@ -491,14 +491,14 @@ func TestAnUnsureSpaceSaysWhy(t *testing.T) {
 	d := newLasting(t, 7)
 	id := d.elsewhere()
 	d.vault.err = &lock.Unavailable{Why: "m2 and m3 are missing", Left: 2 * time.Second}
-	r := answered[*session.Renewed](d, d.ask(1, protocol.Below, resumeOf(id)))
-	var told *holdfast.UnavailableError
-	if r == nil || !errors.As(r.Err, &told) || told.Why != "whether the session lives is not known: m2 and m3 are missing" || told.Until != 2*time.Second {
+	r := answered[*session.Renewed](d, d.call(1, protocol.Below, resumeOf(id)))
+	var unavailable *holdfast.UnavailableError
+	if r == nil || !errors.As(r.Err, &unavailable) || unavailable.Why != "whether the session lives is not known: m2 and m3 are missing" || unavailable.Until != 2*time.Second {
 		t.Errorf("answered %+v", r)
 	}
 	d.vault.err = holdfast.ErrUnavailable
-	r = answered[*session.Renewed](d, d.ask(1, protocol.Below, resumeOf(id)))
-	if r == nil || !errors.As(r.Err, &told) || told.Why != "whether the session lives is not known: no member that knows has answered" {
+	r = answered[*session.Renewed](d, d.call(1, protocol.Below, resumeOf(id)))
+	if r == nil || !errors.As(r.Err, &unavailable) || unavailable.Why != "whether the session lives is not known: no member that knows has answered" {
 		t.Errorf("without a reason it is answered %+v", r)
 	}
 }

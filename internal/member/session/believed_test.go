@@ -57,11 +57,11 @@ func TestLesserPromises(t *testing.T) {
 	c := newMemoryClient(t)
 	c.opened = c.open(1, session.Stream, 20*time.Second)
 	c.lock(1, shelfPort, c.opened.ID, 1, "a")
-	c.order(order{word: "horizon", span: c.below.need.Want})
+	c.order(order{verb: "horizon", span: c.below.need.Want})
 	until := protocol.Time(0)
 	for _, step := range []struct{ at, ttl time.Duration }{{21 * time.Second, 12 * time.Second}, {23 * time.Second, 4 * time.Second}} {
 		c.at(step.at)
-		c.order(order{word: "lease", span: 3 * time.Second})
+		c.order(order{verb: "lease", span: 3 * time.Second})
 		r := answered[*session.Renewed](c.machine, c.renew(c.opened, step.ttl))
 		if r == nil || r.TTL != step.ttl {
 			t.Fatalf("at %v it is renewed with %+v", step.at, r)
@@ -73,7 +73,7 @@ func TestLesserPromises(t *testing.T) {
 	}
 	c.at(34 * time.Second)
 	for range 2 {
-		c.order(order{word: "lease", span: 3 * time.Second})
+		c.order(order{verb: "lease", span: 3 * time.Second})
 		c.renew(c.opened, 4*time.Second)
 		c.at(c.now + 4*time.Second)
 	}
@@ -89,15 +89,15 @@ type memoryClient struct {
 	until                    protocol.Time            // when its belief ends, by the member's clock
 	frozen                   protocol.Time            // until when it may believe in what it has lost and has not heard of
 	holds                    map[uint64]string        // in memory
-	asked                    map[uint64]protocol.Time // in memory, and not answered
-	renewals                 []asking
+	pending                  map[uint64]protocol.Time // in memory, and not answered
+	renewals                 []renewal
 	granted, waited, unbound int
 	quiet, exceeds           bool
 }
 
 func newMemoryClient(t *testing.T) *memoryClient {
-	c := &memoryClient{machine: newLasting(t, 7), holds: map[uint64]string{}, asked: map[uint64]protocol.Time{}}
-	c.order(order{word: "lease", span: 3 * time.Second})
+	c := &memoryClient{machine: newLasting(t, 7), holds: map[uint64]string{}, pending: map[uint64]protocol.Time{}}
+	c.order(order{verb: "lease", span: 3 * time.Second})
 	return c
 }
 
@@ -112,7 +112,7 @@ func (c *memoryClient) play(rt *rapid.T) {
 	ms := func(most int) time.Duration {
 		return time.Duration(rapid.IntRange(1, most).Draw(rt, "ms")) * time.Millisecond
 	}
-	opening := c.ask(1, protocol.Below, &session.Open{Kind: session.Stream, TTL: ttl.Draw(rt, "open"), Identity: "i"})
+	opening := c.call(1, protocol.Below, &session.Open{Kind: session.Stream, TTL: ttl.Draw(rt, "open"), Identity: "i"})
 	c.opened = answered[*session.Opened](c.machine, opening)
 	if c.opened == nil {
 		rt.Skip("what the lease does not cover waits for the horizon")
@@ -122,7 +122,7 @@ func (c *memoryClient) play(rt *rapid.T) {
 		"wait": func(rt *rapid.T) { c.at(c.now + ms(900)); c.hear() },
 		"poll": func(rt *rapid.T) {
 			span := 2*time.Second + ms(1000)
-			c.order(order{word: "lease", span: max(span, c.below.lease.Carried-c.now)})
+			c.order(order{verb: "lease", span: max(span, c.below.lease.Carried-c.now)})
 			c.hear()
 		},
 		"renew": func(rt *rapid.T) { c.renewAfter(ms(300), ttl.Draw(rt, "ttl")) },
@@ -131,12 +131,12 @@ func (c *memoryClient) play(rt *rapid.T) {
 			if want <= c.below.horizon.Confirmed {
 				rt.Skip("it is confirmed")
 			}
-			c.order(order{word: "horizon", span: want * time.Duration(rapid.IntRange(0, 4).Draw(rt, "quarters")) / 4})
+			c.order(order{verb: "horizon", span: want * time.Duration(rapid.IntRange(0, 4).Draw(rt, "quarters")) / 4})
 			c.hear()
 		},
 		"lock in memory": func(rt *rapid.T) {
 			c.calls++
-			c.asked[c.calls] = c.now
+			c.pending[c.calls] = c.now
 			c.lock(1, shelfPort, c.opened.ID, c.calls, rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "name"))
 			c.hear()
 		},
@@ -148,13 +148,13 @@ func (c *memoryClient) play(rt *rapid.T) {
 		"release": func(rt *rapid.T) {
 			for id, name := range c.holds {
 				delete(c.holds, id) // it believes no longer
-				c.ask(1, shelfPort, &protocol.Release{Session: c.opened.ID, Name: name, Request: id})
+				c.call(1, shelfPort, &protocol.Release{Session: c.opened.ID, Name: name, Request: id})
 				break
 			}
 			c.hear()
 		},
 		"lose": func(rt *rapid.T) {
-			c.step(protocol.Event{Kind: protocol.Receive, From: 9, Port: shelfPort, Fact: order{word: "lose", name: "a"}})
+			c.step(protocol.Event{Kind: protocol.Receive, From: 9, Port: shelfPort, Fact: order{verb: "lose", name: "a"}})
 			c.hear()
 		},
 		"": c.check,
@@ -179,8 +179,8 @@ func (c *memoryClient) check(rt *rapid.T) {
 // renewAfter sends a beat that took so long to come.
 func (c *memoryClient) renewAfter(way, ttl time.Duration) {
 	arrived := max(c.now-way, time.Second)
-	call := c.ask(1, protocol.Below, &session.Renew{ID: c.opened.ID, Proven: true, TTL: ttl, Arrived: arrived})
-	c.renewals = append(c.renewals, asking{call, arrived})
+	call := c.call(1, protocol.Below, &session.Renew{ID: c.opened.ID, Proven: true, TTL: ttl, Arrived: arrived})
+	c.renewals = append(c.renewals, renewal{call, arrived})
 	c.hear()
 }
 
@@ -197,13 +197,13 @@ func (c *memoryClient) believe(sent protocol.Time, ttl time.Duration) {
 
 // hear takes what the session machine says, in its order.
 func (c *memoryClient) hear() {
-	told := c.told
-	c.told = nil
-	for _, reply := range told {
+	replies := c.replies
+	c.replies = nil
+	for _, reply := range replies {
 		if r, is := reply.Result.(*session.Renewed); is && r.Err == nil {
-			for _, asked := range c.renewals {
-				if asked.call == reply.To {
-					c.believe(asked.arrived, r.TTL)
+			for _, renewal := range c.renewals {
+				if renewal.call == reply.To {
+					c.believe(renewal.arrived, r.TTL)
 				}
 			}
 		}
@@ -221,7 +221,7 @@ func (c *memoryClient) decidedOne(reply *protocol.Reply) {
 		if c.now < c.until {
 			c.holds[d.Request] = d.Name
 			c.granted++
-			if c.asked[d.Request] < c.now {
+			if c.pending[d.Request] < c.now {
 				c.waited++
 			}
 		}

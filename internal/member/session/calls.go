@@ -161,9 +161,9 @@ type (
 	// Drained answers Drain.
 	Drained struct{}
 
-	// Hurry leaves without waiting for the clients that hold something: they are told to
+	// LeaveNow leaves without waiting for the clients that hold something: they are told to
 	// stop, and believe until their deadlines. The answer is a *membership.Left.
-	Hurry struct{}
+	LeaveNow struct{}
 
 	// Expired is told unasked (Op 0) to the sink of a session that has ended otherwise
 	// than by its client's request, after the decisions about what it held. Err is why, if
@@ -230,7 +230,7 @@ type Lost struct {
 // values down, or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{
-		&Open{}, &Resume{}, &Detach{}, &Renew{}, &Check{}, &End{}, &Count{}, &Drain{}, &Hurry{}, &Number{}, &Who{},
+		&Open{}, &Resume{}, &Detach{}, &Renew{}, &Check{}, &End{}, &Count{}, &Drain{}, &LeaveNow{}, &Number{}, &Who{},
 		&Opened{}, &Renewed{}, &Ended{}, &Counted{}, &Drained{}, &Expired{}, &Dismissed{}, &Superseded{}, &TakenOver{}, &Numbered{}, &Known{},
 	}
 }

@@ -51,23 +51,23 @@ func (c *conversation) startCluster(t *testing.T, args []string) {
 	c.step(protocol.Event{Kind: protocol.Start})
 }
 
-// told hands the script's word to the membership.
-func (c *conversation) told(t *testing.T, words []string) {
+// instruct hands the script's word to the membership.
+func (c *conversation) instruct(t *testing.T, fields []string) {
 	t.Helper()
-	order, port := order{word: words[0]}, protocol.Below
+	order, port := order{verb: fields[0]}, protocol.Below
 	switch {
-	case order.word == "lose":
-		order.name, port = words[1], 1
-	case order.word == "office" || order.word == "vacated":
+	case order.verb == "lose":
+		order.name, port = fields[1], 1
+	case order.verb == "office" || order.verb == "vacated":
 		port = 1
-	case len(words) > 1:
-		order.span = duration(t, words[1])
+	case len(fields) > 1:
+		order.span = duration(t, fields[1])
 	}
 	c.step(protocol.Event{Kind: protocol.Receive, From: 9, Port: port, Fact: order})
 }
 
 type order struct {
-	word, name string
+	verb, name string
 	span       time.Duration
 }
 
@@ -101,7 +101,7 @@ func (m *scripted) Step(now protocol.Time, ev protocol.Event, out *protocol.Effe
 }
 
 func (m *scripted) obey(now protocol.Time, order order, out *protocol.Effects) {
-	switch order.word {
+	switch order.verb {
 	case "view":
 		out.Raise(&protocol.View{Number: 1, Epoch: protocol.Epoch{Counter: 1}, Lease: &m.lease})
 	case "lease":
@@ -126,10 +126,10 @@ type wants protocol.NeedHorizon
 
 func (n wants) String() string { return fmt.Sprintf("wants horizon %v clients=%v", n.Want, n.Clients) }
 
-// asked notes that the authority of a space is to be handed over.
-type asked struct{}
+// stepDownNote notes that the authority of a space is to be handed over.
+type stepDownNote struct{}
 
-func (asked) String() string { return "asked to step down" }
+func (stepDownNote) String() string { return "asked to step down" }
 
 type wantsToLeave struct{ empty bool }
 
@@ -182,14 +182,14 @@ func (m *shelf) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 		m.lose(now, "")
 	case *protocol.StepDown:
 		if m.office {
-			out.Note(asked{})
+			out.Note(stepDownNote{})
 		}
 		out.Reply(ev.Call, &protocol.SteppedDown{Pending: m.office})
 	case order:
-		if fact.word == "lose" {
+		if fact.verb == "lose" {
 			m.lose(now, fact.name)
 		} else {
-			m.office = fact.word == "office"
+			m.office = fact.verb == "office"
 		}
 	}
 	if ev.Kind == protocol.Tick {

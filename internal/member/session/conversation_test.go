@@ -101,12 +101,12 @@ func (c *conversation) start(t *testing.T, args []string) {
 
 func (c *conversation) say(t *testing.T, line string) {
 	t.Helper()
-	words := strings.Fields(line)
-	switch words[0] {
+	fields := strings.Fields(line)
+	switch fields[0] {
 	case "start":
-		c.start(t, words[1:])
+		c.start(t, fields[1:])
 	case "at":
-		to := duration(t, words[1])
+		to := duration(t, fields[1])
 		for wake := c.machine.Wake(); wake <= to; wake = c.machine.Wake() {
 			c.now = max(c.now, wake)
 			c.step(protocol.Event{Kind: protocol.Tick})
@@ -116,25 +116,25 @@ func (c *conversation) say(t *testing.T, line string) {
 		}
 		c.now = to
 	case "view", "lease", "lapse", "horizon", "lose", "office", "vacated":
-		c.told(t, words)
+		c.instruct(t, fields)
 	case "disk":
 		if len(c.writes) == 0 {
 			c.out.Note(idle{})
 			return
 		}
 		saved := storage.Saved{ID: c.writes[0].ID}
-		if words[1] == "fail" {
+		if fields[1] == "fail" {
 			saved.Err = errors.New("disk full")
 		}
 		c.writes = c.writes[1:]
 		c.step(protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Fact: saved})
 	default:
-		c.call(t, number(t, strings.TrimPrefix(words[0], "k")), words[1], words[2:])
+		c.call(t, number(t, strings.TrimPrefix(fields[0], "k")), fields[1], fields[2:])
 	}
 }
 
 // call asks something at a sink.
-func (c *conversation) call(t *testing.T, sink uint64, word string, args []string) {
+func (c *conversation) call(t *testing.T, sink uint64, verb string, args []string) {
 	t.Helper()
 	c.calls++
 	ev := protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: sink, Op: 1000 + c.calls}}
@@ -160,7 +160,7 @@ func (c *conversation) call(t *testing.T, sink uint64, word string, args []strin
 	if v, ok := options["ttl"]; ok {
 		ttl = duration(t, v)
 	}
-	switch word {
+	switch verb {
 	case "open":
 		kind := map[string]session.Kind{"local": session.Local, "stream": session.Stream, "oneshot": session.OneShot}[plain[0]]
 		ev.Fact = &session.Open{Kind: kind, TTL: ttl, Client: plain[0], Number: optional(t, options["number"])}
@@ -192,30 +192,30 @@ func (c *conversation) call(t *testing.T, sink uint64, word string, args []strin
 	case "leave":
 		ev.Fact = &membership.Leave{}
 	case "hurry":
-		ev.Fact = &session.Hurry{}
+		ev.Fact = &session.LeaveNow{}
 	case "drain":
 		ev.Fact = &session.Drain{}
 	case "count":
 		ev.Fact = &session.Count{}
 	default:
-		c.aboutLock(t, &ev, word, id, plain, options)
+		c.aboutLock(t, &ev, verb, id, plain, options)
 	}
 	c.step(ev)
 }
 
-func (c *conversation) aboutLock(t *testing.T, ev *protocol.Event, word string, id lock.SessionID, plain []string, options map[string]string) {
+func (c *conversation) aboutLock(t *testing.T, ev *protocol.Event, verb string, id lock.SessionID, plain []string, options map[string]string) {
 	t.Helper()
 	ev.Port = 1
 	if options["space"] == "2" {
 		ev.Port = 2
 	}
-	if word == "break" {
+	if verb == "break" {
 		ev.Fact = &protocol.Break{Name: plain[0], Reason: "test"}
 		return
 	}
 	request, name := number(t, strings.TrimPrefix(plain[0], "#")), plain[1]
 	option := strings.Join(plain[2:], " ")
-	switch word {
+	switch verb {
 	case "lock":
 		r := &lock.Request{Session: id, ID: request, Name: name, Arrived: c.now, WaitEnd: lock.Never, Try: option == "try"}
 		if v, ok := options["wait"]; ok {
@@ -237,7 +237,7 @@ func (c *conversation) aboutLock(t *testing.T, ev *protocol.Event, word string, 
 	case "cancel":
 		ev.Fact = &protocol.Cancel{Session: id, Name: name, Request: request}
 	default:
-		t.Fatalf("unknown word %q", word)
+		t.Fatalf("unknown word %q", verb)
 	}
 }
 
@@ -258,11 +258,11 @@ func (c *conversation) write(said *strings.Builder) {
 		case *protocol.View:
 			fmt.Fprintf(said, "view %d epoch=%d from=%v\n", fact.Number, fact.Epoch.Counter, fact.GrantFrom)
 		case *protocol.Horizon:
-			word := "horizon"
+			text := "horizon"
 			if !fact.Answer {
-				word = "at once horizon"
+				text = "at once horizon"
 			}
-			fmt.Fprintf(said, "%s %v clients=%v\n", word, fact.Confirmed, fact.Clients)
+			fmt.Fprintf(said, "%s %v clients=%v\n", text, fact.Confirmed, fact.Clients)
 		case *protocol.Lapsed:
 			fmt.Fprintf(said, "lapsed\n")
 		case *membership.Unfit:
@@ -369,26 +369,26 @@ func generation(n uint64) string {
 }
 
 // optional is a number that may be left out, which is 0 then.
-func optional(t *testing.T, word string) uint64 {
+func optional(t *testing.T, token string) uint64 {
 	t.Helper()
-	if word == "" {
+	if token == "" {
 		return 0
 	}
-	return number(t, word)
+	return number(t, token)
 }
 
-func duration(t *testing.T, word string) time.Duration {
+func duration(t *testing.T, token string) time.Duration {
 	t.Helper()
-	d, err := time.ParseDuration(word)
+	d, err := time.ParseDuration(token)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
 }
 
-func number(t *testing.T, word string) uint64 {
+func number(t *testing.T, token string) uint64 {
 	t.Helper()
-	n, err := strconv.ParseUint(word, 10, 64)
+	n, err := strconv.ParseUint(token, 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,16 +29,16 @@ func LongestTTL(allLast bool, lease time.Duration) time.Duration {
 }
 
 // whyCut says what has cut the ttl that a client asked for; 0 asks for none.
-func (m *Machine) whyCut(p *presence, asked time.Duration) Cut {
-	wanted := min(asked, m.config.MaxTTL)
+func (m *Machine) whyCut(p *presence, requested time.Duration) Cut {
+	wanted := min(requested, m.config.MaxTTL)
 	switch {
-	case asked <= 0:
+	case requested <= 0:
 		return Uncut
 	case p.lasting != nil && p.lasting.ttl < wanted:
 		return CutByEnrolment
 	case m.horizon.Confirmed < m.reachOf(p, wanted).Span():
 		return CutByHorizon
-	case wanted < asked:
+	case wanted < requested:
 		return CutByLimit
 	}
 	return Uncut

@@ -19,8 +19,8 @@ func (m *Machine) goesOn(p *presence) bool {
 	return m.config.TakesOver && p.kind != Local && p.lasting != nil
 }
 
-// tellEnd tells the sink of a session that it has ended, or goes on elsewhere. Who wished the end is answered.
-func (m *Machine) tellEnd(p *presence, why holdfast.Loss, out *protocol.Effects) {
+// notifyEnd tells the sink of a session that it has ended, or goes on elsewhere. Who wished the end is answered.
+func (m *Machine) notifyEnd(p *presence, why holdfast.Loss, out *protocol.Effects) {
 	switch to := (protocol.CallID{Sink: p.sink}); {
 	case p.dismissed:
 		out.Reply(to, &Dismissed{ID: p.id, Err: p.away})
@@ -64,8 +64,8 @@ type parting struct {
 // were granted, which the member that serves the session next could not tell from what its client knows of.
 const takeBack = 100 * time.Millisecond
 
-// partLater has a session wait until it is dismissed. What its client asks for meanwhile, it asks for again then.
-func (m *Machine) partLater(now protocol.Time, p *presence, out *protocol.Effects) {
+// dismissLater has a session wait until it is dismissed. What its client asks for meanwhile, it asks for again then.
+func (m *Machine) dismissLater(now protocol.Time, p *presence, out *protocol.Effects) {
 	e := parting{p.id, now}
 	if p.kind == OneShot || len(p.waiting) > 0 {
 		e.from = now + takeBack

@@ -25,31 +25,31 @@ func (d *machine) beside(member protocol.ID) *machine {
 // TestSessionGoesOnElsewhere: a client of a member that leaves goes on at another one with all that it holds and waits for,
 // and all that was on its way to the member that has left is asked again there.
 func TestSessionGoesOnElsewhere(t *testing.T) {
-	for _, how := range []any{&membership.Leave{}, &session.Drain{}, &session.Hurry{}} {
+	for _, how := range []any{&membership.Leave{}, &session.Drain{}, &session.LeaveNow{}} {
 		d := newLasting(t, 7)
 		other, s := d.open(1, session.Stream, 0), d.open(2, session.Stream, 0)
 		d.lock(1, vaultPort, other.ID, 1, "a")
 		d.lock(2, vaultPort, s.ID, 1, "b")
 		d.lock(2, vaultPort, s.ID, 2, "a")
-		left := d.ask(4, protocol.Below, how)
+		left := d.call(4, protocol.Below, how)
 		if e := d.dismissed(2); e == nil || e.ID != s.ID || !errors.Is(e.Err, holdfast.ErrUnavailable) || !gone(d, left) {
 			t.Fatalf("%T: the client is told %+v, and who wishes it: %v", how, e, gone(d, left))
 		}
-		before := len(d.told)
+		before := len(d.replies)
 		d.lock(2, vaultPort, s.ID, 3, "c")
-		d.ask(2, vaultPort, &protocol.Release{Session: s.ID, Name: "b", Request: 1})
-		d.ask(2, vaultPort, &protocol.Extend{Session: s.ID, Name: "b", Request: 1, Hold: time.Second})
-		d.ask(2, vaultPort, &protocol.Cancel{Session: s.ID, Name: "a", Request: 2})
-		d.ask(2, protocol.Below, &session.Renew{ID: s.ID, Proven: true})
-		d.ask(2, protocol.Below, &session.End{ID: s.ID, Proven: true})
-		if len(d.told) > before {
-			t.Errorf("%T: what was on its way is answered: %+v", how, d.told[before:])
+		d.call(2, vaultPort, &protocol.Release{Session: s.ID, Name: "b", Request: 1})
+		d.call(2, vaultPort, &protocol.Extend{Session: s.ID, Name: "b", Request: 1, Hold: time.Second})
+		d.call(2, vaultPort, &protocol.Cancel{Session: s.ID, Name: "a", Request: 2})
+		d.call(2, protocol.Below, &session.Renew{ID: s.ID, Proven: true})
+		d.call(2, protocol.Below, &session.End{ID: s.ID, Proven: true})
+		if len(d.replies) > before {
+			t.Errorf("%T: what was on its way is answered: %+v", how, d.replies[before:])
 		}
 		if r := answered[*session.Renewed](d, d.renew(s, 0)); r == nil || !errors.Is(r.Err, holdfast.ErrUnavailable) {
 			t.Errorf("%T: whoever shows its secret is told %+v", how, r)
 		}
 		next := d.beside(8)
-		call := next.ask(5, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{1, 2}, Last: 2})
+		call := next.call(5, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{1, 2}, Last: 2})
 		if r := answered[*session.Renewed](next, call); r == nil || r.Err != nil || r.TTL < 1900*time.Millisecond || len(r.Lost) > 0 {
 			t.Fatalf("%T: at another member it is told %+v", how, r)
 		}
@@ -73,16 +73,16 @@ func TestOneShotGoesOnElsewhere(t *testing.T) {
 	held := d.lock(2, vaultPort, s.ID, session.SingleCall|1, "b")
 	d.lock(3, vaultPort, s.ID, session.SingleCall|2, "a")
 	d.lock(3, vaultPort, s.ID, session.SingleCall|3, "c")
-	left := d.ask(4, protocol.Below, &membership.Leave{})
+	left := d.call(4, protocol.Below, &membership.Leave{})
 	if got := d.decided(3, session.SingleCall|2); !slices.Equal(got, []lock.Kind{lock.Queued, lock.Refused}) {
 		t.Fatalf("who waits is told %v", got)
 	}
-	d.ask(1, vaultPort, &protocol.Release{Session: other.ID, Name: "a", Request: 1})
+	d.call(1, vaultPort, &protocol.Release{Session: other.ID, Name: "a", Request: 1})
 	if got := d.vault.held(s.ID); got != 2 {
 		t.Errorf("it holds %d: nobody would know of what it waited for", got)
 	}
 	// The call that waited was for several names, and gives back what it has got.
-	d.ask(3, vaultPort, &protocol.Cancel{Session: s.ID, Name: "c", Request: session.SingleCall | 3})
+	d.call(3, vaultPort, &protocol.Cancel{Session: s.ID, Name: "c", Request: session.SingleCall | 3})
 	if d.vault.held(s.ID) != 1 || gone(d, left) {
 		t.Errorf("it holds %d, and the member has left: %v", d.vault.held(s.ID), gone(d, left))
 	}
@@ -94,7 +94,7 @@ func TestOneShotGoesOnElsewhere(t *testing.T) {
 	if r := answered[*session.Renewed](next, next.renew(s, 0)); r == nil || r.Err != nil || r.TTL < 1900*time.Millisecond {
 		t.Errorf("renewed at another member: %+v", r)
 	}
-	next.ask(2, vaultPort, &protocol.Release{Session: s.ID, Name: "b", Request: held.Op})
+	next.call(2, vaultPort, &protocol.Release{Session: s.ID, Name: "b", Request: held.Op})
 	if next.vault.held(s.ID) != 0 || next.vault.enrolled[s.ID].Session != (lock.SessionID{}) {
 		t.Error("with its last lock it ends there")
 	}
@@ -109,9 +109,9 @@ func TestDismissedBehindTheHandOver(t *testing.T) {
 			s, single, idle := d.open(1, session.Stream, 0), d.open(2, session.OneShot, 0), d.open(3, session.Stream, 0)
 			d.lock(1, vaultPort, s.ID, 1, "a")
 			d.lock(2, vaultPort, single.ID, 1, "b")
-			d.step(protocol.Event{Kind: protocol.Receive, From: 9, Port: vaultPort, Fact: order{word: "office"}})
+			d.step(protocol.Event{Kind: protocol.Receive, From: 9, Port: vaultPort, Fact: order{verb: "office"}})
 			began := d.now
-			left := d.ask(4, protocol.Below, how)
+			left := d.call(4, protocol.Below, how)
 			if e := d.expired(3); e == nil || e.ID != idle.ID {
 				t.Errorf("who has nothing that lasts is told %+v", e)
 			}
@@ -126,7 +126,7 @@ func TestDismissedBehindTheHandOver(t *testing.T) {
 			if slow {
 				d.at(began + 3*time.Second/4)
 			} else {
-				d.step(protocol.Event{Kind: protocol.Receive, From: 9, Port: vaultPort, Fact: order{word: "vacated"}})
+				d.step(protocol.Event{Kind: protocol.Receive, From: 9, Port: vaultPort, Fact: order{verb: "vacated"}})
 			}
 			if d.dismissed(1) == nil || d.vault.held(s.ID) != 1 || d.vault.held(single.ID) != 1 {
 				t.Errorf("%T, slow %v: it does not go", how, slow)
@@ -146,34 +146,34 @@ func TestBackAfterALapse(t *testing.T) {
 	s := d.open(1, session.Stream, 8*time.Second)
 	d.lock(1, vaultPort, s.ID, 1, "a")
 	d.lock(1, shelfPort, s.ID, 2, "b")
-	d.order(order{word: "horizon", span: 16 * time.Second})
+	d.order(order{verb: "horizon", span: 16 * time.Second})
 	if d.shelf.held(s.ID) != 1 {
 		t.Fatal("it holds nothing in memory")
 	}
 	for sink := uint64(1); sink < 4; sink++ {
-		d.order(order{word: "lapse"})
+		d.order(order{verb: "lapse"})
 		if e := d.dismissed(sink); e == nil || d.expired(sink) != nil {
 			t.Fatalf("told %+v", e)
 		}
 		resume := &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{1}, Last: 1}
-		if r := answered[*session.Renewed](d, d.ask(sink+1, protocol.Below, resume)); r == nil || !errors.Is(r.Err, holdfast.ErrUnavailable) {
+		if r := answered[*session.Renewed](d, d.call(sink+1, protocol.Below, resume)); r == nil || !errors.Is(r.Err, holdfast.ErrUnavailable) {
 			t.Errorf("without a lease it is told %+v", r)
 		}
-		d.order(order{word: "lease", span: 24 * time.Hour})
+		d.order(order{verb: "lease", span: 24 * time.Hour})
 		d.at(d.now + time.Second)
-		if r := answered[*session.Renewed](d, d.ask(sink+1, protocol.Below, resume)); r == nil || r.Err != nil || d.vault.held(s.ID) != 1 {
+		if r := answered[*session.Renewed](d, d.call(sink+1, protocol.Below, resume)); r == nil || r.Err != nil || d.vault.held(s.ID) != 1 {
 			t.Fatalf("it comes back, and is told %+v", r)
 		}
 		if d.lock(sink+1, shelfPort, s.ID, 2+sink, "b"); d.shelf.held(s.ID) != 1 {
 			t.Fatal("it holds nothing in memory")
 		}
 	}
-	d.order(order{word: "lapse"})
-	d.order(order{word: "lease", span: 24 * time.Hour})
-	asked := len(d.notes)
+	d.order(order{verb: "lapse"})
+	d.order(order{verb: "lease", span: 24 * time.Hour})
+	before := len(d.notes)
 	d.at(d.now + stretched(8*time.Second))
 	d.lock(5, shelfPort, d.open(5, session.Stream, 8*time.Second).ID, 1, "c")
-	if len(d.notes) == asked {
+	if len(d.notes) == before {
 		t.Error("nobody believes any more, and the horizon has not sunk")
 	}
 }

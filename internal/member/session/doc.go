@@ -188,7 +188,7 @@
 // elsewhere: a stream ends, and its client asks again at another member. When nothing is
 // held any more, or the last deadline has passed, the membership is told to leave,
 // empty. [Drain] comes to the same without telling any client to stop: it waits until
-// they have. [Hurry] waits for no client that holds something. One that holds something
+// they have. [LeaveNow] waits for no client that holds something. One that holds something
 // in lasting spaces alone is not waited for either, and is dismissed.
 //
 // Meanwhile the spaces whose authority is here hand it over ([protocol.StepDown]), so that no member need recover. The

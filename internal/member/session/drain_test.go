@@ -43,7 +43,7 @@ func TestDrainKeepsHolders(t *testing.T) {
 		{"a member whose coordinator crashes, a long ttl", false, true, 9 * time.Second, 6700 * time.Millisecond},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := newTown(t, 3, coordinated)
+			w := newSimCluster(t, 3, coordinated)
 			w.run(10 * time.Second)
 			drained, other := w.choose(test.coordinator)
 			holder := w.open(drained, test.ttl, test.trip)
@@ -55,7 +55,7 @@ func TestDrainKeepsHolders(t *testing.T) {
 				t.Fatalf("granted: %v, and to who waits %v", holder.granted, waiter.granted)
 			}
 			ended := false
-			w.ask(drained, &session.Drain{}, func(any) { ended = true })
+			w.call(drained, &session.Drain{}, func(any) { ended = true })
 			if test.crash {
 				w.run(5 * drainLease)
 				w.members[w.coordinator()].dead = true
@@ -64,7 +64,7 @@ func TestDrainKeepsHolders(t *testing.T) {
 			if ended || waiter.granted {
 				t.Fatalf("while it is held the drain has ended: %v, and who waits is granted: %v", ended, waiter.granted)
 			}
-			w.ask(drained, &session.Open{Kind: session.Stream}, func(result any) {
+			w.call(drained, &session.Open{Kind: session.Stream}, func(result any) {
 				if err := result.(*session.Opened).Err; !errors.Is(err, holdfast.ErrUnavailable) {
 					t.Errorf("a new session: %v", err)
 				}
@@ -72,7 +72,7 @@ func TestDrainKeepsHolders(t *testing.T) {
 			holder.release("x")
 			left := false
 			w.run(5 * time.Second)
-			w.ask(drained, &membership.Leave{}, func(any) { left = true })
+			w.call(drained, &membership.Leave{}, func(any) { left = true })
 			w.run(10 * time.Second)
 			if !ended || !left || !waiter.granted {
 				t.Errorf("in the end it is drained: %v, has left: %v, and who waits is granted: %v", ended, left, waiter.granted)
@@ -81,11 +81,11 @@ func TestDrainKeepsHolders(t *testing.T) {
 	}
 }
 
-// town is a few members, a network and clients, in simulated time by one clock.
-type town struct {
+// simCluster is a few members, a network and clients, in simulated time by one clock.
+type simCluster struct {
 	t       *testing.T
 	now     protocol.Time
-	members []*resident
+	members []*simMember
 	space   func(self protocol.ID) (protocol.Machine, error)
 	lasting bool // members have a second space, at vaultPort, which outlasts them
 	due     []due
@@ -98,9 +98,9 @@ type due struct {
 	do func()
 }
 
-// resident is a member of the town. What it answers goes to the caller, and what it
+// simMember is a member of the cluster. What it answers goes to the caller, and what it
 // says unasked to the client of the sink.
-type resident struct {
+type simMember struct {
 	id      protocol.ID
 	address string
 	machine *session.Machine
@@ -109,8 +109,8 @@ type resident struct {
 	born    protocol.Time // when its clock began
 	number  int
 	written []byte // its cell
-	asked   map[protocol.CallID]func(result any)
-	clients map[uint64]*patron
+	pending map[protocol.CallID]func(result any)
+	clients map[uint64]*simClient
 }
 
 // How long messages and writes take.
@@ -124,15 +124,15 @@ func coordinated(self protocol.ID) (protocol.Machine, error) {
 	return central.New(central.Config{Self: self})
 }
 
-func newTown(t *testing.T, size int, space func(self protocol.ID) (protocol.Machine, error)) *town {
-	return newTownOf(t, size, &town{space: space})
+func newSimCluster(t *testing.T, size int, space func(self protocol.ID) (protocol.Machine, error)) *simCluster {
+	return newSimClusterOf(t, size, &simCluster{space: space})
 }
 
-// newTownOf starts the members of a town.
-func newTownOf(t *testing.T, size int, w *town) *town {
+// newSimClusterOf starts the members of a cluster.
+func newSimClusterOf(t *testing.T, size int, w *simCluster) *simCluster {
 	w.t = t
 	for i := range size {
-		w.members = append(w.members, &resident{number: i, address: address(i)})
+		w.members = append(w.members, &simMember{number: i, address: address(i)})
 	}
 	for _, m := range w.members {
 		w.begin(m)
@@ -143,7 +143,7 @@ func newTownOf(t *testing.T, size int, w *town) *town {
 func address(number int) string { return fmt.Sprintf("%c:1", 'a'+number) }
 
 // begin starts a member, for the first time or again with the cell that it has written.
-func (w *town) begin(m *resident) {
+func (w *simCluster) begin(m *simMember) {
 	w.t.Helper()
 	var addresses []string
 	for i := range w.members {
@@ -182,12 +182,12 @@ func (w *town) begin(m *resident) {
 		w.t.Fatal(err)
 	}
 	m.id, m.born, m.view, m.dead = self.ID, w.now, nil, false
-	m.asked, m.clients = map[protocol.CallID]func(any){}, map[uint64]*patron{}
+	m.pending, m.clients = map[protocol.CallID]func(any){}, map[uint64]*simClient{}
 	w.step(m, protocol.Event{Kind: protocol.Start})
 }
 
 // spaces is how many a member has.
-func (w *town) spaces() int {
+func (w *simCluster) spaces() int {
 	if w.lasting {
 		return 2
 	}
@@ -195,7 +195,7 @@ func (w *town) spaces() int {
 }
 
 // run lets time pass.
-func (w *town) run(d time.Duration) {
+func (w *simCluster) run(d time.Duration) {
 	for end := w.now + d; ; {
 		at, do := end, func() {}
 		for _, m := range w.members {
@@ -221,10 +221,10 @@ func (w *town) run(d time.Duration) {
 	}
 }
 
-func (w *town) after(d time.Duration, do func()) { w.due = append(w.due, due{w.now + d, do}) }
+func (w *simCluster) after(d time.Duration, do func()) { w.due = append(w.due, due{w.now + d, do}) }
 
 // step steps a member and carries what it sends and says.
-func (w *town) step(m *resident, ev protocol.Event) {
+func (w *simCluster) step(m *simMember, ev protocol.Event) {
 	if m.dead {
 		return
 	}
@@ -256,8 +256,8 @@ func (w *town) step(m *resident, ev protocol.Event) {
 		}
 	}
 	for _, reply := range out.Replies {
-		if then := m.asked[reply.To]; then != nil && reply.Result != nil {
-			delete(m.asked, reply.To)
+		if then := m.pending[reply.To]; then != nil && reply.Result != nil {
+			delete(m.pending, reply.To)
 			then(reply.Result)
 		} else if c := m.clients[reply.To.Sink]; c != nil {
 			c.hear(reply)
@@ -265,23 +265,23 @@ func (w *town) step(m *resident, ev protocol.Event) {
 	}
 }
 
-// ask asks a member something, at a sink of no client.
-func (w *town) ask(m *resident, fact any, then func(result any)) {
-	w.askAt(m, 0, fact, then)
+// call asks a member something, at a sink of no client.
+func (w *simCluster) call(m *simMember, fact any, then func(result any)) {
+	w.callAt(m, 0, fact, then)
 }
 
-func (w *town) askAt(m *resident, sink uint64, fact any, then func(result any)) {
+func (w *simCluster) callAt(m *simMember, sink uint64, fact any, then func(result any)) {
 	w.serial++
 	if sink == 0 {
 		sink = 1<<32 + w.serial
 	}
 	call := protocol.CallID{Sink: sink, Op: 1<<32 + w.serial}
-	m.asked[call] = then
+	m.pending[call] = then
 	w.step(m, protocol.Event{Kind: protocol.Call, Call: call, Fact: fact})
 }
 
 // coordinator returns who coordinates, as those who are alive agree.
-func (w *town) coordinator() int {
+func (w *simCluster) coordinator() int {
 	w.t.Helper()
 	found := -1
 	for i, m := range w.members {
@@ -301,7 +301,7 @@ func (w *town) coordinator() int {
 }
 
 // choose returns a member, the coordinator or not, and another.
-func (w *town) choose(coordinator bool) (chosen, other *resident) {
+func (w *simCluster) choose(coordinator bool) (chosen, other *simMember) {
 	i, n := w.coordinator(), len(w.members)
 	if !coordinator {
 		i++
@@ -309,11 +309,11 @@ func (w *town) choose(coordinator bool) (chosen, other *resident) {
 	return w.members[i%n], w.members[(i+1)%n]
 }
 
-// patron is a client: its heartbeats go every quarter of the ttl, and each takes half
+// simClient is a client: its heartbeats go every quarter of the ttl, and each takes half
 // of the trip before the member has it, and the answer the other half.
-type patron struct {
-	town     *town
-	member   *resident
+type simClient struct {
+	cluster  *simCluster
+	member   *simMember
 	sink     uint64
 	id       lock.SessionID
 	ttl      time.Duration // wanted
@@ -325,12 +325,12 @@ type patron struct {
 	gone     bool // it holds nothing any more, and may be sent away
 }
 
-func (w *town) open(m *resident, ttl, trip time.Duration) *patron {
+func (w *simCluster) open(m *simMember, ttl, trip time.Duration) *simClient {
 	w.t.Helper()
 	w.serial++
-	c := &patron{town: w, member: m, sink: w.serial, ttl: ttl, trip: trip, newest: w.now}
+	c := &simClient{cluster: w, member: m, sink: w.serial, ttl: ttl, trip: trip, newest: w.now}
 	m.clients[c.sink] = c
-	w.askAt(m, c.sink, &session.Open{Kind: session.Stream, TTL: ttl}, func(result any) {
+	w.callAt(m, c.sink, &session.Open{Kind: session.Stream, TTL: ttl}, func(result any) {
 		opened := result.(*session.Opened)
 		if opened.Err != nil {
 			w.t.Fatal(opened.Err)
@@ -346,11 +346,11 @@ func (w *town) open(m *resident, ttl, trip time.Duration) *patron {
 }
 
 // beat sends a heartbeat, and the next one a quarter of the ttl later.
-func (c *patron) beat() {
+func (c *simClient) beat() {
 	if c.gone {
 		return
 	}
-	w, sent := c.town, c.town.now
+	w, sent := c.cluster, c.cluster.now
 	if sent >= c.deadline {
 		w.t.Fatalf("at %v: lost at %v; the latest ttl was %v", sent, c.deadline, c.answered)
 	}
@@ -359,7 +359,7 @@ func (c *patron) beat() {
 			return
 		}
 		renew := &session.Renew{ID: c.id, Proven: true, TTL: c.ttl, Arrived: w.now - c.member.born}
-		w.askAt(c.member, c.sink, renew, func(result any) {
+		w.callAt(c.member, c.sink, renew, func(result any) {
 			w.after(c.trip/2, func() { c.renewed(sent, result.(*session.Renewed)) })
 		})
 	})
@@ -367,8 +367,8 @@ func (c *patron) beat() {
 }
 
 // renewed takes the answer to the heartbeat that was sent at the time sent.
-func (c *patron) renewed(sent protocol.Time, renewed *session.Renewed) {
-	t, now := c.town.t, c.town.now
+func (c *simClient) renewed(sent protocol.Time, renewed *session.Renewed) {
+	t, now := c.cluster.t, c.cluster.now
 	switch {
 	case c.gone || sent < c.newest || errors.Is(renewed.Err, holdfast.ErrUnavailable):
 		return // an unavailable one is not told
@@ -380,41 +380,41 @@ func (c *patron) renewed(sent protocol.Time, renewed *session.Renewed) {
 	c.newest, c.answered, c.deadline = sent, renewed.TTL, sent+renewed.TTL
 }
 
-// request is the id of the one request that a patron makes.
+// request is the id of the one request that a client makes.
 const request = 1
 
-func (c *patron) acquire(name string) { c.acquireAt(1, name) }
+func (c *simClient) acquire(name string) { c.acquireAt(1, name) }
 
-func (c *patron) acquireAt(port protocol.Port, name string) {
-	c.stepAt(port, &lock.Request{Session: c.id, ID: request, Name: name, Arrived: c.town.now - c.member.born, WaitEnd: lock.Never})
+func (c *simClient) acquireAt(port protocol.Port, name string) {
+	c.stepAt(port, &lock.Request{Session: c.id, ID: request, Name: name, Arrived: c.cluster.now - c.member.born, WaitEnd: lock.Never})
 }
 
 // release gives up what it holds, and may be sent away for it.
-func (c *patron) release(name string) {
-	if now := c.town.now; now >= c.deadline {
-		c.town.t.Fatalf("at %v: lost at %v", now, c.deadline)
+func (c *simClient) release(name string) {
+	if now := c.cluster.now; now >= c.deadline {
+		c.cluster.t.Fatalf("at %v: lost at %v", now, c.deadline)
 	}
 	c.gone = true
 	c.step(&protocol.Release{Session: c.id, Name: name, Request: request})
 }
 
-func (c *patron) step(fact any) { c.stepAt(1, fact) }
+func (c *simClient) step(fact any) { c.stepAt(1, fact) }
 
-func (c *patron) stepAt(port protocol.Port, fact any) {
+func (c *simClient) stepAt(port protocol.Port, fact any) {
 	call := protocol.CallID{Sink: c.sink, Op: request}
-	c.town.step(c.member, protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: fact})
+	c.cluster.step(c.member, protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: fact})
 }
 
 // hear takes what the member says unasked, and what becomes of the request.
-func (c *patron) hear(reply protocol.Reply) {
+func (c *simClient) hear(reply protocol.Reply) {
 	said := fmt.Sprintf("%v %T", reply.Decision.Kind, reply.Result)
 	switch _, expired := reply.Result.(*session.Expired); {
 	case c.gone:
 	case expired:
-		c.town.t.Fatalf("at %v: sent away: %s", c.town.now, said)
+		c.cluster.t.Fatalf("at %v: sent away: %s", c.cluster.now, said)
 	case reply.Decision.Kind == lock.Granted:
 		c.granted = true
 	case reply.Result == nil && reply.Decision.Kind != lock.Queued:
-		c.town.t.Fatalf("at %v: told %s: %v", c.town.now, said, reply.Decision)
+		c.cluster.t.Fatalf("at %v: told %s: %v", c.cluster.now, said, reply.Decision)
 	}
 }

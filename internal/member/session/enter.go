@@ -61,7 +61,7 @@ func (m *Machine) enters(now protocol.Time, p *presence, ev *protocol.Event, r *
 	e := &entry{ev: *ev, request: *r, since: now, answers: m.answers}
 	e.ev.Fact = &e.request
 	p.entries = append(p.entries, e)
-	m.ask(now, protocol.NeedHorizon{Want: m.horizon.Confirmed, Clients: true}, out)
+	m.requestHorizon(now, protocol.NeedHorizon{Want: m.horizon.Confirmed, Clients: true}, out)
 	return true
 }
 

@@ -32,11 +32,11 @@ func TestMemoryWaitsForTheHorizon(t *testing.T) {
 	if r := answered[*session.Renewed](d, renewal); r != nil {
 		t.Fatalf("a renewal is answered before the horizon is confirmed: %+v", r)
 	}
-	d.order(order{word: "horizon", span: d.below.need.Want})
+	d.order(order{verb: "horizon", span: d.below.need.Want})
 	if r := answered[*session.Renewed](d, renewal); !slices.Equal(d.decided(1, 2), []lock.Kind{lock.Granted}) || r == nil || r.TTL != longTTL {
 		t.Fatalf("when it is: decided %v, renewed %+v", d.decided(1, 2), r)
 	}
-	d.ask(1, shelfPort, &protocol.Release{Session: s.ID, Name: "a", Request: 2})
+	d.call(1, shelfPort, &protocol.Release{Session: s.ID, Name: "a", Request: 2})
 	end := d.now + stretched(longTTL)
 	for d.now < end-3*time.Second {
 		d.at(d.now + 2*time.Second)
@@ -57,14 +57,14 @@ func TestMemoryWithoutTheHorizon(t *testing.T) {
 	s := d.open(1, session.Stream, longTTL)
 	expires := d.now + stretched(longTTL)
 	d.lock(1, shelfPort, s.ID, 1, "a")
-	d.ask(1, shelfPort, &lock.Request{Session: s.ID, ID: 2, Name: "b", Try: true, Arrived: d.now})
-	d.ask(1, shelfPort, &lock.Request{Session: s.ID, ID: 3, Name: "c", WaitEnd: d.now + 2*time.Second, Arrived: d.now})
+	d.call(1, shelfPort, &lock.Request{Session: s.ID, ID: 2, Name: "b", Try: true, Arrived: d.now})
+	d.call(1, shelfPort, &lock.Request{Session: s.ID, ID: 3, Name: "c", WaitEnd: d.now + 2*time.Second, Arrived: d.now})
 	d.lock(1, shelfPort, s.ID, 4, "d")
-	d.order(order{word: "horizon", span: 0})
+	d.order(order{verb: "horizon", span: 0})
 	refused := func(request uint64, left time.Duration) {
 		t.Helper()
 		var err error
-		for _, reply := range d.told {
+		for _, reply := range d.replies {
 			if reply.Decision.Kind == lock.Refused && reply.Decision.Request == request && reply.Port == shelfPort {
 				err = reply.Decision.Err
 			}
@@ -76,11 +76,11 @@ func TestMemoryWithoutTheHorizon(t *testing.T) {
 	}
 	refused(2, expires-d.now-3*time.Second)
 	renewal := d.renew(s, longTTL)
-	d.order(order{word: "horizon", span: 0})
+	d.order(order{verb: "horizon", span: 0})
 	if r := answered[*session.Renewed](d, renewal); r == nil || r.Cut != session.CutByHorizon || r.TTL > 3*time.Second {
 		t.Errorf("while it waits it is renewed with %+v", r)
 	}
-	d.ask(1, shelfPort, &protocol.Cancel{Session: s.ID, Name: "d", Request: 4})
+	d.call(1, shelfPort, &protocol.Cancel{Session: s.ID, Name: "d", Request: 4})
 	if kinds := d.decided(1, 4); !slices.Equal(kinds, []lock.Kind{lock.Released}) {
 		t.Errorf("a cancelled request is answered %v", kinds)
 	}
@@ -89,7 +89,7 @@ func TestMemoryWithoutTheHorizon(t *testing.T) {
 	for d.now < expires-4*time.Second {
 		d.at(d.now + time.Second)
 		renewal := d.renew(s, longTTL)
-		d.order(order{word: "horizon", span: 0})
+		d.order(order{verb: "horizon", span: 0})
 		if r := answered[*session.Renewed](d, renewal); r == nil || r.TTL > 3*time.Second || len(d.decided(1, 1)) > 0 {
 			t.Fatalf("at %v: renewed %+v, decided %v", d.now, r, d.decided(1, 1))
 		}
@@ -109,7 +109,7 @@ func TestLimitOfUnrecordedRequests(t *testing.T) {
 		d.lock(1, shelfPort, s.ID, id, fmt.Sprint(id))
 	}
 	var limit *holdfast.LimitError
-	for _, reply := range d.told {
+	for _, reply := range d.replies {
 		if reply.Decision.Request != most+1 || !errors.As(reply.Decision.Err, &limit) {
 			t.Fatalf("told %+v", reply)
 		}
@@ -117,7 +117,7 @@ func TestLimitOfUnrecordedRequests(t *testing.T) {
 	if limit == nil || limit.Limit != "unrecorded" || limit.Value != most {
 		t.Fatalf("one more is told %v", limit)
 	}
-	d.order(order{word: "horizon", span: d.below.need.Want})
+	d.order(order{verb: "horizon", span: d.below.need.Want})
 	if held := d.shelf.held(s.ID); held != most {
 		t.Errorf("%d are held when the horizon is confirmed, want %d", held, most)
 	}
@@ -129,33 +129,33 @@ func TestMemoryIsNotWaitedForInVain(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		end  func(d *machine, s *session.Opened)
-		told []lock.Kind // of request 1
+		want []lock.Kind // of request 1
 	}{
 		{"the client ends its session", func(d *machine, s *session.Opened) {
-			d.ask(1, protocol.Below, &session.End{ID: s.ID, Secret: s.Secret, Identity: "i"})
+			d.call(1, protocol.Below, &session.End{ID: s.ID, Secret: s.Secret, Identity: "i"})
 		}, []lock.Kind{lock.Released}},
 		{"the session expires", func(d *machine, s *session.Opened) { d.at(d.now + stretched(longTTL)) }, []lock.Kind{lock.Refused}},
-		{"the lease ends", func(d *machine, _ *session.Opened) { d.order(order{word: "lapse"}) }, nil},
-		{"the member is drained", func(d *machine, _ *session.Opened) { d.ask(9, protocol.Below, &session.Drain{}) }, nil},
-		{"the stream is gone", func(d *machine, _ *session.Opened) { d.ask(1, protocol.Below, &session.Detach{}) }, nil},
+		{"the lease ends", func(d *machine, _ *session.Opened) { d.order(order{verb: "lapse"}) }, nil},
+		{"the member is drained", func(d *machine, _ *session.Opened) { d.call(9, protocol.Below, &session.Drain{}) }, nil},
+		{"the stream is gone", func(d *machine, _ *session.Opened) { d.call(1, protocol.Below, &session.Detach{}) }, nil},
 		{"it comes back over another stream, and has settled it", func(d *machine, s *session.Opened) {
-			d.ask(2, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Last: 1})
+			d.call(2, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Last: 1})
 		}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := newLasting(t, 7)
 			s := d.open(1, session.Stream, longTTL)
 			if test.name == "the session expires" {
-				d.order(order{word: "lease", span: 0}) // or the request goes on when the promise is short enough
+				d.order(order{verb: "lease", span: 0}) // or the request goes on when the promise is short enough
 			}
 			d.lock(1, shelfPort, s.ID, 1, "a")
 			test.end(d, s)
-			if got := d.decided(1, 1); !slices.Equal(got, test.told) {
-				t.Errorf("told %v, want %v", got, test.told)
+			if got := d.decided(1, 1); !slices.Equal(got, test.want) {
+				t.Errorf("told %v, want %v", got, test.want)
 			}
-			d.order(order{word: "lease", span: 24 * time.Hour})
-			d.order(order{word: "horizon", span: longTTL})
-			if d.shelf.held(s.ID) != 0 || !slices.Equal(d.decided(1, 1), test.told) {
+			d.order(order{verb: "lease", span: 24 * time.Hour})
+			d.order(order{verb: "horizon", span: longTTL})
+			if d.shelf.held(s.ID) != 0 || !slices.Equal(d.decided(1, 1), test.want) {
 				t.Errorf("later: %d held, told %v", d.shelf.held(s.ID), d.decided(1, 1))
 			}
 		})
@@ -167,9 +167,9 @@ func TestMemoryAfterAStreamBroke(t *testing.T) {
 	d := newLasting(t, 7)
 	s := d.open(1, session.Stream, longTTL)
 	d.lock(1, shelfPort, s.ID, 1, "a")
-	resumed := d.ask(2, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{1}, Last: 1})
+	resumed := d.call(2, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{1}, Last: 1})
 	d.lock(2, shelfPort, s.ID, 1, "a")
-	d.order(order{word: "horizon", span: d.below.need.Want})
+	d.order(order{verb: "horizon", span: d.below.need.Want})
 	if r := answered[*session.Renewed](d, resumed); r == nil || r.Err != nil {
 		t.Fatalf("resumed with %+v", r)
 	}
@@ -184,8 +184,8 @@ func TestMemoryOfASingleCall(t *testing.T) {
 	s := d.open(1, session.OneShot, longTTL)
 	d.lock(1, vaultPort, s.ID, lock.SingleCall+1, "v")
 	d.lock(2, shelfPort, s.ID, lock.SingleCall+2, "a")
-	d.ask(3, vaultPort, &protocol.Release{Session: s.ID, Name: "v", Request: lock.SingleCall + 1})
-	d.order(order{word: "horizon", span: d.below.need.Want})
+	d.call(3, vaultPort, &protocol.Release{Session: s.ID, Name: "v", Request: lock.SingleCall + 1})
+	d.order(order{verb: "horizon", span: d.below.need.Want})
 	if got := d.decided(2, lock.SingleCall+2); !slices.Equal(got, []lock.Kind{lock.Granted}) {
 		t.Errorf("told %v", got)
 	}
@@ -198,9 +198,9 @@ func TestLossBesideLastingSpaces(t *testing.T) {
 	defer mutation.Switch("")
 	const rule = "what is held in memory is within what others wait for"
 	for _, coordinator := range []bool{false, true} {
-		for _, off := range []string{"", rule} {
-			mutation.Switch(off)
-			w := newTownOf(t, 3, &town{space: coordinated, lasting: true})
+		for _, mutated := range []string{"", rule} {
+			mutation.Switch(mutated)
+			w := newSimClusterOf(t, 3, &simCluster{space: coordinated, lasting: true})
 			w.run(10 * time.Second)
 			lost, other := w.choose(coordinator)
 			lasting := w.open(lost, longTTL, 0)
@@ -219,7 +219,7 @@ func TestLossBesideLastingSpaces(t *testing.T) {
 			if w.now > since+found+leaseBound {
 				t.Errorf("coordinator %v: a name that no client held is granted after %v", coordinator, w.now-since)
 			}
-			if off == "" {
+			if mutated == "" {
 				believedInMemory(t, coordinator, true)
 			} else {
 				believedInMemory(t, coordinator, false)
@@ -231,7 +231,7 @@ func TestLossBesideLastingSpaces(t *testing.T) {
 // believedInMemory loses a member whose client has just been granted a name in memory, and a long ttl before, and says whether the
 // name must be granted no sooner than the client has stopped.
 func believedInMemory(t *testing.T, coordinator, waits bool) {
-	w := newTownOf(t, 3, &town{space: coordinated, lasting: true})
+	w := newSimClusterOf(t, 3, &simCluster{space: coordinated, lasting: true})
 	w.run(10 * time.Second)
 	lost, other := w.choose(coordinator)
 	c := w.open(lost, longTTL, 0)

@@ -23,7 +23,7 @@ func TestWhatIsHeardBeforeTheEndIsJudgedCounts(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			machine := newMachine(t, session.Config{Member: 1, Incarnation: 1, Rand: seeded(), Spaces: 1})
-			ask := func(now protocol.Time, port protocol.Port, fact any) protocol.Reply {
+			call := func(now protocol.Time, port protocol.Port, fact any) protocol.Reply {
 				t.Helper()
 				var out protocol.Effects
 				call := protocol.CallID{Sink: 1, Op: 2}
@@ -38,19 +38,19 @@ func TestWhatIsHeardBeforeTheEndIsJudgedCounts(t *testing.T) {
 			}
 			opened := open(t, machine, session.Open{Kind: session.Stream, TTL: 10 * time.Second})
 			other := open(t, machine, session.Open{Kind: session.Stream, TTL: 10 * time.Second})
-			if refused := ask(late, 1, &lock.Request{Session: opened.ID, ID: 1, Name: "x"}).Decision; !errors.Is(refused.Err, holdfast.SessionExpired) {
+			if refused := call(late, 1, &lock.Request{Session: opened.ID, ID: 1, Name: "x"}).Decision; !errors.Is(refused.Err, holdfast.SessionExpired) {
 				t.Errorf("a request of a session whose time has passed: %+v", refused)
 			}
-			renewed := ask(late, protocol.Below, sign(opened)).Result.(*session.Renewed)
+			renewed := call(late, protocol.Below, sign(opened)).Result.(*session.Renewed)
 			if renewed.Err != nil || what != "check" && renewed.TTL != 10*time.Second {
 				t.Fatalf("before the tick: %+v", renewed)
 			}
 			machine.Step(late, protocol.Event{Kind: protocol.Tick}, &protocol.Effects{})
-			again := ask(late, protocol.Below, sign(opened)).Result.(*session.Renewed)
+			again := call(late, protocol.Below, sign(opened)).Result.(*session.Renewed)
 			if lives := what != "check"; (again.Err == nil) != lives {
 				t.Errorf("behind the tick: %+v, want the session to live: %v", again, lives)
 			}
-			if over := ask(late, protocol.Below, sign(other)).Result.(*session.Renewed); !errors.Is(over.Err, session.ErrUnknown) {
+			if over := call(late, protocol.Below, sign(other)).Result.(*session.Renewed); !errors.Is(over.Err, session.ErrUnknown) {
 				t.Errorf("a session that was not heard before the tick: %+v", over)
 			}
 		})

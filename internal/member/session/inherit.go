@@ -197,8 +197,8 @@ func (m *Machine) endLater(now protocol.Time, call protocol.CallID, p *presence,
 }
 
 // releasedOf are the holds of a session that have been released.
-func releasedOf(p *presence, told []protocol.Reply) (of []Lost) {
-	for _, reply := range told {
+func releasedOf(p *presence, replies []protocol.Reply) (of []Lost) {
+	for _, reply := range replies {
 		if d := reply.Decision; d.Kind == lock.Released && d.Session == p.id && d.Token != 0 {
 			of = append(of, Lost{Port: reply.Port, Decision: d})
 		}

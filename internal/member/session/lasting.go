@@ -22,8 +22,8 @@ type lasting struct {
 	// to that.
 	attached lock.Attachment
 
-	// asked is the latest request of its stream that is known here, or was settled before the spaces were asked last.
-	asked uint64
+	// latest is the latest request of its stream that is known here, or was settled before the spaces were asked last.
+	latest uint64
 	// listed are the requests that its client had not settled, as the spaces were told last, in order.
 	listed []uint64
 
@@ -54,7 +54,7 @@ func (m *Machine) introduce(now protocol.Time, p *presence, ev *protocol.Event, 
 		m.enroll(now, p, ev.Port, out)
 	}
 	if r.ID < SingleCall {
-		p.lasting.asked = max(p.lasting.asked, r.ID)
+		p.lasting.latest = max(p.lasting.latest, r.ID)
 	}
 	if p.kind == OneShot || p.kind == Stream && ev.Call.Sink != p.sink {
 		p.await(r.ID, wait{ev.Call, ev.Port, r.Name})
@@ -103,10 +103,10 @@ func (p *presence) await(request uint64, w wait) {
 	p.waiting[request] = w
 }
 
-// part ends what a session is in a lasting space, as far as this member is concerned. Only what its client wishes ends
+// disenroll ends what a session is in a lasting space, as far as this member is concerned. Only what its client wishes ends
 // there what it holds. Elsewhere than where its last lock was released this member cannot say that a one-shot session
 // has nothing: another member may have served it, too; and there the space itself finds out whether it has.
-func (m *Machine) part(now protocol.Time, p *presence, port protocol.Port, why holdfast.Loss, out *protocol.Effects) {
+func (m *Machine) disenroll(now protocol.Time, p *presence, port protocol.Port, why holdfast.Loss, out *protocol.Effects) {
 	if !p.enrolled(port) {
 		return
 	}
@@ -154,7 +154,7 @@ func (m *Machine) endedThere(now protocol.Time, p *presence, out *protocol.Effec
 	}
 	p.over = true
 	for _, port := range slices.Clone(p.lasting.ports) {
-		m.part(now, p, port, holdfast.SessionExpired, out)
+		m.disenroll(now, p, port, holdfast.SessionExpired, out)
 	}
 	m.forgoAll(p, ErrUnknown, out)
 	p.lasting = nil

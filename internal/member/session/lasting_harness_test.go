@@ -27,19 +27,19 @@ const (
 type vault struct {
 	shelf
 
-	confirms bool // it tells the membership that no authority need know of anything
-	mute     bool
-	waiting  []protocol.Event
-	err      error // the answer to beats and adoptions, where they fail
-	expired  error // the answer to beats alone, if it is set
-	enrolled map[lock.SessionID]protocol.Enroll
-	asked    []string // what the session machine has said
-	tell     []lock.Decision
-	stepped  map[uint64]protocol.Time // when a beat was asked for, by its number
-	kept     protocol.Time            // the latest enrolment, or beat that was answered
-	heard    func(*protocol.Beat)     // is told of beats, if it is set
-	later    lock.Attachments         // has taken over all sessions whose clients are others, if it is set
-	ended    *protocol.EndSession     // the latest
+	confirms  bool // it tells the membership that no authority need know of anything
+	mute      bool
+	waiting   []protocol.Event
+	err       error // the answer to beats and adoptions, where they fail
+	expired   error // the answer to beats alone, if it is set
+	enrolled  map[lock.SessionID]protocol.Enroll
+	queries   []string // what the session machine has said
+	decisions []lock.Decision
+	stepped   map[uint64]protocol.Time // when a beat was asked for, by its number
+	kept      protocol.Time            // the latest enrolment, or beat that was answered
+	heard     func(*protocol.Beat)     // is told of beats, if it is set
+	later     lock.Attachments         // has taken over all sessions whose clients are others, if it is set
+	ended     *protocol.EndSession     // the latest
 }
 
 func (v *vault) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
@@ -47,16 +47,16 @@ func (v *vault) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 	case func(*vault, *protocol.Effects):
 		fact(v, out)
 	case *protocol.Enroll:
-		v.asked = append(v.asked, "enroll")
+		v.queries = append(v.queries, "enroll")
 		v.enrolled[fact.Session] = *fact
 		v.kept = now
 	case *protocol.Dismiss:
-		v.asked = append(v.asked, "dismiss")
+		v.queries = append(v.queries, "dismiss")
 	case *protocol.Revoke:
-		v.asked = append(v.asked, "revoke")
+		v.queries = append(v.queries, "revoke")
 		v.shelf.Step(now, ev, out)
 	case *protocol.EndSession:
-		v.asked = append(v.asked, "end"+string(fact.Why))
+		v.queries = append(v.queries, "end"+string(fact.Why))
 		ended := *fact
 		v.ended = &ended
 		delete(v.enrolled, fact.Session)
@@ -91,13 +91,13 @@ func (v *vault) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 func (v *vault) take(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *protocol.Beat:
-		v.asked = append(v.asked, "beat")
+		v.queries = append(v.queries, "beat")
 		v.stepped[ev.Call.Op] = now
 		if v.heard != nil {
 			v.heard(fact)
 		}
 	case *protocol.Adopt:
-		v.asked = append(v.asked, fmt.Sprintf("adopt%v", fact.Requests))
+		v.queries = append(v.queries, fmt.Sprintf("adopt%v", fact.Requests))
 	}
 	if v.mute {
 		v.waiting = append(v.waiting, ev)
@@ -123,16 +123,16 @@ func (v *vault) answer(ev *protocol.Event, out *protocol.Effects) {
 			adopted.Err = holdfast.SessionExpired
 		}
 		out.Reply(ev.Call, adopted)
-		for i := range v.tell {
-			out.Decide(protocol.CallID{}, &v.tell[i])
+		for i := range v.decisions {
+			out.Decide(protocol.CallID{}, &v.decisions[i])
 		}
 	}
 }
 
 // said returns what the session machine has said since it was asked for last.
 func (v *vault) said() string {
-	said := strings.Join(v.asked, " ")
-	v.asked = nil
+	said := strings.Join(v.queries, " ")
+	v.queries = nil
 	return said
 }
 
@@ -144,7 +144,7 @@ type machine struct {
 	below         *scripted
 	shelf         *shelf
 	vault, second *vault
-	told          []protocol.Reply
+	replies       []protocol.Reply
 	notes         []string
 	calls         uint64
 }
@@ -201,9 +201,9 @@ func (d *machine) begin(c session.Config, spaces ...protocol.Machine) {
 		d.t.Fatal(err)
 	}
 	d.step(protocol.Event{Kind: protocol.Start})
-	d.order(order{word: "view"})
-	d.order(order{word: "lease", span: 24 * time.Hour})
-	d.order(order{word: "horizon"})
+	d.order(order{verb: "view"})
+	d.order(order{verb: "lease", span: 24 * time.Hour})
+	d.order(order{verb: "horizon"})
 }
 
 // order tells the membership what to do.
@@ -216,7 +216,7 @@ func (d *machine) step(ev protocol.Event) {
 		if reply.To.Sink == 0 && reply.To.Op != 0 {
 			d.t.Fatalf("an answer to the session machine itself comes out: %+v", reply)
 		}
-		d.told = append(d.told, reply)
+		d.replies = append(d.replies, reply)
 	}
 	for _, note := range out.Notes {
 		d.notes = append(d.notes, note.String())
@@ -236,8 +236,8 @@ func (d *machine) at(to protocol.Time) {
 	d.now = to
 }
 
-// ask asks something at a sink.
-func (d *machine) ask(sink uint64, port protocol.Port, fact any) protocol.CallID {
+// call asks something at a sink.
+func (d *machine) call(sink uint64, port protocol.Port, fact any) protocol.CallID {
 	d.calls++
 	call := protocol.CallID{Sink: sink, Op: 1000 + d.calls}
 	if r, is := fact.(*lock.Request); is {
@@ -264,9 +264,9 @@ func (d *machine) release(port protocol.Port, n int) {
 
 // answered returns the latest answer to a call, or nil, and forgets it.
 func answered[T any](d *machine, call protocol.CallID) (result T) {
-	for i := len(d.told) - 1; i >= 0; i-- {
-		if answer, is := d.told[i].Result.(T); is && d.told[i].To == call {
-			d.told = slices.Delete(d.told, i, i+1)
+	for i := len(d.replies) - 1; i >= 0; i-- {
+		if answer, is := d.replies[i].Result.(T); is && d.replies[i].To == call {
+			d.replies = slices.Delete(d.replies, i, i+1)
 			return answer
 		}
 	}
@@ -275,7 +275,7 @@ func answered[T any](d *machine, call protocol.CallID) (result T) {
 
 // decided returns the kinds of the decisions told to a sink about a request, and forgets nothing.
 func (d *machine) decided(sink, request uint64) (kinds []lock.Kind) {
-	for _, reply := range d.told {
+	for _, reply := range d.replies {
 		if reply.To.Sink == sink && reply.Decision.Kind != 0 && reply.Decision.Request == request {
 			kinds = append(kinds, reply.Decision.Kind)
 		}
@@ -295,7 +295,7 @@ func (d *machine) dismissed(sink uint64) *session.Dismissed {
 
 func (d *machine) open(sink uint64, kind session.Kind, ttl time.Duration) *session.Opened {
 	d.t.Helper()
-	opened := answered[*session.Opened](d, d.ask(sink, protocol.Below, &session.Open{Kind: kind, TTL: ttl, Client: "c", Identity: "i"}))
+	opened := answered[*session.Opened](d, d.call(sink, protocol.Below, &session.Open{Kind: kind, TTL: ttl, Client: "c", Identity: "i"}))
 	if opened == nil || opened.Err != nil {
 		d.t.Fatalf("opening is answered by %+v", opened)
 	}
@@ -303,11 +303,11 @@ func (d *machine) open(sink uint64, kind session.Kind, ttl time.Duration) *sessi
 }
 
 func (d *machine) lock(sink uint64, port protocol.Port, id lock.SessionID, request uint64, name string) protocol.CallID {
-	return d.ask(sink, port, &lock.Request{Session: id, ID: request, Name: name, WaitEnd: lock.Never, Arrived: d.now})
+	return d.call(sink, port, &lock.Request{Session: id, ID: request, Name: name, WaitEnd: lock.Never, Arrived: d.now})
 }
 
 func (d *machine) renew(opened *session.Opened, ttl time.Duration) protocol.CallID {
-	return d.ask(9, protocol.Below, &session.Renew{ID: opened.ID, Secret: opened.Secret, Identity: "i", TTL: ttl})
+	return d.call(9, protocol.Below, &session.Renew{ID: opened.ID, Secret: opened.Secret, Identity: "i", TTL: ttl})
 }
 
 // held reports whether a name is held in a shelf.

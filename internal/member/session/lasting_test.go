@@ -89,7 +89,7 @@ func TestRenewalWaitsForTheSpace(t *testing.T) {
 	d.vault.mute, d.second.mute = true, true
 	d.at(2 * time.Second)
 	arrived := d.now - 200*time.Millisecond
-	call := d.ask(1, protocol.Below, &session.Renew{ID: s.ID, Proven: true, Arrived: arrived})
+	call := d.call(1, protocol.Below, &session.Renew{ID: s.ID, Proven: true, Arrived: arrived})
 	d.at(2500 * time.Millisecond)
 	d.release(vaultPort, 1)
 	if answered[*session.Renewed](d, call) != nil {
@@ -103,7 +103,7 @@ func TestRenewalWaitsForTheSpace(t *testing.T) {
 	if most := 2*time.Second + 200*time.Millisecond*20/21; renewed.TTL > most || renewed.TTL < 2100*time.Millisecond {
 		t.Errorf("promised %v, 0.2 s after it was sent and 0.5 s before the answer; at most %v", renewed.TTL, most)
 	}
-	known := answered[*session.Known](d, d.ask(1, protocol.Below, &session.Who{ID: s.ID}))
+	known := answered[*session.Known](d, d.call(1, protocol.Below, &session.Who{ID: s.ID}))
 	if want := arrived + stretched(renewed.TTL); known.Until != want {
 		t.Errorf("kept until %v, want %v", known.Until, want)
 	}
@@ -199,7 +199,7 @@ func TestExpiryWithoutTheSpace(t *testing.T) {
 		t.Errorf("the space is told %q, and has %d holds; the other one %d", said, d.vault.held(s.ID), d.shelf.held(s.ID))
 	}
 	d.release(vaultPort, 1) // too late
-	if len(d.told) > 0 && d.told[len(d.told)-1].To == call {
+	if len(d.replies) > 0 && d.replies[len(d.replies)-1].To == call {
 		t.Error("the renewal is answered twice")
 	}
 }
@@ -274,7 +274,7 @@ func TestConnectionIsPresence(t *testing.T) {
 	if got := d.decided(2, 2); !slices.Equal(got, []lock.Kind{lock.Queued}) {
 		t.Errorf("the request is told %v", got)
 	}
-	d.ask(1, vaultPort, &protocol.Release{Session: other.ID, Name: "a", Request: 1})
+	d.call(1, vaultPort, &protocol.Release{Session: other.ID, Name: "a", Request: 1})
 	if got := d.decided(2, 2); !slices.Equal(got, []lock.Kind{lock.Queued, lock.Granted}) {
 		t.Errorf("the request is told %v", got)
 	}
@@ -291,11 +291,11 @@ func TestSilentSpaceHoldsNobody(t *testing.T) {
 	other, s := d.open(1, session.Local, 0), d.open(2, session.OneShot, 0)
 	d.lock(1, vaultPort, other.ID, 1, "a")
 	d.lock(2, vaultPort, s.ID, 2, "a")
-	d.ask(3, protocol.Below, &session.Drain{})
+	d.call(3, protocol.Below, &session.Drain{})
 	if got := d.decided(2, 2); !slices.Equal(got, []lock.Kind{lock.Queued, lock.Refused}) {
 		t.Errorf("the request is told %v", got)
 	}
-	last := d.told[slices.IndexFunc(d.told, func(r protocol.Reply) bool { return r.Decision.Kind == lock.Refused })]
+	last := d.replies[slices.IndexFunc(d.replies, func(r protocol.Reply) bool { return r.Decision.Kind == lock.Refused })]
 	if !errors.Is(last.Decision.Err, holdfast.ErrUnavailable) || last.Decision.Name != "a" || last.Port != vaultPort {
 		t.Errorf("told %+v", last)
 	}
@@ -308,7 +308,7 @@ func TestEndOfWhoWaits(t *testing.T) {
 	d.lock(1, vaultPort, other.ID, 1, "a")
 	d.lock(2, vaultPort, s.ID, 2, "a")
 	d.vault.said()
-	d.ask(3, protocol.Below, &session.End{ID: s.ID, Secret: s.Secret, Identity: "i"})
+	d.call(3, protocol.Below, &session.End{ID: s.ID, Secret: s.Secret, Identity: "i"})
 	if kinds := d.decided(2, 2); kinds[len(kinds)-1] != lock.Released {
 		t.Errorf("who waits is told %v", kinds)
 	}
@@ -328,7 +328,7 @@ func TestLapseEndsWhatEndsWithIt(t *testing.T) {
 	d.vault.said()
 	d.vault.mute = true
 	call := d.renew(s, 0)
-	d.order(order{word: "lapse"})
+	d.order(order{verb: "lapse"})
 	if e := d.dismissed(2); e == nil || e.ID != s.ID || !errors.Is(e.Err, holdfast.ErrUnavailable) || d.expired(2) != nil {
 		t.Errorf("the stream is told %+v", e)
 	}
@@ -349,7 +349,7 @@ func TestLapseEndsWhatEndsWithIt(t *testing.T) {
 func TestLeaseBoundsNothingWhereAllLasts(t *testing.T) {
 	d := newAllLasting(t, 7)
 	notes := len(d.notes)
-	d.order(order{word: "lease", span: 300 * time.Millisecond})
+	d.order(order{verb: "lease", span: 300 * time.Millisecond})
 	s, long := d.open(1, session.Stream, 0), d.open(2, session.Stream, time.Hour)
 	if s.TTL != 2*time.Second || long.TTL != time.Hour {
 		t.Errorf("promised %v and %v, with a lease of 300ms", s.TTL, long.TTL)
@@ -360,7 +360,7 @@ func TestLeaseBoundsNothingWhereAllLasts(t *testing.T) {
 	if r := answered[*session.Renewed](d, d.renew(s, 0)); r == nil || r.Err != nil || r.TTL != 2*time.Second {
 		t.Errorf("10ms before the lease is over it is renewed for %+v", r)
 	}
-	d.order(order{word: "lapse"})
+	d.order(order{verb: "lapse"})
 	if d.dismissed(1) == nil || d.dismissed(2) == nil || d.expired(1) != nil || d.vault.held(s.ID) != 1 {
 		t.Error("the clients were not sent elsewhere with what they hold")
 	}
@@ -369,16 +369,16 @@ func TestLeaseBoundsNothingWhereAllLasts(t *testing.T) {
 	}
 	next := newAllLasting(t, 8)
 	next.now, next.vault.table, next.vault.enrolled = d.now, d.vault.table, d.vault.enrolled
-	call := next.ask(5, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{1}, Last: 1})
+	call := next.call(5, protocol.Below, &session.Resume{ID: s.ID, Secret: s.Secret, Identity: "i", Requests: []uint64{1}, Last: 1})
 	if r := answered[*session.Renewed](next, call); r == nil || r.Err != nil || r.TTL != 2*time.Second || next.vault.held(s.ID) != 1 {
 		t.Errorf("at another member it is told %+v", r)
 	}
-	left := d.ask(3, protocol.Below, &membership.Leave{})
+	left := d.call(3, protocol.Below, &membership.Leave{})
 	if !gone(d, left) {
 		t.Error("who leaves waits for clients that go on elsewhere")
 	}
-	if told := d.notes[notes:]; !slices.Equal(told, []string{"leaves empty=true"}) {
-		t.Errorf("the membership is told %q", told)
+	if got := d.notes[notes:]; !slices.Equal(got, []string{"leaves empty=true"}) {
+		t.Errorf("the membership is told %q", got)
 	}
 }
 
@@ -393,7 +393,7 @@ func TestLeavingLeavesWhatLasts(t *testing.T) {
 		d.lock(3, vaultPort, both.ID, 1, "c")
 		d.lock(3, shelfPort, both.ID, 2, "c")
 		d.vault.said()
-		call := d.ask(4, protocol.Below, how)
+		call := d.call(4, protocol.Below, how)
 		if e := d.dismissed(2); e == nil || e.ID != lasts.ID || !errors.Is(e.Err, holdfast.ErrUnavailable) || d.expired(2) != nil {
 			t.Errorf("who holds in a lasting space alone is told %+v", e)
 		}
@@ -407,7 +407,7 @@ func TestLeavingLeavesWhatLasts(t *testing.T) {
 		if got := slices.Contains(d.decided(3, 2), lock.Revoked); got != leaves {
 			t.Errorf("told to stop: %v", got)
 		}
-		d.ask(3, shelfPort, &protocol.Release{Session: both.ID, Name: "c", Request: 2})
+		d.call(3, shelfPort, &protocol.Release{Session: both.ID, Name: "c", Request: 2})
 		if d.dismissed(3) == nil || d.expired(3) != nil || !gone(d, call) || d.vault.held(both.ID) != 1 {
 			t.Error("it has given up what ends here, and the member does not go")
 		}
@@ -416,11 +416,11 @@ func TestLeavingLeavesWhatLasts(t *testing.T) {
 
 // gone reports whether who wishes a member to leave or drain was answered.
 func gone(d *machine, call protocol.CallID) bool {
-	return slices.ContainsFunc(d.told, func(r protocol.Reply) bool { return r.To == call })
+	return slices.ContainsFunc(d.replies, func(r protocol.Reply) bool { return r.To == call })
 }
 
-// TestLastReleaseAsksTheSpaces: a one-shot session ends with its last lock, regardless of where that came from.
-func TestLastReleaseAsksTheSpaces(t *testing.T) {
+// TestLastReleaseQueriesTheSpaces: a one-shot session ends with its last lock, regardless of where that came from.
+func TestLastReleaseQueriesTheSpaces(t *testing.T) {
 	d := newLasting(t, 7)
 	s := d.open(1, session.OneShot, 0)
 	d.lock(1, vaultPort, s.ID, session.SingleCall|1, "a")
@@ -430,14 +430,14 @@ func TestLastReleaseAsksTheSpaces(t *testing.T) {
 		v.out = v.out[:0]
 	})
 	d.vault.said()
-	d.ask(1, vaultPort, &protocol.Release{Session: s.ID, Name: "a", Request: session.SingleCall | 1})
+	d.call(1, vaultPort, &protocol.Release{Session: s.ID, Name: "a", Request: session.SingleCall | 1})
 	if said := d.vault.said(); said != "" || d.vault.held(s.ID) != 1 {
 		t.Errorf("it has another lock, and the space is told %q", said)
 	}
 	d.lock(1, secondPort, s.ID, session.SingleCall|3, "c")
-	d.ask(1, secondPort, &protocol.Release{Session: s.ID, Name: "c", Request: session.SingleCall | 3})
+	d.call(1, secondPort, &protocol.Release{Session: s.ID, Name: "c", Request: session.SingleCall | 3})
 	d.second.said()
-	d.ask(1, vaultPort, &protocol.Release{Session: s.ID, Name: "b", Request: session.SingleCall | 2})
+	d.call(1, vaultPort, &protocol.Release{Session: s.ID, Name: "b", Request: session.SingleCall | 2})
 	if said, other := d.vault.said(), d.second.said(); said != "end" || other != "dismiss" {
 		t.Errorf("the space of its last lock is told %q, the other one %q", said, other)
 	}
@@ -530,16 +530,16 @@ func TestWaitThatCameThroughAnother(t *testing.T) {
 	d.grant(far, 1, "a")
 	d.vault.table.Acquire(d.now, &lock.Request{Session: id, ID: session.SingleCall | 1, Name: "a", WaitEnd: d.now + time.Second, Arrived: d.now}, &d.vault.out)
 	d.vault.out = d.vault.out[:0]
-	d.ask(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"})
+	d.call(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"})
 	d.lock(1, vaultPort, id, session.SingleCall|2, "b")
 	d.vault.said()
-	d.ask(1, vaultPort, &protocol.Release{Session: id, Name: "b", Request: session.SingleCall | 2})
+	d.call(1, vaultPort, &protocol.Release{Session: id, Name: "b", Request: session.SingleCall | 2})
 	if said := d.vault.said(); said != "" {
 		t.Errorf("it waits, and the space is told %q", said)
 	}
 	d.at(2100 * time.Millisecond)
 	d.lock(1, vaultPort, id, session.SingleCall|3, "b")
-	d.ask(1, vaultPort, &protocol.Release{Session: id, Name: "b", Request: session.SingleCall | 3})
+	d.call(1, vaultPort, &protocol.Release{Session: id, Name: "b", Request: session.SingleCall | 3})
 	if said := d.vault.said(); said != "end" {
 		t.Errorf("it neither holds nor waits, and the space is told %q", said)
 	}
@@ -553,19 +553,19 @@ func TestWaitsEndWithTheirSession(t *testing.T) {
 	d.lock(1, vaultPort, holder.ID, 1, "a")
 	d.lock(2, vaultPort, s.ID, 1, "a")
 	d.lock(2, vaultPort, s.ID, 2, "a")
-	d.told = nil
-	end := d.ask(3, protocol.Below, &session.End{ID: s.ID, Secret: s.Secret, Identity: "i"})
+	d.replies = nil
+	end := d.call(3, protocol.Below, &session.End{ID: s.ID, Secret: s.Secret, Identity: "i"})
 	if ended := answered[*session.Ended](d, end); ended == nil || ended.Err != nil {
 		t.Errorf("the session has not ended: %+v", ended)
 	}
 	refused := 0
-	for i := range d.told {
-		if told := &d.told[i]; told.Decision.Kind == lock.Refused && told.Decision.Err == holdfast.EndedByAnother && told.To.Sink == 2 {
+	for i := range d.replies {
+		if reply := &d.replies[i]; reply.Decision.Kind == lock.Refused && reply.Decision.Err == holdfast.EndedByAnother && reply.To.Sink == 2 {
 			refused++
 		}
 	}
 	if refused != 2 {
-		t.Errorf("%d of two requests are refused: %+v", refused, d.told)
+		t.Errorf("%d of two requests are refused: %+v", refused, d.replies)
 	}
 }
 
@@ -579,18 +579,18 @@ func TestLimitOfRecalls(t *testing.T) {
 		return is && limit.Limit == "recalls" && limit.Value == 16
 	}
 	for n := range 17 {
-		d.told = nil
-		call := d.ask(2, vaultPort, &protocol.Release{Session: s.ID, Name: "a", Request: 1})
+		d.replies = nil
+		call := d.call(2, vaultPort, &protocol.Release{Session: s.ID, Name: "a", Request: 1})
 		is := false
-		for i := range d.told {
-			is = is || d.told[i].To == call && refused(d.told[i].Decision.Err)
+		for i := range d.replies {
+			is = is || d.replies[i].To == call && refused(d.replies[i].Decision.Err)
 		}
 		if is != (n == 16) {
 			t.Errorf("release %d is refused for the limit: %v", n+1, is)
 		}
 	}
 	for n := range 17 {
-		ended := answered[*session.Ended](d, d.ask(3, protocol.Below, &session.End{ID: s.ID, Secret: s.Secret, Identity: "i"}))
+		ended := answered[*session.Ended](d, d.call(3, protocol.Below, &session.End{ID: s.ID, Secret: s.Secret, Identity: "i"}))
 		if is := ended != nil && refused(ended.Err); is != (n == 16) {
 			t.Errorf("end %d is refused for the limit: %v", n+1, is)
 		}
@@ -603,13 +603,13 @@ func TestNumbers(t *testing.T) {
 	d := newLasting(t, 7)
 	s := d.open(1, session.OneShot, 0)
 	number := func(id lock.SessionID, count int) uint64 {
-		return answered[*session.Numbered](d, d.ask(2, protocol.Below, &session.Number{ID: id, Count: count})).First
+		return answered[*session.Numbered](d, d.call(2, protocol.Below, &session.Number{ID: id, Count: count})).First
 	}
 	first := number(s.ID, 3)
 	if next := number(s.ID, 1); first < session.SingleCall || next != first+3 || number(s.ID, 1) != next+1 {
 		t.Errorf("numbered %d, and behind three of them %d", first, next)
 	}
-	if other := newLasting(t, 8); number(s.ID, 1)>>24 == answered[*session.Numbered](other, other.ask(1, protocol.Below, &session.Number{ID: other.open(1, session.OneShot, 0).ID, Count: 1})).First>>24 {
+	if other := newLasting(t, 8); number(s.ID, 1)>>24 == answered[*session.Numbered](other, other.call(1, protocol.Below, &session.Number{ID: other.open(1, session.OneShot, 0).ID, Count: 1})).First>>24 {
 		t.Error("two members number alike")
 	}
 	last := uint64(0)
@@ -621,7 +621,7 @@ func TestNumbers(t *testing.T) {
 			last = to
 		}
 	}
-	d.ask(1, protocol.Below, &session.End{ID: s.ID, Proven: true})
+	d.call(1, protocol.Below, &session.End{ID: s.ID, Proven: true})
 	if n := number(s.ID, 1); n != 0 {
 		t.Errorf("a session that has ended is numbered %d", n)
 	}

@@ -23,16 +23,16 @@ const (
 // as soon as it holds nothing: then there is nothing to wait for because of it, and
 // its client goes on elsewhere. So does one that holds something in lasting spaces alone, and with it.
 type closing struct {
-	stage   stage
-	leavers []protocol.CallID           // wait to be told that the member has left
-	drained []protocol.CallID           // wait to be told that nothing is held
-	hurried bool                        // it leaves regardless of what is held
-	pending bool                        // a space's authority is being handed over
-	passed  bool                        // the membership has been told
-	until   protocol.Time               // handing over is waited for
-	parting partings                    // sessions that hold something in lasting spaces alone
-	holders map[lock.SessionID]struct{} // sessions that hold something
-	stirred []lock.SessionID            // of those, which may hold less than before
+	stage     stage
+	leavers   []protocol.CallID           // wait to be told that the member has left
+	drained   []protocol.CallID           // wait to be told that nothing is held
+	immediate bool                        // it leaves regardless of what is held
+	pending   bool                        // a space's authority is being handed over
+	passed    bool                        // the membership has been told
+	until     protocol.Time               // handing over is waited for
+	parting   partings                    // sessions that hold something in lasting spaces alone
+	holders   map[lock.SessionID]struct{} // sessions that hold something
+	stirred   []lock.SessionID            // of those, which may hold less than before
 }
 
 // refusal says why nothing new is taken; nil if something is.
@@ -88,11 +88,11 @@ func (m *Machine) onLeave(now protocol.Time, call protocol.CallID, out *protocol
 	m.close(now, leaving, out)
 }
 
-// onHurry leaves regardless of what is held. A caller that leaves with it need not wait
+// onLeaveNow leaves regardless of what is held. A caller that leaves with it need not wait
 // any longer either.
-func (m *Machine) onHurry(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
+func (m *Machine) onLeaveNow(now protocol.Time, call protocol.CallID, out *protocol.Effects) {
 	m.onLeave(now, call, out)
-	m.closing.hurried = true
+	m.closing.immediate = true
 	m.concludeClosing(now, out)
 }
 
@@ -156,7 +156,7 @@ func (m *Machine) sendAway(now protocol.Time, p *presence, out *protocol.Effects
 	case p.kind == Local:
 		m.revokeAll(now, p, out)
 	case m.goesOn(p):
-		m.partLater(now, p, out)
+		m.dismissLater(now, p, out)
 	default:
 		m.endAway(now, p, m.closing.refusal(), out)
 	}
@@ -204,7 +204,7 @@ func (m *Machine) concludeClosing(now protocol.Time, out *protocol.Effects) {
 		c.drained = nil
 	}
 	empty := len(c.holders) == 0 && len(m.beliefs.of) == 0
-	if len(c.leavers) > 0 && (empty || c.hurried) && c.mayGo(now, func() bool { return m.stepDown(now, out) }) {
+	if len(c.leavers) > 0 && (empty || c.immediate) && c.mayGo(now, func() bool { return m.stepDown(now, out) }) {
 		m.passLeave(now, empty, out)
 	}
 }

@@ -85,18 +85,18 @@ func (m *Machine) promisable(now protocol.Time, p *presence, ttl time.Duration, 
 		return true // it was asked for, and this is what there is
 	}
 	before := m.answers
-	m.ask(now, protocol.NeedHorizon{Want: max(reach.Span(), m.horizon.Confirmed), Clients: true}, out)
+	m.requestHorizon(now, protocol.NeedHorizon{Want: max(reach.Span(), m.horizon.Confirmed), Clients: true}, out)
 	return m.answers != before
 }
 
-// ask wishes for a horizon; its answer may come within the call. It is never less than what was promised and is believed still,
+// requestHorizon wishes for a horizon; its answer may come within the call. It is never less than what was promised and is believed still,
 // also where the membership can promise less now: others wait for no more than was asked for last.
-func (m *Machine) ask(now protocol.Time, need protocol.NeedHorizon, out *protocol.Effects) {
+func (m *Machine) requestHorizon(now protocol.Time, need protocol.NeedHorizon, out *protocol.Effects) {
 	need.Want = max(need.Want, m.counted().Span(), m.wantedByEntries(now))
-	if m.asked != nil && *m.asked == need {
+	if m.requested != nil && *m.requested == need {
 		return // under way
 	}
-	m.asked = &need
+	m.requested = &need
 	m.pass(now, &protocol.Event{Kind: protocol.Raised, Port: protocol.Below, Fact: &need}, out)
 }
 
@@ -229,7 +229,7 @@ func (m *Machine) onRenew(now protocol.Time, call protocol.CallID, renew Renew, 
 		return
 	}
 	if p.kind == OneShot || renew.resumed {
-		renewed.Lost = m.told(now, p)
+		renewed.Lost = m.unreported(now, p)
 	}
 	if p.hasOnlyLosses() {
 		// Nothing is left to renew. The session goes on until its deadline, because this
@@ -309,11 +309,11 @@ func (p *presence) refusal(s Secret, identity string) error {
 
 // proves compares secrets without telling by its duration where they differ.
 func (p *presence) proves(s Secret) bool {
-	var differ byte
+	var diff byte
 	for i := range s {
-		differ |= s[i] ^ p.secret[i]
+		diff |= s[i] ^ p.secret[i]
 	}
-	return differ == 0
+	return diff == 0
 }
 
 func (m *Machine) attach(p *presence, sink uint64) {
@@ -394,7 +394,7 @@ func (m *Machine) end(now protocol.Time, p *presence, why holdfast.Loss, out *pr
 	for port := 1; port <= m.config.Spaces; port++ {
 		end := &protocol.EndSession{Session: p.id, Why: why}
 		if m.config.lasts(protocol.Port(port)) {
-			m.part(now, p, protocol.Port(port), why, out)
+			m.disenroll(now, p, protocol.Port(port), why, out)
 			continue
 		}
 		m.pass(now, &protocol.Event{Kind: protocol.Call, Port: protocol.Port(port), Fact: end}, out)
@@ -411,7 +411,7 @@ func (m *Machine) end(now protocol.Time, p *presence, why holdfast.Loss, out *pr
 	m.revokedDue.Sweep(len(m.sessions), m.reminds)
 	m.beatDue.Sweep(len(m.sessions), m.reminds)
 	if p.sink != 0 {
-		m.tellEnd(p, why, out)
+		m.notifyEnd(p, why, out)
 		m.unattach(p)
 	}
 	if p.kind == Local {

@@ -67,7 +67,7 @@ func TestLossCostsWhatWasPromised(t *testing.T) {
 					}
 					t.Run(fmt.Sprintf("%s/%d members/coordinator=%v/%s", name, size, coordinator, what), func(t *testing.T) {
 						t.Parallel()
-						lose(t, newTown(t, size, space(size)), coordinator, long)
+						lose(t, newSimCluster(t, size, space(size)), coordinator, long)
 					})
 				}
 			}
@@ -76,10 +76,10 @@ func TestLossCostsWhatWasPromised(t *testing.T) {
 }
 
 // lose ends a member, or restarts the only one, and asks for a name through another.
-func lose(t *testing.T, w *town, coordinator bool, long string) {
+func lose(t *testing.T, w *simCluster, coordinator bool, long string) {
 	w.run(10 * time.Second)
 	lost, other := w.choose(coordinator)
-	var survivor *patron
+	var survivor *simClient
 	switch long {
 	case "survivor":
 		survivor = w.open(other, longTTL, 0)
@@ -92,7 +92,7 @@ func lose(t *testing.T, w *town, coordinator bool, long string) {
 			t.Fatal("the long session holds nothing")
 		}
 		if c.gone = true; long == "ended" {
-			w.askAt(lost, c.sink, &session.End{ID: c.id, Proven: true}, func(any) {})
+			w.callAt(lost, c.sink, &session.End{ID: c.id, Proven: true}, func(any) {})
 			w.run(2 * time.Second)
 		}
 	}
@@ -132,9 +132,9 @@ func lose(t *testing.T, w *town, coordinator bool, long string) {
 func TestShorterRequest(t *testing.T) {
 	defer mutation.Switch("")
 	const rule = "less is wanted, less is waited for"
-	for _, off := range []string{"", rule} {
-		mutation.Switch(off)
-		w := newTown(t, 3, coordinated)
+	for _, mutated := range []string{"", rule} {
+		mutation.Switch(mutated)
+		w := newSimCluster(t, 3, coordinated)
 		w.run(10 * time.Second)
 		lost, other := w.choose(false)
 		c := w.open(lost, longTTL, 0)
@@ -142,7 +142,7 @@ func TestShorterRequest(t *testing.T) {
 		w.run(2 * time.Second)
 		believed := c.deadline
 		c.gone = true
-		w.ask(lost, &session.Renew{ID: c.id, Proven: true, TTL: time.Second, Arrived: w.now}, func(any) {})
+		w.call(lost, &session.Renew{ID: c.id, Proven: true, TTL: time.Second, Arrived: w.now}, func(any) {})
 		w.run(2 * time.Second)
 		lost.dead = true
 		heir := w.open(other, drainLease/2, 0)
@@ -150,8 +150,8 @@ func TestShorterRequest(t *testing.T) {
 		for !heir.granted && w.now < believed+longTTL {
 			w.run(time.Second / 10)
 		}
-		if !heir.granted || (w.now < believed) != (off == rule) {
-			t.Errorf("without %q: granted=%v at %v, and who held it believes until %v", off, heir.granted, w.now, believed)
+		if !heir.granted || (w.now < believed) != (mutated == rule) {
+			t.Errorf("without %q: granted=%v at %v, and who held it believes until %v", mutated, heir.granted, w.now, believed)
 		}
 	}
 }

@@ -38,21 +38,21 @@ func TestLossesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	machine.Step(0, protocol.Event{Kind: protocol.Start}, &protocol.Effects{})
-	ask := func(port protocol.Port, fact any) any {
+	call := func(port protocol.Port, fact any) any {
 		var out protocol.Effects
 		machine.Step(1, protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: 1, Op: 1}, Fact: fact}, &out)
 		return out.Replies[0].Result
 	}
-	opened := ask(protocol.Below, &Open{Kind: OneShot}).(*Opened)
+	opened := call(protocol.Below, &Open{Kind: OneShot}).(*Opened)
 	renew := func() []Lost {
-		return ask(protocol.Below, &Renew{ID: opened.ID, Secret: opened.Secret}).(*Renewed).Lost
+		return call(protocol.Below, &Renew{ID: opened.ID, Secret: opened.Secret}).(*Renewed).Lost
 	}
 	for id := range uint64(maxLost) {
-		ask(1, &lock.Request{Session: opened.ID, ID: id + 1, Name: "x"})
+		call(1, &lock.Request{Session: opened.ID, ID: id + 1, Name: "x"})
 	}
 	full := renew()
 	for id := range uint64(3) {
-		ask(1, &lock.Request{Session: opened.ID, ID: maxLost + id + 1, Name: "x"})
+		call(1, &lock.Request{Session: opened.ID, ID: maxLost + id + 1, Name: "x"})
 	}
 	later := renew()
 	for first, lost := range map[uint64][]Lost{1: full, 4: later} {

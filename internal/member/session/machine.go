@@ -143,15 +143,15 @@ type Machine struct {
 	expiry     expiryQueue
 	revokedDue expiryQueue
 
-	lease    *protocol.Lease // nil before the first view
-	horizon  protocol.Horizon
-	asked    *protocol.NeedHorizon           // the request under way, or nil
-	answers  uint64                          // how often a horizon was raised
-	reaches  [int(protocol.MaxReach) + 1]int // how many sessions, and beliefs, need which horizon
-	parked   []parkedCall                    // answers that wait for the horizon
-	entering []*presence                     // have requests that wait until others know how long to wait for them
-	entryDue protocol.Time                   // when one of those may go on, or gives up
-	beliefs  beliefs                         // of clients whose sessions have ended before their deadlines
+	lease     *protocol.Lease // nil before the first view
+	horizon   protocol.Horizon
+	requested *protocol.NeedHorizon           // the request under way, or nil
+	answers   uint64                          // how often a horizon was raised
+	reaches   [int(protocol.MaxReach) + 1]int // how many sessions, and beliefs, need which horizon
+	parked    []parkedCall                    // answers that wait for the horizon
+	entering  []*presence                     // have requests that wait until others know how long to wait for them
+	entryDue  protocol.Time                   // when one of those may go on, or gives up
+	beliefs   beliefs                         // of clients whose sessions have ended before their deadlines
 
 	questions uint64 // how many the session machine itself has asked of lasting spaces
 	heard     []answer
@@ -246,7 +246,7 @@ func New(c Config, inner protocol.Machine) (*Machine, error) {
 		ousted:     map[uint64]bool{},
 		attached:   map[uint64][]*presence{},
 		beats:      map[uint64]*beat{},
-		adoptions:  adoptions{of: map[lock.SessionID]*adoption{}, asked: map[uint64]*adoption{}},
+		adoptions:  adoptions{of: map[lock.SessionID]*adoption{}, pending: map[uint64]*adoption{}},
 	}, nil
 }
 
@@ -351,8 +351,8 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 		m.onDrain(now, ev.Call, out)
 	case *membership.Leave:
 		m.onLeave(now, ev.Call, out)
-	case *Hurry:
-		m.onHurry(now, ev.Call, out)
+	case *LeaveNow:
+		m.onLeaveNow(now, ev.Call, out)
 	default:
 		m.pass(now, ev, out)
 	}
@@ -477,7 +477,7 @@ func (m *Machine) pass(now protocol.Time, ev *protocol.Event, out *protocol.Effe
 		case *protocol.Horizon:
 			m.horizon = *fact
 			if fact.Answer {
-				m.asked = nil
+				m.requested = nil
 				m.answers++
 				m.answerParked(now, out)
 			}

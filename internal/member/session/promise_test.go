@@ -32,15 +32,15 @@ func TestPromisesEndBeforeTheSpacesDo(t *testing.T) {
 			},
 			"renew": func(rt *rapid.T) {
 				arrived := max(b.now-time.Duration(rapid.IntRange(0, 1500).Draw(rt, "ms"))*time.Millisecond, time.Second)
-				b.asked = append(b.asked, asking{b.ask(1, protocol.Below, &session.Renew{ID: b.opened.ID, Proven: true, TTL: ttl.Draw(rt, "ttl"), Arrived: arrived}), arrived})
+				b.renewals = append(b.renewals, renewal{b.call(1, protocol.Below, &session.Renew{ID: b.opened.ID, Proven: true, TTL: ttl.Draw(rt, "ttl"), Arrived: arrived}), arrived})
 				b.hear()
 			},
 			"resume without a lease": func(rt *rapid.T) {
-				b.order(order{word: "lease", span: 0})
-				call := b.ask(1, protocol.Below, &session.Resume{ID: b.opened.ID, Secret: b.opened.Secret, Identity: "i"})
-				b.asked = append(b.asked, asking{call, b.now})
+				b.order(order{verb: "lease", span: 0})
+				call := b.call(1, protocol.Below, &session.Resume{ID: b.opened.ID, Secret: b.opened.Secret, Identity: "i"})
+				b.renewals = append(b.renewals, renewal{call, b.now})
 				b.hear()
-				b.order(order{word: "lease", span: 24 * time.Hour})
+				b.order(order{verb: "lease", span: 24 * time.Hour})
 			},
 			"lock": func(rt *rapid.T) {
 				at := port.Draw(rt, "port")
@@ -87,11 +87,11 @@ type believer struct {
 	leader, client float64
 	until          protocol.Time                   // when its belief ends
 	kept           map[protocol.Port]protocol.Time // when the session may end, by space
-	asked          []asking
+	renewals       []renewal
 	confirmed      int
 }
 
-type asking struct {
+type renewal struct {
 	call    protocol.CallID
 	arrived protocol.Time
 }
@@ -118,12 +118,12 @@ func (b *believer) hear() {
 			b.kept[port] = v.kept + time.Duration(1.05*float64(who.TTL)/b.leader)
 		}
 	}
-	for _, asked := range b.asked {
-		if r := answered[*session.Renewed](b.machine, asked.call); r != nil && r.Err == nil {
+	for _, renewal := range b.renewals {
+		if r := answered[*session.Renewed](b.machine, renewal.call); r != nil && r.Err == nil {
 			if len(b.kept) > 0 {
 				b.confirmed++
 			}
-			b.believe(asked.arrived, r.TTL)
+			b.believe(renewal.arrived, r.TTL)
 		}
 	}
 }

@@ -71,6 +71,6 @@ func (m *Machine) sink(now protocol.Time, out *protocol.Effects) {
 	reach := m.counted()
 	believing := m.remote > 0 || len(m.beliefs.of) > 0
 	if want := reach.Span(); want < m.horizon.Confirmed || !believing && m.horizon.Clients {
-		m.ask(now, protocol.NeedHorizon{Want: want, Clients: believing}, out)
+		m.requestHorizon(now, protocol.NeedHorizon{Want: want, Clients: believing}, out)
 	}
 }

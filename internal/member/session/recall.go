@@ -152,9 +152,9 @@ func (m *Machine) recall(now protocol.Time, p *presence, port protocol.Port, of 
 	out.Decide(p.reach(of.ID), &lock.Decision{
 		Kind: lock.Revoked, Session: p.id, Request: of.ID, Name: of.Name, Token: of.Token, Loss: holdfast.EndedByAnother,
 	})
-	told := &out.Replies[len(out.Replies)-1]
-	told.Port = port
-	m.routeRevoked(now, p, told)
+	reply := &out.Replies[len(out.Replies)-1]
+	reply.Port = port
+	m.routeRevoked(now, p, reply)
 }
 
 // hearRecalled tells the calls that wait for the end of a request that it has come, or that the space could not be asked for

@@ -147,8 +147,8 @@ func (p *presence) lose(lost loss) {
 	p.lost = append(p.lost, lost)
 }
 
-// told returns what was lost, to be told.
-func (m *Machine) told(now protocol.Time, p *presence) []Lost {
+// unreported returns what was lost, to be told.
+func (m *Machine) unreported(now protocol.Time, p *presence) []Lost {
 	if p.kind == Stream {
 		p.lost = slices.DeleteFunc(p.lost, func(l loss) bool { return l.due <= now })
 	}

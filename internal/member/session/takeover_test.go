@@ -23,7 +23,7 @@ func uses(number, generation uint64, former ...uint64) (a lock.Attachments) {
 // openAs opens a session for a client with a number, which holds a name in the vault and one on the shelf, and waits for one in each.
 func (d *machine) openAs(sink, number uint64) *session.Opened {
 	d.t.Helper()
-	opened := answered[*session.Opened](d, d.ask(sink, protocol.Below, &session.Open{Kind: session.Stream, Client: "c", Identity: "i", Number: number}))
+	opened := answered[*session.Opened](d, d.call(sink, protocol.Below, &session.Open{Kind: session.Stream, Client: "c", Identity: "i", Number: number}))
 	if opened == nil || opened.Err != nil || opened.Generation != 1 {
 		d.t.Fatalf("opening is answered by %+v", opened)
 	}
@@ -33,7 +33,7 @@ func (d *machine) openAs(sink, number uint64) *session.Opened {
 }
 
 func (d *machine) resumeAs(sink uint64, opened *session.Opened, number, generation uint64) protocol.CallID {
-	return d.ask(sink, protocol.Below, &session.Resume{ID: opened.ID, Secret: opened.Secret, Identity: "i", Number: number, Generation: generation})
+	return d.call(sink, protocol.Below, &session.Resume{ID: opened.ID, Secret: opened.Secret, Identity: "i", Number: number, Generation: generation})
 }
 
 // takenOver returns what a sink was told when its session was taken over, or nil.
@@ -58,7 +58,7 @@ func TestTakenOverElsewhere(t *testing.T) {
 		t.Errorf("it is enrolled as %+v", who)
 	}
 	d.vault.mute = true
-	waiting := d.ask(1, protocol.Below, &session.Renew{ID: opened.ID, Proven: true})
+	waiting := d.call(1, protocol.Below, &session.Renew{ID: opened.ID, Proven: true})
 	d.in(vaultPort, func(_ *vault, out *protocol.Effects) {
 		out.Reply(protocol.CallID{}, &protocol.Attached{Session: opened.ID, Now: uses(5, 2, 7)})
 	})
@@ -73,7 +73,7 @@ func TestTakenOverElsewhere(t *testing.T) {
 	if d.shelf.held(opened.ID) != 1 {
 		t.Error("what it holds in memory has ended")
 	}
-	d.ask(2, shelfPort, &protocol.Release{Session: other.ID, Name: "c", Request: 1})
+	d.call(2, shelfPort, &protocol.Release{Session: other.ID, Name: "c", Request: 1})
 	if d.shelf.held(opened.ID) != 1 {
 		t.Error("what it has waited for in memory is granted")
 	}
@@ -99,7 +99,7 @@ func TestTakeOverOfWhatIsElsewhere(t *testing.T) {
 	var heard []lock.Attachments
 	d.vault.beats(&heard)
 	check := &session.Check{ID: opened.ID, Secret: opened.Secret, Identity: "i", Number: 5}
-	if checked := answered[*session.Renewed](d, d.ask(9, protocol.Below, check)); checked == nil || checked.Err != nil || !checked.Takes {
+	if checked := answered[*session.Renewed](d, d.call(9, protocol.Below, check)); checked == nil || checked.Err != nil || !checked.Takes {
 		t.Errorf("whether it would take the session over is answered by %+v", checked)
 	}
 	if renewed := answered[*session.Renewed](d, d.resumeAs(1, opened, 5, 0)); renewed == nil || renewed.Err != nil || renewed.Generation != 2 {
@@ -112,7 +112,7 @@ func TestTakeOverOfWhatIsElsewhere(t *testing.T) {
 		t.Errorf("the former client's resume is answered by %+v", renewed)
 	}
 	d.vault.later = uses(3, 3, 5, 7)
-	if renewed := answered[*session.Renewed](d, d.ask(1, protocol.Below, &session.Renew{ID: opened.ID, Proven: true})); renewed == nil || renewed.Err != session.ErrTakenOver {
+	if renewed := answered[*session.Renewed](d, d.call(1, protocol.Below, &session.Renew{ID: opened.ID, Proven: true})); renewed == nil || renewed.Err != session.ErrTakenOver {
 		t.Errorf("the beat of a client that was taken over elsewhere is answered by %+v", renewed)
 	}
 	if d.takenOver(1) == nil {
@@ -135,7 +135,7 @@ func TestTakerIsUnconfirmed(t *testing.T) {
 		mutation.Switch(rule)
 		d := newLasting(t, 1)
 		opened := d.openAs(1, 7)
-		d.order(order{word: "lease", span: 0})
+		d.order(order{verb: "lease", span: 0})
 		if renewed := answered[*session.Renewed](d, d.resumeAs(2, opened, 7, 1)); renewed == nil || renewed.Err != nil || renewed.TTL <= 0 {
 			t.Errorf("without %q its client that comes back is answered by %+v", rule, renewed)
 		}
@@ -150,11 +150,11 @@ func TestTakerIsUnconfirmed(t *testing.T) {
 // one before believes no longer.
 func TestReleaseWaitsForConfirmation(t *testing.T) {
 	d := newAllLasting(t, 1)
-	opened := answered[*session.Opened](d, d.ask(1, protocol.Below, &session.Open{Kind: session.Stream, Identity: "i", Number: 7}))
+	opened := answered[*session.Opened](d, d.call(1, protocol.Below, &session.Open{Kind: session.Stream, Identity: "i", Number: 7}))
 	d.lock(1, onlyPort, opened.ID, 1, "a")
 	d.vault.mute = true
 	resumed := d.resumeAs(2, opened, 5, 0)
-	d.ask(2, onlyPort, &protocol.Release{Session: opened.ID, Name: "a", Request: 1})
+	d.call(2, onlyPort, &protocol.Release{Session: opened.ID, Name: "a", Request: 1})
 	d.at(d.now + time.Second)
 	d.vault.mute = false
 	d.release(onlyPort, len(d.vault.waiting))
@@ -163,7 +163,7 @@ func TestReleaseWaitsForConfirmation(t *testing.T) {
 		t.Fatalf("the later client is answered by %+v", renewed)
 	}
 	for d.now < confirmed+2*opened.TTL && d.vault.held(opened.ID) == 1 {
-		d.ask(2, protocol.Below, &session.Renew{ID: opened.ID, Proven: true})
+		d.call(2, protocol.Below, &session.Renew{ID: opened.ID, Proven: true})
 		d.at(d.now + 100*time.Millisecond)
 	}
 	if wait := d.now - confirmed; wait < opened.TTL || wait > opened.TTL*5/4 || d.vault.held(opened.ID) != 0 {
@@ -177,16 +177,16 @@ func TestReleaseWaitsForConfirmation(t *testing.T) {
 // TestLimitOfGivenUp: so many releases wait until the client before believes no longer, and one more is refused.
 func TestLimitOfGivenUp(t *testing.T) {
 	d := newAllLasting(t, 1)
-	opened := answered[*session.Opened](d, d.ask(1, protocol.Below, &session.Open{Kind: session.Stream, Identity: "i", Number: 7}))
+	opened := answered[*session.Opened](d, d.call(1, protocol.Below, &session.Open{Kind: session.Stream, Identity: "i", Number: 7}))
 	d.lock(1, onlyPort, opened.ID, 1, "a")
 	d.resumeAs(2, opened, 5, 0)
 	const most = 16_384
 	for request := range uint64(most + 1) {
-		d.ask(2, onlyPort, &protocol.Release{Session: opened.ID, Name: "b", Request: 100 + request})
+		d.call(2, onlyPort, &protocol.Release{Session: opened.ID, Name: "b", Request: 100 + request})
 		if refused := slices.Contains(d.decided(2, 100+request), lock.Refused); refused != (request == most) {
 			t.Fatalf("release %d is refused: %v", request+1, refused)
 		}
-		d.told = nil
+		d.replies = nil
 	}
 }
 
@@ -198,13 +198,13 @@ func TestEndOfATakenSession(t *testing.T) {
 		want lock.Attachment
 	}{"its stream": {1, lock.Attachment{Client: 7, Generation: 1}}, "another call": {9, lock.Attachment{}}} {
 		d := newAllLasting(t, 1)
-		opened := answered[*session.Opened](d, d.ask(1, protocol.Below, &session.Open{Kind: session.Stream, Identity: "i", Number: 7}))
+		opened := answered[*session.Opened](d, d.call(1, protocol.Below, &session.Open{Kind: session.Stream, Identity: "i", Number: 7}))
 		d.lock(1, onlyPort, opened.ID, 1, "a")
 		if end.sink == 1 {
-			d.ask(1, protocol.Below, &session.End{ID: opened.ID, Proven: true})
+			d.call(1, protocol.Below, &session.End{ID: opened.ID, Proven: true})
 		} else {
-			d.ask(end.sink, protocol.Below, &session.End{ID: opened.ID, Secret: opened.Secret, Identity: "i"})
-			d.ask(1, onlyPort, &protocol.Release{Session: opened.ID, Name: "a", Request: 1})
+			d.call(end.sink, protocol.Below, &session.End{ID: opened.ID, Secret: opened.Secret, Identity: "i"})
+			d.call(1, onlyPort, &protocol.Release{Session: opened.ID, Name: "a", Request: 1})
 		}
 		if d.vault.ended == nil || d.vault.ended.Attached != end.want {
 			t.Errorf("%s: the space is told %+v", name, d.vault.ended)

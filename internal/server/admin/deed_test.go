@@ -17,7 +17,7 @@ import (
 // told by name.
 func TestTransfer(t *testing.T) {
 	b := newHarness(t)
-	o := b.operator()
+	o := b.service()
 	b.space.answer = func(fact any) any {
 		return &protocol.Transferred{Authority: []protocol.ID{fact.(*protocol.Transfer).To}}
 	}
@@ -27,15 +27,15 @@ func TestTransfer(t *testing.T) {
 			t.Errorf("to %s: %v, %v", member, authority, err)
 		}
 	}
-	if want := []any{&protocol.Transfer{To: 8}, &protocol.Transfer{To: 8}}; !reflect.DeepEqual(b.space.asked, want) {
-		t.Errorf("the space was asked %+v", b.space.asked)
+	if want := []any{&protocol.Transfer{To: 8}, &protocol.Transfer{To: 8}}; !reflect.DeepEqual(b.space.queries, want) {
+		t.Errorf("the space was asked %+v", b.space.queries)
 	}
 }
 
 // TestTransferRefused: each refusal has its kind, and a sentence that says what to do.
 func TestTransferRefused(t *testing.T) {
 	b := newHarness(t)
-	o := b.operator()
+	o := b.service()
 	said := errors.New("member b has the space closed")
 	for _, c := range []struct {
 		space, member string
@@ -78,7 +78,7 @@ func TestTransferWithoutAView(t *testing.T) {
 // TestOpenAndClose: a space is opened and closed at its own port, and refusals are told.
 func TestOpenAndClose(t *testing.T) {
 	b := newHarness(t)
-	o := b.operator()
+	o := b.service()
 	var answer error
 	b.space.answer = func(fact any) any {
 		_, opens := fact.(*protocol.OpenSpace)
@@ -86,8 +86,8 @@ func TestOpenAndClose(t *testing.T) {
 	}
 	must(t, o.CloseSpace(t.Context(), "billing"))
 	must(t, o.OpenSpace(t.Context(), "billing"))
-	if want := []any{&protocol.CloseSpace{}, &protocol.OpenSpace{}}; !reflect.DeepEqual(b.space.asked, want) {
-		t.Errorf("the space was asked %+v", b.space.asked)
+	if want := []any{&protocol.CloseSpace{}, &protocol.OpenSpace{}}; !reflect.DeepEqual(b.space.queries, want) {
+		t.Errorf("the space was asked %+v", b.space.queries)
 	}
 	for _, c := range []struct {
 		answer, want error
@@ -110,7 +110,7 @@ func TestOpenAndClose(t *testing.T) {
 // TestUnansweredDeeds end with their context, because of its cause, and with the Operator.
 func TestUnansweredDeeds(t *testing.T) {
 	b := newHarness(t)
-	o := b.operator()
+	o := b.service()
 	cause := errors.New("the caller has gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	b.space.answer = func(any) any { cancel(cause); return nil }

@@ -54,9 +54,9 @@ func (below) Step(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 type space struct {
 	protocol.Machine
 
-	mu     sync.Mutex
-	answer func(fact any) any // nil: no answer
-	asked  []any              // what it was asked of that
+	mu      sync.Mutex
+	answer  func(fact any) any // nil: no answer
+	queries []any              // what it was asked of that
 }
 
 func (s *space) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
@@ -64,7 +64,7 @@ func (s *space) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 	case *protocol.Transfer, *protocol.OpenSpace, *protocol.CloseSpace, *protocol.Reform, *protocol.ListShards:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.asked = append(s.asked, ev.Fact)
+		s.queries = append(s.queries, ev.Fact)
 		if answer := s.answer(ev.Fact); answer != nil {
 			out.Reply(ev.Call, answer)
 		}
@@ -125,7 +125,7 @@ func newHarnessOfShards(t *testing.T) *harness {
 		<-written
 	})
 	for { // its logs are to begin, and to be led
-		reply, err := b.driver.Ask(t.Context(), 2, &protocol.Inspect{})
+		reply, err := b.driver.Do(t.Context(), 2, &protocol.Inspect{})
 		must(t, err)
 		if reply.Result.(*protocol.Condition).State == protocol.Ready {
 			return b
@@ -137,7 +137,7 @@ func newHarnessOfShards(t *testing.T) *harness {
 // paper is a journal that does what it is asked, and that no reader reads.
 type paper chan func()
 
-func (p paper) Ask(request any, answer func(any)) error {
+func (p paper) Submit(request any, answer func(any)) error {
 	select {
 	case p <- func() { answer(storage.AnswerTo(request, nil)) }:
 		return nil
@@ -159,8 +159,8 @@ func onEach(t *testing.T, test func(*testing.T, *harness)) {
 	t.Run("consensus in shards", func(t *testing.T) { test(t, newHarnessOfShards(t)) })
 }
 
-// operator is a new one, as each member has.
-func (b *harness) operator() *admin.Service {
+// service is a new one, as each member has.
+func (b *harness) service() *admin.Service {
 	b.t.Helper()
 	o, err := admin.New(admin.Config{
 		Driver: b.driver, View: view,
@@ -174,7 +174,7 @@ func (b *harness) operator() *admin.Service {
 // suspension returns who has suspended billing, and how many wait to do that.
 func (b *harness) suspension() (holders []lock.Grant, waiters int) {
 	b.t.Helper()
-	reply, err := b.driver.Ask(b.t.Context(), 2, &protocol.Show{Name: lock.SpaceLock})
+	reply, err := b.driver.Do(b.t.Context(), 2, &protocol.Show{Name: lock.SpaceLock})
 	must(b.t, err)
 	shown := reply.Result.(*lock.Lock)
 	return shown.Holders, len(shown.Waiters)
@@ -214,8 +214,8 @@ func (p *program) Deliver(replies []protocol.Reply) {
 	}
 }
 
-// ask asks for a name of billing, and waits for what is decided.
-func (p *program) ask(name string, try bool) lock.Decision {
+// acquire asks for a name of billing, and waits for what is decided.
+func (p *program) acquire(name string, try bool) lock.Decision {
 	p.t.Helper()
 	p.last++
 	p.driver.Step(protocol.Event{

@@ -169,10 +169,10 @@ func (p *presence) decided(port protocol.Port, d *lock.Decision) {
 	case lock.Refused, lock.Released:
 		delete(p.held, d.Request)
 	case lock.Lost:
-		p.tell(port, d.Loss)
+		p.warn(port, d.Loss)
 		delete(p.held, d.Request)
 	case lock.Revoked:
-		p.tell(port, d.Loss)
+		p.warn(port, d.Loss)
 		delete(p.held, d.Request)
 		if was && !p.closed { // else its session is about to end, and that with it
 			s := &stopping{p.number(), make(chan struct{}), make(chan struct{})}
@@ -186,9 +186,9 @@ func (p *presence) decided(port protocol.Port, d *lock.Decision) {
 	}
 }
 
-// tell logs the end of a suspension that its session has not ended. To resume one is
+// warn logs the end of a suspension that its session has not ended. To resume one is
 // nothing to warn of.
-func (p *presence) tell(port protocol.Port, why holdfast.Loss) {
+func (p *presence) warn(port protocol.Port, why holdfast.Loss) {
 	level := slog.LevelWarn
 	if why == holdfast.Broken {
 		level = slog.LevelInfo

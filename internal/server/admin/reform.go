@@ -22,7 +22,7 @@ func (o *Service) Reform(ctx context.Context, space, member string, as protocol.
 	if err != nil {
 		return err
 	}
-	shards, err := ask[*protocol.Shards](ctx, o, port, &protocol.ListShards{})
+	shards, err := query[*protocol.Shards](ctx, o, port, &protocol.ListShards{})
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (o *Service) Reform(ctx context.Context, space, member string, as protocol.
 			who, unknown = gone, nil
 		}
 	}
-	reformed, err := ask[*protocol.Reformed](ctx, o, port, &protocol.Reform{Member: who, As: as})
+	reformed, err := query[*protocol.Reformed](ctx, o, port, &protocol.Reform{Member: who, As: as})
 	switch {
 	case err != nil:
 		return err
@@ -55,7 +55,7 @@ func (o *Service) Shards(ctx context.Context, space string) (*protocol.Shards, e
 	if err != nil {
 		return nil, err
 	}
-	shards, err := ask[*protocol.Shards](ctx, o, port, &protocol.ListShards{})
+	shards, err := query[*protocol.Shards](ctx, o, port, &protocol.ListShards{})
 	if err != nil {
 		return nil, err
 	}

@@ -13,11 +13,11 @@ import (
 // TestReform: a member is known by its name or its address, also when the view has it no more, and by its id.
 func TestReform(t *testing.T) {
 	b := newHarness(t)
-	o := b.operator()
-	var asked []protocol.Reform
+	o := b.service()
+	var reforms []protocol.Reform
 	b.space.answer = func(fact any) any {
 		if f, is := fact.(*protocol.Reform); is {
-			asked = append(asked, *f)
+			reforms = append(reforms, *f)
 			return &protocol.Reformed{}
 		}
 		return &protocol.Shards{
@@ -27,12 +27,12 @@ func TestReform(t *testing.T) {
 	}
 	var view protocol.View
 	for member, id := range map[string]protocol.ID{"b": 8, "b.example:4040": 8, "gone": 40, "gone.example:4040": 40, view.Name(41): 41} {
-		asked = nil
+		reforms = nil
 		if err := o.Reform(t.Context(), "billing", member, protocol.Learner); err != nil {
 			t.Errorf("%s: %v", member, err)
 		}
-		if len(asked) != 1 || asked[0] != (protocol.Reform{Member: id, As: protocol.Learner}) {
-			t.Errorf("for %s the space was asked %+v", member, asked)
+		if len(reforms) != 1 || reforms[0] != (protocol.Reform{Member: id, As: protocol.Learner}) {
+			t.Errorf("for %s the space was asked %+v", member, reforms)
 		}
 	}
 	if shards, err := o.Shards(t.Context(), "billing"); err != nil || len(shards.List) != 1 {
@@ -43,7 +43,7 @@ func TestReform(t *testing.T) {
 // TestReformRefused: each refusal has its kind, and a sentence that says why.
 func TestReformRefused(t *testing.T) {
 	b := newHarness(t)
-	o := b.operator()
+	o := b.service()
 	behind := fmt.Errorf("%w: it lacks 200 entries", holdfast.ErrConflict)
 	for _, c := range []struct {
 		space, member string

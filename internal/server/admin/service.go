@@ -84,7 +84,7 @@ func (o *Service) Transfer(ctx context.Context, space, member string) (authority
 	// A protocol that hands nothing over says so first, whichever member is named, and even if none is because
 	// the view does not have the member. That is a conflict to all others.
 	to, unknown := find(&view, member)
-	transferred, err := ask[*protocol.Transferred](ctx, o, port, &protocol.Transfer{To: to})
+	transferred, err := query[*protocol.Transferred](ctx, o, port, &protocol.Transfer{To: to})
 	switch {
 	case err != nil:
 		return nil, err
@@ -151,7 +151,7 @@ func (o *Service) turn(ctx context.Context, space string, fact any, op string) e
 	if err != nil {
 		return err
 	}
-	done, err := ask[*protocol.SpaceOpen](ctx, o, port, fact)
+	done, err := query[*protocol.SpaceOpen](ctx, o, port, fact)
 	switch {
 	case err != nil:
 		return err
@@ -185,11 +185,11 @@ func (o *Service) port(space string) (protocol.Port, error) {
 
 func (o *Service) name(port protocol.Port) string { return o.spaces[port-1].Name }
 
-// ask puts one question to the machine at port and returns its answer.
-func ask[T any](ctx context.Context, o *Service, port protocol.Port, fact any) (answer T, err error) {
+// query puts one question to the machine at port and returns its answer.
+func query[T any](ctx context.Context, o *Service, port protocol.Port, fact any) (answer T, err error) {
 	ctx, cancel := o.within(ctx)
 	defer cancel()
-	reply, err := o.driver.Ask(ctx, port, fact)
+	reply, err := o.driver.Do(ctx, port, fact)
 	if errors.Is(err, run.ErrClosed) {
 		return answer, holdfast.ErrClosed
 	}

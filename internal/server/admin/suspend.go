@@ -112,7 +112,7 @@ func (o *Service) decided(ctx context.Context, port protocol.Port, r *lock.Reque
 // one that is not about to end. Where no member tells, there is none that is known: the request will wait for the member
 // that decides.
 func (o *Service) suspended(ctx context.Context, port protocol.Port) (lock.Grant, bool) {
-	shown, err := ask[*lock.Lock](ctx, o, port, &protocol.Show{Name: lock.SpaceLock})
+	shown, err := query[*lock.Lock](ctx, o, port, &protocol.Show{Name: lock.SpaceLock})
 	if err != nil || len(shown.Holders) == 0 || shown.Holders[0].Owner != Owner || shown.Holders[0].Revoked {
 		return lock.Grant{}, false
 	}
@@ -135,7 +135,7 @@ func (o *Service) Resume(ctx context.Context, order Order) (Outcome, error) {
 	if order.Reason != "" {
 		reason += ": " + order.Reason
 	}
-	broken, err := ask[*protocol.Broken](ctx, o, port, &protocol.Break{Name: lock.SpaceLock, Reason: reason})
+	broken, err := query[*protocol.Broken](ctx, o, port, &protocol.Break{Name: lock.SpaceLock, Reason: reason})
 	switch {
 	case err != nil:
 		return Outcome{}, err

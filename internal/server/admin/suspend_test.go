@@ -20,7 +20,7 @@ func order(wait time.Duration) admin.Order {
 func TestSuspendAndResume(t *testing.T) { onEach(t, suspendAndResume) }
 
 func suspendAndResume(t *testing.T, b *harness) {
-	o := b.operator()
+	o := b.service()
 	if resumed, err := o.Resume(t.Context(), order(0)); err != nil || resumed.Changed || resumed.Grant.Token != 0 {
 		t.Errorf("what is not suspended is resumed: %+v, %v", resumed, err)
 	}
@@ -55,9 +55,9 @@ func suspendAndResume(t *testing.T, b *harness) {
 func TestSuspendWaits(t *testing.T) { onEach(t, suspendWaits) }
 
 func suspendWaits(t *testing.T, b *harness) {
-	o := b.operator()
+	o := b.service()
 	other := b.program()
-	held := other.ask("orders/42", false)
+	held := other.acquire("orders/42", false)
 	if _, err := o.Suspend(t.Context(), order(0)); !errors.Is(err, holdfast.ErrHeld) {
 		t.Errorf("without a wait: %v", err)
 	}
@@ -88,13 +88,13 @@ func suspendWaits(t *testing.T, b *harness) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if d := other.ask("orders/42", true); d.Kind != lock.Refused || !errors.Is(d.Err, holdfast.ErrHeld) {
+	if d := other.acquire("orders/42", true); d.Kind != lock.Refused || !errors.Is(d.Err, holdfast.ErrHeld) {
 		t.Errorf("a lock of a suspended space: %+v", d)
 	}
 	if _, err := o.Resume(t.Context(), order(0)); err != nil {
 		t.Error(err)
 	}
-	if d := other.ask("orders/42", true); d.Kind != lock.Granted {
+	if d := other.acquire("orders/42", true); d.Kind != lock.Granted {
 		t.Errorf("a lock of a space that was resumed: %+v", d)
 	}
 }
@@ -105,7 +105,7 @@ func (b *harness) untilStopped(name string) {
 	b.t.Helper()
 	newcomer := b.program()
 	for deadline := time.Now().Add(time.Minute); ; {
-		d := newcomer.ask(name, true)
+		d := newcomer.acquire(name, true)
 		if d.Kind == lock.Refused && errors.Is(d.Err, holdfast.ErrHeld) {
 			return
 		}
@@ -148,7 +148,7 @@ func (b *harness) untilFree() {
 func TestSuspensionOfAnotherOperator(t *testing.T) { onEach(t, suspensionOfAnotherOperator) }
 
 func suspensionOfAnotherOperator(t *testing.T, b *harness) {
-	one, two := b.operator(), b.operator()
+	one, two := b.service(), b.service()
 	first, err := one.Suspend(t.Context(), order(0))
 	must(t, err)
 	second, err := two.Suspend(t.Context(), admin.Order{Space: "billing"})
@@ -158,7 +158,7 @@ func suspensionOfAnotherOperator(t *testing.T, b *harness) {
 	if resumed, err := two.Resume(t.Context(), order(0)); err != nil || !resumed.Changed {
 		t.Errorf("resumed: %+v, %v", resumed, err)
 	}
-	if d := b.program().ask("x", false); d.Kind != lock.Granted {
+	if d := b.program().acquire("x", false); d.Kind != lock.Granted {
 		t.Errorf("after it: %+v", d)
 	}
 }
@@ -169,8 +169,8 @@ func TestSuspendsAtOnce(t *testing.T) { onEach(t, suspendsAtOnce) }
 
 func suspendsAtOnce(t *testing.T, b *harness) {
 	other := b.program()
-	held := other.ask("x", false)
-	one, two := b.operator(), b.operator()
+	held := other.acquire("x", false)
+	one, two := b.service(), b.service()
 	ended := make(chan error)
 	for i := range 4 {
 		o := one
@@ -201,9 +201,9 @@ func suspendsAtOnce(t *testing.T, b *harness) {
 func TestSuspensionOfAProgram(t *testing.T) { onEach(t, suspensionOfAProgram) }
 
 func suspensionOfAProgram(t *testing.T, b *harness) {
-	o := b.operator()
+	o := b.service()
 	p := b.program()
-	held := p.ask(lock.SpaceLock, false)
+	held := p.acquire(lock.SpaceLock, false)
 	if held.Kind != lock.Granted {
 		t.Fatalf("the program is told %+v", held)
 	}
@@ -227,7 +227,7 @@ func suspensionOfAProgram(t *testing.T, b *harness) {
 func TestClose(t *testing.T) { onEach(t, closes) }
 
 func closes(t *testing.T, b *harness) {
-	o := b.operator()
+	o := b.service()
 	_, err := o.Suspend(t.Context(), order(0))
 	must(t, err)
 	o.Close()
@@ -237,8 +237,8 @@ func closes(t *testing.T, b *harness) {
 	b.untilFree()
 	o.Close()
 
-	waits := b.operator()
-	held := b.program().ask("x", false)
+	waits := b.service()
+	held := b.program().acquire("x", false)
 	if held.Kind != lock.Granted {
 		t.Fatalf("told %+v", held)
 	}

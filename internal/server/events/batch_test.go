@@ -83,7 +83,7 @@ func TestAnEventIsEncodedOnce(t *testing.T) {
 			})
 		}
 		for i := range events {
-			b.own.tell(uint64(i+1), api.Event{Event: Granted, Name: fmt.Sprintf("n%d/%d", i%2, i)})
+			b.own.emit(uint64(i+1), api.Event{Event: Granted, Name: fmt.Sprintf("n%d/%d", i%2, i)})
 			if i%100 == 0 {
 				synctest.Wait()
 			}

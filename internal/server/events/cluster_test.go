@@ -210,8 +210,8 @@ func TestWatchAnyMember(t *testing.T) {
 	}
 }
 
-// TestGuestsTell: so does a member that serves only its own process.
-func TestGuestsTell(t *testing.T) {
+// TestGuestsPublish: so does a member that serves only its own process.
+func TestGuestsPublish(t *testing.T) {
 	parallel.SkipBrief(t)
 	all := startCluster(t)
 	w, _ := watchAt(t, all[0])

@@ -4,7 +4,7 @@
 //	source.go     what happens here, made of what the member's machines decide
 //	batch.go      events as all watchers share them: encoded once, handed on together
 //	feed.go       what one watcher has not read yet, bounded
-//	tell.go       what happens here, for another member
+//	stream.go     what happens here, for another member
 //	gather.go     who watches here, and what the other members are asked for
 //	follow.go     one other member: asked, lost, asked again
 //	missing.go    what watchers are told of what they cannot be told

@@ -97,11 +97,11 @@ func (f *following) run() {
 		id, address := f.member.ID, f.member.Address
 		s.mu.Unlock()
 		err := s.of.peers.Follow(s.life, id, address, interest, f.take)
-		told, goOn := f.broke(err)
+		reported, goOn := f.broke(err)
 		if !goOn {
 			return
 		}
-		if pause = min(max(2*pause, firstPause), lastPause); told {
+		if pause = min(max(2*pause, firstPause), lastPause); reported {
 			pause = firstPause // it may have missed nothing
 		}
 		timer := time.NewTimer(pause/2 + rand.N(pause/2+1))
@@ -123,8 +123,8 @@ func (f *following) take(m *schema.MemberEvents) {
 		f.welcomed(welcome.GetProcess(), m)
 	}
 	var items []*Item
-	for _, told := range m.GetEvents() {
-		if e, known := received(told, f.member.Name); known {
+	for _, item := range m.GetEvents() {
+		if e, known := received(item, f.member.Name); known {
 			items = append(items, &Item{Event: e})
 		}
 	}
@@ -151,7 +151,7 @@ func (f *following) welcomed(process uint64, m *schema.MemberEvents) {
 		lost = true // it is not known how an earlier life of it has ended
 	}
 	if lost || f.missing {
-		f.tellMissing(f.heard(lost, time.Unix(0, m.GetAt())))
+		f.publishMissing(f.heard(lost, time.Unix(0, m.GetAt())))
 	}
 	f.process, f.linked, f.missing, f.last = process, true, false, false
 	f.settle()
@@ -159,17 +159,17 @@ func (f *following) welcomed(process uint64, m *schema.MemberEvents) {
 
 // broke takes note that the member tells no more, or has not begun to. Told says that it
 // had begun, goOn that it is to be asked again.
-func (f *following) broke(err error) (told, goOn bool) {
+func (f *following) broke(err error) (reported, goOn bool) {
 	s := f.of
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if told, f.linked = f.linked, false; told {
+	if reported, f.linked = f.linked, false; reported {
 		f.silent = time.Now()
 		f.unsettle()
 	}
 	f.running = f.here && s.life.Err() == nil
 	if f.running && time.Since(f.silent) < patience {
-		return told, true
+		return reported, true
 	}
 	f.settle()
 	if !f.missing && !f.last && s.life.Err() == nil {
@@ -178,7 +178,7 @@ func (f *following) broke(err error) (told, goOn bool) {
 			err = errors.New("it has ended the stream")
 		}
 		s.of.logger.Info("the events of a member are missing", "name", f.member.Name, "address", f.member.Address, "error", err)
-		f.tellMissing(f.unheard(f.at))
+		f.publishMissing(f.unheard(f.at))
 	}
-	return told, f.running
+	return reported, f.running
 }

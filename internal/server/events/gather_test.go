@@ -19,7 +19,7 @@ import (
 func wants(b *harness, f *Feed, lines ...string) {
 	b.Helper()
 	synctest.Wait()
-	if got := told(f); !slices.Equal(got, lines) {
+	if got := linesOf(f); !slices.Equal(got, lines) {
 		b.Errorf("told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(lines, "\n"))
 	}
 }
@@ -49,8 +49,8 @@ func TestWatchersSeeEveryMember(t *testing.T) {
 		f.Close()
 		synctest.Wait()
 		for id := range b.other {
-			if asked := b.questions(id); len(asked) > 0 {
-				t.Errorf("%s is asked for %v, and nobody watches", name(id), asked)
+			if filters := b.questions(id); len(filters) > 0 {
+				t.Errorf("%s is asked for %v, and nobody watches", name(id), filters)
 			}
 			if n := b.life(id).open.Load(); n != 0 {
 				t.Errorf("%s has %d feeds", name(id), n)
@@ -95,7 +95,7 @@ func TestNothingIsSaidOfQuietTimes(t *testing.T) {
 	})
 }
 
-func TestGapsAreTold(t *testing.T) {
+func TestGapsArePublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newHarness(t, 2)
 		defer b.Close()
@@ -114,11 +114,11 @@ func TestGapsAreTold(t *testing.T) {
 		grant(b.life(2), "missed", 2)
 		b.sever(2, false)
 		pass(5 * time.Second)
-		got := told(f)
+		got := linesOf(f)
 		if len(got) != 1 || !strings.HasPrefix(got[0], "b missing from 1.000 until ") {
 			t.Errorf("told %v", got)
 		}
-		if got := told(late); len(got) != 1 || !strings.Contains(got[0], " until ") {
+		if got := linesOf(late); len(got) != 1 || !strings.Contains(got[0], " until ") {
 			t.Errorf("who came later was told %v", got)
 		}
 		grant(b.life(2), "x", 3)
@@ -141,8 +141,8 @@ func TestWhoDoesNotAnswerAtFirst(t *testing.T) {
 		f := b.watch("", "")
 		defer f.Close()
 		wants(b, f, "b missing from 0.000")
-		if asked := time.Since(b.all[Filter{}].began); asked > 2*time.Second {
-			t.Errorf("it was waited for %v", asked)
+		if waited := time.Since(b.all[Filter{}].began); waited > 2*time.Second {
+			t.Errorf("it was waited for %v", waited)
 		}
 		if n := b.own.watchers; n != 1 {
 			t.Errorf("%d watchers are left", n)
@@ -184,8 +184,8 @@ func TestMembersComeAndGo(t *testing.T) {
 	})
 }
 
-// TestLastWordsAreHeard: a member that no view has any more is heard as long as it tells.
-func TestLastWordsAreHeard(t *testing.T) {
+// TestFormerMemberIsHeard: a member that no view has any more is heard as long as it tells.
+func TestFormerMemberIsHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newHarness(t, 2)
 		defer b.Close()
@@ -200,8 +200,8 @@ func TestLastWordsAreHeard(t *testing.T) {
 		wants(b, f, "b missing from 0.000")
 		pass(time.Minute)
 		wants(b, f)
-		if asked := b.questions(2); len(asked) > 0 {
-			t.Errorf("b is asked for %v", asked)
+		if filters := b.questions(2); len(filters) > 0 {
+			t.Errorf("b is asked for %v", filters)
 		}
 	})
 }
@@ -235,8 +235,8 @@ func TestFiltersTravel(t *testing.T) {
 			feeds = append(feeds, b.watch("", fmt.Sprint(i)))
 		}
 		synctest.Wait()
-		if asked := b.questions(2); len(asked) != gatherings+1 || !slices.Contains(asked, Filter{}) {
-			t.Errorf("20 watchers ask for %v", asked)
+		if filters := b.questions(2); len(filters) != gatherings+1 || !slices.Contains(filters, Filter{}) {
+			t.Errorf("20 watchers ask for %v", filters)
 		}
 		grant(b.life(2), "19/x", 9)
 		pass(pause)
@@ -246,8 +246,8 @@ func TestFiltersTravel(t *testing.T) {
 			f.Close() // again does nothing
 		}
 		synctest.Wait()
-		if asked := b.questions(2); len(asked) != 0 || len(b.all) != 0 {
-			t.Errorf("asked for %v in %d gatherings, and nobody watches", asked, len(b.all))
+		if filters := b.questions(2); len(filters) != 0 || len(b.all) != 0 {
+			t.Errorf("asked for %v in %d gatherings, and nobody watches", filters, len(b.all))
 		}
 	})
 }
@@ -270,7 +270,7 @@ func TestSlowWatcher(t *testing.T) {
 				synctest.Wait()
 			}
 		}
-		if at := told(slow); len(at) != FeedBound || at[0] != "a granted 0 1" {
+		if at := linesOf(slow); len(at) != FeedBound || at[0] != "a granted 0 1" {
 			t.Errorf("%d events are kept for who does not read", len(at))
 		}
 		for i := range FeedBound + 1 {
@@ -305,7 +305,7 @@ func TestSlowMember(t *testing.T) {
 		pass(time.Second)
 		grant(source, "x", 2)
 		pass(2 * pause)
-		got := told(f)
+		got := linesOf(f)
 		if len(got) != 3 || !strings.HasPrefix(got[0], "b missing from 0.000 until ") || got[1] != "b granted x 2" {
 			t.Errorf("told %v", got)
 		}

@@ -51,11 +51,11 @@ type network struct {
 }
 
 type other struct {
-	source  *Source
-	process uint64
-	down    bool
-	asked   []Filter // who is followed now
-	cut     context.CancelCauseFunc
+	source   *Source
+	process  uint64
+	down     bool
+	followed []Filter // who is followed now
+	cut      context.CancelCauseFunc
 }
 
 func newNetwork(ids ...protocol.ID) *network {
@@ -100,7 +100,7 @@ func (n *network) sever(id protocol.ID, down bool) {
 func (n *network) questions(id protocol.ID) []Filter {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return append([]Filter(nil), n.other[id].asked...)
+	return append([]Filter(nil), n.other[id].followed...)
 }
 
 func (n *network) Follow(ctx context.Context, id protocol.ID, address string, interest *schema.MemberInterest, take func(*schema.MemberEvents)) error {
@@ -115,20 +115,20 @@ func (n *network) Follow(ctx context.Context, id protocol.ID, address string, in
 	}
 	ctx, one.cut = context.WithCancelCause(ctx)
 	want := Filter{interest.GetSpace(), interest.GetPrefix()}
-	one.asked = append(one.asked, want)
+	one.followed = append(one.followed, want)
 	n.mu.Unlock()
 	defer func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		for i, asked := range one.asked {
-			if asked == want {
-				one.asked = append(one.asked[:i:i], one.asked[i+1:]...)
+		for i, filter := range one.followed {
+			if filter == want {
+				one.followed = append(one.followed[:i:i], one.followed[i+1:]...)
 				break
 			}
 		}
 	}()
 	welcome := &schema.MemberHello{Process: one.process}
-	err := one.source.Tell(ctx, interest, func(m *schema.MemberEvents) error {
+	err := one.source.Stream(ctx, interest, func(m *schema.MemberEvents) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -167,8 +167,8 @@ func (b *harness) watch(space, prefix string) *Feed {
 	return f
 }
 
-// told returns what a feed has had, a line for each event.
-func told(f *Feed) (lines []string) {
+// linesOf returns what a feed has had, a line for each event.
+func linesOf(f *Feed) (lines []string) {
 	f.source.mu.Lock()
 	f.source.hand()
 	f.source.mu.Unlock()

@@ -30,8 +30,8 @@ func (f *following) heard(lost bool, until time.Time) api.Event {
 	}
 }
 
-// tellMissing tells all watchers.
-func (f *following) tellMissing(e api.Event) {
+// publishMissing tells all watchers.
+func (f *following) publishMissing(e api.Event) {
 	f.of.of.source.flush()
 	//tidy:unordered every feed gets the event
 	for feed := range f.of.feeds {

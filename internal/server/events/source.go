@@ -110,7 +110,7 @@ func (s *Source) decided(space string, d *lock.Decision) {
 	}
 	count := s.count.Add(1)
 	if s.open.Load() > 0 {
-		s.tell(count, api.Event{Event: event, Space: space, Name: d.Name, Owner: d.Owner, Token: d.Token, Why: why(event, d)})
+		s.emit(count, api.Event{Event: event, Space: space, Name: d.Name, Owner: d.Owner, Token: d.Token, Why: why(event, d)})
 	}
 }
 
@@ -143,8 +143,8 @@ func (s *Source) Publish(e api.Event) {
 	s.gather(&e)
 }
 
-// tell tells an event about a lock to everybody, count being its number.
-func (s *Source) tell(count uint64, e api.Event) {
+// emit tells an event about a lock to everybody, count being its number.
+func (s *Source) emit(count uint64, e api.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.Time = api.At(time.Now())

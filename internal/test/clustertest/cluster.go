@@ -137,16 +137,16 @@ func (c *Cluster) Member(name string) *Member {
 	return c.Members[i]
 }
 
-// askAgain is the pause between two looks at a status. A status is not pushed.
-const askAgain = 50 * time.Millisecond
+// pollInterval is the pause between two looks at a status. A status is not pushed.
+const pollInterval = 50 * time.Millisecond
 
 // AwaitStatus asks a member until its status is what is wanted, and returns that.
 func (c *Cluster) AwaitStatus(ctx context.Context, m *Member, what string, is func(*api.Status) bool) (*api.Status, error) {
 	var last *api.Status
 	var trouble error
 	for {
-		asking, cancel := context.WithTimeout(ctx, time.Second)
-		status, err := m.Status(asking)
+		attempt, cancel := context.WithTimeout(ctx, time.Second)
+		status, err := m.Status(attempt)
 		cancel()
 		switch {
 		case err == nil && is(status):
@@ -156,7 +156,7 @@ func (c *Cluster) AwaitStatus(ctx context.Context, m *Member, what string, is fu
 		}
 		trouble = err
 		select {
-		case <-time.After(askAgain):
+		case <-time.After(pollInterval):
 		case <-ctx.Done():
 			return last, fmt.Errorf("wait until %s: %w; last status %+v, last error %v; it says: %s", what, ctx.Err(), last, trouble, m.Log())
 		}

@@ -4,7 +4,7 @@
 //	member.go    a `holdfast serve` that can be killed, stopped, and started again
 //	cluster.go   several of them, on addresses that are known before they start
 //	worker.go    what a worker process does: one lock after the other
-//	crew.go      the workers, and all that they have told
+//	group.go     the workers, and all that they have reported
 //	judge.go     the promises, held against that
 //	signals.go   what processes inherit of a test program that ignores signals
 //	register.go  the resource behind the lock: a file that compares tokens

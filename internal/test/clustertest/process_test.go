@@ -40,23 +40,23 @@ func puppet() {
 	}
 }
 
-func crew(t *testing.T) (context.Context, *Crew) {
+func newGroup(t *testing.T) (context.Context, *Group) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
-	return ctx, NewCrew([]string{os.Args[0], "puppet"}, t.TempDir()+"/register")
+	return ctx, NewGroup([]string{os.Args[0], "puppet"}, t.TempDir()+"/register")
 }
 
 func is(kind Kind) func(Event) bool { return func(e Event) bool { return e.Kind == kind } }
 
-// TestCrew: what workers tell arrives in order, one that is stopped is seen to be, and
+// TestGroup: what workers tell arrives in order, one that is stopped is seen to be, and
 // all end when their input does.
-func TestCrew(t *testing.T) {
-	ctx, c := crew(t)
+func TestGroup(t *testing.T) {
+	ctx, c := newGroup(t)
 	var heard []Event
 	c.Heard = func(e Event) { heard = append(heard, e) }
 	for range 2 {
-		if _, err := c.Hire("nowhere", false); err != nil {
+		if _, err := c.Start("nowhere", false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,8 +100,8 @@ func TestCrew(t *testing.T) {
 
 // TestWorkerFails: a caller that waits for something hears that it will not come.
 func TestWorkerFails(t *testing.T) {
-	ctx, c := crew(t)
-	w, err := c.Hire("nowhere", false)
+	ctx, c := newGroup(t)
+	w, err := c.Start("nowhere", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestWorkerFails(t *testing.T) {
 
 // TestMemberThatIsNotReady: a member that ends, or says something else, is not ready.
 func TestMemberThatIsNotReady(t *testing.T) {
-	ctx, _ := crew(t)
+	ctx, _ := newGroup(t)
 	m := &Member{Name: "a", Command: []string{"sh", "-c", "echo no >&2; echo '{}'; exit 4"}}
 	if err := m.Start(); err != nil {
 		t.Fatal(err)

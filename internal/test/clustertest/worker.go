@@ -24,16 +24,16 @@ type Worker struct {
 	Server   string // addresses of members; the first one is gone to first
 	Register string // path of the guarded file
 	PoolOnly bool   // it takes the pool alone: so one works while the register is kept
-	// Stay is the longest time for which the worker has a lock; the shortest is a fifth of it,
+	// HoldTime is the longest time for which the worker has a lock; the shortest is a fifth of it,
 	// and it looks as often whether it still has the lock. The longer, the less the members
-	// have to do. Zero means [ShortStay].
-	Stay   time.Duration
-	Orders io.Reader
-	Words  io.Writer
+	// have to do. Zero means [ShortHold].
+	HoldTime time.Duration
+	Orders   io.Reader
+	Events   io.Writer
 }
 
-// ShortStay is the default of [Worker.Stay]: long enough for others to queue.
-const ShortStay = 5 * time.Millisecond
+// ShortHold is the default of [Worker.HoldTime]: long enough for others to queue.
+const ShortHold = 5 * time.Millisecond
 
 // dialLimit is how long a worker looks for a member at first.
 const dialLimit = 30 * time.Second
@@ -45,20 +45,20 @@ type worker struct {
 	register Register
 	locks    *client.Client
 
-	mu    sync.Mutex
-	words *json.Encoder
-	keep  bool
-	goOn  chan struct{}
+	mu     sync.Mutex
+	events *json.Encoder
+	keep   bool
+	goOn   chan struct{}
 }
 
 // Run works. The error is what made it stop before its input ended.
 func (w Worker) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w.Stay = cmp.Or(w.Stay, ShortStay)
+	w.HoldTime = cmp.Or(w.HoldTime, ShortHold)
 	at := &worker{
 		Worker: w, clock: clock.Real(), register: Register{w.Register},
-		words: json.NewEncoder(w.Words), goOn: make(chan struct{}, 1),
+		events: json.NewEncoder(w.Events), goOn: make(chan struct{}, 1),
 	}
 	go func() {
 		defer cancel()
@@ -68,7 +68,7 @@ func (w Worker) Run(ctx context.Context) error {
 	defer done()
 	var err error
 	if at.locks, err = client.Dial(dialing, w.Server, client.Name("worker")); err == nil {
-		at.tell(Event{Kind: Ready})
+		at.report(Event{Kind: Ready})
 		err = errors.Join(at.work(ctx), at.locks.Close())
 	}
 	if ctx.Err() != nil {
@@ -94,8 +94,8 @@ func (w *worker) listen() {
 	}
 }
 
-// tell says what happened, with the time unless it is given, and through which member.
-func (w *worker) tell(e Event) {
+// report says what happened, with the time unless it is given, and through which member.
+func (w *worker) report(e Event) {
 	if e.At == 0 {
 		e.At = w.clock.Now()
 	}
@@ -103,7 +103,7 @@ func (w *worker) tell(e Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	// That the reader is gone is noticed by the end of the input.
-	_ = w.words.Encode(e)
+	_ = w.events.Encode(e)
 }
 
 // kept reports, once, that the worker was ordered to keep what it has.
@@ -126,51 +126,51 @@ func (w *worker) work(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w.use(ctx, &stay{worker: w, lock: lock})
+		w.use(ctx, &holding{worker: w, lock: lock})
 	}
 	return nil
 }
 
 // use does a little work with a lock and gives it back.
-func (w *worker) use(ctx context.Context, s *stay) {
+func (w *worker) use(ctx context.Context, s *holding) {
 	if !s.alive() {
 		s.end()
 		return
 	}
-	s.tell(Event{At: s.used, Kind: Entered})
+	s.report(Event{At: s.used, Kind: Entered})
 	switch {
 	case s.lock.Name() != RegisterName:
-		s.sit(ctx, time.After(s.length()), nil)
+		s.wait(ctx, time.After(s.length()), nil)
 	case w.kept():
 		// What a process does that is paused at the wrong moment: it writes when it goes
 		// on, without looking whether it still has the lock.
-		s.tell(Event{Kind: Keeping})
-		s.sit(ctx, nil, w.goOn)
+		s.report(Event{Kind: Keeping})
+		s.wait(ctx, nil, w.goOn)
 		s.write()
 	default:
 		s.write()
-		s.sit(ctx, time.After(s.length()), nil)
+		s.wait(ctx, time.After(s.length()), nil)
 	}
 	s.end()
 }
 
-// stay is a worker's time with a lock.
-type stay struct {
+// holding is a worker's time with a lock.
+type holding struct {
 	*worker
 	lock *holdfast.Lock
 	used time.Duration // the last instant at which it surely had the lock
 }
 
-func (s *stay) length() time.Duration {
-	return s.glance() + rand.N(s.Stay-s.glance())
+func (s *holding) length() time.Duration {
+	return s.interval() + rand.N(s.HoldTime-s.interval())
 }
 
-// glance is the time between two looks, short enough for an overlap to be seen.
-func (s *stay) glance() time.Duration { return max(s.Stay/5, 1) }
+// interval is the time between two looks, short enough for an overlap to be seen.
+func (s *holding) interval() time.Duration { return max(s.HoldTime/5, 1) }
 
 // alive looks whether it has the lock. The clock is read first: a lock that is found
 // alive was alive at the instant that was read.
-func (s *stay) alive() bool {
+func (s *holding) alive() bool {
 	now := s.clock.Now()
 	if s.lock.Context().Err() != nil {
 		return false
@@ -179,10 +179,10 @@ func (s *stay) alive() bool {
 	return true
 }
 
-// sit has the lock until one of the channels says that it is enough. It looks at the
+// wait has the lock until one of the channels says that it is enough. It looks at the
 // lock all the while.
-func (s *stay) sit(ctx context.Context, enough <-chan time.Time, goOn <-chan struct{}) {
-	looks := time.NewTicker(s.glance())
+func (s *holding) wait(ctx context.Context, enough <-chan time.Time, goOn <-chan struct{}) {
+	looks := time.NewTicker(s.interval())
 	defer looks.Stop()
 	ended := s.lock.Context().Done()
 	for {
@@ -205,36 +205,36 @@ func (s *stay) sit(ctx context.Context, enough <-chan time.Time, goOn <-chan str
 }
 
 // end gives the lock back, or finds that it was lost.
-func (s *stay) end() {
+func (s *holding) end() {
 	s.alive()
 	err := s.lock.UnlockAsync() // what the authority makes of it is not what is judged
 	switch {
 	case s.used == 0:
 		// It was lost before it was used.
 	case err == nil:
-		s.tell(Event{At: s.used, Kind: Left})
+		s.report(Event{At: s.used, Kind: Left})
 	case errors.Is(err, holdfast.ErrLost):
-		s.tell(Event{At: s.used, Kind: Lost, Why: err.Error()})
+		s.report(Event{At: s.used, Kind: Lost, Why: err.Error()})
 	default:
-		s.tell(Event{Kind: Failed, Why: err.Error()})
+		s.report(Event{Kind: Failed, Why: err.Error()})
 	}
 }
 
 // write writes to the register under the lock's token.
-func (s *stay) write() {
+func (s *holding) write() {
 	err := s.register.Write(s.lock.Token())
 	switch {
 	case err == nil:
-		s.tell(Event{Kind: Wrote})
+		s.report(Event{Kind: Wrote})
 	case errors.Is(err, ErrStale):
-		s.tell(Event{Kind: Refused, Why: err.Error()})
+		s.report(Event{Kind: Refused, Why: err.Error()})
 	default:
-		s.tell(Event{Kind: Failed, Why: fmt.Sprintf("write under %v: %v", s.lock.Token(), err)})
+		s.report(Event{Kind: Failed, Why: fmt.Sprintf("write under %v: %v", s.lock.Token(), err)})
 	}
 }
 
-// tell adds which lock it is about.
-func (s *stay) tell(e Event) {
+// report adds which lock it is about.
+func (s *holding) report(e Event) {
 	e.Name, e.Token = s.lock.Name(), s.lock.Token()
-	s.worker.tell(e)
+	s.worker.report(e)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(tell) == "programs" {
+	if os.Getenv(printVariable) == "programs" {
 		parallel.Programs()
 	} else {
 		parallel.Tests()
@@ -22,12 +22,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// tell has a test program of this package print its -parallel: as the tests of one package, or of programs.
-const tell = "HOLDFAST_TEST_PARALLEL"
+// printVariable has a test program of this package print its -parallel: as the tests of one package, or of programs.
+const printVariable = "HOLDFAST_TEST_PARALLEL"
 
 // TestTheDefaultIsRaised on few processors, and to no less than there are on many; the command line goes first.
 func TestTheDefaultIsRaised(t *testing.T) {
-	if os.Getenv(tell) != "" {
+	if os.Getenv(printVariable) != "" {
 		t.Logf("parallel=%s.", flag.Lookup("test.parallel").Value)
 		return
 	}
@@ -44,7 +44,7 @@ func TestTheDefaultIsRaised(t *testing.T) {
 			arguments = append(arguments, tt.flag)
 		}
 		test := exec.Command(os.Args[0], arguments...)
-		test.Env = append(os.Environ(), tell+"="+tt.of, "GOMAXPROCS="+tt.processors)
+		test.Env = append(os.Environ(), printVariable+"="+tt.of, "GOMAXPROCS="+tt.processors)
 		out, err := test.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), tt.want) {
 			t.Errorf("%s with %s processors %s: %v, %s; want %s", tt.of, tt.processors, tt.flag, err, out, tt.want)
@@ -54,13 +54,13 @@ func TestTheDefaultIsRaised(t *testing.T) {
 
 // TestBriefLeavesOut: a test that is not brief is left out with -short, but not beside the race detector.
 func TestBriefLeavesOut(t *testing.T) {
-	if os.Getenv(tell) != "" {
+	if os.Getenv(printVariable) != "" {
 		parallel.SkipBrief(t)
 		return
 	}
 	for _, short := range []bool{false, true} {
 		test := exec.Command(os.Args[0], "-test.run=^TestBriefLeavesOut$", "-test.v", fmt.Sprintf("-test.short=%t", short))
-		test.Env = append(os.Environ(), tell+"=tests")
+		test.Env = append(os.Environ(), printVariable+"=tests")
 		out, err := test.CombinedOutput()
 		if left := strings.Contains(string(out), "--- SKIP"); err != nil || left != (short && !parallel.Raced) {
 			t.Errorf("-short=%t: %v, %s", short, err, out)

@@ -34,7 +34,7 @@ func Cassandra(t testing.TB) string {
 	t.Helper()
 	address := os.Getenv(cassandraRunning)
 	if address == "" {
-		askedForCassandra(t)
+		requireCassandra(t)
 		node, err := sharedCassandra()
 		if err != nil {
 			t.Fatalf("start Cassandra: %v", err)
@@ -57,9 +57,9 @@ var sharedCassandra = sync.OnceValues(func() (*CassandraNode, error) {
 	return startCassandra("127.0.0.1", "127.0.0.1", ports, "")
 })
 
-// askedForCassandra skips a test for which no server may be started, and says what is to be
+// requireCassandra skips a test for which no server may be started, and says what is to be
 // done for it.
-func askedForCassandra(t testing.TB) {
+func requireCassandra(t testing.TB) {
 	t.Helper()
 	if os.Getenv(cassandraRequired) != "required" {
 		t.Skipf("a server of Cassandra takes much time and memory, and is not asked for: set %s=required to have one started (it needs Java 17 and, once, Maven), or %s=host:port for one that runs", cassandraRequired, cassandraRunning)
@@ -81,7 +81,7 @@ type CassandraNode struct {
 // TEST_STORES=required the test is skipped.
 func CassandraNodes(t testing.TB, count int, settings string) []*CassandraNode {
 	t.Helper()
-	askedForCassandra(t)
+	requireCassandra(t)
 	hosts := make([]string, count)
 	for i := range hosts {
 		hosts[i] = "127.0.0." + strconv.Itoa(i+1)
@@ -175,14 +175,14 @@ func startCassandra(host, seed string, ports []string, settings string) (_ *Cass
 // awaitCassandra reads what the script says until the server answers, and returns the
 // server's process.
 func awaitCassandra(said io.Reader) (process int, err error) {
-	var words strings.Builder
+	var args strings.Builder
 	for lines := bufio.NewScanner(said); lines.Scan(); {
 		if n, _ := fmt.Sscanf(lines.Text(), "cassandra pid %d answers on", &process); n == 1 {
 			return process, nil
 		}
-		fmt.Fprintln(&words, lines.Text())
+		fmt.Fprintln(&args, lines.Text())
 	}
-	return 0, fmt.Errorf("the server has ended before it answered; it says: %s", words.String())
+	return 0, fmt.Errorf("the server has ended before it answered; it says: %s", args.String())
 }
 
 // cassandraScript finds the script that starts a node: tests run in the folder of their

@@ -40,9 +40,9 @@ func TestCassandra(t *testing.T) {
 	}
 }
 
-// ownerWord makes the test program one that starts a server and ends without a word: when the
+// ownerVariable makes the test program one that starts a server and ends without a word: when the
 // server answers or, with the word early, while it starts.
-const ownerWord = "HOLDFAST_TEST_CASSANDRA_OWNER"
+const ownerVariable = "HOLDFAST_TEST_CASSANDRA_OWNER"
 
 // own starts a server and ends by a signal that cannot be caught.
 func own(t *testing.T, early bool) {
@@ -71,8 +71,8 @@ func own(t *testing.T, early bool) {
 
 // TestCassandraEndsWithTheProgram that has started it, and its folder is removed.
 func TestCassandraEndsWithTheProgram(t *testing.T) {
-	askedForCassandra(t)
-	if manner := os.Getenv(ownerWord); manner != "" {
+	requireCassandra(t)
+	if manner := os.Getenv(ownerVariable); manner != "" {
 		own(t, manner == "early")
 	}
 	for _, manner := range []string{"early", "late"} {
@@ -83,7 +83,7 @@ func TestCassandraEndsWithTheProgram(t *testing.T) {
 func endsWithOwner(t *testing.T, manner string) {
 	scratch := t.TempDir()
 	owner := exec.Command(os.Args[0], "-test.run=^TestCassandraEndsWithTheProgram$")
-	owner.Env = append(os.Environ(), ownerWord+"="+manner, "TMPDIR="+scratch)
+	owner.Env = append(os.Environ(), ownerVariable+"="+manner, "TMPDIR="+scratch)
 	// Every process that descends from the owner has the other end of this, so it ends when
 	// the last of them has.
 	last, held, err := os.Pipe()

@@ -24,26 +24,26 @@ func Etcd(t testing.TB) string {
 func StartEtcd(t testing.TB, more ...string) *Server {
 	t.Helper()
 	return startEtcd(t, kind{
-		ask: func(ctx context.Context, address string) error { return askEtcd(ctx, "http://"+address, nil) },
-		url: func(address string) string { return "etcd://" + address },
+		ping: func(ctx context.Context, address string) error { return pingEtcd(ctx, "http://"+address, nil) },
+		url:  func(address string) string { return "etcd://" + address },
 	}, func(string, []string) []string { return more })
 }
 
 // StartEtcdTLS starts a cluster of one etcd whose clients come by TLS.
 func StartEtcdTLS(t testing.TB, secure TLS) *Server {
 	t.Helper()
-	asking := secure.asking(t)
+	clientTLS := secure.clientConfig(t)
 	return startEtcd(t, kind{
-		tls: &secure,
-		ask: func(ctx context.Context, address string) error { return askEtcd(ctx, "https://"+address, asking) },
-		url: func(address string) string { return "etcds://" + address },
+		tls:  &secure,
+		ping: func(ctx context.Context, address string) error { return pingEtcd(ctx, "https://"+address, clientTLS) },
+		url:  func(address string) string { return "etcds://" + address },
 	}, func(folder string, ports []string) []string {
 		own := "https://127.0.0.1:" + ports[0] // of a flag that stands there twice the second one counts
-		words := []string{"--listen-client-urls", own, "--advertise-client-urls", own, "--cert-file", certFile(folder), "--key-file", keyFile(folder)}
+		args := []string{"--listen-client-urls", own, "--advertise-client-urls", own, "--cert-file", certFile(folder), "--key-file", keyFile(folder)}
 		if secure.Mutual {
-			words = append(words, "--client-cert-auth", "--trusted-ca-file", caFile(folder))
+			args = append(args, "--client-cert-auth", "--trusted-ca-file", caFile(folder))
 		}
-		return words
+		return args
 	})
 }
 
@@ -62,9 +62,9 @@ func startEtcd(t testing.TB, k kind, more func(folder string, ports []string) []
 	return start(t, k)
 }
 
-// askEtcd asks for its health, which it tells once there is a leader.
-func askEtcd(ctx context.Context, url string, secure *tls.Config) error {
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
+// pingEtcd asks for its health, which it tells once there is a leader.
+func pingEtcd(ctx context.Context, url string, secure *tls.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, pingLimit)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/health", nil)
 	if err != nil {

@@ -25,19 +25,19 @@ func Postgres(t testing.TB) string {
 func StartPostgres(t testing.TB, more ...string) *Server {
 	t.Helper()
 	return startPostgres(t, kind{
-		ask: func(ctx context.Context, address string) error { return askPostgres(ctx, address, nil) },
-		url: func(address string) string { return "postgres://postgres@" + address + "/postgres?sslmode=disable" },
+		ping: func(ctx context.Context, address string) error { return pingPostgres(ctx, address, nil) },
+		url:  func(address string) string { return "postgres://postgres@" + address + "/postgres?sslmode=disable" },
 	}, func(string) []string { return more })
 }
 
 // StartPostgresTLS starts such a PostgreSQL whose clients come by TLS.
 func StartPostgresTLS(t testing.TB, secure TLS) *Server {
 	t.Helper()
-	asking := secure.asking(t)
+	clientTLS := secure.clientConfig(t)
 	return startPostgres(t, kind{
-		tls: &secure,
-		ask: func(ctx context.Context, address string) error { return askPostgres(ctx, address, asking) },
-		url: func(address string) string { return "postgres://postgres@" + address + "/postgres?sslmode=verify-full" },
+		tls:  &secure,
+		ping: func(ctx context.Context, address string) error { return pingPostgres(ctx, address, clientTLS) },
+		url:  func(address string) string { return "postgres://postgres@" + address + "/postgres?sslmode=verify-full" },
 	}, func(folder string) []string {
 		return []string{
 			"-c", "ssl=on", "-c", "ssl_cert_file=" + certFile(folder), "-c", "ssl_key_file=" + keyFile(folder), "-c", "ssl_ca_file=" + caFile(folder),
@@ -74,8 +74,8 @@ const (
 	encryptionGranted = 'S'
 )
 
-// askPostgres logs in.
-func askPostgres(ctx context.Context, address string, secure *tls.Config) error {
+// pingPostgres logs in.
+func pingPostgres(ctx context.Context, address string, secure *tls.Config) error {
 	connection, err := dial(ctx, address)
 	if err != nil {
 		return err

@@ -26,19 +26,19 @@ func Redis(t testing.TB) string {
 func StartRedis(t testing.TB, more ...string) *Server {
 	t.Helper()
 	return startRedis(t, kind{
-		ask: func(ctx context.Context, address string) error { return askRedis(ctx, address, nil) },
-		url: func(address string) string { return "redis://" + address },
+		ping: func(ctx context.Context, address string) error { return pingRedis(ctx, address, nil) },
+		url:  func(address string) string { return "redis://" + address },
 	}, func(string, []string) []string { return more })
 }
 
 // StartRedisTLS starts such a Redis whose clients come by TLS.
 func StartRedisTLS(t testing.TB, secure TLS) *Server {
 	t.Helper()
-	asking := secure.asking(t)
+	clientTLS := secure.clientConfig(t)
 	return startRedis(t, kind{
-		tls: &secure,
-		ask: func(ctx context.Context, address string) error { return askRedis(ctx, address, asking) },
-		url: func(address string) string { return "rediss://" + address },
+		tls:  &secure,
+		ping: func(ctx context.Context, address string) error { return pingRedis(ctx, address, clientTLS) },
+		url:  func(address string) string { return "rediss://" + address },
 	}, func(folder string, ports []string) []string {
 		clients := "no"
 		if secure.Mutual {
@@ -66,12 +66,12 @@ func startRedis(t testing.TB, k kind, more func(folder string, ports []string) [
 	return start(t, k)
 }
 
-// askLimit is how long a server may take to answer that it serves.
-const askLimit = time.Second
+// pingLimit is how long a server may take to answer that it serves.
+const pingLimit = time.Second
 
 // dial connects to a server that is to be asked something.
 func dial(ctx context.Context, address string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	ctx, cancel := context.WithTimeout(ctx, pingLimit)
 	defer cancel()
 	connection, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -85,8 +85,8 @@ func dial(ctx context.Context, address string) (net.Conn, error) {
 	return connection, nil
 }
 
-// askRedis pings. One that wants a password serves, too.
-func askRedis(ctx context.Context, address string, secure *tls.Config) error {
+// pingRedis pings. One that wants a password serves, too.
+func pingRedis(ctx context.Context, address string, secure *tls.Config) error {
 	connection, err := dial(ctx, address)
 	if err != nil {
 		return err

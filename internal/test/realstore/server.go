@@ -35,11 +35,11 @@ type kind struct {
 	// commands are run in folder: the last one is the server. Those before it run once, for
 	// a folder that is empty.
 	commands func(folder string, ports []string) [][]string
-	// ask returns nil if the server at address answers as one that serves.
-	ask func(ctx context.Context, address string) error
-	url func(address string) string
-	tls *TLS           // nil: it speaks in the clear
-	end syscall.Signal // ends it at once, with all of its processes
+	// ping returns nil if the server at address answers as one that serves.
+	ping func(ctx context.Context, address string) error
+	url  func(address string) string
+	tls  *TLS           // nil: it speaks in the clear
+	end  syscall.Signal // ends it at once, with all of its processes
 }
 
 // Server is a server that runs for one test. Its methods are called on the goroutine of the
@@ -49,7 +49,7 @@ type Server struct {
 	kind      kind
 	folder    string
 	addresses []string
-	words     []string
+	args      []string
 	user      int
 	group     int
 	log       string
@@ -132,15 +132,15 @@ func (s *Server) begin() (err error) {
 	}
 	commands := s.kind.commands(s.folder, ports)
 	last := len(commands) - 1
-	s.words = commands[last]
-	for _, words := range commands[:last] {
-		prepared, err := s.run(words)
+	s.args = commands[last]
+	for _, args := range commands[:last] {
+		prepared, err := s.run(args)
 		if err != nil {
 			return err
 		}
 		<-prepared.ended
 		if prepared.err != nil {
-			return fmt.Errorf("run %s: %w; it says: %s", filepath.Base(words[0]), prepared.err, s.lastWords())
+			return fmt.Errorf("run %s: %w; it says: %s", filepath.Base(args[0]), prepared.err, s.logTail())
 		}
 	}
 	return s.serve()
@@ -187,13 +187,13 @@ func reachable(folder string) error {
 }
 
 // run starts a program that ends, at the latest, with this process.
-func (s *Server) run(words []string) (*process, error) {
+func (s *Server) run(args []string) (*process, error) {
 	log, err := os.OpenFile(s.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", filepath.Base(words[0]), err)
+		return nil, fmt.Errorf("start %s: %w", filepath.Base(args[0]), err)
 	}
 	defer log.Close()
-	c := exec.Command(words[0], words[1:]...)
+	c := exec.Command(args[0], args[1:]...)
 	c.Dir, c.Stdout, c.Stderr = s.folder, log, log
 	// What the user has set up for other servers is not for these.
 	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.folder, "TMPDIR=" + s.folder, "LC_ALL=C"}
@@ -217,7 +217,7 @@ func (s *Server) run(words []string) (*process, error) {
 	}()
 	if err := <-started; err != nil {
 		<-p.ended
-		return nil, fmt.Errorf("start %s: %w", filepath.Base(words[0]), err)
+		return nil, fmt.Errorf("start %s: %w", filepath.Base(args[0]), err)
 	}
 	p.id = c.Process.Pid
 	return p, nil
@@ -225,14 +225,14 @@ func (s *Server) run(words []string) (*process, error) {
 
 // serve starts the server's program, and waits until it serves.
 func (s *Server) serve() (err error) {
-	if s.process, err = s.run(s.words); err != nil {
+	if s.process, err = s.run(s.args); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
 	// A server that begins to listen does not report that: it is asked until it answers.
 	for again := time.NewTicker(5 * time.Millisecond); ; {
-		err := s.kind.ask(ctx, s.Address())
+		err := s.kind.ping(ctx, s.Address())
 		if err == nil {
 			again.Stop()
 			return nil
@@ -240,15 +240,15 @@ func (s *Server) serve() (err error) {
 		select {
 		case <-again.C:
 		case <-s.process.ended:
-			return fmt.Errorf("%s has ended before it served: %v; it says: %s", s.kind.name, s.process.err, s.lastWords())
+			return fmt.Errorf("%s has ended before it served: %v; it says: %s", s.kind.name, s.process.err, s.logTail())
 		case <-ctx.Done():
-			return fmt.Errorf("%s does not serve after %v: %w; it says: %s", s.kind.name, startLimit, err, s.lastWords())
+			return fmt.Errorf("%s does not serve after %v: %w; it says: %s", s.kind.name, startLimit, err, s.logTail())
 		}
 	}
 }
 
-// lastWords are the last lines of what the server has said.
-func (s *Server) lastWords() string {
+// logTail are the last lines of what the server has said.
+func (s *Server) logTail() string {
 	const most = 4096
 	text, err := os.ReadFile(s.log)
 	if err != nil {
@@ -398,7 +398,7 @@ func (s *Server) clear() error {
 
 func (s *Server) finish() {
 	if s.t.Failed() {
-		s.t.Logf("the last words of %s: %s", s.kind.name, s.lastWords())
+		s.t.Logf("the last words of %s: %s", s.kind.name, s.logTail())
 	}
 	if err := s.clear(); err != nil {
 		s.t.Errorf("end %s: %v", s.kind.name, err)

@@ -132,13 +132,13 @@ type recorder struct {
 	how string
 }
 
-func (r *recorder) Skipf(format string, words ...any) {
-	r.how = "skipped: " + fmt.Sprintf(format, words...)
+func (r *recorder) Skipf(format string, args ...any) {
+	r.how = "skipped: " + fmt.Sprintf(format, args...)
 	r.TB.SkipNow()
 }
 
-func (r *recorder) Fatalf(format string, words ...any) {
-	r.how = "failed: " + fmt.Sprintf(format, words...)
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.how = "failed: " + fmt.Sprintf(format, args...)
 	r.TB.SkipNow()
 }
 

@@ -66,8 +66,8 @@ func (s *TLS) write(folder string, user, group int) error {
 	return nil
 }
 
-// asking is how a server is asked whether it serves.
-func (s *TLS) asking(t testing.TB) *tls.Config {
+// clientConfig is how a server is asked whether it serves.
+func (s *TLS) clientConfig(t testing.TB) *tls.Config {
 	t.Helper()
 	certificate, err := s.Authority.Issue(issuer.Request{Name: "realstore"})
 	if err != nil {

@@ -125,15 +125,15 @@ func instead(may []string, own string) string {
 	if own == switchFolder {
 		return "switch rules off in the simulator alone; rules ask protocol.Mutated"
 	}
-	words := slices.Clone(may)
-	for i, word := range words {
-		if word == "" {
-			words[i] = "the root"
+	layers := slices.Clone(may)
+	for i, layer := range layers {
+		if layer == "" {
+			layers[i] = "the root"
 		}
-		words[i] = strings.Replace(words[i], "!", "not ", 1)
+		layers[i] = strings.Replace(layers[i], "!", "not ", 1)
 	}
-	if len(words) == 0 {
+	if len(layers) == 0 {
 		return "it may import nothing of this module"
 	}
-	return "of this module it may import only " + strings.Join(words, ", ")
+	return "of this module it may import only " + strings.Join(layers, ", ")
 }

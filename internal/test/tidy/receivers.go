@@ -13,7 +13,7 @@ func receivers(t *Tree) (found []Finding) {
 		for function, receiver := range methods(f) {
 			if isStep(function) {
 				machines[f.Folder()+"."+receiver] = true
-				found = append(found, stepWords(f, function)...)
+				found = append(found, stepNames(f, function)...)
 			}
 		}
 	}
@@ -65,16 +65,16 @@ func isStep(function *ast.FuncDecl) bool {
 	return function.Name.Name == "Step" && function.Type.Params.NumFields() == 3
 }
 
-func stepWords(f *File, function *ast.FuncDecl) (found []Finding) {
-	var words []string
+func stepNames(f *File, function *ast.FuncDecl) (found []Finding) {
+	var params []string
 	for _, field := range function.Type.Params.List {
 		for _, name := range field.Names {
-			words = append(words, name.Name)
+			params = append(params, name.Name)
 		}
 	}
 	for i, want := range []string{"now", "ev", "out"} {
-		if i < len(words) && words[i] != want && words[i] != "_" {
-			found = append(found, f.find(function.Pos(), "call it "+want, "Step calls its parameter %s", words[i]))
+		if i < len(params) && params[i] != want && params[i] != "_" {
+			found = append(found, f.find(function.Pos(), "call it "+want, "Step calls its parameter %s", params[i]))
 		}
 	}
 	return found

@@ -78,28 +78,28 @@ func (c *Codec) enumeration(t reflect.Type) (writes, reads, error) {
 	if !t.Implements(stringerType) {
 		return (*writer).unsigned, (*reader).unsigned, nil
 	}
-	var words [256]string
+	var names [256]string
 	values := map[string]uint64{}
-	for n := range words {
-		word := wordOf(t, uint64(n))
-		if _, taken := values[word]; word == "" || taken {
+	for n := range names {
+		name := nameOf(t, uint64(n))
+		if _, taken := values[name]; name == "" || taken {
 			continue
 		}
-		words[n], values[word] = word, uint64(n)
+		names[n], values[name] = name, uint64(n)
 	}
 	write := func(w *writer, v reflect.Value) {
-		if word := words[v.Uint()]; word != "" {
-			w.b = append(w.b, word...)
+		if name := names[v.Uint()]; name != "" {
+			w.b = append(w.b, name...)
 			return
 		}
 		w.unsigned(v)
 	}
 	read := func(r *reader, v reflect.Value) {
 		if r.at < len(r.text) && isLetter(r.text[r.at]) {
-			word := r.word()
-			n, known := values[word]
+			name := r.token()
+			n, known := values[name]
 			if !known {
-				r.fail("%q is no %s", word, t)
+				r.fail("%q is no %s", name, t)
 			}
 			v.SetUint(n)
 			return
@@ -109,23 +109,23 @@ func (c *Codec) enumeration(t reflect.Type) (writes, reads, error) {
 	return write, read, nil
 }
 
-// wordOf is what a value calls itself, if that is a word; many panic, or give a number,
+// nameOf is what a value calls itself, if that is a word; many panic, or give a number,
 // beyond the values that they have.
-func wordOf(t reflect.Type, n uint64) (word string) {
+func nameOf(t reflect.Type, n uint64) (name string) {
 	defer func() {
 		if recover() != nil {
-			word = ""
+			name = ""
 		}
 	}()
 	v := reflect.New(t).Elem()
 	v.SetUint(n)
-	word = v.Interface().(fmt.Stringer).String()
-	for i := range len(word) {
-		if !isLetter(word[i]) && (i == 0 || !isDigit(word[i]) && word[i] != '-' && word[i] != '_') {
+	name = v.Interface().(fmt.Stringer).String()
+	for i := range len(name) {
+		if !isLetter(name[i]) && (i == 0 || !isDigit(name[i]) && name[i] != '-' && name[i] != '_') {
 			return ""
 		}
 	}
-	return word
+	return name
 }
 
 func isLetter(b byte) bool { return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' }
@@ -321,7 +321,7 @@ func (c *Codec) structure(t reflect.Type) (writes, reads, error) {
 		v.SetZero()
 		seen := -1
 		r.each('{', '}', func(int) {
-			name := r.word()
+			name := r.token()
 			i, known := byName[name]
 			if !known {
 				r.fail("%q is no field of %s", name, t)

@@ -35,13 +35,13 @@ type reader struct {
 	err      error
 }
 
-// shown is how much of a wrong text is shown.
-const shown = 24
+// excerptLength is how much of a wrong text is shown.
+const excerptLength = 24
 
 func (r *reader) rest() string {
 	rest := r.text[r.at:]
-	if len(rest) > shown {
-		rest = rest[:shown]
+	if len(rest) > excerptLength {
+		rest = rest[:excerptLength]
 	}
 	return rest
 }
@@ -73,7 +73,7 @@ func (r *reader) nothing() bool {
 		return false
 	}
 	start := r.at
-	if r.word() == "nil" {
+	if r.token() == "nil" {
 		return true
 	}
 	r.at = start
@@ -109,8 +109,8 @@ func (r *reader) each(open, end byte, one func(i int)) {
 	r.depth--
 }
 
-// word takes what goes on until something parts it.
-func (r *reader) word() string {
+// token takes what goes on until something parts it.
+func (r *reader) token() string {
 	end := strings.IndexAny(r.text[r.at:], " ,:{}[]()\"&")
 	if end < 0 {
 		end = len(r.text) - r.at
@@ -120,46 +120,46 @@ func (r *reader) word() string {
 }
 
 func (r *reader) truth(v reflect.Value) {
-	switch word := r.word(); word {
+	switch token := r.token(); token {
 	case "true", "false":
-		v.SetBool(word == "true")
+		v.SetBool(token == "true")
 	default:
-		r.fail("%q is neither true nor false", word)
+		r.fail("%q is neither true nor false", token)
 	}
 }
 
 func (r *reader) signed(v reflect.Value) {
-	word := r.word()
-	n, err := strconv.ParseInt(word, 10, v.Type().Bits())
+	token := r.token()
+	n, err := strconv.ParseInt(token, 10, v.Type().Bits())
 	if err != nil {
-		r.fail("%q is no whole number of %d bits", word, v.Type().Bits())
+		r.fail("%q is no whole number of %d bits", token, v.Type().Bits())
 	}
 	v.SetInt(n)
 }
 
 func (r *reader) unsigned(v reflect.Value) {
-	word := r.word()
-	n, err := strconv.ParseUint(word, 10, v.Type().Bits())
+	token := r.token()
+	n, err := strconv.ParseUint(token, 10, v.Type().Bits())
 	if err != nil {
-		r.fail("%q is no number of %d bits", word, v.Type().Bits())
+		r.fail("%q is no number of %d bits", token, v.Type().Bits())
 	}
 	v.SetUint(n)
 }
 
 func (r *reader) real(v reflect.Value) {
-	word := r.word()
-	n, err := strconv.ParseFloat(word, 64)
+	token := r.token()
+	n, err := strconv.ParseFloat(token, 64)
 	if err != nil {
-		r.fail("%q is no number", word)
+		r.fail("%q is no number", token)
 	}
 	v.SetFloat(n)
 }
 
 func (r *reader) duration(v reflect.Value) {
-	word := r.word()
-	d, err := ParseDuration(word)
+	token := r.token()
+	d, err := ParseDuration(token)
 	if err != nil {
-		r.fail("%q is no duration", word)
+		r.fail("%q is no duration", token)
 	}
 	v.SetInt(int64(d))
 }
@@ -172,7 +172,7 @@ func ParseDuration(text string) (time.Duration, error) {
 	return time.ParseDuration(text)
 }
 
-func (r *reader) phrase() string {
+func (r *reader) unquote() string {
 	if r.err != nil {
 		return ""
 	}
@@ -190,7 +190,7 @@ func (r *reader) phrase() string {
 	return plain
 }
 
-func (r *reader) quoted(v reflect.Value) { v.SetString(r.phrase()) }
+func (r *reader) quoted(v reflect.Value) { v.SetString(r.unquote()) }
 
 func (r *reader) hex() []byte {
 	if !r.take('x') || !r.take('"') {
@@ -243,7 +243,7 @@ func (r *reader) any(v reflect.Value) {
 	if pointer {
 		r.at++
 	}
-	name := r.word()
+	name := r.token()
 	t, known := r.codec.types[name]
 	if !known {
 		r.fail("%q is no type that is listed", name)
@@ -287,9 +287,9 @@ func (r *reader) anError() error {
 	}
 	defer func() { r.depth-- }()
 	start := r.at
-	name := r.word()
+	name := r.token()
 	if name == "error" {
-		return r.told()
+		return r.parseError()
 	}
 	for _, s := range r.codec.sentinels {
 		if s.Name == name {
@@ -302,12 +302,12 @@ func (r *reader) anError() error {
 	return err
 }
 
-// told takes what an error says and is.
-func (r *reader) told() error {
+// parseError takes what an error says and is.
+func (r *reader) parseError() error {
 	if !r.take('(') {
 		return nil
 	}
-	told := &Told{Sentence: r.phrase()}
+	parsed := &ParsedError{Sentence: r.unquote()}
 	for r.err == nil && r.at < len(r.text) && r.text[r.at] == ',' {
 		if r.take(','); !r.take(' ') {
 			break
@@ -321,8 +321,8 @@ func (r *reader) told() error {
 			r.fail("an error wraps none")
 			break
 		}
-		told.Wrapped = append(told.Wrapped, inner)
+		parsed.Wrapped = append(parsed.Wrapped, inner)
 	}
 	r.take(')')
-	return told
+	return parsed
 }

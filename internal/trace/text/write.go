@@ -213,13 +213,13 @@ func (w *writer) inside(err error) {
 	}
 }
 
-// Told is an error that was read: what it says, and what it wraps.
-type Told struct {
+// ParsedError is an error that was read: what it says, and what it wraps.
+type ParsedError struct {
 	Sentence string
 	Wrapped  []error
 }
 
-func (t *Told) Error() string { return t.Sentence }
+func (t *ParsedError) Error() string { return t.Sentence }
 
 // Unwrap returns all that the error can be tested for.
-func (t *Told) Unwrap() []error { return t.Wrapped }
+func (t *ParsedError) Unwrap() []error { return t.Wrapped }

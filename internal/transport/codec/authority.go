@@ -202,7 +202,7 @@ func (c *coder) stampInView(s *authority.Stamp, view *uint64) {
 	*view = c.varint(*view)
 }
 
-func (c *coder) ask(v *authority.Query) {
+func (c *coder) query(v *authority.Query) {
 	c.stamp(&v.Stamp)
 	number(c, &v.Number)
 	number(c, &v.Low)

@@ -26,10 +26,10 @@ func hot() []protocol.Message {
 	session := lock.SessionID{Member: 1<<63 + 5, Number: 7<<32 | 12}
 	place := local.Place{ID: protocol.ID(session.Member), Tenure: tenure, Since: 3}
 	key := bakery.Key{Member: place.ID, Incarnation: 7, Number: 4712}
-	letter := bakery.Envelope{Term: bakery.Term{Epoch: epoch.Counter, View: 3}, From: place, To: place, Seq: 40_712, Seen: 40_711}
+	envelope := bakery.Envelope{Term: bakery.Term{Epoch: epoch.Counter, View: 3}, From: place, To: place, Seq: 40_712, Seen: 40_711}
 	saying := func(body bakery.Body) bakery.Envelope {
-		letter.Body = body
-		return letter
+		envelope.Body = body
+		return envelope
 	}
 	minute := func(m shard.Message) consensus.Envelope {
 		return consensus.Envelope{Cluster: 1<<63 + 9, Shard: 3, Body: m}

@@ -43,7 +43,7 @@ func kindOfConsensus(m protocol.Message) kind {
 func kindOfMinute(m shard.Message) kind {
 	switch m.(type) {
 	case shard.RaftMessage:
-		return kindAgree
+		return kindRaftMessage
 	case shard.Forward:
 		return kindForward
 	case shard.Beat:
@@ -51,15 +51,15 @@ func kindOfMinute(m shard.Message) kind {
 	case shard.Beaten:
 		return kindBeaten
 	case shard.ReadRequest:
-		return kindAskShard
+		return kindReadRequest
 	case shard.ReadIndex:
-		return kindTold
+		return kindReadIndex
 	case shard.SnapshotPart:
-		return kindPart
+		return kindSnapshotPart
 	case shard.SnapshotAck:
-		return kindParted
+		return kindSnapshotAck
 	case consensus.TransferLeader:
-		return kindYield
+		return kindTransferLeader
 	case consensus.Founding:
 		return kindFounding
 	case consensus.Reform:
@@ -71,12 +71,12 @@ func kindOfMinute(m shard.Message) kind {
 }
 
 func (c *coder) writeConsensus(m protocol.Message) {
-	letter, is := m.(consensus.Envelope)
+	envelope, is := m.(consensus.Envelope)
 	if !is {
 		c.fail(ErrKind)
 		return
 	}
-	c.shardEnvelope(&letter)
+	c.shardEnvelope(&envelope)
 }
 
 func (c *coder) readConsensus(k kind) protocol.Message {
@@ -121,13 +121,13 @@ func (c *coder) writeMinute(m shard.Message) {
 	case shard.ReadRequest:
 		number(c, &m.ID)
 	case shard.ReadIndex:
-		c.toldIndex(&m)
+		c.readIndex(&m)
 	case shard.SnapshotPart:
 		c.snapshotPart(&m)
 	case shard.SnapshotAck:
-		c.parted(&m)
+		c.snapshotAck(&m)
 	case consensus.TransferLeader:
-		c.yield(&m)
+		c.transferLeader(&m)
 	case consensus.Founding:
 		c.founding(&m)
 	case consensus.Reform:
@@ -141,7 +141,7 @@ func (c *coder) writeMinute(m shard.Message) {
 
 func (c *coder) readMinute(k kind) shard.Message {
 	switch k {
-	case kindAgree:
+	case kindRaftMessage:
 		var m shard.RaftMessage
 		c.agreement(&m.Message)
 		return m
@@ -157,25 +157,25 @@ func (c *coder) readMinute(k kind) shard.Message {
 		var m shard.Beaten
 		c.beaten(&m)
 		return m
-	case kindAskShard:
+	case kindReadRequest:
 		var m shard.ReadRequest
 		number(c, &m.ID)
 		return m
-	case kindTold:
+	case kindReadIndex:
 		var m shard.ReadIndex
-		c.toldIndex(&m)
+		c.readIndex(&m)
 		return m
-	case kindPart:
+	case kindSnapshotPart:
 		var m shard.SnapshotPart
 		c.snapshotPart(&m)
 		return m
-	case kindParted:
+	case kindSnapshotAck:
 		var m shard.SnapshotAck
-		c.parted(&m)
+		c.snapshotAck(&m)
 		return m
-	case kindYield:
+	case kindTransferLeader:
 		var m consensus.TransferLeader
-		c.yield(&m)
+		c.transferLeader(&m)
 		return m
 	case kindFounding:
 		var m consensus.Founding
@@ -303,7 +303,7 @@ func (c *coder) sessions(v *[]lock.SessionID) {
 	}
 }
 
-func (c *coder) toldIndex(v *shard.ReadIndex) {
+func (c *coder) readIndex(v *shard.ReadIndex) {
 	number(c, &v.ID)
 	number(c, &v.Index)
 }
@@ -316,13 +316,13 @@ func (c *coder) snapshotPart(v *shard.SnapshotPart) {
 	c.agreement(&v.Message)
 }
 
-func (c *coder) parted(v *shard.SnapshotAck) {
+func (c *coder) snapshotAck(v *shard.SnapshotAck) {
 	number(c, &v.Index)
 	number(c, &v.Number)
 	c.truth(&v.Refused)
 }
 
-func (c *coder) yield(v *consensus.TransferLeader) {
+func (c *coder) transferLeader(v *consensus.TransferLeader) {
 	fixed(c, &v.To)
 	v.Life = c.varint(v.Life)
 }

@@ -106,12 +106,12 @@ func (c *coder) writeBody(b bakery.Body) {
 	case bakery.Tickets:
 		c.tickets(&m)
 	default:
-		c.writeWord(b)
+		c.writeLeaderMessage(b)
 	}
 }
 
-// writeWord appends what a member and a leader say to each other.
-func (c *coder) writeWord(b bakery.Body) {
+// writeLeaderMessage appends what a member and a leader say to each other.
+func (c *coder) writeLeaderMessage(b bakery.Body) {
 	switch m := b.(type) {
 	case bakery.Lock:
 		c.ticket(&m.Ticket)
@@ -190,10 +190,10 @@ func (c *coder) readBody(k kind) bakery.Body {
 		c.tickets(&m)
 		return m
 	}
-	return c.readWord(k)
+	return c.readLeaderMessage(k)
 }
 
-func (c *coder) readWord(k kind) bakery.Body {
+func (c *coder) readLeaderMessage(k kind) bakery.Body {
 	switch k {
 	case kindLock:
 		var m bakery.Lock
@@ -238,11 +238,11 @@ func (c *coder) readWord(k kind) bakery.Body {
 
 // The fewest bytes that an element of a list can have.
 const (
-	leastChoosing = 19
-	leastPart     = 11
-	leastState    = 3
-	leastNumbered = 50
-	leastClaimed  = 38
+	leastChoosing    = 19
+	leastTicketUnits = 11
+	leastState       = 3
+	leastNumbered    = 50
+	leastClaimed     = 38
 )
 
 func (c *coder) key(v *bakery.Key) {
@@ -306,13 +306,13 @@ func (c *coder) choosing(v *bakery.Choosing) {
 
 func (c *coder) vote(v *bakery.Vote) {
 	c.truth(&v.First)
-	for i := range list(c, &v.Before, leastPart) {
-		c.part(&v.Before[i])
+	for i := range list(c, &v.Before, leastTicketUnits) {
+		c.ticketUnits(&v.Before[i])
 	}
 	number(c, &v.Count)
 }
 
-func (c *coder) part(v *bakery.TicketUnits) {
+func (c *coder) ticketUnits(v *bakery.TicketUnits) {
 	c.key(&v.Key)
 	c.count(&v.Units)
 }

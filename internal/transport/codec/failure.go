@@ -27,16 +27,16 @@ const (
 	failSentinel
 )
 
-// told is an error that says more than the sentinel that it is.
-type told struct {
+// detailedError is an error that says more than the sentinel that it is.
+type detailedError struct {
 	sentence string
 	err      error // nil where it is no sentinel
 }
 
-func (t *told) Error() string { return t.sentence }
+func (t *detailedError) Error() string { return t.sentence }
 
 // Unwrap returns the sentinel.
-func (t *told) Unwrap() error { return t.err }
+func (t *detailedError) Unwrap() error { return t.err }
 
 // failure codes an error: what a program may test it for, and its sentence.
 func (c *coder) failure(v *error) {
@@ -80,13 +80,13 @@ func (c *coder) failure(v *error) {
 
 func sentinelOf(kind uint8, sentence string) error {
 	if kind == failOther {
-		return &told{sentence, nil}
+		return &detailedError{sentence, nil}
 	}
 	sentinel := sentinels[kind-failSentinel]
 	if sentence == "" {
 		return sentinel
 	}
-	return &told{sentence, sentinel}
+	return &detailedError{sentence, sentinel}
 }
 
 func (c *coder) writeFailure(err error) {

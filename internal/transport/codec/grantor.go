@@ -23,7 +23,7 @@ func kindOfGrantor(m protocol.Message) kind {
 	case grantor.Inquiry:
 		return kindInquiry
 	case grantor.InquiryAnswer:
-		return kindTestimony
+		return kindInquiryAnswer
 	case grantor.TransferRequest:
 		return kindTransferRequest
 	case grantor.TransferTable:
@@ -51,7 +51,7 @@ func (c *coder) writeGrantor(m protocol.Message) {
 	case grantor.Inquiry:
 		c.inquiry(&m)
 	case grantor.InquiryAnswer:
-		c.testimony(&m)
+		c.inquiryAnswer(&m)
 	case grantor.TransferRequest:
 		c.transferRequest(&m)
 	case grantor.TransferTable:
@@ -89,9 +89,9 @@ func (c *coder) readGrantor(k kind) protocol.Message {
 		var m grantor.Inquiry
 		c.inquiry(&m)
 		return m
-	case kindTestimony:
+	case kindInquiryAnswer:
 		var m grantor.InquiryAnswer
-		c.testimony(&m)
+		c.inquiryAnswer(&m)
 		return m
 	case kindTransferRequest:
 		var m grantor.TransferRequest
@@ -157,7 +157,7 @@ func (c *coder) deposed(v *grantor.Deposed) {
 
 func (c *coder) inquiry(v *grantor.Inquiry) { c.epoch(&v.Epoch) }
 
-func (c *coder) testimony(v *grantor.InquiryAnswer) {
+func (c *coder) inquiryAnswer(v *grantor.InquiryAnswer) {
 	c.tenure(&v.Tenure)
 	number(c, &v.Since)
 	c.epoch(&v.Epoch)

@@ -27,7 +27,7 @@ const (
 	kindUnwelcome
 	kindDropped
 	kindResign
-	kindPutOff
+	kindJoinDeferred
 )
 
 const (
@@ -39,9 +39,9 @@ const (
 	kindInfoRequest
 	kindInfoAnswer
 	kindAcks
-	kindAsk
+	kindQuery
 	kindAnswer
-	kindVouch
+	kindRevalidate
 )
 
 const (
@@ -50,7 +50,7 @@ const (
 	kindDepose
 	kindDeposed
 	kindInquiry
-	kindTestimony
+	kindInquiryAnswer
 	kindTransferRequest
 	kindTransferTable
 	kindInvite
@@ -63,10 +63,10 @@ const (
 	kindReply
 	kindFree
 	kindDefer
-	kindDiffers
+	kindCapacityConflict
 	kindClockRequest
 	kindClockAnswer
-	kindAskPeer    // local.Query
+	kindPeerQuery  // local.Query
 	kindPeerAnswer // local.Answer
 )
 
@@ -109,15 +109,15 @@ const (
 // What members of protocol consensus say: an envelope, and what it says.
 const (
 	kindShardEnvelope kind = 192 + iota // consensus.Envelope
-	kindAgree
+	kindRaftMessage
 	kindForward
 	kindBeat
 	kindBeaten
-	kindAskShard // shard.ReadRequest
-	kindTold
-	kindPart
-	kindParted
-	kindYield
+	kindReadRequest // shard.ReadRequest
+	kindReadIndex
+	kindSnapshotPart
+	kindSnapshotAck
+	kindTransferLeader
 	kindFounding
 	kindReform
 	kindReformed
@@ -152,8 +152,8 @@ func kindOf(m protocol.Message) kind {
 		return kindDropped
 	case membership.Resign:
 		return kindResign
-	case membership.PutOff:
-		return kindPutOff
+	case membership.JoinDeferred:
+		return kindJoinDeferred
 	case authority.Acquire:
 		return kindAcquire
 	case authority.Release:
@@ -171,11 +171,11 @@ func kindOf(m protocol.Message) kind {
 	case authority.Acks:
 		return kindAcks
 	case authority.Query:
-		return kindAsk
+		return kindQuery
 	case authority.Answer:
 		return kindAnswer
 	case authority.Revalidate:
-		return kindVouch
+		return kindRevalidate
 	}
 	return kindOfGrantor(m)
 }
@@ -230,7 +230,7 @@ func (c *coder) write(m protocol.Message) {
 	case authority.Acks:
 		c.stampInView(&m.Stamp, &m.View)
 	case authority.Query:
-		c.ask(&m)
+		c.query(&m)
 	case authority.Answer:
 		c.answer(&m)
 	case authority.Revalidate:
@@ -268,8 +268,8 @@ func (c *coder) writeMembership(m protocol.Message) {
 		c.dropped(&m)
 	case membership.Resign:
 		c.resign(&m)
-	case membership.PutOff:
-		c.putOff(&m)
+	case membership.JoinDeferred:
+		c.joinDeferred(&m)
 	default:
 		c.writeGrantor(m)
 	}
@@ -310,15 +310,15 @@ func (c *coder) read(k kind) protocol.Message {
 		var m authority.Acks
 		c.stampInView(&m.Stamp, &m.View)
 		return m
-	case kindAsk:
+	case kindQuery:
 		var m authority.Query
-		c.ask(&m)
+		c.query(&m)
 		return m
 	case kindAnswer:
 		var m authority.Answer
 		c.answer(&m)
 		return m
-	case kindVouch:
+	case kindRevalidate:
 		var m authority.Revalidate
 		c.stampInView(&m.Stamp, &m.View)
 		return m
@@ -372,9 +372,9 @@ func (c *coder) readMembership(k kind) protocol.Message {
 		var m membership.Unwelcome
 		c.unwelcome(&m)
 		return m
-	case kindPutOff:
-		var m membership.PutOff
-		c.putOff(&m)
+	case kindJoinDeferred:
+		var m membership.JoinDeferred
+		c.joinDeferred(&m)
 		return m
 	case kindDropped:
 		var m membership.Dropped

@@ -36,7 +36,7 @@ func TestLeast(t *testing.T) {
 		"stay":       {leastStay, func(c *coder) { c.stay(&local.Place{}) }},
 		"candidate":  {leastCandidate, func(c *coder) { c.candidate(&bakery.Candidate{}) }},
 		"choosing":   {leastChoosing, func(c *coder) { c.choosing(&bakery.Choosing{}) }},
-		"part":       {leastPart, func(c *coder) { c.part(&bakery.TicketUnits{}) }},
+		"part":       {leastTicketUnits, func(c *coder) { c.ticketUnits(&bakery.TicketUnits{}) }},
 		"state":      {leastState, func(c *coder) { c.state(&bakery.NameState{}) }},
 		"numbered":   {leastNumbered, func(c *coder) { c.numbered(&bakery.Numbered{}) }},
 		"claimed":    {leastClaimed, func(c *coder) { c.claimed(&bakery.Claimed{}) }},

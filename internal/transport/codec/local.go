@@ -11,7 +11,7 @@ import (
 func kindOfClientele(m protocol.Message) kind {
 	switch m.(type) {
 	case local.Query:
-		return kindAskPeer
+		return kindPeerQuery
 	case local.Answer:
 		return kindPeerAnswer
 	}
@@ -21,7 +21,7 @@ func kindOfClientele(m protocol.Message) kind {
 func (c *coder) writeClientele(m protocol.Message) {
 	switch m := m.(type) {
 	case local.Query:
-		c.askPeer(&m)
+		c.peerQuery(&m)
 	case local.Answer:
 		c.peerAnswer(&m)
 	default:
@@ -31,9 +31,9 @@ func (c *coder) writeClientele(m protocol.Message) {
 
 func (c *coder) readClientele(k kind) protocol.Message {
 	switch k {
-	case kindAskPeer:
+	case kindPeerQuery:
 		var m local.Query
-		c.askPeer(&m)
+		c.peerQuery(&m)
 		return m
 	case kindPeerAnswer:
 		var m local.Answer
@@ -49,7 +49,7 @@ func (c *coder) tag(v *local.Tag) {
 	c.tenure(&v.Tenure)
 }
 
-func (c *coder) askPeer(v *local.Query) {
+func (c *coder) peerQuery(v *local.Query) {
 	c.tag(&v.Tag)
 	number(c, &v.Number)
 	enum(c, &v.Kind, local.QueryCount)

@@ -41,7 +41,7 @@ func all() []protocol.Message {
 	messages := []protocol.Message{
 		election.StatusPoll{}, election.StatusAnswer{}, election.Election{}, election.Promise{}, election.Refuse{},
 		membership.Poll{}, membership.NewView{}, membership.PollAnswer{}, membership.ViewAck{},
-		membership.Join{}, membership.Unwelcome{}, membership.PutOff{}, membership.Dropped{}, membership.Resign{},
+		membership.Join{}, membership.Unwelcome{}, membership.JoinDeferred{}, membership.Dropped{}, membership.Resign{},
 		authority.Acquire{}, authority.Release{}, authority.Extend{}, authority.EndSession{}, authority.Decided{},
 		authority.InfoRequest{}, authority.InfoAnswer{}, authority.Acks{}, authority.Query{}, authority.Answer{},
 		authority.Revalidate{},

@@ -58,7 +58,7 @@ func (c *coder) pledges(v **election.Pledges) {
 	}
 	p := *v
 	enum(c, &p.Top, protocol.MaxReach)
-	enum(c, &p.Agreed, protocol.MaxReach)
+	enum(c, &p.Durable, protocol.MaxReach)
 	for i := range list(c, &p.Of, leastPledge) {
 		q := &p.Of[i]
 		fixed(c, &q.ID)
@@ -68,10 +68,10 @@ func (c *coder) pledges(v **election.Pledges) {
 	}
 }
 
-func (c *coder) statusPoll(v *election.StatusPoll) { number(c, &v.Ask) }
+func (c *coder) statusPoll(v *election.StatusPoll) { number(c, &v.Number) }
 
 func (c *coder) statusAnswer(v *election.StatusAnswer) {
-	number(c, &v.Ask)
+	number(c, &v.Number)
 	c.member(&v.Self)
 	c.count(&v.Priority)
 	enum(c, &v.Status, election.Normal)
@@ -170,7 +170,7 @@ func (c *coder) join(v *membership.Join) {
 	c.ids(&v.Hears)
 }
 
-func (c *coder) putOff(v *membership.PutOff) {
+func (c *coder) joinDeferred(v *membership.JoinDeferred) {
 	c.tenure(&v.Tenure)
 	text(c, &v.Unheard)
 }

@@ -20,7 +20,7 @@ func kindOfPermission(m protocol.Message) kind {
 	case permission.Defer:
 		return kindDefer
 	case permission.CapacityConflict:
-		return kindDiffers
+		return kindCapacityConflict
 	case permission.ClockRequest:
 		return kindClockRequest
 	case permission.ClockAnswer:
@@ -40,7 +40,7 @@ func (c *coder) writePermission(m protocol.Message) {
 	case permission.Defer:
 		c.deferral(&m)
 	case permission.CapacityConflict:
-		c.differs(&m)
+		c.capacityConflict(&m)
 	case permission.ClockRequest:
 		c.clockRequest(&m)
 	case permission.ClockAnswer:
@@ -68,9 +68,9 @@ func (c *coder) readPermission(k kind) protocol.Message {
 		var m permission.Defer
 		c.deferral(&m)
 		return m
-	case kindDiffers:
+	case kindCapacityConflict:
 		var m permission.CapacityConflict
-		c.differs(&m)
+		c.capacityConflict(&m)
 		return m
 	case kindClockRequest:
 		var m permission.ClockRequest
@@ -117,7 +117,7 @@ func (c *coder) deferral(v *permission.Defer) {
 	c.held(&v.By)
 }
 
-func (c *coder) differs(v *permission.CapacityConflict) {
+func (c *coder) capacityConflict(v *permission.CapacityConflict) {
 	c.tag(&v.Tag)
 	number(c, &v.Number)
 	c.count(&v.Capacity)

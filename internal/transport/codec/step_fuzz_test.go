@@ -198,7 +198,7 @@ var numbers = [...]uint64{
 	math.MaxInt64 - 1, math.MaxInt64, 1 << 63, math.MaxUint64 - 2, math.MaxUint64 - 1, math.MaxUint64,
 }
 
-var words = [...]string{"", "x", "a\x00", "\xff", "10.0.0.1:4040", "10.0.0.9:4040", string(holdfast.Duplicate)}
+var texts = [...]string{"", "x", "a\x00", "\xff", "10.0.0.1:4040", "10.0.0.9:4040", string(holdfast.Duplicate)}
 
 func change(v reflect.Value, what byte) {
 	n := numbers[int(what)%len(numbers)]
@@ -206,7 +206,7 @@ func change(v reflect.Value, what byte) {
 	case reflect.Bool:
 		v.SetBool(!v.Bool())
 	case reflect.String:
-		v.SetString((append(words[:], strings.Repeat("x", 1024), strings.Repeat("y", maxText)))[int(what)%(len(words)+2)])
+		v.SetString((append(texts[:], strings.Repeat("x", 1024), strings.Repeat("y", maxText)))[int(what)%(len(texts)+2)])
 	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uint:
 		switch {
 		case what >= 240:

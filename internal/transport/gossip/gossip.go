@@ -74,7 +74,7 @@ func Start(c Config) (*Gossip, error) {
 		return nil, fmt.Errorf("start gossip: %w", err)
 	}
 	g.list = list
-	g.work.Go(g.tell)
+	g.work.Go(g.deliver)
 	g.work.Go(g.seek)
 	return g, nil
 }
@@ -99,8 +99,8 @@ func (g *Gossip) settings() *memberlist.Config {
 	return s
 }
 
-// tell passes hints on, outside of memberlist's locks.
-func (g *Gossip) tell() {
+// deliver passes hints on, outside of memberlist's locks.
+func (g *Gossip) deliver() {
 	own := nameOf(g.config.Address)
 	for {
 		select {

@@ -20,15 +20,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// village has the links of all who gossip.
-type village struct {
-	mu     sync.Mutex
-	houses map[string]*house
+// network has the links of all who gossip.
+type network struct {
+	mu    sync.Mutex
+	nodes map[string]*node
 }
 
-// house is one who gossips.
-type house struct {
-	village *village
+// node is one who gossips.
+type node struct {
+	network *network
 	address string
 	packets func(string, []byte)
 	streams func(net.Conn)
@@ -38,18 +38,18 @@ type house struct {
 	hints []string
 }
 
-// links is a house as its gossip sees it.
-type links struct{ *house }
+// links is a node as its gossip sees it.
+type links struct{ *node }
 
 func (l links) Gossip(packets func(string, []byte), streams func(net.Conn)) {
 	l.packets, l.streams = packets, streams
 }
 
-// other returns the house at an address, if something can go there from h.
-func (h *house) other(address string) *house {
-	h.village.mu.Lock()
-	defer h.village.mu.Unlock()
-	to := h.village.houses[address]
+// other returns the node at an address, if something can go there from h.
+func (h *node) other(address string) *node {
+	h.network.mu.Lock()
+	defer h.network.mu.Unlock()
+	to := h.network.nodes[address]
 	if to == nil || to.away || h.away {
 		return nil
 	}
@@ -73,24 +73,24 @@ func (l links) DialGossip(ctx context.Context, address string) (net.Conn, error)
 	return near, nil
 }
 
-// settle lets a member gossip in the village.
-func (v *village) settle(t *testing.T, address string, join ...string) *house {
+// join lets a member gossip in the network.
+func (v *network) join(t *testing.T, address string, join ...string) *node {
 	t.Helper()
-	h := &house{village: v, address: address}
+	h := &node{network: v, address: address}
 	g, err := gossip.Start(gossip.Config{Links: links{h}, Deliver: h.deliver, Address: address, Join: join})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.Gossip = g
 	v.mu.Lock()
-	v.houses[address] = h
+	v.nodes[address] = h
 	v.mu.Unlock()
 	return h
 }
 
-func (h *house) deliver(events []protocol.Event) {
-	h.village.mu.Lock()
-	defer h.village.mu.Unlock()
+func (h *node) deliver(events []protocol.Event) {
+	h.network.mu.Lock()
+	defer h.network.mu.Unlock()
 	for _, ev := range events {
 		hint := ev.Fact.(protocol.Hint)
 		if ev.Kind != protocol.Receive || ev.From != protocol.Rumour || ev.Port != protocol.Below {
@@ -100,16 +100,16 @@ func (h *house) deliver(events []protocol.Event) {
 	}
 }
 
-func (h *house) setAway(away bool) {
-	h.village.mu.Lock()
-	defer h.village.mu.Unlock()
+func (h *node) setAway(away bool) {
+	h.network.mu.Lock()
+	defer h.network.mu.Unlock()
 	h.away = away
 }
 
-// told takes the hints since it was called last.
-func (h *house) told() []string {
-	h.village.mu.Lock()
-	defer h.village.mu.Unlock()
+// takeHints takes the hints since it was called last.
+func (h *node) takeHints() []string {
+	h.network.mu.Lock()
+	defer h.network.mu.Unlock()
 	hints := h.hints
 	h.hints = nil
 	slices.Sort(hints)
@@ -134,34 +134,34 @@ func same(t *testing.T, what string, got []string, want ...string) {
 // cut off is found again by itself; one that has ended is missed like one that is cut off.
 func TestFindsAndMisses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &village{houses: map[string]*house{}}
-		a := v.settle(t, "10.0.0.1:4040")
-		b := v.settle(t, "b.example:4040", "10.0.0.1:4040", "b.example:4040")
-		c := v.settle(t, "unix:///run/c.sock", "10.0.0.1:4040")
+		v := &network{nodes: map[string]*node{}}
+		a := v.join(t, "10.0.0.1:4040")
+		b := v.join(t, "b.example:4040", "10.0.0.1:4040", "b.example:4040")
+		c := v.join(t, "unix:///run/c.sock", "10.0.0.1:4040")
 		pass(3 * time.Second)
-		same(t, "a finds", a.told(), "b.example:4040 true", "unix:///run/c.sock true")
-		same(t, "b finds", b.told(), "10.0.0.1:4040 true", "unix:///run/c.sock true")
-		same(t, "c finds", c.told(), "10.0.0.1:4040 true", "b.example:4040 true")
+		same(t, "a finds", a.takeHints(), "b.example:4040 true", "unix:///run/c.sock true")
+		same(t, "b finds", b.takeHints(), "10.0.0.1:4040 true", "unix:///run/c.sock true")
+		same(t, "c finds", c.takeHints(), "10.0.0.1:4040 true", "b.example:4040 true")
 		same(t, "here are", c.Members(), "10.0.0.1:4040", "b.example:4040", "unix:///run/c.sock")
 
 		c.setAway(true)
 		pass(6 * time.Second)
-		same(t, "a misses", a.told(), "unix:///run/c.sock false")
-		same(t, "b misses", b.told(), "unix:///run/c.sock false")
-		same(t, "c misses", c.told(), "10.0.0.1:4040 false", "b.example:4040 false")
+		same(t, "a misses", a.takeHints(), "unix:///run/c.sock false")
+		same(t, "b misses", b.takeHints(), "unix:///run/c.sock false")
+		same(t, "c misses", c.takeHints(), "10.0.0.1:4040 false", "b.example:4040 false")
 		c.setAway(false)
 		pass(time.Minute)
-		same(t, "a finds again", a.told(), "unix:///run/c.sock true")
-		same(t, "c finds again", c.told(), "10.0.0.1:4040 true", "b.example:4040 true")
+		same(t, "a finds again", a.takeHints(), "unix:///run/c.sock true")
+		same(t, "c finds again", c.takeHints(), "10.0.0.1:4040 true", "b.example:4040 true")
 
-		b.told()
+		b.takeHints()
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
 		pass(6 * time.Second)
-		same(t, "a is told", a.told(), "unix:///run/c.sock false")
-		same(t, "b is told", b.told(), "unix:///run/c.sock false")
-		for _, h := range []*house{a, b} {
+		same(t, "a is told", a.takeHints(), "unix:///run/c.sock false")
+		same(t, "b is told", b.takeHints(), "unix:///run/c.sock false")
+		for _, h := range []*node{a, b} {
 			if err := h.Close(); err != nil {
 				t.Error(err)
 			}
@@ -173,19 +173,19 @@ func TestFindsAndMisses(t *testing.T) {
 // TestCloseAlone: with no other member there, and with a dial under way.
 func TestCloseAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &village{houses: map[string]*house{}}
-		a := v.settle(t, "10.0.0.1:4040", "10.0.0.9:4040")
+		v := &network{nodes: map[string]*node{}}
+		a := v.join(t, "10.0.0.1:4040", "10.0.0.9:4040")
 		pass(time.Second)
 		if err := a.Close(); err != nil {
 			t.Error(err)
 		}
-		same(t, "hints", a.told())
+		same(t, "hints", a.takeHints())
 		pass(time.Minute)
 	})
 }
 
 func TestStartNamesTheWrongField(t *testing.T) {
-	good := gossip.Config{Links: links{&house{}}, Deliver: func([]protocol.Event) {}, Address: "a:1"}
+	good := gossip.Config{Links: links{&node{}}, Deliver: func([]protocol.Event) {}, Address: "a:1"}
 	for want, change := range map[string]func(*gossip.Config){
 		"Links":   func(c *gossip.Config) { c.Links = nil },
 		"Deliver": func(c *gossip.Config) { c.Deliver = nil },
@@ -203,8 +203,8 @@ func TestStartNamesTheWrongField(t *testing.T) {
 // TestHostilePackets do no harm.
 func TestHostilePackets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &village{houses: map[string]*house{}}
-		a := v.settle(t, "10.0.0.1:4040")
+		v := &network{nodes: map[string]*node{}}
+		a := v.join(t, "10.0.0.1:4040")
 		for kind := range 256 {
 			for _, rest := range []string{"", "\x00", "\xff\xff\xff\xff\xff\xff\xff\xff", strings.Repeat("\x80", 100), "\x01\x00\x02\xdf"} {
 				a.packets("10.0.0.9:4040", append([]byte{byte(kind)}, rest...))

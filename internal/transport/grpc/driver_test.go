@@ -14,10 +14,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
-// asker is a machine that asks every other member again and again until each has
+// pinger is a machine that asks every other member again and again until each has
 // answered, as every protocol here does, and answers what it is asked. A question is
 // an odd number, its answer the even one above.
-type asker struct {
+type pinger struct {
 	others []string // their addresses
 	ids    []protocol.ID
 	every  time.Duration
@@ -31,15 +31,15 @@ type asker struct {
 // begin is what the machine is called with: ask all others; the answer is the round.
 type begin struct{}
 
-func (m *asker) Wake() protocol.Time { return m.wake }
+func (m *pinger) Wake() protocol.Time { return m.wake }
 
-func (m *asker) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+func (m *pinger) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *begin:
 		m.round++
 		m.missing = slices.Clone(m.ids)
 		m.call = ev.Call
-		m.ask(now, out)
+		m.ping(now, out)
 	case authority.InfoRequest:
 		switch {
 		case fact.Chunk%2 == 1:
@@ -53,12 +53,12 @@ func (m *asker) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 		}
 	case nil:
 		if ev.Kind == protocol.Tick && m.wake <= now && len(m.missing) > 0 {
-			m.ask(now, out)
+			m.ping(now, out)
 		}
 	}
 }
 
-func (m *asker) ask(now protocol.Time, out *protocol.Effects) {
+func (m *pinger) ping(now protocol.Time, out *protocol.Effects) {
 	m.wake = now + m.every
 	for i, id := range m.ids {
 		if slices.Contains(m.missing, id) {
@@ -99,7 +99,7 @@ func newCluster(t *testing.T) *cluster {
 func (c *cluster) start(i int, l net.Listener) {
 	c.t.Helper()
 	b := prepare(c.t, c.identities[i], func(config *Config) { config.Deadline = 125 * time.Millisecond })
-	m := &asker{every: 10 * time.Millisecond, wake: protocol.Never}
+	m := &pinger{every: 10 * time.Millisecond, wake: protocol.Never}
 	for j, other := range c.identities {
 		if j != i {
 			m.ids, m.others = append(m.ids, other.ID), append(m.others, other.Address)
@@ -123,21 +123,21 @@ func (c *cluster) kill(i int) {
 	}
 }
 
-// ask lets member i ask all others, and returns when all have answered.
-func (c *cluster) ask(i int) {
+// ping lets member i ask all others, and returns when all have answered.
+func (c *cluster) ping(i int) {
 	c.t.Helper()
 	select {
-	case <-c.asking(i):
+	case <-c.pinging(i):
 	case <-time.After(patience):
 		c.t.Fatalf("member %d gets no answers", i+1)
 	}
 }
 
-func (c *cluster) asking(i int) <-chan struct{} {
+func (c *cluster) pinging(i int) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if _, err := c.drivers[i].Ask(c.t.Context(), protocol.Below, &begin{}); err != nil {
+		if _, err := c.drivers[i].Do(c.t.Context(), protocol.Below, &begin{}); err != nil {
 			c.t.Errorf("member %d: %v", i+1, err)
 		}
 	}()
@@ -149,7 +149,7 @@ func TestDriversTalk(t *testing.T) {
 	c := newCluster(t)
 	for range 20 {
 		for i := range c.members {
-			c.ask(i)
+			c.ping(i)
 		}
 	}
 }
@@ -158,10 +158,10 @@ func TestDriversTalk(t *testing.T) {
 // back.
 func TestDriversOutliveARestart(t *testing.T) {
 	c := newCluster(t)
-	c.ask(0)
+	c.ping(0)
 	for life := range 3 {
 		c.kill(2)
-		answered := c.asking(0)
+		answered := c.pinging(0)
 		c.members[0].counts.await(t, "dropped unreachable", life+1)
 		select {
 		case <-answered:
@@ -171,7 +171,7 @@ func TestDriversOutliveARestart(t *testing.T) {
 		c.identities[2].Incarnation++
 		c.start(2, listenAgain(t, c.identities[2].Address))
 		<-answered
-		c.ask(2)
+		c.ping(2)
 	}
 }
 
@@ -179,8 +179,8 @@ func TestDriversOutliveARestart(t *testing.T) {
 // again when it listens again.
 func TestDriversOutliveACut(t *testing.T) {
 	c := newCluster(t)
-	c.ask(0)
-	c.ask(1)
+	c.ping(0)
+	c.ping(1)
 	address := c.identities[1].Address
 	proxied := relayTo(t, address)
 	c.identities[1].Address = proxied.address // where the others look for it from now on
@@ -195,11 +195,11 @@ func TestDriversOutliveACut(t *testing.T) {
 			c.start(i, listenAgain(t, identity.Address))
 		}
 	}
-	c.ask(0)
+	c.ping(0)
 	for round := range 3 {
 		before, _ := c.members[0].counts.lost()
 		proxied.close()
-		answered := c.asking(0)
+		answered := c.pinging(0)
 		wait(t, fmt.Sprintf("to miss it in round %d", round), func() (bool, <-chan struct{}) {
 			lost, changed := c.members[0].counts.lost()
 			return lost > before, changed

@@ -22,12 +22,12 @@ import (
 // eventSilence is how long a member that tells may say nothing.
 const eventSilence = 4 * time.Second
 
-// Teller tells another member what happens to this one's clients, until ctx ends or send
+// Publisher tells another member what happens to this one's clients, until ctx ends or send
 // returns an error. An error is told to the other.
-type Teller func(ctx context.Context, interest *schema.MemberInterest, send func(*schema.MemberEvents) error) error
+type Publisher func(ctx context.Context, interest *schema.MemberInterest, send func(*schema.MemberEvents) error) error
 
-// Tell says who tells other members what happens here. It is called before Listen.
-func (t *Transport) Tell(tell Teller) { t.teller = tell }
+// PublishEvents says who tells other members what happens here. It is called before Listen.
+func (t *Transport) PublishEvents(publisher Publisher) { t.publisher = publisher }
 
 // Follow lets take have what the member with this id tells, one message after the other,
 // the welcome first. It returns why that has ended, nil meaning that the member has ended
@@ -74,9 +74,9 @@ func (t *Transport) linkTo(ctx context.Context, id protocol.ID, address string) 
 		return l, nil
 	}
 	t.mu.Unlock()
-	asking, done := context.WithTimeout(ctx, t.config.handshake())
+	linkCtx, done := context.WithTimeout(ctx, t.config.handshake())
 	defer done()
-	l, err := t.awaitLink(asking, address)
+	l, err := t.awaitLink(linkCtx, address)
 	if err == nil && l.peer.ID != id {
 		err = fmt.Errorf("member %016x is there, and not member %016x", uint64(l.peer.ID), uint64(id))
 	}
@@ -124,7 +124,7 @@ func (s service) Events(interest *schema.MemberInterest, stream grpc.ServerStrea
 	go func() {
 		defer t.leaveWatch()
 		welcome := t.hello("")
-		ended <- t.teller(stream.Context(), interest, func(m *schema.MemberEvents) error {
+		ended <- t.publisher(stream.Context(), interest, func(m *schema.MemberEvents) error {
 			m.Welcome, welcome = welcome, nil
 			return stream.Send(m)
 		})
@@ -150,7 +150,7 @@ func (t *Transport) enterWatch(ctx context.Context, interest *schema.MemberInter
 	default:
 		return status.Error(codes.Unavailable, "this member does not listen yet")
 	}
-	if t.teller == nil {
+	if t.publisher == nil {
 		return status.Error(codes.Unimplemented, "this member does not tell its events")
 	}
 	if err := t.meet(ctx, interest.GetHello()); err != nil {

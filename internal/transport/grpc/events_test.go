@@ -11,10 +11,10 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/transport"
 )
 
-// telling starts a member that tells others what comes on a channel, until it is closed.
-func telling(t *testing.T, happened <-chan *schema.MemberEvents, change func(*Config)) *peerHarness {
+// publishing starts a member that tells others what comes on a channel, until it is closed.
+func publishing(t *testing.T, happened <-chan *schema.MemberEvents, change func(*Config)) *peerHarness {
 	t.Helper()
-	return startTelling(t, func(ctx context.Context, interest *schema.MemberInterest, send func(*schema.MemberEvents) error) error {
+	return startPublishing(t, func(ctx context.Context, interest *schema.MemberInterest, send func(*schema.MemberEvents) error) error {
 		first := &schema.MemberEvents{At: 1, Events: []*schema.MemberEvent{{Space: interest.GetSpace(), Name: interest.GetPrefix()}}}
 		if err := send(first); err != nil {
 			return err
@@ -35,12 +35,12 @@ func telling(t *testing.T, happened <-chan *schema.MemberEvents, change func(*Co
 	}, change)
 }
 
-func startTelling(t *testing.T, tell Teller, change func(*Config)) *peerHarness {
+func startPublishing(t *testing.T, publisher Publisher, change func(*Config)) *peerHarness {
 	t.Helper()
 	l := listenAgain(t, "127.0.0.1:0")
 	b := prepare(t, identityAt(2, l), change)
-	if tell != nil {
-		b.Tell(tell)
+	if publisher != nil {
+		b.PublishEvents(publisher)
 	}
 	go func() { b.served <- b.Serve(l) }()
 	t.Cleanup(b.stop)
@@ -50,26 +50,26 @@ func startTelling(t *testing.T, tell Teller, change func(*Config)) *peerHarness 
 
 // follow asks b, and returns what it tells, and why that has ended.
 func follow(ctx context.Context, a, b *peerHarness) (<-chan *schema.MemberEvents, <-chan error) {
-	told, ended := make(chan *schema.MemberEvents, 10), make(chan error, 1)
+	received, ended := make(chan *schema.MemberEvents, 10), make(chan error, 1)
 	go func() {
 		interest := &schema.MemberInterest{Space: "s", Prefix: "p"}
-		ended <- a.Follow(ctx, b.identity.ID, b.identity.Address, interest, func(m *schema.MemberEvents) { told <- m })
+		ended <- a.Follow(ctx, b.identity.ID, b.identity.Address, interest, func(m *schema.MemberEvents) { received <- m })
 	}()
-	return told, ended
+	return received, ended
 }
 
 func TestFollow(t *testing.T) {
 	happened := make(chan *schema.MemberEvents)
-	a, b := start(t, 1, nil), telling(t, happened, nil)
+	a, b := start(t, 1, nil), publishing(t, happened, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	told, ended := follow(ctx, a, b)
-	first := <-told
+	received, ended := follow(ctx, a, b)
+	first := <-received
 	if hello := first.GetWelcome(); hello.GetId() != 2 || hello.GetProcess() == 0 || first.GetEvents()[0].GetSpace() != "s" || first.GetEvents()[0].GetName() != "p" {
 		t.Errorf("the first is %v", first)
 	}
 	happened <- &schema.MemberEvents{At: 2}
-	if next := <-told; next.GetAt() != 2 || next.GetWelcome() != nil {
+	if next := <-received; next.GetAt() != 2 || next.GetWelcome() != nil {
 		t.Errorf("the next is %v", next)
 	}
 	again, overAgain := follow(ctx, a, b)
@@ -95,9 +95,9 @@ func TestFollow(t *testing.T) {
 func TestFollowEndsWithTheMember(t *testing.T) {
 	for _, ends := range []string{"teller", "asker"} {
 		t.Run(ends, func(t *testing.T) {
-			a, b := start(t, 1, nil), telling(t, make(chan *schema.MemberEvents), nil)
-			told, ended := follow(t.Context(), a, b)
-			<-told
+			a, b := start(t, 1, nil), publishing(t, make(chan *schema.MemberEvents), nil)
+			received, ended := follow(t.Context(), a, b)
+			<-received
 			if ends == "teller" {
 				b.stop()
 			} else {
@@ -115,7 +115,7 @@ func TestFollowEndsWithTheMember(t *testing.T) {
 func TestSlowFollowerBlocksNobody(t *testing.T) {
 	blocked := make(chan struct{})
 	a := start(t, 1, nil)
-	b := startTelling(t, func(_ context.Context, _ *schema.MemberInterest, send func(*schema.MemberEvents) error) error {
+	b := startPublishing(t, func(_ context.Context, _ *schema.MemberInterest, send func(*schema.MemberEvents) error) error {
 		m := &schema.MemberEvents{Events: []*schema.MemberEvent{{Why: strings.Repeat("x", 64<<10)}}}
 		for {
 			if err := send(m); err != nil {
@@ -147,7 +147,7 @@ func TestSlowFollowerBlocksNobody(t *testing.T) {
 // a welcome.
 func TestWhoIsNotFollowed(t *testing.T) {
 	a := start(t, 1, nil)
-	mute := startTelling(t, nil, nil)
+	mute := startPublishing(t, nil, nil)
 	_, ended := follow(t.Context(), a, mute)
 	if err := <-ended; err == nil || !strings.Contains(err.Error(), "does not tell") {
 		t.Errorf("who tells nothing: %v", err)
@@ -159,12 +159,12 @@ func TestWhoIsNotFollowed(t *testing.T) {
 	if err := hasty.Follow(t.Context(), 9, "127.0.0.1:1", &schema.MemberInterest{}, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("nobody: %v", err)
 	}
-	full := telling(t, make(chan *schema.MemberEvents), func(c *Config) { c.Peers = 1 })
+	full := publishing(t, make(chan *schema.MemberEvents), func(c *Config) { c.Peers = 1 })
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c := start(t, 3, nil)
-	told, _ := follow(ctx, c, full)
-	<-told
+	received, _ := follow(ctx, c, full)
+	<-received
 	_, refused := follow(ctx, c, full)
 	if err := <-refused; err == nil || !strings.Contains(err.Error(), "open already") {
 		t.Errorf("more streams than there may be: %v", err)

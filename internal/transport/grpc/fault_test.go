@@ -62,7 +62,7 @@ func TestFarPeer(t *testing.T) {
 				as := func(name string) func(*Config) {
 					return func(c *Config) {
 						if c.Deadline = 100 * time.Millisecond; secure {
-							bureau.shows(bureau.members, memberRequest(name))(c)
+							bureau.presents(bureau.members, memberRequest(name))(c)
 						}
 					}
 				}
@@ -250,7 +250,7 @@ func TestHungUp(t *testing.T) {
 				if !encrypted {
 					return nil
 				}
-				return bureau.shows(bureau.members, memberRequest(name))
+				return bureau.presents(bureau.members, memberRequest(name))
 			}
 			b := start(t, 2, change("m2"))
 			a := start(t, 1, change("m1"))
@@ -264,13 +264,13 @@ func TestHungUp(t *testing.T) {
 				}
 			}()
 			// A message may be lost to an attempt that was refused, before the port was taken again: then another follows.
-			letters := 0
+			messages := 0
 			waitEither(t, "for the log to say that the connection was closed", func() (ok bool, here, there <-chan struct{}) {
 				lines, logged := a.log.count("level=WARN", `msg="a member cannot be reached any more"`, "name=m2", `error="it has closed the connection"`)
 				lost, dropped := a.counts.lost()
-				if lines == 0 && lost >= letters {
-					letters = lost + 1
-					a.Send(to(2, letters))
+				if lines == 0 && lost >= messages {
+					messages = lost + 1
+					a.Send(to(2, messages))
 				}
 				return lines > 0, logged, dropped
 			})

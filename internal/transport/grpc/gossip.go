@@ -41,11 +41,11 @@ func (t *Transport) SendPacket(address string, packet []byte) {
 		t.config.Observer.DroppedPacket(why)
 		return
 	}
-	dropped, put := p.queue.putPacket(packet)
+	dropped, queued := p.queue.putPacket(packet)
 	if dropped {
 		t.config.Observer.DroppedPacket(transport.Full)
 	}
-	if put {
+	if queued {
 		p.queue.signal()
 	}
 }

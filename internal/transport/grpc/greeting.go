@@ -316,21 +316,21 @@ func (t *Transport) onRefusal(err error) {
 	var refusal *transport.Refusal
 	if errors.As(err, &refusal) {
 		t.config.Observer.Refused(refusal.What)
-		t.tell(refusal.Error())
+		t.reportOnce(refusal.Error())
 	}
 }
 
-// rememberedTold bounds what the log is known to have.
-const rememberedTold = 256
+// maxReported bounds what the log is known to have.
+const maxReported = 256
 
-// tell tells the operator something once.
-func (t *Transport) tell(sentence string) {
+// reportOnce tells the operator something once.
+func (t *Transport) reportOnce(sentence string) {
 	t.mu.Lock()
-	_, known := t.told[sentence]
-	if len(t.told) >= rememberedTold {
-		clear(t.told) // a caller that finds ever new words may have some repeated
+	_, known := t.reported[sentence]
+	if len(t.reported) >= maxReported {
+		clear(t.reported) // a caller that finds ever new words may have some repeated
 	}
-	t.told[sentence] = struct{}{}
+	t.reported[sentence] = struct{}{}
 	t.mu.Unlock()
 	if !known {
 		t.config.Logger.Error(strings.ToValidUTF8(sentence, "?"))

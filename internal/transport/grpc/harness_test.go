@@ -260,28 +260,28 @@ func (l *logBook) Write(b []byte) (int, error) {
 
 // await waits until the log has all of some words in one line, and returns how many
 // lines do.
-func (l *logBook) await(t testing.TB, words ...string) (lines int) {
+func (l *logBook) await(t testing.TB, want ...string) (lines int) {
 	t.Helper()
-	wait(t, fmt.Sprintf("for the log to say %q", words), func() (bool, <-chan struct{}) {
+	wait(t, fmt.Sprintf("for the log to say %q", want), func() (bool, <-chan struct{}) {
 		var changed <-chan struct{}
-		lines, changed = l.count(words...)
+		lines, changed = l.count(want...)
 		return lines > 0, changed
 	})
 	return lines
 }
 
 // count returns how many lines have all of some words, and when to ask again.
-func (l *logBook) count(words ...string) (lines int, changed <-chan struct{}) {
+func (l *logBook) count(want ...string) (lines int, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for line := range strings.Lines(l.text.String()) {
 		has := 0
-		for _, word := range words {
-			if strings.Contains(line, word) {
+		for _, text := range want {
+			if strings.Contains(line, text) {
 				has++
 			}
 		}
-		if has == len(words) {
+		if has == len(want) {
 			lines++
 		}
 	}

@@ -63,7 +63,7 @@ func TestHostileGreetings(t *testing.T) {
 	l := listenAgain(t, "127.0.0.1:0")
 	b := prepare(t, identityAt(2, l), nil)
 	b.Gossip(func(string, []byte) { t.Error("a packet was heard") }, func(net.Conn) { t.Error("a connection was opened") })
-	b.Tell(func(context.Context, *schema.MemberInterest, func(*schema.MemberEvents) error) error {
+	b.PublishEvents(func(context.Context, *schema.MemberInterest, func(*schema.MemberEvents) error) error {
 		return errors.New("told")
 	})
 	go func() { b.served <- b.Serve(l) }()

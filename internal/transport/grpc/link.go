@@ -125,14 +125,14 @@ func (l *link) greet(p *peer, step func()) (err error) {
 // connect returns a connection of its own to an address: one that is given up is
 // closed with all that its kernel still wants to send. It calls reached when that is there.
 func (t *Transport) connect(p *peer, reached func()) (*grpc.ClientConn, error) {
-	p.vacant.Store(false)
+	p.notListening.Store(false)
 	dial := func(ctx context.Context, address string) (net.Conn, error) {
 		conn, err := t.config.Dial(ctx, address)
 		switch {
 		case err == nil:
 			reached()
 		case errors.Is(err, syscall.ECONNREFUSED):
-			p.vacant.Store(true)
+			p.notListening.Store(true)
 		}
 		return conn, err
 	}

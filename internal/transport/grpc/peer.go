@@ -35,8 +35,8 @@ type peer struct {
 	outgoing []outgoing // the batch before, for its memory
 	frame    schema.MemberFrame
 
-	vacant  atomic.Bool            // no process listened there when it was dialled last
-	refusal atomic.Pointer[string] // why it or this member was refused when it was dialled last; nil where it was not
+	notListening atomic.Bool            // no process listened there when it was dialled last
+	refusal      atomic.Pointer[string] // why it or this member was refused when it was dialled last; nil where it was not
 
 	// Guarded by the transport's mutex.
 	link   *link         // nil while it is not reached
@@ -134,9 +134,9 @@ func (p *peer) speak(l *link) {
 			p.queue.signal() // what waits goes by the next one
 			return
 		}
-		letters, packets := p.queue.take(p.outgoing)
-		p.outgoing = letters
-		if !p.send(l, letters, packets) {
+		messages, packets := p.queue.take(p.outgoing)
+		p.outgoing = messages
+		if !p.send(l, messages, packets) {
 			return
 		}
 	}
@@ -144,22 +144,22 @@ func (p *peer) speak(l *link) {
 
 // send puts a batch in as few frames as the bound of a frame allows. It reports false
 // when the link is broken.
-func (p *peer) send(l *link, letters []outgoing, packets [][]byte) bool {
-	for len(letters)+len(packets) > 0 {
-		n, riding := p.fill(l, letters, packets)
+func (p *peer) send(l *link, messages []outgoing, packets [][]byte) bool {
+	for len(messages)+len(packets) > 0 {
+		n, riding := p.fill(l, messages, packets)
 		if len(p.frame.GetMessages())+len(p.frame.GetPackets()) > 0 {
 			if err := l.send(&p.frame); err != nil {
-				p.lost(letters, packets, transport.Unreachable)
+				p.lost(messages, packets, transport.Unreachable)
 				return false
 			}
 			p.t.config.Observer.FrameSent()
-			for i := range letters[:n] {
-				if letters[i].message != nil {
-					p.t.config.Observer.Sent(letters[i].port, letters[i].message)
+			for i := range messages[:n] {
+				if messages[i].message != nil {
+					p.t.config.Observer.Sent(messages[i].port, messages[i].message)
 				}
 			}
 		}
-		letters, packets = letters[n:], packets[riding:]
+		messages, packets = messages[n:], packets[riding:]
 	}
 	p.frame.Packets = nil
 	if cap(p.frame.GetMessages()) > 4*frameBytes {
@@ -170,10 +170,10 @@ func (p *peer) send(l *link, letters []outgoing, packets [][]byte) bool {
 
 // fill makes a frame of the first messages, and of the first packets where those leave
 // room, and returns of how many. A message that cannot be sent is crossed out.
-func (p *peer) fill(l *link, letters []outgoing, packets [][]byte) (n, riding int) {
+func (p *peer) fill(l *link, messages []outgoing, packets [][]byte) (n, riding int) {
 	b := p.frame.GetMessages()[:0]
-	for n < len(letters) && n < frameMessages && len(b) < frameBytes {
-		before, to := len(b), &letters[n]
+	for n < len(messages) && n < frameMessages && len(b) < frameBytes {
+		before, to := len(b), &messages[n]
 		n++
 		if to.to != protocol.AnyMember && to.to != l.peer.ID {
 			p.cross(to, transport.Elsewhere)
@@ -204,10 +204,10 @@ func (p *peer) cross(l *outgoing, why transport.Drop) {
 }
 
 // lost counts what could not be sent.
-func (p *peer) lost(letters []outgoing, packets [][]byte, why transport.Drop) {
-	for i := range letters {
-		if letters[i].message != nil {
-			p.t.config.Observer.Dropped(letters[i].port, letters[i].message, why)
+func (p *peer) lost(messages []outgoing, packets [][]byte, why transport.Drop) {
+	for i := range messages {
+		if messages[i].message != nil {
+			p.t.config.Observer.Dropped(messages[i].port, messages[i].message, why)
 		}
 	}
 	for range packets {
@@ -217,8 +217,8 @@ func (p *peer) lost(letters []outgoing, packets [][]byte, why transport.Drop) {
 
 // discard drops what waits.
 func (p *peer) discard(why transport.Drop) {
-	letters, packets := p.queue.take(nil)
-	p.lost(letters, packets, why)
+	messages, packets := p.queue.take(nil)
+	p.lost(messages, packets, why)
 }
 
 // speakToOneself delivers what waits to this very member.
@@ -231,11 +231,11 @@ func (p *peer) speakToOneself() {
 	p.queue.signal() // what was waiting when it was found out
 	var events []protocol.Event
 	for p.wait(nil) {
-		letters, packets := p.queue.take(p.outgoing)
-		p.outgoing = letters
+		messages, packets := p.queue.take(p.outgoing)
+		p.outgoing = messages
 		p.lost(nil, packets, transport.Elsewhere) // the gossip knows its own state
 		events = events[:0]
-		for _, l := range letters {
+		for _, l := range messages {
 			if l.to != protocol.AnyMember && l.to != p.t.self {
 				p.t.config.Observer.Dropped(l.port, l.message, transport.Elsewhere)
 				continue
@@ -298,7 +298,7 @@ func (p *peer) logUnreachable(err error) {
 	if p.t.life.Err() != nil {
 		return
 	}
-	if p.vacant.Load() && p.met != "" && !p.missed {
+	if p.notListening.Load() && p.met != "" && !p.missed {
 		p.missed = true
 		p.t.hint(p.met, false)
 	}
@@ -317,7 +317,7 @@ func (p *peer) logUnreachable(err error) {
 	p.trouble = text
 	switch {
 	case refused(err):
-		p.t.tell(fmt.Sprintf("reach member at %s: %v", p.address, err))
+		p.t.reportOnce(fmt.Sprintf("reach member at %s: %v", p.address, err))
 	case p.met == "":
 		p.t.config.Logger.Info("a member cannot be reached", "address", p.address, "error", err)
 	default:

@@ -45,7 +45,7 @@ func (q *queue) put(l outgoing) (dropped outgoing, packet bool) {
 }
 
 // putPacket adds a packet, unless there is no room but by dropping messages.
-func (q *queue) putPacket(b []byte) (packet, put bool) {
+func (q *queue) putPacket(b []byte) (packet, queued bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.outgoing)-q.head >= q.most {
@@ -80,16 +80,16 @@ func (q *queue) signal() {
 }
 
 // take returns all that waits, and keeps the memory of the batch before.
-func (q *queue) take(before []outgoing) (letters []outgoing, packets [][]byte) {
+func (q *queue) take(before []outgoing) (messages []outgoing, packets [][]byte) {
 	clear(before)
 	if cap(before) > keptOutgoing {
 		before = nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	letters, packets = q.outgoing[q.head:], q.packets
+	messages, packets = q.outgoing[q.head:], q.packets
 	q.outgoing, q.head, q.packets = before[:0], 0, nil
-	return letters, packets
+	return messages, packets
 }
 
 // empty reports whether nothing waits.

@@ -38,7 +38,7 @@ func (n *Newcomer) Terms(ctx context.Context, address string) ([]string, error) 
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", address, err)
 	}
-	told, err := schema.NewMembersClient(conn).Terms(ctx, &schema.MemberNewcomer{Version: transport.Version, Name: n.Name})
+	answer, err := schema.NewMembersClient(conn).Terms(ctx, &schema.MemberNewcomer{Version: transport.Version, Name: n.Name})
 	closed := conn.Close()
 	switch {
 	case status.Code(err) == codes.Unimplemented:
@@ -51,13 +51,13 @@ func (n *Newcomer) Terms(ctx context.Context, address string) ([]string, error) 
 		return nil, plain(err)
 	case closed != nil:
 		return nil, closed
-	case told.GetVersion() != transport.Version:
+	case answer.GetVersion() != transport.Version:
 		return nil, &transport.Refusal{
-			What: transport.OtherVersion, Who: fmt.Sprintf("%.64q at %.64q", told.GetName(), address),
-			Ours: fmt.Sprint(transport.Version), Theirs: fmt.Sprint(told.GetVersion()),
+			What: transport.OtherVersion, Who: fmt.Sprintf("%.64q at %.64q", answer.GetName(), address),
+			Ours: fmt.Sprint(transport.Version), Theirs: fmt.Sprint(answer.GetVersion()),
 		}
 	}
-	return told.GetLines(), nil
+	return answer.GetLines(), nil
 }
 
 // Terms tells a newcomer what all members must agree on.

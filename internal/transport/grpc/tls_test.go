@@ -43,8 +43,8 @@ func (b *bureau) config(by *issuer.Authority, request issuer.Request) *tls.Confi
 	return &tls.Config{Certificates: []tls.Certificate{c.TLS()}, RootCAs: b.members.Pool()}
 }
 
-// shows lets a member show a certificate for a name.
-func (b *bureau) shows(by *issuer.Authority, request issuer.Request) func(*Config) {
+// presents lets a member show a certificate for a name.
+func (b *bureau) presents(by *issuer.Authority, request issuer.Request) func(*Config) {
 	return func(config *Config) {
 		store, err := certificate.Fixed(b.config(by, request))
 		if err != nil {
@@ -69,9 +69,9 @@ func TestTLS(t *testing.T) {
 		change func(*Config)
 		says   []string // in the log of either side
 	}{
-		3: {b.shows(b.members, memberRequest("m2")), []string{"not believed", "m3 shows a certificate for m2", "DNS name m3"}},
-		4: {b.shows(b.members, issuer.Request{Name: "m4"}), []string{"not believed", "no member's", "serverAuth"}},
-		5: {b.shows(b.clients, memberRequest("m5")), nil},
+		3: {b.presents(b.members, memberRequest("m2")), []string{"not believed", "m3 shows a certificate for m2", "DNS name m3"}},
+		4: {b.presents(b.members, issuer.Request{Name: "m4"}), []string{"not believed", "no member's", "serverAuth"}},
+		5: {b.presents(b.clients, memberRequest("m5")), nil},
 		6: {nil, nil},
 	} {
 		c := start(t, id, tt.change)
@@ -98,7 +98,7 @@ func TestTLS(t *testing.T) {
 func TestGossipAndEventsAreForMembers(t *testing.T) {
 	b := newBureau(t)
 	one := start(t, 1, func(c *Config) { c.TLS = b.config(b.members, memberRequest("m1")) })
-	other := prepare(t, identityAt(2, listenAgain(t, "127.0.0.1:0")), b.shows(b.members, memberRequest("m9")))
+	other := prepare(t, identityAt(2, listenAgain(t, "127.0.0.1:0")), b.presents(b.members, memberRequest("m9")))
 	other.served <- nil // it only calls
 	other.Listen(other.inbox.deliver)
 	t.Cleanup(other.stop)

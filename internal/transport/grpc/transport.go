@@ -29,7 +29,7 @@ type Transport struct {
 	deliver   transport.Deliver
 	packets   func(from string, packet []byte)
 	streams   func(net.Conn)
-	teller    Teller
+	publisher Publisher
 	outdated  func(error) // by Superseded
 
 	mu       sync.Mutex
@@ -39,7 +39,7 @@ type Transport struct {
 	incoming map[*incoming]struct{}
 	gossips  int                 // connections of the gossip that are open here
 	watches  int                 // streams of events that are open here
-	told     map[string]struct{} // refusals that the log has
+	reported map[string]struct{} // refusals that the log has
 }
 
 var _ transport.Transport = (*Transport)(nil)
@@ -54,7 +54,7 @@ func New(c Config) (*Transport, error) {
 		config: c, identity: c.Identity, process: 1 + rand.Uint64N(1<<63), self: c.Identity().ID,
 		listening: make(chan struct{}),
 		peers:     map[string]*peer{}, known: map[protocol.ID]*known{},
-		incoming: map[*incoming]struct{}{}, told: map[string]struct{}{},
+		incoming: map[*incoming]struct{}{}, reported: map[string]struct{}{},
 	}
 	t.life, t.end = context.WithCancel(context.Background())
 	return t, nil

@@ -219,12 +219,12 @@ func TestCloseInTheMidst(t *testing.T) {
 	}()
 	b.inbox.awaitMany(t, len(b.inbox.all())+100) // which ones is open: more is sent than a queue keeps
 	b.stop()
-	told := len(b.inbox.all())
+	received := len(b.inbox.all())
 	close(stop)
 	<-done
 	a.stop()
-	if now := len(b.inbox.all()); now != told {
-		t.Errorf("%d messages were delivered after Close", now-told)
+	if now := len(b.inbox.all()); now != received {
+		t.Errorf("%d messages were delivered after Close", now-received)
 	}
 	a.Send(to(2, 1)) // harmless
 	a.Send(at("127.0.0.1:2", 1))

@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-type word string
+type text string
 
-func (w word) String() string { return string(w) }
+func (w text) String() string { return string(w) }
 
 // ear is a member that writes down what it hears.
 type ear struct {
@@ -53,8 +53,8 @@ func same(t *testing.T, what string, got, want []string) {
 }
 
 // say sends words to a member.
-func (e *ear) say(to protocol.ID, words ...word) {
-	for _, w := range words {
+func (e *ear) say(to protocol.ID, texts ...text) {
+	for _, w := range texts {
 		e.Send([]protocol.Envelope{{To: to, Port: 3, Message: w}})
 	}
 }
@@ -65,10 +65,10 @@ func TestDelivers(t *testing.T) {
 	a, b := join(t, n, 1, "a:1"), join(t, n, 2, "b:1")
 	a.say(2, "one", "two")
 	a.Send([]protocol.Envelope{
-		{To: protocol.AnyMember, Address: "b:1", Message: word("three")},
-		{To: protocol.AnyMember, Address: "a:1", Message: word("self")},
-		{To: protocol.AnyMember, Address: "c:1", Message: word("away")},
-		{To: 9, Message: word("away")},
+		{To: protocol.AnyMember, Address: "b:1", Message: text("three")},
+		{To: protocol.AnyMember, Address: "a:1", Message: text("self")},
+		{To: protocol.AnyMember, Address: "c:1", Message: text("away")},
+		{To: 9, Message: text("away")},
 	})
 	if len(a.heard)+len(b.heard) != 0 || len(n.Waiting()) != 6 {
 		t.Fatalf("heard %q and %q before it was delivered, %v waiting", a.heard, b.heard, n.Waiting())
@@ -84,7 +84,7 @@ func TestDelivers(t *testing.T) {
 func TestDeliversAnswers(t *testing.T) {
 	n := memory.New(nil)
 	a, b := join(t, n, 1, "a:1"), join(t, n, 2, "b:1")
-	b.Listen(func(events []protocol.Event) { b.say(events[0].From, "answer to "+events[0].Fact.(word)) })
+	b.Listen(func(events []protocol.Event) { b.say(events[0].From, "answer to "+events[0].Fact.(text)) })
 	a.say(2, "one", "two")
 	if arrived := n.Deliver(); arrived != 4 {
 		t.Errorf("%d messages have arrived", arrived)
@@ -149,7 +149,7 @@ func TestComesAndGoes(t *testing.T) {
 	n.Deliver()
 	c := join(t, n, 3, "b:1")
 	a.say(2, "for b")
-	a.Send([]protocol.Envelope{{To: protocol.AnyMember, Address: "b:1", Message: word("any")}})
+	a.Send([]protocol.Envelope{{To: protocol.AnyMember, Address: "b:1", Message: text("any")}})
 	n.Deliver()
 	same(t, "a", a.take(), nil)
 	same(t, "b", b.take(), nil)
@@ -181,8 +181,8 @@ func TestDeterminism(t *testing.T) {
 		})
 		a, b := join(t, n, 1, "a:1"), join(t, n, 2, "b:1")
 		for i := range 100 {
-			a.say(2, word(fmt.Sprint(i)))
-			b.say(1, word(fmt.Sprint(-i)))
+			a.say(2, text(fmt.Sprint(i)))
+			b.say(1, text(fmt.Sprint(-i)))
 			n.Advance(time.Duration(random.IntN(10)))
 		}
 		return append(a.heard, b.heard...)

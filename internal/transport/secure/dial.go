@@ -115,9 +115,9 @@ func HungUp(err error) bool {
 // hungUp is what a connection in plain text comes to that is closed at once.
 const hungUp = "it closed the connection at once"
 
-// lastWords is how long what the other side has said is waited for when nothing can be
+// farewellLimit is how long what the other side has said is waited for when nothing can be
 // written any more.
-const lastWords = time.Second
+const farewellLimit = time.Second
 
 // explaining explains why a connection ends before anything was read from it.
 type explaining struct {
@@ -145,7 +145,7 @@ func (c *explaining) Read(b []byte) (int, error) {
 // closed the connection, if it has said anything.
 func (c *explaining) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
-	if err == nil || c.heard.Load() || c.SetReadDeadline(time.Now().Add(lastWords)) != nil {
+	if err == nil || c.heard.Load() || c.SetReadDeadline(time.Now().Add(farewellLimit)) != nil {
 		return n, err
 	}
 	if _, why := c.Conn.Read(make([]byte, 1)); why != nil && c.explain(why) != why {

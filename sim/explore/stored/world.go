@@ -353,7 +353,7 @@ func (w *world) do(request protocol.Message) any {
 	case storage.Swap:
 		swapped, err := w.store.Swap(ctx, &r)
 		swapped.ID, swapped.Err = r.ID, err
-		if swapped.Done && r.Tell {
+		if swapped.Done && r.Notify {
 			w.changed(r.Key)
 		}
 		return swapped

@@ -25,7 +25,7 @@ type Location struct {
 	Path     string   // with its slash; empty where there is none
 
 	options url.Values
-	asked   []string
+	known   []string
 	errs    []error
 }
 
@@ -81,18 +81,18 @@ func (l *Location) addHost(text, port string) error {
 }
 
 // invalid makes an error that says what is wrong with the URL.
-func (l *Location) invalid(format string, words ...any) error {
-	return fmt.Errorf("the store's URL (%s) %s: %w", l.Scheme, fmt.Sprintf(format, words...), storage.ErrInvalid)
+func (l *Location) invalid(format string, args ...any) error {
+	return fmt.Errorf("the store's URL (%s) %s: %w", l.Scheme, fmt.Sprintf(format, args...), storage.ErrInvalid)
 }
 
 // Refuse adds something that is wrong to what Err returns. It must not have a password in it.
-func (l *Location) Refuse(format string, words ...any) {
-	l.errs = append(l.errs, l.invalid(format, words...))
+func (l *Location) Refuse(format string, args ...any) {
+	l.errs = append(l.errs, l.invalid(format, args...))
 }
 
 // value is what an option has, and whether it is there. The last one counts.
 func (l *Location) value(name string) (string, bool) {
-	l.asked = append(l.asked, name)
+	l.known = append(l.known, name)
 	values := l.options[name]
 	if len(values) == 0 {
 		return "", false
@@ -177,17 +177,17 @@ func (l *Location) TLS() *tls.Config {
 // asked for: an ErrInvalid, or nil.
 func (l *Location) Err() error {
 	errs := slices.Clone(l.errs)
-	slices.Sort(l.asked)
-	l.asked = slices.Compact(l.asked)
+	slices.Sort(l.known)
+	l.known = slices.Compact(l.known)
 	var unknown []string
 	for name := range l.options {
-		if !slices.Contains(l.asked, name) {
+		if !slices.Contains(l.known, name) {
 			unknown = append(unknown, name)
 		}
 	}
 	slices.Sort(unknown)
 	if len(unknown) > 0 {
-		errs = append(errs, l.invalid("has options that are not known: %q; known are %s", unknown, strings.Join(l.asked, ", ")))
+		errs = append(errs, l.invalid("has options that are not known: %q; known are %s", unknown, strings.Join(l.known, ", ")))
 	}
 	return errors.Join(errs...)
 }

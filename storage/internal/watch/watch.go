@@ -20,18 +20,18 @@ type Hub struct {
 
 // watcher is one call of Watch that goes on.
 type watcher struct {
-	// told has room for one: what is told while the watcher is busy, however often, is one
+	// wake has room for one: what is told while the watcher is busy, however often, is one
 	// thing to be looked at.
-	told    chan struct{}
+	wake    chan struct{}
 	changed func()
 }
 
 // errClosed is of every kind that package storage wants of a call after Close.
 var errClosed = fmt.Errorf("the store was closed: %w", storage.ErrInvalid)
 
-// Watch has changed called soon after each Tell of key and each TellAll, until ctx ends or the
+// Watch has changed called soon after each Notify of key and each NotifyAll, until ctx ends or the
 // Hub is closed: on a goroutine of its own, one call at a time, and one for all that was told
-// during the last. It may be called once more while ctx ends. Every Tell that begins after
+// during the last. It may be called once more while ctx ends. Every Notify that begins after
 // Watch has returned is heard.
 //
 // A key that no store takes, and a Hub that was closed, are an ErrInvalid; a ctx that has ended
@@ -57,7 +57,7 @@ func (h *Hub) Watch(ctx context.Context, key string, changed func()) error {
 	if h.rows[key] == nil {
 		h.rows[key] = map[*watcher]struct{}{}
 	}
-	w := &watcher{told: make(chan struct{}, 1), changed: changed}
+	w := &watcher{wake: make(chan struct{}, 1), changed: changed}
 	h.rows[key][w] = struct{}{}
 	h.watchers.Go(func() {
 		w.listen(ctx, h.end)
@@ -74,7 +74,7 @@ func (w *watcher) listen(ctx context.Context, end <-chan struct{}) {
 			return
 		case <-end:
 			return
-		case <-w.told:
+		case <-w.wake:
 		}
 		if ctx.Err() != nil {
 			return // of two that are ready, select takes any
@@ -92,29 +92,29 @@ func (h *Hub) leave(key string, w *watcher) {
 	}
 }
 
-func (w *watcher) tell() {
+func (w *watcher) notify() {
 	select {
-	case w.told <- struct{}{}:
+	case w.wake <- struct{}{}:
 	default: // it has not looked yet at what was told before
 	}
 }
 
-// Tell tells the watchers of one row that it may have changed. It does not wait for them.
-func (h *Hub) Tell(key string) {
+// Notify tells the watchers of one row that it may have changed. It does not wait for them.
+func (h *Hub) Notify(key string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for w := range h.rows[key] {
-		w.tell()
+		w.notify()
 	}
 }
 
-// TellAll tells every watcher that something may have been missed. It does not wait for them.
-func (h *Hub) TellAll() {
+// NotifyAll tells every watcher that something may have been missed. It does not wait for them.
+func (h *Hub) NotifyAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, row := range h.rows {
 		for w := range row {
-			w.tell()
+			w.notify()
 		}
 	}
 }

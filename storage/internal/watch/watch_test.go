@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/storage/internal/watch"
 )
 
-// TestWhoIsTold: the watchers of that row, all of them, and everybody by TellAll.
-func TestWhoIsTold(t *testing.T) {
+// TestNotify: the watchers of that row, all of them, and everybody by NotifyAll.
+func TestNotify(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var hub watch.Hub
 		defer hub.Close()
@@ -30,10 +30,10 @@ func TestWhoIsTold(t *testing.T) {
 				}
 			}()
 		}
-		hub.Tell("a")
-		hub.Tell("nobody's")
+		hub.Notify("a")
+		hub.Notify("nobody's")
 		synctest.Wait()
-		hub.TellAll()
+		hub.NotifyAll()
 		synctest.Wait()
 		if n := hub.Watched(); n != 2 {
 			t.Errorf("%d rows are watched, want 2", n)
@@ -41,9 +41,9 @@ func TestWhoIsTold(t *testing.T) {
 	})
 }
 
-// TestMuchIsToldAtOnce to a watcher that is busy, and what comes while he is called is told
+// TestNotificationsCoalesce to a watcher that is busy, and what comes while he is called is told
 // once more.
-func TestMuchIsToldAtOnce(t *testing.T) {
+func TestNotificationsCoalesce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var hub watch.Hub
 		defer hub.Close()
@@ -57,10 +57,10 @@ func TestMuchIsToldAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		hub.Tell("k")
+		hub.Notify("k")
 		synctest.Wait()
 		for range 1000 {
-			hub.Tell("k")
+			hub.Notify("k")
 		}
 		close(busy)
 		synctest.Wait()
@@ -85,14 +85,14 @@ func TestEnds(t *testing.T) {
 		}
 		cancel()
 		synctest.Wait()
-		hub.Tell("k")
+		hub.Notify("k")
 		synctest.Wait()
 		if ended != 0 || stays != 1 {
 			t.Errorf("told %d and %d times, want 0 and 1", ended, stays)
 		}
 		hub.Close()
 		hub.Close()
-		hub.Tell("k")
+		hub.Notify("k")
 		if n := hub.Watched(); n != 0 {
 			t.Errorf("%d rows are watched after Close", n)
 		}

@@ -29,8 +29,8 @@ func Family(process int) ([]int, error) {
 		if err != nil {
 			return nil, fmt.Errorf("list the children of process %d: %w", process, err)
 		}
-		for word := range strings.FieldsSeq(string(text)) {
-			child, err := strconv.Atoi(word)
+		for field := range strings.FieldsSeq(string(text)) {
+			child, err := strconv.Atoi(field)
 			if err != nil {
 				return nil, fmt.Errorf("list the children of process %d: %w", process, err)
 			}

@@ -52,9 +52,9 @@ func TestCommands(t *testing.T) {
 				t.Errorf("%s: port %s is not in %q", r.Name, port, last)
 			}
 		}
-		for _, words := range commands {
-			if !strings.Contains(strings.Join(words, " "), "folder") {
-				t.Errorf("%s: the folder is not in %q", r.Name, words)
+		for _, args := range commands {
+			if !strings.Contains(strings.Join(args, " "), "folder") {
+				t.Errorf("%s: the folder is not in %q", r.Name, args)
 			}
 		}
 	}

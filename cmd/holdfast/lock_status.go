@@ -17,28 +17,28 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
-// scribe writes lines to a file, on a goroutine of its own: a reader that does not
-// read must not keep anybody from ending the command in time. A nil scribe writes
+// lineWriter writes lines to a file, on a goroutine of its own: a reader that does not
+// read must not keep anybody from ending the command in time. A nil one writes
 // nothing.
-type scribe struct {
+type lineWriter struct {
 	file    *os.File
 	lines   chan []byte
 	done    chan error  // gets the first error, when all is written
-	dropped atomic.Bool // more was told than was read
+	dropped atomic.Bool // more was written than was read
 
-	mu     sync.Mutex
-	closed bool
-	shown  bool // a terminal shows a line that is to be replaced
+	mu          sync.Mutex
+	closed      bool
+	replaceable bool // a terminal shows a line that is to be replaced
 }
 
 // closeLimit is how long close waits until all is written.
 const closeLimit = time.Second
 
-// newScribe returns a scribe with room for the lines about so many names while no
-// process reads: there are four things to tell of each, and few beside. What comes
+// newLineWriter returns one with room for the lines about so many names while no
+// process reads: there are four lines about each, and few beside. What comes
 // beyond is dropped, and close says so.
-func newScribe(file *os.File, names int) *scribe {
-	s := &scribe{file: file, lines: make(chan []byte, 4*names+256), done: make(chan error, 1)}
+func newLineWriter(file *os.File, names int) *lineWriter {
+	s := &lineWriter{file: file, lines: make(chan []byte, 4*names+256), done: make(chan error, 1)}
 	go func() {
 		var first error
 		for line := range s.lines {
@@ -51,39 +51,39 @@ func newScribe(file *os.File, names int) *scribe {
 	return s
 }
 
-// tell writes one sentence for people.
-func (s *scribe) tell(format string, arguments ...any) {
+// printf writes one sentence for people.
+func (s *lineWriter) printf(format string, arguments ...any) {
 	s.write([]byte(name + ": " + fmt.Sprintf(format, arguments...) + "\n"))
 }
 
 // newLine is how a terminal begins the present line anew.
 const newLine = "\r\x1b[K"
 
-// show replaces the line that a terminal shows, by as much as fits; "" takes it away.
-func (s *scribe) show(sentence string) {
+// replace replaces the line that a terminal shows, by as much as fits; "" takes it away.
+func (s *lineWriter) replace(sentence string) {
 	if width := supervise.Columns(s.file); sentence != "" && len([]rune(sentence)) >= width {
 		sentence = string([]rune(sentence)[:width-1])
 	}
-	s.put([]byte(sentence), sentence != "")
+	s.enqueue([]byte(sentence), sentence != "")
 }
 
-func (s *scribe) write(line []byte) {
+func (s *lineWriter) write(line []byte) {
 	if s != nil {
-		s.put(line, false)
+		s.enqueue(line, false)
 	}
 }
 
-// put hands a line on; stays says that the next one replaces it.
-func (s *scribe) put(line []byte, stays bool) {
+// enqueue hands a line on; stays says that the next one replaces it.
+func (s *lineWriter) enqueue(line []byte, stays bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || len(line) == 0 && !s.shown {
+	if s.closed || len(line) == 0 && !s.replaceable {
 		return
 	}
-	if s.shown {
+	if s.replaceable {
 		line = append([]byte(newLine), line...)
 	}
-	s.shown = stays
+	s.replaceable = stays
 	select {
 	case s.lines <- line:
 	default:
@@ -95,7 +95,7 @@ var errUnread = errors.New("its reader has gone")
 
 // close waits until all is written. What a command that cannot be ended makes others
 // tell after it, while this process exits, is not.
-func (s *scribe) close() error {
+func (s *lineWriter) close() error {
 	if s == nil {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (s *scribe) close() error {
 
 // openStatus returns who writes to the descriptor of --status-fd; nil where the
 // flag is not given. The command does not inherit the descriptor.
-func openStatus(text string, names int) (*scribe, error) {
+func openStatus(text string, names int) (*lineWriter, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -137,12 +137,12 @@ func openStatus(text string, names int) (*scribe, error) {
 		return nil, usageError("lock", "flag --status-fd: descriptor %d cannot be written to", descriptor)
 	}
 	unix.CloseOnExec(descriptor)
-	return newScribe(os.NewFile(uintptr(descriptor), "status"), names), nil
+	return newLineWriter(os.NewFile(uintptr(descriptor), "status"), names), nil
 }
 
 // status tells programs what happens, a JSON object a line.
 type status struct {
-	to    *scribe
+	to    *lineWriter
 	space string
 }
 

@@ -14,31 +14,31 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// asked is what an Ask returned.
-type asked struct {
+// doResult is what a Do returned.
+type doResult struct {
 	reply protocol.Reply
 	err   error
 }
 
-// ask asks on a goroutine of its own, and returns when the machine has the question.
-func ask(ctx context.Context, d *run.Driver, fact any) <-chan asked {
-	result := make(chan asked, 1)
+// doLater asks on a goroutine of its own, and returns when the machine has the question.
+func doLater(ctx context.Context, d *run.Driver, fact any) <-chan doResult {
+	result := make(chan doResult, 1)
 	go func() {
-		reply, err := d.Ask(ctx, 2, fact)
-		result <- asked{reply, err}
+		reply, err := d.Do(ctx, 2, fact)
+		result <- doResult{reply, err}
 	}()
 	synctest.Wait()
 	return result
 }
 
-func TestAskAnsweredAtOnce(t *testing.T) {
+func TestDoAnsweredAtOnce(t *testing.T) {
 	m, d := standing(t)
 	m.do = func(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
 		if ev.Call.Op != 0 {
 			out.Reply(ev.Call, "answer")
 		}
 	}
-	reply, err := d.Ask(context.Background(), 2, "question")
+	reply, err := d.Do(context.Background(), 2, "question")
 	if err != nil || reply.Result != "answer" {
 		t.Errorf("%+v %v", reply, err)
 	}
@@ -47,7 +47,7 @@ func TestAskAnsweredAtOnce(t *testing.T) {
 	})
 }
 
-func TestAskAnsweredLater(t *testing.T) {
+func TestDoAnsweredLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, d := standing(t)
 		var call protocol.CallID
@@ -61,7 +61,7 @@ func TestAskAnsweredLater(t *testing.T) {
 				out.Reply(call, "second answer")
 			}
 		}
-		result := ask(context.Background(), d, "question")
+		result := doLater(context.Background(), d, "question")
 		if len(result) != 0 {
 			t.Fatalf("returned %+v without an answer", <-result)
 		}
@@ -72,12 +72,12 @@ func TestAskAnsweredLater(t *testing.T) {
 	})
 }
 
-// TestAskEndsWithItsContext: and an answer that comes later reaches no caller.
-func TestAskEndsWithItsContext(t *testing.T) {
+// TestDoEndsWithItsContext: and an answer that comes later reaches no caller.
+func TestDoEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, d := standing(t)
 		ctx, cancel := context.WithCancelCause(context.Background())
-		result := ask(ctx, d, "question")
+		result := doLater(ctx, d, "question")
 		cancel(errors.New("no more interest"))
 		if got := <-result; !errors.Is(got.err, context.Canceled) {
 			t.Errorf("%+v", got)
@@ -92,13 +92,13 @@ func TestAskEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestCloseEndsAsk: a caller that waits for an answer is told that there will be none.
-func TestCloseEndsAsk(t *testing.T) {
+// TestCloseEndsDo: a caller that waits for an answer is told that there will be none.
+func TestCloseEndsDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, d := standing(t)
-		var results []<-chan asked
+		var results []<-chan doResult
 		for range 3 {
-			results = append(results, ask(context.Background(), d, "question"))
+			results = append(results, doLater(context.Background(), d, "question"))
 		}
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
@@ -108,14 +108,14 @@ func TestCloseEndsAsk(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		}
-		if _, err := d.Ask(context.Background(), 2, "question"); !errors.Is(err, run.ErrClosed) {
+		if _, err := d.Do(context.Background(), 2, "question"); !errors.Is(err, run.ErrClosed) {
 			t.Errorf("a question after Close: %v", err)
 		}
 	})
 }
 
-// TestManyAsk: answers do not get mixed up.
-func TestManyAsk(t *testing.T) {
+// TestManyDo: answers do not get mixed up.
+func TestManyDo(t *testing.T) {
 	m := &scripted{wake: protocol.Never}
 	var parked []protocol.Event
 	m.do = func(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
@@ -149,7 +149,7 @@ func TestManyAsk(t *testing.T) {
 		askers.Go(func() {
 			for j := range 50 {
 				want := i*1000 + j
-				if reply, err := d.Ask(context.Background(), 1, want); err != nil || reply.Result != want {
+				if reply, err := d.Do(context.Background(), 1, want); err != nil || reply.Result != want {
 					t.Errorf("asked %d: %+v %v", want, reply, err)
 				}
 			}

@@ -19,11 +19,11 @@ const (
 	messageBytes  = 256 << 10 // an event more may be in it
 )
 
-// Tell tells another member what happens here, until ctx ends, or send returns an
+// Stream tells another member what happens here, until ctx ends, or send returns an
 // error, or this member leaves (End), which is no error. The first message comes at once:
 // nothing is missing from then on. The error is ErrSlow where the member was too slow.
-func (s *Source) Tell(ctx context.Context, interest *schema.MemberInterest, send func(*schema.MemberEvents) error) error {
-	feed, now := s.tellOther(Filter{interest.GetSpace(), interest.GetPrefix()})
+func (s *Source) Stream(ctx context.Context, interest *schema.MemberInterest, send func(*schema.MemberEvents) error) error {
+	feed, now := s.subscribe(Filter{interest.GetSpace(), interest.GetPrefix()})
 	if feed == nil {
 		return errEnded
 	}
@@ -58,9 +58,9 @@ func (s *Source) Tell(ctx context.Context, interest *schema.MemberInterest, send
 	}
 }
 
-// tellOther opens a feed for another member, and returns where it begins; nil where this
+// subscribe opens a feed for another member, and returns where it begins; nil where this
 // member leaves.
-func (s *Source) tellOther(want Filter) (*Feed, portion) {
+func (s *Source) subscribe(want Filter) (*Feed, portion) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {

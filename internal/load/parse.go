@@ -14,8 +14,8 @@ func (c *Config) Quick() {
 	c.Rounds, c.Duration, c.HoldRounds, c.Locks = 2, 100*time.Millisecond, 1, 50_000
 }
 
-// AskRounds sets Rounds as a user wants them.
-func (c *Config) AskRounds(rounds int) error {
+// SetRounds sets Rounds as a user wants them.
+func (c *Config) SetRounds(rounds int) error {
 	if rounds < 1 || rounds > MaxRounds {
 		return fmt.Errorf("%d: want 1 to %d", rounds, MaxRounds)
 	}
@@ -23,8 +23,8 @@ func (c *Config) AskRounds(rounds int) error {
 	return nil
 }
 
-// AskDuration sets Duration as a user wants it.
-func (c *Config) AskDuration(d time.Duration) error {
+// SetDuration sets Duration as a user wants it.
+func (c *Config) SetDuration(d time.Duration) error {
 	if d < time.Millisecond || d > MaxDuration {
 		return fmt.Errorf("%v: want 1ms to %v", d, MaxDuration)
 	}
@@ -34,8 +34,8 @@ func (c *Config) AskDuration(d time.Duration) error {
 
 // ReadWorkers reads numbers of workers, separated by commas; nil where there is no text.
 func ReadWorkers(text string) ([]int, error) {
-	return readList(text, func(word string) (int, error) {
-		n, err := strconv.Atoi(word)
+	return readList(text, func(item string) (int, error) {
+		n, err := strconv.Atoi(item)
 		if err != nil || n < 1 || n > MaxWorkers {
 			return 0, fmt.Errorf("want numbers from 1 to %d, as in 1,64", MaxWorkers)
 		}
@@ -45,8 +45,8 @@ func ReadWorkers(text string) ([]int, error) {
 
 // ReadThink reads think times, separated by commas; nil where there is no text.
 func ReadThink(text string) ([]time.Duration, error) {
-	return readList(text, func(word string) (time.Duration, error) {
-		d, err := time.ParseDuration(word)
+	return readList(text, func(item string) (time.Duration, error) {
+		d, err := time.ParseDuration(item)
 		if err != nil || d < 0 || d > MaxThink {
 			return 0, fmt.Errorf("want durations from 0 to %v, as in 0,1ms", MaxThink)
 		}
@@ -54,14 +54,14 @@ func ReadThink(text string) ([]time.Duration, error) {
 	})
 }
 
-// ReadWords reads words, separated by commas, that must be among some; nil where there is
+// ReadChoices reads words, separated by commas, that must be among some; nil where there is
 // no text.
-func ReadWords(text string, allowed []string) ([]string, error) {
-	return readList(text, func(word string) (string, error) {
-		if !slices.Contains(allowed, word) {
+func ReadChoices(text string, allowed []string) ([]string, error) {
+	return readList(text, func(item string) (string, error) {
+		if !slices.Contains(allowed, item) {
 			return "", errors.New("want some of " + strings.Join(allowed, ", "))
 		}
-		return word, nil
+		return item, nil
 	})
 }
 
@@ -70,13 +70,13 @@ func readList[T comparable](text string, read func(string) (T, error)) (values [
 	if text == "" {
 		return nil, nil
 	}
-	for _, word := range strings.Split(text, ",") {
-		value, err := read(strings.TrimSpace(word))
+	for _, item := range strings.Split(text, ",") {
+		value, err := read(strings.TrimSpace(item))
 		if err == nil && slices.Contains(values, value) {
 			err = errors.New("it is given twice")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%q: %w", word, err)
+			return nil, fmt.Errorf("%q: %w", item, err)
 		}
 		values = append(values, value)
 	}

@@ -20,22 +20,22 @@ type Closed struct {
 	Ports  []protocol.Port
 }
 
-// shut is which spaces are closed, and where.
-type shut struct {
+// closedSpaces is which spaces are closed, and where.
+type closedSpaces struct {
 	here      []protocol.Port // sorted; replaced and never changed, since it is sent
 	elsewhere []Closed        // as the coordinator has told it
 }
 
-// onShut takes that a space was closed at this member, or opened again.
-func (m *Machine) onShut(port protocol.Port, fact *protocol.SpaceState) {
-	i, was := slices.BinarySearch(m.shut.here, port)
+// onSpaceState takes that a space was closed at this member, or opened again.
+func (m *Machine) onSpaceState(port protocol.Port, fact *protocol.SpaceState) {
+	i, was := slices.BinarySearch(m.closed.here, port)
 	switch {
 	case was == fact.Closed:
 		return
 	case was:
-		m.shut.here = slices.Delete(slices.Clone(m.shut.here), i, i+1)
+		m.closed.here = slices.Delete(slices.Clone(m.closed.here), i, i+1)
 	default:
-		m.shut.here = slices.Insert(slices.Clone(m.shut.here), i, port)
+		m.closed.here = slices.Insert(slices.Clone(m.closed.here), i, port)
 	}
 	m.hasten()
 }
@@ -54,7 +54,7 @@ func (m *Machine) closedAnywhere() (list []Closed) {
 // closedAt lists the spaces that are closed at a member of the view, as far as is known here.
 func (m *Machine) closedAt(member election.Member) []protocol.Port {
 	if member.ID == m.self {
-		return m.shut.here
+		return m.closed.here
 	}
 	if m.reign != nil {
 		if t := m.reign.tracks[member.ID]; t != nil && t.tenure == member.Tenure {
@@ -62,8 +62,8 @@ func (m *Machine) closedAt(member election.Member) []protocol.Port {
 		}
 		return nil
 	}
-	if i, known := slices.BinarySearchFunc(m.shut.elsewhere, member.ID, func(c Closed, id protocol.ID) int { return cmp.Compare(c.Member, id) }); known {
-		return m.shut.elsewhere[i].Ports
+	if i, known := slices.BinarySearchFunc(m.closed.elsewhere, member.ID, func(c Closed, id protocol.ID) int { return cmp.Compare(c.Member, id) }); known {
+		return m.closed.elsewhere[i].Ports
 	}
 	return nil
 }

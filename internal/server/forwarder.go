@@ -29,14 +29,14 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// outsider passes on what clients ask of a member that has no part in the spaces that are kept on disks: a guest without a folder, or one
+// forwarder passes on what clients ask of a member that has no part in the spaces that are kept on disks: a guest without a folder, or one
 // that was not added yet. It goes to members that have. A session's stream is passed on as it is, frame by frame, so the client
 // has its session at the other member, and all that is promised to it is what it would be without this one: deadlines
-// count from when the client has sent, and what is passed on comes later only. Calls in one go are made anew (outsider_calls.go).
+// count from when the client has sent, and what is passed on comes later only. Calls in one go are made anew (forwarder_calls.go).
 //
 // A member that passes on says who has asked; the other one believes that only if a certificate proves that it is a member. In plain
 // text nothing is known of clients, here or there.
-type outsider struct {
+type forwarder struct {
 	service *service
 	where   func() []string // the members that have a part; empty where this one has
 	open    func(address string, dialer *socket.Dialer) (*grpc.ClientConn, error)
@@ -64,17 +64,17 @@ type pass struct {
 }
 
 const (
-	// What an outsider says of itself and of who has asked. The words go between members.
-	outsiderKey = "holdfast-outsider"
-	visitorKey  = "holdfast-visitor"
-	identityKey = "holdfast-identity"
+	// What a forwarder says of itself and of who has asked. The words go between members.
+	forwarderKey = "holdfast-outsider"
+	visitorKey   = "holdfast-visitor"
+	identityKey  = "holdfast-identity"
 
 	insiderNext  = 250 * time.Millisecond // a member that is not connected by then is not waited for alone
 	insiderLimit = 2 * time.Second        // when no member is connected by then, the client is refused
 )
 
-func newOutsider(c Config, s *service) *outsider {
-	o := &outsider{service: s, where: c.Insiders, patience: c.Limits.Header, ways: map[string]way{}, passes: map[*pass]struct{}{}}
+func newForwarder(c Config, s *service) *forwarder {
+	o := &forwarder{service: s, where: c.Insiders, patience: c.Limits.Header, ways: map[string]way{}, passes: map[*pass]struct{}{}}
 	if o.where == nil {
 		o.where = func() []string { return nil }
 	}
@@ -91,7 +91,7 @@ func newOutsider(c Config, s *service) *outsider {
 }
 
 // unreached says of each address why there is no connection.
-func (o *outsider) unreached(addresses []string) string {
+func (o *forwarder) unreached(addresses []string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var all []string
@@ -106,20 +106,20 @@ func (o *outsider) unreached(addresses []string) string {
 }
 
 // passesOn reports whether clients are served by other members.
-func (o *outsider) passesOn() bool { return len(o.where()) > 0 }
+func (o *forwarder) passesOn() bool { return len(o.where()) > 0 }
 
 // begin finds a member, and begins to pass something on to it. About says which member is tried first. The context ends when
 // ctx does, when that member is not there any more, and by finish, which is to be called.
-func (o *outsider) begin(ctx context.Context, by visitor, about about) (*pass, context.Context, error) {
-	if asked := metadata.ValueFromIncomingContext(ctx, outsiderKey); len(asked) > 0 {
-		return nil, nil, &holdfast.UnavailableError{Why: fmt.Sprintf("member %s has no part in the spaces that are kept on disks either, as member %.64q, which has passed the request on", o.service.identity().Member.Name, asked[0])}
+func (o *forwarder) begin(ctx context.Context, by visitor, about about) (*pass, context.Context, error) {
+	if forwarders := metadata.ValueFromIncomingContext(ctx, forwarderKey); len(forwarders) > 0 {
+		return nil, nil, &holdfast.UnavailableError{Why: fmt.Sprintf("member %s has no part in the spaces that are kept on disks either, as member %.64q, which has passed the request on", o.service.identity().Member.Name, forwarders[0])}
 	}
 	p := &pass{}
 	if err := o.find(ctx, p, o.order(about)); err != nil {
 		return nil, nil, err
 	}
 	ctx, p.end = context.WithCancelCause(ctx)
-	pairs := []string{outsiderKey, o.service.identity().Member.Name}
+	pairs := []string{forwarderKey, o.service.identity().Member.Name}
 	if by.name != "" {
 		pairs = append(pairs, visitorKey, by.name)
 	}
@@ -131,15 +131,15 @@ func (o *outsider) begin(ctx context.Context, by visitor, about about) (*pass, c
 	defer o.mu.Unlock()
 	if o.closed {
 		p.end(nil)
-		return nil, nil, errOutsiderClosed
+		return nil, nil, errForwarderClosed
 	}
 	o.passes[p] = struct{}{}
 	return p, ctx, nil
 }
 
-var errOutsiderClosed = &holdfast.UnavailableError{Why: "this member is leaving"}
+var errForwarderClosed = &holdfast.UnavailableError{Why: "this member is leaving"}
 
-func (o *outsider) finish(p *pass) {
+func (o *forwarder) finish(p *pass) {
 	p.end(nil)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -152,7 +152,7 @@ type about struct{ session, request string }
 
 // order is in which order members are tried. The first is the member of the session; for a request without one it is the same each time, as
 // long as the members are; and otherwise each time another one.
-func (o *outsider) order(about about) []string {
+func (o *forwarder) order(about about) []string {
 	there := o.where()
 	if len(there) == 0 {
 		return nil
@@ -177,7 +177,7 @@ func (o *outsider) order(about about) []string {
 }
 
 // find waits until a member is connected: one after the other is tried, and the first that can be reached is taken.
-func (o *outsider) find(ctx context.Context, p *pass, addresses []string) error {
+func (o *forwarder) find(ctx context.Context, p *pass, addresses []string) error {
 	limit, done := context.WithTimeout(ctx, insiderLimit)
 	defer done()
 	found, failed := make(chan *pass, len(addresses)), 0
@@ -233,11 +233,11 @@ func connected(ctx context.Context, address string, conn *grpc.ClientConn) *pass
 	}
 }
 
-func (o *outsider) conn(address string) (*grpc.ClientConn, error) {
+func (o *forwarder) conn(address string) (*grpc.ClientConn, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
-		return nil, errOutsiderClosed
+		return nil, errForwarderClosed
 	}
 	if way, is := o.ways[address]; is {
 		return way.conn, nil
@@ -252,7 +252,7 @@ func (o *outsider) conn(address string) (*grpc.ClientConn, error) {
 }
 
 // moved ends what is passed on to members that are not there any more: their clients go to another one, through this one or not.
-func (o *outsider) moved() {
+func (o *forwarder) moved() {
 	there := o.where()
 	if len(there) == 0 {
 		return // this member has a part by now: what is under way goes on
@@ -273,12 +273,12 @@ func (o *outsider) moved() {
 }
 
 // close ends all that is passed on.
-func (o *outsider) close() {
+func (o *forwarder) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
 	for p := range o.passes {
-		p.end(errOutsiderClosed)
+		p.end(errForwarderClosed)
 	}
 	for _, way := range o.ways {
 		_ = way.conn.Close() // it fails when it is closed already
@@ -286,7 +286,7 @@ func (o *outsider) close() {
 }
 
 // stream passes a session's stream on. Its error is a status.
-func (o *outsider) stream(stream grpc.ServerStream) error {
+func (o *forwarder) stream(stream grpc.ServerStream) error {
 	first, err := o.first(stream)
 	if err != nil {
 		return err
@@ -325,7 +325,7 @@ func (o *outsider) stream(stream grpc.ServerStream) error {
 }
 
 // first receives the first frame of a client, which has its hello. A client that says nothing is not waited for.
-func (o *outsider) first(stream grpc.ServerStream) (*frames.Raw, error) {
+func (o *forwarder) first(stream grpc.ServerStream) (*frames.Raw, error) {
 	frame, received := &frames.Raw{}, make(chan error, 1)
 	o.service.background.Go(func() { received <- stream.RecvMsg(frame) })
 	late := time.NewTimer(o.patience)
@@ -337,7 +337,7 @@ func (o *outsider) first(stream grpc.ServerStream) (*frames.Raw, error) {
 		}
 		return frame, err
 	case <-o.service.life.Done():
-		return nil, api.ToStatus(failed("connect", "", "", errOutsiderClosed))
+		return nil, api.ToStatus(failed("connect", "", "", errForwarderClosed))
 	case <-late.C:
 		return nil, status.Errorf(codes.DeadlineExceeded, "no hello within %v", o.patience)
 	}
@@ -355,7 +355,7 @@ func sessionOf(frame *frames.Raw) string {
 }
 
 // forth passes on what the client says, until it has said all or the stream ends.
-func (o *outsider) forth(p *pass, stream grpc.ServerStream, there grpc.ClientStream) {
+func (o *forwarder) forth(p *pass, stream grpc.ServerStream, there grpc.ClientStream) {
 	for {
 		frame := &frames.Raw{}
 		switch err := stream.RecvMsg(frame); {
@@ -375,7 +375,7 @@ func (o *outsider) forth(p *pass, stream grpc.ServerStream, there grpc.ClientStr
 }
 
 // broken says why something is passed on no more: what the other member has said, or that it is lost.
-func (o *outsider) broken(ctx context.Context, p *pass, err error) error {
+func (o *forwarder) broken(ctx context.Context, p *pass, err error) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(cause, holdfast.ErrUnavailable) {
 		return api.ToStatus(failed("connect", "", "", cause))
 	}

@@ -20,13 +20,13 @@ import (
 // UnreachableError is an [holdfast.ErrUnavailable] of a call that no member has served. It
 // lists the addresses that were asked, and no others, each with its own reason.
 type UnreachableError struct {
-	Asked []Asked // in the order in which they were asked first
+	Attempts []Attempt // in the order in which they were asked first
 
 	cause error // why no other address is asked, if a context says so
 }
 
-// Asked is one address that was asked.
-type Asked struct {
+// Attempt is one address that was asked.
+type Attempt struct {
 	Address string
 	Err     error // why it does not serve: the network's word, or a member's
 
@@ -44,7 +44,7 @@ func (e *UnreachableError) Error() string {
 	if e.Answered() {
 		text = "unavailable: no member serves at "
 	}
-	for i, a := range e.Asked {
+	for i, a := range e.Attempts {
 		if i > 0 {
 			text += "; "
 		}
@@ -57,7 +57,7 @@ func (e *UnreachableError) Error() string {
 // has ended the call.
 func (e *UnreachableError) Unwrap() []error {
 	all := []error{holdfast.ErrUnavailable}
-	for _, a := range e.Asked {
+	for _, a := range e.Attempts {
 		if isOverload(a.Err) {
 			all = append(all, a.Err)
 			break
@@ -72,55 +72,55 @@ func (e *UnreachableError) Unwrap() []error {
 // Refused reports whether nothing listens at any of the addresses: every one of them has
 // refused the connection, or does not exist.
 func (e *UnreachableError) Refused() bool {
-	return len(e.Asked) > 0 && !slices.ContainsFunc(e.Asked, func(a Asked) bool { return !a.refused })
+	return len(e.Attempts) > 0 && !slices.ContainsFunc(e.Attempts, func(a Attempt) bool { return !a.refused })
 }
 
 // Answered reports whether a member has answered at one of the addresses, if only that it
 // does not serve.
 func (e *UnreachableError) Answered() bool {
-	return slices.ContainsFunc(e.Asked, func(a Asked) bool { return a.heard })
+	return slices.ContainsFunc(e.Attempts, func(a Attempt) bool { return a.heard })
 }
 
-// inquiry is what is known of the addresses that were asked, for an UnreachableError.
-type inquiry struct {
-	asked []Asked
-	heard bool // a member has answered once
+// attemptLog is what is known of the addresses that were asked, for an UnreachableError.
+type attemptLog struct {
+	attempts []Attempt
+	heard    bool // a member has answered once
 }
 
 // begin notes that an address is asked. What it said before stands until it says more.
-func (q *inquiry) begin(place api.Address) {
+func (q *attemptLog) begin(place api.Address) {
 	if q.find(place) == nil {
-		q.asked = append(q.asked, Asked{Address: place.String(), Err: errSilent, place: place})
+		q.attempts = append(q.attempts, Attempt{Address: place.String(), Err: errSilent, place: place})
 	}
 }
 
 // end notes why an address does not serve.
-func (q *inquiry) end(place api.Address, err error, refused bool) {
+func (q *attemptLog) end(place api.Address, err error, refused bool) {
 	q.begin(place)
 	a := q.find(place)
-	var told *holdfast.Error
-	if errors.As(err, &told) { // the list says already which operation it is about
-		err = told.Err
+	var opErr *holdfast.Error
+	if errors.As(err, &opErr) { // the list says already which operation it is about
+		err = opErr.Err
 	}
 	a.Err, a.heard, a.refused = err, isHeard(err), refused
 	q.heard = q.heard || a.heard
 }
 
-func (q *inquiry) find(place api.Address) *Asked {
-	i := slices.IndexFunc(q.asked, func(a Asked) bool { return a.place == place })
+func (q *attemptLog) find(place api.Address) *Attempt {
+	i := slices.IndexFunc(q.attempts, func(a Attempt) bool { return a.place == place })
 	if i < 0 {
 		return nil
 	}
-	return &q.asked[i]
+	return &q.attempts[i]
 }
 
 // unreachable makes the error of an operation.
-func (q *inquiry) unreachable(op string, cause error) error {
+func (q *attemptLog) unreachable(op string, cause error) error {
 	return &holdfast.Error{Op: op, Err: q.error(cause)}
 }
 
-func (q *inquiry) error(cause error) error {
-	return &UnreachableError{Asked: slices.Clone(q.asked), cause: cause}
+func (q *attemptLog) error(cause error) error {
+	return &UnreachableError{Attempts: slices.Clone(q.attempts), cause: cause}
 }
 
 // unheard is an error that is no member's word: of the network, or of another program.
@@ -150,9 +150,9 @@ func reasonOf(op string, err error) error {
 	if unreached(err) {
 		return unheard{errors.New(dialSentence(status.Convert(err).Message()))}
 	}
-	var told *holdfast.Error
-	if err = api.FromStatus(op, err); errors.As(err, &told) {
-		err = told.Err
+	var opErr *holdfast.Error
+	if err = api.FromStatus(op, err); errors.As(err, &opErr) {
+		err = opErr.Err
 	}
 	return err
 }

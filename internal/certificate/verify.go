@@ -19,7 +19,7 @@ func (s *Store) Member(state *tls.ConnectionState, name string) error {
 		return fmt.Errorf("member %s shows no certificate; members need one that the members' authority (tls.ca) has signed", printable(name))
 	}
 	leaf := state.PeerCertificates[0]
-	if err := vouched(state, m.Members, x509.ExtKeyUsageServerAuth); err != nil {
+	if err := verifyAgainst(state, m.Members, x509.ExtKeyUsageServerAuth); err != nil {
 		return fmt.Errorf("member %s shows a certificate for %s that is no member's: %w", printable(name), Names(leaf), err)
 	}
 	if !Carries(leaf, name) {
@@ -48,7 +48,7 @@ func (s *Store) Client(state *tls.ConnectionState) (name string, err error) {
 	// The handshake accepts what members' authorities have signed as well. Where those are
 	// the clients', too, it has found out all there is to know.
 	if m.twoAuthorities() || len(state.VerifiedChains) == 0 {
-		if err := vouched(state, m.Clients, x509.ExtKeyUsageClientAuth); err != nil {
+		if err := verifyAgainst(state, m.Clients, x509.ExtKeyUsageClientAuth); err != nil {
 			return "", fmt.Errorf("the certificate for %s is no client's: %w; show one that the clients' authority (tls.client_ca) has signed", Names(leaf), err)
 		}
 	}
@@ -61,9 +61,9 @@ func (s *Store) Client(state *tls.ConnectionState) (name string, err error) {
 	return name, nil
 }
 
-// vouched says whether one of the authorities of a pool stands behind what the other side
+// verifyAgainst says whether one of the authorities of a pool stands behind what the other side
 // has shown.
-func vouched(state *tls.ConnectionState, by *x509.CertPool, usage x509.ExtKeyUsage) error {
+func verifyAgainst(state *tls.ConnectionState, by *x509.CertPool, usage x509.ExtKeyUsage) error {
 	if by == nil {
 		return errors.New("there is no authority for that")
 	}

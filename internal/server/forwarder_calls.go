@@ -15,33 +15,33 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// outsiderIn is outsiderAt for a space by its name.
-func (s *service) outsiderIn(name string) *outsider {
+// forwarderIn is forwarderAt for a space by its name.
+func (s *service) forwarderIn(name string) *forwarder {
 	space, err := s.space(name)
 	if err != nil {
 		return nil // the call says so
 	}
-	return s.outsiderAt(space)
+	return s.forwarderAt(space)
 }
 
-// outsiderAt is the outsider if a space's requests are to be passed on; nil where this member serves them itself.
-func (s *service) outsiderAt(space *Space) *outsider {
-	if space.Protocol != "consensus" || !s.outsider.passesOn() {
+// forwarderAt is the forwarder if a space's requests are to be passed on; nil where this member serves them itself.
+func (s *service) forwarderAt(space *Space) *forwarder {
+	if space.Protocol != "consensus" || !s.forwarder.passesOn() {
 		return nil
 	}
-	return s.outsider
+	return s.forwarder
 }
 
-// outsiderOf is outsiderAt for a session: one that was not opened here is known to members that have a part.
-func (s *service) outsiderOf(c credentials) *outsider {
-	if len(s.durable) == 0 || protocol.ID(c.id.Member) == s.me || !s.outsider.passesOn() {
+// forwarderOf is forwarderAt for a session: one that was not opened here is known to members that have a part.
+func (s *service) forwarderOf(c credentials) *forwarder {
+	if len(s.durable) == 0 || protocol.ID(c.id.Member) == s.me || !s.forwarder.passesOn() {
 		return nil
 	}
-	return s.outsider
+	return s.forwarder
 }
 
 // passOn makes a call anew at a member that has a part. The error is as this member's own would be.
-func (o *outsider) passOn(ctx context.Context, by visitor, about about, op, method string, request, answer proto.Message) error {
+func (o *forwarder) passOn(ctx context.Context, by visitor, about about, op, method string, request, answer proto.Message) error {
 	p, ctx, err := o.begin(ctx, by, about)
 	if err != nil {
 		return failed(op, "", "", err)
@@ -54,7 +54,7 @@ func (o *outsider) passOn(ctx context.Context, by visitor, about about, op, meth
 }
 
 // passOnDocument is passOn for a call that is answered with a document.
-func passOnDocument[Document any](ctx context.Context, o *outsider, op, method string, request proto.Message) (document Document, err error) {
+func passOnDocument[Document any](ctx context.Context, o *forwarder, op, method string, request proto.Message) (document Document, err error) {
 	var answer schema.JSON
 	if err := o.passOn(ctx, visitor{}, about{}, op, method, request, &answer); err != nil {
 		return document, err
@@ -69,7 +69,7 @@ func documentOf[Document any](op string, answer *schema.JSON) (document Document
 	return document, nil
 }
 
-func (o *outsider) acquire(ctx context.Context, in acquireInput) (all api.AcquiredAll, err error) {
+func (o *forwarder) acquire(ctx context.Context, in acquireInput) (all api.AcquiredAll, err error) {
 	var answer schema.AcquireResponse
 	err = o.passOn(ctx, in.Visitor, about{in.Session, in.Request}, "acquire", schema.Locks_Acquire_FullMethodName, &schema.AcquireRequest{
 		Space: in.Space, Names: in.Names, Mode: api.ToMode(in.Mode), Units: int32(in.Units), Capacity: int32(in.Capacity),
@@ -91,11 +91,11 @@ func (o *outsider) acquire(ctx context.Context, in acquireInput) (all api.Acquir
 }
 
 // bounded is the context of a call that does not wait.
-func (o *outsider) bounded() (context.Context, context.CancelFunc) {
+func (o *forwarder) bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(o.service.life, o.service.limits.LongPoll, errLongPoll)
 }
 
-func (o *outsider) release(in releaseInput) (api.Released, error) {
+func (o *forwarder) release(in releaseInput) (api.Released, error) {
 	ctx, done := o.bounded()
 	defer done()
 	err := o.passOn(ctx, in.Visitor, about{session: in.Session}, "release", schema.Locks_Release_FullMethodName, &schema.ReleaseRequest{
@@ -107,7 +107,7 @@ func (o *outsider) release(in releaseInput) (api.Released, error) {
 	return api.Released{Space: in.Space, Name: in.Name, Token: in.Token, Released: true}, nil
 }
 
-func (o *outsider) renew(in renewInput) (api.Renewed, error) {
+func (o *forwarder) renew(in renewInput) (api.Renewed, error) {
 	ctx, done := o.bounded()
 	defer done()
 	var answer schema.RenewResponse
@@ -120,7 +120,7 @@ func (o *outsider) renew(in renewInput) (api.Renewed, error) {
 	}, nil
 }
 
-func (o *outsider) end(session string, by visitor) (api.SessionReleased, error) {
+func (o *forwarder) end(session string, by visitor) (api.SessionReleased, error) {
 	ctx, done := o.bounded()
 	defer done()
 	var answer schema.EndSessionResponse
@@ -130,7 +130,7 @@ func (o *outsider) end(session string, by visitor) (api.SessionReleased, error) 
 	return documentOf[api.SessionReleased]("end", answer.GetReleased())
 }
 
-func (o *outsider) list(ctx context.Context, in listInput) (all api.Locks, err error) {
+func (o *forwarder) list(ctx context.Context, in listInput) (all api.Locks, err error) {
 	var answer schema.ListResponse
 	err = o.passOn(ctx, visitor{}, about{}, "list", schema.Locks_List_FullMethodName, &schema.ListRequest{
 		Space: in.Space, Prefix: in.Prefix, After: in.After, Limit: int32(in.Limit), Stale: in.Stale,
@@ -149,13 +149,13 @@ func (o *outsider) list(ctx context.Context, in listInput) (all api.Locks, err e
 	return all, nil
 }
 
-func (o *outsider) show(space, name string, stale bool) (api.Lock, error) {
+func (o *forwarder) show(space, name string, stale bool) (api.Lock, error) {
 	ctx, done := o.bounded()
 	defer done()
 	return passOnDocument[api.Lock](ctx, o, "show", schema.Locks_Show_FullMethodName, &schema.ShowRequest{Space: space, Name: name, Stale: stale})
 }
 
-func (o *outsider) breakLock(in breakInput) (api.Broken, error) {
+func (o *forwarder) breakLock(in breakInput) (api.Broken, error) {
 	ctx, done := o.bounded()
 	defer done()
 	return passOnDocument[api.Broken](ctx, o, "break", schema.Locks_Break_FullMethodName, &schema.BreakRequest{
@@ -164,7 +164,7 @@ func (o *outsider) breakLock(in breakInput) (api.Broken, error) {
 }
 
 // snapshot passes on a copy of a space as it comes, and keeps none of it.
-func (o *outsider) snapshot(ctx context.Context, by visitor, space string, to pieces) error {
+func (o *forwarder) snapshot(ctx context.Context, by visitor, space string, to pieces) error {
 	p, ctx, err := o.begin(ctx, by, about{})
 	if err != nil {
 		return failed(opSnapshot, space, "", err)
@@ -187,7 +187,7 @@ func (o *outsider) snapshot(ctx context.Context, by visitor, space string, to pi
 }
 
 // status is how a space is, as a member says that has a part in it.
-func (o *outsider) status(space string) (api.Space, error) {
+func (o *forwarder) status(space string) (api.Space, error) {
 	ctx, done := context.WithTimeout(o.service.life, insiderLimit)
 	defer done()
 	all, err := passOnDocument[api.Status](ctx, o, "status", schema.Locks_Status_FullMethodName, &schema.StatusRequest{})
@@ -203,7 +203,7 @@ func (o *outsider) status(space string) (api.Space, error) {
 }
 
 // unready says why a space cannot grant; "" where it can, as a member says that has a part in it.
-func (o *outsider) unready(space string) string {
+func (o *forwarder) unready(space string) string {
 	switch document, err := o.status(space); {
 	case err != nil:
 		return fmt.Sprintf("%s: %v", space, err)

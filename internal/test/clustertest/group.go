@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
-// Crew is a group of workers and all that they have told, in the order in which it was
+// Group is a group of workers and all that they have told, in the order in which it was
 // heard.
-type Crew struct {
+type Group struct {
 	// Worker is the command that is a worker; servers, the register's path, and "pool"
 	// for a worker that takes the pool alone, follow.
 	Worker []string
@@ -35,24 +35,24 @@ type Crew struct {
 	changed chan struct{} // closed and replaced when history grows
 }
 
-// NewCrew makes a crew without workers.
-func NewCrew(worker []string, register string) *Crew {
-	return &Crew{Worker: worker, Register: register, clock: clock.Real(), changed: make(chan struct{})}
+// NewGroup makes a group without workers.
+func NewGroup(worker []string, register string) *Group {
+	return &Group{Worker: worker, Register: register, clock: clock.Real(), changed: make(chan struct{})}
 }
 
-// HireAll starts workers through all members of a cluster in turn. The second half of
+// StartAll starts workers through all members of a cluster in turn. The second half of
 // them takes the pool alone.
-func (c *Crew) HireAll(cluster *Cluster, count int) error {
+func (c *Group) StartAll(cluster *Cluster, count int) error {
 	for i := range count {
-		if _, err := c.Hire(cluster.Servers(i), i >= (count+1)/2); err != nil {
+		if _, err := c.Start(cluster.Servers(i), i >= (count+1)/2); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Hire starts one worker more, and returns it.
-func (c *Crew) Hire(servers string, poolOnly bool) (*Process, error) {
+// Start starts one worker more, and returns it.
+func (c *Group) Start(servers string, poolOnly bool) (*Process, error) {
 	number := len(c.workers) + 1
 	command := append(slices.Clone(c.Worker), servers, c.Register)
 	if poolOnly {
@@ -84,9 +84,9 @@ func (c *Crew) Hire(servers string, poolOnly bool) (*Process, error) {
 }
 
 // Workers returns the workers, the first being number 1.
-func (c *Crew) Workers() []*Process { return c.workers }
+func (c *Group) Workers() []*Process { return c.workers }
 
-func (c *Crew) listen(p *Process, output io.Reader) {
+func (c *Group) listen(p *Process, output io.Reader) {
 	for lines := bufio.NewScanner(output); lines.Scan(); {
 		var e Event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
@@ -101,7 +101,7 @@ func (c *Crew) listen(p *Process, output io.Reader) {
 }
 
 // Note adds to the history, with the present time unless it is given.
-func (c *Crew) Note(e Event) {
+func (c *Group) Note(e Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e.At == 0 {
@@ -116,17 +116,17 @@ func (c *Crew) Note(e Event) {
 }
 
 // Now reads the clock that workers tell the time by.
-func (c *Crew) Now() time.Duration { return c.clock.Now() }
+func (c *Group) Now() time.Duration { return c.clock.Now() }
 
 // Mark is where the history ends now.
-func (c *Crew) Mark() int {
+func (c *Group) Mark() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.history)
 }
 
 // History returns what was heard since a mark.
-func (c *Crew) History(mark int) []Event {
+func (c *Group) History(mark int) []Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.history[mark:])
@@ -134,7 +134,7 @@ func (c *Crew) History(mark int) []Event {
 
 // Await waits until something was told since a mark, and returns the first of it. A
 // worker that fails ends the wait.
-func (c *Crew) Await(ctx context.Context, what string, mark int, is func(Event) bool) (Event, error) {
+func (c *Group) Await(ctx context.Context, what string, mark int, is func(Event) bool) (Event, error) {
 	for {
 		c.mu.Lock()
 		fresh, changed := c.history[mark:], c.changed
@@ -157,7 +157,7 @@ func (c *Crew) Await(ctx context.Context, what string, mark int, is func(Event) 
 }
 
 // AwaitAll waits until each of some workers was granted a lock after a time: all go on.
-func (c *Crew) AwaitAll(ctx context.Context, mark int, after time.Duration, workers ...*Process) error {
+func (c *Group) AwaitAll(ctx context.Context, mark int, after time.Duration, workers ...*Process) error {
 	for _, w := range workers {
 		_, err := c.Await(ctx, fmt.Sprintf("worker %d to be granted a lock", w.Number), mark, func(e Event) bool {
 			return e.Worker == w.Number && e.Kind == Entered && e.At > after
@@ -171,7 +171,7 @@ func (c *Crew) AwaitAll(ctx context.Context, mark int, after time.Duration, work
 
 // awaitKeeping orders a worker to keep the register, and returns what it says when it
 // has it.
-func (c *Crew) awaitKeeping(ctx context.Context, w *Process) (Event, error) {
+func (c *Group) awaitKeeping(ctx context.Context, w *Process) (Event, error) {
 	mark := c.Mark()
 	if err := w.Order("keep"); err != nil {
 		return Event{}, err
@@ -184,10 +184,10 @@ func (c *Crew) awaitKeeping(ctx context.Context, w *Process) (Event, error) {
 // KeepThrough lets a worker keep the register that goes through a member that will do.
 // Workers stay where they are, and a member that has lapsed has none: so if there is
 // none, one more is hired that begins at the member otherwise.
-func (c *Crew) KeepThrough(ctx context.Context, cluster *Cluster, will func(member string) bool, otherwise *Member) (*Process, Event, error) {
+func (c *Group) KeepThrough(ctx context.Context, cluster *Cluster, will func(member string) bool, otherwise *Member) (*Process, Event, error) {
 	for next := 0; ; next++ {
 		if next == len(c.workers) {
-			if _, err := c.Hire(cluster.Servers(slices.Index(cluster.Members, otherwise)), false); err != nil {
+			if _, err := c.Start(cluster.Servers(slices.Index(cluster.Members, otherwise)), false); err != nil {
 				return nil, Event{}, err
 			}
 		}
@@ -206,7 +206,7 @@ func (c *Crew) KeepThrough(ctx context.Context, cluster *Cluster, will func(memb
 }
 
 // Kill kills a worker.
-func (c *Crew) Kill(w *Process) error {
+func (c *Group) Kill(w *Process) error {
 	if err := w.kill(); err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ const grace = 10 * time.Second
 
 // Finish lets all workers end by themselves, and returns when all have been heard to
 // the end. Those that do not end are killed, which is an error.
-func (c *Crew) Finish() error {
+func (c *Group) Finish() error {
 	var errs []error
 	for _, w := range c.workers {
 		_ = w.input.Close() // a killed one has closed it already
@@ -240,7 +240,7 @@ func (c *Crew) Finish() error {
 }
 
 // Judge judges all that was told, once the workers have ended.
-func (c *Crew) Judge() (Verdict, error) {
+func (c *Group) Judge() (Verdict, error) {
 	writes, err := Register{c.Register}.writes()
 	return judge(c.History(0), writes), err
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api"
 )
 
-// tellPlan prints what a forced view would be, and what the danger is.
-func (p *program) tellPlan(c *cli.Command, plan *api.ForcePlan) error {
+// printPlan prints what a forced view would be, and what the danger is.
+func (p *program) printPlan(c *cli.Command, plan *api.ForcePlan) error {
 	if c.Bool("json") {
 		return printJSON(p.stdout, plan)
 	}
 	t := newTable("VIEW", "MEMBER", "ROLE", "ADDRESS", "ALIVE", "HEARD OF", "NEW VIEW")
 	for _, place := range plan.Places {
-		role, alive, heard, next := "voter", "no", shownTime(place.Heard), "left out"
+		role, alive, heard, next := "voter", "no", formatTime(place.Heard), "left out"
 		if !place.Voter {
 			role = "guest"
 		}
@@ -33,7 +33,7 @@ func (p *program) tellPlan(c *cli.Command, plan *api.ForcePlan) error {
 		case place.Name == plan.Member:
 			heard = "asked"
 		case heard == "":
-			heard = "not since " + shownTime(plan.Started)
+			heard = "not since " + formatTime(plan.Started)
 		}
 		switch {
 		case place.Named:
@@ -61,7 +61,7 @@ var errNotConfirmed = errors.New("not confirmed; nothing was changed")
 
 // confirm asks twice, or says how the plan is confirmed where no person can be asked.
 func (p *program) confirm(c *cli.Command, plan *api.ForcePlan) error {
-	if !p.asksPeople(c) {
+	if !p.interactive(c) {
 		return usageError(c.Name, "nothing was changed, because that must be asked twice and this is no terminal; if it shall be done, run it again with --confirm %s", plan.Code)
 	}
 	answers := bufio.NewReader(p.stdin)
@@ -98,7 +98,7 @@ func (p *program) question(answers *bufio.Reader, text string) (string, error) {
 func forcedTable(forced *api.ForcedView) *table {
 	t := newTable("FORCED VIEW", "REPLACED", "MEMBERS", "AT", "GRANTS FROM", "BY", "REASON")
 	t.row(strconv.FormatUint(forced.View, 10), strconv.FormatUint(forced.Replaced, 10), strings.Join(forced.Members, ","),
-		shownTime(forced.Time), shownTime(forced.From), forced.By, forced.Reason)
+		formatTime(forced.Time), formatTime(forced.From), forced.By, forced.Reason)
 	return t
 }
 

@@ -7,10 +7,10 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// Ask puts one question to the machine at port and waits for its one answer. The
+// Do puts one question to the machine at port and waits for its one answer. The
 // error is the context's, or ErrClosed. An answer that comes later is dropped, so
 // ask nothing whose answer must not be lost.
-func (d *Driver) Ask(ctx context.Context, port protocol.Port, fact any) (protocol.Reply, error) {
+func (d *Driver) Do(ctx context.Context, port protocol.Port, fact any) (protocol.Reply, error) {
 	q := &question{answer: make(chan protocol.Reply, 1)}
 	sink := d.Attach(q)
 	defer d.Detach(sink)
@@ -43,7 +43,7 @@ func AnswerTo[T any](fact any, reply protocol.Reply) (T, error) {
 	return answer, nil
 }
 
-// question is the sink of one Ask.
+// question is the sink of one Do.
 type question struct{ answer chan protocol.Reply }
 
 func (q *question) Deliver(replies []protocol.Reply) {

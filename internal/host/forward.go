@@ -13,26 +13,26 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A guest has no part in a space of protocol consensus before it is added (Reform): it is an outsider there, and insiders, the
+// A guest has no part in a space of protocol consensus before it is added (Reform): it is a nonmember there, and insiders, the
 // members that have a part, serve its clients.
 
-// outsider is such a space, and whether this member has no part in it. The machine is looked at after each of its steps.
-type outsider struct {
+// forwardedSpace is such a space, and whether this member has no part in it. The machine is looked at after each of its steps.
+type forwardedSpace struct {
 	port  protocol.Port
 	space protocol.Forwards
 	is    *atomic.Bool
 }
 
-// watchOutsiders finds the spaces in which this member may have no part.
-func (n *Member) watchOutsiders(spaces []protocol.Machine) {
+// watchForwarded finds the spaces in which this member may have no part.
+func (n *Member) watchForwarded(spaces []protocol.Machine) {
 	if !n.config.guest() {
 		return
 	}
 	for i, space := range spaces {
 		if space, may := space.(protocol.Forwards); may {
-			o := outsider{protocol.Port(i + 1), space, new(atomic.Bool)}
+			o := forwardedSpace{protocol.Port(i + 1), space, new(atomic.Bool)}
 			o.is.Store(space.Nonmember())
-			n.outsiders = append(n.outsiders, o)
+			n.forwarded = append(n.forwarded, o)
 		}
 	}
 }
@@ -41,7 +41,7 @@ func (n *Member) watchOutsiders(spaces []protocol.Machine) {
 // in some space of protocol consensus: founders if the view has any that serve clients, and other members otherwise. It returns
 // none where this member has a part in all, and before its first view.
 func (n *Member) Insiders() []string {
-	if !slices.ContainsFunc(n.outsiders, func(o outsider) bool { return o.is.Load() }) {
+	if !slices.ContainsFunc(n.forwarded, func(o forwardedSpace) bool { return o.is.Load() }) {
 		return nil
 	}
 	n.mu.Lock()
@@ -65,9 +65,9 @@ func (n *Member) Insiders() []string {
 	return others
 }
 
-// outsiderIn reports whether this member has no part in the space at a port.
-func (n *Member) outsiderIn(port protocol.Port) bool {
-	for _, o := range n.outsiders {
+// forwards reports whether this member has no part in the space at a port.
+func (n *Member) forwards(port protocol.Port) bool {
+	for _, o := range n.forwarded {
 		if o.port == port {
 			return o.is.Load()
 		}
@@ -86,14 +86,14 @@ type inside struct {
 // Name is the lock that is wanted, for errors.
 // Before the first view nothing is known of others: it is waited for, until ctx ends.
 func (l locker) insider(ctx context.Context, name string) (holdfast.Locker, error) {
-	if l.port == 0 || !l.node.outsiderIn(l.port) {
+	if l.port == 0 || !l.node.forwards(l.port) {
 		return nil, nil
 	}
 	addresses, err := l.node.awaitInsiders(ctx)
 	if err != nil {
 		return nil, l.fail("lock", name, err)
 	}
-	if len(addresses) == 0 && !l.node.outsiderIn(l.port) {
+	if len(addresses) == 0 && !l.node.forwards(l.port) {
 		return nil, nil // it has been added meanwhile
 	}
 	if len(addresses) == 0 {

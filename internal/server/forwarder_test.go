@@ -28,7 +28,7 @@ func TestSilenceAtAGuest(t *testing.T) {
 	if _, err := ended.Recv(); !strings.Contains(err.Error(), "the first operation of a stream must be hello") {
 		t.Errorf("a stream without a frame is answered with %v", err)
 	}
-	if _, is := b.service.outsider.ways["127.0.0.1:1"]; is {
+	if _, is := b.service.forwarder.ways["127.0.0.1:1"]; is {
 		t.Error("a member was dialled for it")
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// FuzzTold: another member may tell anything. What watchers are told of it can be written,
+// FuzzStream: another member may tell anything. What watchers are told of it can be written,
 // and read by them; is what they have asked for; and is no more than a feed keeps.
-func FuzzTold(f *testing.F) {
+func FuzzStream(f *testing.F) {
 	for _, m := range []*schema.MemberEvents{
 		{}, {At: -1, Count: 1, Last: true},
 		{Welcome: &schema.MemberHello{Process: 7}, Count: 3, At: math.MaxInt64},
@@ -51,7 +51,7 @@ func FuzzTold(f *testing.F) {
 				following.take(m)
 			}
 		}
-		following.tellMissing(following.unheard(time.Now()))
+		following.publishMissing(following.unheard(time.Now()))
 		batches, err := feed.Next(context.Background())
 		events := flat(batches)
 		if err != nil || len(events) > FeedBound {
