@@ -51,9 +51,9 @@ func (g *grantor) CloseSpace(_ context.Context, q *schema.CloseSpaceRequest) (*s
 	return g.says(`{"space":"billing","open":false}`)
 }
 
-// TestDeedsOnSpaces: what any member can do the first that can be reached is asked for, and
+// TestOperationsOnSpaces: what any member can do the first that can be reached is asked for, and
 // what is about one member that one alone.
-func TestDeedsOnSpaces(t *testing.T) {
+func TestOperationsOnSpaces(t *testing.T) {
 	one := &grantor{}
 	address := serveAdmin(t, one)
 	behind, err := DialAdmin("127.0.0.1:1,"+address, Name("me"), Space("billing"))

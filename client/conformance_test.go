@@ -159,7 +159,7 @@ func skipShort(t *testing.T) {
 func TestConformanceOverTLS(t *testing.T) {
 	skipShort(t)
 	t.Parallel()
-	b := newBureau(t)
+	b := newTestPKI(t)
 	l := loopback(t)
 	n := serveMember(t, l, func(c *server.Config) { c.TLS = b.server("m1") })
 	conforms(t, fewer(), n, l.Addr().String(), client.TLSFiles(b.client("job-7")))

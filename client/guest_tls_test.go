@@ -29,7 +29,7 @@ func unusedAddress(t *testing.T) string {
 // that have a part, where clients must show certificates of another authority. The members list it by its name.
 func TestEmbeddedGuestOverTLS(t *testing.T) {
 	t.Parallel()
-	b := newBureau(t)
+	b := newTestPKI(t)
 	m := &served{address: unusedAddress(t), tls: b.server("m1")}
 	m.config = host.Config{
 		Name: "m1", Address: m.address, Serves: true, Data: filepath.Join(t.TempDir(), "data"), Lease: steady,

@@ -29,8 +29,8 @@ const (
 	scriptSteps
 )
 
-// puppet is a Client without goroutines: what they would do, a script does.
-type puppet struct {
+// fakeServer is a Client without goroutines: what they would do, a script does.
+type fakeServer struct {
 	t       *testing.T
 	c       *Client
 	clock   *clocktest.Manual
@@ -40,9 +40,9 @@ type puppet struct {
 	closed  bool
 }
 
-func newPuppet(t *testing.T) *puppet {
+func newFakeServer(t *testing.T) *fakeServer {
 	t.Helper()
-	p := &puppet{t: t, clock: clocktest.NewManual()}
+	p := &fakeServer{t: t, clock: clocktest.NewManual()}
 	p.clock.Advance(time.Hour)
 	settings, err := resolve([]Option{withClock(p.clock)})
 	if err != nil {
@@ -88,7 +88,7 @@ func FuzzServer(f *testing.F) {
 	f.Add(say(scriptHello, welcomed("a-1", 1<<63-1)))
 	f.Add(held([]byte{scriptBreak}, say(scriptHello, welcomed("a-1", 1<<63-1), lost(1, "", true)), []byte{scriptPass, 255}))
 	f.Fuzz(func(t *testing.T, script []byte) {
-		p := newPuppet(t)
+		p := newFakeServer(t)
 		for n := 0; len(script) > 0 && n < 64; n++ {
 			script = p.perform(script)
 			p.check()
@@ -104,7 +104,7 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
-func (p *puppet) perform(script []byte) (rest []byte) {
+func (p *fakeServer) perform(script []byte) (rest []byte) {
 	argument := func() (n byte) {
 		if len(script) > 0 {
 			n, script = script[0], script[1:]
@@ -152,7 +152,7 @@ func (p *puppet) perform(script []byte) (rest []byte) {
 }
 
 // hello lets a frame answer a hello that is sent now.
-func (p *puppet) hello(data []byte) {
+func (p *fakeServer) hello(data []byte) {
 	frame := &frames.Events{}
 	if frame.Read(data) != nil {
 		return
@@ -170,7 +170,7 @@ func (p *puppet) hello(data []byte) {
 	}
 }
 
-func (p *puppet) hear(data []byte) {
+func (p *fakeServer) hear(data []byte) {
 	frame := &frames.Events{}
 	if frame.Read(data) != nil || p.c.stream == nil {
 		return
@@ -179,18 +179,18 @@ func (p *puppet) hear(data []byte) {
 	p.c.onFrame(p.c.stream, frame.List())
 }
 
-func (p *puppet) beats(events []*schema.Event) {
+func (p *fakeServer) beats(events []*schema.Event) {
 	for _, event := range events {
 		p.lives(event.GetBeat().GetTtl())
 	}
 }
 
 // lives notes how long an answer lets a session live at most.
-func (p *puppet) lives(ttl int64) {
+func (p *fakeServer) lives(ttl int64) {
 	p.longest = max(p.longest, after(p.clock.Now(), time.Duration(ttl)))
 }
 
-func (p *puppet) lock(how byte) {
+func (p *fakeServer) lock(how byte) {
 	if len(p.calls) >= 16 {
 		return
 	}
@@ -217,7 +217,7 @@ func (p *puppet) lock(how byte) {
 	p.calls = append(p.calls, r)
 }
 
-func (p *puppet) extend(i int) {
+func (p *fakeServer) extend(i int) {
 	if i >= len(p.locks) {
 		return
 	}
@@ -227,7 +227,7 @@ func (p *puppet) extend(i int) {
 }
 
 // close does what Close does, without waiting.
-func (p *puppet) close() {
+func (p *fakeServer) close() {
 	p.closed = true
 	p.c.mu.Lock()
 	if !p.c.closing {
@@ -251,7 +251,7 @@ func (p *puppet) close() {
 }
 
 // check checks what holds after every step.
-func (p *puppet) check() {
+func (p *fakeServer) check() {
 	p.t.Helper()
 	unsent, releases := 0, 0
 	for _, r := range p.calls {
@@ -287,7 +287,7 @@ func (p *puppet) check() {
 }
 
 // believes checks a lock that its holder has.
-func (p *puppet) believes(l *holdfast.Lock) {
+func (p *fakeServer) believes(l *holdfast.Lock) {
 	p.t.Helper()
 	now := p.clock.Now()
 	if l.Check() != nil {

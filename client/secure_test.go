@@ -18,17 +18,17 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/issuer"
 )
 
-// bureau has an authority for members and one for clients, and a folder for what they
+// testPKI has an authority for members and one for clients, and a folder for what they
 // sign.
-type bureau struct {
+type testPKI struct {
 	t                *testing.T
 	folder           string
 	members, clients *issuer.Authority
 }
 
-func newBureau(t *testing.T) *bureau {
+func newTestPKI(t *testing.T) *testPKI {
 	t.Helper()
-	b := &bureau{t: t, folder: t.TempDir()}
+	b := &testPKI{t: t, folder: t.TempDir()}
 	var err error
 	if b.members, err = issuer.New("members"); err == nil {
 		b.clients, err = issuer.New("clients")
@@ -40,7 +40,7 @@ func newBureau(t *testing.T) *bureau {
 	return b
 }
 
-func (b *bureau) must(err error) {
+func (b *testPKI) must(err error) {
 	b.t.Helper()
 	if err != nil {
 		b.t.Fatal(err)
@@ -48,7 +48,7 @@ func (b *bureau) must(err error) {
 }
 
 // server is what a member with a name encrypts with, and demands.
-func (b *bureau) server(name string) *tls.Config {
+func (b *testPKI) server(name string) *tls.Config {
 	b.t.Helper()
 	c, err := b.members.Issue(issuer.Request{Name: name, Hosts: []string{"127.0.0.1"}, Member: true})
 	b.must(err)
@@ -59,12 +59,12 @@ func (b *bureau) server(name string) *tls.Config {
 }
 
 // client writes a certificate for a client with a name, and returns the files.
-func (b *bureau) client(name string) client.Files {
+func (b *testPKI) client(name string) client.Files {
 	b.t.Helper()
 	return b.signed(b.clients, issuer.Request{Name: name})
 }
 
-func (b *bureau) signed(by *issuer.Authority, request issuer.Request) client.Files {
+func (b *testPKI) signed(by *issuer.Authority, request issuer.Request) client.Files {
 	b.t.Helper()
 	c, err := by.Issue(request)
 	b.must(err)
@@ -74,7 +74,7 @@ func (b *bureau) signed(by *issuer.Authority, request issuer.Request) client.Fil
 }
 
 // admin asks a member.
-func (b *bureau) admin(target string, options ...client.Option) *client.Admin {
+func (b *testPKI) admin(target string, options ...client.Option) *client.Admin {
 	b.t.Helper()
 	a, err := client.DialAdmin(target, options...)
 	b.must(err)
@@ -85,7 +85,7 @@ func (b *bureau) admin(target string, options ...client.Option) *client.Admin {
 // TestIdentity: listings show the name of a client's certificate, and no other client may
 // use its session, even with the secret.
 func TestIdentity(t *testing.T) {
-	b, l := newBureau(t), loopback(t)
+	b, l := newTestPKI(t), loopback(t)
 	path := filepath.Join(b.folder, "s")
 	local, err := socket.Listen(path, 0o600)
 	b.must(err)
@@ -134,7 +134,7 @@ func second[T any](_ T, err error) error { return err }
 // TestRequestsAreTheirOwners: the id of a request names it among those of its sender, so
 // that no client is answered with another one's session.
 func TestRequestsAreTheirOwners(t *testing.T) {
-	b, l := newBureau(t), loopback(t)
+	b, l := newTestPKI(t), loopback(t)
 	serveMember(t, l, func(c *server.Config) { c.TLS = b.server("m1") })
 	ask := func(who string) (*api.AcquiredAll, error) {
 		return b.admin(l.Addr().String(), client.TLSFiles(b.client(who))).Acquire(context.Background(), "", client.Acquisition{Names: []string{"x"}, Request: "r-1"})
@@ -153,7 +153,7 @@ func TestRequestsAreTheirOwners(t *testing.T) {
 
 // TestRefusals: a client that is not let in hears why, and what to do.
 func TestRefusals(t *testing.T) {
-	b := newBureau(t)
+	b := newTestPKI(t)
 	secure, plain := loopback(t), loopback(t)
 	serveMember(t, secure, func(c *server.Config) { c.TLS = b.server("m1") })
 	serveMember(t, plain, nil)
@@ -202,7 +202,7 @@ func TestRefusals(t *testing.T) {
 
 // TestTLSFilesAreChecked: what cannot be read is refused before anybody is called.
 func TestTLSFilesAreChecked(t *testing.T) {
-	b := newBureau(t)
+	b := newTestPKI(t)
 	job := b.client("job-7")
 	for want, options := range map[string][]client.Option{
 		"no such file":              {client.TLSFiles(client.Files{CA: job.CA + "x"})},
@@ -219,7 +219,7 @@ func TestTLSFilesAreChecked(t *testing.T) {
 
 // TestFilesAreAbsolute: a client may go to another folder.
 func TestFilesAreAbsolute(t *testing.T) {
-	b, l := newBureau(t), loopback(t)
+	b, l := newTestPKI(t), loopback(t)
 	serveMember(t, l, func(c *server.Config) { c.TLS = b.server("m1") })
 	b.client("job-7")
 	t.Chdir(b.folder)

@@ -19,7 +19,7 @@ func lossChecks() []check {
 // killedSessionIsReported kills a session that holds several names. Each of its Contexts
 // ends before the name is granted to those who wait.
 func (s *stage) killedSessionIsReported() {
-	victim, heir := s.locker(), s.locker()
+	victim, successor := s.locker(), s.locker()
 	var locks []*holdfast.Lock
 	var waiters []*waiter
 	for i := range 5 {
@@ -27,7 +27,7 @@ func (s *stage) killedSessionIsReported() {
 	}
 	quiet := s.lock(victim, s.name("quiet"))
 	for i := range locks {
-		waiters = append(waiters, s.queue(heir, s.name(i)))
+		waiters = append(waiters, s.queue(successor, s.name(i)))
 	}
 	s.kill(victim)
 	for i, w := range waiters {
@@ -42,13 +42,13 @@ func (s *stage) killedSessionIsReported() {
 // it, and what it is granted in the meantime passes on. Its own call may go on
 // waiting until a caller asks, as long as its context lets it.
 func (s *stage) killedSessionLeavesQueue() {
-	holder, victim, heir := s.locker(), s.locker(), s.locker()
+	holder, victim, successor := s.locker(), s.locker(), s.locker()
 	name := s.name()
 	lock := s.lock(holder, name)
 	ctx, giveUp := context.WithCancel(s.ctx)
 	defer giveUp()
 	abandoned := s.queueWith(ctx, victim, name)
-	behind := s.queue(heir, name)
+	behind := s.queue(successor, name)
 	s.kill(victim)
 	s.unlock(lock)
 	s.unlock(s.granted(behind))

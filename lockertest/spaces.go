@@ -52,9 +52,9 @@ func (s *stage) unknownSpace() {
 	unknown := locks.Space(space)
 	lock, err := unknown.Lock(s.ctx, s.name())
 	s.refused(lock, err, holdfast.ErrSpace)
-	var told *holdfast.Error
-	if errors.As(err, &told) && told.Space != space {
-		s.Errorf("the error %q names space %q, want %q", err, told.Space, space)
+	var opErr *holdfast.Error
+	if errors.As(err, &opErr) && opErr.Space != space {
+		s.Errorf("the error %q names space %q, want %q", err, opErr.Space, space)
 	}
 	lock, err = unknown.TryLock(s.ctx, s.name())
 	s.refused(lock, err, holdfast.ErrSpace)

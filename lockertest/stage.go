@@ -345,10 +345,10 @@ func (s *stage) each(n int, work func(i int) error) {
 			s.Fatalf("goroutines do not return after their context has ended")
 		}
 	}
-	told := 0
+	reported := 0
 	for _, err := range problems {
-		if err != nil && told < 3 {
-			told++
+		if err != nil && reported < 3 {
+			reported++
 			s.Errorf("%v", err)
 		}
 	}

@@ -30,9 +30,9 @@ func (s *stage) tryLock() {
 	for _, locks := range []holdfast.Locker{one, two} {
 		other, err := locks.TryLock(s.ctx, name)
 		s.refused(other, err, holdfast.ErrHeld)
-		var told *holdfast.Error
-		if errors.As(err, &told) && told.Name != name {
-			s.Errorf("the error %q names %q, want %q", err, told.Name, name)
+		var opErr *holdfast.Error
+		if errors.As(err, &opErr) && opErr.Name != name {
+			s.Errorf("the error %q names %q, want %q", err, opErr.Name, name)
 		}
 	}
 	s.unlock(lock)

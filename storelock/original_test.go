@@ -152,14 +152,14 @@ func (d *distant) Slice(ctx context.Context, r *storage.Slice) ([]storage.Entry,
 
 // process is one of ours: a machine, and what drives it.
 type process struct {
-	machine *claim.Machine
-	store   storage.Store
-	ahead   time.Duration
-	began   time.Time
-	events  chan protocol.Event
-	told    chan lock.Decision
-	asking  sync.WaitGroup
-	lease   protocol.Lease
+	machine   *claim.Machine
+	store     storage.Store
+	ahead     time.Duration
+	began     time.Time
+	events    chan protocol.Event
+	decisions chan lock.Decision
+	group     sync.WaitGroup
+	lease     protocol.Lease
 }
 
 func newProcess(t *testing.T, store storage.Store, number int, o claim.Options, ahead time.Duration) *process {
@@ -171,7 +171,7 @@ func newProcess(t *testing.T, store storage.Store, number int, o claim.Options, 
 	}
 	return &process{
 		machine: m, store: store, ahead: ahead, began: time.Now(), lease: protocol.Lease{Member: protocol.Never},
-		events: make(chan protocol.Event), told: make(chan lock.Decision, 16),
+		events: make(chan protocol.Event), decisions: make(chan lock.Decision, 16),
 	}
 }
 
@@ -182,13 +182,13 @@ func (p *process) run(ctx context.Context) {
 		p.machine.Step(time.Since(p.began), ev, &out)
 		for i := range out.Replies {
 			if d := out.Replies[i].Decision; d.Kind != 0 && d.Kind != lock.Queued {
-				p.told <- d
+				p.decisions <- d
 			}
 		}
 		sends := append([]protocol.Envelope(nil), out.Sends...)
 		out.Reset()
 		for _, s := range sends {
-			p.asking.Go(func() { p.ask(ctx, s.Message) })
+			p.group.Go(func() { p.ask(ctx, s.Message) })
 		}
 	}
 	step(protocol.Event{Kind: protocol.Start})
@@ -206,7 +206,7 @@ func (p *process) run(ctx context.Context) {
 		}
 		wake.Stop()
 	}
-	p.asking.Wait()
+	p.group.Wait()
 }
 
 // ask lets the store do something, and tells the machine.
@@ -235,10 +235,10 @@ func (p *process) use(ctx context.Context, times int, hold func()) {
 	}
 	for i := range uint64(times) {
 		call(2*i+1, &lock.Request{Session: session, ID: i + 1, Name: "x", Arrived: time.Since(p.began), WaitEnd: lock.Never})
-		granted := <-p.told
+		granted := <-p.decisions
 		hold()
 		call(2*i+2, &protocol.Release{Session: session, Request: i + 1, Name: "x", Token: granted.Token})
-		<-p.told
+		<-p.decisions
 	}
 }
 

@@ -293,13 +293,13 @@ func TestRolledBackClaimIsNobodys(t *testing.T) {
 // deleting is a store that holds deletions in two cells' rows back until it is told to do them.
 type deleting struct {
 	storage.Store
-	asked, let chan struct{} // a deletion has come; closed: they may be done
+	arrived, let chan struct{} // a deletion has come; closed: they may be done
 }
 
 func (d *deleting) Mutate(ctx context.Context, m *storage.Mutate) error {
 	if (m.Key == claim.Row("k", "1") || m.Key == claim.Row("k", "2")) && len(m.Deletions) > 0 {
 		select {
-		case d.asked <- struct{}{}:
+		case d.arrived <- struct{}{}:
 		default: // it is known that one has come
 		}
 		<-d.let
@@ -329,7 +329,7 @@ func TestEndIsWhenClaimsAreDeleted(t *testing.T) {
 			unheard, heard := checked(ours, "1"), checked(ours, "2")
 			ending, cancel := context.WithCancel(ctx)
 			go func() {
-				<-slow.asked
+				<-slow.arrived
 				cancel()
 			}()
 			if err := end(unheard, ending); !errors.Is(err, context.Canceled) {

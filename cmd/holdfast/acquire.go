@@ -140,8 +140,8 @@ func (w *request) acquire(ctx context.Context, c *cli.Command, admin *client.Adm
 	if err != nil {
 		return nil, err
 	}
-	house := clock.Real()
-	began, limit := house.Now(), w.limit()
+	local := clock.Real()
+	began, limit := local.Now(), w.limit()
 	waiting := ctx
 	if limit < asLongAsItTakes {
 		var cancel context.CancelFunc
@@ -152,10 +152,10 @@ func (w *request) acquire(ctx context.Context, c *cli.Command, admin *client.Adm
 	for {
 		order.Options = w.options
 		if !w.try {
-			order.Options = append(slices.Clip(w.options), holdfast.Wait(max(1, limit-(house.Now()-began))))
+			order.Options = append(slices.Clip(w.options), holdfast.Wait(max(1, limit-(local.Now()-began))))
 		}
 		got, err := admin.Acquire(waiting, spaceOf(c), order)
-		passed := house.Now() - began
+		passed := local.Now() - began
 		if answered(err) {
 			said = waitOver(err)
 		}

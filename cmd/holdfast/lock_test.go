@@ -55,7 +55,7 @@ func newHarness(t *testing.T, order *lockOrder, script string) *harness {
 	}
 	lock := holdfast.NewLock(holdfast.Grant{Space: "default", Name: "n", Token: 7}, 1, holdfast.Forever, backing, nil)
 	said, say := testPipe(t)
-	told, tell := testPipe(t)
+	statusRead, statusEnd := testPipe(t)
 	output, out := testPipe(t)
 	go func() { _, _ = io.Copy(io.Discard, said) }() // until the pipe is closed
 	process, err := supervise.Start(t.Context(), supervise.Command{Args: []string{"sh", "-c", script}, Stdout: out})
@@ -66,7 +66,7 @@ func newHarness(t *testing.T, order *lockOrder, script string) *harness {
 		t.Fatal(err)
 	}
 	l := &locking{
-		order: order, say: newLineWriter(say, 1), status: status{newLineWriter(tell, 1), "default"},
+		order: order, say: newLineWriter(say, 1), status: status{newLineWriter(statusEnd, 1), "default"},
 		locks: []*holdfast.Lock{lock}, reported: []bool{false}, clock: manual,
 	}
 	t.Cleanup(func() {
@@ -83,7 +83,7 @@ func newHarness(t *testing.T, order *lockOrder, script string) *harness {
 	w := newWatch(l, 12*time.Second, backing.Deadline)
 	b := &harness{
 		watch: w, backing: backing, manual: manual, kill: w.kept,
-		output: bufio.NewReader(output), events: bufio.NewReader(told),
+		output: bufio.NewReader(output), events: bufio.NewReader(statusRead),
 	}
 	w.process = process
 	w.guardian = func(at time.Duration) error { b.kill = at; return nil }
@@ -181,7 +181,7 @@ const stubborn = `trap 'echo term' TERM; (trap '' TERM; exec sleep 600) & echo r
 // limit.
 func TestLockGrace(t *testing.T) {
 	for _, test := range []struct {
-		asked, hold time.Duration
+		grace, hold time.Duration
 		want        time.Duration
 	}{
 		{5 * time.Second, 0, 4 * time.Second},
@@ -190,9 +190,9 @@ func TestLockGrace(t *testing.T) {
 		{5 * time.Second, 6 * time.Second, 2 * time.Second},
 		{5 * time.Second, time.Hour, 4 * time.Second},
 	} {
-		b := newHarness(t, &lockOrder{request: &request{hold: test.hold}, killAfter: test.asked, onLost: lostTerm}, "exit 0")
+		b := newHarness(t, &lockOrder{request: &request{hold: test.hold}, killAfter: test.grace, onLost: lostTerm}, "exit 0")
 		if b.grace != test.want {
-			t.Errorf("kill-after %v, hold %v: the grace is %v, want %v", test.asked, test.hold, b.grace, test.want)
+			t.Errorf("kill-after %v, hold %v: the grace is %v, want %v", test.grace, test.hold, b.grace, test.want)
 		}
 	}
 }
@@ -334,12 +334,12 @@ func TestLockKillsBeforeDeadline(t *testing.T) {
 	if _, err := b.output.ReadByte(); err == nil {
 		t.Error("somebody still has the command's output")
 	}
-	var told []string
+	var events []string
 	for range 2 {
-		told = append(told, b.event(t).Event)
+		events = append(events, b.event(t).Event)
 	}
-	if !slices.Equal(told, []string{"lost", "killing"}) {
-		t.Errorf("told %v", told)
+	if !slices.Equal(events, []string{"lost", "killing"}) {
+		t.Errorf("told %v", events)
 	}
 }
 
@@ -456,12 +456,12 @@ func TestLockLateBeforeLost(t *testing.T) {
 		b.settle()
 		b.status.exit(0)
 		b.late() // once more, from a goroutine that was slow
-		var told []string
-		for len(told) < len(test.want) {
-			told = append(told, b.event(t).Event)
+		var events []string
+		for len(events) < len(test.want) {
+			events = append(events, b.event(t).Event)
 		}
-		if !slices.Equal(told, test.want) {
-			t.Errorf("%s: told %v, want %v", test.name, told, test.want)
+		if !slices.Equal(events, test.want) {
+			t.Errorf("%s: told %v, want %v", test.name, events, test.want)
 		}
 	}
 }

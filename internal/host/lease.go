@@ -13,9 +13,9 @@ import (
 // that one is lost in time even if nothing of the machine has run since.
 type leased struct {
 	protocol.Machine
-	lease *protocol.Lease // nil before the first view
-	told  protocol.Time
-	ends  *atomic.Int64
+	lease   *protocol.Lease // nil before the first view
+	carried protocol.Time
+	ends    *atomic.Int64
 
 	assurers  []assurer
 	forwarded []forwardedSpace
@@ -92,8 +92,8 @@ func (m *leased) Step(now protocol.Time, ev protocol.Event, out *protocol.Effect
 		o.is.Store(o.space.Nonmember())
 	}
 	// What is not confirmed yet ends first, and this member cannot tell which that is.
-	if m.lease != nil && m.lease.Carried != m.told {
-		m.told = m.lease.Carried
-		m.ends.Store(int64(m.told))
+	if m.lease != nil && m.lease.Carried != m.carried {
+		m.carried = m.lease.Carried
+		m.ends.Store(int64(m.carried))
 	}
 }

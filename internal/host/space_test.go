@@ -115,8 +115,8 @@ func TestSuspensionSurvivesTheCoordinator(t *testing.T) {
 	lockOnce(t, c.nodes[holder])
 }
 
-// TestDeedsOfAMember: what central does not offer, and what is not there, is said.
-func TestDeedsOfAMember(t *testing.T) {
+// TestOperationsOfAMember: what central does not offer, and what is not there, is said.
+func TestOperationsOfAMember(t *testing.T) {
 	n := start(t, host.Config{Name: "a"})
 	ctx := bounded(t)
 	for what, c := range map[string]struct{ got, want error }{

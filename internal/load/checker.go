@@ -9,13 +9,13 @@ import (
 // changed hands. All workers of a measurement share it.
 type Checker struct {
 	mu         sync.Mutex
-	inside     []stay
+	inside     []occupancy
 	last       int // the worker that came in last, from 1; 0 before the first
 	handoffs   uint64
 	violations uint64
 }
 
-type stay struct {
+type occupancy struct {
 	worker int
 	held   Held
 }
@@ -25,10 +25,10 @@ type stay struct {
 func (c *Checker) Enter(worker int, held Held) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if slices.ContainsFunc(c.inside, func(other stay) bool { return holds(other.held) }) {
+	if slices.ContainsFunc(c.inside, func(other occupancy) bool { return holds(other.held) }) {
 		c.violations++
 	}
-	c.inside = append(c.inside, stay{worker, held})
+	c.inside = append(c.inside, occupancy{worker, held})
 	if c.last != 0 && c.last != worker+1 {
 		c.handoffs++
 	}
@@ -44,7 +44,7 @@ func holds(held Held) bool {
 func (c *Checker) Leave(worker int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if i := slices.IndexFunc(c.inside, func(s stay) bool { return s.worker == worker }); i >= 0 {
+	if i := slices.IndexFunc(c.inside, func(s occupancy) bool { return s.worker == worker }); i >= 0 {
 		c.inside = slices.Delete(c.inside, i, i+1)
 	}
 }

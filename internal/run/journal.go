@@ -33,15 +33,15 @@ type journalWorker struct {
 	step    func(...protocol.Event)
 
 	mu      sync.Mutex
-	queue   []errand // that there was no room for
-	waits   int      // requests that the journal has not answered
+	queue   []journalRequest // that there was no room for
+	waits   int              // requests that the journal has not answered
 	arrived []protocol.Event
 	closed  bool
 	more    chan struct{} // signals that something has arrived, buffered
 }
 
-// errand is a request, and the port of who has asked.
-type errand struct {
+// journalRequest is a request, and the port of who has asked.
+type journalRequest struct {
 	port    protocol.Port
 	request protocol.Message
 }
@@ -57,7 +57,7 @@ func (c *journalWorker) submit(port protocol.Port, request protocol.Message) {
 	if c.closed {
 		return
 	}
-	c.queue = append(c.queue, errand{port, request})
+	c.queue = append(c.queue, journalRequest{port, request})
 	c.pass()
 }
 

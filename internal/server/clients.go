@@ -205,5 +205,5 @@ func callerName(ctx context.Context) string {
 	if !known {
 		return ""
 	}
-	return clientName(caller.Addr.String(), visitorOf(ctx).identity)
+	return clientName(caller.Addr.String(), callerOf(ctx).identity)
 }

@@ -79,7 +79,7 @@ func TestForceViewRefused(t *testing.T) {
 	one := &survivor{err: api.Fail(api.CodeConflict, "nothing need be forced")}
 	b := newHarness(t, func(c *Config) { c.Forcer = one }, nil)
 	admin := schema.NewAdminClient(b.conn)
-	asked := 0
+	tries := 0
 	for text, order := range map[string]*schema.ForceViewRequest{
 		"members: 0 are named":   {Reason: "fire", Confirm: "1"},
 		"reason: it is missing":  {Members: []string{"a"}, Reason: " ", Confirm: "1"},
@@ -91,9 +91,9 @@ func TestForceViewRefused(t *testing.T) {
 		if code := api.Code(api.FromStatus("force-view", err)); err == nil || !strings.Contains(err.Error(), text) || code != api.CodeBadRequest && code != api.CodeName {
 			t.Errorf("%v: %v (%s), want %q", order, err, code, text)
 		}
-		asked++
+		tries++
 	}
-	if len(one.orders) != 0 || asked != 5 {
+	if len(one.orders) != 0 || tries != 5 {
 		t.Errorf("ordered %+v", one.orders)
 	}
 	_, err := admin.ForceView(t.Context(), &schema.ForceViewRequest{Members: []string{"a"}, Reason: "fire", Confirm: "1"})

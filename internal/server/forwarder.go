@@ -66,7 +66,7 @@ type pass struct {
 const (
 	// What a forwarder says of itself and of who has asked. The words go between members.
 	forwarderKey = "holdfast-outsider"
-	visitorKey   = "holdfast-visitor"
+	callerKey    = "holdfast-visitor"
 	identityKey  = "holdfast-identity"
 
 	insiderNext  = 250 * time.Millisecond // a member that is not connected by then is not waited for alone
@@ -110,7 +110,7 @@ func (o *forwarder) passesOn() bool { return len(o.where()) > 0 }
 
 // begin finds a member, and begins to pass something on to it. About says which member is tried first. The context ends when
 // ctx does, when that member is not there any more, and by finish, which is to be called.
-func (o *forwarder) begin(ctx context.Context, by visitor, about about) (*pass, context.Context, error) {
+func (o *forwarder) begin(ctx context.Context, by caller, about about) (*pass, context.Context, error) {
 	if forwarders := metadata.ValueFromIncomingContext(ctx, forwarderKey); len(forwarders) > 0 {
 		return nil, nil, &holdfast.UnavailableError{Why: fmt.Sprintf("member %s has no part in the spaces that are kept on disks either, as member %.64q, which has passed the request on", o.service.identity().Member.Name, forwarders[0])}
 	}
@@ -121,7 +121,7 @@ func (o *forwarder) begin(ctx context.Context, by visitor, about about) (*pass, 
 	ctx, p.end = context.WithCancelCause(ctx)
 	pairs := []string{forwarderKey, o.service.identity().Member.Name}
 	if by.name != "" {
-		pairs = append(pairs, visitorKey, by.name)
+		pairs = append(pairs, callerKey, by.name)
 	}
 	if by.identity != "" {
 		pairs = append(pairs, identityKey, by.identity)
@@ -291,7 +291,7 @@ func (o *forwarder) stream(stream grpc.ServerStream) error {
 	if err != nil {
 		return err
 	}
-	p, ctx, err := o.begin(stream.Context(), visitorOf(stream.Context()), about{session: sessionOf(first)})
+	p, ctx, err := o.begin(stream.Context(), callerOf(stream.Context()), about{session: sessionOf(first)})
 	if err != nil {
 		first.Bytes.Free()
 		return api.ToStatus(failed("connect", "", "", err))

@@ -41,7 +41,7 @@ func (s *service) forwarderOf(c credentials) *forwarder {
 }
 
 // passOn makes a call anew at a member that has a part. The error is as this member's own would be.
-func (o *forwarder) passOn(ctx context.Context, by visitor, about about, op, method string, request, answer proto.Message) error {
+func (o *forwarder) passOn(ctx context.Context, by caller, about about, op, method string, request, answer proto.Message) error {
 	p, ctx, err := o.begin(ctx, by, about)
 	if err != nil {
 		return failed(op, "", "", err)
@@ -56,7 +56,7 @@ func (o *forwarder) passOn(ctx context.Context, by visitor, about about, op, met
 // passOnDocument is passOn for a call that is answered with a document.
 func passOnDocument[Document any](ctx context.Context, o *forwarder, op, method string, request proto.Message) (document Document, err error) {
 	var answer schema.JSON
-	if err := o.passOn(ctx, visitor{}, about{}, op, method, request, &answer); err != nil {
+	if err := o.passOn(ctx, caller{}, about{}, op, method, request, &answer); err != nil {
 		return document, err
 	}
 	return documentOf[Document](op, &answer)
@@ -71,7 +71,7 @@ func documentOf[Document any](op string, answer *schema.JSON) (document Document
 
 func (o *forwarder) acquire(ctx context.Context, in acquireInput) (all api.AcquiredAll, err error) {
 	var answer schema.AcquireResponse
-	err = o.passOn(ctx, in.Visitor, about{in.Session, in.Request}, "acquire", schema.Locks_Acquire_FullMethodName, &schema.AcquireRequest{
+	err = o.passOn(ctx, in.Caller, about{in.Session, in.Request}, "acquire", schema.Locks_Acquire_FullMethodName, &schema.AcquireRequest{
 		Space: in.Space, Names: in.Names, Mode: api.ToMode(in.Mode), Units: int32(in.Units), Capacity: int32(in.Capacity),
 		Wait: int64(in.Wait), Ttl: int64(in.TTL), Hold: int64(in.Hold), Session: in.Session, Owner: in.Owner, Reason: in.Reason,
 		Require: api.ToClass(in.Require), Request: in.Request, Client: in.Client,
@@ -98,7 +98,7 @@ func (o *forwarder) bounded() (context.Context, context.CancelFunc) {
 func (o *forwarder) release(in releaseInput) (api.Released, error) {
 	ctx, done := o.bounded()
 	defer done()
-	err := o.passOn(ctx, in.Visitor, about{session: in.Session}, "release", schema.Locks_Release_FullMethodName, &schema.ReleaseRequest{
+	err := o.passOn(ctx, in.Caller, about{session: in.Session}, "release", schema.Locks_Release_FullMethodName, &schema.ReleaseRequest{
 		Space: in.Space, Name: in.Name, Token: uint64(in.Token), Session: in.Session,
 	}, &schema.ReleaseResponse{})
 	if err != nil {
@@ -111,7 +111,7 @@ func (o *forwarder) renew(in renewInput) (api.Renewed, error) {
 	ctx, done := o.bounded()
 	defer done()
 	var answer schema.RenewResponse
-	err := o.passOn(ctx, in.Visitor, about{session: in.Session}, "renew", schema.Locks_Renew_FullMethodName, &schema.RenewRequest{Session: in.Session, Ttl: int64(in.TTL)}, &answer)
+	err := o.passOn(ctx, in.Caller, about{session: in.Session}, "renew", schema.Locks_Renew_FullMethodName, &schema.RenewRequest{Session: in.Session, Ttl: int64(in.TTL)}, &answer)
 	if err != nil {
 		return api.Renewed{}, err
 	}
@@ -120,7 +120,7 @@ func (o *forwarder) renew(in renewInput) (api.Renewed, error) {
 	}, nil
 }
 
-func (o *forwarder) end(session string, by visitor) (api.SessionReleased, error) {
+func (o *forwarder) end(session string, by caller) (api.SessionReleased, error) {
 	ctx, done := o.bounded()
 	defer done()
 	var answer schema.EndSessionResponse
@@ -132,7 +132,7 @@ func (o *forwarder) end(session string, by visitor) (api.SessionReleased, error)
 
 func (o *forwarder) list(ctx context.Context, in listInput) (all api.Locks, err error) {
 	var answer schema.ListResponse
-	err = o.passOn(ctx, visitor{}, about{}, "list", schema.Locks_List_FullMethodName, &schema.ListRequest{
+	err = o.passOn(ctx, caller{}, about{}, "list", schema.Locks_List_FullMethodName, &schema.ListRequest{
 		Space: in.Space, Prefix: in.Prefix, After: in.After, Limit: int32(in.Limit), Stale: in.Stale,
 	}, &answer)
 	if err != nil {
@@ -164,7 +164,7 @@ func (o *forwarder) breakLock(in breakInput) (api.Broken, error) {
 }
 
 // snapshot passes on a copy of a space as it comes, and keeps none of it.
-func (o *forwarder) snapshot(ctx context.Context, by visitor, space string, to pieces) error {
+func (o *forwarder) snapshot(ctx context.Context, by caller, space string, to pieces) error {
 	p, ctx, err := o.begin(ctx, by, about{})
 	if err != nil {
 		return failed(opSnapshot, space, "", err)

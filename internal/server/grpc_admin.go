@@ -75,7 +75,7 @@ func (a *grpcAdmin) PlanForce(ctx context.Context, r *schema.PlanForceRequest) (
 
 // ForceView makes a view without a quorum. Who has asked may go before it is done.
 func (a *grpcAdmin) ForceView(ctx context.Context, r *schema.ForceViewRequest) (*schema.JSON, error) {
-	order := api.ForceView{Members: r.GetMembers(), Reason: r.GetReason(), By: visitorOf(ctx).called(r.GetBy()), Confirm: r.GetConfirm()}
+	order := api.ForceView{Members: r.GetMembers(), Reason: r.GetReason(), By: callerOf(ctx).called(r.GetBy()), Confirm: r.GetConfirm()}
 	var forced *api.ForcedView
 	err := a.do(ctx, opForce, leaveLimit, func(ctx context.Context) (err error) {
 		forced, err = a.service.forceView(ctx, order)

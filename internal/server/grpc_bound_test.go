@@ -15,32 +15,32 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// diary keeps what is logged.
-type diary struct {
+// logCapture keeps what is logged.
+type logCapture struct {
 	sync.Mutex
 	text bytes.Buffer
 }
 
-func (d *diary) Write(p []byte) (int, error) {
+func (d *logCapture) Write(p []byte) (int, error) {
 	d.Lock()
 	defer d.Unlock()
 	return d.text.Write(p)
 }
 
 // has wants so many lines with these words.
-func (d *diary) has(t *testing.T, text string, lines int) {
+func (d *logCapture) has(t *testing.T, fragment string, lines int) {
 	t.Helper()
 	d.Lock()
 	defer d.Unlock()
-	if n := strings.Count(d.text.String(), text); n != lines {
-		t.Errorf("%d lines have %q, want %d:\n%s", n, text, lines, d.text.String())
+	if n := strings.Count(d.text.String(), fragment); n != lines {
+		t.Errorf("%d lines have %q, want %d:\n%s", n, fragment, lines, d.text.String())
 	}
 }
 
 // TestConnectionsLeaveDescriptors: however many connections are allowed, each port serves at most its share of what the
 // process may open; one more is closed, counted, and logged once.
 func TestConnectionsLeaveDescriptors(t *testing.T) {
-	var log diary
+	var log logCapture
 	b := newHarness(t, func(c *Config) {
 		c.Limits.Connections, c.Limits.Descriptors = 100, 20 // 10 for connections, 5 for each port
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
@@ -125,7 +125,7 @@ func (l *exhausted) Accept() (net.Conn, error) {
 
 // TestNoDescriptorsToAccept: the connection waits, which is counted and logged, and is served when there is a descriptor.
 func TestNoDescriptorsToAccept(t *testing.T) {
-	var log diary
+	var log logCapture
 	b := newHarness(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) }, nil)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)

@@ -44,7 +44,7 @@ func (l *grpcLocks) Acquire(ctx context.Context, r *schema.AcquireRequest) (*sch
 		Mode: mode, Units: int(r.GetUnits()), Capacity: int(r.GetCapacity()),
 		Wait: time.Duration(r.GetWait()), TTL: time.Duration(r.GetTtl()), Hold: time.Duration(r.GetHold()),
 		Session: r.GetSession(), Owner: r.GetOwner(), Reason: r.GetReason(), Require: class,
-		Request: r.GetRequest(), Client: visitorOf(ctx).called(r.GetClient()), Visitor: visitorOf(ctx), Arrived: arrived,
+		Request: r.GetRequest(), Client: callerOf(ctx).called(r.GetClient()), Caller: callerOf(ctx), Arrived: arrived,
 	})
 	if err != nil {
 		return nil, api.ToStatus(err)
@@ -59,7 +59,7 @@ func (l *grpcLocks) Acquire(ctx context.Context, r *schema.AcquireRequest) (*sch
 // Release gives up a grant.
 func (l *grpcLocks) Release(ctx context.Context, r *schema.ReleaseRequest) (*schema.ReleaseResponse, error) {
 	_, err := l.service.release(releaseInput{
-		Space: r.GetSpace(), Name: r.GetName(), Token: holdfast.Token(r.GetToken()), Session: r.GetSession(), Visitor: visitorOf(ctx),
+		Space: r.GetSpace(), Name: r.GetName(), Token: holdfast.Token(r.GetToken()), Session: r.GetSession(), Caller: callerOf(ctx),
 	})
 	if err != nil {
 		return nil, api.ToStatus(err)
@@ -70,7 +70,7 @@ func (l *grpcLocks) Release(ctx context.Context, r *schema.ReleaseRequest) (*sch
 // Renew lets a session live on.
 func (l *grpcLocks) Renew(ctx context.Context, r *schema.RenewRequest) (*schema.RenewResponse, error) {
 	renewed, err := l.service.renew(renewInput{
-		Session: r.GetSession(), TTL: time.Duration(r.GetTtl()), Visitor: visitorOf(ctx), Arrived: l.service.now(),
+		Session: r.GetSession(), TTL: time.Duration(r.GetTtl()), Caller: callerOf(ctx), Arrived: l.service.now(),
 	})
 	if err != nil {
 		return nil, api.ToStatus(err)
@@ -80,7 +80,7 @@ func (l *grpcLocks) Renew(ctx context.Context, r *schema.RenewRequest) (*schema.
 
 // EndSession ends a session and tells what it held.
 func (l *grpcLocks) EndSession(ctx context.Context, r *schema.EndSessionRequest) (*schema.EndSessionResponse, error) {
-	released, err := l.service.end(r.GetSession(), visitorOf(ctx))
+	released, err := l.service.end(r.GetSession(), callerOf(ctx))
 	if err != nil {
 		return nil, api.ToStatus(err)
 	}
@@ -118,7 +118,7 @@ func (l *grpcLocks) Show(_ context.Context, r *schema.ShowRequest) (*schema.JSON
 // Break takes a name from its holders.
 func (l *grpcLocks) Break(ctx context.Context, r *schema.BreakRequest) (*schema.JSON, error) {
 	return answerJSON(l.service.breakLock(breakInput{
-		Space: r.GetSpace(), Name: r.GetName(), Token: holdfast.Token(r.GetToken()), Reason: r.GetReason(), By: visitorOf(ctx).called(r.GetBy()),
+		Space: r.GetSpace(), Name: r.GetName(), Token: holdfast.Token(r.GetToken()), Reason: r.GetReason(), By: callerOf(ctx).called(r.GetBy()),
 	}))
 }
 

@@ -35,7 +35,7 @@ func (a *grpcAdmin) Snapshot(r *schema.SnapshotRequest, stream grpc.ServerStream
 			return api.ToStatus(err)
 		}
 	}
-	err := a.service.snapshot(ctx, r.GetSpace(), visitorOf(ctx), pieces{stream})
+	err := a.service.snapshot(ctx, r.GetSpace(), callerOf(ctx), pieces{stream})
 	switch {
 	case err == nil:
 		return nil
@@ -62,7 +62,7 @@ func (p pieces) Write(b []byte) (int, error) {
 }
 
 // snapshot writes a copy of a space, shard by shard, each as new as this call.
-func (s *service) snapshot(ctx context.Context, name string, by visitor, to pieces) (err error) {
+func (s *service) snapshot(ctx context.Context, name string, by caller, to pieces) (err error) {
 	space, err := s.space(name)
 	if err != nil {
 		return failed(opSnapshot, "", "", err)

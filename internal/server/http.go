@@ -67,7 +67,7 @@ type exchange struct {
 	space   string        // from the path
 	name    string        // from the path
 	query   map[string]string
-	visitor visitor
+	caller  caller
 	body    []byte
 }
 
@@ -121,7 +121,7 @@ func (t *route) admit(s *service, c *exchange) error {
 	case "release", "renew", "end":
 		requests, returns = 0, 1
 	}
-	return s.admit(clientName(c.r.RemoteAddr, c.visitor.identity), requests, returns, c.arrived)
+	return s.admit(clientName(c.r.RemoteAddr, c.caller.identity), requests, returns, c.arrived)
 }
 
 // match reports whether a path, cut at slashes and still encoded, is the route's,

@@ -16,7 +16,7 @@ import (
 
 // acquire is POST /v1/spaces/{space}/acquire.
 func (h *web) acquire(c *exchange) error {
-	in := acquireInput{Space: c.space, Client: c.visitor.called(clientOf(c.r)), Visitor: c.visitor, Arrived: c.arrived}
+	in := acquireInput{Space: c.space, Client: c.caller.called(clientOf(c.r)), Caller: c.caller, Arrived: c.arrived}
 	var name string
 	has, err := c.decode(fields{
 		"name": text(&name), "names": texts(&in.Names),
@@ -36,7 +36,7 @@ func (h *web) acquire(c *exchange) error {
 		in.Names = []string{name}
 	}
 	if more := len(in.Names) - 1; more > 0 { // the first was counted with the request
-		if err := h.service.admit(clientName(c.r.RemoteAddr, c.visitor.identity), more, 0, c.arrived); err != nil {
+		if err := h.service.admit(clientName(c.r.RemoteAddr, c.caller.identity), more, 0, c.arrived); err != nil {
 			return inSpace(c, "acquire", err)
 		}
 	}
@@ -93,7 +93,7 @@ func clientOf(r *http.Request) string {
 
 // release is POST /v1/spaces/{space}/release.
 func (h *web) release(c *exchange) error {
-	in := releaseInput{Space: c.space, Visitor: c.visitor}
+	in := releaseInput{Space: c.space, Caller: c.caller}
 	_, err := c.decode(fields{"name": text(&in.Name), "token": token(&in.Token), "session": text(&in.Session)})
 	if err != nil {
 		return inSpace(c, "release", err)
@@ -104,7 +104,7 @@ func (h *web) release(c *exchange) error {
 
 // renew is POST /v1/sessions/renew.
 func (h *web) renew(c *exchange) error {
-	in := renewInput{Visitor: c.visitor, Arrived: c.arrived}
+	in := renewInput{Caller: c.caller, Arrived: c.arrived}
 	_, err := c.decode(fields{"session": text(&in.Session), "ttl": duration(&in.TTL, time.Millisecond)})
 	if err != nil {
 		return failed("renew", "", "", err)
@@ -119,7 +119,7 @@ func (h *web) end(c *exchange) error {
 	if _, err := c.decode(fields{"session": text(&session)}); err != nil {
 		return failed("end", "", "", err)
 	}
-	released, err := h.service.end(session, c.visitor)
+	released, err := h.service.end(session, c.caller)
 	return h.answer(c, released, err)
 }
 

@@ -218,9 +218,9 @@ func TestSlowReaderOfAnswers(t *testing.T) {
 	must(t, c.(*net.TCPConn).SetReadBuffer(1))
 	// It asks for more than the buffers between the two take, and reads nothing. The
 	// server gives up on it: writing fails, though nothing was ever read.
-	request := strings.Repeat("GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n", 100)
+	flood := strings.Repeat("GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n", 100)
 	for {
-		if _, err := io.WriteString(c, request); err != nil {
+		if _, err := io.WriteString(c, flood); err != nil {
 			break
 		}
 	}

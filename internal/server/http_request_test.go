@@ -103,9 +103,9 @@ func TestRequestsCountTheirNames(t *testing.T) {
 	b.acquire(object{"name": "3", "request": "r-2"})
 }
 
-// TestUntoldGrantIsForgotten: a request that was granted when its client had gone is
+// TestUnreportedGrantIsForgotten: a request that was granted when its client had gone is
 // given back, and leaves nothing in memory.
-func TestUntoldGrantIsForgotten(t *testing.T) {
+func TestUnreportedGrantIsForgotten(t *testing.T) {
 	b := newWebHarness(t, nil)
 	s := b.server.service
 	o, err := s.order(acquireInput{Space: "default", Names: []string{"x"}, Request: "r-1", Arrived: s.now()})

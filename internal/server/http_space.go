@@ -66,7 +66,7 @@ func (h *web) closeSpace(c *exchange) error {
 }
 
 func (h *web) spaceInput(c *exchange) spaceInput {
-	return spaceInput{Space: c.space, By: c.visitor.called(clientOf(c.r))}
+	return spaceInput{Space: c.space, By: c.caller.called(clientOf(c.r))}
 }
 
 // longPoll bounds a call that waits, by how long one HTTP request may.

@@ -90,9 +90,9 @@ func (l *losses) find(c credentials, port protocol.Port, name string, token hold
 	return nil
 }
 
-// untold returns the first loss of session c that was not told yet, and counts all
+// unreported returns the first loss of session c that was not told yet, and counts all
 // of them as told.
-func (l *losses) untold(c credentials) (first loss, found bool) {
+func (l *losses) unreported(c credentials) (first loss, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, n := range l.bySession[c.id] {

@@ -78,7 +78,7 @@ type acquireInput struct {
 	Require  holdfast.Class
 	Request  string // idempotency id; "" for none
 	Client   string // who asks, for people
-	Visitor  visitor
+	Caller   caller
 	Arrived  protocol.Time
 }
 
@@ -88,14 +88,14 @@ type releaseInput struct {
 	Name    string
 	Token   holdfast.Token
 	Session string // id.secret
-	Visitor visitor
+	Caller  caller
 }
 
 // renewInput asks for a session to live on.
 type renewInput struct {
 	Session string        // id.secret
 	TTL     time.Duration // 0: as before
-	Visitor visitor
+	Caller  caller
 	Arrived protocol.Time
 }
 

@@ -136,11 +136,11 @@ func (s *service) enter(o *order, t *taken) error {
 		_, err := s.touch(o.given, o.TTL, o.Arrived)
 		return failed("acquire", o.space.Name, o.single(), err)
 	}
-	opened, err := query[*session.Opened](s, protocol.Below, &session.Open{Kind: session.OneShot, TTL: o.TTL, Client: o.Client, Identity: o.Visitor.identity})
+	opened, err := query[*session.Opened](s, protocol.Below, &session.Open{Kind: session.OneShot, TTL: o.TTL, Client: o.Client, Identity: o.Caller.identity})
 	if err = cmp.Or(err, s.whyUnavailable(openedError(opened))); err != nil {
 		return failed("acquire", o.space.Name, o.single(), err)
 	}
-	t.session, t.opened = credentials{opened.ID, opened.Secret, o.Visitor.identity}, true
+	t.session, t.opened = credentials{opened.ID, opened.Secret, o.Caller.identity}, true
 	return nil
 }
 

@@ -108,7 +108,7 @@ func (s *service) renew(in renewInput) (answer api.Renewed, err error) {
 	if err := s.checkTTL(in.TTL); err != nil {
 		return answer, failed("renew", "", "", err)
 	}
-	c, err := parseCredentials(in.Session, in.Visitor.identity)
+	c, err := parseCredentials(in.Session, in.Caller.identity)
 	if err != nil {
 		return answer, failed("renew", "", "", err)
 	}
@@ -116,7 +116,7 @@ func (s *service) renew(in renewInput) (answer api.Renewed, err error) {
 		return out.renew(in)
 	}
 	renewed, err := s.touch(c, in.TTL, in.Arrived)
-	if lost, found := s.losses.untold(c); found {
+	if lost, found := s.losses.unreported(c); found {
 		return answer, failed("renew", s.spaceName(lost.port), lost.name, lost.why)
 	}
 	if err != nil {
@@ -137,7 +137,7 @@ func roundedTTL(ttl time.Duration) api.Duration {
 }
 
 // end ends a session and tells what it held, in all spaces.
-func (s *service) end(text string, by visitor) (answer api.SessionReleased, err error) {
+func (s *service) end(text string, by caller) (answer api.SessionReleased, err error) {
 	defer func() { s.observer.operation("", "end", err) }()
 	c, err := parseCredentials(text, by.identity)
 	if err != nil {
@@ -182,7 +182,7 @@ func (s *service) release(in releaseInput) (answer api.Released, err error) {
 	if in.Token == 0 {
 		return fail(api.Fail(api.CodeBadRequest, "token: it is missing; give the one that the acquire answered"))
 	}
-	c, err := parseCredentials(in.Session, in.Visitor.identity)
+	c, err := parseCredentials(in.Session, in.Caller.identity)
 	if err != nil {
 		return fail(err)
 	}

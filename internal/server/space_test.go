@@ -92,7 +92,7 @@ func TestTransferRow(t *testing.T) {
 		if got := b.post(200, "/v1/spaces/any/transfer", object{"member": member}); got.raw != `{"space":"any","authority":["b"]}`+"\n" {
 			t.Errorf("transferred: %s", got.raw)
 		}
-		if e := watching.deed("transferred to " + member + " by http 127.0.0.1:"); e.Space != "any" {
+		if e := watching.operation("transferred to " + member + " by http 127.0.0.1:"); e.Space != "any" {
 			t.Errorf("the event is %+v", e)
 		}
 	}
@@ -150,7 +150,7 @@ func TestOpenAndCloseRows(t *testing.T) {
 		if got := b.post(200, "/v1/spaces/any/"+c.call, object{}); got.raw != c.want+"\n" {
 			t.Errorf("%s: %s", c.call, got.raw)
 		}
-		if e := watching.deed(c.why); e.Space != "any" {
+		if e := watching.operation(c.why); e.Space != "any" {
 			t.Errorf("the event is %+v", e)
 		}
 		b.post(404, "/v1/spaces/nowhere/"+c.call, object{})
@@ -335,9 +335,9 @@ func TestClientsStayWhereAllDecide(t *testing.T) {
 	}
 }
 
-// TestDeedsOverGRPC: each has the document of its HTTP call, is counted, is in the log with
+// TestOperationsOverGRPC: each has the document of its HTTP call, is counted, is in the log with
 // the caller's name, and ends with its call.
-func TestDeedsOverGRPC(t *testing.T) {
+func TestOperationsOverGRPC(t *testing.T) {
 	var log bytes.Buffer
 	m := &movable{answer: obliging}
 	b := newHarnessOf(t, calm{}, m.wrap, func(c *Config) {

@@ -38,7 +38,7 @@ type stream struct {
 	sink    uint64
 	session lock.SessionID
 	client  string
-	visitor visitor
+	caller  caller
 	opening chan any // what Deliver was told about the session: *session.Opened or *session.Renewed
 	box     outbox
 

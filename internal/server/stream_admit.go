@@ -38,13 +38,13 @@ func (s *stream) admitted(operation *schema.Operation) bool {
 		*left--
 		return true
 	}
-	kind, space, name := asks(operation)
+	kind, space, name := targetOf(operation)
 	s.refuse(kind, operation.GetId(), space, name, s.owner.all.refusal())
 	return false
 }
 
-// asks tells what an operation asks for, and of which lock.
-func asks(operation *schema.Operation) (kind call, space, name string) {
+// targetOf tells what an operation asks for, and of which lock.
+func targetOf(operation *schema.Operation) (kind call, space, name string) {
 	switch kind := operation.GetKind().(type) {
 	case *schema.Operation_Acquire:
 		return callRequest, kind.Acquire.GetSpace(), kind.Acquire.GetName()

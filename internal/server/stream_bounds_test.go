@@ -50,20 +50,20 @@ func TestBadOperations(t *testing.T) {
 			c := b.open()
 			c.say(opAcquire(1, "first of "+what[:3]), test.operation, opAcquire(2, "second of "+what[:3]))
 			var granted int
-			var told *schema.Event
+			var refused *schema.Event
 			for range 3 {
 				if event := c.hear(); event.GetGranted() != nil {
 					granted++
 				} else {
-					told = event
+					refused = event
 				}
 			}
-			problem := told.GetRefused().GetProblem()
+			problem := refused.GetRefused().GetProblem()
 			if problem == nil {
-				problem = told.GetReleased().GetProblem()
+				problem = refused.GetReleased().GetProblem()
 			}
-			if told.GetId() != test.operation.GetId() || problem.GetCode() != test.code || problem.GetDetail() == "" || len(problem.GetDetail()) > 500 {
-				t.Errorf("told %v, want %s", told, test.code)
+			if refused.GetId() != test.operation.GetId() || problem.GetCode() != test.code || problem.GetDetail() == "" || len(problem.GetDetail()) > 500 {
+				t.Errorf("told %v, want %s", refused, test.code)
 			}
 			if granted != 2 {
 				t.Errorf("%d of the two others were granted", granted)
@@ -124,7 +124,7 @@ func TestSlowReader(t *testing.T) {
 			slow = s
 		}
 	}
-	sent := make(chan error, 1)
+	done := make(chan error, 1)
 	go func() {
 		operations := make([]*schema.Operation, 1000)
 		for i := range operations {
@@ -132,7 +132,7 @@ func TestSlowReader(t *testing.T) {
 		}
 		for {
 			if err := c.stream.Send(&schema.ClientFrame{Operations: operations}); err != nil {
-				sent <- err
+				done <- err
 				return
 			}
 		}
@@ -148,7 +148,7 @@ func TestSlowReader(t *testing.T) {
 	if got := status.Code(c.end()); got != codes.ResourceExhausted {
 		t.Errorf("the stream of a slow reader ended with %v", got)
 	}
-	if err := <-sent; !errors.Is(err, io.EOF) {
+	if err := <-done; !errors.Is(err, io.EOF) {
 		t.Errorf("the sender was told %v", err)
 	}
 	again := b.resume(c)

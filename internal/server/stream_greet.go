@@ -71,8 +71,8 @@ func (s *stream) open(first *schema.Operation, arrived protocol.Time) (outgoing,
 	if err := s.admitHello(resumes, arrived); err != nil {
 		return outgoing{}, err
 	}
-	s.visitor = visitorOf(s.rpc.Context())
-	s.client = s.visitor.called(h.GetClient())
+	s.caller = callerOf(s.rpc.Context())
+	s.client = s.caller.called(h.GetClient())
 	welcome := outgoing{saying: sayWelcome, call: callHello, id: first.GetId(), roster: s.server.service.roster()}
 	s.sink = s.server.service.driver.Attach(s)
 	var err error
@@ -90,7 +90,7 @@ func (s *stream) openSession(h *schema.Hello, welcome *outgoing) error {
 		return err
 	}
 	answer, err := s.query(&session.Open{
-		Kind: session.Stream, TTL: time.Duration(h.GetTtl()), Client: s.client, Identity: s.visitor.identity, Number: h.GetNumber(),
+		Kind: session.Stream, TTL: time.Duration(h.GetTtl()), Client: s.client, Identity: s.caller.identity, Number: h.GetNumber(),
 	})
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (s *stream) resumeSession(h *schema.Hello, arrived protocol.Time, welcome *
 		return api.Fail(api.CodeBadRequest, fmt.Sprintf("generation %d: want 0 to %d", h.GetGeneration(), uint64(maxID)))
 	}
 	takes, err := s.server.service.mayResume(&session.Check{
-		ID: id, Secret: secret, Identity: s.visitor.identity, Number: h.GetNumber(), Generation: h.GetGeneration(),
+		ID: id, Secret: secret, Identity: s.caller.identity, Number: h.GetNumber(), Generation: h.GetGeneration(),
 	})
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func (s *stream) resumeSession(h *schema.Hello, arrived protocol.Time, welcome *
 		return errGone
 	}
 	answer, err := s.query(&session.Resume{
-		ID: id, Secret: secret, Identity: s.visitor.identity, TTL: time.Duration(h.GetTtl()), Requests: h.GetRequests(), Last: min(h.GetLast(), maxID),
+		ID: id, Secret: secret, Identity: s.caller.identity, TTL: time.Duration(h.GetTtl()), Requests: h.GetRequests(), Last: min(h.GetLast(), maxID),
 		Number: h.GetNumber(), Generation: h.GetGeneration(),
 	})
 	if err != nil {

@@ -32,7 +32,7 @@ func TestSuspendRow(t *testing.T) {
 	if by["owner"] != "operator" || by["member"] != "a" || by["reason"] != "restore" || !strings.HasPrefix(by["client"].(string), "http 127.0.0.1:") {
 		t.Errorf("by %v", by)
 	}
-	if e := watching.deed("suspended by http "); e.Space != "default" || !strings.HasSuffix(e.Why, ": restore") {
+	if e := watching.operation("suspended by http "); e.Space != "default" || !strings.HasSuffix(e.Why, ": restore") {
 		t.Errorf("the event is %+v", e)
 	}
 	held := b.post(409, acquirePath, object{"name": "x"})
@@ -62,7 +62,7 @@ func TestSuspendRow(t *testing.T) {
 		t.Errorf("resumed: %s", resumed.raw)
 	}
 	waits.wants(t, 200)
-	if e := watching.deed("resumed by http "); e.Space != "default" || !strings.HasSuffix(e.Why, ": done") {
+	if e := watching.operation("resumed by http "); e.Space != "default" || !strings.HasSuffix(e.Why, ": done") {
 		t.Errorf("the event is %+v", e)
 	}
 	if twice := b.post(200, "/v1/spaces/default/resume", object{}); twice.raw != `{"space":"default","suspended":false,"changed":false}`+"\n" {
@@ -71,9 +71,9 @@ func TestSuspendRow(t *testing.T) {
 	b.get(200, "/readyz")
 }
 
-// deed waits for the event of an operator's deed on a space. The space's state is told as
+// operation waits for the event of an operator's deed on a space. The space's state is told as
 // well, once the state has been looked at.
-func (w *watcher) deed(begins string) api.Event {
+func (w *watcher) operation(begins string) api.Event {
 	w.t.Helper()
 	for {
 		if e := w.until("space", ""); strings.HasPrefix(e.Why, begins) {

@@ -68,11 +68,11 @@ func Listen(path string, mode fs.FileMode) (net.Listener, error) {
 // replace puts a new socket in the place of one without a listener. It is called with the
 // lock held.
 func replace(path string, mode fs.FileMode) (*listener, error) {
-	if err := checkVacant(path); err != nil {
+	if err := checkFree(path); err != nil {
 		return nil, err
 	}
 	next := path + nextSuffix
-	if err := checkVacant(next); err != nil {
+	if err := checkFree(next); err != nil {
 		return nil, err
 	}
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -97,8 +97,8 @@ func replace(path string, mode fs.FileMode) (*listener, error) {
 	return made, nil
 }
 
-// checkVacant says why no socket can be put in a place.
-func checkVacant(path string) error {
+// checkFree says why no socket can be put in a place.
+func checkFree(path string) error {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

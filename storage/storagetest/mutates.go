@@ -161,10 +161,10 @@ func ttl(s *stage) {
 		}
 	}
 	other := s.open()
-	stay := []storage.Entry{entry("cleared", "6"), entry("extended", "5"), entry("stays", "2")}
+	kept := []storage.Entry{entry("cleared", "6"), entry("extended", "5"), entry("stays", "2")}
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for len(got) > len(stay) {
+	for len(got) > len(kept) {
 		select {
 		case <-tick.C:
 		case <-s.ctx.Done():
@@ -172,8 +172,8 @@ func ttl(s *stage) {
 		}
 		got = s.read(other, all)
 	}
-	s.want(s, all, stay...)
-	s.want(s, &storage.Slice{Key: all.Key, Limit: 1}, stay[0])
+	s.want(s, all, kept...)
+	s.want(s, &storage.Slice{Key: all.Key, Limit: 1}, kept[0])
 	s.add(s, all.Key, 1, entry("stays", "lower"))
-	s.want(s, all, stay...)
+	s.want(s, all, kept...)
 }

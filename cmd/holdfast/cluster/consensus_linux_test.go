@@ -86,7 +86,7 @@ func (b *harness) refuses(m *clustertest.Member, name string) {
 }
 
 // remembers asserts that a member shows what it had, to who does not mind that it is old.
-func (b *harness) remembers(m *clustertest.Member, e *errand) {
+func (b *harness) remembers(m *clustertest.Member, e *waitingCommand) {
 	b.Helper()
 	shown, err := b.adminOf(m).Stale().Show(b.ctx, "", e.name)
 	b.check(err)

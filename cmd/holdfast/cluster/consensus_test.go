@@ -50,8 +50,8 @@ func (b *harness) leader(without ...*clustertest.Member) *clustertest.Member {
 	return b.cluster.Member(status.Spaces[0].Authority[0])
 }
 
-// errand is a `holdfast lock` that waits for a name, and has it until it is told to end.
-type errand struct {
+// waitingCommand is a `holdfast lock` that waits for a name, and has it until it is told to end.
+type waitingCommand struct {
 	*harness
 	name    string
 	command *exec.Cmd
@@ -68,10 +68,10 @@ type said struct {
 	Why   string
 }
 
-// send starts an errand that goes to one member first, and to the others when it must. Flags are further ones of its.
-func (b *harness) send(first *clustertest.Member, name string, flags ...string) *errand {
+// send starts a command that goes to one member first, and to the others when it must. Flags are further ones of its.
+func (b *harness) send(first *clustertest.Member, name string, flags ...string) *waitingCommand {
 	b.Helper()
-	e := &errand{harness: b, name: name, says: make(chan said, 100)}
+	e := &waitingCommand{harness: b, name: name, says: make(chan said, 100)}
 	command := append([]string{"lock", "--server", b.cluster.Servers(b.index(first)), "--status-fd", "1", "--kill-after", "500ms"}, flags...)
 	e.command = exec.CommandContext(b.ctx, program, append(command, name, "--", "cat")...)
 	e.command.Stderr = &e.errors
@@ -104,29 +104,29 @@ func (b *harness) send(first *clustertest.Member, name string, flags ...string) 
 }
 
 // until waits until it says that something has happened.
-func (e *errand) until(event string) said {
+func (e *waitingCommand) until(event string) said {
 	e.Helper()
 	for s := range e.says {
 		if s.Event == event {
 			return s
 		}
 		if s.Event == "lost" || s.Event == "exit" {
-			e.Fatalf("the errand with %s, which was to be %s, is told %+v: %v: %s", e.name, event, s, e.command.Wait(), e.errors.String())
+			e.Fatalf("the command with %s, which was to be %s, is told %+v: %v: %s", e.name, event, s, e.command.Wait(), e.errors.String())
 		}
 	}
-	e.Fatalf("the errand with %s has ended before it was %s: %v: %s", e.name, event, e.command.Wait(), e.errors.String())
+	e.Fatalf("the command with %s has ended before it was %s: %v: %s", e.name, event, e.command.Wait(), e.errors.String())
 	return said{}
 }
 
 // acquired waits until it has the lock.
-func (e *errand) acquired() *errand {
+func (e *waitingCommand) acquired() *waitingCommand {
 	e.Helper()
 	e.token = e.until("acquired").Token
 	return e
 }
 
 // finish lets its command end: it must have had the lock all the while, under the token that it was given.
-func (e *errand) finish() {
+func (e *waitingCommand) finish() {
 	e.Helper()
 	e.check(e.input.Close())
 	if s := e.until("released"); s.Token != e.token {
@@ -135,9 +135,9 @@ func (e *errand) finish() {
 	for range e.says { // until it has ended
 	}
 	if err := e.command.Wait(); err != nil { // an exit code other than 0
-		e.Errorf("the errand with %s: %v: %s", e.name, err, e.errors.String())
+		e.Errorf("the command with %s: %v: %s", e.name, err, e.errors.String())
 	}
-	e.logf("the errand under token %v of %s has ended well", e.token, e.name)
+	e.logf("the command under token %v of %s has ended well", e.token, e.name)
 }
 
 // awaitLock asks a member until what it shows of a name is as wanted. While no member leads it refuses to show
@@ -163,14 +163,14 @@ func (b *harness) awaitLock(through *clustertest.Member, name, what string, is f
 	}
 }
 
-// scene is a name that an errand holds, and others wait for in order.
+// scene is a name that a command holds, and others wait for in order.
 type scene struct {
 	*harness
-	holder  *errand
-	waiting []*errand
+	holder  *waitingCommand
+	waiting []*waitingCommand
 }
 
-// set lets an errand through one member hold a name, and others wait for it through some, one after the other.
+// set lets a command through one member hold a name, and others wait for it through some, one after the other.
 func (b *harness) set(name string, holds *clustertest.Member, wait ...*clustertest.Member) *scene {
 	b.Helper()
 	s := &scene{harness: b, holder: b.send(holds, name).acquired()}
@@ -314,22 +314,22 @@ func TestLastingOutOfTheView(t *testing.T) {
 	b := layLasting(t, 6)
 	leaver := b.coordinator()
 	others := b.cluster.Others(leaver)
-	victim, heir := others[0], others[1]
-	s := b.set("report", victim, victim, heir, victim)
+	victim, successor := others[0], others[1]
+	s := b.set("report", victim, victim, successor, victim)
 	short := b.send(victim, "short", "--ttl", (3 * b.cluster.Lease() / 4).String()).acquired()
 	keeper, kept := b.keep(victim)
 	b.check(victim.Stop()) // it looks at the process's state
 	b.check(leaver.Terminate())
 	mark, at := b.fault("member %s was stopped, and %s, the coordinator, leaves", victim.Name, leaver.Name)
-	_, err := b.cluster.AwaitStatus(b.ctx, heir, heir.Name+" is alone in the view", func(s *api.Status) bool {
-		return len(s.View.Members) == 1 && s.View.Coordinator == heir.Name
+	_, err := b.cluster.AwaitStatus(b.ctx, successor, successor.Name+" is alone in the view", func(s *api.Status) bool {
+		return len(s.View.Members) == 1 && s.View.Coordinator == successor.Name
 	})
 	b.check(err)
 	b.check(victim.Continue())
-	b.logf("member %s goes on, and %s is alone in the view", victim.Name, heir.Name)
+	b.logf("member %s goes on, and %s is alone in the view", victim.Name, successor.Name)
 	b.check(leaver.AwaitEnd(b.ctx))
 	s.stands(victim)
-	b.check(b.cluster.AwaitView(b.ctx, heir, heir, victim)) // it is admitted when its lease is over, under another tenure
+	b.check(b.cluster.AwaitView(b.ctx, successor, successor, victim)) // it is admitted when its lease is over, under another tenure
 	b.logf("member %s is back", victim.Name)
 	for _, m := range others {
 		s.stands(m)

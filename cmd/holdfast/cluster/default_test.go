@@ -18,7 +18,7 @@ func byDefault(t *testing.T, members int) *harness {
 }
 
 // jobs starts `holdfast lock` jobs through each member in turn, and waits until all have their locks.
-func (b *harness) jobs(count int) (jobs []*errand) {
+func (b *harness) jobs(count int) (jobs []*waitingCommand) {
 	b.Helper()
 	for i := range count {
 		jobs = append(jobs, b.send(b.cluster.Members[i%len(b.cluster.Members)], fmt.Sprintf("job-%d", i)))

@@ -16,22 +16,22 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/transport"
 )
 
-// bureau has an authority for members and one for clients, and a folder for what they
+// testPKI has an authority for members and one for clients, and a folder for what they
 // sign.
-type bureau struct {
+type testPKI struct {
 	t                *testing.T
 	folder           string
 	members, clients *issuer.Authority
 }
 
-func newBureau(t *testing.T) *bureau {
+func newTestPKI(t *testing.T) *testPKI {
 	t.Helper()
-	b := &bureau{t: t, folder: t.TempDir()}
+	b := &testPKI{t: t, folder: t.TempDir()}
 	b.members, b.clients = b.authority("members"), b.authority("clients")
 	return b
 }
 
-func (b *bureau) must(err error) {
+func (b *testPKI) must(err error) {
 	b.t.Helper()
 	if err != nil {
 		b.t.Fatal(err)
@@ -40,7 +40,7 @@ func (b *bureau) must(err error) {
 
 // authority makes one, and writes it into a file of its name, in the place of an earlier
 // one.
-func (b *bureau) authority(name string) *issuer.Authority {
+func (b *testPKI) authority(name string) *issuer.Authority {
 	b.t.Helper()
 	a, err := issuer.New(name)
 	b.must(err)
@@ -50,7 +50,7 @@ func (b *bureau) authority(name string) *issuer.Authority {
 }
 
 // issue writes a certificate into files of a name, in the place of an earlier one.
-func (b *bureau) issue(by *issuer.Authority, base string, request issuer.Request) {
+func (b *testPKI) issue(by *issuer.Authority, base string, request issuer.Request) {
 	b.t.Helper()
 	c, err := by.Issue(request)
 	b.must(err)
@@ -58,26 +58,26 @@ func (b *bureau) issue(by *issuer.Authority, base string, request issuer.Request
 	b.must(err)
 }
 
-func (b *bureau) path(base string) string { return filepath.Join(b.folder, base+".pem") }
+func (b *testPKI) path(base string) string { return filepath.Join(b.folder, base+".pem") }
 
 // flags are those of a member with a name.
-func (b *bureau) flags(name string) []string {
+func (b *testPKI) flags(name string) []string {
 	return []string{
 		"--tls-cert", b.path(name), "--tls-key", b.path(name + "-key"),
 		"--tls-ca", b.path("members"), "--tls-client-ca", b.path("clients"),
 	}
 }
 
-func (b *bureau) files(name string) client.Option {
+func (b *testPKI) files(name string) client.Option {
 	return client.TLSFiles(client.Files{CA: b.path("members"), Cert: b.path(name), Key: b.path(name + "-key")})
 }
 
 // prepareTLS makes a cluster under mutual TLS that has not started, whose members have a
 // lease.
-func prepareTLS(t *testing.T, lease time.Duration) (*bureau, *harness) {
+func prepareTLS(t *testing.T, lease time.Duration) (*testPKI, *harness) {
 	t.Helper()
 	t.Parallel()
-	b := newBureau(t)
+	b := newTestPKI(t)
 	addresses := loopback(t, 3)
 	for i, name := range []string{"a", "b", "c"} {
 		host, _, _ := strings.Cut(addresses[i], ":")

@@ -40,7 +40,7 @@ func (r *run) begin(ctx context.Context) error {
 	for member, start := range []func(context.Context, *client.Client) error{
 		r.uncontended, r.modes, r.impatient, r.overheld, r.comings, r.abandoned,
 	} {
-		c, err := r.stay(ctx, member)
+		c, err := r.openSession(ctx, member)
 		if err != nil {
 			return err
 		}
@@ -75,11 +75,11 @@ func (r *run) uncontended(ctx context.Context, c *client.Client) error {
 
 // hot has two sessions: one goes to the authority, one through a member.
 func (r *run) hot(ctx context.Context) error {
-	direct, err := r.stay(ctx, 0, client.Direct())
+	direct, err := r.openSession(ctx, 0, client.Direct())
 	if err != nil {
 		return err
 	}
-	other, err := r.stay(ctx, 1)
+	other, err := r.openSession(ctx, 1)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ const patience = 5 * time.Millisecond
 // impatient waits for a lock that is held by another session for a while, again and again.
 // A turn counts when its wait was given up.
 func (r *run) impatient(ctx context.Context, c *client.Client) error {
-	holder, err := r.stay(ctx, 0)
+	holder, err := r.openSession(ctx, 0)
 	if err != nil {
 		return err
 	}

@@ -180,8 +180,8 @@ func (r *run) dial(ctx context.Context, member int, more ...client.Option) (*cli
 	return dial(ctx, addresses[member%len(addresses)], append(r.options(""), more...))
 }
 
-// stay opens a session that stays until the end.
-func (r *run) stay(ctx context.Context, member int, more ...client.Option) (*client.Client, error) {
+// openSession opens a session that stays until the end.
+func (r *run) openSession(ctx context.Context, member int, more ...client.Option) (*client.Client, error) {
 	c, err := r.dial(ctx, member, more...)
 	if err == nil {
 		r.clients = append(r.clients, c)

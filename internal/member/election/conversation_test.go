@@ -234,7 +234,7 @@ func (c *conversation) promise(t *testing.T, args []string) election.Promise {
 
 func judged(v election.Verdict, silent []string) string {
 	text := [...]string{"stay", "yield", "elect"}[v.Decision]
-	if v.Decision != election.Stay && v.Attendance {
+	if v.Decision != election.Wait && v.Attendance {
 		text += " by attendance"
 	}
 	if v.Seniors > 0 {

@@ -92,7 +92,7 @@ type Decision uint8
 
 // The decisions after phase 1.
 const (
-	Stay  Decision = iota // too few have lost their coordinator, or others must elect
+	Wait  Decision = iota // too few have lost their coordinator, or others must elect
 	Defer                 // a more senior member is up and has lost it too
 	Elect                 // go on to phase 2
 )

@@ -116,13 +116,13 @@ func (m *Machine) outcast(now protocol.Time) (out []protocol.ID) {
 // spares reports whether another founder can go beside those who have to: more than half of all
 // founders stay.
 func (m *Machine) spares(out []protocol.ID) bool {
-	stay := 0
+	staying := 0
 	for _, member := range m.reign.view.Members {
 		if member.Founder && !slices.Contains(out, member.ID) {
-			stay++
+			staying++
 		}
 	}
-	return 2*(stay-1) > len(m.rules.Founders)
+	return 2*(staying-1) > len(m.rules.Founders)
 }
 
 // cutOffFrom lists the members that one has not heard for a time, or that have not heard it.

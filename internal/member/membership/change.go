@@ -55,11 +55,11 @@ func (m *Machine) hinders(now protocol.Time) bool {
 		r.hindered = 0
 		return false
 	}
-	heir := func(member election.Member) bool {
+	successor := func(member election.Member) bool {
 		t := r.tracks[member.ID]
 		return member.ID != m.self && member.Founder && t != nil && t.acked >= r.proposal.Number
 	}
-	if !slices.ContainsFunc(r.proposal.Members, heir) {
+	if !slices.ContainsFunc(r.proposal.Members, successor) {
 		r.hindered = 0
 		return false
 	}

@@ -292,11 +292,11 @@ func (m *Machine) judge(now protocol.Time, out *protocol.Effects) {
 	switch {
 	case m.exit != nil:
 		m.leaveBehind(now, survey)
-	case verdict.Decision == election.Stay && verdict.Well != nil:
+	case verdict.Decision == election.Wait && verdict.Well != nil:
 		m.join(now, verdict.Well.Address, out)
 		m.applied = true
 		m.backOff(now, rank)
-	case verdict.Decision == election.Stay, m.dissents() && slices.ContainsFunc(survey.Silent(), m.rules.Founder):
+	case verdict.Decision == election.Wait, m.dissents() && slices.ContainsFunc(survey.Silent(), m.rules.Founder):
 		m.backOff(now, rank)
 	case defers:
 		m.deferred++

@@ -211,9 +211,9 @@ func TestLossBesideLastingSpaces(t *testing.T) {
 			lost.dead = true
 			since := w.now
 			lasting.gone = true
-			heir := w.open(other, drainLease/2, 0)
-			heir.acquire("free")
-			for !heir.granted && w.now < since+longTTL {
+			successor := w.open(other, drainLease/2, 0)
+			successor.acquire("free")
+			for !successor.granted && w.now < since+longTTL {
 				w.run(time.Second / 10)
 			}
 			if w.now > since+found+leaseBound {
@@ -244,12 +244,12 @@ func believedInMemory(t *testing.T, coordinator, waits bool) {
 	}
 	believed := c.deadline
 	lost.dead, c.gone = true, true
-	heir := w.open(other, drainLease/2, 0)
-	heir.acquire("long")
-	for !heir.granted && w.now < believed+longTTL {
+	successor := w.open(other, drainLease/2, 0)
+	successor.acquire("long")
+	for !successor.granted && w.now < believed+longTTL {
 		w.run(time.Second / 10)
 	}
-	if !heir.granted || (w.now >= believed) != waits {
-		t.Errorf("coordinator %v: granted %v at %v, and who held it believes until %v", coordinator, heir.granted, w.now, believed)
+	if !successor.granted || (w.now >= believed) != waits {
+		t.Errorf("coordinator %v: granted %v at %v, and who held it believes until %v", coordinator, successor.granted, w.now, believed)
 	}
 }

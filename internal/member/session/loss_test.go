@@ -145,13 +145,13 @@ func TestShorterRequest(t *testing.T) {
 		w.call(lost, &session.Renew{ID: c.id, Proven: true, TTL: time.Second, Arrived: w.now}, func(any) {})
 		w.run(2 * time.Second)
 		lost.dead = true
-		heir := w.open(other, drainLease/2, 0)
-		heir.acquire("long")
-		for !heir.granted && w.now < believed+longTTL {
+		successor := w.open(other, drainLease/2, 0)
+		successor.acquire("long")
+		for !successor.granted && w.now < believed+longTTL {
 			w.run(time.Second / 10)
 		}
-		if !heir.granted || (w.now < believed) != (mutated == rule) {
-			t.Errorf("without %q: granted=%v at %v, and who held it believes until %v", mutated, heir.granted, w.now, believed)
+		if !successor.granted || (w.now < believed) != (mutated == rule) {
+			t.Errorf("without %q: granted=%v at %v, and who held it believes until %v", mutated, successor.granted, w.now, believed)
 		}
 	}
 }

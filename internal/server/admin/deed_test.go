@@ -107,8 +107,8 @@ func TestOpenAndClose(t *testing.T) {
 	}
 }
 
-// TestUnansweredDeeds end with their context, because of its cause, and with the Operator.
-func TestUnansweredDeeds(t *testing.T) {
+// TestUnansweredOperations end with their context, because of its cause, and with the Operator.
+func TestUnansweredOperations(t *testing.T) {
 	b := newHarness(t)
 	o := b.service()
 	cause := errors.New("the caller has gone")

@@ -14,7 +14,7 @@ import (
 // TestMain lets the test program be a worker that does as it is told.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "puppet" {
-		puppet()
+		echo()
 		return
 	}
 	if len(os.Args) > 2 && os.Args[1] == defaulted {
@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// puppet says what it is, and then every line that it is told.
-func puppet() {
+// echo says what it is, and then every line that it is told.
+func echo() {
 	fmt.Println(`{"kind":"ready"}`)
 	var line string
 	for {

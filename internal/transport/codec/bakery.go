@@ -27,7 +27,7 @@ func kindOfBakery(m protocol.Message) kind {
 	case bakery.Envelope:
 		return kindEnvelope
 	}
-	return kindOfClientele(m)
+	return kindOfLocal(m)
 }
 
 func (c *coder) writeBakery(m protocol.Message) {
@@ -47,7 +47,7 @@ func (c *coder) writeBakery(m protocol.Message) {
 	case bakery.Envelope:
 		c.envelope(&m)
 	default:
-		c.writeClientele(m)
+		c.writeLocal(m)
 	}
 }
 
@@ -82,7 +82,7 @@ func (c *coder) readBakery(k kind) protocol.Message {
 		c.envelope(&m)
 		return m
 	}
-	return c.readClientele(k)
+	return c.readLocal(k)
 }
 
 // The fewest bytes that an element of a list can have.

@@ -7,8 +7,8 @@ import (
 
 // What members ask one another for operators, where each has a table of its own clients.
 
-// kindOfClientele is the part of kindOf for these messages.
-func kindOfClientele(m protocol.Message) kind {
+// kindOfLocal is the part of kindOf for these messages.
+func kindOfLocal(m protocol.Message) kind {
 	switch m.(type) {
 	case local.Query:
 		return kindPeerQuery
@@ -18,7 +18,7 @@ func kindOfClientele(m protocol.Message) kind {
 	return kindOfConsensus(m)
 }
 
-func (c *coder) writeClientele(m protocol.Message) {
+func (c *coder) writeLocal(m protocol.Message) {
 	switch m := m.(type) {
 	case local.Query:
 		c.peerQuery(&m)
@@ -29,7 +29,7 @@ func (c *coder) writeClientele(m protocol.Message) {
 	}
 }
 
-func (c *coder) readClientele(k kind) protocol.Message {
+func (c *coder) readLocal(k kind) protocol.Message {
 	switch k {
 	case kindPeerQuery:
 		var m local.Query

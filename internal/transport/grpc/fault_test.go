@@ -57,12 +57,12 @@ func TestFarPeer(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		t.Run(fmt.Sprintf("TLS=%v", secure), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				line, bureau := newLine(), newBureau(t)
+				line, pki := newLine(), newTestPKI(t)
 				line.delay = 200 * time.Millisecond
 				as := func(name string) func(*Config) {
 					return func(c *Config) {
 						if c.Deadline = 100 * time.Millisecond; secure {
-							bureau.presents(bureau.members, memberRequest(name))(c)
+							pki.presents(pki.members, memberRequest(name))(c)
 						}
 					}
 				}
@@ -245,12 +245,12 @@ func echo(conn net.Conn) {
 func TestHungUp(t *testing.T) {
 	for _, encrypted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("TLS=%v", encrypted), func(t *testing.T) {
-			bureau := newBureau(t)
+			pki := newTestPKI(t)
 			change := func(name string) func(*Config) {
 				if !encrypted {
 					return nil
 				}
-				return bureau.presents(bureau.members, memberRequest(name))
+				return pki.presents(pki.members, memberRequest(name))
 			}
 			b := start(t, 2, change("m2"))
 			a := start(t, 1, change("m1"))

@@ -12,15 +12,15 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// bureau has an authority for members and one for clients.
-type bureau struct {
+// testPKI has an authority for members and one for clients.
+type testPKI struct {
 	t                *testing.T
 	members, clients *issuer.Authority
 }
 
-func newBureau(t *testing.T) *bureau {
+func newTestPKI(t *testing.T) *testPKI {
 	t.Helper()
-	b := &bureau{t: t}
+	b := &testPKI{t: t}
 	for _, made := range []struct {
 		name string
 		to   **issuer.Authority
@@ -34,7 +34,7 @@ func newBureau(t *testing.T) *bureau {
 }
 
 // config is that of a member that shows a certificate.
-func (b *bureau) config(by *issuer.Authority, request issuer.Request) *tls.Config {
+func (b *testPKI) config(by *issuer.Authority, request issuer.Request) *tls.Config {
 	b.t.Helper()
 	c, err := by.Issue(request)
 	if err != nil {
@@ -44,7 +44,7 @@ func (b *bureau) config(by *issuer.Authority, request issuer.Request) *tls.Confi
 }
 
 // presents lets a member show a certificate for a name.
-func (b *bureau) presents(by *issuer.Authority, request issuer.Request) func(*Config) {
+func (b *testPKI) presents(by *issuer.Authority, request issuer.Request) func(*Config) {
 	return func(config *Config) {
 		store, err := certificate.Fixed(b.config(by, request))
 		if err != nil {
@@ -60,7 +60,7 @@ func memberRequest(name string) issuer.Request { return issuer.Request{Name: nam
 // speak, at every address where they are reached. No other process is heard or spoken
 // to.
 func TestTLS(t *testing.T) {
-	b := newBureau(t)
+	b := newTestPKI(t)
 	with := func(c *tls.Config) func(*Config) { return func(config *Config) { config.TLS = c } }
 	one := start(t, 1, with(b.config(b.members, memberRequest("m1"))))
 	two := start(t, 2, with(b.config(b.members, memberRequest("m2"))))
@@ -96,7 +96,7 @@ func TestTLS(t *testing.T) {
 // TestGossipAndEventsAreForMembers: the other streams of the members' service want the
 // same proof as a link.
 func TestGossipAndEventsAreForMembers(t *testing.T) {
-	b := newBureau(t)
+	b := newTestPKI(t)
 	one := start(t, 1, func(c *Config) { c.TLS = b.config(b.members, memberRequest("m1")) })
 	other := prepare(t, identityAt(2, listenAgain(t, "127.0.0.1:0")), b.presents(b.members, memberRequest("m9")))
 	other.served <- nil // it only calls
@@ -113,7 +113,7 @@ func TestGossipAndEventsAreForMembers(t *testing.T) {
 // TestOwnCertificate: a transport whose certificate does not do for its own member is not
 // made.
 func TestOwnCertificate(t *testing.T) {
-	b := newBureau(t)
+	b := newTestPKI(t)
 	for want, c := range map[string]*tls.Config{
 		"for m2 and does not carry this member's own name m1": b.config(b.members, memberRequest("m2")),
 		"does not have serverAuth":                            b.config(b.members, issuer.Request{Name: "m1"}),

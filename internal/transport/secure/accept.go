@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/sparing"
 )
 
-// Visitor is who has connected to a port.
-type Visitor struct {
+// Peer is who has connected to a port.
+type Peer struct {
 	credentials.CommonAuthInfo
 	// TLS is the state of the connection; nil where it is not encrypted.
 	TLS *tls.ConnectionState
@@ -31,8 +31,8 @@ type Visitor struct {
 	Refusal error
 }
 
-// AuthType names how the visitor is known.
-func (v *Visitor) AuthType() string {
+// AuthType names how the peer is known.
+func (v *Peer) AuthType() string {
 	switch {
 	case v.TLS != nil:
 		return "tls"
@@ -43,12 +43,12 @@ func (v *Visitor) AuthType() string {
 }
 
 // Of returns who makes a call; nil where the port does not know.
-func Of(ctx context.Context) *Visitor {
+func Of(ctx context.Context) *Peer {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
 		return nil
 	}
-	v, _ := p.AuthInfo.(*Visitor)
+	v, _ := p.AuthInfo.(*Peer)
 	return v
 }
 
@@ -60,7 +60,7 @@ func State(ctx context.Context) *tls.ConnectionState {
 		return nil
 	}
 	switch info := p.AuthInfo.(type) {
-	case *Visitor:
+	case *Peer:
 		return info.TLS
 	case credentials.TLSInfo:
 		return &info.State
@@ -117,12 +117,12 @@ func (a *accept) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	case err != nil:
 		return nil, nil, a.refuse(raw, "socket", err)
 	case local:
-		return raw, &Visitor{
+		return raw, &Peer{
 			CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity},
 			Name:           who.String(), Identity: who.Identity(),
 		}, nil
 	case a.encrypted == nil:
-		return raw, &Visitor{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}}, nil
+		return raw, &Peer{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}}, nil
 	}
 	conn, info, err := a.encrypted.ServerHandshake(raw)
 	if err != nil {
@@ -132,7 +132,7 @@ func (a *accept) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	if !ok {
 		return nil, nil, errors.Join(fmt.Errorf("a TLS handshake has told %T", info), conn.Close())
 	}
-	v := &Visitor{CommonAuthInfo: known.CommonAuthInfo, TLS: &known.State}
+	v := &Peer{CommonAuthInfo: known.CommonAuthInfo, TLS: &known.State}
 	if v.Name, v.Refusal = a.door.Certificates.Client(v.TLS); v.Name != "" {
 		v.Identity = CertificateIdentity(v.Name)
 	}

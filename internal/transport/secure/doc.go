@@ -4,7 +4,7 @@
 //
 //	Client    a client, towards a member: TLS or plain text over TCP, a socket
 //	Calling   a member, towards another one
-//	Accept    the port of members and clients, and who has come in there: a Visitor
+//	Accept    the port of members and clients, and who has connected there: a Peer
 //
 // What goes wrong in a handshake is told in a sentence that names what to do, on the side
 // where it happens and, as far as TLS lets it know, on the other side as well. In TLS 1.3 a

@@ -13,26 +13,26 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
 )
 
-// visitor is the caller, as the port has found out: by a certificate, or by the system at
+// caller is the caller, as the port has found out: by a certificate, or by the system at
 // the other end of a socket. Its zero value is a caller of which nothing is known.
-type visitor struct {
+type caller struct {
 	name     string // for people
 	identity string // for comparison: a session is its opener's alone
 }
 
 // called returns what a client is called in listings and logs: what is known of it, or
 // else what it says of itself.
-func (v visitor) called(itself string) string { return cmp.Or(v.name, itself) }
+func (v caller) called(itself string) string { return cmp.Or(v.name, itself) }
 
-// visitorOf returns who makes a call of gRPC.
-func visitorOf(ctx context.Context) visitor {
-	if v, is := ctx.Value(passedOnKey{}).(visitor); is {
+// callerOf returns who makes a call of gRPC.
+func callerOf(ctx context.Context) caller {
+	if v, is := ctx.Value(passedOnKey{}).(caller); is {
 		return v
 	}
 	if v := secure.Of(ctx); v != nil {
-		return visitor{v.Name, v.Identity}
+		return caller{v.Name, v.Identity}
 	}
-	return visitor{}
+	return caller{}
 }
 
 // recognize finds out who makes a request of HTTP.
@@ -45,7 +45,7 @@ func (h *web) recognize(c *exchange) error {
 		return api.Fail(api.CodeUnauthenticated, err.Error())
 	}
 	if name != "" {
-		c.visitor = visitor{name, secure.CertificateIdentity(name)}
+		c.caller = caller{name, secure.CertificateIdentity(name)}
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func (g *grpcServer) admitStream(server any, stream grpc.ServerStream, info *grp
 	return handler(server, stream)
 }
 
-// passedOn is a stream that another member passes on: its context has the visitor.
+// passedOn is a stream that another member passes on: its context has the caller.
 type passedOn struct {
 	grpc.ServerStream
 	context context.Context
@@ -83,7 +83,7 @@ func (p *passedOn) Context() context.Context { return p.context }
 type passedOnKey struct{}
 
 // passedOn returns who has asked where a member passes a call on, or asks for itself, as a certificate proves; false where none does.
-func (g *grpcServer) passedOn(ctx context.Context) (v visitor, is bool) {
+func (g *grpcServer) passedOn(ctx context.Context) (v caller, is bool) {
 	first := func(key string) string {
 		if all := metadata.ValueFromIncomingContext(ctx, key); len(all) > 0 {
 			return all[0]
@@ -95,9 +95,9 @@ func (g *grpcServer) passedOn(ctx context.Context) (v visitor, is bool) {
 		return v, false
 	}
 	if member == "" {
-		return visitor{itself, secure.MemberIdentity(itself)}, true
+		return caller{itself, secure.MemberIdentity(itself)}, true
 	}
-	return visitor{first(visitorKey), first(identityKey)}, true
+	return caller{first(callerKey), first(identityKey)}, true
 }
 
 // admit refuses who is no client. Who is a member is for the members' service to say.
