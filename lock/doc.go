@@ -104,7 +104,7 @@
 // tell positions (tickets.go). Limits in time are in one heap (deadline.go). Names that stay are kept sorted, for listings
 // (order.go). The records of the names that were freed last are kept for requests that take these names again (recent_names.go).
 // A name with an excess is marked, and only there its holders are walked when one of them ends (excess.go). What the gate
-// needs is there while it is closed, and no longer (gate.go); which owners have passed it goes by the entries that there are
+// needs is there while it is closed, and no longer (gate.go); when a suspension begins and ends is in suspension.go; which owners have passed it goes by the entries that there are
 // and the set of those that are parked, so that nothing can be counted down twice (permission.go). A caller that suspends
 // several tables lets owners in (admit.go).
 //

@@ -1,7 +1,7 @@
 // Package member is what a member is made from, and how.
 //
 // A [Config] is a member at its start, as plain values: who it is, who the others are, what
-// it is configured with and what it remembers. Together with a [Chance], which draws what
+// it is configured with and what it remembers. Together with an [Entropy], which draws what
 // cannot be known before, it makes the machines of one life of the member:
 //
 //	session.Machine
@@ -12,6 +12,6 @@
 // the same machines and let them do the same again (packages trace and sim/replay).
 // Package host, the simulator and the replay all build here: there is no second way.
 //
-// Which machine stands for a space, its protocol's [Protocol] says. [Protocols] lists
+// Which machine stands for a space, the [protocol.Descriptor] of its protocol says. [Protocols] lists
 // those that members run.
 package member

@@ -41,7 +41,7 @@
 //   - The elder has one entry for the space: who was named last, under which version, how
 //     its reign began, and whether it is being deposed (elder.go). GET, BECOME and PEEK wait
 //     while a Depose is not acknowledged.
-//   - A new elder asks all members who grants (ElderInit), once, when it is asked something
+//   - A new elder asks all members who grants ([Inquiry]; ElderInit in Geode), once, when it is asked something
 //     first. A space without a grantor that is here is taken for one whose grantor has
 //     crashed. The first member ever knows that there is nothing to ask, however many have
 //     joined since. What an elder knows it goes on knowing under later epochs of its own.

@@ -10,7 +10,7 @@
 // A session belongs to the member that opened it, and to its tenure: when that ends, so
 // do the sessions of its clients, after they were told what they have lost; but for those that outlast it, below. It has a
 // public id, which is never used again, and a secret, which only the answer that opened
-// it carries. There are three sorts ([Sort]):
+// it carries. There are three kinds ([Kind]):
 //
 //   - Local: inside the member's process. It has no TTL, because it ends with it, and
 //     it outlives a tenure, though nothing that it holds does.

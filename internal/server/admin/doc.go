@@ -7,14 +7,14 @@
 //	suspended, err := o.Suspend(ctx, admin.Order{Space: "billing", Reason: "restore", By: "ops", Wait: time.Minute})
 //	resumed, err := o.Resume(ctx, admin.Order{Space: "billing", By: "ops"})
 //
-// It changes who votes in a space whose members do ([Operator.Reform]), too.
+// It changes who votes in a space whose members do ([Service.Reform]), too.
 //
-// Handing over, opening and closing are calls of the space's machine. What an [Operator]
+// Handing over, opening and closing are calls of the space's machine. What a [Service]
 // adds is the names: of the space, which becomes a port, and of members, whose ids the view
 // knows.
 //
 // A suspension is more than a call, because a session must hold it: it is the exclusive
-// lock of the name [lock.SpaceLock], and like every lock it belongs to a session. An Operator
+// lock of the name [lock.SpaceLock], and like every lock it belongs to a session. A Service
 // opens one, of the member's own process, when it suspends a space for the first time. So a
 // suspension survives the loss of the authority as a lock does; it ends when it is resumed
 // through any member, when the member through which it was asked for ends, or when
@@ -23,7 +23,7 @@
 // again: the space is suspended already. Programs may suspend a space too, as other owners.
 //
 // Resume breaks the lock, whichever session holds it. Its holder is told as of any lock that is
-// broken; an Operator gives it up as soon as it hears that, so that no client need wait.
+// broken; a Service gives it up as soon as it hears that, so that no client need wait.
 //
 // Close gives up what is held.
 package admin

@@ -2,7 +2,7 @@
 // tests, the bench and trials of mutual TLS on one machine.
 //
 //	members, err := issuer.New("members")
-//	m1, err := members.Issue(issuer.Wish{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
+//	m1, err := members.Issue(issuer.Request{Name: "m1", Hosts: []string{"127.0.0.1"}, Member: true})
 //	files, err := m1.Write(folder, "m1") // m1.pem, m1-key.pem
 //	ca, err := members.Write(folder, "members") // members.pem
 //

@@ -24,7 +24,54 @@ func comments(t *Tree) (found []Finding) {
 			}
 		}
 	}
+	return append(found, deadLinks(t)...)
+}
+
+// link is a link of a comment to what its own package exports: [Name] or [Name.Member].
+var link = regexp.MustCompile(`\[\*?([A-Z]\w*)(?:\.[A-Z]\w*)?\](?:[^:(\w]|$)`)
+
+// deadLinks finds links in the page of a package to names that it does not have: they were renamed.
+func deadLinks(t *Tree) (found []Finding) {
+	folders, files := t.Packages()
+	for _, folder := range folders {
+		names := map[string]bool{}
+		for _, f := range files[folder] {
+			for _, declared := range f.AST.Decls {
+				for _, name := range declaredNames(declared) {
+					names[name.Name] = true
+				}
+			}
+		}
+		for _, f := range files[folder] {
+			if f.AST.Doc == nil {
+				continue
+			}
+			for _, match := range link.FindAllStringSubmatch(f.AST.Doc.Text(), -1) {
+				if !names[match[1]] {
+					found = append(found, f.find(f.AST.Doc.Pos(), "link to what is there", "the page of the package links to %s, which it does not have", match[1]))
+				}
+			}
+		}
+	}
 	return found
+}
+
+// declaredNames are the names that a declaration makes.
+func declaredNames(declared ast.Decl) (names []*ast.Ident) {
+	switch d := declared.(type) {
+	case *ast.FuncDecl:
+		return []*ast.Ident{d.Name}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch s := spec.(type) {
+			case *ast.TypeSpec:
+				names = append(names, s.Name)
+			case *ast.ValueSpec:
+				names = append(names, s.Names...)
+			}
+		}
+	}
+	return names
 }
 
 // misnamedSpec looks at a type or a value: at its own comment, or at that of the declaration that has it alone.

@@ -45,6 +45,8 @@ func styleExamples() []example {
 
 		{"comments", one("lock/a.go", "package lock\n// endSeat drops an entry.\nfunc endEntry() {}"), []string{"lock/a.go:2: the comment of endEntry begins with endSeat"}},
 		{"comments", one("lock/a.go", "package lock\n// oldKind is one.\ntype newKind int\n// endEntry's work.\nfunc endEntry() {}"), []string{"newKind begins with oldKind"}},
+		{"comments", one("lock/a.go", "// Package lock has a [Table], whose [Table.Show] shows, and a [Seat].\npackage lock\ntype Table struct{}"), []string{"links to Seat"}},
+		{"comments", one("lock/a.go", "// Package lock has a [Table], of [other.Seat], [1], and [Text](link).\npackage lock\ntype Table struct{}"), nil},
 		{"comments", one("lock/a.go", "package lock\n// Ends it.\nfunc endEntry() {}\n// What ends it.\nconst (\n\t// endNow is one.\n\tendNow = 1\n)"), nil},
 
 		{"skeleton", protocol, nil},
