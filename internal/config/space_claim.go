@@ -156,7 +156,7 @@ func StoreSettings(url, options string) (*claim.Options, error) {
 	refused := func(name, text string) error { return fmt.Errorf("option %s %s", quote(hushed(name)), text) }
 	space := Space{Name: "default", Protocol: "claim"}
 	read := &claim.Options{}
-	list := read.List()
+	list := read.List()[len((&protocol.Common{}).List()):] // there is no member, so no view
 	for part := range strings.SplitSeq(options, ",") {
 		if strings.TrimSpace(options) == "" {
 			break

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -197,8 +198,11 @@ func parseDefinition(text string) (s Space, err error) {
 	if d == nil {
 		return s, fmt.Errorf("this version does not know protocol %q; update this member", s.Protocol)
 	}
-	if _, err := d.Parse(s.Options); err != nil {
-		return s, fmt.Errorf("this version does not know it: %w; define the spaces here, or update this member", err)
+	list := d.Options().List()
+	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
+		if list.Set(name, s.Options[name], false) != nil {
+			return s, fmt.Errorf("this version does not know %q; define the spaces here, or update this member", name+" "+s.Options[name])
+		}
 	}
 	return s, nil
 }

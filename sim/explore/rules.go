@@ -107,7 +107,7 @@ func mootRules(c *Config) []snapshot.Rule {
 		{In: reflect.TypeFor[lock.HeldBy](), Field: "Left", Moot: always},
 		{In: reflect.TypeFor[protocol.Lease](), Field: "Opens", Moot: always},
 		{In: reflect.TypeFor[membership.Poll](), Field: "Wait", Moot: always},
-		{In: machine, Field: "search.putOff", Moot: always},
+		{In: machine, Field: "search.deferred", Moot: always},
 		{In: machine, Path: "keeping", Field: "inflight", Moot: unless("saving")},
 		{In: machine, Path: "keeping", Field: "sentAt", Moot: func(keeping reflect.Value) bool {
 			return keeping.FieldByName("pause").IsZero() && keeping.FieldByName("saving").IsZero()
@@ -121,7 +121,7 @@ func mootRules(c *Config) []snapshot.Rule {
 		{In: machine, Path: "reign", Field: "tracks.at", Entry: candidateOf},
 		{In: machine, Path: "reign", Field: "tracks.received", Entry: candidateOf},
 		// A member whose request was heard is echoed nothing that it said before that.
-		{In: machine, Path: "promises", Field: "wishedAt", Moot: isHeard},
+		{In: machine, Path: "promises", Field: "answeredAt", Moot: isHeard},
 		// The member that is missing first has to be silent for longer than the next look is away.
 		{In: machine, Path: "reign", Field: "lookAt", Moot: c.isFarFromMissing},
 		// No round is compared with that of another epoch's polls.
@@ -142,8 +142,8 @@ func numberRules(c *Config) []snapshot.Rule {
 
 		{In: machine, Path: "search", Field: "surveys", Class: queries},
 		{In: reflect.TypeFor[election.Survey](), Field: "Number", Class: queries},
-		{In: reflect.TypeFor[election.StatusPoll](), Field: "Ask", Class: queries},
-		{In: reflect.TypeFor[election.StatusAnswer](), Field: "Ask", Class: queries},
+		{In: reflect.TypeFor[election.StatusPoll](), Field: "Number", Class: queries},
+		{In: reflect.TypeFor[election.StatusAnswer](), Field: "Number", Class: queries},
 
 		{In: machine, Path: "keeping", Field: "lastSave", Class: saves},
 		{In: reflect.TypeFor[savingForm](), Field: "ID", Class: saves},
@@ -225,7 +225,7 @@ func counterOf(field string) func(reflect.Value) uint64 {
 }
 
 func isHeard(promises reflect.Value) bool {
-	return promises.FieldByName("heeded").Bool() || !promises.FieldByName("wished").Bool()
+	return promises.FieldByName("heeded").Bool() || !promises.FieldByName("answered").Bool()
 }
 
 // isFarFromMissing reports whether the coordinator's next look for missing members is due
