@@ -395,7 +395,7 @@ func TestWhatAJournalDoesIsReported(t *testing.T) {
 		if script.Options["shards"] != "" {
 			sharded++
 		}
-		script.Options["shards"] = "257"
+		script.Options = option.Values{"shards": "257"}
 		if _, err := sim.Play(script, sim.Stage{Protocol: loggers(newBook())}); err == nil || !strings.Contains(err.Error(), `option shards cannot be "257": it is too large`) {
 			t.Errorf("a script with too many shards: %v", err)
 		}
