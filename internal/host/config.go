@@ -290,7 +290,7 @@ func (c *Config) checkSpace(s *Space) (err error) {
 	case s.described.Stores && s.Store == nil:
 		return fmt.Errorf("protocol %s keeps its locks in a store, and Store is nil; give one, as store=URL on the command line", s.Protocol)
 	case !s.described.Stores && s.Store != nil:
-		return fmt.Errorf("Store is given, and protocol %s does not have it; leave it out, or use protocol claim", s.Protocol)
+		return fmt.Errorf("a Store is given, and protocol %s does not have it; leave it out, or use protocol claim", s.Protocol)
 	case s.described.Logs && c.Data == "" && !c.guest():
 		return fmt.Errorf("protocol %s keeps its locks on the disk, and Data is empty; give it a folder, as --data DIR on the command line", s.Protocol)
 	}
