@@ -87,7 +87,7 @@ func (c *coder) readBakery(k kind) protocol.Message {
 
 // The fewest bytes that an element of a list can have.
 const (
-	leastStay      = 11
+	leastPlace     = 11
 	leastCandidate = 14
 )
 
@@ -143,13 +143,13 @@ func (c *coder) outcome(v *bakery.Election) {
 }
 
 func (c *coder) stays(v *[]local.Place) {
-	for i := range list(c, v, leastStay) {
-		c.stay(&(*v)[i])
+	for i := range list(c, v, leastPlace) {
+		c.localPlace(&(*v)[i])
 	}
 }
 
-// stay is a member's stay in the views.
-func (c *coder) stay(v *local.Place) {
+// localPlace is a member's place in the views.
+func (c *coder) localPlace(v *local.Place) {
 	fixed(c, &v.ID)
 	c.tenure(&v.Tenure)
 	number(c, &v.Since)

@@ -12,8 +12,8 @@ import (
 // envelope has the number of what it says before that.
 func (c *coder) envelope(v *bakery.Envelope) {
 	c.term(&v.Term)
-	c.stay(&v.From)
-	c.stay(&v.To)
+	c.localPlace(&v.From)
+	c.localPlace(&v.To)
 	number(c, &v.Seq)
 	number(c, &v.Seen)
 	k := kindOfBody(v.Body)
@@ -253,7 +253,7 @@ func (c *coder) key(v *bakery.Key) {
 
 func (c *coder) ticket(v *bakery.Ticket) {
 	c.key(&v.Key)
-	c.stay(&v.For)
+	c.localPlace(&v.For)
 	text(c, &v.Name)
 	enum(c, &v.Mode, holdfast.ModeSlots)
 	c.count(&v.Units)
@@ -353,7 +353,7 @@ func (c *coder) state(v *bakery.NameState) {
 func (c *coder) numbered(v *bakery.Numbered) {
 	c.ticket(&v.Ticket)
 	number(c, &v.Number)
-	c.stay(&v.Master)
+	c.localPlace(&v.Master)
 	c.truth(&v.Accepted)
 	c.span(&v.Left)
 }

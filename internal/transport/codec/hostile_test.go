@@ -243,10 +243,10 @@ func TestHostileFramesAreNoBurden(t *testing.T) {
 		operations[i].Kind = replica.End
 	}
 	for _, tt := range []struct {
-		name  string
-		bytes []byte
-		whole bool // it is a message
-		times uint64
+		name     string
+		bytes    []byte
+		complete bool // it is a message
+		times    uint64
 	}{
 		{"operations", said(t, shard.Forward{Ops: operations}), true, 64},
 		{"more operations", frame(shard.Forward{}, 1, size, replica.LeastOp), false, 1},
@@ -261,7 +261,7 @@ func TestHostileFramesAreNoBurden(t *testing.T) {
 		if part, is := m.(consensus.Envelope); is && tt.name == "data" && len(part.Body.(shard.SnapshotPart).Data) != maxData {
 			t.Errorf("the data is %d bytes long", len(part.Body.(shard.SnapshotPart).Data))
 		}
-		if got, most := leastMemory(tt.bytes), 4096+tt.times*uint64(len(tt.bytes)); got > most || tt.whole != (err == nil) {
+		if got, most := leastMemory(tt.bytes), 4096+tt.times*uint64(len(tt.bytes)); got > most || tt.complete != (err == nil) {
 			t.Errorf("%s: %d bytes took %d bytes of memory, of %d (%v)", tt.name, len(tt.bytes), got, most, err)
 		}
 	}
