@@ -72,6 +72,8 @@ type Setup struct {
 	Table lock.Config
 	// Patience is how long an answer is waited for. Zero means 250 ms.
 	Patience time.Duration
+	// Lease is that of the member, for people.
+	Lease time.Duration
 	// Sessions is how many there may be. Zero means the protocol's default.
 	Sessions int
 	// Process names this life of the process, unlike any other's: HOST.PID.NONCE, as people may read it.

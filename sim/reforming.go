@@ -16,7 +16,7 @@ import (
 
 // What is counted of who votes.
 const (
-	voteRemoved = iota // a shard's leader has made a member an outsider,
+	voteRemoved = iota // a shard's leader has made a member a nonmember,
 	voteAdded          // a learner,
 	voteGiven          // a voter
 	voteTaken          // or has taken a vote from a silent member,
@@ -71,10 +71,10 @@ func (s *settings) drawReforms(c *Config, r dice) {
 }
 
 // roles are what a member is made, each as often as it is drawn.
-var roles = [...]string{"outsider", "outsider", "learner", "learner", "voter"}
+var roles = [...]string{"nonmember", "nonmember", "learner", "learner", "voter"}
 
 // reform lets an operator make a member something else. Who is to have no vote any more is removed first, and is added
-// after a while; who was to be an outsider gets its vote back, too.
+// after a while; a member that was to be a nonmember gets its vote back, too.
 func (n *nemesis) reform() {
 	w := n.world
 	w.hit(Operator)

@@ -16,7 +16,7 @@ func TestTheJudgeSeesWhoIsNotWaitedFor(t *testing.T) {
 	}{
 		"it is in the view":          {func(*world, *protocol.View, *presence) {}, ""},
 		"another tenure is":          {func(_ *world, _ *protocol.View, p *presence) { p.tenure.Incarnation-- }, "P3"},
-		"nobody has ever had it":     {func(w *world, _ *protocol.View, p *presence) { p.tenure.Incarnation--; clear(w.tenures) }, ""},
+		"no member has ever had it":  {func(w *world, _ *protocol.View, p *presence) { p.tenure.Incarnation--; clear(w.tenures) }, ""},
 		"it stands for nothing held": {func(_ *world, _ *protocol.View, p *presence) { p.tenure.Incarnation--; p.id.Number = 2 }, ""},
 		"its session has ended":      {func(_ *world, _ *protocol.View, p *presence) { p.tenure.Incarnation--; p.over = true }, ""},
 		"it is waited for": {func(w *world, v *protocol.View, p *presence) {

@@ -178,8 +178,7 @@ func (l *loader) checkSpace(s setting) {
 		l.badSpaces = true
 		l.complain(Problem{"spaces." + s.Space.Name, quote(s.Space.String()), s.Origin, wrong, allowed, fix})
 	}
-	last := len(served()) - 1
-	use := "use " + strings.Join(served()[:last], ", ") + " or " + served()[last]
+	use := "use " + protocol.Names(member.Protocols())
 	switch {
 	case slices.Contains(served(), s.Space.Protocol):
 	default:

@@ -284,7 +284,7 @@ func (c *Config) checkSpace(s *Space) (err error) {
 	s.Protocol = cmp.Or(s.Protocol, defaultProtocol)
 	protocols := member.Protocols()
 	if s.described = protocol.Named(protocols, s.Protocol); s.described == nil {
-		return fmt.Errorf("protocol %q: this version has %s", s.Protocol, strings.ReplaceAll(protocol.Names(protocols), " or ", " and "))
+		return fmt.Errorf("there is no protocol %q; use %s", s.Protocol, protocol.Names(protocols))
 	}
 	switch {
 	case s.described.Stores && s.Store == nil:

@@ -57,7 +57,7 @@ func TestSendsOncePerBatch(t *testing.T) {
 		out.Send(7, plainText(fmt.Sprint(ev.Fact)))
 		out.Send(protocol.Storage, storage.Save{ID: 1})
 		out.Send(protocol.Storage, plainText("no write"))
-		out.Send(protocol.Rumour, plainText("nobody listens"))
+		out.Send(protocol.Rumour, plainText("no listener"))
 		out.Reply(protocol.CallID{Sink: sink}, "told")
 		out.SendTo("b:4040", plainText("hello"))
 	}

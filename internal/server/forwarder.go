@@ -65,7 +65,7 @@ type pass struct {
 
 const (
 	// What a forwarder says of itself and of who has asked. The words go between members.
-	forwarderKey = "holdfast-outsider"
+	forwarderKey = "holdfast-nonmember"
 	callerKey    = "holdfast-visitor"
 	identityKey  = "holdfast-identity"
 

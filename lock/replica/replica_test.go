@@ -180,7 +180,7 @@ func TestGivenUp(t *testing.T) {
 			"and then through another":         {[]Op{by(op, 1, 1), by(op, 2, 1), by(givesUp, 1, 2)}, true},
 			"first through the other":          {[]Op{by(op, 2, 1), by(op, 1, 1), by(givesUp, 1, 2)}, true},
 			"through the other, its word lost": {[]Op{by(op, 2, 1), by(givesUp, 1, 2)}, true},
-			"through nobody yet":               {[]Op{by(givesUp, 1, 2), by(op, 1, 1)}, false},
+			"through no member yet":            {[]Op{by(givesUp, 1, 2), by(op, 1, 1)}, false},
 			"and back":                         {[]Op{by(op, 1, 1), by(op, 2, 1), by(op, 1, 2), by(givesUp, 1, 3)}, true},
 		} {
 			b := newHarness(t, Config{})

@@ -32,6 +32,8 @@ type Config struct {
 	// means 100,000.
 	Table    lock.Config
 	Sessions int
+	// Lease is that of the member, for what people read.
+	Lease time.Duration
 	// Heartbeat is how often a leader speaks. Zero means a tenth of Election.
 	Heartbeat time.Duration
 	// Random draws when a leader is sought.

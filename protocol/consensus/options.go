@@ -68,7 +68,7 @@ func (o *Options) Parts() int { return max(1, o.Shards) }
 func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 	return New(Config{
 		Self: s.Self, Life: s.Life, Founders: s.Founders, Founder: s.Founder, Space: s.Space,
-		Log: s.Log, Logs: s.Logs, Table: s.Table, Sessions: s.Sessions, Random: uint64(s.Random), Above: s.Above, Options: *o,
+		Log: s.Log, Logs: s.Logs, Table: s.Table, Lease: s.Lease, Sessions: s.Sessions, Random: uint64(s.Random), Above: s.Above, Options: *o,
 	})
 }
 

@@ -31,7 +31,7 @@ func (m *Machine) slow(p *part, out *protocol.Effects) {
 		return
 	}
 	p.noted = p.election
-	out.Note(Slow{Space: m.config.Space, Shard: p.index, Trip: p.shard.Trip(), Configured: m.config.Election, Election: p.election})
+	out.Note(Slow{Space: m.config.Space, Shard: p.index, Trip: p.shard.Trip(), Configured: m.config.Election, Election: p.election, Lease: m.config.Lease})
 }
 
 // Slow notes that links are too slow for what is configured.
@@ -39,6 +39,7 @@ type Slow struct {
 	Space                      string
 	Shard                      int
 	Trip, Configured, Election time.Duration
+	Lease                      time.Duration
 }
 
 func (n Slow) String() string {
@@ -49,6 +50,6 @@ func (n Slow) String() string {
 // Log says how slow links are.
 func (n Slow) Log(func(protocol.ID) string) (protocol.Severity, string, []any) {
 	return protocol.Warn, "links are slow: the leader of a shard may be silent for longer than usual; lease is to be more than ten times a round trip: raise it on all members", []any{
-		"space", n.Space, "shard", n.Shard, "round_trip", n.Trip, "silent", n.Election, "usual", n.Configured,
+		"space", n.Space, "shard", n.Shard, "round_trip", n.Trip, "silent", n.Election, "usual", n.Configured, "lease", n.Lease,
 	}
 }

@@ -67,8 +67,8 @@
 // All wall clocks show the same at the beginning, 0s here; a token 1:2000 is the time 2ms. What members
 // read from their own clocks is not told. Lines for that:
 //
-//	members [wait=100ms] [expiry=30s] [skew=40ms] [retries=3] [unit=ms] [cas [hold_on=1s]] [clock] [cleaner]
-//	        [store=watch,ttl,forgets] a b options of package claim; what the store can do, and whether it
+//	members [wait=100ms] [expiry=30s] [skew=40ms] [retries=3] [unit=ms] [cas [hold_on=1s]] [clock=store] [cleaner]
+//	        [store=watch,ttl,forgets] a b options of protocol claim; what the store can do, and whether it
 //	                                      forgets what was deleted
 //	wall b -30ms                          b's wall clock goes that far ahead, or after
 //	cut a>store                           nothing is done, and a is told that it is not known

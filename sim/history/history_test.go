@@ -102,16 +102,16 @@ var ofAMutex = map[string]testCase{
 	"told while the other is still asking": {"", func(s *script) {
 		s.request("a").request("b").ok("b", 1).unlock("b").ok("a", 2)
 	}},
-	"a release that nobody has made": {"P1", func(s *script) {
+	"a release that no session has made": {"P1", func(s *script) {
 		s.lock("a", 1).unlock("a").lock("b", 2).lock("c", 3)
 	}},
-	"ended by the clock, taken back when nobody knows": {"", func(s *script) { s.lock("a", 1).end("a").lock("b", 2) }},
+	"ended by the clock, taken back when no client knows": {"", func(s *script) { s.lock("a", 1).end("a").lock("b", 2) }},
 	"ended too late": {"P1", func(s *script) {
 		s.lock("a", 1).request("b").ok("b", 2).end("a")
 	}},
-	"granted to whoever has given up": {"", func(s *script) { s.request("a").lock("b", 1).unlock("b").lock("c", 2) }},
-	"refused because it is held":      {"", func(s *script) { s.lock("a", 1).request("b", try).no("b") }},
-	"refused though it is free":       {"P4", func(s *script) { s.request("b", try).no("b") }},
+	"granted to a client that has given up": {"", func(s *script) { s.request("a").lock("b", 1).unlock("b").lock("c", 2) }},
+	"refused because it is held":            {"", func(s *script) { s.lock("a", 1).request("b", try).no("b") }},
+	"refused though it is free":             {"P4", func(s *script) { s.request("b", try).no("b") }},
 	"refused when it was taken back long ago": {"P4", func(s *script) {
 		s.lock("a", 1).unlock("a").request("b", try).no("b").lock("c", 2)
 	}},
@@ -121,7 +121,7 @@ var ofAMutex = map[string]testCase{
 		s.request("a").taken("a").request("b", try).no("b")
 	}},
 	"refused beside one who asks":                {"", func(s *script) { s.request("a").request("b", try).no("b").ok("a", 1) }},
-	"refused because of one whom nobody hears":   {"", func(s *script) { s.request("a").request("b", try).no("b") }},
+	"refused because of one that is not heard":   {"", func(s *script) { s.request("a").request("b", try).no("b") }},
 	"refused before anybody has asked but later": {"P4", func(s *script) { s.request("b", try).no("b").request("a").ok("a", 1) }},
 }
 
@@ -165,8 +165,8 @@ var ofAnOwner = map[string]testCase{
 	"left once": {"P1", func(s *script) {
 		s.lock("a", 1, as("o")).lock("b", 1, as("o")).unlock("a").lock("c", 2)
 	}},
-	"entered by another": {"P1", func(s *script) { s.lock("a", 1, as("o")).lock("b", 1, as("p")) }},
-	"entered by nobody":  {"P1", func(s *script) { s.lock("a", 1, as("o")).lock("b", 1) }},
+	"entered by another":       {"P1", func(s *script) { s.lock("a", 1, as("o")).lock("b", 1, as("p")) }},
+	"entered without an owner": {"P1", func(s *script) { s.lock("a", 1, as("o")).lock("b", 1) }},
 	"entered under another token": {"P2", func(s *script) {
 		s.lock("a", 1, as("o")).lock("b", 2, as("o"))
 	}},
@@ -176,7 +176,7 @@ var ofAnOwner = map[string]testCase{
 	"entered before it was taken back": {"", func(s *script) {
 		s.lock("a", 1, as("o")).request("b", as("o")).end("a").ok("b", 1).taken("a").unlock("b").lock("c", 2)
 	}},
-	"kept alive by an entry that nobody has heard of": {"", func(s *script) {
+	"kept alive by an entry that no client has heard of": {"", func(s *script) {
 		s.lock("a", 1, as("o")).request("b", as("o")).unlock("a").lock("c", 1, as("o"))
 	}},
 }

@@ -50,7 +50,7 @@ func TestWatchersSeeEveryMember(t *testing.T) {
 		synctest.Wait()
 		for id := range b.other {
 			if filters := b.questions(id); len(filters) > 0 {
-				t.Errorf("%s is asked for %v, and nobody watches", name(id), filters)
+				t.Errorf("%s is asked for %v, and there is no watcher", name(id), filters)
 			}
 			if n := b.life(id).open.Load(); n != 0 {
 				t.Errorf("%s has %d feeds", name(id), n)
@@ -247,7 +247,7 @@ func TestFiltersTravel(t *testing.T) {
 		}
 		synctest.Wait()
 		if filters := b.questions(2); len(filters) != 0 || len(b.all) != 0 {
-			t.Errorf("asked for %v in %d gatherings, and nobody watches", filters, len(b.all))
+			t.Errorf("asked for %v in %d gatherings, and there is no watcher", filters, len(b.all))
 		}
 	})
 }

@@ -71,7 +71,7 @@ func TestLeavingLeader(t *testing.T) {
 	}
 	goes := 3 - remaining
 	if p.groups[remaining].Leaving() {
-		t.Error("who leads is leaving, and nobody has changed anything")
+		t.Error("the leader counts as leaving, and no member has been changed")
 	}
 	p.lost = func(m *Message) bool { return m.From == goes } // that it has the entry is not heard
 	p.act(remaining, func(g *Group, out *Output) {
@@ -80,7 +80,7 @@ func TestLeavingLeader(t *testing.T) {
 		}
 	})
 	p.lost = func(m *Message) bool { return true }
-	p.await("that nobody leads", func() bool { return !p.groups[remaining].Leading() })
+	p.await("that no member leads", func() bool { return !p.groups[remaining].Leading() })
 	p.lost = func(m *Message) bool {
 		return m.From == remaining && m.RequestsVote() || m.From == goes && len(m.Entries) > 0
 	}

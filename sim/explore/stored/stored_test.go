@@ -108,7 +108,7 @@ func kindOf(t *testing.T, lines []string, at int) string {
 		}
 	}
 	if !served {
-		t.Errorf("nobody has the lock after the crash:\n%s", strings.Join(lines, "\n"))
+		t.Errorf("no process has the lock after the crash:\n%s", strings.Join(lines, "\n"))
 	}
 	return kind
 }

@@ -31,7 +31,7 @@ func TestNotify(t *testing.T) {
 			}()
 		}
 		hub.Notify("a")
-		hub.Notify("nobody's")
+		hub.Notify("unwatched")
 		synctest.Wait()
 		hub.NotifyAll()
 		synctest.Wait()
