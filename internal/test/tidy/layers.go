@@ -44,6 +44,7 @@ var table = []row{
 	{[]string{"protocol"}, []string{"", "lock", "storage", "protocol/option", switchFolder}},
 	{[]string{"protocol/authority", "protocol/local"}, []string{"", "lock", "protocol", "protocol/option"}},
 	{[]string{"protocol/consensus/..."}, []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/consensus/..."}},
+	{[]string{"protocol/protocoltest"}, []string{"lock", "storage", "protocol", "protocol/option", "internal/test/golden"}},
 	// Protocols do not know each other.
 	{[]string{"protocol/..."}, []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/authority", "protocol/local"}},
 	{[]string{"internal/member"}, slices.Concat([]string{""}, rules)},
