@@ -82,10 +82,7 @@ func (l *Line) Lock(r *lock.Request, now lock.Time) *lock.Request {
 		}
 	}
 	r.Owner, r.Client, r.Reason = l.Value("owner"), l.Value("client"), l.Value("reason")
-	r.Arrived, r.WaitEnd = now-l.Duration("age"), lock.Never
-	if r.Try = l.Flag("try"); r.Try {
-		r.WaitEnd = r.Arrived
-	}
+	r.Arrived, r.WaitEnd, r.Try = now-l.Duration("age"), lock.Never, l.Flag("try")
 	if wait := l.DurationOr("wait", lock.Never); wait != lock.Never {
 		r.WaitEnd = now + wait
 	}
