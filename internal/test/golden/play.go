@@ -44,9 +44,15 @@ func PlayFile(t *testing.T, path string, play func(*Line) string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	Match(t, path, Transcript(t, path, string(text), play))
+}
+
+// Transcript plays the inputs of a text, and returns it with what is said now.
+func Transcript(t *testing.T, path, text string, play func(*Line) string) string {
+	t.Helper()
 	var now strings.Builder
 	number := 0
-	for text := range strings.Lines(string(text)) {
+	for text := range strings.Lines(text) {
 		number++
 		if strings.HasPrefix(text, "  ") {
 			continue // what was said then
@@ -62,7 +68,7 @@ func PlayFile(t *testing.T, path string, play func(*Line) string) {
 		}
 		l.Done()
 	}
-	Match(t, path, now.String())
+	return now.String()
 }
 
 // Match compares a file with what it must be, or writes it.

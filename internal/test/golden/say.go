@@ -16,7 +16,7 @@ type Names struct {
 }
 
 // Session names a session by its number alone.
-func Session(s lock.SessionID) string { return fmt.Sprintf("s%d", uint32(s.Number)) }
+func Session(s lock.SessionID) string { return fmt.Sprintf("s%d", s.Number) }
 
 // Token writes a token.
 func Token(token holdfast.Token) string { return fmt.Sprintf("%d:%d", token>>32, token&(1<<32-1)) }
@@ -59,11 +59,18 @@ func Decision(d *lock.Decision) string {
 func (n Names) Result(r any) string {
 	switch r := r.(type) {
 	case *protocol.Broken:
-		return fmt.Sprintf("broken %d (%v)", len(r.Grants), r.Err)
+		text := fmt.Sprintf("broken %d", len(r.Grants))
+		for _, g := range r.Grants {
+			text += " " + n.Client(g.Session) + " token=" + Token(g.Token)
+		}
+		return text + Reason(r.Err)
 	case *protocol.Requests:
 		text := "has"
 		for _, request := range r.List {
 			text += fmt.Sprintf(" #%d %s", request.ID, Name(request.Name))
+			if request.Inherited {
+				text += " inherited"
+			}
 		}
 		return text
 	case *lock.Lock:
@@ -94,12 +101,12 @@ func (n Names) Result(r any) string {
 func (n Names) lock(l *lock.Lock) string {
 	text := fmt.Sprintf("%s %v", Name(l.Name), l.Mode)
 	for _, h := range l.Holders {
-		text += " holder=" + n.Client(h.Session)
+		text += " holder=" + n.Client(h.Session) + " token=" + Token(h.Token)
 		if h.Revoked {
 			text += "(revoked)"
 		}
 		if h.Grace {
-			text += fmt.Sprintf("(grace token=%s until=%v)", Token(h.Token), h.Until)
+			text += fmt.Sprintf("(grace until=%v)", h.Until)
 		}
 	}
 	for _, w := range l.Waiters {
@@ -110,7 +117,7 @@ func (n Names) lock(l *lock.Lock) string {
 
 // condition tells how a space is, who waits for whose answer, and who leads it or could.
 func (n Names) condition(r *protocol.Condition) string {
-	text := fmt.Sprintf("%v until=%s reign=%d locks=%d waiters=%d sessions=%d", r.State, protocol.FormatTime(r.Until), r.Reign, r.Locks, r.Waiters, r.Sessions)
+	text := fmt.Sprintf("%v %v until=%s reign=%d locks=%d waiters=%d sessions=%d", r.State, r.Class, protocol.FormatTime(r.Until), r.Reign, r.Locks, r.Waiters, r.Sessions)
 	if r.Why != "" {
 		text += " " + r.Why
 	}
@@ -124,10 +131,10 @@ func (n Names) condition(r *protocol.Condition) string {
 		}
 		return text
 	}
-	if r.Elder == 0 {
-		return text
+	text += " authority=" + n.Members(r.Authority)
+	if r.Elder != 0 {
+		text += fmt.Sprintf(" elder=%s version=%d", n.Members([]protocol.ID{r.Elder}), r.Version)
 	}
-	text += fmt.Sprintf(" elder=%s authority=%s version=%d", n.Members([]protocol.ID{r.Elder}), n.Members(r.Authority), r.Version)
 	for _, h := range r.Transfers {
 		text += fmt.Sprintf(" transfer=%s>%s", n.Members([]protocol.ID{h.From}), n.Members([]protocol.ID{h.To}))
 	}
