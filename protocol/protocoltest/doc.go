@@ -1,4 +1,4 @@
-// Package protocoltest plays conversations with the machines of a protocol: one in which one member
+// Package protocoltest plays golden conversations with the machines of a protocol: one in which one member
 // keeps the lock table for all, or one of peers. The tests of such protocols use it; nothing
 // else does.
 //

@@ -12,7 +12,7 @@
 //
 // A line that begins with # is a comment. A line that begins with two spaces was said by the machines. Every other line is an
 // input: a verb, words, and options as key=value or as a word alone, in any order after the words. Empty lines mean nothing.
-// All inputs of a file go to the same machines, one after the other. A word that no one has read fails the test, as a word does
+// All inputs of a file go to the same machines, one after the other. A word that is not read fails the test, as a word does
 // that is missing.
 //
 // A test passes where the machines say, after each input, what stands below it. With -rewrite the file is written anew with what

@@ -3,14 +3,12 @@ package codec
 import (
 	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"math"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -23,6 +21,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/member/election"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
+	"github.com/holdfast-locks/holdfast/internal/test/golden"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -377,11 +376,9 @@ func failures() []error {
 	)
 }
 
-var rewrite = flag.Bool("rewrite", false, "write the golden bytes anew")
-
-// golden is a list of messages, a line each: the type, of an envelope that of what it says, and
+// kept is a list of messages, a line each: the type, of an envelope that of what it says, and
 // the bytes for port 3.
-const golden = "testdata/messages.txt"
+const kept = "testdata/messages.txt"
 
 // examples have something in every field, always the same.
 func examples(t testing.TB) (lines []string) {
@@ -428,21 +425,10 @@ func lengthen(random *rand.Rand, v reflect.Value) {
 	}
 }
 
-// TestFormatStays: another format needs another transport.Version.
+// TestFormatStays: another format needs another transport.Version: count it up, and run this test with -rewrite.
 func TestFormatStays(t *testing.T) {
 	got := strings.Join(examples(t), "\n") + "\n"
-	if *rewrite {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("the format has changed: count transport.Version up, and run this test with -rewrite\n%s", diff)
-	}
+	golden.Match(t, kept, got)
 }
 
 // TestTwoInOne: messages follow one another without anything between.
