@@ -132,6 +132,6 @@ func (w requests) Settled() bool {
 // Awaits reports that no member is waited for.
 func (w requests) Awaits(*request, protocol.ID) bool { return false }
 
-func (w requests) Condition(_ protocol.Time, counts local.Counts) *protocol.Condition {
+func (w requests) Condition(_ protocol.Time, counts *protocol.Condition) *protocol.Condition {
 	return w.m.condition(counts)
 }

@@ -12,51 +12,23 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
-// survey is a question about the suspension of a space of several shards, while all of them are asked.
-type survey struct {
-	ends    *protocol.Break // nil where it is to be shown
-	missing int             // shards that have not answered
-}
-
-// survey asks all shards who suspends the space.
-func (m *Machine) survey(call protocol.CallID, ends *protocol.Break, stale bool, out *protocol.Effects) {
-	switch {
-	case m.failed != nil || !m.hasBegun() || m.view == nil && !stale:
-		out.Reply(call, &protocol.Unanswered{Err: m.errUndecided()})
-	case stale:
-		m.surveyed(call, ends, out)
-	case m.operators >= m.config.Operators:
-		out.Reply(call, &protocol.Unanswered{Err: &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}})
-	default:
-		m.operators++
-		q := &inquiry{call: call, survey: &survey{ends, len(m.parts)}, until: m.now + patienceOfInquiry*m.election()}
-		for _, p := range m.parts {
-			m.inquire(p, q)
-		}
-	}
-}
-
-// surveyed goes on when all shards have said what they have.
-func (m *Machine) surveyed(call protocol.CallID, ends *protocol.Break, out *protocol.Effects) {
-	suspensions := m.suspensions()
-	if ends == nil {
-		out.Reply(call, &suspensions)
-		return
-	}
+// breakSuspension ends a suspension of a space of several shards, all of which have said what they have.
+func (m *Machine) breakSuspension(o *operation, out *protocol.Effects) {
+	suspensions, token := m.suspensions(), o.Query.Token
 	for _, p := range m.parts {
 		if err := p.endsByItself(lock.SpaceLock); err != nil {
-			out.Reply(call, &protocol.Broken{Err: err})
+			out.Reply(o.ID, &protocol.Broken{Err: err})
 			return
 		}
 	}
-	if len(suspensions.Holders) == 0 || ends.Token != 0 && ends.Token != suspensions.Token {
-		out.Reply(call, &protocol.Broken{Err: holdfast.ErrNotHeld})
+	if len(suspensions.Holders) == 0 || token != 0 && token != suspensions.Token {
+		out.Reply(o.ID, &protocol.Broken{Err: holdfast.ErrNotHeld})
 		return
 	}
-	b := &breaking{call: call, missing: len(m.parts), note: protocol.Broke{Name: lock.SpaceLock, Token: ends.Token, Reason: ends.Reason}}
+	b := &breaking{call: o.ID, missing: len(m.parts), note: protocol.Broke{Name: lock.SpaceLock, Token: token, Reason: o.Query.Reason}}
 	for _, p := range m.parts {
 		grant, _ := p.shard.Replica().Table().Suspension()
-		op := replica.Op{Kind: replica.Break, Name: lock.SpaceLock, Token: grant.Token, Reason: ends.Reason}
+		op := replica.Op{Kind: replica.Break, Name: lock.SpaceLock, Token: grant.Token, Reason: o.Query.Reason}
 		if err := m.submit(p, op, &work{breaking: b}); err != nil {
 			b.failed = err
 			m.endBreaking(b, out)

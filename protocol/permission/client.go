@@ -74,7 +74,7 @@ func (w requests) Named(text string) []*request {
 // once.
 func (w requests) Explain(now protocol.Time, r *request, err error) error {
 	m := w.m
-	if c := m.condition(now, local.Counts{}); r.number == 0 || err == holdfast.ErrUnavailable || c.State != protocol.Ready {
+	if c := m.condition(now, &protocol.Condition{}); r.number == 0 || err == holdfast.ErrUnavailable || c.State != protocol.Ready {
 		return c.Unavailable(now, "this request was not sent to the other members yet")
 	}
 	var silent []string
@@ -115,6 +115,6 @@ func (w requests) Awaits(r *request, peer protocol.ID) bool {
 	return i >= 0 && r.number != 0 && !w.m.peers[i].harmless && r.boundOf(peer) != 0
 }
 
-func (w requests) Condition(now protocol.Time, counts local.Counts) *protocol.Condition {
+func (w requests) Condition(now protocol.Time, counts *protocol.Condition) *protocol.Condition {
 	return w.m.condition(now, counts)
 }

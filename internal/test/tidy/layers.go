@@ -42,10 +42,11 @@ var table = []row{
 
 	{[]string{"lock/..."}, []string{"", "lock"}},
 	{[]string{"protocol"}, []string{"", "lock", "storage", "protocol/option", switchFolder}},
-	{[]string{"protocol/authority", "protocol/local"}, []string{"", "lock", "protocol", "protocol/option"}},
-	{[]string{"protocol/consensus/..."}, []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/consensus/..."}},
+	{[]string{"protocol/admin"}, []string{"", "lock", "protocol"}},
+	{[]string{"protocol/authority", "protocol/local"}, []string{"", "lock", "protocol", "protocol/option", "protocol/admin"}},
+	{[]string{"protocol/consensus/..."}, []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/admin", "protocol/consensus/..."}},
 	// Protocols do not know each other.
-	{[]string{"protocol/..."}, []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/authority", "protocol/local"}},
+	{[]string{"protocol/..."}, []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/admin", "protocol/authority", "protocol/local"}},
 	{[]string{"internal/member"}, slices.Concat([]string{""}, rules)},
 	{[]string{"internal/member/..."}, []string{"", "lock", "storage", "protocol", "internal/member/..."}},
 

@@ -6,6 +6,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/admin"
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 )
 
@@ -204,9 +205,18 @@ func (c *coder) stampInView(s *authority.Stamp, view *uint64) {
 
 func (c *coder) query(v *authority.Query) {
 	c.stamp(&v.Stamp)
+	c.adminQuery(&v.Query)
+}
+
+func (c *coder) answer(v *authority.Answer) {
+	c.stamp(&v.Stamp)
+	c.adminAnswer(&v.Answer)
+}
+
+func (c *coder) adminQuery(v *admin.Query) {
 	number(c, &v.Number)
 	number(c, &v.Low)
-	enum(c, &v.Kind, authority.QueryInspect)
+	enum(c, &v.Kind, admin.Inspect)
 	text(c, &v.Name)
 	number(c, &v.Token)
 	text(c, &v.Reason)
@@ -215,8 +225,7 @@ func (c *coder) query(v *authority.Query) {
 	c.count(&v.Skip)
 }
 
-func (c *coder) answer(v *authority.Answer) {
-	c.stamp(&v.Stamp)
+func (c *coder) adminAnswer(v *admin.Answer) {
 	number(c, &v.Number)
 	c.count(&v.Skip)
 	c.locks(&v.Locks)

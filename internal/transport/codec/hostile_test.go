@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/admin"
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
@@ -110,7 +111,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a question of no kind", changed(whole(grantor.Question{}), 4, byte(grantor.Count)+1), ErrRange},
 		{"a reign that begins in no way", changed(whole(grantor.Info{}), 14, byte(grantor.Inheriting)+1), ErrRange},
 		{"a request in no mode", changed(whole(permission.Request{}), 4, byte(holdfast.ModeSlots)+1), ErrRange},
-		{"an ask of no kind", changed(whole(local.Query{}), 7, byte(local.QueryCount)+1), ErrRange},
+		{"an ask of no kind", changed(whole(local.Query{}), 7, byte(admin.Inspect)+1), ErrRange},
 		{"what letters say, outside of one", append([]byte{1}, said(bakery.Unlocked{})[len(heard)-2:]...), ErrKind},
 		{"a letter that ends before what it says", heard[:len(heard)-2], ErrTruncated},
 		{"a letter that says nothing", saying(0), ErrKind},
@@ -129,7 +130,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"more tickets of a name than the bytes", changed(said(bakery.Tickets{Names: []bakery.NameState{{}}}), 3, 1), ErrLong},
 		{"more claims than the bytes", changed(said(bakery.Claim{}), 2, 1), ErrLong},
 		{"units beyond 32 bits", whole(permission.Free{Uses: 1 << 40}), ErrRange},
-		{"more locks than the bytes", changed(whole(local.Answer{}), 8, 1), ErrLong},
+		{"more locks than the bytes", changed(whole(local.Answer{}), 27, 100), ErrLong},
 		{"more entries than the bytes", changed(whole(grantor.TransferTable{}), 2, 1), ErrLong},
 		{"more words than the bytes", changed(whole(grantor.TransferTable{}), 1, 1), ErrLong},
 		{"a chunk beyond 32 bits", append(whole(grantor.TransferRequest{})[:3], 0xff, 0xff, 0xff, 0xff, 0x1f), ErrRange},

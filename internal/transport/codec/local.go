@@ -51,26 +51,10 @@ func (c *coder) tag(v *local.Tag) {
 
 func (c *coder) peerQuery(v *local.Query) {
 	c.tag(&v.Tag)
-	number(c, &v.Number)
-	enum(c, &v.Kind, local.QueryCount)
-	text(c, &v.Name)
-	number(c, &v.Token)
-	text(c, &v.Reason)
-	text(c, &v.Prefix)
-	c.count(&v.Limit)
-	c.count(&v.Skip)
+	c.adminQuery(&v.Query)
 }
 
 func (c *coder) peerAnswer(v *local.Answer) {
 	c.tag(&v.Tag)
-	number(c, &v.Number)
-	c.count(&v.Skip)
-	c.locks(&v.Locks)
-	text(c, &v.Next)
-	c.count(&v.More)
-	c.grants(&v.Grants)
-	c.count(&v.Counts.Locks)
-	c.count(&v.Counts.Waiters)
-	c.count(&v.Counts.Sessions)
-	c.awaited(&v.Counts.Awaited)
+	c.adminAnswer(&v.Answer)
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/admin"
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
@@ -238,11 +239,8 @@ func fill(random *rand.Rand, v reflect.Value) {
 	case lock.Kind:
 		v.SetUint(random.Uint64N(uint64(lock.Released) + 1))
 		return
-	case authority.QueryKind:
-		v.SetUint(random.Uint64N(uint64(authority.QueryInspect) + 1))
-		return
-	case local.QueryKind:
-		v.SetUint(random.Uint64N(uint64(local.QueryCount) + 1))
+	case admin.Kind:
+		v.SetUint(random.Uint64N(uint64(admin.Inspect) + 1))
 		return
 	case protocol.Role:
 		v.SetUint(uint64(random.UintN(uint(protocol.Voter) + 1)))
