@@ -151,26 +151,24 @@ func (c *Calls[T]) Begin(now protocol.Time, call *Call[T], out *protocol.Effects
 // Restart asks anew, of others than before. What was broken stays known.
 func (c *Calls[T]) Restart(now protocol.Time, call *Call[T], out *protocol.Effects) {
 	targets, own := c.protocol.Targets(call)
+	c.start(now, call, targets, own, out)
+}
+
+// Here answers a call with what this member knows by itself.
+func (c *Calls[T]) Here(now protocol.Time, call *Call[T], out *protocol.Effects) {
+	c.start(now, call, nil, true, out)
+}
+
+func (c *Calls[T]) start(now protocol.Time, call *Call[T], targets []T, own bool, out *protocol.Effects) {
 	call.asked, call.Pause, call.gathered = nil, 0, gathered{Grants: call.Grants}
 	for _, target := range targets {
 		call.asked = append(call.asked, question[T]{target: target})
 	}
 	if own {
-		call.gather(c.read(now, call, out))
+		told := Read(now, c.protocol, &call.Query, math.MaxInt, out)
+		call.gather(&told)
 	}
 	c.Ask(now, call, out)
-	c.advance(now, call, out)
-}
-
-func (c *Calls[T]) read(now protocol.Time, call *Call[T], out *protocol.Effects) *Answer {
-	a := Read(now, c.protocol, &call.Query, math.MaxInt, out)
-	return &a
-}
-
-// Here answers a call with what this member knows by itself.
-func (c *Calls[T]) Here(now protocol.Time, call *Call[T], out *protocol.Effects) {
-	call.asked, call.gathered = nil, gathered{}
-	call.gather(c.read(now, call, out))
 	c.advance(now, call, out)
 }
 
@@ -295,4 +293,22 @@ func (c *Calls[T]) advance(now protocol.Time, call *Call[T], out *protocol.Effec
 	case Inspect:
 		out.Reply(call.ID, c.protocol.Condition(now, call, true))
 	}
+}
+
+// Decline answers a call that is about which member decides, in a protocol in which an operator has no say in that: why, and which
+// members do. It reports whether the call was one of these.
+func Decline(ev *protocol.Event, deciding []protocol.ID, why error, out *protocol.Effects) bool {
+	switch ev.Fact.(type) {
+	case *protocol.StepDown:
+		out.Reply(ev.Call, &protocol.SteppedDown{}) // there is nothing to hand over: what decides next goes with the view
+	case *protocol.Transfer:
+		out.Reply(ev.Call, &protocol.Transferred{Authority: deciding, Err: why})
+	case *protocol.ListShards:
+		out.Reply(ev.Call, &protocol.Shards{})
+	case *protocol.Reform:
+		out.Reply(ev.Call, &protocol.Reformed{Err: holdfast.ErrUnsupported})
+	default:
+		return false
+	}
+	return true
 }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -46,4 +47,22 @@ func Read(now protocol.Time, s Source, q *Query, room int, out *protocol.Effects
 func Tell(now protocol.Time, s Source, q *Query, chunk int, out *protocol.Effects) Answer {
 	a := Read(now, s, q, chunk, out)
 	return a.after(-now, q.Kind)
+}
+
+// OfSession answers what a session has, from a table that has all of it. It reports whether the call was about that.
+func OfSession(ev *protocol.Event, table *lock.Table, out *protocol.Effects) bool {
+	switch fact := ev.Fact.(type) {
+	case *protocol.CountHolds:
+		holds, _ := table.Session(fact.Session)
+		out.Reply(ev.Call, &protocol.Holds{Count: holds})
+	case *protocol.ListRequests:
+		list := &protocol.Requests{}
+		table.Requests(fact.Session, func(request uint64, name string, token holdfast.Token) {
+			list.List = append(list.List, protocol.RequestOf{ID: request, Name: name, Token: token})
+		})
+		out.Reply(ev.Call, list)
+	default:
+		return false
+	}
+	return true
 }

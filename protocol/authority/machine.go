@@ -282,17 +282,10 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 		m.authorityEndSession(now, fact, out)
 	case *protocol.Revoke:
 		m.revokeSession(now, fact.Session, fact.Why, fact.Refusal(), out)
-	case *protocol.CountHolds:
-		holds, _ := m.authority.table.Session(fact.Session)
-		out.Reply(ev.Call, &protocol.Holds{Count: holds})
-	case *protocol.ListRequests:
-		list := &protocol.Requests{}
-		m.authority.table.Requests(fact.Session, func(request uint64, name string, token holdfast.Token) {
-			list.List = append(list.List, protocol.RequestOf{ID: request, Name: name, Token: token})
-		})
-		out.Reply(ev.Call, list)
 	default:
-		m.operate(now, *ev, out)
+		if !admin.OfSession(ev, m.authority.table, out) {
+			m.operate(now, *ev, out)
+		}
 		return
 	}
 	m.current = currentCall{}

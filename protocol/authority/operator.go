@@ -44,25 +44,19 @@ func (m *Machine) operate(now protocol.Time, ev protocol.Event, out *protocol.Ef
 
 // otherCall answers a call that no authority has to answer.
 func (m *Machine) otherCall(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+	var deciding []protocol.ID
+	if m.reign.Authority != 0 {
+		deciding = []protocol.ID{m.reign.Authority}
+	}
 	switch ev.Fact.(type) {
-	case *protocol.Transfer:
-		transferred := &protocol.Transferred{Err: holdfast.ErrUnsupported}
-		if m.reign.Authority != 0 {
-			transferred.Authority = []protocol.ID{m.reign.Authority}
-		}
-		out.Reply(ev.Call, transferred)
-	case *protocol.ListShards:
-		out.Reply(ev.Call, &protocol.Shards{})
-	case *protocol.Reform:
-		out.Reply(ev.Call, &protocol.Reformed{Err: holdfast.ErrUnsupported})
 	case *protocol.OpenSpace:
 		m.instance.Open(ev.Call, out)
 	case *protocol.CloseSpace:
 		m.closeSpace(now, ev.Call, out)
-	case *protocol.StepDown:
-		out.Reply(ev.Call, &protocol.SteppedDown{}) // who decides next goes with the view
 	default:
-		out.Note(Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
+		if !admin.Decline(&ev, deciding, holdfast.ErrUnsupported, out) {
+			out.Note(Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
+		}
 	}
 }
 

@@ -308,11 +308,7 @@ func (m *Machine) done(p *part, result *shard.Result, out *protocol.Effects) {
 	case replica.LetIn:
 		m.haveLetIn(p, w, out)
 	case replica.Break:
-		if w.breaking != nil {
-			m.brokenPiece(p, w.breaking, result, out)
-			return
-		}
-		m.broken(w, result, out)
+		m.broken(p, w.breaking, result, out)
 	}
 }
 

@@ -98,7 +98,7 @@ func (m *Machine) answerOperator(o *operation, out *protocol.Effects) {
 		out.Reply(o.ID, m.copied(o.Of))
 	case admin.Break:
 		m.calls.Remove(o)
-		m.breakSuspension(o, out)
+		m.breakIn(o.ID, &protocol.Break{Name: o.Query.Name, Token: o.Query.Token, Reason: o.Query.Reason}, m.parts, out)
 	default:
 		m.calls.Here(m.now, o, out)
 	}

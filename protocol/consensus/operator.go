@@ -8,9 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
-	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
 // onOperator takes a request of an operator.
@@ -65,32 +63,7 @@ func (m *Machine) onBreak(call protocol.CallID, f *protocol.Break, out *protocol
 		out.Reply(call, &protocol.Unanswered{Err: m.errUndecided()})
 		return
 	}
-	if err := p.endsByItself(f.Name); err != nil {
-		out.Reply(call, &protocol.Broken{Err: err})
-		return
-	}
-	op := replica.Op{Kind: replica.Break, Name: f.Name, Token: f.Token, Reason: f.Reason}
-	if err := m.submit(p, op, &work{call: call}); err != nil {
-		out.Reply(call, &protocol.Unanswered{Err: err})
-	}
-}
-
-// broken answers a Break.
-func (m *Machine) broken(w *work, result *shard.Result, out *protocol.Effects) {
-	if result.Repeated {
-		// It was done where this member could not see it, and once more might hit another client.
-		out.Reply(w.call, &protocol.Unanswered{Err: errRepeated()})
-		return
-	}
-	if result.Err == nil {
-		out.Note(protocol.Broke{Name: w.op.Name, Token: w.op.Token, Reason: w.op.Reason})
-	}
-	out.Reply(w.call, &protocol.Broken{Grants: m.shownGrants(m.partOf(w.op.Name), result.Broken), Err: result.Err})
-}
-
-// errRepeated is why no member says what a Break has done.
-func errRepeated() error {
-	return fmt.Errorf("%w: the lock was broken while this member was behind, and it does not know whose it was", holdfast.ErrUnavailable)
+	m.breakIn(call, f, []*part{p}, out)
 }
 
 // shownGrants is shown for the grants that a Break has told to stop.
