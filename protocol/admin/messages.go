@@ -45,6 +45,9 @@ const (
 	Break
 	Inspect
 	Copy
+
+	// LastKind is the last one that a member asks of another.
+	LastKind = Inspect
 )
 
 var kindNames = [...]string{Show: "show", Scan: "scan", Break: "break", Inspect: "inspect", Copy: "copy"}
@@ -58,7 +61,7 @@ func (k Kind) String() string {
 }
 
 // IsValid reports whether a member can have asked this of another.
-func (q *Query) IsValid() bool { return q.Skip >= 0 && q.Kind >= Show && q.Kind <= Inspect }
+func (q *Query) IsValid() bool { return q.Skip >= 0 && q.Kind >= Show && q.Kind <= LastKind }
 
 func (q Query) String() string { return fmt.Sprintf("query %d %v %q", q.Number, q.Kind, q.Name) }
 

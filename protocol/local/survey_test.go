@@ -97,7 +97,7 @@ func TestMalformedQueries(t *testing.T) {
 	m := newMember(t, 2)
 	for name, query := range map[string]admin.Query{
 		"no kind":         {},
-		"an unknown kind": {Kind: admin.Inspect + 1},
+		"an unknown kind": {Kind: admin.LastKind + 1},
 		"a negative skip": {Kind: admin.Show, Skip: -1},
 	} {
 		out := m.receive(2, Query{m.standing.Tag(), query})

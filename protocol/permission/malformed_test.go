@@ -132,7 +132,7 @@ func TestMalformedMessages(t *testing.T) {
 		"an asking clock too high":      permission.ClockRequest{Tag: tag, Clock: above, Slot: 2},
 		"an asking clock past stamps":   permission.ClockRequest{Tag: tag, Clock: beyond, Slot: 2},
 		"an asking slot below 0":        permission.ClockRequest{Tag: tag, Clock: 4 << 32, Slot: -1},
-		"an unknown ask":                local.Query{Tag: tag, Query: admin.Query{Number: 1, Kind: admin.Inspect + 1}},
+		"an unknown ask":                local.Query{Tag: tag, Query: admin.Query{Number: 1, Kind: admin.LastKind + 1}},
 		"another protocol's message":    stranger{},
 	} {
 		t.Run(name, func(t *testing.T) {

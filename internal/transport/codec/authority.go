@@ -216,7 +216,7 @@ func (c *coder) answer(v *authority.Answer) {
 func (c *coder) adminQuery(v *admin.Query) {
 	number(c, &v.Number)
 	number(c, &v.Low)
-	enum(c, &v.Kind, admin.Inspect)
+	enum(c, &v.Kind, admin.LastKind)
 	text(c, &v.Name)
 	number(c, &v.Token)
 	text(c, &v.Reason)

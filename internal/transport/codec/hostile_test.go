@@ -111,7 +111,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a question of no kind", changed(whole(grantor.Question{}), 4, byte(grantor.Count)+1), ErrRange},
 		{"a reign that begins in no way", changed(whole(grantor.Info{}), 14, byte(grantor.Inheriting)+1), ErrRange},
 		{"a request in no mode", changed(whole(permission.Request{}), 4, byte(holdfast.ModeSlots)+1), ErrRange},
-		{"an ask of no kind", changed(whole(local.Query{}), 7, byte(admin.Inspect)+1), ErrRange},
+		{"an ask of no kind", changed(whole(local.Query{}), 7, byte(admin.LastKind)+1), ErrRange},
 		{"what letters say, outside of one", append([]byte{1}, said(bakery.Unlocked{})[len(heard)-2:]...), ErrKind},
 		{"a letter that ends before what it says", heard[:len(heard)-2], ErrTruncated},
 		{"a letter that says nothing", saying(0), ErrKind},

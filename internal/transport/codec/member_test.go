@@ -240,7 +240,7 @@ func fill(random *rand.Rand, v reflect.Value) {
 		v.SetUint(random.Uint64N(uint64(lock.Released) + 1))
 		return
 	case admin.Kind:
-		v.SetUint(random.Uint64N(uint64(admin.Inspect) + 1))
+		v.SetUint(random.Uint64N(uint64(admin.LastKind) + 1))
 		return
 	case protocol.Role:
 		v.SetUint(uint64(random.UintN(uint(protocol.Voter) + 1)))
