@@ -145,7 +145,7 @@ func (a operators) Condition(_ protocol.Time, o *operation, _ bool) *protocol.Co
 
 func (a operators) Inspect(protocol.Time) *protocol.Condition { return a.m.condition() }
 
-// Break is an operation of the log, which Calls does not wait for.
+// Break has nothing to do with a copy: it goes through the log (breakIn), and never comes here.
 func (a operators) Break(protocol.Time, *admin.Query, *protocol.Effects) ([]lock.Grant, error) {
 	return nil, a.m.errUndecided()
 }
