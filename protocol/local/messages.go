@@ -98,7 +98,3 @@ func (m Query) String() string {
 }
 
 func (m Answer) String() string { return fmt.Sprintf("answer %d · %v", m.Number, m.Tag) }
-
-// Vocabulary lists one value of each type that is sent here. A package that writes such
-// values down, or reads them, needs to know of no others.
-func Vocabulary() []any { return []any{Query{}, Answer{}} }
