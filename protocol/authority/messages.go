@@ -287,11 +287,3 @@ func (m Answer) String() string { return fmt.Sprintf("%v · %v", m.Answer, m.Sta
 
 // number renders the number of a request.
 func number(seq uint64) string { return protocol.FormatNumber("w", seq) }
-
-// Vocabulary lists one value of each type that is sent here. A package that writes such
-// values down, or reads them, needs to know of no others.
-func Vocabulary() []any {
-	return []any{
-		Acquire{}, Release{}, Extend{}, EndSession{}, Decided{}, InfoRequest{}, InfoAnswer{}, Acks{}, Revalidate{}, Query{}, Answer{},
-	}
-}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/wire"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/admin"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
@@ -136,7 +137,7 @@ func (h hostile) fill(v reflect.Value) {
 
 // draw makes a message of a member's: an envelope in turn, or one about leaders.
 func (h hostile) draw(w *witness, from protocol.ID) protocol.Message {
-	vocabulary := bakery.Vocabulary()
+	vocabulary := wire.Values(bakery.Descriptor().Messages)
 	drawn := reflect.New(reflect.TypeOf(vocabulary[h.IntN(len(vocabulary))])).Elem()
 	h.fill(drawn)
 	switch message := drawn.Interface().(type) {

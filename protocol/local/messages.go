@@ -46,7 +46,3 @@ func (t Tag) String() string {
 func (m Query) String() string { return fmt.Sprintf("%v · %v", m.Query, m.Tag) }
 
 func (m Answer) String() string { return fmt.Sprintf("%v · %v", m.Answer, m.Tag) }
-
-// Vocabulary lists one value of each type that is sent here. A package that writes such
-// values down, or reads them, needs to know of no others.
-func Vocabulary() []any { return []any{Query{}, Answer{}} }
