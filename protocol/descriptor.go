@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/wire"
 	"github.com/holdfast-locks/holdfast/protocol/option"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -30,9 +31,8 @@ type Descriptor struct {
 	Stores bool
 	// Candidates says that members are elected leaders by Setup.Priority and Setup.Random.
 	Candidates bool
-	// Vocabulary has a value of each type that its machines send to one another beside
-	// those that holders and authorities do, which several protocols share.
-	Vocabulary []any
+	// Messages lists the types that its machines send to one another.
+	Messages []wire.Type
 }
 
 // Options are those of one space: the struct of its protocol. [Common] has what is the same in most protocols.

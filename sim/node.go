@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/trace"
+	"github.com/holdfast-locks/holdfast/lock/wire"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
@@ -63,7 +64,7 @@ func Nodes(protocols ...Protocol) []protocol.Descriptor {
 func (p *Protocol) descriptor() protocol.Descriptor {
 	made := protocol.Descriptor{Name: p.Name, Options: func() protocol.Options { return &ownOptions{protocol: p} }, Logs: p.Logs, Stores: p.Stores}
 	for _, message := range p.Universe.Above {
-		made.Vocabulary = append(made.Vocabulary, message)
+		made.Messages = append(made.Messages, wire.Type{Zero: message}) // it is traced, and never sent by a process
 	}
 	return made
 }

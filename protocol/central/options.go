@@ -22,5 +22,5 @@ func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 
 // Descriptor describes the protocol.
 func Descriptor() protocol.Descriptor {
-	return protocol.Descriptor{Name: "central", Options: func() protocol.Options { return &Options{} }}
+	return protocol.Descriptor{Name: "central", Options: func() protocol.Options { return &Options{} }, Messages: authority.Messages}
 }

@@ -75,6 +75,6 @@ func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 // Descriptor describes the protocol.
 func Descriptor() protocol.Descriptor {
 	return protocol.Descriptor{
-		Name: "consensus", Options: func() protocol.Options { return &Options{} }, Lasting: true, Logs: true, Vocabulary: Vocabulary(),
+		Name: "consensus", Options: func() protocol.Options { return &Options{} }, Lasting: true, Logs: true, Messages: messages,
 	}
 }

@@ -40,15 +40,16 @@ const switchFolder = "internal/mutation"
 var table = []row{
 	{slices.Concat([]string{"", "storage", "protocol/option", switchFolder, "internal/load", "internal/load/limit"}, leaves), nil},
 
-	{[]string{"lock/..."}, []string{"", "lock"}},
-	{[]string{"protocol"}, []string{"", "lock", "storage", "protocol/option", switchFolder}},
-	{[]string{"protocol/authority", "protocol/local"}, []string{"", "lock", "protocol", "protocol/option"}},
-	{[]string{"protocol/consensus/..."}, []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/consensus/..."}},
+	{[]string{"lock/..."}, []string{"", "lock", "lock/wire"}},
+	{[]string{"protocol"}, []string{"", "lock", "lock/wire", "storage", "protocol/option", switchFolder}},
+	{[]string{"protocol/admin"}, []string{"", "lock", "lock/wire", "protocol"}},
+	{[]string{"protocol/authority", "protocol/local"}, []string{"", "lock", "lock/wire", "protocol", "protocol/option", "protocol/admin"}},
+	{[]string{"protocol/consensus/..."}, []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/admin", "protocol/consensus/..."}},
 	{[]string{"protocol/protocoltest"}, []string{"lock", "storage", "protocol", "protocol/option", "internal/test/golden"}},
 	// Protocols do not know each other.
-	{[]string{"protocol/..."}, []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/authority", "protocol/local"}},
+	{[]string{"protocol/..."}, []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/admin", "protocol/authority", "protocol/local"}},
 	{[]string{"internal/member"}, slices.Concat([]string{""}, rules)},
-	{[]string{"internal/member/..."}, []string{"", "lock", "storage", "protocol", "internal/member/..."}},
+	{[]string{"internal/member/..."}, []string{"", "lock", "lock/wire", "storage", "protocol", "internal/member/..."}},
 
 	// What makes a driver of a URL knows them all.
 	{[]string{"storage/open"}, []string{"storage/..."}},
