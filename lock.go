@@ -12,13 +12,11 @@ import (
 // Grant is what is known of a granted request. It is for implementations of
 // [Locker], who make a [Lock] of it.
 type Grant struct {
-	Space    string
-	Name     string
-	Owner    string
-	Mode     Mode
-	Units    int
-	Capacity int
-	Token    Token
+	Space string
+	Name  string
+	Owner string
+	Shape
+	Token Token
 	// Grace says that its name stays taken for a while after its hold limit, so that its
 	// holder can stop.
 	Grace bool

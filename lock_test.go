@@ -53,7 +53,7 @@ func (b *backing) ExtendLock(_ context.Context, l *holdfast.Lock, hold time.Dura
 }
 
 var someGrant = holdfast.Grant{
-	Space: "billing", Name: "orders/42", Owner: "job-7", Mode: holdfast.ModeSlots, Units: 2, Capacity: 5, Token: 9,
+	Space: "billing", Name: "orders/42", Owner: "job-7", Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 2, Capacity: 5}, Token: 9,
 }
 
 func newLock(b *backing, holdEnd time.Duration) *holdfast.Lock {
@@ -63,7 +63,7 @@ func newLock(b *backing, holdEnd time.Duration) *holdfast.Lock {
 func TestLockGrant(t *testing.T) {
 	l := newLock(newBacking(holdfast.Forever), holdfast.Forever)
 	got := holdfast.Grant{
-		Space: l.Space(), Name: l.Name(), Owner: l.Owner(), Mode: l.Mode(), Units: l.Units(), Capacity: l.Capacity(), Token: l.Token(),
+		Space: l.Space(), Name: l.Name(), Owner: l.Owner(), Shape: holdfast.Shape{Mode: l.Mode(), Units: l.Units(), Capacity: l.Capacity()}, Token: l.Token(),
 	}
 	if got != someGrant || l.Request() != 77 {
 		t.Errorf("got %+v with request %d, want %+v with 77", got, l.Request(), someGrant)

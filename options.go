@@ -11,21 +11,54 @@ type Option func(*Request)
 // Request is what a caller asks for: a name and the options, resolved. It is for
 // implementations of [Locker]; callers use the options.
 type Request struct {
-	Name     string
-	Mode     Mode
-	Units    int           // slots: how many of Capacity; else 0
-	Capacity int           // slots: out of how many; else 0
-	Try      bool          // do not wait
-	Wait     time.Duration // wait limit; 0 means none but the context
-	Hold     time.Duration // hold limit; 0 means none
-	Owner    string        // "" means a fresh owner for this request alone
-	Reason   string        // for people
-	Require  Class         // refuse rather than give less
+	Name string
+	Attributes
+	Try     bool          // do not wait
+	Wait    time.Duration // wait limit; 0 means none but the context
+	Require Class         // refuse rather than give less
 
 	// Queued, if not nil, is called once when the authority has queued the request.
 	Queued func(position int)
 
 	err error
+}
+
+// Attributes are what a request says of the lock that it asks for. They go unchanged from the caller to
+// the lock table, and from there to those who look at the lock: all that carries a request
+// embeds them. [Request.Check] has their bounds.
+type Attributes struct {
+	Shape
+	Owner  string        // "" means a fresh owner for this request alone
+	Reason string        // for people
+	Hold   time.Duration // hold limit; 0 means none
+}
+
+// Shape is how a name is locked.
+type Shape struct {
+	Mode     Mode
+	Units    int // slots: how many of Capacity; else 0
+	Capacity int // slots: out of how many; else 0
+}
+
+// Describe returns the mode and, of slots, units/capacity.
+func (s Shape) Describe() string {
+	if s.Mode != ModeSlots {
+		return s.Mode.String()
+	}
+	return fmt.Sprintf("slots %d/%d", s.Units, s.Capacity)
+}
+
+// CheckShape says what is wrong with the shape. The error is an ErrConflict.
+func (s Shape) CheckShape() error {
+	switch {
+	case s.Mode > ModeSlots:
+		return fmt.Errorf("%w: %v: want exclusive, shared or slots", ErrConflict, s.Mode)
+	case s.Mode == ModeSlots && (s.Units < 1 || s.Capacity < s.Units || s.Capacity > MaxCapacity):
+		return fmt.Errorf("%w: slots %d/%d: want 1 ≤ units ≤ capacity ≤ %d", ErrConflict, s.Units, s.Capacity, MaxCapacity)
+	case s.Mode != ModeSlots && (s.Units != 0 || s.Capacity != 0):
+		return fmt.Errorf("%w: units %d, capacity %d: they go with mode slots only", ErrConflict, s.Units, s.Capacity)
+	}
+	return nil
 }
 
 // NewRequest resolves options and checks them. The error is an ErrName or an
@@ -56,17 +89,11 @@ func (r *Request) Check() error {
 	if err := CheckText("reason", r.Reason); err != nil {
 		return err
 	}
-	if r.Mode > ModeSlots {
-		return fmt.Errorf("%w: %v: want exclusive, shared or slots", ErrConflict, r.Mode)
+	if err := r.CheckShape(); err != nil {
+		return err
 	}
 	if r.Require > Fenced {
 		return fmt.Errorf("%w: %v: want fenced, available or advisory", ErrConflict, r.Require)
-	}
-	if r.Mode == ModeSlots && (r.Units < 1 || r.Capacity < r.Units || r.Capacity > MaxCapacity) {
-		return fmt.Errorf("%w: slots %d/%d: want 1 ≤ units ≤ capacity ≤ %d", ErrConflict, r.Units, r.Capacity, MaxCapacity)
-	}
-	if r.Mode != ModeSlots && (r.Units != 0 || r.Capacity != 0) {
-		return fmt.Errorf("%w: units %d, capacity %d: they go with mode slots only", ErrConflict, r.Units, r.Capacity)
 	}
 	if r.Wait < 0 || r.Hold < 0 {
 		return fmt.Errorf("%w: wait %v, hold %v: neither may be negative", ErrConflict, r.Wait, r.Hold)

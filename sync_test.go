@@ -36,7 +36,7 @@ func (d *localLocker) Lock(ctx context.Context, name string, options ...holdfast
 		return nil, &holdfast.Error{Op: "lock", Name: name, Err: err}
 	}
 	d.token++
-	grant := holdfast.Grant{Space: holdfast.DefaultSpace, Name: name, Owner: request.Owner, Mode: request.Mode, Token: d.token}
+	grant := holdfast.Grant{Space: holdfast.DefaultSpace, Name: name, Owner: request.Owner, Shape: holdfast.Shape{Mode: request.Mode}, Token: d.token}
 	lock := holdfast.NewLock(grant, uint64(d.token), holdfast.Forever, localSession{newBacking(holdfast.Forever), d}, ctx)
 	d.holders[name] = append(d.holders[name], lock)
 	return lock, nil

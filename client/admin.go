@@ -150,13 +150,9 @@ func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*Acqu
 		ctx, cancel = context.WithTimeout(ctx, after(want.Wait, waitGrace))
 		defer cancel()
 	}
-	question := &schema.AcquireRequest{
-		Space: a.space(space), Names: q.Names, Mode: api.ToMode(want.Mode),
-		Units: int32(want.Units), Capacity: int32(want.Capacity),
-		Wait: int64(want.Wait), Ttl: int64(q.TTL), Hold: int64(want.Hold), Session: q.Session,
-		Owner: want.Owner, Reason: want.Reason, Require: api.ToClass(want.Require),
-		Request: q.Request, Client: a.settings.name,
-	}
+	question := api.ToAcquireRequest(want.Attributes)
+	question.Space, question.Names, question.Session, question.Request, question.Client = a.space(space), q.Names, q.Session, q.Request, a.settings.name
+	question.Wait, question.Ttl, question.Require = int64(want.Wait), int64(q.TTL), api.ToClass(want.Require)
 	answer, err := reach(ctx, a, opLock, true, func(conn *grpc.ClientConn) (*schema.AcquireResponse, error) {
 		// What is left of it, where another address has taken some of it.
 		if left := end - a.settings.clock.Now(); end != clock.Never && want.Wait-left >= raceDelay/2 {

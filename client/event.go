@@ -134,8 +134,8 @@ func (c *Client) onGranted(r *request, granted *schema.Granted) {
 	c.alarms.disarm(&r.guard)
 	r.state, r.waiting, r.holdEnd, r.grace = held, false, holdEnd, granted.GetGrace()
 	r.lock = holdfast.NewLock(holdfast.Grant{
-		Space: r.space, Name: r.want.Name, Owner: r.want.Owner, Mode: r.want.Mode,
-		Units: r.want.Units, Capacity: r.want.Capacity, Token: holdfast.Token(granted.GetToken()),
+		Space: r.space, Name: r.want.Name, Owner: r.want.Owner, Shape: r.want.Shape,
+		Token: holdfast.Token(granted.GetToken()),
 		Grace: granted.GetGrace(),
 	}, r.id, holdEnd, c.session, r.values)
 	if holdEnd != holdfast.Forever {

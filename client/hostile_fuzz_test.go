@@ -194,7 +194,7 @@ func (p *fakeServer) lock(how byte) {
 	if len(p.calls) >= 16 {
 		return
 	}
-	want := holdfast.Request{Name: string('a' + rune(how%3)), Mode: holdfast.ModeExclusive, Try: how&4 != 0}
+	want := holdfast.Request{Name: string('a' + rune(how%3)), Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeExclusive}}, Try: how&4 != 0}
 	if how&8 != 0 {
 		want.Owner = "o"
 	}

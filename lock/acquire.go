@@ -99,25 +99,19 @@ func malformed(r *Request) error {
 	switch {
 	case r.Session == SessionID{} || r.ID == 0:
 		return fmt.Errorf("%w: request %d of session %v: neither may be zero", holdfast.ErrConflict, r.ID, r.Session)
-	case r.Mode > holdfast.ModeSlots:
-		return fmt.Errorf("%w: unknown %v", holdfast.ErrConflict, r.Mode)
 	case r.Name == SpaceLock && r.Mode != holdfast.ModeExclusive:
 		return notSpaceLock(r.Mode)
-	case r.Mode == holdfast.ModeSlots && (r.Units < 1 || r.Capacity < r.Units || r.Capacity > holdfast.MaxCapacity):
-		return fmt.Errorf("%w: slots %d/%d: want 1 ≤ units ≤ capacity ≤ %d", holdfast.ErrConflict, r.Units, r.Capacity, holdfast.MaxCapacity)
-	case r.Mode != holdfast.ModeSlots && (r.Units != 0 || r.Capacity != 0):
-		return fmt.Errorf("%w: units %d, capacity %d: they go with mode slots only", holdfast.ErrConflict, r.Units, r.Capacity)
 	case r.Hold < 0:
 		return fmt.Errorf("%w: hold limit %v is negative", holdfast.ErrConflict, r.Hold)
 	}
-	return nil
+	return r.CheckShape()
 }
 
 // refuse refuses a request that has no entry.
 func (t *Table) refuse(now Time, r *Request, err error, out *[]Decision) {
 	*out = append(*out, Decision{
 		Kind: Refused, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner,
-		Mode: r.Mode, Units: r.Units, Capacity: r.Capacity,
+		Shape:  r.Shape,
 		Waited: max(0, now-r.Arrived), Err: err,
 	})
 }

@@ -80,10 +80,8 @@ func (t *Table) recede(x *record, r *Request, out *[]Decision) {
 	order := append(slices.Clone(holds), t.gate.inTurn()...)
 	for _, i := range holds {
 		s := t.entries.at(i)
-		again := Request{Owner: t.owner(s), Client: t.client(s), Hold: r.Hold}
-		if s.detail != 0 {
-			again.Reason = t.details.at(s.detail).reason
-		}
+		again := Request{Attributes: t.attributes(s), Client: t.client(s)}
+		again.Hold = r.Hold
 		t.leaveGrant(i, s, x)
 		t.forgetDetail(i)
 		s.token = 0

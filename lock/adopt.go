@@ -32,9 +32,9 @@ import (
 // this reign follows on, its request is there already, it is malformed.
 func (t *Table) Adopt(now Time, c *Entry, end Time) error {
 	r := Request{
-		Session: c.Session, ID: c.Request, Name: c.Name, Owner: c.Owner, Reason: c.Reason, Client: c.Client,
-		Mode: c.Mode, Units: c.Units, Capacity: c.Capacity, Arrived: now - c.Age,
+		Session: c.Session, ID: c.Request, Name: c.Name, Attributes: c.Attributes, Client: c.Client, Arrived: now - c.Age,
 	}
+	r.Hold = 0 // it is held: its end counts
 	mate, excess, err := t.checkAdoption(c, &r)
 	if err != nil {
 		return err

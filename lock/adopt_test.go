@@ -25,7 +25,7 @@ func successor(t interface{ Fatal(...any) }) *lock.Table {
 }
 
 func holdOf(name string, session, request uint64, count uint32, mode holdfast.Mode) *lock.Entry {
-	return &lock.Entry{Name: name, Session: lock.SessionID{Member: 1, Number: session}, Request: request, Token: lock.Token(4, count), Mode: mode}
+	return &lock.Entry{Name: name, Session: lock.SessionID{Member: 1, Number: session}, Request: request, Token: lock.Token(4, count), Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: mode}}}
 }
 
 // TestAdoptInAnyOrder: what holders report, in any order, is what the table then has,

@@ -96,7 +96,7 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 				out = out[:0]
 				table.Acquire(1, &Request{
 					Session: SessionID{1, session + 1}, ID: id, Name: fmt.Sprint("n", name),
-					Owner: "o", Hold: 5, WaitEnd: 1000, Arrived: 1,
+					Attributes: holdfast.Attributes{Owner: "o", Hold: 5}, WaitEnd: 1000, Arrived: 1,
 				}, &out)
 			}
 		}
@@ -219,7 +219,7 @@ func BenchmarkSuspendResume(b *testing.B) {
 			table := newTable(b, Config{LocksPerSession: held + 1})
 			table.BeginReign(1, 0)
 			out := make([]Decision, 0, 4)
-			r := Request{Session: SessionID{Member: 2, Number: 7}, Owner: "ops", WaitEnd: Never}
+			r := Request{Session: SessionID{Member: 2, Number: 7}, Attributes: holdfast.Attributes{Owner: "ops"}, WaitEnd: Never}
 			for _, r.Name = range numberedNames(held) {
 				out = out[:0]
 				r.ID++

@@ -159,7 +159,7 @@ func (c *conversation) succeed(l *golden.Line, session lock.SessionID) {
 	l.Lock(r, 0)
 	// A hold that another table has granted.
 	entry := lock.Entry{
-		Name: r.Name, Session: session, Request: r.ID, Owner: r.Owner, Mode: r.Mode, Units: r.Units, Capacity: r.Capacity,
+		Name: r.Name, Session: session, Request: r.ID, Attributes: holdfast.Attributes{Shape: r.Shape, Owner: r.Owner},
 		Token: l.Token(), Left: lock.Never, Revoked: l.Flag("revoked"),
 	}
 	end := l.DurationOr("until", lock.Never)

@@ -16,7 +16,7 @@ func TestCrowd(t *testing.T) {
 	var out []Decision
 	ask := func(id uint64, mode holdfast.Mode) Decision {
 		out = out[:0]
-		table.Acquire(0, &Request{Session: SessionID{1, id % 100}, ID: id, Name: "page", Mode: mode, WaitEnd: Never}, &out)
+		table.Acquire(0, &Request{Session: SessionID{1, id % 100}, ID: id, Name: "page", Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: mode}}, WaitEnd: Never}, &out)
 		return out[0]
 	}
 	for id := uint64(1); id <= n; id++ {
@@ -76,7 +76,7 @@ func TestCrowdInTheGate(t *testing.T) {
 	admin := SessionID{2, 1}
 	ask := func(s SessionID, id uint64, name string) Decision {
 		out = out[:0]
-		table.Acquire(0, &Request{Session: s, ID: id, Name: name, Owner: "o", WaitEnd: Never}, &out)
+		table.Acquire(0, &Request{Session: s, ID: id, Name: name, Attributes: holdfast.Attributes{Owner: "o"}, WaitEnd: Never}, &out)
 		return out[0]
 	}
 	round := func() {
@@ -146,7 +146,7 @@ func TestDeepReentry(t *testing.T) {
 	var out []Decision
 	s, firstToken := SessionID{1, 1}, Token(1, 1)
 	for id := uint64(1); id <= n; id++ {
-		table.Acquire(0, &Request{Session: s, ID: id, Name: "db", Owner: "x", WaitEnd: Never}, &out)
+		table.Acquire(0, &Request{Session: s, ID: id, Name: "db", Attributes: holdfast.Attributes{Owner: "x"}, WaitEnd: Never}, &out)
 	}
 	for id := uint64(1); id <= n/2; id++ {
 		out = out[:0]

@@ -13,8 +13,8 @@ import (
 func drawnEntry(rt *rapid.T, session uint64) *Entry {
 	s := &Entry{
 		Name: "a", Session: SessionID{session%3 + 1, session}, Request: 1, Left: Never,
-		Token: Token(rapid.Uint64Range(1, 3).Draw(rt, "reign"), rapid.Uint32Range(1, 3).Draw(rt, "count")),
-		Mode:  rapid.SampledFrom([]holdfast.Mode{holdfast.ModeExclusive, holdfast.ModeShared, holdfast.ModeSlots, holdfast.ModeSlots}).Draw(rt, "mode"),
+		Token:      Token(rapid.Uint64Range(1, 3).Draw(rt, "reign"), rapid.Uint32Range(1, 3).Draw(rt, "count")),
+		Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: rapid.SampledFrom([]holdfast.Mode{holdfast.ModeExclusive, holdfast.ModeShared, holdfast.ModeSlots, holdfast.ModeSlots}).Draw(rt, "mode")}},
 	}
 	if s.Mode == holdfast.ModeSlots {
 		s.Capacity = rapid.SampledFrom([]int{5, 5, 5, 6}).Draw(rt, "capacity")
@@ -25,10 +25,10 @@ func drawnEntry(rt *rapid.T, session uint64) *Entry {
 
 // compatibleWith reports whether c fits beside those holders that are not revoked.
 func compatibleWith(c *Entry, l Lock, spared func(Grant) bool) bool {
-	requests := []Request{{Mode: c.Mode, Units: c.Units, Capacity: c.Capacity}}
+	requests := []Request{{Attributes: holdfast.Attributes{Shape: c.Shape}}}
 	for _, g := range l.Holders {
 		if !g.Revoked || spared(g) {
-			requests = append(requests, Request{Mode: g.Mode, Units: g.Units, Capacity: c.Capacity})
+			requests = append(requests, Request{Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: g.Mode, Units: g.Units, Capacity: c.Capacity}}})
 		}
 	}
 	return compatible(requests)

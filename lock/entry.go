@@ -1,8 +1,6 @@
 package lock
 
 import (
-	"time"
-
 	"github.com/holdfast-locks/holdfast"
 )
 
@@ -54,19 +52,15 @@ func (s *entry) link() *int32 { return &s.live }
 
 // detail is what most entries can do without.
 type detail struct {
-	owner  string
-	reason string
-	client string        // where another asks than for the session's first request
-	hold   time.Duration // the hold limit wanted, while it waits
-	end    Time          // when the wait limit or the hold limit ends it, or Never
-	heap   int32         // its place among the deadlines, counted from 1; 0 is none
-	units  int32
-	holds  int32 // entries that share it
-	last   int32 // the latest of those
-	// capacity is what the entry counts on. It differs from that of the name only for a
-	// revoked hold that another authority has granted.
-	capacity int32
-	another  bool // client differs from the session's
+	// Attributes are those of the request. Hold is 0 when it is held. Capacity is what the entry counts on: it
+	// differs from that of the name only for a revoked hold that another authority has granted.
+	holdfast.Attributes
+	client  string // where another asks than for the session's first request
+	end     Time   // when the wait limit or the hold limit ends it, or Never
+	heap    int32  // its place among the deadlines, counted from 1; 0 is none
+	holds   int32  // entries that share it
+	last    int32  // the latest of those
+	another bool   // client differs from the session's
 }
 
 func (d *detail) link() *int32 { return &d.last }
@@ -171,15 +165,25 @@ func (t *Table) sit(e int32, r *Request) int32 {
 func (t *Table) describe(i int32, r *Request, end Time) {
 	s := t.entries.at(i)
 	another := r.Client != t.sessions.at(s.session).client
-	if r.Owner == "" && r.Reason == "" && !another && r.Units == 0 && r.Hold == 0 && end == Never {
+	if plain := (holdfast.Attributes{Shape: holdfast.Shape{Mode: r.Mode}}); r.Attributes == plain && !another && end == Never {
 		return
 	}
 	d := t.detailOf(i)
-	d.owner, d.reason, d.hold, d.units, d.capacity = r.Owner, r.Reason, r.Hold, int32(r.Units), int32(r.Capacity)
+	d.Attributes = r.Attributes
 	if another {
 		d.another, d.client = true, r.Client
 	}
 	t.setDeadline(s.detail, end)
+}
+
+// attributes returns what the request of entry s said of the lock. A hold limit is told while it waits: of a hold, its end
+// is what counts.
+func (t *Table) attributes(s *entry) (a holdfast.Attributes) {
+	if s.detail != 0 {
+		a = t.details.at(s.detail).Attributes
+	}
+	a.Mode = s.mode
+	return a
 }
 
 // detailOf returns the detail of entry i and makes one where there is none.
@@ -199,7 +203,7 @@ func (t *Table) owner(s *entry) string {
 	if s.detail == 0 {
 		return ""
 	}
-	return t.details.at(s.detail).owner
+	return t.details.at(s.detail).Owner
 }
 
 // units returns how many units entry s holds or wants; 0 unless in mode slots.
@@ -207,7 +211,7 @@ func (t *Table) units(s *entry) int32 {
 	if s.detail == 0 {
 		return 0
 	}
-	return t.details.at(s.detail).units
+	return int32(t.details.at(s.detail).Units)
 }
 
 // capacity returns the capacity that entry s counts on; 0 unless in mode slots.
@@ -215,7 +219,7 @@ func (t *Table) capacity(s *entry) int32 {
 	if s.detail == 0 {
 		return 0
 	}
-	return t.details.at(s.detail).capacity
+	return int32(t.details.at(s.detail).Capacity)
 }
 
 // client returns who asked for entry s, for people.

@@ -171,8 +171,8 @@ func (w *world) adopt(rt *rapid.T) {
 		}
 	}
 	entry := Entry{
-		Name: r.Name, Session: r.Session, Request: r.ID, Owner: r.Owner, Reason: r.Reason, Client: r.Client,
-		Mode: r.Mode, Units: r.Units, Capacity: r.Capacity, Token: token, Age: w.now - r.Arrived,
+		Name: r.Name, Session: r.Session, Request: r.ID, Attributes: holdfast.Attributes{Shape: r.Shape, Owner: r.Owner, Reason: r.Reason}, Client: r.Client,
+		Token: token, Age: w.now - r.Arrived,
 		Revoked: rapid.Bool().Draw(rt, "revoked"),
 	}
 	end := Never

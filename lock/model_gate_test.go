@@ -251,7 +251,7 @@ func (w *world) letIn(rt *rapid.T) {
 		through := rapid.SampledFrom(all).Draw(rt, "of").request
 		s, owner = through.Session, through.Owner
 	}
-	w.checkAtGate(rt, Request{Session: s, Owner: owner})
+	w.checkAtGate(rt, Request{Session: s, Attributes: holdfast.Attributes{Owner: owner}})
 	let := w.table.LetIn(w.now, &r, s, owner, &w.out)
 	want, done := w.model.letIn(w.now, r, s, owner)
 	if let != done {
@@ -278,7 +278,9 @@ func (w *world) checkAtGate(rt *rapid.T, of Request) {
 }
 
 func (m *model) letIn(now Time, r Request, s SessionID, owner string) (out []Decision, done bool) {
-	theirs := func(w *modelWait) bool { return w.parked && sameOwner(w.request, Request{Session: s, Owner: owner}) }
+	theirs := func(w *modelWait) bool {
+		return w.parked && sameOwner(w.request, Request{Session: s, Attributes: holdfast.Attributes{Owner: owner}})
+	}
 	n := m.find(SpaceLock)
 	if n == nil || !slices.ContainsFunc(m.gate, theirs) {
 		return nil, false

@@ -83,7 +83,7 @@ func (n *modelName) grantOf(r Request) *modelGrant {
 
 func decisionFor(kind Kind, r Request) Decision {
 	return Decision{Kind: kind, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner,
-		Mode: r.Mode, Units: r.Units, Capacity: r.Capacity}
+		Shape: r.Shape}
 }
 
 // decisionForGrant is told for one hold of a grant.

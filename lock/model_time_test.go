@@ -150,14 +150,15 @@ func (m *model) show(name string) Lock {
 		v.Token = g.token
 		v.Units += r.Units
 		v.Holders = append(v.Holders, Grant{
-			Session: r.Session, Owner: r.Owner, Client: r.Client, Reason: r.Reason, Mode: r.Mode, Units: r.Units,
+			Session: r.Session, Attributes: r.Attributes, Client: r.Client,
 			Token: g.token, Since: g.since, Until: g.until, Holds: len(g.holds), Revoked: g.revoked,
 		})
+		v.Holders[len(v.Holders)-1].Hold = 0
 	}
 	for _, w := range n.queue {
 		r := w.request
 		v.Waiters = append(v.Waiters, Wait{
-			Session: r.Session, Owner: r.Owner, Client: r.Client, Reason: r.Reason, Mode: r.Mode, Units: r.Units,
+			Session: r.Session, Attributes: r.Attributes, Client: r.Client,
 			Request: r.ID, Since: r.Arrived, Until: r.WaitEnd,
 		})
 	}

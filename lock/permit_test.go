@@ -76,8 +76,8 @@ func (p *permitted) name(rt *rapid.T) string { return rapid.SampledFrom(worldNam
 func (p *permitted) acquire(rt *rapid.T) {
 	p.ids++
 	r := Request{
-		Session: drawSession(rt), ID: p.ids, Name: p.name(rt), Owner: rapid.SampledFrom([]string{"", "x", "y"}).Draw(rt, "owner"),
-		Mode: holdfast.Mode(rapid.IntRange(0, 2).Draw(rt, "mode")), Try: rapid.IntRange(0, 3).Draw(rt, "try") == 0,
+		Session: drawSession(rt), ID: p.ids, Name: p.name(rt), Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.Mode(rapid.IntRange(0, 2).Draw(rt, "mode"))}, Owner: rapid.SampledFrom([]string{"", "x", "y"}).Draw(rt, "owner")},
+		Try:     rapid.IntRange(0, 3).Draw(rt, "try") == 0,
 		Arrived: p.now, WaitEnd: Never,
 	}
 	if r.Mode == holdfast.ModeSlots {
@@ -204,7 +204,7 @@ func TestPermitRefusesToLie(t *testing.T) {
 			table.Pause()
 			var out []Decision
 			ask := func(id uint64, mode holdfast.Mode) {
-				table.Acquire(0, &Request{Session: SessionID{1, 1}, ID: id, Name: "a", Mode: mode, WaitEnd: Never}, &out)
+				table.Acquire(0, &Request{Session: SessionID{1, 1}, ID: id, Name: "a", Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: mode}}, WaitEnd: Never}, &out)
 			}
 			ask(1, holdfast.ModeShared)
 			if c.config.Permitted {

@@ -56,15 +56,13 @@ func drawSession(rt *rapid.T) SessionID {
 
 func (w *world) drawRequest(rt *rapid.T) Request {
 	r := Request{
-		Session: drawSession(rt),
-		Name:    rapid.SampledFrom(worldNames).Draw(rt, "name"),
-		Owner:   rapid.SampledFrom([]string{"", "", "x", "y"}).Draw(rt, "owner"),
-		Reason:  rapid.SampledFrom([]string{"", "", "deploy"}).Draw(rt, "reason"),
-		Client:  rapid.SampledFrom([]string{"web-1", "web-1", "web-2", ""}).Draw(rt, "client"),
-		Mode:    holdfast.Mode(rapid.IntRange(0, 2).Draw(rt, "mode")),
-		Try:     rapid.IntRange(0, 3).Draw(rt, "try") == 0,
-		Arrived: w.now - 20*Time(rapid.IntRange(0, 2).Draw(rt, "age")),
-		WaitEnd: Never,
+		Session:    drawSession(rt),
+		Name:       rapid.SampledFrom(worldNames).Draw(rt, "name"),
+		Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.Mode(rapid.IntRange(0, 2).Draw(rt, "mode"))}, Owner: rapid.SampledFrom([]string{"", "", "x", "y"}).Draw(rt, "owner"), Reason: rapid.SampledFrom([]string{"", "", "deploy"}).Draw(rt, "reason")},
+		Client:     rapid.SampledFrom([]string{"web-1", "web-1", "web-2", ""}).Draw(rt, "client"),
+		Try:        rapid.IntRange(0, 3).Draw(rt, "try") == 0,
+		Arrived:    w.now - 20*Time(rapid.IntRange(0, 2).Draw(rt, "age")),
+		WaitEnd:    Never,
 	}
 	if r.Mode == holdfast.ModeSlots {
 		r.Capacity = rapid.SampledFrom([]int{5, 5, 5, 6}).Draw(rt, "capacity")

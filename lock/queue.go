@@ -102,10 +102,10 @@ func (t *Table) grantUnder(now Time, token holdfast.Token, i int32, s *entry, x 
 	if s.detail != 0 {
 		d := t.details.at(s.detail)
 		end := Never
-		if d.hold != 0 {
-			end = after(now, t.drift.stretch(d.hold))
+		if d.Hold != 0 {
+			end = after(now, t.drift.stretch(d.Hold))
 		}
-		d.hold = 0
+		d.Hold = 0
 		t.setDeadline(s.detail, end)
 	}
 	t.granted(now, i, arrived, out)

@@ -46,19 +46,14 @@ func ParseSessionID(text string) (SessionID, bool) {
 // WaitEnd of Never then waits for ever where no authority comes, and one that is not
 // later than now waits for nothing.
 type Request struct {
-	Session  SessionID
-	ID       uint64 // chosen by the client, unique within the session, never 0
-	Name     string
-	Owner    string // "" makes the request its own owner
-	Reason   string // for people
-	Client   string // for people: who asks, e.g. "deploy@web-1 pid 4711"
-	Mode     holdfast.Mode
-	Units    int           // slots only
-	Capacity int           // slots only
-	Try      bool          // never wait for holders, only for an authority, until WaitEnd; see Acquire
-	Arrived  Time          // when it reached the authority; anchors Hold's answer
-	WaitEnd  Time          // when to give up waiting; Never means not by itself, with Try too
-	Hold     time.Duration // hold limit; 0 means none
+	Session SessionID
+	ID      uint64 // chosen by the client, unique within the session, never 0
+	Name    string
+	holdfast.Attributes
+	Client  string // for people: who asks, e.g. "deploy@web-1 pid 4711"
+	Try     bool   // never wait for holders, only for an authority, until WaitEnd; see Acquire
+	Arrived Time   // when it reached the authority; anchors Hold's answer
+	WaitEnd Time   // when to give up waiting; Never means not by itself, with Try too
 	// Belief is how long, by the member's clock, the client may go on believing in what it holds
 	// after it was last heard. The member that the session is at sets it; 0 for its own process,
 	// whose users compare with the member's clock.
@@ -101,14 +96,12 @@ func (k Kind) String() string { return kindNames[k] }
 
 // Decision is what became of one request. It goes to the session that asked.
 type Decision struct {
-	Kind     Kind
-	Session  SessionID
-	Request  uint64
-	Name     string
-	Owner    string
-	Mode     holdfast.Mode
-	Units    int
-	Capacity int
+	Kind    Kind
+	Session SessionID
+	Request uint64
+	Name    string
+	Owner   string
+	holdfast.Shape
 	Token    holdfast.Token
 	Since    Time          // Granted, Released, Lost, Revoked: when it was granted, on the authority's clock; 0 if it never was
 	Waited   time.Duration // Granted, Refused: how long the request had waited, on the authority's clock

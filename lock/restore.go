@@ -37,8 +37,7 @@ func (t *Table) Restore(now Time, c Chunk) error {
 // restoreEntry takes one entry, which follows those of the same name that were taken.
 func (t *Table) restoreEntry(now Time, c *Entry) error {
 	r := Request{
-		Session: c.Session, ID: c.Request, Name: c.Name, Owner: c.Owner, Reason: c.Reason, Client: c.Client,
-		Mode: c.Mode, Units: c.Units, Capacity: c.Capacity, Arrived: now - c.Age, Hold: c.Hold,
+		Session: c.Session, ID: c.Request, Name: c.Name, Attributes: c.Attributes, Client: c.Client, Arrived: now - c.Age,
 	}
 	held, excess, err := t.checkEntry(c, &r)
 	if err != nil {

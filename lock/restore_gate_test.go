@@ -18,16 +18,16 @@ func suspended(tb failer) *Table {
 	var out []Decision
 	s1, s2, s3 := SessionID{1, 1}, SessionID{1, 2}, SessionID{2, 1}
 	for _, r := range []Request{
-		{Session: s1, ID: 1, Name: SpaceLock, Owner: "ops", Hold: time.Minute},
-		{Session: s1, ID: 2, Name: SpaceLock, Owner: "ops"},
-		{Session: s1, ID: 3, Name: "db", Owner: "ops"},
+		{Session: s1, ID: 1, Name: SpaceLock, Attributes: holdfast.Attributes{Owner: "ops", Hold: time.Minute}},
+		{Session: s1, ID: 2, Name: SpaceLock, Attributes: holdfast.Attributes{Owner: "ops"}},
+		{Session: s1, ID: 3, Name: "db", Attributes: holdfast.Attributes{Owner: "ops"}},
 		{Session: s2, ID: 1, Name: "db", WaitEnd: time.Minute},
-		{Session: s3, ID: 1, Name: SpaceLock, Owner: "x"},
-		{Session: s2, ID: 2, Name: "db", Owner: "y"},
-		{Session: s2, ID: 3, Name: "page", Owner: "y", Mode: holdfast.ModeShared},
-		{Session: s3, ID: 2, Name: "page", Mode: holdfast.ModeShared},
+		{Session: s3, ID: 1, Name: SpaceLock, Attributes: holdfast.Attributes{Owner: "x"}},
+		{Session: s2, ID: 2, Name: "db", Attributes: holdfast.Attributes{Owner: "y"}},
+		{Session: s2, ID: 3, Name: "page", Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeShared}, Owner: "y"}},
+		{Session: s3, ID: 2, Name: "page", Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeShared}}},
 		{Session: s3, ID: 3, Name: SpaceLock},
-		{Session: s2, ID: 4, Name: "printers", Mode: holdfast.ModeSlots, Units: 2, Capacity: 5},
+		{Session: s2, ID: 4, Name: "printers", Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 2, Capacity: 5}}},
 	} {
 		if r.WaitEnd == 0 {
 			r.WaitEnd = Never
@@ -45,13 +45,13 @@ func awaited(tb failer) *Table {
 	var out []Decision
 	s1, s2, s3 := SessionID{1, 1}, SessionID{1, 2}, SessionID{2, 1}
 	for _, r := range []Request{
-		{Session: s1, ID: 1, Name: "db", Owner: "x"},
-		{Session: s2, ID: 1, Name: "db", Owner: "y"},
-		{Session: s1, ID: 2, Name: SpaceLock, Owner: "x"},
-		{Session: s1, ID: 3, Name: "page", Owner: "x"},
+		{Session: s1, ID: 1, Name: "db", Attributes: holdfast.Attributes{Owner: "x"}},
+		{Session: s2, ID: 1, Name: "db", Attributes: holdfast.Attributes{Owner: "y"}},
+		{Session: s1, ID: 2, Name: SpaceLock, Attributes: holdfast.Attributes{Owner: "x"}},
+		{Session: s1, ID: 3, Name: "page", Attributes: holdfast.Attributes{Owner: "x"}},
 		{Session: s3, ID: 1, Name: "page"},
-		{Session: s3, ID: 2, Name: "free", Owner: "z"},
-		{Session: s3, ID: 3, Name: SpaceLock, Owner: "z"},
+		{Session: s3, ID: 2, Name: "free", Attributes: holdfast.Attributes{Owner: "z"}},
+		{Session: s3, ID: 3, Name: SpaceLock, Attributes: holdfast.Attributes{Owner: "z"}},
 	} {
 		r.WaitEnd = Never
 		t.Acquire(0, &r, &out)

@@ -18,15 +18,15 @@ func populated(tb failer) *Table {
 	var out []Decision
 	s1, s2, s3 := SessionID{1, 1}, SessionID{1, 2}, SessionID{2, 1}
 	for _, r := range []Request{
-		{Session: s1, ID: 1, Name: "db", Owner: "x", Hold: time.Minute, Client: "web-1"},
-		{Session: s1, ID: 2, Name: "db", Owner: "x"},
-		{Session: s2, ID: 1, Name: "db", Reason: "deploy", Hold: time.Second},
+		{Session: s1, ID: 1, Name: "db", Attributes: holdfast.Attributes{Owner: "x", Hold: time.Minute}, Client: "web-1"},
+		{Session: s1, ID: 2, Name: "db", Attributes: holdfast.Attributes{Owner: "x"}},
+		{Session: s2, ID: 1, Name: "db", Attributes: holdfast.Attributes{Reason: "deploy", Hold: time.Second}},
 		{Session: s3, ID: 1, Name: "db", WaitEnd: time.Hour},
-		{Session: s2, ID: 2, Name: "printers", Mode: holdfast.ModeSlots, Units: 2, Capacity: 5},
-		{Session: s1, ID: 3, Name: "printers", Mode: holdfast.ModeSlots, Units: 3, Capacity: 5, Owner: "x"},
-		{Session: s3, ID: 2, Name: "printers", Mode: holdfast.ModeSlots, Units: 1, Capacity: 5},
-		{Session: s1, ID: 4, Name: "page", Mode: holdfast.ModeShared},
-		{Session: s2, ID: 3, Name: "page", Mode: holdfast.ModeShared},
+		{Session: s2, ID: 2, Name: "printers", Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 2, Capacity: 5}}},
+		{Session: s1, ID: 3, Name: "printers", Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 3, Capacity: 5}, Owner: "x"}},
+		{Session: s3, ID: 2, Name: "printers", Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 1, Capacity: 5}}},
+		{Session: s1, ID: 4, Name: "page", Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeShared}}},
+		{Session: s2, ID: 3, Name: "page", Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeShared}}},
 		{Session: s3, ID: 3, Name: "single"},
 	} {
 		if r.WaitEnd == 0 {

@@ -20,7 +20,7 @@ func TestRevokeSession(t *testing.T) {
 	var out []lock.Decision
 	leaving, other := lock.SessionID{Member: 1, Number: 1}, lock.SessionID{Member: 1, Number: 2}
 	ask := func(s lock.SessionID, id uint64, name string, mode holdfast.Mode) {
-		table.Acquire(0, &lock.Request{Session: s, ID: id, Name: name, Mode: mode, Owner: "o", WaitEnd: lock.Never}, &out)
+		table.Acquire(0, &lock.Request{Session: s, ID: id, Name: name, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: mode}, Owner: "o"}, WaitEnd: lock.Never}, &out)
 	}
 	ask(leaving, 1, "a", holdfast.ModeExclusive)
 	ask(leaving, 2, "a", holdfast.ModeExclusive) // enters it again

@@ -20,8 +20,7 @@ func (t *Table) decide(d *Decision, kind Kind, s *entry) {
 	d.Name = t.names.at(s.live).name
 	if s.detail != 0 {
 		detail := t.details.at(s.detail)
-		d.Owner, d.Units = detail.owner, int(detail.units)
-		d.Capacity = int(t.capacity(s))
+		d.Owner, d.Units, d.Capacity = detail.Owner, detail.Units, detail.Capacity
 	}
 	if s.token != 0 {
 		d.Since = s.since
@@ -174,31 +173,25 @@ func (t *Table) viewGrant(i int32) (g Grant) {
 
 // copyGrant is viewGrant where the copy is to stand.
 func (t *Table) copyGrant(g *Grant, s *entry) {
-	*g = Grant{Mode: s.mode, Token: s.token, Since: s.since, Until: Never, Holds: 1, Revoked: s.revoked}
 	session := t.sessions.at(s.session)
-	g.Session, g.Client = session.id, session.client
+	*g = Grant{
+		Session: session.id, Attributes: t.attributes(s), Client: session.client, Token: s.token, Since: s.since, Until: Never, Holds: 1, Revoked: s.revoked,
+	}
 	if s.detail != 0 {
 		d := t.details.at(s.detail)
-		g.Owner, g.Reason, g.Units, g.Until, g.Holds = d.owner, d.reason, int(d.units), d.end, int(d.holds)
-		g.Client = t.client(s)
+		g.Client, g.Until, g.Holds = t.client(s), d.end, int(d.holds)
 	}
 }
 
 // viewWait copies the waiter at entry i.
 func (t *Table) viewWait(i int32) Wait {
 	s := t.entries.at(i)
-	w := Wait{
-		Session: t.sessions.at(s.session).id,
-		Owner:   t.owner(s),
-		Client:  t.client(s),
-		Mode:    s.mode,
-		Units:   int(t.units(s)),
-		Request: s.request,
-		Since:   s.since,
-		Until:   t.end(s),
+	return Wait{
+		Session:    t.sessions.at(s.session).id,
+		Attributes: t.attributes(s),
+		Client:     t.client(s),
+		Request:    s.request,
+		Since:      s.since,
+		Until:      t.end(s),
 	}
-	if s.detail != 0 {
-		w.Reason = t.details.at(s.detail).reason
-	}
-	return w
 }

@@ -20,21 +20,17 @@ type Chunk struct {
 // Entry is one hold or one wait. Its times are durations before or after the moment
 // of the snapshot, because no two members' clocks are ever compared.
 type Entry struct {
-	Name     string
-	Session  SessionID
-	Request  uint64
-	Owner    string
-	Reason   string
-	Client   string
-	Mode     holdfast.Mode
-	Units    int
-	Capacity int
-	Token    holdfast.Token // 0 while it waits; the holds of one grant share theirs
-	Age      time.Duration  // since it was granted or, while it waits, since it arrived
-	Left     time.Duration  // until its hold limit or its wait limit passes; Never without one
-	Hold     time.Duration  // the hold limit that it waits for; 0 for none, and when it is held
-	Revoked  bool
-	Try      bool // it waits for an authority, and not for holders; false when it is held
+	Name    string
+	Session SessionID
+	Request uint64
+	// Attributes.Hold is the hold limit that it waits for; 0 when it is held.
+	holdfast.Attributes
+	Client  string
+	Token   holdfast.Token // 0 while it waits; the holds of one grant share theirs
+	Age     time.Duration  // since it was granted or, while it waits, since it arrived
+	Left    time.Duration  // until its hold limit or its wait limit passes; Never without one
+	Revoked bool
+	Try     bool // it waits for an authority, and not for holders; false when it is held
 	// Turn is its place in the gate while it waits there: as a suspension, or because of one.
 	// The lower, the earlier. 0 elsewhere.
 	Turn uint64
@@ -75,31 +71,24 @@ func (t *Table) Snapshot(now Time, cursor uint64, limit int) Chunk {
 func (t *Table) copyEntry(now Time, i int32) Entry {
 	s := t.entries.at(i)
 	c := Entry{
-		Name:     t.names.at(s.live).name,
-		Session:  t.sessions.at(s.session).id,
-		Request:  s.request,
-		Owner:    t.owner(s),
-		Client:   t.client(s),
-		Mode:     s.mode,
-		Units:    int(t.units(s)),
-		Capacity: int(t.capacity(s)),
-		Token:    s.token,
-		Age:      now - s.since,
-		Left:     Never,
-		Revoked:  s.revoked,
-		Try:      s.try,
+		Name:       t.names.at(s.live).name,
+		Session:    t.sessions.at(s.session).id,
+		Request:    s.request,
+		Attributes: t.attributes(s),
+		Client:     t.client(s),
+		Token:      s.token,
+		Age:        now - s.since,
+		Left:       Never,
+		Revoked:    s.revoked,
+		Try:        s.try,
 	}
 	if t.gate != nil {
 		if x := t.gate.turns[i]; x != nil {
 			c.Turn = x.number
 		}
 	}
-	if s.detail != 0 {
-		d := t.details.at(s.detail)
-		c.Reason, c.Hold = d.reason, d.hold
-		if d.end != Never {
-			c.Left = d.end - now
-		}
+	if end := t.end(s); end != Never {
+		c.Left = end - now
 	}
 	return c
 }

@@ -79,7 +79,7 @@ func (t *Table) keptBy(now Time, s *entry) *HeldBy {
 		err.Owner = t.client(s)
 	}
 	if err.Suspended = t.names.at(s.live).name == SpaceLock; err.Suspended && s.detail != 0 {
-		err.Reason = t.details.at(s.detail).reason
+		err.Reason = t.details.at(s.detail).Reason
 	}
 	return err
 }

@@ -118,7 +118,7 @@ func TestUnknownMode(t *testing.T) {
 	table := newTable(t, Config{})
 	table.BeginReign(1, 0)
 	var out []Decision
-	table.Acquire(0, &Request{Session: SessionID{1, 1}, ID: 1, Name: "a", Mode: 3, WaitEnd: Never}, &out)
+	table.Acquire(0, &Request{Session: SessionID{1, 1}, ID: 1, Name: "a", Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: 3}}, WaitEnd: Never}, &out)
 	if len(out) != 1 || out[0].Kind != Refused || table.Names() != 0 {
 		t.Errorf("told %v, %d names", out, table.Names())
 	}
@@ -148,7 +148,7 @@ func TestTimeWithoutEnd(t *testing.T) {
 	var out []Decision
 	s := SessionID{1, 1}
 	for id, hold := range []time.Duration{Never, Never / 2, Never - 1} {
-		table.Acquire(Never/2+1000, &Request{Session: s, ID: uint64(id) + 1, Name: fmt.Sprint(id), WaitEnd: Never, Hold: hold, Arrived: Never/2 + 1000}, &out)
+		table.Acquire(Never/2+1000, &Request{Session: s, ID: uint64(id) + 1, Name: fmt.Sprint(id), WaitEnd: Never, Attributes: holdfast.Attributes{Hold: hold}, Arrived: Never/2 + 1000}, &out)
 		if d := out[id]; d.Kind != Granted || d.Hold != 0 {
 			t.Errorf("a hold limit of %v is told as %v", hold, d)
 		}
@@ -167,7 +167,7 @@ func TestHoldLimitThatPassedIsReported(t *testing.T) {
 	table := newTable(t, Config{})
 	table.BeginReign(1, 0)
 	var out []Decision
-	r := Request{Session: SessionID{1, 1}, ID: 1, Name: "a", WaitEnd: Never, Hold: time.Second}
+	r := Request{Session: SessionID{1, 1}, ID: 1, Name: "a", WaitEnd: Never, Attributes: holdfast.Attributes{Hold: time.Second}}
 	table.Acquire(0, &r, &out)
 	r.Arrived = time.Hour
 	table.Acquire(time.Hour, &r, &out)

@@ -10,20 +10,30 @@ func (s *SessionID) Code(c *wire.Coder) {
 	wire.Number(c, &s.Number)
 }
 
+// codeAttributes goes through what a request says of its lock.
+func codeAttributes(c *wire.Coder, a *holdfast.Attributes) {
+	CodeShape(c, &a.Shape)
+	wire.Text(c, &a.Owner)
+	wire.Text(c, &a.Reason)
+	c.Duration(&a.Hold)
+}
+
+// CodeShape goes through how a name is locked.
+func CodeShape(c *wire.Coder, s *holdfast.Shape) {
+	wire.Enum(c, &s.Mode, holdfast.ModeSlots)
+	c.Int(&s.Units)
+	c.Int(&s.Capacity)
+}
+
 func (e *Entry) Code(c *wire.Coder) {
 	wire.Text(c, &e.Name)
 	e.Session.Code(c)
 	wire.Number(c, &e.Request)
-	wire.Text(c, &e.Owner)
-	wire.Text(c, &e.Reason)
+	codeAttributes(c, &e.Attributes)
 	wire.Text(c, &e.Client)
-	wire.Enum(c, &e.Mode, holdfast.ModeSlots)
-	c.Int(&e.Units)
-	c.Int(&e.Capacity)
 	wire.Number(c, &e.Token)
 	c.Duration(&e.Age)
 	c.Duration(&e.Left)
-	c.Duration(&e.Hold)
 	c.Bool(&e.Revoked)
 	c.Bool(&e.Try)
 	wire.Number(c, &e.Turn)
@@ -31,9 +41,7 @@ func (e *Entry) Code(c *wire.Coder) {
 
 func (l *Lock) Code(c *wire.Coder) {
 	wire.Text(c, &l.Name)
-	wire.Enum(c, &l.Mode, holdfast.ModeSlots)
-	c.Int(&l.Units)
-	c.Int(&l.Capacity)
+	CodeShape(c, &l.Shape)
 	wire.Number(c, &l.Token)
 	wire.List(c, &l.Holders)
 	wire.List(c, &l.Waiters)
@@ -42,11 +50,8 @@ func (l *Lock) Code(c *wire.Coder) {
 
 func (g *Grant) Code(c *wire.Coder) {
 	g.Session.Code(c)
-	wire.Text(c, &g.Owner)
+	codeAttributes(c, &g.Attributes)
 	wire.Text(c, &g.Client)
-	wire.Text(c, &g.Reason)
-	wire.Enum(c, &g.Mode, holdfast.ModeSlots)
-	c.Int(&g.Units)
 	wire.Number(c, &g.Token)
 	c.Duration(&g.Since)
 	c.Duration(&g.Until)
@@ -57,11 +62,8 @@ func (g *Grant) Code(c *wire.Coder) {
 
 func (w *Wait) Code(c *wire.Coder) {
 	w.Session.Code(c)
-	wire.Text(c, &w.Owner)
+	codeAttributes(c, &w.Attributes)
 	wire.Text(c, &w.Client)
-	wire.Text(c, &w.Reason)
-	wire.Enum(c, &w.Mode, holdfast.ModeSlots)
-	c.Int(&w.Units)
 	wire.Number(c, &w.Request)
 	c.Duration(&w.Since)
 	c.Duration(&w.Until)

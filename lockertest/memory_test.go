@@ -186,7 +186,7 @@ func (a *authority) grant(e *entry, w *want, token holdfast.Token) {
 	}
 	space := w.place.space
 	w.lock = holdfast.NewLock(holdfast.Grant{
-		Space: space, Name: w.Name, Owner: w.Owner, Mode: w.Mode, Units: w.Units, Capacity: w.Capacity, Token: w.token,
+		Space: space, Name: w.Name, Owner: w.Owner, Shape: holdfast.Shape{Mode: w.Mode, Units: w.Units, Capacity: w.Capacity}, Token: w.token,
 	}, w.id, end, w, w.values)
 	e.holders = append(e.holders, w)
 	w.decide(nil)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -84,8 +85,8 @@ func (v *visit) acquireOnce() {
 			v.request = numbered.First
 			v.recordRequest()
 			r := &lock.Request{
-				Session: s.session, ID: v.request, Name: s.want.name, Mode: s.want.mode, Units: s.want.units, Capacity: s.want.capacity,
-				Try: s.want.try || s.want.wait == 0, Arrived: v.arrived, WaitEnd: v.arrived + s.want.wait, Hold: s.want.hold,
+				Session: s.session, ID: v.request, Name: s.want.name, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: s.want.mode, Units: s.want.units, Capacity: s.want.capacity}, Hold: s.want.hold},
+				Try: s.want.try || s.want.wait == 0, Arrived: v.arrived, WaitEnd: v.arrived + s.want.wait,
 				Once: fmt.Sprint(v.round), Content: 1,
 			}
 			v.call(userSpace, r, v.decidedOnce)

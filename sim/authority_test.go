@@ -86,9 +86,9 @@ func TestTheJudgeSeesTwoAuthorities(t *testing.T) {
 func TestTheJudgeSeesBounds(t *testing.T) {
 	waits := func(n int) *lock.Lock { return &lock.Lock{Name: "n", Waiters: make([]lock.Wait, n)} }
 	units := func(of ...int) *lock.Lock {
-		l := &lock.Lock{Name: "n", Mode: holdfast.ModeSlots, Capacity: 3}
+		l := &lock.Lock{Name: "n", Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Capacity: 3}}
 		for _, u := range of {
-			l.Holders = append(l.Holders, lock.Grant{Units: u})
+			l.Holders = append(l.Holders, lock.Grant{Attributes: holdfast.Attributes{Shape: holdfast.Shape{Units: u}}})
 		}
 		return l
 	}

@@ -62,8 +62,8 @@ func centralCosts() []Cost {
 	return []Cost{
 		{Deed: CycleAtCoordinator, Formula: "0"},
 		{Deed: CycleElsewhere, Least: 3, Most: 3, Tail: 1, Formula: "2 + 1"},
-		{Deed: CycleElsewhere, Mode: holdfast.ModeShared, Least: 3, Most: 3, Tail: 1, Formula: "2 + 1"},
-		{Deed: CycleElsewhere, Mode: holdfast.ModeSlots, Units: 2, Capacity: 3, Least: 3, Most: 3, Tail: 1, Formula: "2 + 1"},
+		{Deed: CycleElsewhere, Shape: holdfast.Shape{Mode: holdfast.ModeShared}, Least: 3, Most: 3, Tail: 1, Formula: "2 + 1"},
+		{Deed: CycleElsewhere, Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 2, Capacity: 3}, Least: 3, Most: 3, Tail: 1, Formula: "2 + 1"},
 		{Deed: HandOver, Least: 7, Most: 7, Tail: 2, Formula: "2 · (2 + 1) + 1"},
 		{Deed: TryRefused, Least: 2, Most: 2, Formula: "2"},
 	}

@@ -51,9 +51,8 @@ func (d Deed) String() string { return deedNames[d] }
 // Cost is how many messages between spaces a deed takes.
 type Cost struct {
 	Deed Deed
-	// Mode, Units and Capacity are what is locked. Zero means exclusively.
-	Mode            holdfast.Mode
-	Units, Capacity int
+	// Shape is how the name is locked. Zero means exclusively.
+	holdfast.Shape
 	// Least and Most are how many messages one deed takes at least and at most.
 	Least, Most int
 	// Tail is how many come once, after the last of several in a row, and no more than that:

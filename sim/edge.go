@@ -59,8 +59,8 @@ func (e *edge) perform(op *operation) {
 	case opAcquire:
 		number = op.id
 		fact = &lock.Request{
-			Session: e.session, ID: op.id, Name: op.name, Owner: op.owner, Mode: op.mode, Units: op.units,
-			Capacity: op.capacity, Try: op.try, Arrived: now, WaitEnd: waitEnd(now, op), Hold: op.hold,
+			Session: e.session, ID: op.id, Name: op.name, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: op.mode, Units: op.units, Capacity: op.capacity}, Owner: op.owner, Hold: op.hold},
+			Try: op.try, Arrived: now, WaitEnd: waitEnd(now, op),
 		}
 	case opRelease:
 		fact = &protocol.Release{Session: e.session, Name: op.name, Token: op.token, Request: op.id}

@@ -60,7 +60,7 @@ func (h *histories) request(key requestKey, who fmt.Stringer, want wantedLock) {
 		h.giveUp(in)
 		return
 	}
-	request := history.Request{Who: who.String(), Mode: want.mode, Units: want.units, Capacity: want.capacity}
+	request := history.Request{Who: who.String(), Shape: holdfast.Shape{Mode: want.mode, Units: want.units, Capacity: want.capacity}}
 	if want.owner != "" {
 		request.Owner = fmt.Sprintf("%s of session %v", want.owner, key.session)
 	}

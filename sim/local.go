@@ -159,8 +159,8 @@ func (l *ownClient) begin() {
 	t := &taking{local: l, id: l.lastID, call: l.call, want: w.request(nil), holdEnd: protocol.Never}
 	l.takings = append(l.takings, t)
 	request := &lock.Request{
-		Session: l.session, ID: t.id, Name: t.want.name, Mode: t.want.mode, Units: t.want.units, Capacity: t.want.capacity,
-		Try: t.want.try, Arrived: now, WaitEnd: protocol.Never, Hold: t.want.hold,
+		Session: l.session, ID: t.id, Name: t.want.name, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: t.want.mode, Units: t.want.units, Capacity: t.want.capacity}, Hold: t.want.hold},
+		Try: t.want.try, Arrived: now, WaitEnd: protocol.Never,
 	}
 	switch {
 	case t.want.try:

@@ -34,8 +34,8 @@ func permissionProtocol() Protocol {
 func permissionCosts(members int) []Cost {
 	cycle := 2 * (members - 1)
 	costs := []Cost{
-		{Deed: CycleElsewhere, Mode: holdfast.ModeShared, Least: cycle, Most: cycle, Formula: "2 (n - 1)"},
-		{Deed: CycleElsewhere, Mode: holdfast.ModeSlots, Units: 2, Capacity: 3, Least: cycle, Most: cycle, Formula: "2 (n - 1)"},
+		{Deed: CycleElsewhere, Shape: holdfast.Shape{Mode: holdfast.ModeShared}, Least: cycle, Most: cycle, Formula: "2 (n - 1)"},
+		{Deed: CycleElsewhere, Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 2, Capacity: 3}, Least: cycle, Most: cycle, Formula: "2 (n - 1)"},
 		{Deed: HandOver, Least: 2 * cycle, Most: 2 * cycle, Formula: "2 * 2 (n - 1)"},
 	}
 	for _, deed := range []Deed{CycleAtCoordinator, CycleElsewhere} {

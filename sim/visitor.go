@@ -188,8 +188,8 @@ func (v *visit) acquire() {
 		v.request = 1<<55 | uint64(v.round)
 		s.world.judge.requested(requestKey{opened.ID, v.request}, v.visitor, s.want)
 		r := &lock.Request{
-			Session: opened.ID, ID: v.request, Name: s.want.name, Mode: s.want.mode, Units: s.want.units, Capacity: s.want.capacity,
-			Try: s.want.try || s.want.wait == 0, Arrived: v.arrived, WaitEnd: v.arrived + s.want.wait, Hold: s.want.hold,
+			Session: opened.ID, ID: v.request, Name: s.want.name, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: s.want.mode, Units: s.want.units, Capacity: s.want.capacity}, Hold: s.want.hold},
+			Try: s.want.try || s.want.wait == 0, Arrived: v.arrived, WaitEnd: v.arrived + s.want.wait,
 		}
 		v.call(userSpace, r, func(reply *protocol.Reply) { v.decided(opened, reply) })
 	})

@@ -239,9 +239,8 @@ func (l locker) submit(ctx context.Context, r *holdfast.Request) (a submitted, e
 		a.sent = s.Now()
 	}
 	request := lock.Request{
-		Session: s.id, Name: r.Name, Owner: r.Owner, Reason: r.Reason,
-		Mode: r.Mode, Units: r.Units, Capacity: r.Capacity,
-		Try: r.Try, Arrived: a.sent, WaitEnd: lock.Never, Hold: r.Hold,
+		Session: s.id, Name: r.Name, Attributes: r.Attributes,
+		Try: r.Try, Arrived: a.sent, WaitEnd: lock.Never,
 	}
 	switch {
 	case r.Wait > 0:
@@ -310,7 +309,7 @@ func (l locker) hold(ctx context.Context, r *holdfast.Request, a run.Answer, id 
 		end = after(sent, a.Hold)
 	}
 	held := holdfast.NewLock(holdfast.Grant{
-		Space: l.space, Name: r.Name, Owner: r.Owner, Mode: r.Mode, Units: r.Units, Capacity: r.Capacity, Token: a.Token,
+		Space: l.space, Name: r.Name, Owner: r.Owner, Shape: r.Shape, Token: a.Token,
 		Grace: a.Hold > 0 && l.hasGrace(),
 	}, id, end, l.backing, ctx)
 	h := holding{lock: held, port: l.port}

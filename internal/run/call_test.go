@@ -32,7 +32,7 @@ func TestAcquireNumbersRequests(t *testing.T) {
 	granting(m)
 	for id := range uint64(3) {
 		id++
-		got, err := d.Acquire(1, sink, &lock.Request{Name: "x", Hold: 7})
+		got, err := d.Acquire(1, sink, &lock.Request{Name: "x", Attributes: holdfast.Attributes{Hold: 7}})
 		if err != nil {
 			t.Fatal(err)
 		}

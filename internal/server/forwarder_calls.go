@@ -70,12 +70,11 @@ func documentOf[Document any](op string, answer *schema.JSON) (document Document
 }
 
 func (o *forwarder) acquire(ctx context.Context, in acquireInput) (all api.AcquiredAll, err error) {
+	question := api.ToAcquireRequest(in.Attributes)
+	question.Space, question.Names, question.Session, question.Request, question.Client = in.Space, in.Names, in.Session, in.Request, in.Client
+	question.Wait, question.Ttl, question.Require = int64(in.Wait), int64(in.TTL), api.ToClass(in.Require)
 	var answer schema.AcquireResponse
-	err = o.passOn(ctx, in.Caller, about{in.Session, in.Request}, "acquire", schema.Locks_Acquire_FullMethodName, &schema.AcquireRequest{
-		Space: in.Space, Names: in.Names, Mode: api.ToMode(in.Mode), Units: int32(in.Units), Capacity: int32(in.Capacity),
-		Wait: int64(in.Wait), Ttl: int64(in.TTL), Hold: int64(in.Hold), Session: in.Session, Owner: in.Owner, Reason: in.Reason,
-		Require: api.ToClass(in.Require), Request: in.Request, Client: in.Client,
-	}, &answer)
+	err = o.passOn(ctx, in.Caller, about{in.Session, in.Request}, "acquire", schema.Locks_Acquire_FullMethodName, question, &answer)
 	if err != nil {
 		return all, err
 	}

@@ -31,7 +31,7 @@ type grpcLocks struct {
 // Acquire takes one name or several, all or none. The end of the call cancels it.
 func (l *grpcLocks) Acquire(ctx context.Context, r *schema.AcquireRequest) (*schema.AcquireResponse, error) {
 	arrived := l.service.now()
-	mode, err := api.FromMode(r.GetMode())
+	attributes, err := api.FromAttributes(r)
 	if err != nil {
 		return nil, api.ToStatus(failed("acquire", r.GetSpace(), "", err))
 	}
@@ -40,10 +40,8 @@ func (l *grpcLocks) Acquire(ctx context.Context, r *schema.AcquireRequest) (*sch
 		return nil, api.ToStatus(failed("acquire", r.GetSpace(), "", err))
 	}
 	acquired, err := l.service.acquire(ctx, acquireInput{
-		Space: r.GetSpace(), Names: r.GetNames(),
-		Mode: mode, Units: int(r.GetUnits()), Capacity: int(r.GetCapacity()),
-		Wait: time.Duration(r.GetWait()), TTL: time.Duration(r.GetTtl()), Hold: time.Duration(r.GetHold()),
-		Session: r.GetSession(), Owner: r.GetOwner(), Reason: r.GetReason(), Require: class,
+		Space: r.GetSpace(), Names: r.GetNames(), Attributes: attributes,
+		Wait: time.Duration(r.GetWait()), TTL: time.Duration(r.GetTtl()), Session: r.GetSession(), Require: class,
 		Request: r.GetRequest(), Client: callerOf(ctx).called(r.GetClient()), Caller: callerOf(ctx), Arrived: arrived,
 	})
 	if err != nil {

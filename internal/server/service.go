@@ -64,22 +64,17 @@ type service struct {
 
 // acquireInput asks for one name or several, all or none.
 type acquireInput struct {
-	Space    string
-	Names    []string
-	Mode     holdfast.Mode
-	Units    int
-	Capacity int
-	Wait     time.Duration // 0: do not wait
-	TTL      time.Duration // 0: the default, or as before with a Session
-	Hold     time.Duration // 0: no limit
-	Session  string        // id.secret; "" opens one
-	Owner    string
-	Reason   string
-	Require  holdfast.Class
-	Request  string // idempotency id; "" for none
-	Client   string // who asks, for people
-	Caller   caller
-	Arrived  protocol.Time
+	Space string
+	Names []string
+	holdfast.Attributes
+	Wait    time.Duration // 0: do not wait
+	TTL     time.Duration // 0: the default, or as before with a Session
+	Session string        // id.secret; "" opens one
+	Require holdfast.Class
+	Request string // idempotency id; "" for none
+	Client  string // who asks, for people
+	Caller  caller
+	Arrived protocol.Time
 }
 
 // releaseInput names the grant to give up.

@@ -108,9 +108,8 @@ func (s *service) take(ctx context.Context, o *order) (*taken, error) {
 	once, content := o.once()
 	for i, name := range o.sorted {
 		t.requests = append(t.requests, lock.Request{
-			Session: t.session.id, ID: numbered.First + uint64(i), Name: name, Owner: o.Owner, Reason: o.Reason,
-			Mode: o.Mode, Units: o.Units, Capacity: o.Capacity,
-			Try: o.waitEnd == 0, Arrived: o.Arrived, WaitEnd: o.waitEnd, Hold: o.Hold, Once: once, Content: content,
+			Session: t.session.id, ID: numbered.First + uint64(i), Name: name, Attributes: o.Attributes,
+			Try: o.waitEnd == 0, Arrived: o.Arrived, WaitEnd: o.waitEnd, Once: once, Content: content,
 		})
 		decision, err := s.takeOne(ctx, o.space.Port, t.requests[len(t.requests)-1])
 		if err != nil {

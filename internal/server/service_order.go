@@ -72,8 +72,8 @@ func (s *service) order(in acquireInput) (*order, error) {
 
 func (s *service) checkOne(in acquireInput, name string) error {
 	request := holdfast.Request{
-		Name: name, Mode: in.Mode, Units: in.Units, Capacity: in.Capacity,
-		Owner: in.Owner, Reason: in.Reason, Wait: in.Wait, Hold: in.Hold,
+		Name: name, Attributes: in.Attributes,
+		Wait: in.Wait,
 	}
 	return cmp.Or(request.Check(), s.checkName(name))
 }

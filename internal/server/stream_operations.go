@@ -185,7 +185,7 @@ func (s *stream) acquire(id uint64, a *schema.Acquire, arrived protocol.Time) {
 	if space == nil {
 		return
 	}
-	mode, err := checkAcquire(a, space)
+	attributes, err := checkAcquire(a, space)
 	if err == nil && id > s.before {
 		err = s.server.service.overload()
 	}
@@ -194,44 +194,36 @@ func (s *stream) acquire(id uint64, a *schema.Acquire, arrived protocol.Time) {
 		return
 	}
 	s.requests = append(s.requests, lock.Request{
-		Session:  s.session,
-		ID:       id,
-		Name:     a.GetName(),
-		Owner:    a.GetOwner(),
-		Reason:   a.GetReason(),
-		Client:   s.client,
-		Mode:     mode,
-		Units:    int(a.GetUnits()),
-		Capacity: int(a.GetCapacity()),
-		Try:      a.GetTry(),
-		Arrived:  arrived,
-		WaitEnd:  waitEnd(arrived, a),
-		Hold:     time.Duration(a.GetHold()),
+		Session:    s.session,
+		ID:         id,
+		Name:       a.GetName(),
+		Attributes: attributes,
+		Client:     s.client,
+		Try:        a.GetTry(),
+		Arrived:    arrived,
+		WaitEnd:    waitEnd(arrived, a),
 	})
 	s.event(space.Port, id, &s.requests[len(s.requests)-1])
 }
 
-// checkAcquire says what is wrong with an acquire, beside its name.
-func checkAcquire(a *schema.Acquire, space *Space) (holdfast.Mode, error) {
-	mode, err := api.FromMode(a.GetMode())
+// checkAcquire returns what an acquire says of the lock, or what is wrong with it.
+func checkAcquire(a *schema.Acquire, space *Space) (holdfast.Attributes, error) {
+	attributes, err := api.FromAttributes(a)
 	if err != nil {
-		return mode, err
+		return attributes, err
 	}
 	class, err := api.FromClass(a.GetRequire())
 	if err != nil {
-		return mode, err
+		return attributes, err
 	}
-	r := holdfast.Request{
-		Name: a.GetName(), Mode: mode, Units: int(a.GetUnits()), Capacity: int(a.GetCapacity()),
-		Wait: time.Duration(a.GetWait()), Hold: time.Duration(a.GetHold()), Owner: a.GetOwner(), Reason: a.GetReason(),
-	}
+	r := holdfast.Request{Name: a.GetName(), Attributes: attributes, Wait: time.Duration(a.GetWait())}
 	if err := r.Check(); err != nil {
-		return mode, badRequest(err)
+		return attributes, badRequest(err)
 	}
 	if class > space.Class {
-		return mode, fmt.Errorf("%w: %v is required, and the space offers %v", holdfast.ErrClass, class, space.Class)
+		return attributes, fmt.Errorf("%w: %v is required, and the space offers %v", holdfast.ErrClass, class, space.Class)
 	}
-	return mode, nil
+	return attributes, nil
 }
 
 // tryWait is how long a try waits for an authority, where it does not say.

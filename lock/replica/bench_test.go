@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
@@ -41,7 +42,7 @@ func BenchmarkCopy(b *testing.B) {
 			longest = max(longest, time.Since(at))
 			at = time.Now()
 			out.Reset()
-			r.Apply(&Entry{Ops: []Op{{Kind: Extend, Session: lock.SessionID{Member: 1, Number: 20}, Name: fmt.Sprintf("customers/19/orders/%07d", parts), Hold: time.Hour}}}, &out)
+			r.Apply(&Entry{Ops: []Op{{Kind: Extend, Session: lock.SessionID{Member: 1, Number: 20}, Name: fmt.Sprintf("customers/19/orders/%07d", parts), Attributes: holdfast.Attributes{Hold: time.Hour}}}}, &out)
 			change = max(change, time.Since(at))
 		}
 		b.ReportMetric(float64(begins.Microseconds())/1000, "ms-to-begin")

@@ -82,15 +82,11 @@ type Op struct {
 	Other lock.SessionID // LetIn
 
 	// Acquire; LetIn: Owner, Age, Wait, Hold; Extend: Hold.
-	Owner, Reason string
-	Mode          holdfast.Mode
-	Units         int
-	Capacity      int
-	Try           bool
-	Age           time.Duration // for how long it had waited at the entry's time
-	Wait          time.Duration // how much longer it may; lock.Never means not by itself
-	Hold          time.Duration
-	Belief        time.Duration
+	holdfast.Attributes
+	Try    bool
+	Age    time.Duration // for how long it had waited at the entry's time
+	Wait   time.Duration // how much longer it may; lock.Never means not by itself
+	Belief time.Duration
 	// Once is what its client calls what it wants, whichever requests it sends for it: those of one session for one name that
 	// share it are one. Content is a sum of what is wanted, by which another intent of that name is found out. "" is none.
 	Once     string
@@ -127,9 +123,9 @@ type Secret [32]byte
 // request makes of an Acquire what the table takes.
 func (o *Op) request(now Time) lock.Request {
 	r := lock.Request{
-		Session: o.Session, ID: o.Request, Name: o.Name, Owner: o.Owner, Reason: o.Reason, Client: o.Client,
-		Mode: o.Mode, Units: o.Units, Capacity: o.Capacity, Try: o.Try,
-		Arrived: now - o.Age, WaitEnd: lock.Never, Hold: o.Hold, Belief: o.Belief,
+		Session: o.Session, ID: o.Request, Name: o.Name, Attributes: o.Attributes, Client: o.Client,
+		Try:     o.Try,
+		Arrived: now - o.Age, WaitEnd: lock.Never, Belief: o.Belief,
 	}
 	if o.Wait != lock.Never {
 		r.WaitEnd = lock.After(now, o.Wait)

@@ -479,6 +479,6 @@ func (r *Replica) say(d lock.Decision, out *Effects) {
 func refusal(o *Op, err error) lock.Decision {
 	return lock.Decision{
 		Kind: lock.Refused, Session: o.Session, Request: o.Request, Name: o.Name, Owner: o.Owner,
-		Mode: o.Mode, Units: o.Units, Capacity: o.Capacity, Err: err,
+		Shape: o.Shape, Err: err,
 	}
 }

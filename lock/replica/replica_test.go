@@ -75,7 +75,7 @@ func open(n uint64) Op {
 }
 
 func acquire(n, request uint64, name string) Op {
-	return Op{Kind: Acquire, Session: id(n), Request: request, Name: name, Wait: lock.Never, Mode: holdfast.ModeExclusive}
+	return Op{Kind: Acquire, Session: id(n), Request: request, Name: name, Wait: lock.Never, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeExclusive}}}
 }
 
 func release(n, request uint64, name string, token holdfast.Token) Op {
@@ -346,7 +346,7 @@ func copied(t *testing.T, r *Replica) *Replica {
 func random(rand *rand.Rand) Op {
 	o := Op{
 		Kind: Kind(1 + rand.IntN(int(Attach))), Session: id(1 + rand.Uint64N(6) + 6*rand.Uint64N(2)*rand.Uint64N(4)), Request: 1 + rand.Uint64N(40), Name: fmt.Sprint("n", rand.IntN(5)),
-		TTL: time.Second, Wait: lock.Never, Mode: holdfast.ModeExclusive, Age: time.Duration(rand.Int64N(1e9)),
+		TTL: time.Second, Wait: lock.Never, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeExclusive}}, Age: time.Duration(rand.Int64N(1e9)),
 	}
 	if rand.IntN(3) > 0 { // the others mostly end what there is
 		o.Kind = []Kind{Open, Acquire, Acquire, Acquire, Release, Cancel}[rand.IntN(6)]
@@ -675,13 +675,13 @@ func TestOperationsAlone(t *testing.T) {
 		}
 	}
 	high := Op{
-		ID: OpID{1 << 63, 1 << 63}, Kind: Acquire, Session: lock.SessionID{Member: 1 << 63, Number: 1 << 63}, Request: 1 << 63, Mode: math.MaxUint8,
-		Units: math.MaxInt32, Capacity: math.MaxInt32, Age: lock.Never, Wait: lock.Never, Hold: -1 << 63, Belief: -1 << 63,
+		ID: OpID{1 << 63, 1 << 63}, Kind: Acquire, Session: lock.SessionID{Member: 1 << 63, Number: 1 << 63}, Request: 1 << 63, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: math.MaxUint8, Units: math.MaxInt32, Capacity: math.MaxInt32}, Hold: -1 << 63},
+		Age: lock.Never, Wait: lock.Never, Belief: -1 << 63,
 	}
 	if b := high.Append(nil); len(b) > high.Size() || high.Check() != nil {
 		t.Errorf("%d bytes, where %d are the most; %v", len(b), high.Size(), high.Check())
 	}
-	for _, wrong := range []Op{{}, {Kind: Attach + 1}, {Kind: Attach}, {Kind: Open, Attached: &lock.Attachments{}}, {Kind: Acquire, Units: -1}, {Kind: Acquire, Capacity: 1 << 31}, {Kind: Open, Identity: strings.Repeat("x", mostText+1)}} {
+	for _, wrong := range []Op{{}, {Kind: Attach + 1}, {Kind: Attach}, {Kind: Open, Attached: &lock.Attachments{}}, {Kind: Acquire, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Units: -1}}}, {Kind: Acquire, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Capacity: 1 << 31}}}, {Kind: Open, Identity: strings.Repeat("x", mostText+1)}} {
 		if _, _, err := TakeOp(wrong.Append(nil)); err == nil || !errors.Is(wrong.Check(), ErrMalformed) {
 			t.Errorf("kind %d: %v, though it is read with %v", wrong.Kind, wrong.Check(), err)
 		}

@@ -107,7 +107,7 @@ func TestPartsOfAListing(t *testing.T) {
 	call(c, &protocol.Scan{Limit: 7})
 	grants := func(tokens ...holdfast.Token) (l []lock.Grant) {
 		for _, token := range tokens {
-			l = append(l, lock.Grant{Mode: holdfast.ModeShared, Token: token, Until: protocol.Never})
+			l = append(l, lock.Grant{Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeShared}}, Token: token, Until: protocol.Never})
 		}
 		return l
 	}

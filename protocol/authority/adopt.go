@@ -49,7 +49,7 @@ func (m *Machine) adoptRival(now protocol.Time, s *lock.Entry, end protocol.Time
 		// It can have no place in the table.
 		m.scratch = append(m.scratch, lock.Decision{
 			Kind: lock.Lost, Session: s.Session, Request: s.Request, Name: s.Name, Owner: s.Owner,
-			Mode: s.Mode, Units: s.Units, Capacity: s.Capacity, Token: s.Token, Since: now - s.Age, Loss: m.duplicate(),
+			Shape: s.Shape, Token: s.Token, Since: now - s.Age, Loss: m.duplicate(),
 		})
 	case s.Revoked:
 		m.scratch = m.scratch[:before] // its client has been told

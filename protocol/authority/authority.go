@@ -149,7 +149,7 @@ func (m *Machine) authorityAcquire(now protocol.Time, r *lock.Request, out *prot
 	}
 	d := lock.Decision{
 		Kind: lock.Refused, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner,
-		Mode: r.Mode, Units: r.Units, Capacity: r.Capacity, Err: err,
+		Shape: r.Shape, Err: err,
 	}
 	switch {
 	case err != nil:

@@ -392,8 +392,8 @@ func (m *Machine) holderRestore(now protocol.Time, s *lock.Entry) uint64 {
 		seq: h.nextSeq(), state: queued, position: unknownPosition, sent: true,
 		at: protocol.Never, due: protocol.Never, end: protocol.Never,
 		request: lock.Request{
-			Session: s.Session, ID: s.Request, Name: s.Name, Owner: s.Owner, Reason: s.Reason, Client: s.Client,
-			Mode: s.Mode, Units: s.Units, Capacity: s.Capacity, Try: s.Try, Hold: s.Hold,
+			Session: s.Session, ID: s.Request, Name: s.Name, Attributes: s.Attributes, Client: s.Client,
+			Try:     s.Try,
 			Arrived: now - s.Age, WaitEnd: protocol.Never,
 		},
 	}

@@ -123,7 +123,7 @@ func (m *Machine) lend(now protocol.Time, call protocol.CallID, q *lock.Request,
 		return false
 	case q.Hold > 0 && now >= lock.After(q.Arrived, q.Hold):
 		out.Decide(call, &lock.Decision{
-			Kind: lock.Refused, Session: q.Session, Request: q.ID, Name: q.Name, Mode: q.Mode, Waited: now - q.Arrived, Err: holdfast.HoldLimit,
+			Kind: lock.Refused, Session: q.Session, Request: q.ID, Name: q.Name, Shape: holdfast.Shape{Mode: q.Mode}, Waited: now - q.Arrived, Err: holdfast.HoldLimit,
 		})
 		return true // it has ended on its way
 	}

@@ -280,7 +280,7 @@ func (m *Machine) refuseVisits(now protocol.Time, match func(*lock.Request) bool
 		}
 		m.holderDecided(&lock.Decision{
 			Kind: kind, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner,
-			Mode: r.Mode, Units: r.Units, Capacity: r.Capacity, Waited: max(0, now-r.Arrived), Err: err,
+			Shape: r.Shape, Waited: max(0, now-r.Arrived), Err: err,
 		}, out)
 		return true
 	})

@@ -284,8 +284,8 @@ func (m *Machine) onAcquire(now protocol.Time, p *peer, msg *Acquire, out *proto
 // own member.
 func requestOf(now protocol.Time, s *lock.Entry) *lock.Request {
 	r := &lock.Request{
-		Session: s.Session, ID: s.Request, Name: s.Name, Owner: s.Owner, Reason: s.Reason, Client: s.Client,
-		Mode: s.Mode, Units: s.Units, Capacity: s.Capacity, Try: s.Try, Hold: s.Hold,
+		Session: s.Session, ID: s.Request, Name: s.Name, Attributes: s.Attributes, Client: s.Client,
+		Try:     s.Try,
 		Arrived: now - max(0, s.Age), WaitEnd: protocol.Never,
 	}
 	if s.Left != lock.Never {

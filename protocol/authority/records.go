@@ -82,7 +82,7 @@ func (r *record) decision(kind lock.Kind) lock.Decision {
 	q := &r.request
 	d := lock.Decision{
 		Kind: kind, Session: q.Session, Request: q.ID, Name: q.Name, Owner: q.Owner,
-		Mode: q.Mode, Units: q.Units, Capacity: q.Capacity, Token: r.token,
+		Shape: q.Shape, Token: r.token,
 	}
 	if r.token != 0 {
 		d.Since = r.since

@@ -130,8 +130,8 @@ func (m *Machine) endingBefore(r *record) (after []Released, ok bool) {
 func (m *Machine) entry(now protocol.Time, r *record) lock.Entry {
 	q := &r.request
 	s := lock.Entry{
-		Name: q.Name, Session: r.grantee(), Request: r.seq, Owner: q.Owner, Reason: q.Reason, Client: q.Client,
-		Mode: q.Mode, Units: q.Units, Capacity: q.Capacity, Left: lock.Never,
+		Name: q.Name, Session: r.grantee(), Request: r.seq, Attributes: holdfast.Attributes{Shape: q.Shape, Owner: q.Owner, Reason: q.Reason}, Client: q.Client,
+		Left: lock.Never,
 	}
 	if r.state == held {
 		s.Token, s.Revoked, s.Age = r.token, r.revoked, now-r.since

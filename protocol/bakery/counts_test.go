@@ -19,7 +19,9 @@ const (
 // sizes are clusters of one, two and three leaders, and of members that do not lead.
 var sizes = []int{1, 2, 3, 5}
 
-func exclusive(*schedule) lock.Request { return lock.Request{Mode: holdfast.ModeExclusive} }
+func exclusive(*schedule) lock.Request {
+	return lock.Request{Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeExclusive}}}
+}
 
 // kindOf is the type of what an envelope says, without its package.
 func kindOf(body bakery.Body) string {

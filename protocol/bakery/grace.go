@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/local"
@@ -47,8 +48,8 @@ func (p proxy) Graces(now protocol.Time) (list []local.Grace) {
 	}
 	for _, t := range p.book.all() {
 		if t.master == p.config.Self && t.until > now && !p.present(t.For) {
-			list = append(list, local.Grace{Name: t.Name, Capacity: t.Capacity, Grant: lock.Grant{
-				Session: t.Session, Owner: t.Owner, Mode: t.Mode, Units: t.Units, Token: t.token, Since: t.since,
+			list = append(list, local.Grace{Name: t.Name, Grant: lock.Grant{
+				Session: t.Session, Attributes: holdfast.Attributes{Shape: t.Shape, Owner: t.Owner}, Token: t.token, Since: t.since,
 				Until: t.until, Holds: 1, Grace: true,
 			}})
 		}

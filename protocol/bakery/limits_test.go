@@ -21,7 +21,7 @@ func leading(t *testing.T) *Machine {
 func TestLimitOfCapacity(t *testing.T) {
 	p := proxy{leading(t)}
 	slots := func(capacity int) error {
-		return p.Refusal(&lock.Request{Name: "n", Mode: holdfast.ModeSlots, Units: 1, Capacity: capacity})
+		return p.Refusal(&lock.Request{Name: "n", Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 1, Capacity: capacity}}})
 	}
 	if err := slots(4096); err != nil {
 		t.Errorf("capacity 4096: %v", err)

@@ -139,7 +139,7 @@ func (m *Machine) askLeader(now protocol.Time, r *request, out *protocol.Effects
 	r.master = m.pick()
 	r.ticket = Ticket{
 		Key: Key{m.config.Self, m.standing.Place.Tenure.Incarnation, m.numbers}, For: m.standing.Place, Name: key.Name,
-		Mode: r.Shape.Mode, Units: r.Shape.Units, Capacity: r.Shape.Capacity, Try: r.Try, Owner: r.Owner, Session: key.Session,
+		Shape: r.Shape, Try: r.Try, Owner: r.Owner, Session: key.Session,
 	}
 	m.mine[r.ticket.Key] = r
 	m.say(now, r.master.ID, Lock{Ticket: r.ticket}, out)

@@ -61,15 +61,13 @@ type (
 
 	// Ticket is what a master tells the other leaders of a ticket when it enters.
 	Ticket struct {
-		Key      Key
-		For      local.Place // who has asked
-		Name     string
-		Mode     holdfast.Mode
-		Units    int // slots only
-		Capacity int // slots only
-		Try      bool
-		Owner    string // for people
-		Session  lock.SessionID
+		Key  Key
+		For  local.Place // who has asked
+		Name string
+		holdfast.Shape
+		Try     bool
+		Owner   string // for people
+		Session lock.SessionID
 	}
 
 	// Started tells the elector of a view who a member is, and which leaders it knows

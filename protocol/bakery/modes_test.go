@@ -13,11 +13,11 @@ func modes(s *schedule) lock.Request {
 	const capacity = 3
 	switch s.rand.IntN(3) {
 	case 0:
-		return lock.Request{Mode: holdfast.ModeExclusive}
+		return lock.Request{Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeExclusive}}}
 	case 1:
-		return lock.Request{Mode: holdfast.ModeShared}
+		return lock.Request{Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeShared}}}
 	}
-	return lock.Request{Mode: holdfast.ModeSlots, Units: 1 + s.rand.IntN(capacity), Capacity: capacity}
+	return lock.Request{Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 1 + s.rand.IntN(capacity), Capacity: capacity}}}
 }
 
 // TestModesBeside: clients of every mode and several at each member want one name. The clients

@@ -1,7 +1,7 @@
 package bakery
 
 import (
-	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/wire"
 )
 
@@ -121,9 +121,7 @@ func (t *Ticket) Code(c *wire.Coder) {
 	t.Key.Code(c)
 	t.For.Code(c)
 	wire.Text(c, &t.Name)
-	wire.Enum(c, &t.Mode, holdfast.ModeSlots)
-	c.Int(&t.Units)
-	c.Int(&t.Capacity)
+	lock.CodeShape(c, &t.Shape)
 	c.Bool(&t.Try)
 	wire.Text(c, &t.Owner)
 	t.Session.Code(c)

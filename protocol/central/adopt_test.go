@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/authority"
@@ -50,7 +51,7 @@ func said(out *protocol.Effects) (decisions []string) {
 
 func reported(member, request uint64, owner string, token uint64, revoked bool) lock.Entry {
 	return lock.Entry{
-		Name: "X", Session: lock.SessionID{Member: member, Number: 1}, Request: request, Owner: owner, Left: lock.Never,
+		Name: "X", Session: lock.SessionID{Member: member, Number: 1}, Request: request, Attributes: holdfast.Attributes{Owner: owner}, Left: lock.Never,
 		Token: lock.Token(token, 1), Revoked: revoked,
 	}
 }

@@ -3,6 +3,7 @@ package consensus
 import (
 	"slices"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -61,8 +62,8 @@ func (m *Machine) letIn(r *request, who passer) {
 		return
 	}
 	op := replica.Op{
-		Kind: replica.LetIn, Session: r.client.id, Request: r.number, Other: who.session, Owner: who.owner,
-		Age: m.now - r.arrived, Wait: lock.Never, Hold: piece.op.Hold,
+		Kind: replica.LetIn, Session: r.client.id, Request: r.number, Other: who.session, Attributes: holdfast.Attributes{Owner: who.owner, Hold: piece.op.Hold},
+		Age: m.now - r.arrived, Wait: lock.Never,
 	}
 	if r.waitEnd != lock.Never {
 		op.Wait = max(0, r.waitEnd-m.now)

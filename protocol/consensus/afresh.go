@@ -103,8 +103,8 @@ func (a *Afresh) suspend(grace time.Duration) []replica.Op {
 	return []replica.Op{
 		{Kind: replica.Open, Session: session, TTL: grace, Client: graceOwner},
 		{
-			Kind: replica.Acquire, Session: session, Request: 1, Name: lock.SpaceLock, Owner: graceOwner, Client: graceOwner, Reason: a.Reason,
-			Mode: holdfast.ModeExclusive, Wait: lock.Never,
+			Kind: replica.Acquire, Session: session, Request: 1, Name: lock.SpaceLock, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeExclusive}, Owner: graceOwner, Reason: a.Reason}, Client: graceOwner,
+			Wait: lock.Never,
 		},
 	}
 }

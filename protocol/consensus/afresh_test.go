@@ -32,7 +32,7 @@ func want(w *world, m *member, session, request uint64, name string, ttl time.Du
 	w.Helper()
 	id := lock.SessionID{Member: 77, Number: session}
 	w.call(m, 0, &protocol.Enroll{Session: id, TTL: ttl})
-	w.call(m, 0, &lock.Request{Session: id, ID: request, Name: name, Mode: holdfast.ModeExclusive, Arrived: w.now - m.start, WaitEnd: lock.Never})
+	w.call(m, 0, &lock.Request{Session: id, ID: request, Name: name, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeExclusive}}, Arrived: w.now - m.start, WaitEnd: lock.Never})
 }
 
 // grantsOf returns the tokens under which a request was granted, and how it was refused.

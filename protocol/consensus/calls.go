@@ -123,7 +123,7 @@ func (m *Machine) onCall(ev *protocol.Event, out *protocol.Effects) {
 // acquire takes a request.
 func (m *Machine) acquire(call protocol.CallID, q *lock.Request, out *protocol.Effects) {
 	c := m.clientOf(q.Session)
-	d := lock.Decision{Kind: lock.Queued, Session: q.Session, Request: q.ID, Name: q.Name, Owner: q.Owner, Mode: q.Mode, Units: q.Units, Capacity: q.Capacity, Position: -1}
+	d := lock.Decision{Kind: lock.Queued, Session: q.Session, Request: q.ID, Name: q.Name, Owner: q.Owner, Shape: q.Shape, Position: -1}
 	if err := m.refusal(c, q); err != nil {
 		if c != nil && c.requests[q.ID] == nil {
 			delete(c.open, q.ID) // it is settled: what comes of it through another member is given back
@@ -140,8 +140,8 @@ func (m *Machine) acquire(call protocol.CallID, q *lock.Request, out *protocol.E
 	}
 	r.here, r.waitEnd = true, q.WaitEnd
 	r.op = replica.Op{
-		Kind: replica.Acquire, Request: q.ID, Name: q.Name, Owner: q.Owner, Reason: q.Reason, Client: q.Client, Mode: q.Mode,
-		Units: q.Units, Capacity: q.Capacity, Try: q.Try, Hold: q.Hold, Belief: q.Belief,
+		Kind: replica.Acquire, Request: q.ID, Name: q.Name, Attributes: q.Attributes, Client: q.Client,
+		Try: q.Try, Belief: q.Belief,
 		Once: q.Once, Content: q.Content, By: c.asker(q.ID),
 	}
 	if r.until = lock.Never; q.WaitEnd != lock.Never {
@@ -269,7 +269,7 @@ func (m *Machine) release(call protocol.CallID, f *protocol.Release, out *protoc
 
 // extend replaces a hold limit.
 func (m *Machine) extend(call protocol.CallID, f *protocol.Extend, out *protocol.Effects) {
-	w := &work{call: call, op: replica.Op{Kind: replica.Extend, Session: f.Session, Request: f.Request, Name: f.Name, Token: f.Token, Hold: f.Hold}}
+	w := &work{call: call, op: replica.Op{Kind: replica.Extend, Session: f.Session, Request: f.Request, Name: f.Name, Token: f.Token, Attributes: holdfast.Attributes{Hold: f.Hold}}}
 	m.onHeld(w, out)
 }
 

@@ -188,7 +188,7 @@ func (m *Machine) giveBack(c *client, p *part, out *protocol.Effects) {
 func (m *Machine) note(c *client, p *part, d *lock.Decision) *request {
 	r := &request{client: c, part: p, number: d.Request, name: d.Name, token: d.Token, until: lock.Never, arrived: m.now, waitEnd: lock.Never}
 	// What it was asked with its client says when it asks again. Until then this is enough for a repetition: the table knows it.
-	r.op = replica.Op{Kind: replica.Acquire, Request: d.Request, Name: d.Name, Owner: d.Owner, Mode: d.Mode, Units: d.Units, Capacity: d.Capacity}
+	r.op = replica.Op{Kind: replica.Acquire, Request: d.Request, Name: d.Name, Attributes: holdfast.Attributes{Shape: d.Shape, Owner: d.Owner}}
 	r.state = granted
 	if d.Kind == lock.Queued {
 		r.state = queued

@@ -174,10 +174,10 @@ func grantsReportedBehind(t *testing.T) (reported int) {
 		}
 		return loses
 	}
-	acquire(other, 2, lock.Request{Session: id, Hold: time.Second})
+	acquire(other, 2, lock.Request{Session: id, Attributes: holdfast.Attributes{Hold: time.Second}})
 	w.pass(5 * time.Second)
 	acquire(leader, 3, lock.Request{Session: next})
-	acquire(lags, 2, lock.Request{Session: id, Hold: time.Second})
+	acquire(lags, 2, lock.Request{Session: id, Attributes: holdfast.Attributes{Hold: time.Second}})
 	w.call(lags, 3, &protocol.Beat{Session: id, Attached: client})
 	w.pass(time.Second)
 	w.onReply = func(m *member, reply *protocol.Reply) {
@@ -224,7 +224,7 @@ func heldBeyondTakeover(t *testing.T) int {
 		w.cut[[2]protocol.ID{lags.id, m.id}], w.cut[[2]protocol.ID{m.id, lags.id}] = true, true
 	}
 	acquire := func(m *member) {
-		w.call(m, 2, &lock.Request{Session: id, ID: 2, Name: "x", Hold: time.Hour, WaitEnd: lock.Never, Arrived: w.now - m.start})
+		w.call(m, 2, &lock.Request{Session: id, ID: 2, Name: "x", Attributes: holdfast.Attributes{Hold: time.Hour}, WaitEnd: lock.Never, Arrived: w.now - m.start})
 		w.pass(time.Second)
 	}
 	acquire(lags)

@@ -17,7 +17,7 @@ import (
 // the token of the last one; who suspends some waits. All of them are in the first shard, in their order.
 func (m *Machine) suspensions() lock.Lock {
 	first, last := m.suspensionsOf(m.parts[0]), m.suspensionsOf(m.parts[len(m.parts)-1])
-	l := lock.Lock{Name: lock.SpaceLock, Mode: first.Mode, History: last.History}
+	l := lock.Lock{Name: lock.SpaceLock, Shape: holdfast.Shape{Mode: first.Mode}, History: last.History}
 	for _, g := range last.Holders {
 		revoked, all := m.suspendsAll(&g)
 		if all {
@@ -29,7 +29,7 @@ func (m *Machine) suspensions() lock.Lock {
 		if slices.ContainsFunc(l.Holders, func(h lock.Grant) bool { return h.Session == g.Session && h.Owner == g.Owner }) {
 			continue
 		}
-		waits := lock.Wait{Session: g.Session, Owner: g.Owner, Client: g.Client, Reason: g.Reason, Mode: g.Mode, Since: g.Since, Until: lock.Never}
+		waits := lock.Wait{Session: g.Session, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: g.Mode}, Owner: g.Owner, Reason: g.Reason}, Client: g.Client, Since: g.Since, Until: lock.Never}
 		l.Waiters = append(l.Waiters, slices.Repeat([]lock.Wait{waits}, g.Holds)...)
 	}
 	l.Waiters = append(l.Waiters, first.Waiters...)
@@ -79,7 +79,7 @@ func (m *Machine) breakIn(call protocol.CallID, f *protocol.Break, parts []*part
 	}
 	b := &breaking{call: call, note: protocol.Broke(*f), missing: len(parts), last: parts[len(parts)-1]}
 	for _, p := range parts {
-		op := replica.Op{Kind: replica.Break, Name: f.Name, Token: f.Token, Reason: f.Reason}
+		op := replica.Op{Kind: replica.Break, Name: f.Name, Token: f.Token, Attributes: holdfast.Attributes{Reason: f.Reason}}
 		if suspended {
 			grant, _ := p.shard.Replica().Table().Suspension()
 			op.Token = grant.Token

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -77,7 +78,7 @@ func (c *crowd) act(u *user) {
 		u.waits, u.since = true, c.now
 		name := u.names[0]
 		u.names = u.names[1:]
-		c.call(u.at, 1, &lock.Request{Session: u.id(), ID: u.request, Name: name, Owner: "o", Arrived: c.now - u.at.start, WaitEnd: lock.Never})
+		c.call(u.at, 1, &lock.Request{Session: u.id(), ID: u.request, Name: name, Attributes: holdfast.Attributes{Owner: "o"}, Arrived: c.now - u.at.start, WaitEnd: lock.Never})
 	case len(u.held) > 0:
 		if c.rand.IntN(3) > 0 && !u.revoked {
 			return

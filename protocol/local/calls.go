@@ -50,7 +50,7 @@ func (c *Clients[R]) acquire(now protocol.Time, q *lock.Request, out *protocol.E
 	if err := c.refusal(q); err != nil {
 		c.scratch = append(c.scratch, lock.Decision{
 			Kind: lock.Refused, Session: q.Session, Request: q.ID, Name: q.Name, Owner: q.Owner,
-			Mode: q.Mode, Units: q.Units, Capacity: q.Capacity, Err: err,
+			Shape: q.Shape, Err: err,
 		})
 		c.publish(now, out)
 		return

@@ -14,17 +14,18 @@ import (
 // Grace is a hold that its hold limit has ended, and whose name stays taken until Grant.Until, so that
 // its holder can stop. The table does not know it any more; people are shown it as a holder.
 type Grace struct {
-	Name     string
-	Capacity int // slots only
-	Grant    lock.Grant
+	Name  string
+	Grant lock.Grant
 }
 
 // InGrace makes one of a request that was held.
 func (r *Request) InGrace(until protocol.Time) Grace {
-	return Grace{Name: r.Key.Name, Capacity: r.Shape.Capacity, Grant: lock.Grant{
-		Session: r.Key.Session, Owner: r.Owner, Client: r.Client, Reason: r.Reason, Mode: r.Shape.Mode, Units: r.Shape.Units,
+	g := Grace{Name: r.Key.Name, Grant: lock.Grant{
+		Session: r.Key.Session, Attributes: r.Attributes, Client: r.Client,
 		Token: r.Token, Since: r.Since, Until: until, Holds: 1, Grace: true,
 	}}
+	g.Grant.Hold = 0 // it is over
+	return g
 }
 
 // graces lists, in order of their names, those whose names begin with prefix and come after a name.
@@ -41,7 +42,7 @@ func adding(l lock.Lock, graces []Grace) lock.Lock {
 			continue
 		}
 		if len(l.Holders) == 0 {
-			l.Mode, l.Capacity = g.Grant.Mode, g.Capacity
+			l.Mode, l.Capacity = g.Grant.Mode, g.Grant.Capacity
 		}
 		l.Units += g.Grant.Units
 		l.Token = max(l.Token, g.Grant.Token)

@@ -2,7 +2,6 @@ package local
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -15,13 +14,11 @@ import (
 type Request struct {
 	Key     Key
 	Arrival uint64 // counts those of this member
-	Owner   string // for people; its client where it named none
-	Client  string // for people, as is Reason
-	Reason  string
-	Shape   Shape
-	Try     bool          // it waits for what peers say, and not for those who hold
-	Hold    time.Duration // the hold limit that it asks for; 0 is none
-	Belief  time.Duration // how long its client may believe unheard; see lock.Request
+	// Attributes.Owner is its client where it named none.
+	holdfast.Attributes
+	Client string        // for people
+	Try    bool          // it waits for what peers say, and not for those who hold
+	Belief time.Duration // how long its client may believe unheard; see lock.Request
 
 	// By is who is before it, as far as a peer has said; the protocol sets it.
 	By *lock.HeldBy
@@ -41,19 +38,6 @@ type Key struct {
 	Session lock.SessionID
 	ID      uint64
 	Name    string
-}
-
-// Shape is what a request is for.
-type Shape struct {
-	Mode            holdfast.Mode
-	Units, Capacity int // slots only
-}
-
-func (s Shape) String() string {
-	if s.Mode != holdfast.ModeSlots {
-		return s.Mode.String()
-	}
-	return fmt.Sprintf("slots %d/%d", s.Units, s.Capacity)
 }
 
 // Own is what a protocol keeps of a request: a pointer to what embeds a Request.
@@ -79,8 +63,7 @@ func keyOf(q *lock.Request) Key { return Key{q.Session, q.ID, q.Name} }
 
 // newRequest is what a client asks for.
 func newRequest(q *lock.Request, arrival uint64) Request {
-	return Request{
-		Key: keyOf(q), Arrival: arrival, Owner: cmp.Or(q.Owner, q.Client), Client: q.Client, Reason: q.Reason,
-		Shape: Shape{q.Mode, q.Units, q.Capacity}, Try: q.Try, Hold: q.Hold, Belief: q.Belief,
-	}
+	r := Request{Key: keyOf(q), Arrival: arrival, Attributes: q.Attributes, Client: q.Client, Try: q.Try, Belief: q.Belief}
+	r.Owner = cmp.Or(r.Owner, r.Client)
+	return r
 }

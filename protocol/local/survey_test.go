@@ -115,12 +115,12 @@ func TestAnswersAreChecked(t *testing.T) {
 	m.permit(1, 7)
 	m.call(&protocol.Show{Name: "n"})
 	tag := m.standing.Tag()
-	stolen := lock.Grant{Session: lock.SessionID{Member: 2, Number: 1}, Mode: holdfast.ModeSlots, Units: 2, Token: 9}
+	stolen := lock.Grant{Session: lock.SessionID{Member: 2, Number: 1}, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 2}}, Token: 9}
 	for _, answer := range []admin.Answer{
 		{Number: 1, Skip: 7},
 		{Number: 1, Skip: -1, More: -1},
 		{Number: 2},
-		{Number: 1, Locks: []lock.Lock{{Name: "Q"}, {Name: "n", Capacity: 3, Holders: []lock.Grant{stolen}}}, More: -3},
+		{Number: 1, Locks: []lock.Lock{{Name: "Q"}, {Name: "n", Shape: holdfast.Shape{Capacity: 3}, Holders: []lock.Grant{stolen}}}, More: -3},
 		{Number: 1},
 	} {
 		if out := m.receive(2, Answer{tag, answer}); len(out.Sends)+len(out.Replies) != 0 {
@@ -333,7 +333,7 @@ func TestNamesInGraceAreShown(t *testing.T) {
 	m.lock(1, func(q *lock.Request) { q.Name, q.Mode, q.Units, q.Capacity = "d", holdfast.ModeSlots, 1, 2 })
 	m.permit(1, 7)
 	of := func(name string, token holdfast.Token, mode holdfast.Mode) Grace {
-		return Grace{Name: name, Grant: lock.Grant{Token: token, Mode: mode, Until: m.now + time.Minute, Holds: 1, Grace: true}}
+		return Grace{Name: name, Grant: lock.Grant{Token: token, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: mode}}, Until: m.now + time.Minute, Holds: 1, Grace: true}}
 	}
 	m.kept = []Grace{of("e", 4, 0), of("d", 3, holdfast.ModeSlots), of("b", 2, 0), of("a", 1, 0), of("x", 9, 0)}
 	show := func(name string) string {

@@ -13,7 +13,7 @@ import (
 // onRequest answers a peer that wants a name: at once, or when nothing is before it here any
 // more. A copy of a request is answered as the first one was, or better.
 func (m *Machine) onRequest(now protocol.Time, from protocol.ID, msg *Request, out *protocol.Effects) {
-	wanted := shape{Mode: msg.Mode, Units: msg.Units, Capacity: msg.Capacity}
+	wanted := msg.Shape
 	if err := m.malformed(msg, wanted); err != nil {
 		// By value: the hot path's message must not outlive this step.
 		out.Note(local.Ignored{What: fmt.Sprintf("%v from member %d: %v", *msg, from, err)})
@@ -41,7 +41,7 @@ func (m *Machine) onRequest(now protocol.Time, from protocol.ID, msg *Request, o
 }
 
 // malformed says what is wrong with a request that no honest member sends.
-func (m *Machine) malformed(msg *Request, wanted shape) error {
+func (m *Machine) malformed(msg *Request, wanted holdfast.Shape) error {
 	if err := holdfast.CheckName(msg.Name); err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (m *Machine) malformed(msg *Request, wanted shape) error {
 
 // reply gives permission for a request, and with it for all that its member has asked for
 // before it: those have older stamps.
-func (m *Machine) reply(nm *name, to protocol.ID, number uint64, wanted shape, out *protocol.Effects) {
+func (m *Machine) reply(nm *name, to protocol.ID, number uint64, wanted holdfast.Shape, out *protocol.Effects) {
 	count, shares := 1, wanted.Mode == holdfast.ModeShared
 	nm.debts = slices.DeleteFunc(nm.debts, func(d debt) bool {
 		settled := d.peer == to && d.number <= number
@@ -82,7 +82,7 @@ func (m *Machine) reply(nm *name, to protocol.ID, number uint64, wanted shape, o
 
 // postpone defers a request: its member is answered when nothing is before it any more. Who
 // does not want to wait for that is told at once, and not remembered.
-func (m *Machine) postpone(now protocol.Time, nm *name, from protocol.ID, msg *Request, wanted shape, c *claim, out *protocol.Effects) {
+func (m *Machine) postpone(now protocol.Time, nm *name, from protocol.ID, msg *Request, wanted holdfast.Shape, c *claim, out *protocol.Effects) {
 	fits, copied := c.fits(wanted), false
 	if !msg.Try {
 		copied = m.owe(nm, debt{peer: from, number: msg.Number, stamp: Stamp{msg.Clock, from}, shape: wanted, reported: everything}, c, fits)

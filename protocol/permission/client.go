@@ -34,11 +34,11 @@ func (w requests) Refusal(q *lock.Request) error {
 		return nil
 	}
 	return fmt.Errorf("%w: the lock is asked for %s, and this space has capacity=%d: every lock in it is one of %d slots; ask for slots 1/%d, or use a space without capacity",
-		holdfast.ErrConflict, formatShape(shape{Mode: q.Mode, Units: q.Units, Capacity: q.Capacity}), k, k, k)
+		holdfast.ErrConflict, formatShape(q.Shape), k, k, k)
 }
 
 // formatShape says in words for what a lock is asked.
-func formatShape(s shape) string {
+func formatShape(s holdfast.Shape) string {
 	if s.Mode == holdfast.ModeSlots {
 		return fmt.Sprintf("in slots %d/%d", s.Units, s.Capacity)
 	}

@@ -13,7 +13,9 @@ const (
 	wanted    = 40  // locks in each schedule
 )
 
-func exclusive(*schedule) lock.Request { return lock.Request{Mode: holdfast.ModeExclusive} }
+func exclusive(*schedule) lock.Request {
+	return lock.Request{Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeExclusive}}}
+}
 
 // TestExclusiveCosts: each lock costs 2(n−1) messages, regardless of which others want it and
 // of how many clients of one member do.
@@ -103,7 +105,7 @@ func TestEntriesCost(t *testing.T) {
 			each(t, schedules, func(t testing.TB, seed uint64) {
 				s := newSchedule(t, seed, n, 2, permission.Config{Options: permission.Options{Capacity: k}})
 				s.requests = func(*schedule) lock.Request {
-					return lock.Request{Mode: holdfast.ModeSlots, Units: 1, Capacity: k}
+					return lock.Request{Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 1, Capacity: k}}}
 				}
 				s.left = wanted
 				s.run()
@@ -141,7 +143,7 @@ func TestUnitsCost(t *testing.T) {
 		each(t, schedules, func(t testing.TB, seed uint64) {
 			s := newSchedule(t, seed, n, 1, permission.Config{})
 			s.requests = func(s *schedule) lock.Request {
-				return lock.Request{Mode: holdfast.ModeSlots, Units: 1 + s.rand.IntN(capacity), Capacity: capacity}
+				return lock.Request{Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 1 + s.rand.IntN(capacity), Capacity: capacity}}}
 			}
 			s.left = wanted
 			s.run()
@@ -173,11 +175,11 @@ func TestModesBeside(t *testing.T) {
 			s.requests = func(s *schedule) lock.Request {
 				switch s.rand.IntN(3) {
 				case 0:
-					return lock.Request{Mode: holdfast.ModeExclusive}
+					return lock.Request{Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeExclusive}}}
 				case 1:
-					return lock.Request{Mode: holdfast.ModeShared}
+					return lock.Request{Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeShared}}}
 				}
-				return lock.Request{Mode: holdfast.ModeSlots, Units: 1 + s.rand.IntN(capacity), Capacity: capacity}
+				return lock.Request{Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 1 + s.rand.IntN(capacity), Capacity: capacity}}}
 			}
 			s.left = wanted
 			s.run()

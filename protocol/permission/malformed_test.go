@@ -38,13 +38,13 @@ func newWitness(t *testing.T, config permission.Config) *witness {
 	for _, from := range []protocol.ID{2, 3} {
 		w.receive(from, permission.ClockAnswer{Tag: tag, Clock: 4 << 32, Slot: int(from)})
 	}
-	slots := lock.Request{Mode: holdfast.ModeSlots, Units: 2, Capacity: 3}
+	slots := lock.Request{Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 2, Capacity: 3}}}
 	w.lock("H", 1, slots)
 	w.receive(2, permission.Reply{Tag: tag, Number: 1})
 	if out := w.receive(3, permission.Reply{Tag: tag, Number: 1}); len(out.Replies) != 1 || out.Replies[0].Decision.Kind != lock.Granted {
 		t.Fatalf("H: replies %v", out.Replies)
 	}
-	w.receive(2, permission.Request{Tag: tag, Number: 1, Clock: 4<<32 + 90, Name: "H", Mode: holdfast.ModeSlots, Units: 2, Capacity: 3})
+	w.receive(2, permission.Request{Tag: tag, Number: 1, Clock: 4<<32 + 90, Name: "H", Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 2, Capacity: 3}})
 	w.lock("W", 2, slots)
 	return w
 }
@@ -90,7 +90,7 @@ func (w *witness) future() (effects []protocol.Effects) {
 // TestMalformedMessages: each is noted, and all that its receiver does later is what one does that
 // has not received it.
 func TestMalformedMessages(t *testing.T) {
-	request := permission.Request{Tag: tag, Number: 7, Clock: 4<<32 + 95, Name: "Q", Mode: holdfast.ModeSlots, Units: 1, Capacity: 3}
+	request := permission.Request{Tag: tag, Number: 7, Clock: 4<<32 + 95, Name: "Q", Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 1, Capacity: 3}}
 	with := func(wrong func(*permission.Request)) protocol.Message {
 		message := request
 		wrong(&message)

@@ -22,11 +22,9 @@ type (
 		// Number names the request: its member never uses it again.
 		Number uint64
 		// Clock is that of its stamp; the other half of the stamp is who sends it.
-		Clock    uint64
-		Name     string
-		Mode     holdfast.Mode
-		Units    int // slots only
-		Capacity int // slots only
+		Clock uint64
+		Name  string
+		holdfast.Shape
 		// Try says that it does not wait: who defers it says so at once.
 		Try bool
 	}
@@ -87,7 +85,7 @@ type (
 )
 
 func (m Request) String() string {
-	text := fmt.Sprintf("request %s %q %s clock=%s", number(m.Number), m.Name, shape{Mode: m.Mode, Units: m.Units, Capacity: m.Capacity}, clockText(m.Clock))
+	text := fmt.Sprintf("request %s %q %s clock=%s", number(m.Number), m.Name, m.Describe(), clockText(m.Clock))
 	if m.Try {
 		text += " try"
 	}

@@ -6,7 +6,6 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // name is what is kept of a name that this member's clients hold or want, that others were
@@ -26,7 +25,7 @@ type debt struct {
 	peer     protocol.ID
 	number   uint64
 	stamp    Stamp
-	shape    shape
+	shape    holdfast.Shape
 	reported int // how many units it was told that this member uses; everything at first
 }
 
@@ -36,9 +35,6 @@ const everything = holdfast.MaxCapacity + 1
 // maxDebts is how many of one peer's requests for one name are remembered. A peer that has more
 // has given up most of them; what it still wants it asks for again.
 const maxDebts = 64
-
-// shape is what a request is for.
-type shape = local.Shape
 
 // nameOf returns the state of a name, and makes it where there is none.
 func (m *Machine) nameOf(text string) *name {
@@ -115,13 +111,13 @@ func (c *claim) heldBy(now protocol.Time) lock.HeldBy {
 }
 
 // fits reports whether a request may enter beside what is before it here.
-func (c *claim) fits(s shape) bool {
+func (c *claim) fits(s holdfast.Shape) bool {
 	return !c.blocks && c.otherCapacity == 0 && s.Mode == holdfast.ModeSlots && c.uses+s.Units <= s.Capacity
 }
 
 // before is what this member has at a name before a peer's request of that stamp: what holds,
 // regardless of its stamp (E4), and what is wanted by an older stamp.
-func (m *Machine) before(nm *name, stamp Stamp, s shape) (c claim) {
+func (m *Machine) before(nm *name, stamp Stamp, s holdfast.Shape) (c claim) {
 	for _, r := range nm.own {
 		older := r.clock != 0 && (Stamp{r.clock, m.self}).Before(stamp)
 		switch {
@@ -153,7 +149,7 @@ func (m *Machine) before(nm *name, stamp Stamp, s shape) (c claim) {
 
 // admissible reports whether a request may ask beside those that are before it here. One
 // member's requests for a name do not compete in other members' queues: they have one here.
-func (m *Machine) admissible(ahead []*request, s shape) bool {
+func (m *Machine) admissible(ahead []*request, s holdfast.Shape) bool {
 	if len(ahead) == 0 {
 		return true
 	}

@@ -125,7 +125,7 @@ func (m *Machine) send(now protocol.Time, r *request, out *protocol.Effects) {
 func (m *Machine) message(r *request) protocol.Message {
 	return Request{
 		Tag: m.standing.Tag(), Number: r.number, Clock: r.clock, Name: r.name.text,
-		Mode: r.Shape.Mode, Units: r.Shape.Units, Capacity: r.Shape.Capacity, Try: r.Try,
+		Shape: r.Shape, Try: r.Try,
 	}
 }
 

@@ -1,7 +1,7 @@
 package permission
 
 import (
-	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/wire"
 )
 
@@ -21,9 +21,7 @@ func (m *Request) Code(c *wire.Coder) {
 	wire.Number(c, &m.Number)
 	wire.Number(c, &m.Clock)
 	wire.Text(c, &m.Name)
-	wire.Enum(c, &m.Mode, holdfast.ModeSlots)
-	c.Int(&m.Units)
-	c.Int(&m.Capacity)
+	lock.CodeShape(c, &m.Shape)
 	c.Bool(&m.Try)
 }
 

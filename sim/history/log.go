@@ -10,12 +10,10 @@ import (
 
 // Request is what a user asks for.
 type Request struct {
-	Who      string // for people
-	Owner    string // the owner that may enter what it holds, with all that tells it from others; "" for none
-	Mode     holdfast.Mode
-	Units    int
-	Capacity int
-	Try      bool // he does not want to wait
+	Who   string // for people
+	Owner string // the owner that may enter what it holds, with all that tells it from others; "" for none
+	holdfast.Shape
+	Try bool // he does not want to wait
 }
 
 // Outcome is what a user knows of what he has asked for.

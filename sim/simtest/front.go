@@ -240,8 +240,8 @@ type tenancy struct {
 
 func decide(out *protocol.Effects, call protocol.CallID, w *Want, kind lock.Kind, why holdfast.Loss) {
 	d := lock.Decision{
-		Kind: kind, Session: w.Session, Request: w.ID, Name: w.Name, Owner: w.Owner, Mode: w.Mode,
-		Units: w.Units, Capacity: w.Capacity, Token: w.Token, Loss: why,
+		Kind: kind, Session: w.Session, Request: w.ID, Name: w.Name, Owner: w.Owner, Shape: w.Shape,
+		Token: w.Token, Loss: why,
 	}
 	if kind == lock.Refused {
 		d.Loss, d.Err = "", holdfast.ErrHeld

@@ -183,7 +183,7 @@ func TestRefused(t *testing.T) {
 
 // grant is a lock as a service grants it.
 func grant(mode holdfast.Mode, units, capacity int) *holdfast.Lock {
-	return holdfast.NewLock(holdfast.Grant{Name: "n", Mode: mode, Units: units, Capacity: capacity}, 1, time.Hour, forever{}, context.Background())
+	return holdfast.NewLock(holdfast.Grant{Name: "n", Shape: holdfast.Shape{Mode: mode, Units: units, Capacity: capacity}}, 1, time.Hour, forever{}, context.Background())
 }
 
 type forever struct{}

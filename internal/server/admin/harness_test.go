@@ -220,7 +220,7 @@ func (p *program) acquire(name string, try bool) lock.Decision {
 	p.last++
 	p.driver.Step(protocol.Event{
 		Kind: protocol.Call, Port: 2, Call: protocol.CallID{Sink: p.sink, Op: p.last},
-		Fact: &lock.Request{Session: p.session, ID: p.last, Name: name, Owner: "job-7", Mode: holdfast.ModeExclusive, Try: try, WaitEnd: protocol.Never},
+		Fact: &lock.Request{Session: p.session, ID: p.last, Name: name, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeExclusive}, Owner: "job-7"}, Try: try, WaitEnd: protocol.Never},
 	})
 	return p.hear()
 }

@@ -67,8 +67,8 @@ func (o *Service) Suspend(ctx context.Context, order Order) (Outcome, error) {
 		end = arrived + order.Wait
 	}
 	request := &lock.Request{
-		Session: p.session, ID: number, Name: lock.SpaceLock, Owner: Owner, Reason: order.Reason, Client: order.By,
-		Mode: holdfast.ModeExclusive, Try: order.Wait == 0, Arrived: arrived, WaitEnd: end,
+		Session: p.session, ID: number, Name: lock.SpaceLock, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeExclusive}, Owner: Owner, Reason: order.Reason}, Client: order.By,
+		Try: order.Wait == 0, Arrived: arrived, WaitEnd: end,
 	}
 	p.say(port, number, request)
 	select {
@@ -88,7 +88,7 @@ func (o *Service) decided(ctx context.Context, port protocol.Port, r *lock.Reque
 	switch d.Kind {
 	case lock.Granted:
 		return Outcome{Changed: true, Grant: lock.Grant{
-			Session: r.Session, Owner: d.Owner, Client: r.Client, Reason: r.Reason, Mode: d.Mode,
+			Session: r.Session, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: d.Mode}, Owner: d.Owner, Reason: r.Reason}, Client: r.Client,
 			Token: d.Token, Since: o.driver.Now(), Until: protocol.Never,
 		}}, nil
 	case lock.Refused:

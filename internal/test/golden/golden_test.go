@@ -31,7 +31,7 @@ func TestRequestsAreRead(t *testing.T) {
 	session := lock.SessionID{Member: 2, Number: 7}
 	for text, want := range map[string]any{
 		"lock #1 X wait=2s slots=2/5 owner=o": &lock.Request{
-			Session: session, ID: 1, Name: "X", Mode: holdfast.ModeSlots, Units: 2, Capacity: 5, Owner: "o", Arrived: time.Second, WaitEnd: 3 * time.Second,
+			Session: session, ID: 1, Name: "X", Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeSlots, Units: 2, Capacity: 5}, Owner: "o"}, Arrived: time.Second, WaitEnd: 3 * time.Second,
 		},
 		`unlock #3 "" token=4:1 awaited`: &protocol.Release{Session: session, Request: 3, Token: lock.Token(4, 1), Awaited: true},
 		"extend token=4:1 X 5s":          &protocol.Extend{Session: session, Name: "X", Token: lock.Token(4, 1), Hold: 5 * time.Second},

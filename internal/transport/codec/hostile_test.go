@@ -62,7 +62,7 @@ func TestAppendRefuses(t *testing.T) {
 		{consensus.Envelope{Body: shard.Forward{Ops: make([]replica.Op, shard.MostForwarded+1)}}, wire.ErrLong},
 		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{}}}}, wire.ErrRange},
 		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Attach + 1}}}}, wire.ErrRange},
-		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Acquire, Units: -1}}}}, wire.ErrRange},
+		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Acquire, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Units: -1}}}}}}, wire.ErrRange},
 		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Open, Client: strings.Repeat("x", wire.MaxText+1)}}}}, wire.ErrRange},
 	} {
 		b := make([]byte, 6, 8192)

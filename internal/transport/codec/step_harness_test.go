@@ -338,7 +338,7 @@ func (b *stepHarness) request(which byte) {
 		b.call(p, port, &protocol.Show{Name: name})
 	default:
 		request := &lock.Request{
-			Session: s, ID: p.op + 1, Name: name, Client: "client", Owner: [...]string{"", "o"}[which%2], Mode: mode,
+			Session: s, ID: p.op + 1, Name: name, Client: "client", Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: mode}, Owner: [...]string{"", "o"}[which%2]},
 			Arrived: b.now, WaitEnd: b.now + time.Minute, Try: which&4 != 0,
 		}
 		if mode == holdfast.ModeSlots {

@@ -29,8 +29,8 @@ func outgoingOf(m shard.Message) protocol.Message {
 func largest() []protocol.Message {
 	text := strings.Repeat("x", holdfast.MaxText)
 	op := replica.Op{
-		Kind: replica.Acquire, Name: text[:holdfast.MaxName], Owner: text, Reason: text, Client: text, Request: math.MaxUint64,
-		Wait: lock.Never, Hold: lock.Never, Belief: lock.Never,
+		Kind: replica.Acquire, Name: text[:holdfast.MaxName], Attributes: holdfast.Attributes{Owner: text, Reason: text, Hold: lock.Never}, Client: text, Request: math.MaxUint64,
+		Wait: lock.Never, Belief: lock.Never,
 	}
 	const operations = 256 << 10 // of a Forward, and of an entry; one operation more may be in it
 	voters := make([]uint64, 1024)

@@ -53,7 +53,7 @@ func TestLongOperationsAreForwarded(t *testing.T) {
 	const count, largest = MostForwarded + 1, entryBytes + 4<<10
 	var last uint64
 	for range count {
-		op := replica.Op{Kind: replica.Acquire, Name: long[:holdfast.MaxName], Owner: long, Reason: long, Client: long}
+		op := replica.Op{Kind: replica.Acquire, Name: long[:holdfast.MaxName], Attributes: holdfast.Attributes{Owner: long, Reason: long}, Client: long}
 		var err error
 		if last, err = s.Submit(0, op, &out); err != nil {
 			t.Fatal(err)

@@ -467,7 +467,7 @@ func (w *world) act(u *user) {
 		u.name, u.waits = fmt.Sprint("n", w.rand.IntN(2)), true
 		fallthrough
 	case u.waits: // again, or for the first time
-		submit(replica.Op{Kind: replica.Acquire, Request: u.request, Name: u.name, Mode: holdfast.ModeExclusive, Wait: lock.Never})
+		submit(replica.Op{Kind: replica.Acquire, Request: u.request, Name: u.name, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeExclusive}}, Wait: lock.Never})
 		u.actAt = w.now + 500*time.Millisecond
 	default:
 		w.release(u)
