@@ -10,14 +10,13 @@ import (
 // lease or may hold by a session, and that it comes back after every fault.
 func electionProtocol() Protocol {
 	return Protocol{
-		Name: "election", Fewest: 3, Most: 7,
-		Faults:  (Within &^ ofStores).Without(Operator),
-		Routine: routine, Build: func(s Node) (Built, error) {
+		Descriptor: protocol.Descriptor{Name: "election"},
+		Faults:     (Within &^ ofStores).Without(Operator),
+		Build: func(s Node) (Built, error) {
 			built, err := Membership(s)
 			built.Spaces = []protocol.Machine{&bystander{}}
 			return built, err
 		},
-		Universe: Universe{Below: membershipMessages()},
 	}
 }
 

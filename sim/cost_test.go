@@ -6,11 +6,12 @@ import (
 
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/authority"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
 // TestTheJudgeSeesWhatCostsOtherwise: as many messages as may be, and one more or fewer.
 func TestTheJudgeSeesWhatCostsOtherwise(t *testing.T) {
-	cost := Cost{Deed: CycleElsewhere, Least: 2, Most: 3, Tail: 1, Formula: "2 or 3"}
+	cost := probe.Cost{Deed: probe.CycleElsewhere, Least: 2, Most: 3, Tail: 1, Formula: "2 or 3"}
 	for _, tt := range []struct {
 		messages int
 		promise  string
@@ -120,7 +121,7 @@ func TestNothingIsCountedWithFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.counts.costs != [deedCount]int{} {
+	if s.counts.costs != [probe.Deeds]int{} {
 		t.Errorf("counted %v", s.counts.costs)
 	}
 }

@@ -61,7 +61,7 @@ func newSessions(t *testing.T, lines ...string) *sessions {
 		choices = append(choices, c)
 	}
 	d := &sessions{}
-	c := Config{Members: 1, Protocol: Protocol{Name: "pens", Logs: true, Build: func(s Node) (Built, error) {
+	c := Config{Members: 1, Protocol: Protocol{Descriptor: protocol.Descriptor{Name: "pens", Logs: true}, Build: func(s Node) (Built, error) {
 		built, err := Membership(s)
 		d.pens = append(d.pens, &pen{found: s.Logs})
 		built.Spaces = []protocol.Machine{d.pens[len(d.pens)-1]}

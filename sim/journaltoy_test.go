@@ -24,6 +24,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/option"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 	"github.com/holdfast-locks/holdfast/sim"
 	"github.com/holdfast-locks/holdfast/sim/replay"
 	"github.com/holdfast-locks/holdfast/sim/simtest"
@@ -293,7 +294,7 @@ func shardsOf(options option.Values) int {
 }
 
 func loggers(b *book) sim.Protocol {
-	return sim.Protocol{Name: "scribes", Logs: true, Most: 3, Build: func(s sim.Node) (sim.Built, error) {
+	return sim.Protocol{Descriptor: protocol.Descriptor{Name: "scribes", Logs: true}, Probes: probe.Probes{Most: 3}, Build: func(s sim.Node) (sim.Built, error) {
 		built, err := sim.Membership(s)
 		built.Spaces = []protocol.Machine{newLogger(built.ID, s.Name, s.Random, shardsOf(s.Options), s.Logs, b)}
 		return built, err

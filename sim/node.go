@@ -59,11 +59,11 @@ func Nodes(protocols ...Protocol) []protocol.Descriptor {
 	return all
 }
 
-// descriptor describes a protocol of the simulator alone as one that members run.
+// descriptor describes the protocol as one that members run.
 func (p *Protocol) descriptor() protocol.Descriptor {
-	made := protocol.Descriptor{Name: p.Name, Options: func() protocol.Options { return &ownOptions{protocol: p} }, Logs: p.Logs, Stores: p.Stores}
-	for _, message := range p.Universe.Above {
-		made.Vocabulary = append(made.Vocabulary, message)
+	made := p.Descriptor
+	if made.Options == nil {
+		made.Options = func() protocol.Options { return &ownOptions{protocol: p} }
 	}
 	return made
 }
@@ -81,6 +81,9 @@ func (o *ownOptions) List() option.List {
 		Name: "shards", Value: option.Count[int]{At: &o.shards, Most: 256}, Default: "1", Help: "How many logs each member keeps.",
 	})
 }
+
+// Parts are the logs.
+func (o *ownOptions) Parts() int { return o.shards }
 
 // New makes one space of the member with that id: the one above a membership that is
 // built beside it, remembers that id, and is thrown away.

@@ -69,8 +69,8 @@ func Play(s *Script, on Stage) (played Played, err error) {
 		tracing: on.Trace != nil, writer: on.Trace, brief: on.Brief, count: newCounts(on.Coverage),
 	}
 	w.settings.stores = on.Protocol.Stores
-	if on.Protocol.Claims {
-		w.settings.store = claimStore(s.StoreTTL, s.StoreWatch)
+	if on.Protocol.Stores {
+		w.settings.store = simulatedStore(s.StoreTTL, s.StoreWatch)
 	}
 	w.settings.mustKnow(&on.Protocol) // they were checked
 	w.stage()
@@ -132,7 +132,7 @@ func (s *Script) check(p *Protocol) error {
 	if err := given.know(p); err != nil {
 		return fmt.Errorf("sim: script: options %v of protocol %s: %w", s.Options, s.Protocol, err)
 	}
-	if !p.Claims && (s.StoreTTL || s.StoreWatch) {
+	if !p.Stores && (s.StoreTTL || s.StoreWatch) {
 		return fmt.Errorf("sim: script: store-ttl and store-watch are allowed where locks are claims, and protocol %s has none", s.Protocol)
 	}
 	if err := p.Check(s.Faults); err != nil {

@@ -4,14 +4,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // TestWhatCannotHappenIsNotRun: a fault that is named must be one of the protocol's; of all,
 // a run has those that are.
 func TestWhatCannotHappenIsNotRun(t *testing.T) {
-	central, election := centralProtocol(), electionProtocol()
-	plain := Protocol{Name: "plain", Locks: true, Build: central.Build}
-	stored := Protocol{Name: "stored", Locks: true, Stores: true, Build: central.Build}
+	central, election := config("central").Protocol, electionProtocol()
+	plain := Protocol{Descriptor: protocol.Descriptor{Name: "plain"}, Locks: true, Build: central.Build}
+	stored := Protocol{Descriptor: protocol.Descriptor{Name: "stored", Stores: true}, Locks: true, Build: central.Build}
 	for _, c := range []struct {
 		protocol Protocol
 		faults   Faults
@@ -31,7 +33,7 @@ func TestWhatCannotHappenIsNotRun(t *testing.T) {
 		{plain, 1 << StoreSlow, `fault "store-slow" cannot happen to protocol plain; `},
 		{stored, ofStores | 1<<Crash, ""},
 		{stored, stored.Possible().Without(StoreSlow), ""},
-		{Protocol{Name: "odd", Faults: 1 << StoreFail, Build: central.Build}, 0, `Protocol odd has the fault "store-fail" and no Stores; `},
+		{Protocol{Descriptor: protocol.Descriptor{Name: "odd"}, Faults: 1 << StoreFail, Build: central.Build}, 0, `Protocol odd has the fault "store-fail" and no Stores; `},
 	} {
 		c.protocol.Fewest, c.protocol.Most = 3, 3
 		config := Config{Protocol: c.protocol, Faults: c.faults, Duration: time.Second}

@@ -391,10 +391,10 @@ func (w *world) leftovers() (found []string) {
 	if !w.protocol.Locks {
 		return nil
 	}
-	if w.protocol.Own != nil {
+	if w.protocol.Peers {
 		for _, m := range w.members {
 			if w.demanded(m) && m.up {
-				found = append(found, leftover(m, w.protocol.Own(m.space(), m.now()))...)
+				found = append(found, leftover(m, m.space().(protocol.Peer).Own(m.now()))...)
 			}
 		}
 		return found

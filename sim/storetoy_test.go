@@ -244,7 +244,7 @@ func (m *locker) found(now protocol.Time, f found, out *protocol.Effects) {
 }
 
 func lockerProtocol(naive bool) sim.Protocol {
-	return sim.Protocol{Name: "locker", Locks: true, Stores: true, Build: func(s sim.Node) (sim.Built, error) {
+	return sim.Protocol{Descriptor: protocol.Descriptor{Name: "locker", Stores: true}, Locks: true, Build: func(s sim.Node) (sim.Built, error) {
 		built, err := sim.Membership(s)
 		m := &locker{Front: simtest.Front{Self: built.ID}, rand: s.Rand, naive: naive, pause: map[string]protocol.Time{}}
 		built.Spaces = []protocol.Machine{m}

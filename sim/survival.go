@@ -110,7 +110,7 @@ func or(value, otherwise int) int {
 // other comes beside them.
 func (w *world) checkBounds(shown *lock.Lock) {
 	most := w.judge.limits["waiters_per_name"]
-	if w.protocol.Own != nil {
+	if w.protocol.Peers {
 		most *= int64(len(w.members)) // each keeps its own clients' bound, and no member sees all
 	}
 	if int64(len(shown.Waiters)) > most {

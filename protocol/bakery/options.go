@@ -52,5 +52,6 @@ func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 func Descriptor() protocol.Descriptor {
 	return protocol.Descriptor{
 		Name: "bakery", Options: func() protocol.Options { return &Options{} }, Candidates: true, Vocabulary: Vocabulary(),
+		Peers: true, Probes: probes(),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/local"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -28,7 +29,7 @@ type Machine struct {
 
 	now           protocol.Time // of this step
 	memory        memory        // of cells
-	holding       Holding       // on to cells
+	holding       probe.Holding // on to cells
 	cleaned       map[string]protocol.Time
 	cleanedLiving int
 

@@ -149,4 +149,5 @@
 //	settings.go
 //	client.go  what clients need of it  condition.go how it is
 //	messages.go                         try.go       what can be read off requests
+//	probe.go   what the simulator knows of it
 package claim

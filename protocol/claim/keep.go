@@ -192,20 +192,9 @@ func (m *Machine) regrant(now protocol.Time, n *name, c *claim, out *protocol.Ef
 	m.won(now, c, k.give(), out)
 }
 
-// Holding counts what a process does with cells that were released.
-type Holding struct {
-	Kept      int    // how many it keeps
-	Regranted uint64 // grants without a write
-	Rewritten uint64 // cells that were written anew while no client had them
-	Yielded   uint64 // cells that were kept while others waited, and given back to them
-}
-
-// Holding returns what this process does with cells that were released.
-func (m *Machine) Holding() Holding { return m.holding }
-
 // yielded counts a cell that others have waited for, when it was given back.
-func (h *Holding) yielded(k *cell) {
+func (m *Machine) yielded(k *cell) {
 	if k.late {
-		h.Yielded++
+		m.holding.Yielded++
 	}
 }

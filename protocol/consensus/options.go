@@ -76,5 +76,6 @@ func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 func Descriptor() protocol.Descriptor {
 	return protocol.Descriptor{
 		Name: "consensus", Options: func() protocol.Options { return &Options{} }, Lasting: true, Logs: true, Vocabulary: Vocabulary(),
+		Probes: probes(),
 	}
 }

@@ -57,5 +57,6 @@ func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 func Descriptor() protocol.Descriptor {
 	return protocol.Descriptor{
 		Name: "grantor", Options: func() protocol.Options { return &Options{} }, Vocabulary: Vocabulary(),
+		Moves: true, Probes: probes(),
 	}
 }

@@ -46,5 +46,6 @@ func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 func Descriptor() protocol.Descriptor {
 	return protocol.Descriptor{
 		Name: "permission", Options: func() protocol.Options { return &Options{} }, Vocabulary: Vocabulary(),
+		Peers: true, Probes: probes(),
 	}
 }

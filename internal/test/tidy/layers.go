@@ -24,6 +24,9 @@ var (
 		"internal/sparing", "internal/trace/text", "internal/turns",
 	}
 
+	// contract is what is known of every protocol.
+	contract = []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/probe"}
+
 	// engines move bytes and time, and decide nothing.
 	engines = slices.Concat([]string{""}, rules, leaves, []string{
 		"internal/api/...", "internal/transport/...", "internal/run", "internal/trace",
@@ -42,10 +45,11 @@ var table = []row{
 
 	{[]string{"lock/..."}, []string{"", "lock"}},
 	{[]string{"protocol"}, []string{"", "lock", "storage", "protocol/option", switchFolder}},
-	{[]string{"protocol/authority", "protocol/local"}, []string{"", "lock", "protocol", "protocol/option"}},
-	{[]string{"protocol/consensus/..."}, []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/consensus/..."}},
+	{[]string{"protocol/probe"}, []string{"", "lock", "protocol", "protocol/option"}},
+	{[]string{"protocol/authority", "protocol/local"}, []string{"", "lock", "protocol", "protocol/option", "protocol/probe"}},
+	{[]string{"protocol/consensus/..."}, slices.Concat(contract, []string{"protocol/consensus/..."})},
 	// Protocols do not know each other.
-	{[]string{"protocol/..."}, []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/authority", "protocol/local"}},
+	{[]string{"protocol/..."}, slices.Concat(contract, []string{"protocol/authority", "protocol/local"})},
 	{[]string{"internal/member"}, slices.Concat([]string{""}, rules)},
 	{[]string{"internal/member/..."}, []string{"", "lock", "storage", "protocol", "internal/member/..."}},
 
@@ -61,7 +65,8 @@ var table = []row{
 	})},
 	{[]string{"internal/run", "internal/trace"}, slices.Concat([]string{""}, rules, leaves)},
 	{[]string{"internal/server/admin", "internal/server/events"}, slices.Concat([]string{""}, rules, []string{"internal/api/...", "internal/run"})},
-	{[]string{"sim/..."}, slices.Concat([]string{""}, rules, []string{"sim/...", "internal/trace", "storage/memory", switchFolder})},
+	// The simulator knows no protocol but by its descriptor.
+	{[]string{"sim/..."}, slices.Concat(contract, []string{"internal/member/...", "sim/...", "internal/trace", "storage/memory", switchFolder})},
 
 	// Edges do not know each other. The drivers of stores
 	// reach a member as values; a guest locks through members, as any client.

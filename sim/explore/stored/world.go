@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/claim"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/memory"
 )
@@ -84,7 +85,7 @@ type member struct {
 	number   int
 	life     int
 	dead     bool
-	machine  *claim.Machine
+	machine  protocol.Machine
 	out      protocol.Effects
 	ahead    time.Duration // its wall clock
 	lease    protocol.Lease
@@ -201,11 +202,18 @@ func (w *world) begin(m *member) {
 	if m.life > 1 {
 		rid += fmt.Sprintf(".%d", m.life)
 	}
-	machine, err := claim.New(claim.Config{
-		Options: claim.Options{Wait: wait, Skew: skew, Expiry: expiry, Retries: 2, RID: rid, Group: "g", CAS: w.config.CAS, HoldOn: w.config.HoldOn},
-		Self:    protocol.ID(m.number + 1), Random: uint64(m.number + 2*(m.life-1)),
+	setup := protocol.Setup{
+		Self: protocol.ID(m.number + 1), Random: uint32(m.number + 2*(m.life-1)),
 		Store: storage.Features{Name: "explored", Consistent: true, Swap: true, Durable: true, Watch: w.config.Watch},
-	})
+	}
+	options := option.Values{
+		"wait": option.Format(wait), "skew": option.Format(skew), "expiry": option.Format(expiry), "retries": "2", "rid": rid, "group": "g",
+		"cas": strconv.FormatBool(w.config.CAS),
+	}
+	if w.config.HoldOn > 0 {
+		options["hold_on"] = option.Format(w.config.HoldOn)
+	}
+	machine, err := w.machine(options, &setup)
 	if err != nil {
 		w.violate("P4", "process %d does not start: %v", m.number+1, err)
 		return
@@ -219,6 +227,15 @@ func (w *world) begin(m *member) {
 		view.Members = append(view.Members, protocol.Member{ID: protocol.ID(j + 1), Since: 1})
 	}
 	w.step(m, protocol.Event{Kind: protocol.Raised, Fact: view})
+}
+
+// machine makes that of one process. No option is checked: here all times are short.
+func (w *world) machine(given option.Values, setup *protocol.Setup) (protocol.Machine, error) {
+	options, err := w.config.Protocol.Descriptor.Check(nil, given, setup)
+	if err != nil {
+		return nil, err
+	}
+	return options.New(setup)
 }
 
 // step lets a machine take an event, unless its process is dead, or crashes before.
