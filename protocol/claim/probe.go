@@ -2,11 +2,13 @@ package claim
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/protocol/probe"
+	"github.com/holdfast-locks/holdfast/storage"
 )
 
 // probes are those of a protocol that needs other members for nothing but the sessions of its clients.
@@ -17,9 +19,30 @@ func probes() probe.Probes {
 			c := o.(*Options)
 			return probe.Known{KeepsCell: c.HoldOn, Wait: c.Wait, Skew: c.Skew, Expiry: c.Expiry}
 		},
+		Tries:   tries,
 		Holding: func(space protocol.Machine) probe.Holding { return space.(*Machine).holding },
 		Sent:    []protocol.Message{local.Query{}, local.Answer{}},
 	}
+}
+
+// tries reports whether a mutation writes a claim: a try to have a lock, or to go on having it; or whether a swap of a cell is
+// a try to have the lock: under a token of one's own, which a renewal is not, nor who says that he waits.
+func tries(request protocol.Message) bool {
+	switch request := request.(type) {
+	case storage.Mutate:
+		return slices.ContainsFunc(request.Additions, func(e storage.Entry) bool {
+			_, _, is := ParseColumn(e.Column)
+			return is
+		})
+	case storage.Swap:
+		next, is := decodeCell(request.New)
+		if !is || !next.held {
+			return false
+		}
+		old, is := decodeCell(request.Old)
+		return request.Absent || !is || old.token != next.token
+	}
+	return false
 }
 
 // draw draws the options of a space, and what its store can do. A client that believes longer than claims may live

@@ -43,6 +43,9 @@ type Probes struct {
 	// Holding reads off the space of a member what its process does with what was released, where locks stand in a store.
 	Holding func(space protocol.Machine) Holding
 
+	// Tries reads off a request to the store that it is a try to have a lock, or to go on having it.
+	Tries func(request protocol.Message) bool
+
 	// Costs lists what users' deeds take in messages between the spaces of so
 	// many members, where nothing goes wrong. That is checked in runs without faults.
 	Costs func(members int) []Cost

@@ -27,8 +27,9 @@ var (
 	// contract is what is known of every protocol.
 	contract = []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/probe"}
 
-	// engines move bytes and time, and decide nothing.
-	engines = slices.Concat([]string{""}, rules, leaves, []string{
+	// engines move bytes and time, and decide nothing. They know no protocol but by its descriptor.
+	engines = slices.Concat(contract, leaves, []string{
+		"internal/member/...",
 		"internal/api/...", "internal/transport/...", "internal/run", "internal/trace",
 		"internal/server/admin", "internal/server/events",
 	})
@@ -63,8 +64,8 @@ var table = []row{
 	{[]string{"internal/transport/..."}, slices.Concat([]string{""}, rules, leaves, []string{
 		"internal/api/schema", "internal/transport", "internal/transport/codec", "internal/transport/secure",
 	})},
-	{[]string{"internal/run", "internal/trace"}, slices.Concat([]string{""}, rules, leaves)},
-	{[]string{"internal/server/admin", "internal/server/events"}, slices.Concat([]string{""}, rules, []string{"internal/api/...", "internal/run"})},
+	{[]string{"internal/run", "internal/trace"}, slices.Concat(contract, leaves, []string{"internal/member/..."})},
+	{[]string{"internal/server/admin", "internal/server/events"}, slices.Concat(contract, []string{"internal/member/...", "internal/api/...", "internal/run"})},
 	// The simulator knows no protocol but by its descriptor.
 	{[]string{"sim/..."}, slices.Concat(contract, []string{"internal/member/...", "sim/...", "internal/trace", "storage/memory", switchFolder})},
 
@@ -73,7 +74,8 @@ var table = []row{
 	{[]string{"lockertest"}, []string{""}},
 	{[]string{"client"}, slices.Concat([]string{"", "internal/api/...", "internal/transport/secure"}, leaves)},
 	{[]string{"internal/server"}, engines},
-	{[]string{"internal/host"}, slices.Concat(engines, []string{"client", "internal/disk/..."})},
+	// A host writes the first logs of a cluster that begins with a snapshot.
+	{[]string{"internal/host"}, slices.Concat(engines, []string{"client", "internal/disk/...", "protocol/consensus"})},
 	{[]string{"node", "storelock"}, []string{"", "storage", "protocol", "protocol/claim", "node", "internal/host", "internal/api", "internal/clock"}},
 
 	// Only programs, and tests, import programs and what tests are made with.

@@ -37,7 +37,7 @@ func layerExamples() []example {
 		{"imports", imports("sim/a.go", "/internal/run"), []string{"internal/run"}},
 		{"imports", imports("sim/a.go", "/protocol/protocoltest"), []string{"protocol/protocoltest"}},
 		{"imports", imports("sim/explore/unordered/a.go", "/protocol/bakery"), []string{"protocol/bakery"}},
-		{"imports", imports("internal/run/a.go", "/protocol/protocoltest"), []string{"not protocol/protocoltest, "}},
+		{"imports", imports("internal/member/a.go", "/protocol/protocoltest"), []string{"not protocol/protocoltest, "}},
 		{"imports", imports("internal/api/a.go", "/internal/api/schema"), nil},
 		{"imports", imports("storage/pebble/a.go", "/storage"), nil},
 		{"imports", imports("storage/pebble/a.go", "/storage/redis"), []string{"only storage"}},
