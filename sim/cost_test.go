@@ -80,18 +80,20 @@ func (m *talkative) Step(now protocol.Time, ev protocol.Event, out *protocol.Eff
 	}
 }
 
+// talkatives are options whose machines say every second release twice.
+type talkatives struct{ protocol.Options }
+
+func (o *talkatives) New(s *protocol.Setup) (protocol.Machine, error) {
+	m, err := o.Options.New(s)
+	return &talkative{Machine: m, twice: func(m protocol.Message) bool { _, is := m.(authority.Release); return is }}, err
+}
+
 // TestWhoSaysTooMuchIsFound: every second release is sent twice, which breaks no promise
 // to any user, and costs what no formula has.
 func TestWhoSaysTooMuchIsFound(t *testing.T) {
 	c := withoutFaults("central")
-	quiet := c.Protocol.Build
-	c.Protocol.Build = func(s Node) (Built, error) {
-		built, err := quiet(s)
-		for i, space := range built.Spaces {
-			built.Spaces[i] = &talkative{Machine: space, twice: func(m protocol.Message) bool { _, is := m.(authority.Release); return is }}
-		}
-		return built, err
-	}
+	quiet := c.Protocol.Options
+	c.Protocol.Options = func() protocol.Options { return &talkatives{quiet()} }
 	result, err := Run(c, 1, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -31,37 +31,24 @@ func (p *Protocol) routine(m protocol.Message) bool {
 	return p.Routine != nil && p.Routine(m)
 }
 
-// Above builds members of the membership and one space above it, made by space for the
-// member of that id.
-func Above(space func(protocol.ID) protocol.Machine) func(Node) (Built, error) {
-	return func(s Node) (Built, error) {
-		built, err := Membership(s)
-		built.Spaces = []protocol.Machine{space(built.ID)}
-		return built, err
-	}
-}
-
-// Membership makes the machine below every space: Built without spaces. It knows which members are here,
-// which one coordinates, and until when each may hold, as in every member that ships.
-func Membership(s Node) (Built, error) {
+// Build makes the machines of one life of a member: the membership, which knows which members are here, which one
+// coordinates, and until when each may hold, and one space above it.
+func (p *Protocol) Build(s Node) (Built, error) {
 	plain, err := s.plain()
 	if err != nil {
 		return Built{}, err
 	}
-	built, _, err := s.membership(plain)
-	return built, err
-}
-
-// membership makes that machine from the configuration of the member, and returns its cell.
-func (s *Node) membership(plain *member.Config) (Built, membership.Cell, error) {
 	m, err := plain.Membership(member.Entropy{Rand: s.Rand})
 	if err != nil {
-		return Built{}, membership.Cell{}, err
+		return Built{}, err
 	}
 	cell := m.Cell()
 	built := Built{ID: cell.ID, Incarnation: cell.Incarnation, Below: m}
 	if s.Newer {
 		built.Below = &newer{m}
 	}
-	return built, cell, nil
+	plain.Spaces[0].Protocol = p.Name // regardless of what it says to the others
+	space, err := plain.NewSpace(0, cell, []protocol.Descriptor{p.Descriptor})
+	built.Spaces = []protocol.Machine{space}
+	return built, err
 }

@@ -92,7 +92,7 @@ func Play(s *Script, on Stage) (played Played, err error) {
 // check says what in the settings cannot be played.
 func (s *Script) check(p *Protocol) error {
 	switch {
-	case p.Build == nil || p.Name != s.Protocol:
+	case p.Options == nil || p.Name != s.Protocol:
 		return fmt.Errorf("sim: script: protocol %q is none that can be simulated here; %s are allowed", s.Protocol, Names())
 	case s.Members < 1 || s.Members > mostMembers:
 		return fmt.Errorf("sim: script: members %d; 1 to %d is allowed", s.Members, mostMembers)

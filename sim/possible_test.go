@@ -6,14 +6,26 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/sim/simtest"
 )
 
 // TestWhatCannotHappenIsNotRun: a fault that is named must be one of the protocol's; of all,
 // a run has those that are.
 func TestWhatCannotHappenIsNotRun(t *testing.T) {
 	central, election := config("central").Protocol, electionProtocol()
-	plain := Protocol{Descriptor: protocol.Descriptor{Name: "plain"}, Locks: true, Build: central.Build}
-	stored := Protocol{Descriptor: protocol.Descriptor{Name: "stored", Stores: true}, Locks: true, Build: central.Build}
+	likeCentral := func(name string, stores bool) Protocol {
+		d := simtest.Describe(name, func(s *protocol.Setup) protocol.Machine {
+			m, err := central.Options().New(s)
+			if err != nil {
+				panic(err)
+			}
+			return m
+		})
+		d.Stores = stores
+		return Of(d)
+	}
+	plain, stored, odd := likeCentral("plain", false), likeCentral("stored", true), likeCentral("odd", false)
+	odd.Faults = 1 << StoreFail
 	for _, c := range []struct {
 		protocol Protocol
 		faults   Faults
@@ -33,7 +45,7 @@ func TestWhatCannotHappenIsNotRun(t *testing.T) {
 		{plain, 1 << StoreSlow, `fault "store-slow" cannot happen to protocol plain; `},
 		{stored, ofStores | 1<<Crash, ""},
 		{stored, stored.Possible().Without(StoreSlow), ""},
-		{Protocol{Descriptor: protocol.Descriptor{Name: "odd"}, Faults: 1 << StoreFail, Build: central.Build}, 0, `Protocol odd has the fault "store-fail" and no Stores; `},
+		{odd, 0, `Protocol odd has the fault "store-fail" and no Stores; `},
 	} {
 		c.protocol.Fewest, c.protocol.Most = 3, 3
 		config := Config{Protocol: c.protocol, Faults: c.faults, Duration: time.Second}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -19,26 +20,21 @@ import (
 )
 
 // Protocol is what the simulator must know of a protocol to run it. Everything else
-// it learns from what users are told. A [Config] takes any Protocol, listed in Protocols or not: what [Of] makes of a
-// descriptor, or one that has a Name and Build.
+// it learns from what users are told. A [Config] takes any Protocol, listed in Protocols or not: [Of] makes it of a
+// descriptor.
 type Protocol struct {
 	protocol.Descriptor
 	probe.Probes
 	// Locks says that the spaces grant locks. Without it a run has sessions only, and
 	// what is checked is the authority.
 	Locks bool
-	// Build makes the machines of one life of a member: mostly what Membership makes, and
-	// one space above it.
-	Build func(Node) (Built, error)
-	// Faults are those within the bounds that can happen to this protocol. Zero means all
-	// but mode any, for which a protocol needs rules of its own, and without Stores those of
-	// stores.
+	// Faults are those within the bounds that can happen to this protocol.
 	Faults Faults
 }
 
 // Of is a protocol as its descriptor describes it: one space of it over the membership.
 func Of(d protocol.Descriptor) Protocol {
-	p := Protocol{Descriptor: d, Probes: probe.Of(&d), Locks: true, Build: oneSpace(d), Faults: Within}
+	p := Protocol{Descriptor: d, Probes: probe.Of(&d), Locks: true, Faults: Within}
 	if d.Options().List().Check(option.Values{"partition": "any"}) != nil {
 		p.Faults = p.Faults.Without(Any)
 	}
@@ -51,29 +47,18 @@ func Of(d protocol.Descriptor) Protocol {
 		p.Faults = p.Faults.Without(Amnesia).Without(Join).Without(Force).Without(Misfit)
 		p.Unreached = append(p.Unreached, membership.Unwelcome{}, &membership.Force{}, &membership.Who{})
 	}
+	p.Fewest = cmp.Or(p.Fewest, 3)
+	p.Most = cmp.Or(p.Most, max(p.Fewest, 7))
 	return p
-}
-
-// complete fills in what is not given.
-func (p *Protocol) complete() {
-	p.Fewest, p.Most = or(p.Fewest, 3), or(p.Most, max(p.Fewest, 7))
-	if p.Faults == 0 {
-		p.Faults = Within.Without(Any)
-		if !p.Stores {
-			p.Faults &^= ofStores
-		}
-	}
 }
 
 // hasOption reports whether the spaces can be configured with an option.
 func (p *Protocol) hasOption(name string) bool {
-	d := p.descriptor()
-	return d.Options().List().Find(name) != nil
+	return p.Options().List().Find(name) != nil
 }
 
 // Possible returns the faults that can happen to the protocol, within the bounds.
 func (p Protocol) Possible() Faults {
-	p.complete()
 	return p.Faults & Within
 }
 
@@ -81,7 +66,6 @@ func (p Protocol) Possible() Faults {
 // all faults within the bounds names none: of those a run has what can happen. The error
 // names a fault that cannot, and those that can.
 func (p Protocol) Check(set Faults) error {
-	p.complete()
 	never := set &^ (p.Faults | Beyond)
 	if set&Within == Within || never == 0 {
 		return nil
@@ -137,24 +121,6 @@ func (s *Node) space() member.Space {
 	return member.Space{
 		Name: holdfast.DefaultSpace, Protocol: s.Protocol, Options: options,
 		Random: s.Random, Process: s.Process, Store: s.Store, Logs: s.Logs,
-	}
-}
-
-// oneSpace builds members of the membership and one space of a protocol.
-func oneSpace(d protocol.Descriptor) func(Node) (Built, error) {
-	return func(s Node) (Built, error) {
-		plain, err := s.plain()
-		if err != nil {
-			return Built{}, err
-		}
-		built, cell, err := s.membership(plain)
-		if err != nil {
-			return built, err
-		}
-		plain.Spaces[0].Protocol = d.Name // regardless of what it says to the others
-		space, err := plain.NewSpace(0, cell, []protocol.Descriptor{d})
-		built.Spaces = []protocol.Machine{space}
-		return built, err
 	}
 }
 

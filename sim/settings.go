@@ -79,8 +79,7 @@ type settings struct {
 
 // know reads what is to be known of the options. The error names the option that is wrong.
 func (s *settings) know(p *Protocol) error {
-	d := p.descriptor()
-	options, err := d.Check(s.options, nil, &protocol.Setup{Space: holdfast.DefaultSpace, Process: "r", Table: lock.Config{Drift: s.drift}})
+	options, err := p.Descriptor.Check(s.options, nil, &protocol.Setup{Space: holdfast.DefaultSpace, Process: "r", Table: lock.Config{Drift: s.drift}})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/sim/simtest"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -36,13 +37,15 @@ func (p *inquirer) Step(now protocol.Time, ev protocol.Event, out *protocol.Effe
 
 // probed is a protocol of probes, which are listed as they start.
 func probed(probes *[]*inquirer) Protocol {
-	return Protocol{Descriptor: protocol.Descriptor{Name: "probed", Stores: true}, Build: func(s Node) (Built, error) {
-		built, err := Membership(s)
+	d := simtest.Describe("probed", func(*protocol.Setup) protocol.Machine {
 		p := &inquirer{}
 		*probes = append(*probes, p)
-		built.Spaces = []protocol.Machine{p}
-		return built, err
-	}}
+		return p
+	})
+	d.Stores = true
+	p := Of(d)
+	p.Locks = false
+	return p
 }
 
 // staged is a world of one inquirer and a store, of which a script says these lines.
@@ -250,9 +253,10 @@ func TestNoStoreUndeclared(t *testing.T) {
 // odd runs a protocol that sends something to its storage when it starts.
 func odd(t *testing.T, what any, stores bool) Result {
 	t.Helper()
-	p := Protocol{Descriptor: protocol.Descriptor{Name: "odd", Stores: stores}, Build: Above(func(protocol.ID) protocol.Machine {
-		return &sender{message: what.(protocol.Message)}
-	})}
+	d := simtest.Describe("odd", func(*protocol.Setup) protocol.Machine { return &sender{message: what.(protocol.Message)} })
+	d.Stores = stores
+	p := Of(d)
+	p.Locks = false
 	result, err := Run(Config{Protocol: p, Members: 1, Duration: time.Second}, 1, nil)
 	if err != nil {
 		t.Fatal(err)

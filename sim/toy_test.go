@@ -9,7 +9,6 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/probe"
 	"github.com/holdfast-locks/holdfast/sim"
 	"github.com/holdfast-locks/holdfast/sim/simtest"
 )
@@ -79,9 +78,9 @@ func (m *toy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) 
 }
 
 func toyProtocol(naive bool) sim.Protocol {
-	return sim.Protocol{Descriptor: protocol.Descriptor{Name: "toy"}, Locks: true, Build: sim.Above(func(self protocol.ID) protocol.Machine {
-		return &toy{Front: simtest.Front{Self: self}, naive: naive}
-	})}
+	return sim.Of(simtest.Describe("toy", func(s *protocol.Setup) protocol.Machine {
+		return &toy{Front: simtest.Front{Self: s.Self}, naive: naive}
+	}))
 }
 
 // What stands between here and the imports is the whole protocol.
@@ -110,30 +109,6 @@ func TestARightToyIsClean(t *testing.T) {
 	}
 }
 
-// described are the options of a toy as members are configured with them.
-type described struct{ protocol.Common }
-
-func (*described) New(s *protocol.Setup) (protocol.Machine, error) {
-	return &toy{Front: simtest.Front{Self: s.Self}}, nil
-}
-
-// TestADescriptorIsEnough: a protocol of which nothing else is known has all faults and checks, but for those of partition
-// mode any, for which the toy has no rules.
-func TestADescriptorIsEnough(t *testing.T) {
-	p := sim.Of(protocol.Descriptor{Name: "toy", Options: func() protocol.Options { return &described{} }})
-	p.Faults = p.Faults.Without(sim.Any)
-	s, err := sim.RunMany(sim.Config{Protocol: p, Faults: sim.Within, Duration: 20 * time.Second}, 1, 3, 2, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w := s.Worst; w != nil {
-		t.Fatalf("seed %d: %v %v\n%s", w.Seed, w.Outcome, w.Violation, w.Settings)
-	}
-	if s.Grants() == 0 {
-		t.Error("no lock was granted")
-	}
-}
-
 // needy is a toy whose coordinator grants only while a whole number of members is there.
 type needy struct {
 	toy
@@ -152,9 +127,8 @@ func (m *needy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 // had been. It is found because only a core is healed, and some member stays away.
 func TestWhoNeedsEverybodyIsStuck(t *testing.T) {
 	manySeeds(t)
-	p := sim.Protocol{Descriptor: protocol.Descriptor{Name: "needy"}, Locks: true, Probes: probe.Probes{Fewest: 3, Most: 3}, Build: sim.Above(func(self protocol.ID) protocol.Machine {
-		return &needy{toy{Front: simtest.Front{Self: self}}, 3}
-	})}
+	p := sim.Of(simtest.Describe("needy", func(s *protocol.Setup) protocol.Machine { return &needy{toy{Front: simtest.Front{Self: s.Self}}, 3} }))
+	p.Fewest, p.Most = 3, 3
 	c := sim.Config{Protocol: p, Faults: sim.Within, Duration: 20 * time.Second}
 	drawn, err := sim.RunMany(c, 1, 40, 2, nil)
 	if err != nil {

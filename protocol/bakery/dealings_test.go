@@ -10,6 +10,19 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
+// deliverBut delivers all but what is under way to or from a member, and returns that.
+func (s *schedule) deliverBut(id protocol.ID) (held []flight) {
+	for len(s.transit) > 0 {
+		f := s.transit[0]
+		if f.from == id || f.to == id {
+			held, s.transit = append(held, f), s.transit[1:]
+			continue
+		}
+		s.deliver()
+	}
+	return held
+}
+
 // TestDealingsAreRead: how far a ticket is at its master, which leader has answered first, from when on it has its
 // place, and what comes when it has ended.
 func TestDealingsAreRead(t *testing.T) {
@@ -30,16 +43,7 @@ func TestDealingsAreRead(t *testing.T) {
 	}
 	// Everything to and from the slow leader stays under way.
 	var held []flight
-	settle := func() {
-		for len(s.transit) > 0 {
-			f := s.transit[0]
-			if f.from == slow.id || f.to == slow.id {
-				held, s.transit = append(held, f), s.transit[1:]
-				continue
-			}
-			s.deliver()
-		}
-	}
+	settle := func() { held = append(held, s.deliverBut(slow.id)...) }
 	s.act(client)
 	is(probe.TicketChoosing, 0)
 	ticket := probe.Placed{Name: contested, Owner: master.id, Number: 1, Reign: protocol.Epoch{Counter: 4}}

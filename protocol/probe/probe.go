@@ -73,14 +73,10 @@ type Probes struct {
 
 // Of returns the probes that a descriptor names; none where it names none.
 func Of(d *protocol.Descriptor) Probes {
-	switch probes := d.Probes.(type) {
-	case nil:
+	if d.Probes == nil {
 		return Probes{}
-	case Probes:
-		return probes
-	default:
-		panic(fmt.Sprintf("probe: the Probes of protocol %s are a %T; give a probe.Probes", d.Name, probes))
 	}
+	return d.Probes.(Probes)
 }
 
 // Standing is a request of a session for a name that an authority has queued.

@@ -69,17 +69,14 @@ func rules(c *Config) []snapshot.Rule {
 // Rules are those for fields of a protocol.
 func Rules(fields []probe.Field) (all []snapshot.Rule) {
 	for _, f := range fields {
-		rule := snapshot.Rule{In: reflect.TypeOf(f.In), Field: f.Name}
-		switch f.Kind {
-		case probe.Nothing:
-			rule.Moot = always
-		case probe.Deadline:
-			rule.Class = deadlines
-		case probe.ViewOf:
-			rule.Class, rule.Group = views, same
-		}
-		if f.Unless != "" {
+		rule := snapshot.Rule{In: reflect.TypeOf(f.In), Field: f.Name, Class: [...]uint8{probe.Deadline: deadlines, probe.ViewOf: views}[f.Kind]}
+		switch {
+		case f.Kind == probe.ViewOf:
+			rule.Group = same
+		case f.Unless != "":
 			rule.Moot = unless(f.Unless)
+		case f.Kind == probe.Nothing:
+			rule.Moot = always
 		}
 		all = append(all, rule)
 	}

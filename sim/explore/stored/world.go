@@ -213,12 +213,15 @@ func (w *world) begin(m *member) {
 	if w.config.HoldOn > 0 {
 		options["hold_on"] = option.Format(w.config.HoldOn)
 	}
-	machine, err := w.machine(options, &setup)
+	made, err := w.config.Protocol.Descriptor.Check(nil, options, &setup) // no range is checked: here all times are short
+	if err == nil {
+		m.machine, err = made.New(&setup)
+	}
 	if err != nil {
 		w.violate("P4", "process %d does not start: %v", m.number+1, err)
 		return
 	}
-	m.machine, m.woken, m.lease = machine, protocol.Never, protocol.Lease{Member: protocol.Never}
+	m.woken, m.lease = protocol.Never, protocol.Lease{Member: protocol.Never}
 	w.members[m.number] = m
 	w.step(m, protocol.Event{Kind: protocol.Start})
 	view := &protocol.View{Number: 1, Installed: true, Open: true, Coordinator: 1, Lease: &m.lease}
@@ -227,15 +230,6 @@ func (w *world) begin(m *member) {
 		view.Members = append(view.Members, protocol.Member{ID: protocol.ID(j + 1), Since: 1})
 	}
 	w.step(m, protocol.Event{Kind: protocol.Raised, Fact: view})
-}
-
-// machine makes that of one process. No option is checked: here all times are short.
-func (w *world) machine(given option.Values, setup *protocol.Setup) (protocol.Machine, error) {
-	options, err := w.config.Protocol.Descriptor.Check(nil, given, setup)
-	if err != nil {
-		return nil, err
-	}
-	return options.New(setup)
 }
 
 // step lets a machine take an event, unless its process is dead, or crashes before.
