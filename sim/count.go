@@ -36,7 +36,7 @@ type counts struct {
 	votes     map[string]int        // how who votes has changed
 	again     [againCount]int       // what concerns calls that are made again
 	leads     leads                 // what concerns leaders that number tickets
-	kept      [keptCount]int        // what concerns cells that are kept
+	kept      map[string]int        // what concerns cells that are kept
 	deaf      [deafCount]int        // what concerns leaders that hear no other member
 	far       [farCount]int         // what concerns members that are far from each other
 	stale     int                   // writes that the register refused
@@ -95,7 +95,7 @@ type handler struct {
 }
 
 func newCounts(covering bool) *counts {
-	return &counts{covering: covering, losses: map[holdfast.Loss]int{}, votes: map[string]int{}, messages: map[message]int{}, handlers: map[handler]int{}}
+	return &counts{covering: covering, losses: map[holdfast.Loss]int{}, votes: map[string]int{}, kept: map[string]int{}, messages: map[message]int{}, handlers: map[handler]int{}}
 }
 
 func (c *counts) sent(port protocol.Port, m protocol.Message) {
@@ -112,9 +112,7 @@ func (c *counts) add(o *counts) {
 			c.handlers[handler{machineNames[machine], t.kind, t.fact}] += t.n
 		}
 	}
-	for f, n := range o.faults {
-		c.faults[f] += n
-	}
+	sum(c.faults[:], o.faults[:])
 	c.grants += o.grants
 	c.failures += o.failures
 	c.reigns += o.reigns
@@ -125,7 +123,7 @@ func (c *counts) add(o *counts) {
 	c.moves.add(&o.moves)
 	c.leads.add(&o.leads)
 	sum(c.peers[:], o.peers[:])
-	sum(c.kept[:], o.kept[:])
+	sumBy(c.kept, o.kept)
 	sum(c.far[:], o.far[:])
 	sum(c.deaf[:], o.deaf[:])
 	sum(c.logs[:], o.logs[:])

@@ -63,13 +63,9 @@ type leads struct {
 
 func (hit *leads) add(o *leads) {
 	for part := range o.struck {
-		for step, n := range o.struck[part] {
-			hit.struck[part][step] += n
-		}
+		sum(hit.struck[part][:], o.struck[part][:])
 	}
-	for i, n := range o.hits {
-		hit.hits[i] += n
-	}
+	sum(hit.hits[:], o.hits[:])
 }
 
 // led is what a world follows of a member in such a protocol.

@@ -11,7 +11,6 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/probe"
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
@@ -70,7 +69,7 @@ type process struct {
 	becoming bool  // it is to become the authority
 	hops     uint8 // through how many the table came that it hands over
 
-	keeping probe.Holding // what it has done with what was released (keeping.go)
+	keeping []uint64 // what its machine has counted of what was released (keeping.go)
 
 	busy busy // what it is owed when it was paused (busy.go)
 
@@ -139,7 +138,7 @@ func (m *process) start() {
 	}
 	w.trace("%s starts as %d, incarnation %d", m, m.id, built.Incarnation)
 	w.reporter.life(timeline.Started, m, "")
-	m.wakeAt, m.keeping, m.deferred = protocol.Never, probe.Holding{}, nil
+	m.wakeAt, m.keeping, m.deferred = protocol.Never, make([]uint64, len(m.world.protocol.Kept)), nil
 	m.step(protocol.Event{Kind: protocol.Start})
 }
 

@@ -39,20 +39,12 @@ type moves struct {
 
 func (hit *moves) add(o *moves) {
 	for who := range o.struck {
-		for step, n := range o.struck[who] {
-			hit.struck[who][step] += n
-		}
+		sum(hit.struck[who][:], o.struck[who][:])
 	}
 	hit.elder += o.elder
-	for n, count := range o.atOnce {
-		hit.atOnce[n] += count
-	}
-	for n, count := range o.chains {
-		hit.chains[n] += count
-	}
-	for i, count := range o.held {
-		hit.held[i] += count
-	}
+	sum(hit.atOnce[:], o.atOnce[:])
+	sum(hit.chains[:], o.chains[:])
+	sum(hit.held[:], o.held[:])
 }
 
 // mover is what a world follows of that.

@@ -44,7 +44,7 @@ func TestWhatCannotHappenIsNotRun(t *testing.T) {
 		{plain, 1 << Any, `fault "any" cannot happen to protocol plain; `},
 		{plain, 1 << StoreSlow, `fault "store-slow" cannot happen to protocol plain; `},
 		{stored, ofStores | 1<<Crash, ""},
-		{stored, stored.Possible().Without(StoreSlow), ""},
+		{stored, stored.Faults.Without(StoreSlow), ""},
 		{odd, 0, `Protocol odd has the fault "store-fail" and no Stores; `},
 	} {
 		c.protocol.Fewest, c.protocol.Most = 3, 3
@@ -75,12 +75,12 @@ func TestWhatCannotHappenIsNotRun(t *testing.T) {
 // TestAllIsCutDown to what can happen, and nothing else is in a run.
 func TestAllIsCutDown(t *testing.T) {
 	for _, p := range Protocols() {
-		if never := p.Possible() & ofStores; never != 0 && !p.Stores {
+		if never := p.Faults & ofStores; never != 0 && !p.Stores {
 			t.Errorf("%v can happen to %s, which asks no store", never, p.Name)
 		}
 		for seed := range uint64(50) {
 			w := newWorld(&Config{Protocol: p, Members: 3, Faults: Within, Duration: time.Second}, seed, nil, newCounts(false))
-			if more := w.settings.faults &^ p.Possible(); more != 0 {
+			if more := w.settings.faults &^ p.Faults; more != 0 {
 				t.Fatalf("seed %d of %s has %v", seed, p.Name, more)
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 
@@ -55,11 +54,6 @@ func Of(d protocol.Descriptor) Protocol {
 // hasOption reports whether the spaces can be configured with an option.
 func (p *Protocol) hasOption(name string) bool {
 	return p.Options().List().Find(name) != nil
-}
-
-// Possible returns the faults that can happen to the protocol, within the bounds.
-func (p Protocol) Possible() Faults {
-	return p.Faults & Within
 }
 
 // Check returns nil if every fault that is named in the set can happen to the protocol. A set of
@@ -142,12 +136,12 @@ func Protocols() (all []Protocol) {
 
 // Find returns the protocol of that name.
 func Find(name string) (Protocol, bool) {
-	all := Protocols()
-	i := slices.IndexFunc(all, func(p Protocol) bool { return p.Name == name })
-	if i < 0 {
-		return Protocol{}, false
+	for _, p := range Protocols() {
+		if p.Name == name {
+			return p, true
+		}
 	}
-	return all[i], true
+	return Protocol{}, false
 }
 
 // Names lists the names of all protocols, for people.

@@ -39,8 +39,7 @@ func StoredSettings(ctx context.Context, store storage.Store) ([]Written, error)
 }
 
 func readSettings(ctx context.Context, store storage.Store) ([]storage.Entry, error) {
-	row, _ := claim.ForgetSettings()
-	entries, err := store.Slice(ctx, &storage.Slice{Key: row})
+	entries, err := store.Slice(ctx, &storage.Slice{Key: claim.SettingsRow})
 	if err != nil {
 		return nil, fmt.Errorf("read the settings beside the locks: %w", err)
 	}
@@ -55,15 +54,7 @@ func ForgetSettings(ctx context.Context, store storage.Store) error {
 	if err != nil || len(entries) == 0 {
 		return err
 	}
-	row, timestamp := claim.ForgetSettings()
-	changed := claim.Changed()
-	m := &storage.Mutate{Key: row, Timestamp: timestamp, Additions: []storage.Entry{changed}}
-	for _, e := range entries {
-		if e.Column != changed.Column {
-			m.Deletions = append(m.Deletions, e.Column)
-		}
-	}
-	if err := store.Mutate(ctx, m); err != nil {
+	if err := store.Mutate(ctx, claim.ForgetSettings(entries)); err != nil {
 		return fmt.Errorf("remove the settings beside the locks: %w", err)
 	}
 	return nil

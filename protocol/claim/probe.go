@@ -19,9 +19,14 @@ func probes() probe.Probes {
 			c := o.(*Options)
 			return probe.Known{KeepsCell: c.HoldOn, Wait: c.Wait, Skew: c.Skew, Expiry: c.Expiry}
 		},
-		Tries:   tries,
-		Holding: func(space protocol.Machine) probe.Holding { return space.(*Machine).holding },
-		Sent:    []protocol.Message{local.Query{}, local.Answer{}},
+		Tries: tries,
+		Sent:  []protocol.Message{local.Query{}, local.Answer{}},
+		Kept: []probe.Counted{
+			{Name: "granted again without a write", Count: func(space protocol.Machine) uint64 { return space.(*Machine).holding.regranted }},
+			{Name: "written anew while it is free", Count: func(space protocol.Machine) uint64 { return space.(*Machine).holding.rewritten }},
+			{Name: "given back to others who have waited", Count: func(space protocol.Machine) uint64 { return space.(*Machine).holding.yielded }},
+			{Name: "crash of who keeps something", Crash: true, Count: func(space protocol.Machine) uint64 { return space.(*Machine).holding.kept }},
+		},
 	}
 }
 

@@ -40,8 +40,6 @@ type Probes struct {
 	LeaderProbe Leaders
 	// TransferProbe is what coverage must know of a protocol whose authority is handed over. Such a protocol has Decides.
 	TransferProbe Transfers
-	// Holding reads off the space of a member what its process does with what was released, where locks stand in a store.
-	Holding func(space protocol.Machine) Holding
 
 	// Tries reads off a request to the store that it is a try to have a lock, or to go on having it.
 	Tries func(request protocol.Message) bool
@@ -62,6 +60,8 @@ type Probes struct {
 	Unreached []any
 	// Votes are the rows of coverage for notes about who votes, in runs in which operators change that.
 	Votes []Noted
+	// Kept are those for what a process keeps that was released, where locks stand in a store.
+	Kept []Counted
 
 	// Timed says what fields of its machines and messages are for, to the explorer of every state; and Unordered to
 	// that of every order of messages, in which no time passes and nothing is repeated.
@@ -72,11 +72,11 @@ type Probes struct {
 }
 
 // Of returns the probes that a descriptor names; none where it names none.
-func Of(d *protocol.Descriptor) Probes {
-	if d.Probes == nil {
-		return Probes{}
+func Of(d *protocol.Descriptor) (p Probes) {
+	if d.Probes != nil {
+		p = d.Probes.(Probes)
 	}
-	return d.Probes.(Probes)
+	return p
 }
 
 // Standing is a request of a session for a name that an authority has queued.
@@ -128,12 +128,12 @@ func (r *Run) Set(name string, value any) {
 	r.Options[name] = fmt.Sprint(value)
 }
 
-// Holding is what a process does with what was released through it.
-type Holding struct {
-	Kept      int    // how many cells it keeps
-	Regranted uint64 // grants without a write
-	Rewritten uint64 // cells that were written anew while no client had them
-	Yielded   uint64 // cells that were kept while others waited, and given back to them
+// Counted is a row of coverage for what the machine of a member counts in its life; or, with Crash, for crashes of members whose
+// machines count any then.
+type Counted struct {
+	Name  string
+	Crash bool
+	Count func(space protocol.Machine) uint64
 }
 
 // Noted is a row of coverage for what machines note.
