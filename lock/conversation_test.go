@@ -1,178 +1,198 @@
-package lock
+package lock_test
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/cockroachdb/datadriven"
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/test/golden"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// conversation plays the scripts in testdata: what is asked of a table, and below
-// it word for word what the table says. A script is rewritten with -rewrite.
+// conversation plays what is asked of a table, as package golden describes it. Beside the requests that are listed there:
 //
 //	new [drift=…] [names=…] [waiters=…] [locks=…] [history=…] [permitted]
 //	reign R [count=…]                                 BeginReign, then Resume
 //	at 5s                                             time passes; Tick
 //	late 5s                                           time passes, and the table is not told
-//	acquire s1 #1 NAME [shared] [slots=2/5] [owner=…] [client=…] [reason=…] [try] [wait=5s] [hold=5s] [age=1s]
-//	release s1 NAME [#1] [token=1.1] · cancel s1 #1 NAME · end s1 [why=…]
 //	let-in s1 #1 of=2 owner=… [wait=5s] [hold=5s]     s2's owner is let in, past the suspension s1 #1
-//	break NAME [token=1.1] · extend s1 NAME token=1.1 hold=5s
-//	adopt s1 #1 NAME token=1.1 [until=5s] [revoked] [shared] [slots=2/5] [owner=…] · adopt-revoked …
-//	displace s1 #1 NAME token=1.1 below=1.3+1.2 [shared] [slots=2/5] · revoke s1 NAME token=1.1
-//	permit s1 #1 NAME token=1.1 · deny s1 #1 NAME · end-holds · grants NAME token=1.1     in a permitted table
-//	pause · resume · show NAME · counts [s1] · restore [limit=…] [at=5s]
-//
-// The name of the table itself, which suspends it, is written as whole.
-// A token is written as its reign, a dot, its count.
+//	adopt s1 #1 NAME token=1:1 [until=5s] [revoked] [as lock] · adopt-revoked …
+//	displace s1 #1 NAME token=1:1 below=1:3,1:2 [as lock] · revoke s1 NAME token=1:1
+//	permit s1 #1 NAME token=1:1 · deny s1 #1 NAME · end-holds · grants NAME token=1:1     in a permitted table
+//	pause · resume · counts [s1] · restore [limit=…] [at=5s]
 type conversation struct {
-	table *Table
-	now   Time
-	out   []Decision
+	table *lock.Table
+	now   lock.Time
+	out   []lock.Decision
 	said  strings.Builder
 }
 
 func TestConversations(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		c := &conversation{table: newTable(t, Config{})}
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+	golden.Play(t, func(t *testing.T) func(*golden.Line) string {
+		c := &conversation{table: newTable(t, lock.Config{})}
+		return func(l *golden.Line) string {
 			c.said.Reset()
-			c.play(t, d)
+			c.play(l)
 			for _, decision := range c.out {
-				c.say("%s", describeDecision(decision))
+				c.say("%s", described(&decision))
 			}
 			c.out = c.out[:0]
-			checkTable(t, c.table)
+			lock.CheckTable(l, c.table)
 			return c.said.String()
-		})
+		}
 	})
+}
+
+func newTable(t testing.TB, config lock.Config) *lock.Table {
+	t.Helper()
+	table, err := lock.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
 }
 
 func (c *conversation) say(format string, args ...any) { fmt.Fprintf(&c.said, format+"\n", args...) }
 
-func (c *conversation) play(t *testing.T, d *datadriven.TestData) {
-	args := parseArgs(t, d)
-	switch d.Cmd {
-	case "new":
-		c.table = newTable(t, args.config(t))
-		c.now = 0
-	case "reign":
-		reign, _ := strconv.ParseUint(d.CmdArgs[0].Key, 10, 64)
-		c.table.BeginReign(reign, uint32(args.number(t, "count")))
-		c.table.Resume(c.now, &c.out)
-	case "at":
-		c.now = duration(t, d.CmdArgs[0].Key)
-		c.table.Tick(c.now, &c.out)
-		if wake := c.table.Wake(); wake != Never {
-			defer c.say("wake at %v", wake)
-		}
-	case "late":
-		c.now = duration(t, d.CmdArgs[0].Key)
-	case "acquire":
-		r := args.request(t, c.now)
-		c.table.Acquire(c.now, &r, &c.out)
-	case "release":
-		if err := c.table.Release(c.now, args.session, args.name, args.token, args.id, &c.out); err != nil {
-			c.say("error: %v", err)
-		}
-	case "cancel":
-		if !c.table.Cancel(c.now, args.session, args.name, args.id, &c.out) {
-			c.say("unknown")
-		}
-	case "let-in":
-		r := args.request(t, c.now)
-		r.Owner = ""
-		of := SessionID{Member: 1, Number: uint64(args.number(t, "of"))}
-		if !c.table.LetIn(c.now, &r, of, args.values["owner"], &c.out) {
-			c.say("nothing is let in")
-		}
-	case "end":
-		c.table.EndSession(c.now, args.session, holdfast.Loss(args.values["why"]), &c.out)
-	case "break":
-		if _, err := c.table.Break(c.now, args.name, args.token, &c.out); err != nil {
-			c.say("error: %v", err)
-		}
-	case "extend":
-		if err := c.table.Extend(c.now, args.session, args.name, args.token, args.duration(t, "hold")); err != nil {
-			c.say("error: %v", err)
-		}
-	case "pause":
-		c.table.Pause()
-	case "resume":
-		c.table.Resume(c.now, &c.out)
-	case "show":
-		c.print(c.table.Show(args.name))
-	case "counts":
-		c.counts(args)
-	case "restore":
-		c.restore(t, args)
-	case "permit", "deny", "end-holds", "grants":
-		c.permit(d.Cmd, args)
-	default:
-		c.succeed(t, d, args)
+// failed says that there is an error.
+func (c *conversation) failed(err error) {
+	if err != nil {
+		c.say("error: %v", err)
 	}
 }
 
-// permit plays what only a protocol asks that grants by permission.
-func (c *conversation) permit(cmd string, args arguments) {
-	known := true
-	switch cmd {
-	case "permit":
-		known = c.table.Permit(c.now, args.session, args.name, args.id, args.token, &c.out)
-	case "deny":
-		known = c.table.Deny(c.now, args.session, args.name, args.id, holdfast.ErrConflict, &c.out)
-	case "end-holds":
-		held := func(_ string, _ SessionID, _ uint64, token holdfast.Token) bool { return token != 0 }
-		c.table.EndWhere(c.now, holdfast.MemberLost, held, &c.out)
-	case "grants":
-		c.say("granted: %v", c.table.Grants(args.name, args.token))
-	}
+// known says where there is nothing such.
+func (c *conversation) known(known bool) {
 	if !known {
 		c.say("unknown")
 	}
 }
 
-// succeed plays what only an authority asks that succeeds another.
-func (c *conversation) succeed(t *testing.T, d *datadriven.TestData, args arguments) {
-	entry, end := args.entry(t), Never
-	if args.values["until"] != "" {
-		end = args.duration(t, "until")
+// sessionOf reads a session; - is none.
+func sessionOf(l *golden.Line) lock.SessionID {
+	l.Helper()
+	member, number := l.Asked()
+	if member == "-" {
+		return lock.SessionID{}
 	}
-	var err error
-	switch d.Cmd {
+	return lock.SessionID{Member: 1, Number: number}
+}
+
+func (c *conversation) play(l *golden.Line) {
+	l.Helper()
+	switch l.Verb {
+	case "new":
+		c.table, c.now = newTable(l, configOf(l)), 0
+	case "reign":
+		c.table.BeginReign(l.Count(), uint32(l.Number("count")))
+		c.table.Resume(c.now, &c.out)
+	case "at":
+		c.now = l.Time()
+		c.table.Tick(c.now, &c.out)
+		if wake := c.table.Wake(); wake != lock.Never {
+			c.say("wake at %v", wake)
+		}
+	case "late":
+		c.now = l.Time()
+	case "pause":
+		c.table.Pause()
+	case "resume":
+		c.table.Resume(c.now, &c.out)
+	case "counts":
+		c.counts(l)
+	case "restore":
+		c.restore(l)
+	case "end-holds":
+		held := func(_ string, _ lock.SessionID, _ uint64, token holdfast.Token) bool { return token != 0 }
+		c.table.EndWhere(c.now, holdfast.MemberLost, held, &c.out)
+	case "grants":
+		c.say("granted: %v", c.table.Grants(l.Name(), l.Token()))
+	case "show", "break":
+		c.ask(l.Call(lock.SessionID{}, c.now))
+	default:
+		session := sessionOf(l)
+		if asked := l.Call(session, c.now); asked != nil {
+			c.ask(asked)
+			return
+		}
+		c.succeed(l, session)
+	}
+}
+
+// ask plays what a client or an operator asks.
+func (c *conversation) ask(asked any) {
+	switch r := asked.(type) {
+	case *lock.Request:
+		c.table.Acquire(c.now, r, &c.out)
+	case *protocol.Release:
+		c.failed(c.table.Release(c.now, r.Session, r.Name, r.Token, r.Request, &c.out))
+	case *protocol.Cancel:
+		c.known(c.table.Cancel(c.now, r.Session, r.Name, r.Request, &c.out))
+	case *protocol.Extend:
+		c.failed(c.table.Extend(c.now, r.Session, r.Name, r.Token, r.Hold))
+	case *protocol.EndSession:
+		c.table.EndSession(c.now, r.Session, r.Why, &c.out)
+	case *protocol.Break:
+		_, err := c.table.Break(c.now, r.Name, r.Token, &c.out)
+		c.failed(err)
+	case *protocol.Show:
+		c.print(c.table.Show(r.Name))
+	}
+}
+
+// succeed plays what only a protocol asks that grants by permission, and an authority that succeeds another.
+func (c *conversation) succeed(l *golden.Line, session lock.SessionID) {
+	l.Helper()
+	r := &lock.Request{Session: session, ID: l.Request()}
+	if l.Verb == "let-in" {
+		of := lock.SessionID{Member: 1, Number: l.Number("of")}
+		owner := l.Value("owner")
+		if !c.table.LetIn(c.now, l.Lock(r, c.now), of, owner, &c.out) {
+			c.say("nothing is let in")
+		}
+		return
+	}
+	r.Name = l.Name()
+	l.Lock(r, 0)
+	// A hold that another table has granted.
+	entry := lock.Entry{
+		Name: r.Name, Session: session, Request: r.ID, Owner: r.Owner, Mode: r.Mode, Units: r.Units, Capacity: r.Capacity,
+		Token: l.Token(), Left: lock.Never, Revoked: l.Flag("revoked"),
+	}
+	end := l.DurationOr("until", lock.Never)
+	switch l.Verb {
+	case "permit":
+		c.known(c.table.Permit(c.now, session, r.Name, r.ID, entry.Token, &c.out))
+	case "deny":
+		c.known(c.table.Deny(c.now, session, r.Name, r.ID, holdfast.ErrConflict, &c.out))
 	case "adopt":
-		err = c.table.Adopt(c.now, &entry, end)
+		c.failed(c.table.Adopt(c.now, &entry, end))
 	case "adopt-revoked":
-		err = c.table.AdoptRevoked(c.now, &entry, end, holdfast.Duplicate, &c.out)
+		c.failed(c.table.AdoptRevoked(c.now, &entry, end, holdfast.Duplicate, &c.out))
 	case "displace":
-		var below []Grant
-		for text := range strings.SplitSeq(args.values["below"], "+") {
-			for _, g := range c.table.Show(args.name).Holders {
-				if describeToken(g.Token) == text {
+		var below []lock.Grant
+		for _, text := range l.List("below") {
+			for _, g := range c.table.Show(r.Name).Holders {
+				if g.Token == l.ToToken(text) {
 					below = append(below, g)
 				}
 			}
 		}
 		c.say("fits: %v", c.table.Displace(&entry, below, holdfast.Duplicate, &c.out))
 	case "revoke":
-		c.say("held: %v", c.table.Revoke(args.session, args.name, args.token, holdfast.Duplicate, &c.out))
+		c.say("held: %v", c.table.Revoke(session, r.Name, entry.Token, holdfast.Duplicate, &c.out))
 	default:
-		t.Fatalf("%s: unknown command %q", d.Pos, d.Cmd)
-	}
-	if err != nil {
-		c.say("error: %v", err)
+		l.Unknown()
 	}
 }
 
-func (c *conversation) counts(args arguments) {
-	if args.session != (SessionID{}) {
-		holds, waits := c.table.Session(args.session)
+func (c *conversation) counts(l *golden.Line) {
+	l.Helper()
+	if l.More() {
+		holds, waits := c.table.Session(sessionOf(l))
 		c.say("holds=%d waits=%d", holds, waits)
 		return
 	}
@@ -185,17 +205,14 @@ func (c *conversation) counts(args arguments) {
 	}
 }
 
-func (c *conversation) restore(t *testing.T, args arguments) {
-	limit := max(1, args.number(t, "limit"))
-	then := c.now
-	if args.values["at"] != "" {
-		then = args.duration(t, "at")
-	}
-	copied := newTable(t, c.table.limits)
+func (c *conversation) restore(l *golden.Line) {
+	l.Helper()
+	limit, then := max(1, int(l.Number("limit"))), l.DurationOr("at", c.now)
+	copied := newTable(l, c.table.Limits())
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
 		chunk := c.table.Snapshot(c.now, cursor, limit)
 		if err := copied.Restore(then, chunk); err != nil {
-			t.Fatal(err)
+			l.Fatal(err)
 		}
 		c.say("%d entries", len(chunk.Entries))
 		cursor = chunk.Next
@@ -203,11 +220,11 @@ func (c *conversation) restore(t *testing.T, args arguments) {
 	c.table, c.now = copied, then
 }
 
-func (c *conversation) print(l Lock) {
+func (c *conversation) print(l lock.Lock) {
 	if len(l.Holders)+len(l.Waiters) == 0 {
 		c.say("free")
 	} else {
-		c.say("%v units=%d capacity=%d token=%s", l.Mode, l.Units, l.Capacity, describeToken(l.Token))
+		c.say("%v units=%d capacity=%d token=%s", l.Mode, l.Units, l.Capacity, golden.Token(l.Token))
 	}
 	for _, g := range l.Holders {
 		c.say("held by %s", describeGrant(g))
@@ -221,9 +238,9 @@ func (c *conversation) print(l Lock) {
 	}
 }
 
-func describeGrant(g Grant) string {
+func describeGrant(g lock.Grant) string {
 	s := fmt.Sprintf("s%d %v%s token=%s since=%v%s", g.Session.Number, g.Mode,
-		describeTexts(g.Owner, g.Client, g.Reason, g.Units), describeToken(g.Token), g.Since, describeUntil(g.Until))
+		describeTexts(g.Owner, g.Client, g.Reason, g.Units), golden.Token(g.Token), g.Since, describeUntil(g.Until))
 	if g.Holds != 1 {
 		s += fmt.Sprintf(" holds=%d", g.Holds)
 	}
@@ -245,37 +262,20 @@ func describeTexts(owner, client, reason string, units int) (s string) {
 	return s
 }
 
-func describeUntil(until Time) string {
-	if until == Never {
+func describeUntil(until lock.Time) string {
+	if until == lock.Never {
 		return ""
 	}
 	return fmt.Sprintf(" until=%v", until)
 }
 
-func describeToken(token holdfast.Token) string {
-	return fmt.Sprintf("%d.%d", token>>32, uint32(token))
-}
-
-func describeDecision(d Decision) string {
-	s := fmt.Sprintf("s%d #%d %s %v", d.Session.Number, d.Request, cmp.Or(d.Name, "whole"), d.Kind)
-	switch d.Kind {
-	case Granted:
-		s += fmt.Sprintf(" token=%s since=%v", describeToken(d.Token), d.Since)
-		if d.Hold != 0 {
-			s += fmt.Sprintf(" hold=%v", d.Hold)
-		}
+// described adds what a table alone knows of a decision: since when, how much, and after how long.
+func described(d *lock.Decision) string {
+	s := golden.Session(d.Session) + golden.Decision(d)
+	if d.Kind == lock.Granted {
+		s += fmt.Sprintf(" since=%v", d.Since)
 		if d.Mode != holdfast.ModeExclusive {
-			s += " " + shape(d.Mode, d.Units, d.Capacity)
-		}
-	case Queued:
-		s += fmt.Sprintf(" position=%d", d.Position)
-	case Refused:
-		s += ": " + d.Err.Error()
-	case Lost, Revoked:
-		s += fmt.Sprintf(" token=%s because %s", describeToken(d.Token), string(d.Loss))
-	case Released:
-		if d.Token != 0 {
-			s += " token=" + describeToken(d.Token)
+			s += " " + lock.Shape(d.Mode, d.Units, d.Capacity)
 		}
 	}
 	if d.Waited != 0 {
@@ -284,115 +284,17 @@ func describeDecision(d Decision) string {
 	return s
 }
 
-// arguments are the arguments of one command.
-type arguments struct {
-	session SessionID
-	id      uint64
-	name    string
-	token   holdfast.Token
-	flags   map[string]bool
-	values  map[string]string
-}
-
-func parseArgs(t *testing.T, d *datadriven.TestData) arguments {
-	w := arguments{flags: map[string]bool{}, values: map[string]string{}}
-	for _, arg := range d.CmdArgs {
-		number, err := strconv.ParseUint(arg.Key[1:], 10, 64)
-		switch {
-		case len(arg.Vals) == 1:
-			w.values[arg.Key] = arg.Vals[0]
-		case err == nil && arg.Key[0] == 's':
-			w.session = SessionID{Member: 1, Number: number}
-		case err == nil && arg.Key[0] == '#':
-			w.id = number
-		case arg.Key == "shared" || arg.Key == "try" || arg.Key == "revoked" || arg.Key == "permitted":
-			w.flags[arg.Key] = true
-		case arg.Key == "whole":
-			w.name = SpaceLock
-		default:
-			w.name = arg.Key
+func configOf(l *golden.Line) lock.Config {
+	l.Helper()
+	c := lock.Config{
+		WaitersPerName: int(l.Number("waiters")), Names: int(l.Number("names")), LocksPerSession: int(l.Number("locks")),
+		History: int(l.Number("history")), Permitted: l.Flag("permitted"),
+	}
+	if drift := l.Value("drift"); drift != "" {
+		var err error
+		if c.Drift, err = strconv.ParseFloat(drift, 64); err != nil {
+			l.Wrong("%v", err)
 		}
-	}
-	if reign, count, ok := strings.Cut(w.values["token"], "."); ok {
-		r, err1 := strconv.ParseUint(reign, 10, 32)
-		n, err2 := strconv.ParseUint(count, 10, 32)
-		if err := errors.Join(err1, err2); err != nil {
-			t.Fatalf("%s: %v", d.Pos, err)
-		}
-		w.token = Token(r, uint32(n))
-	}
-	return w
-}
-
-func (w arguments) number(t *testing.T, key string) int {
-	if w.values[key] == "" {
-		return 0
-	}
-	n, err := strconv.Atoi(w.values[key])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-func duration(t *testing.T, text string) time.Duration {
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
-func (w arguments) duration(t *testing.T, key string) time.Duration {
-	if w.values[key] == "" {
-		return 0
-	}
-	return duration(t, w.values[key])
-}
-
-func (w arguments) config(t *testing.T) Config {
-	c := Config{
-		WaitersPerName: w.number(t, "waiters"), Names: w.number(t, "names"),
-		LocksPerSession: w.number(t, "locks"), History: w.number(t, "history"), Permitted: w.flags["permitted"],
-	}
-	if w.values["drift"] != "" {
-		drift, err := strconv.ParseFloat(w.values["drift"], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Drift = drift
 	}
 	return c
-}
-
-// entry is a hold that another table has granted.
-func (w arguments) entry(t *testing.T) Entry {
-	r := w.request(t, 0)
-	return Entry{
-		Name: r.Name, Session: r.Session, Request: r.ID, Owner: r.Owner, Mode: r.Mode, Units: r.Units, Capacity: r.Capacity,
-		Token: w.token, Left: Never, Revoked: w.flags["revoked"],
-	}
-}
-
-func (w arguments) request(t *testing.T, now Time) Request {
-	r := Request{
-		Session: w.session, ID: w.id, Name: w.name, Owner: w.values["owner"], Reason: w.values["reason"],
-		Client: w.values["client"], Try: w.flags["try"], Arrived: now - w.duration(t, "age"),
-		WaitEnd: Never, Hold: w.duration(t, "hold"),
-	}
-	if w.flags["shared"] {
-		r.Mode = holdfast.ModeShared
-	}
-	if units, capacity, ok := strings.Cut(w.values["slots"], "/"); ok {
-		u, err1 := strconv.Atoi(units)
-		n, err2 := strconv.Atoi(capacity)
-		if err := errors.Join(err1, err2); err != nil {
-			t.Fatal(err)
-		}
-		r.Mode, r.Units, r.Capacity = holdfast.ModeSlots, u, n
-	}
-	if w.values["wait"] != "" {
-		r.WaitEnd = now + w.duration(t, "wait")
-	}
-	return r
 }

@@ -83,7 +83,10 @@ func later(t, by Time) Time {
 // is what to skip the next time; 0 at the end. What has ended is in the first part.
 func (l Lock) Part(skip, room int) (part Lock, more int) {
 	all := len(l.Holders) + len(l.Waiters)
-	end := min(all, skip+room)
+	end := all
+	if room < all-min(skip, all) {
+		end = skip + room
+	}
 	if skip > 0 {
 		l.History = nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/wire"
 	"github.com/holdfast-locks/holdfast/protocol/option"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -37,9 +38,8 @@ type Descriptor struct {
 	// Probes is what the simulator and the explorers may know of it beside that: a probe.Probes (package protocol/probe, which
 	// stands on this one). Nil is nothing.
 	Probes any
-	// Vocabulary has a value of each type that its machines send to one another beside
-	// those that holders and authorities do, which several protocols share.
-	Vocabulary []any
+	// Messages lists the types that its machines send to one another.
+	Messages []wire.Type
 }
 
 // Options are those of one space: the struct of its protocol. [Common] has what is the same in most protocols.

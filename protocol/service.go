@@ -371,6 +371,24 @@ type Handover struct {
 	Since    Time // by the clock of the member that reads it
 }
 
+// After returns a copy with its times later by a duration.
+func (c *Condition) After(by Time) Condition {
+	later := *c
+	later.Until, later.Transfers = at(c.Until, by), slices.Clone(c.Transfers)
+	for i := range later.Transfers {
+		later.Transfers[i].Since = at(later.Transfers[i].Since, by)
+	}
+	return later
+}
+
+// at moves a time by a duration: Never stays.
+func at(t, by Time) Time {
+	if t == Never {
+		return t
+	}
+	return t + by
+}
+
 // State says whether a space can grant.
 type State uint8
 

@@ -1,17 +1,15 @@
 package sim
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/test/golden"
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write anew what stands below the scripts")
 
 // TestScripts plays the scripts that are kept: each must end as it is written, and go as
 // it is told there. One that has a line "without" breaks nothing while that rule is on.
@@ -30,7 +28,7 @@ func testScript(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script, golden, err := ParseScript(string(text))
+	script, _, err := ParseScript(string(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,16 +57,8 @@ func testScript(t *testing.T, file string) {
 	if script.Without != "" && played.Outcome == OK {
 		t.Errorf("without the rule %q it breaks nothing", script.Without)
 	}
-	if *rewrite {
-		head, _, _ := strings.Cut(string(text), "\n"+below+"\n")
-		if err := os.WriteFile(file, []byte(strings.TrimRight(head, "\n")+"\n"+below+"\n"+transcript), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if transcript != golden {
-		t.Errorf("it goes otherwise than it is written (-rewrite writes it anew): %s", differ(golden, transcript))
-	}
+	head, _, _ := strings.Cut(string(text), "\n"+below+"\n")
+	golden.Match(t, file, strings.TrimRight(head, "\n")+"\n"+below+"\n"+transcript)
 }
 
 // TestTheUsualRunIsSensible: where a script says nothing all members find together, and

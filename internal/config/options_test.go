@@ -1,13 +1,12 @@
 package config
 
 import (
-	"flag"
 	"os"
 	"strings"
 	"testing"
-)
 
-var rewrite = flag.Bool("rewrite", false, "write the table of docs/spaces.md anew")
+	"github.com/holdfast-locks/holdfast/internal/test/golden"
+)
 
 // TestTableOfOptions: docs/spaces.md has a row for each option of each protocol, as the protocols describe it.
 func TestTableOfOptions(t *testing.T) {
@@ -22,19 +21,11 @@ func TestTableOfOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, rest, begins := strings.Cut(string(text), begin)
-	written, after, ends := strings.Cut(rest, end)
+	_, after, ends := strings.Cut(rest, end)
 	if !begins || !ends {
 		t.Fatalf("%s has no lines %q and %q", page, begin, end)
 	}
-	switch {
-	case written == table.String():
-	case *rewrite:
-		if err := os.WriteFile(page, []byte(before+begin+table.String()+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	default:
-		t.Errorf("%s has another table than the protocols describe; write it with -rewrite. Want:\n%s", page, table.String())
-	}
+	golden.Match(t, page, before+begin+table.String()+end+after)
 }
 
 // TestOptionsAreDescribed: each option has what its readers are shown, and its default is one that it takes.

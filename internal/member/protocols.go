@@ -6,14 +6,13 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/election"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/lock/wire"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/authority"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/protocol/central"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
-	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -33,12 +32,20 @@ func Protocols() []protocol.Descriptor {
 // Vocabulary lists one value of each type that goes into the machines of a member, or
 // comes out of them.
 func Vocabulary(protocols []protocol.Descriptor) []any {
-	all := slices.Concat(
-		storage.Vocabulary(),
-		protocol.Vocabulary(), election.Vocabulary(), membership.Vocabulary(), authority.Vocabulary(), local.Vocabulary(), session.Vocabulary(),
+	return slices.Concat(
+		storage.Vocabulary(), protocol.Vocabulary(), membership.Vocabulary(), session.Vocabulary(), wire.Values(messages(protocols)...),
 	)
-	for _, p := range protocols {
-		all = append(all, p.Vocabulary...)
+}
+
+// Messages makes the table of what members send to one another that run these protocols.
+func Messages(protocols []protocol.Descriptor) *wire.Table {
+	return wire.NewTable(messages(protocols)...)
+}
+
+func messages(protocols []protocol.Descriptor) [][]wire.Type {
+	lists := [][]wire.Type{election.Messages, membership.Messages}
+	for i := range protocols {
+		lists = append(lists, protocols[i].Messages)
 	}
-	return all
+	return lists
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/trace/text"
+	"github.com/holdfast-locks/holdfast/lock/wire"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/storage"
@@ -122,7 +123,7 @@ func drawn(r *rand.Rand, of reflect.Type, deep int) reflect.Value {
 
 // sayings has a value of each type that can stand where an envelope of protocol bakery has what it says.
 func sayings() (all []bakery.Body) {
-	for _, value := range bakery.Vocabulary() {
+	for _, value := range wire.Values(bakery.Descriptor().Messages) {
 		if body, is := value.(bakery.Body); is {
 			all = append(all, body)
 		}

@@ -25,7 +25,7 @@ type Deliver func(events []protocol.Event)
 
 // Version is that of the protocol between members: the handshake, the frames and the
 // messages in them. Members of different versions refuse each other.
-const Version = 18
+const Version = 19
 
 // Identity is who a member says it is in a handshake.
 type Identity struct {

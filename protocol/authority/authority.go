@@ -6,6 +6,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/admin"
 )
 
 // authority is the role that decides: the table, and what it must know of the
@@ -229,7 +230,7 @@ func (m *Machine) authorityEndSession(now protocol.Time, r *protocol.EndSession,
 }
 
 // breakName tells the holders of a name to stop. The name stays taken until they have.
-func (m *Machine) breakName(now protocol.Time, b *protocol.Break, out *protocol.Effects) ([]lock.Grant, error) {
+func (m *Machine) breakName(now protocol.Time, b *admin.Query, out *protocol.Effects) ([]lock.Grant, error) {
 	token := b.Token
 	if l := m.authority.loans[b.Name]; l != nil && token > l.token && token <= furthest(l.token) {
 		token = l.token // its member has given it by itself
@@ -270,18 +271,4 @@ func (m *Machine) publish(now protocol.Time, answered seqKey, out *protocol.Effe
 		m.scratch = nil
 	}
 	m.scratch = m.scratch[:0]
-}
-
-// scan copies one chunk of the table.
-func (c *authority) scan(s *protocol.Scan) *protocol.Scanned {
-	scanned, last := &protocol.Scanned{}, ""
-	more := c.table.Scan(s.After, s.Prefix, s.Limit, func(l lock.Lock) bool {
-		last = l.Name
-		scanned.Locks = append(scanned.Locks, l)
-		return true
-	})
-	if more {
-		scanned.Next = last
-	}
-	return scanned
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/admin"
 )
 
 // A Break is executed once, though the authority may change while it is under way. The
@@ -66,48 +67,33 @@ func (m *Machine) AnswerFormer(from protocol.ID, msg *Query, out *protocol.Effec
 // TakeFormer takes the answer of an authority that this member follows no more to a Break that
 // it has executed. It reports false where no operator waits for that.
 func (m *Machine) TakeFormer(now protocol.Time, from protocol.ID, msg *Answer, out *protocol.Effects) bool {
-	h := &m.holder
-	i := slices.IndexFunc(h.operations, func(o *operation) bool {
-		return m.doubted(o) && o.to.authority == from && o.to.version == msg.Version && o.query.Number == msg.Number
-	})
-	if i < 0 || msg.Tenure != m.lease.Tenure {
-		return false
+	waits := func(o *operation, _ addressee) bool {
+		return m.doubted(o) && o.Of.authority == from && o.Of.version == msg.Version
 	}
-	o := h.operations[i]
-	h.operations = slices.Delete(h.operations, i, i+1)
-	m.collect(now, o, msg, out)
-	return true
+	return msg.Tenure == m.lease.Tenure && m.calls.Take(now, &msg.Answer, waits, out)
 }
 
 // Refused takes the word of a member's process that it has not executed a Break which was sent
 // to it under a version, and never will. The Break goes to the authority that there is now, or
 // as soon as one is known.
 func (m *Machine) Refused(now protocol.Time, from protocol.ID, incarnation uint64, version Version, number uint64, out *protocol.Effects) {
-	h := &m.holder
-	sentTo := addressee{authority: from, incarnation: incarnation, version: version}
-	i := slices.IndexFunc(h.operations, func(o *operation) bool {
-		return o.to == sentTo && o.query.Number == number && now < o.deadline
-	})
-	if i < 0 {
-		return
-	}
-	o := h.operations[i]
-	o.to, o.due, o.pause = addressee{}, protocol.Never, 0
-	switch {
-	case m.reign.Authority == from && m.reign.Version == version: // until the next one is known
-	case m.deciding:
-		h.operations = slices.Delete(h.operations, i, i+1)
-		m.authorityOperator(now, protocol.Event{Kind: protocol.Call, Call: o.call, Fact: o.fact}, out)
-	default:
-		m.sendQuery(now, o, out)
+	for _, o := range m.calls.Waiting() {
+		sentTo := addressee{from, incarnation, version, o.Of.name}
+		if o.Of != sentTo || !mayBeBroken(o) || o.Query.Number != number || now >= o.Deadline {
+			continue
+		}
+		o.Of, o.Due, o.Pause = addressee{name: o.Of.name}, protocol.Never, 0
+		if m.reign.Authority != from || m.reign.Version != version { // else until the next one is known
+			m.calls.Restart(now, o, out)
+		}
 	}
 }
 
 // rememberGone is for how long it is remembered what the operators of a process have had done
 // that the view has no more, in units of patience. The process may come back, and may never
-// have seen a view without this member: then it asks on. An operator waits for patienceOfQuery
+// have seen a view without this member: then it asks on. An operator waits for PatienceOfQuery
 // by its member's clock, and has asked before the Break was executed.
-const rememberGone = 2 * patienceOfQuery
+const rememberGone = 2 * admin.PatienceOfQuery
 
 // forgetGone forgets members that the view has no more: what their operators have had done,
 // once none of them can ask for it, and what they could say of a Break that was sent to them.
@@ -115,28 +101,24 @@ const rememberGone = 2 * patienceOfQuery
 func (m *Machine) forgetGone(now protocol.Time, out *protocol.Effects) {
 	//tidy:unordered each is judged by itself
 	maps.DeleteFunc(m.executed, func(id protocol.ID, e *executed) bool { return m.forgets(now, id, e) })
-	var left []*operation
-	for _, o := range m.holder.operations {
-		member, listed := m.view.Of(o.to.authority)
-		if m.doubted(o) && (!listed || member.Tenure.Incarnation != o.to.incarnation) {
+	for _, o := range m.calls.Waiting() {
+		member, listed := m.view.Of(o.Of.authority)
+		if m.doubted(o) && (!listed || member.Tenure.Incarnation != o.Of.incarnation) {
 			what := "has left the view"
 			if listed {
 				what = "was started anew"
 			}
 			gone := fmt.Sprintf("%s was asked, and %s before it answered", m.targetOf(o), what)
-			m.unanswered(now, o, &lock.Unavailable{Why: gone + ofBreak(o)}, out)
-			continue
+			m.calls.Fail(now, o, &lock.Unavailable{Why: gone + ofBreak(o)}, out)
 		}
-		left = append(left, o)
 	}
-	m.holder.operations = left
 }
 
 // sendWaiting asks what waited until there was an authority to ask.
 func (m *Machine) sendWaiting(now protocol.Time, out *protocol.Effects) {
-	for _, o := range m.holder.operations {
-		if o.due == protocol.Never {
-			m.sendQuery(now, o, out)
+	for _, o := range m.calls.Waiting() {
+		if o.Due == protocol.Never {
+			m.calls.Ask(now, o, out)
 		}
 	}
 }

@@ -248,7 +248,7 @@ func (m *Machine) Wants() bool {
 // HasQueries reports whether operators here wait for the authority's answer, and not for that of an
 // earlier one.
 func (m *Machine) HasQueries() bool {
-	return slices.ContainsFunc(m.holder.operations, func(o *operation) bool { return !m.doubted(o) })
+	return slices.ContainsFunc(m.calls.Waiting(), func(o *operation) bool { return !m.doubted(o) })
 }
 
 // Exhausted reports whether this member is the authority, and its reign has no tokens left.
@@ -294,22 +294,9 @@ func (m *Machine) Recount(now protocol.Time, reign uint64, count uint32, out *pr
 
 // NobodyDecides answers operators where no member is the authority, because none has anything.
 func (m *Machine) NobodyDecides(now protocol.Time, out *protocol.Effects) {
-	operations := m.holder.operations
-	m.holder.operations = nil
-	for _, o := range operations {
-		if m.doubted(o) {
-			m.holder.operations = append(m.holder.operations, o)
-			continue
-		}
-		switch fact := o.fact.(type) {
-		case *protocol.Show:
-			out.Reply(o.call, &lock.Lock{Name: fact.Name})
-		case *protocol.Scan:
-			out.Reply(o.call, &protocol.Scanned{})
-		case *protocol.Break:
-			out.Reply(o.call, &protocol.Broken{Err: holdfast.ErrNotHeld})
-		case *protocol.Inspect:
-			out.Reply(o.call, m.condition(now))
+	for _, o := range m.calls.Waiting() {
+		if !m.doubted(o) {
+			m.calls.Here(now, o, out)
 		}
 	}
 }

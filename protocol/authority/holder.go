@@ -44,9 +44,7 @@ type holder struct {
 	tenure          protocol.Tenure // and the tenure
 	reminders       protocol.Reminders[seqKey]
 
-	operations    []*operation
-	lastOperation uint64
-	extensions    uint64 // numbers given
+	extensions uint64 // numbers given
 }
 
 func newHolder() holder {

@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/admin"
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
@@ -124,6 +125,7 @@ type Machine struct {
 	deciding  bool
 	authority *authority // nil unless this member is the authority
 	holder    holder
+	calls     *admin.Calls[addressee]
 	instance  instance
 	lost      protocol.Lost
 	executed  map[protocol.ID]*executed // what other members' operators have had done, in all reigns of this member
@@ -209,7 +211,9 @@ func New(c Config, r Rules) (*Machine, error) {
 	if _, err := lock.New(c.Table); err != nil {
 		return nil, err
 	}
-	return &Machine{config: configuration{c, r}, self: c.Self, holder: newHolder(), executed: map[protocol.ID]*executed{}}, nil
+	m := &Machine{config: configuration{c, r}, self: c.Self, holder: newHolder(), executed: map[protocol.ID]*executed{}}
+	m.calls = admin.New(admin.Config{Operators: c.Operators, Chunk: c.Chunk, Patience: c.Patience}, operators{m})
+	return m, nil
 }
 
 // Config returns what this member was told, with the defaults in the place of zeros.
@@ -278,17 +282,10 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 		m.authorityEndSession(now, fact, out)
 	case *protocol.Revoke:
 		m.revokeSession(now, fact.Session, fact.Why, fact.Refusal(), out)
-	case *protocol.CountHolds:
-		holds, _ := m.authority.table.Session(fact.Session)
-		out.Reply(ev.Call, &protocol.Holds{Count: holds})
-	case *protocol.ListRequests:
-		list := &protocol.Requests{}
-		m.authority.table.Requests(fact.Session, func(request uint64, name string, token holdfast.Token) {
-			list.List = append(list.List, protocol.RequestOf{ID: request, Name: name, Token: token})
-		})
-		out.Reply(ev.Call, list)
 	default:
-		m.authorityOperator(now, *ev, out)
+		if !admin.OfSession(ev, m.authority.table, out) {
+			m.operate(now, *ev, out)
+		}
 		return
 	}
 	m.current = currentCall{}

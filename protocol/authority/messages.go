@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/admin"
 )
 
 // The messages between the roles of different members, all sent as values. Between
@@ -158,61 +159,18 @@ type (
 		View uint64
 	}
 
-	// Query is an operator's call that the authority must answer. It is repeated until it
-	// is answered; a Break is executed once. Numbers below Low are answered for good.
+	// Query is an operator's call that the authority must answer. A Break is executed once.
 	Query struct {
 		Stamp
-		Number uint64
-		Low    uint64
-		Kind   QueryKind
-		Name   string         // Show, Break; Scan: the name behind which it begins
-		Token  holdfast.Token // Break
-		Reason string         // Break
-		Prefix string         // Scan
-		Limit  int            // Scan
-		Skip   int            // Show: how many of the holders and waiters are known already
+		admin.Query
 	}
 
-	// Answer answers a Query. Times in it are relative to when it was sent: the clocks of
-	// two members are not compared.
+	// Answer answers a Query.
 	Answer struct {
 		Stamp
-		Number    uint64
-		Skip      int                // that of the Query
-		Locks     []lock.Lock        // Show, Scan
-		Next      string             // Scan: the name behind which the next Query begins; "" at the end
-		More      int                // Show, Scan: the last name is not complete; a Show of it with this Skip goes on; 0 where it is
-		Grants    []lock.Grant       // Break
-		Err       error              // Break
-		Condition protocol.Condition // Inspect
+		admin.Answer
 	}
 )
-
-// QueryKind says what a Query asks.
-type QueryKind uint8
-
-// The kinds.
-const (
-	QueryShow QueryKind = iota + 1
-	QueryScan
-	QueryBreak
-	QueryInspect
-)
-
-// String returns the kind in lower case.
-func (k QueryKind) String() string {
-	switch k {
-	case QueryShow:
-		return "show"
-	case QueryScan:
-		return "scan"
-	case QueryBreak:
-		return "break"
-	case QueryInspect:
-		return "inspect"
-	}
-	return fmt.Sprintf("query %d", uint8(k))
-}
 
 func (s Stamp) String() string {
 	text := fmt.Sprintf("e%d t%d.%d", s.Epoch.Counter, s.Tenure.Incarnation, s.Tenure.Lapses)
@@ -323,19 +281,9 @@ func (m Acks) String() string {
 
 func (m Revalidate) String() string { return fmt.Sprintf("revalidate view=%d · %v", m.View, m.Stamp) }
 
-func (m Query) String() string {
-	return fmt.Sprintf("query %d %v %q · %v", m.Number, m.Kind, m.Name, m.Stamp)
-}
+func (m Query) String() string { return fmt.Sprintf("%v · %v", m.Query, m.Stamp) }
 
-func (m Answer) String() string { return fmt.Sprintf("answer %d · %v", m.Number, m.Stamp) }
+func (m Answer) String() string { return fmt.Sprintf("%v · %v", m.Answer, m.Stamp) }
 
 // number renders the number of a request.
 func number(seq uint64) string { return protocol.FormatNumber("w", seq) }
-
-// Vocabulary lists one value of each type that is sent here. A package that writes such
-// values down, or reads them, needs to know of no others.
-func Vocabulary() []any {
-	return []any{
-		Acquire{}, Release{}, Extend{}, EndSession{}, Decided{}, InfoRequest{}, InfoAnswer{}, Acks{}, Revalidate{}, Query{}, Answer{},
-	}
-}

@@ -192,7 +192,7 @@ func (m *Machine) onHolder(now protocol.Time, ev protocol.Event, s *Stamp, out *
 		m.onInfoAnswer(now, p, &msg, out)
 		return
 	case Query:
-		if msg.Skip >= 0 {
+		if msg.IsValid() {
 			m.onQuery(now, p, &msg, out)
 		}
 		return

@@ -194,10 +194,7 @@ func (m *Machine) holderWake() protocol.Time {
 	if h.unconfirmed > 0 && !protocol.Mutated("unconfirmed grants renewed") {
 		at = min(at, m.lease.Carried)
 	}
-	for _, o := range h.operations {
-		at = min(at, o.due, o.deadline)
-	}
-	return at
+	return min(at, m.calls.Wake())
 }
 
 // holderTick does what time has come for.
@@ -224,7 +221,7 @@ func (m *Machine) holderTick(now protocol.Time, out *protocol.Effects) {
 	if h.revalidateDue <= now {
 		m.revalidate(now, out)
 	}
-	m.operationsTick(now, out)
+	m.calls.Tick(now, out)
 }
 
 // look does what a record's time has come for.

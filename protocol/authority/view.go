@@ -145,7 +145,7 @@ func (m *Machine) Halt(now protocol.Time, out *protocol.Effects) {
 	}
 	m.cease(now)
 	m.holder.stage = silent
-	m.endOperations(now, out)
+	m.calls.End(now, out)
 }
 
 // pause stops granting as long as the machine is halted, or frozen. The table stays.
@@ -163,7 +163,7 @@ func (m *Machine) pause() {
 func (m *Machine) Lapse(now protocol.Time, next protocol.Tenure, out *protocol.Effects) {
 	m.endCarried(now, out)
 	m.cease(now)
-	m.endOperations(now, out)
+	m.calls.End(now, out)
 	m.holderLapsed(now, next, out)
 }
 

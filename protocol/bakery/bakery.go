@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/admin"
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
@@ -201,21 +202,12 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 	if m.stopsInGrace(now, ev, out) || m.clients.OnCall(now, ev, out) || m.survey.OnCall(now, ev, out) {
 		return
 	}
-	switch ev.Fact.(type) {
-	case *protocol.StepDown:
-		out.Reply(ev.Call, &protocol.SteppedDown{}) // the leaders that are left go on
-	case *protocol.Transfer:
-		out.Reply(ev.Call, &protocol.Transferred{
-			Authority: idsOf(m.term.Leaders), Err: fmt.Errorf("%w: in protocol bakery leaders are elected", holdfast.ErrUnsupported),
-		})
-	case *protocol.ListShards:
-		out.Reply(ev.Call, &protocol.Shards{})
-	case *protocol.Reform:
-		out.Reply(ev.Call, &protocol.Reformed{Err: holdfast.ErrUnsupported})
-	default:
+	if !admin.Decline(ev, idsOf(m.term.Leaders), errTransfer, out) {
 		out.Note(local.Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
 	}
 }
+
+var errTransfer = fmt.Errorf("%w: in protocol bakery leaders are elected", holdfast.ErrUnsupported)
 
 // onRaised takes what the membership says.
 func (m *Machine) onRaised(now protocol.Time, ev protocol.Event, out *protocol.Effects) {

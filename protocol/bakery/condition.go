@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // Led notes who leads from now on.
@@ -17,7 +16,7 @@ type Led struct {
 func (n Led) String() string { return fmt.Sprintf("leaders of %v are %v", n.Term, n.Leaders) }
 
 // Condition says how the space is: snaplock's LOCKREADY and NOLOCK, and why.
-func (p proxy) Condition(now protocol.Time, counts local.Counts) *protocol.Condition {
+func (p proxy) Condition(now protocol.Time, counts *protocol.Condition) *protocol.Condition {
 	c, stands := p.clients.Describe(counts)
 	if !stands {
 		return c

@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// farWire is a wire on which each envelope takes a while.
-type farWire struct {
-	*wire
+// farCable is a cable on which each envelope takes a while.
+type farCable struct {
+	*cable
 	way    time.Duration
 	flight []flown
 	posted [2]int // envelopes of each end
@@ -23,7 +23,7 @@ type flown struct {
 }
 
 // tick lets 5 ms pass, and delivers what has arrived.
-func (w *farWire) tick() {
+func (w *farCable) tick() {
 	w.depart()
 	w.pass(5 * time.Millisecond)
 	w.depart()
@@ -36,7 +36,7 @@ func (w *farWire) tick() {
 }
 
 // depart puts on its way what was said.
-func (w *farWire) depart() {
+func (w *farCable) depart() {
 	for _, envelope := range w.transit {
 		w.posted[envelope.From.ID-1]++
 		w.flight = append(w.flight, flown{envelope, w.now + w.way})
@@ -45,7 +45,7 @@ func (w *farWire) depart() {
 }
 
 // burst says thousands of envelopes at once, of which the first is lost, and returns how long it takes until all are heard.
-func (w *farWire) burst() time.Duration {
+func (w *farCable) burst() time.Duration {
 	began := w.now
 	w.say(0)
 	w.transit = nil
@@ -65,7 +65,7 @@ func TestALinkWaitsForARoundTrip(t *testing.T) {
 	defer mutation.Switch("")
 	for _, rule := range []string{"", "a link waits for a round trip"} {
 		mutation.Switch(rule)
-		w := &farWire{wire: newWire(t, 1), way: 250 * time.Millisecond}
+		w := &farCable{cable: newCable(t, 1), way: 250 * time.Millisecond}
 		w.bad = false
 		took := w.burst()
 		before := w.posted[0]
@@ -88,7 +88,7 @@ func TestALinkWaitsForARoundTrip(t *testing.T) {
 // TestCopiesThatComeTogetherAreHeardOnce: of copies that come at the same time one is confirmed, and once more a while later, because
 // the first confirmation may be lost.
 func TestCopiesThatComeTogetherAreHeardOnce(t *testing.T) {
-	w := &farWire{wire: newWire(t, 1), way: time.Millisecond}
+	w := &farCable{cable: newCable(t, 1), way: time.Millisecond}
 	w.bad = false
 	for range maxCopies {
 		w.say(0)

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/wire"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/admin"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
@@ -86,7 +88,7 @@ func TestElectionsByOthers(t *testing.T) {
 		bakery.Elected{Tag: tag},
 		bakery.Refused{Tag: tag, Why: bakery.RefusedFew},
 		bakery.Refused{Tag: tag, Why: 9, Missing: []protocol.ID{0, 99}},
-		local.Answer{Tag: tag, Number: 77, More: 1, Counts: local.Counts{Locks: -1}},
+		local.Answer{Tag: tag, Answer: admin.Answer{Number: 77, More: 1, Condition: protocol.Condition{Locks: -1}}},
 	} {
 		t.Run(fmt.Sprint(message), func(t *testing.T) {
 			w := newWitness(t, bakery.Config{})
@@ -135,7 +137,7 @@ func (h hostile) fill(v reflect.Value) {
 
 // draw makes a message of a member's: an envelope in turn, or one about leaders.
 func (h hostile) draw(w *witness, from protocol.ID) protocol.Message {
-	vocabulary := bakery.Vocabulary()
+	vocabulary := wire.Values(bakery.Descriptor().Messages)
 	drawn := reflect.New(reflect.TypeOf(vocabulary[h.IntN(len(vocabulary))])).Elem()
 	h.fill(drawn)
 	switch message := drawn.Interface().(type) {

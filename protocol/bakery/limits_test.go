@@ -12,7 +12,7 @@ import (
 // leading is member 1 of two, which leads and serves, and whose envelopes no member hears.
 func leading(t *testing.T) *Machine {
 	t.Helper()
-	m := newWire(t, 1).ends[0]
+	m := newCable(t, 1).ends[0]
 	m.serves, m.book = true, newBook()
 	return m
 }

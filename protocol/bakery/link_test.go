@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// wire joins the links of two members, which say to each other what means nothing: that tickets
+// cable joins the links of two members, which say to each other what means nothing: that tickets
 // have ended, with a number each. It loses, doubles and mixes envelopes as long as it is bad.
-type wire struct {
+type cable struct {
 	t       *testing.T
 	rand    *rand.Rand
 	now     protocol.Time
@@ -24,8 +24,8 @@ type wire struct {
 	lost    int
 }
 
-func newWire(t *testing.T, seed uint64) *wire {
-	w := &wire{t: t, rand: rand.New(rand.NewPCG(seed, 23)), bad: true}
+func newCable(t *testing.T, seed uint64) *cable {
+	w := &cable{t: t, rand: rand.New(rand.NewPCG(seed, 23)), bad: true}
 	places := []local.Place{{ID: 1, Since: 1}, {ID: 2, Since: 1}}
 	for i := range w.ends {
 		m, err := New(Config{Self: protocol.ID(i + 1), Founders: 2})
@@ -45,13 +45,13 @@ func newWire(t *testing.T, seed uint64) *wire {
 }
 
 // say lets an end say the next number.
-func (w *wire) say(end int) {
+func (w *cable) say(end int) {
 	w.said[end]++
 	w.ends[end].say(w.now, protocol.ID(2-end), Unlocked{Key: Key{Member: 1, Number: w.said[end]}}, &w.outs[end])
 	w.collect(end)
 }
 
-func (w *wire) collect(end int) {
+func (w *cable) collect(end int) {
 	for _, send := range w.outs[end].Sends {
 		copies := 1
 		if w.bad {
@@ -68,12 +68,12 @@ func (w *wire) collect(end int) {
 }
 
 // deliver delivers any envelope. Where it is taken, it is the next one that was said.
-func (w *wire) deliver() {
+func (w *cable) deliver() {
 	w.t.Helper()
 	w.deliverThis(w.rand.IntN(len(w.transit)))
 }
 
-func (w *wire) deliverThis(i int) {
+func (w *cable) deliverThis(i int) {
 	w.t.Helper()
 	envelope := w.transit[i]
 	w.transit = slices.Delete(w.transit, i, i+1)
@@ -91,7 +91,7 @@ func (w *wire) deliverThis(i int) {
 	}
 }
 
-func (w *wire) pass(d time.Duration) {
+func (w *cable) pass(d time.Duration) {
 	w.now += d
 	for i, m := range w.ends {
 		m.mindLinks(w.now, &w.outs[i])
@@ -108,7 +108,7 @@ func TestLinksKeepOrder(t *testing.T) {
 		seeds = 30
 	}
 	for seed := range seeds {
-		w := newWire(t, seed)
+		w := newCable(t, seed)
 		for range 600 {
 			switch n := w.rand.IntN(100); {
 			case n < 30:
@@ -149,7 +149,7 @@ func TestLinksKeepOrder(t *testing.T) {
 // TestLinksRepeatTheOldest: of many envelopes that are unheard so many are said again at a time, the oldest, and
 // later each time.
 func TestLinksRepeatTheOldest(t *testing.T) {
-	w := newWire(t, 1)
+	w := newCable(t, 1)
 	for range maxCopies + 10 {
 		w.say(0)
 	}
@@ -173,7 +173,7 @@ func TestLinksRepeatTheOldest(t *testing.T) {
 // TestALinkCatchesUp: where one envelope was lost, while thousands are said each second, the other end is behind
 // for a moment, and not ever further; no envelope is sent much more often than it takes.
 func TestALinkCatchesUp(t *testing.T) {
-	w := newWire(t, 1)
+	w := newCable(t, 1)
 	w.bad = false
 	w.say(0)
 	w.transit = nil // it is lost
@@ -215,7 +215,7 @@ func TestALinkCatchesUp(t *testing.T) {
 // TestALeaderThatHasLeftHasNoLink: whether a leader leaves too much unheard is asked of those alone who are in the
 // view, and the links to those keep their numbers.
 func TestALeaderThatHasLeftHasNoLink(t *testing.T) {
-	w := newWire(t, 1)
+	w := newCable(t, 1)
 	m := w.ends[0]
 	m.term.Leaders = append(m.term.Leaders, local.Place{ID: 3, Since: 1}) // in no view any more
 	m.others = append(m.others, 3)

@@ -82,7 +82,7 @@ func (p proxy) Explain(now protocol.Time, r *request, err error) error {
 	case r.By != nil:
 		return p.marked(now, r.By)
 	case !p.Ready() || p.poll.refused != 0 || p.leads && !p.serves || err == holdfast.ErrUnavailable:
-		return p.Condition(now, local.Counts{}).Unavailable(now, p.whyNobody())
+		return p.Condition(now, &protocol.Condition{}).Unavailable(now, p.whyNobody())
 	case r.master.ID != 0 && !r.queued:
 		var names []string
 		for _, leader := range p.term.Leaders {

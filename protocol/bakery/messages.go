@@ -353,13 +353,3 @@ func (k Key) Compare(o Key) int {
 	}
 	return 1
 }
-
-// Vocabulary lists one value of each type that is sent here. A package that writes such values
-// down, or reads them, needs to know of no others.
-func Vocabulary() []any {
-	return []any{
-		Started{}, Elect{}, Elected{}, Leaders{}, Refused{}, Exhausted{}, Envelope{},
-		Heard{}, Entering{}, Entered{}, GetMax{}, Max{}, Add{}, Added{}, Exiting{}, Ready{}, Activate{}, Activated{}, Drop{},
-		Tickets{}, Lock{}, Unlock{}, Unlocking{}, Claim{}, Raise{}, Locked{}, Queued{}, Failed{}, Unlocked{},
-	}
-}

@@ -1,9 +1,11 @@
 package bakery
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
@@ -51,7 +53,8 @@ func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 // Descriptor describes the protocol.
 func Descriptor() protocol.Descriptor {
 	return protocol.Descriptor{
-		Name: "bakery", Options: func() protocol.Options { return &Options{} }, Candidates: true, Vocabulary: Vocabulary(),
+		Name: "bakery", Options: func() protocol.Options { return &Options{} }, Candidates: true,
 		Peers: true, Probes: probes(),
+		Messages: slices.Concat(messages, local.Messages),
 	}
 }

@@ -24,5 +24,5 @@ func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 func Descriptor() protocol.Descriptor {
 	probes := authority.Probes()
 	probes.Unreached = []any{authority.Revalidate{}}
-	return protocol.Descriptor{Name: "central", Options: func() protocol.Options { return &Options{} }, Probes: probes}
+	return protocol.Descriptor{Name: "central", Options: func() protocol.Options { return &Options{} }, Messages: authority.Messages, Probes: probes}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/admin"
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
@@ -18,22 +19,12 @@ func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Ef
 		}
 		return
 	}
-	if m.survey.OnCall(now, ev, out) {
-		return
-	}
-	switch ev.Fact.(type) {
-	case *protocol.StepDown:
-		out.Reply(ev.Call, &protocol.SteppedDown{}) // there is nothing to hand over
-	case *protocol.Transfer:
-		out.Reply(ev.Call, &protocol.Transferred{Err: fmt.Errorf("%w: in protocol claim the store decides", holdfast.ErrUnsupported)})
-	case *protocol.ListShards:
-		out.Reply(ev.Call, &protocol.Shards{})
-	case *protocol.Reform:
-		out.Reply(ev.Call, &protocol.Reformed{Err: holdfast.ErrUnsupported})
-	default:
+	if !m.survey.OnCall(now, ev, out) && !admin.Decline(ev, nil, errTransfer, out) {
 		out.Note(local.Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
 	}
 }
+
+var errTransfer = fmt.Errorf("%w: in protocol claim the store decides", holdfast.ErrUnsupported)
 
 // requests is what this protocol does about the requests of a process's clients
 // (local.Protocol).
@@ -132,6 +123,6 @@ func (w requests) Settled() bool {
 // Awaits reports that no member is waited for.
 func (w requests) Awaits(*request, protocol.ID) bool { return false }
 
-func (w requests) Condition(_ protocol.Time, counts local.Counts) *protocol.Condition {
+func (w requests) Condition(_ protocol.Time, counts *protocol.Condition) *protocol.Condition {
 	return w.m.condition(counts)
 }

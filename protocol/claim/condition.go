@@ -2,14 +2,13 @@ package claim
 
 import (
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // Own is how the space is at this member, with what its own clients have.
 func (m *Machine) Own(now protocol.Time) *protocol.Condition { return m.survey.Own(now) }
 
 // condition says how the space is: the store decides.
-func (m *Machine) condition(counts local.Counts) *protocol.Condition {
+func (m *Machine) condition(counts *protocol.Condition) *protocol.Condition {
 	c, stands := m.clients.Describe(counts)
 	c.Class = m.config.Class(m.config.Store)
 	if !stands {

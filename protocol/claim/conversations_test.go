@@ -14,7 +14,7 @@ import (
 // TestConversations plays each testdata/*.txt: several processes that share a store. Package protocoltest
 // lists the commands.
 func TestConversations(t *testing.T) {
-	protocoltest.PlayStored(t, "testdata/*.txt", Descriptor(), reader{})
+	protocoltest.PlayStored(t, Descriptor(), reader{})
 }
 
 // reader says what machines write.

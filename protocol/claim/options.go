@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/protocol/option"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -196,5 +197,6 @@ func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 func Descriptor() protocol.Descriptor {
 	return protocol.Descriptor{
 		Name: "claim", Options: func() protocol.Options { return &Options{} }, Stores: true, Peers: true, Probes: probes(),
+		Messages: local.Messages,
 	}
 }

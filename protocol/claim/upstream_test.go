@@ -17,15 +17,15 @@ type scenario struct {
 }
 
 // play lets each line happen, and returns what was said.
-func play(t *testing.T, lines string) string {
+func play(t *testing.T, lines string) (said string) {
 	t.Helper()
 	s := protocoltest.NewStored(t, Descriptor(), reader{})
 	for line := range strings.Lines(lines) {
 		if line = strings.TrimSpace(line); line != "" {
-			s.Say(line)
+			said += s.Say(line)
 		}
 	}
-	return s.Said()
+	return said
 }
 
 func (s *scenario) run(t *testing.T) {

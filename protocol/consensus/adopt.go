@@ -11,6 +11,7 @@ import (
 
 // adoption is a session that is to be served here, while all shards are asked for it.
 type adoption struct {
+	call     protocol.CallID
 	session  lock.SessionID
 	requests []uint64
 	last     uint64
@@ -30,17 +31,15 @@ func (m *Machine) adopt(call protocol.CallID, f *protocol.Adopt, out *protocol.E
 		out.Reply(call, &protocol.Adopted{Err: fmt.Errorf("%w: %d sessions are asked for already", holdfast.ErrUnavailable, m.adoptions)})
 		return
 	}
-	a := &adoption{session: f.Session, requests: slices.Clone(f.Requests), last: f.Last, missing: len(m.parts)}
+	a := &adoption{call: call, session: f.Session, requests: slices.Clone(f.Requests), last: f.Last, missing: len(m.parts)}
 	m.adoptions++
-	q := &inquiry{call: call, adoption: a, until: m.now + 4*m.election()}
 	for _, p := range m.parts {
-		m.inquire(p, q)
+		m.inquire(p, inquiry{adoption: a, until: m.now + 4*m.election()})
 	}
 }
 
 // adopted begins to serve the session, when all shards have said what they have.
-func (m *Machine) adopted(q *inquiry, out *protocol.Effects) {
-	a := q.adoption
+func (m *Machine) adopted(a *adoption, out *protocol.Effects) {
 	c := m.clients[a.session]
 	if c == nil {
 		c = newClient(a.session)
@@ -61,12 +60,12 @@ func (m *Machine) adopted(q *inquiry, out *protocol.Effects) {
 		}
 	}
 	if !found {
-		out.Reply(q.call, &protocol.Adopted{Err: holdfast.SessionExpired})
+		out.Reply(a.call, &protocol.Adopted{Err: holdfast.SessionExpired})
 		return
 	}
 	m.clients[c.id] = c
 	c.settled, c.open = a.last, map[uint64]bool{}
-	out.Reply(q.call, &protocol.Adopted{Enrolled: c.enrolled})
+	out.Reply(a.call, &protocol.Adopted{Enrolled: c.enrolled})
 	for _, number := range a.requests {
 		c.open[number] = true
 		if r := c.requests[number]; r != nil && !m.isBroken(r) {

@@ -245,8 +245,8 @@ func (w *turmoil) holders(names []string) (held []string) {
 		all := map[string]bool{}
 		for _, m := range w.members {
 			l := m.machine.partOf(name).shard.Replica().Table().Show(name)
-			all[formatLock(&l)] = true
-			held = append(held[:len(held):len(held)], formatLock(&l))
+			all[format(&l)] = true
+			held = append(held[:len(held):len(held)], format(&l))
 		}
 		if len(all) != 1 {
 			w.Errorf("%s: members differ: %v", name, all)

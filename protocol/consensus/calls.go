@@ -58,8 +58,8 @@ type work struct {
 	presence *presence       // Open, Attach
 	hearings []*hearing      // Attach: the beats that wait for it
 	request  *request        // Acquire; Release of a piece; LetIn: the suspension; Recall: what is known of it
-	breaking *breaking       // Break of a suspension of several shards
-	call     protocol.CallID // Release, Extend, Break: who waits
+	breaking *breaking       // Break
+	call     protocol.CallID // Release, Extend: who waits
 	answered bool
 	reply    *cancelReply // Cancel: the answer that is given when all shards have done it; nil where there is none
 }

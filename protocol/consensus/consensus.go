@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/admin"
 	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 	"github.com/holdfast-locks/holdfast/storage"
@@ -96,7 +97,7 @@ type Machine struct {
 	inquiries  map[uint64]*inquiry        // reads that are not answered
 	lastNumber uint64                     // the latest number of one, of a beat or of a transfer
 	adoptions  int                        // that wait
-	operators  int                        // whose calls wait
+	calls      *admin.Calls[*part]        // of operators
 	transfers  map[uint64]*transfer
 	reforms    map[uint64]*reforming
 	heard      map[protocol.ID]protocol.Time   // when, in any shard
@@ -123,6 +124,7 @@ func New(c Config) (*Machine, error) {
 		spreading: spreading{leavers: map[protocol.ID]uint64{}}, pilot: pilot{away: map[protocol.ID]protocol.Time{}},
 		lastNumber: c.Life << 40, // an answer to a former life is none to this one
 	}
+	m.calls = newCalls(m)
 	for i := range c.Shards {
 		m.parts = append(m.parts, &part{index: i, work: map[uint64]*work{}, wake: protocol.Never})
 	}

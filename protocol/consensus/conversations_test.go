@@ -1,194 +1,171 @@
 package consensus
 
 import (
-	"bufio"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/test/golden"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the conversations say now")
-
-// TestConversations plays each testdata/*.txt: members of a cluster, what they are asked, and below each line what they
-// answered and tell until it has been quiet for a while. Messages take a millisecond each, and so does a sync.
+// TestConversations plays each testdata/*.txt, in the format of package golden: members of a cluster, what they are asked, and
+// what they answer and tell until it has been quiet for half a second. Messages take a millisecond each, and so does a sync.
+// Beside the requests that package golden lists:
 //
-//	members N [shards=S] [every=E] [autopilot=2s]   a new cluster; who leads is told, and who is silent
+//	members a b c [shards=S] [every=E] [autopilot=2s]   a new cluster; who leads is told, and who is silent
 //	crash a   start a                its folder is as it was when it crashed; half of what was asked of it is done
 //	cut a     heal                   a hears no member, and no member hears it
 //	cut a b   cut a b oneway         a and b do not hear each other; or b does not hear a
 //	fail a                           a's journal fails from now on
-//	view a,b                         the members' view
-//	enroll a 7 [own] [ttl=3s] [client=70.1]   session 7 is a's client's, which has number 70 and generation 1
-//	lock a 7 #1 X [try] [wait=1s] [hold=1s] [owner=O]   unlock a 7 #1 X   cancel a 7 #1 X   extend a 7 #1 X 5s
-//	beat a 7 [client=71.2]   end a 7 [client=71.2]   dismiss a 7   adopt b 7 [1,2] [last=5]   revoke a 7   list a 7   holds a 7
-//	use a 7 100 X                    locks and unlocks X so often, and says how often it was granted
-//	lock a 7 #1 *                    the space is suspended: its own name is written *, here and below
-//	show a X [stale]   scan a [stale]   break a X   inspect a   transfer a b   stepdown a   close a   open a
+//	view of=a,b                      the members' view
 //	guest                            one more member, who is no founder, and is in the view from then on
+//	pass 2s                          time passes, longer than the half second that follows every line
+//	enroll a7 [own] [ttl=3s] [client=70.1]   session 7 is a's client's, which has number 70 and generation 1
+//	beat a7 [client=71.2]   end a7 [idle] [client=71.2]   dismiss a7   revoke a7   holds a7
+//	adopt b7 [1,2] [last=5]          session 7 goes on at b
+//	use a7 100 X                     locks and unlocks X so often, and says how often it was granted
+//	transfer a b                     a is asked to make b the leader
 //	shards a                         a is asked who votes
 //	add a d   promote a d   remove a d   a is asked to make d a learner, a voter, or none of them
-//	pass 2s                          time passes, longer than the half second that follows every line
 func TestConversations(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%v, %v", files, err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := play(t, string(text))
-			if got == string(text) {
-				return
-			}
-			if *rewrite {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			t.Errorf("%s: what is said now differs; -rewrite writes it down:\n%s", file, got)
-		})
+	golden.Play(t, begin)
+}
+
+func begin(t *testing.T) func(*golden.Line) string {
+	s := &stage{t: t}
+	return func(l *golden.Line) string {
+		s.out = ""
+		s.play(l)
+		return s.out
 	}
 }
 
+// quiet is how long a conversation waits after each line.
+const quiet = 500 * time.Millisecond
+
 type stage struct {
 	*world
-	out    strings.Builder
+	t      *testing.T
+	out    string
 	views  uint64
 	used   int
 	hushed bool
 }
 
-func play(t *testing.T, text string) string {
-	s := &stage{}
-	lines := bufio.NewScanner(strings.NewReader(text))
-	for lines.Scan() {
-		line := lines.Text()
-		if strings.HasPrefix(line, "  ") {
-			continue // what was said then
-		}
-		fmt.Fprintln(&s.out, line)
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		s.do(t, strings.Fields(line))
-	}
-	return s.out.String()
-}
-
-func (s *stage) say(m *member, text string) {
+func (s *stage) say(text string) {
 	if !s.hushed {
-		fmt.Fprintf(&s.out, "  %s %s\n", m.name(), strings.TrimSpace(text))
+		s.out += text + "\n"
 	}
 }
 
-func (s *stage) found(t *testing.T, fields []string) {
-	count, _ := strconv.Atoi(fields[1])
-	s.world = newWorld(t, count, 1)
-	for _, field := range fields[2:] {
-		if n, is := strings.CutPrefix(field, "shards="); is {
-			s.shards, _ = strconv.Atoi(n)
-		} else if n, is := strings.CutPrefix(field, "every="); is {
-			s.every, _ = strconv.ParseUint(n, 10, 64)
-		} else if d, is := strings.CutPrefix(field, "autopilot="); is {
-			s.pilot, _ = time.ParseDuration(d)
-		} else {
-			t.Fatalf("members %s", field)
-		}
+func (s *stage) found(l *golden.Line) {
+	l.Helper()
+	shards, every, pilot := l.Number("shards"), l.Number("every"), l.Duration("autopilot")
+	s.world = newWorld(s.t, len(l.Words()), 1)
+	s.every, s.pilot = every, pilot
+	if shards > 0 {
+		s.shards = int(shards)
 	}
 	s.onReply = func(m *member, reply *protocol.Reply) {
 		if reply.Result == nil && reply.Decision.Kind == lock.Granted && s.hushed {
 			s.used++
 		}
-		s.say(m, formatReply(reply))
+		s.say(formatReply(m, reply))
 	}
 	s.noted = func(m *member, note protocol.Note) {
 		if led, is := note.(Led); is && led.By == m.id {
-			s.say(m, fmt.Sprintf("leads shard %d", led.Shard))
+			s.say(fmt.Sprintf("%s: leads shard %d", m.name(), led.Shard))
 		}
 		switch note.(type) {
 		case Failed, Retired, VoteKept, Relieved:
-			s.say(m, note.String())
+			s.say(m.name() + ": " + note.String())
 		}
 	}
 	for _, m := range s.members {
 		s.begin(m)
 	}
+	s.view(s.members...)
+}
+
+// view is a new one, of members.
+func (s *stage) view(members ...*member) {
 	s.views++
-	s.show(s.views, s.members...)
+	s.show(s.views, members...)
 }
 
 func (s *stage) member(name string) *member { return s.members[name[0]-'a'] }
 
-func (s *stage) do(t *testing.T, fields []string) {
-	t.Helper()
-	verb, quiet := fields[0], 500*time.Millisecond
-	if verb == "members" {
-		s.found(t, fields)
-		s.pass(quiet)
-		return
-	}
-	switch verb {
+func (s *stage) play(l *golden.Line) {
+	l.Helper()
+	wait := quiet
+	switch l.Verb {
+	case "members":
+		s.found(l)
 	case "guest":
 		m := &member{id: protocol.ID(len(s.members) + 1), disk: disk{logs: map[uint64]*log{}}, guest: true}
 		s.members = append(s.members, m)
 		s.begin(m)
-		s.views++
-		s.show(s.views, s.up()...)
+		s.view(s.up()...)
 	case "heal":
 		clear(s.cut)
 	case "pass":
-		d, err := time.ParseDuration(fields[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		quiet += d
+		wait += l.Time()
 	case "view":
 		var of []*member
-		for name := range strings.SplitSeq(fields[1], ",") {
+		for _, name := range l.List("of") {
 			of = append(of, s.member(name))
 		}
-		s.views++
-		s.show(s.views, of...)
+		s.view(of...)
 	case "crash":
-		m := s.member(fields[1])
+		m := s.member(l.Next())
 		s.crash(m, len(m.journalRequests)/2)
 	case "start":
-		s.begin(s.member(fields[1]))
-		s.views++
-		s.show(s.views, s.up()...)
+		s.begin(s.member(l.Next()))
+		s.view(s.up()...)
 	case "cut":
-		if len(fields) > 2 {
-			a, b := s.member(fields[1]).id, s.member(fields[2]).id
-			s.cut[[2]protocol.ID{a, b}] = true
-			s.cut[[2]protocol.ID{b, a}] = len(fields) == 3
+		s.sever(l)
+	case "fail":
+		s.member(l.Next()).refuses = errors.New("no space left on device")
+	default:
+		name, client := l.Asked()
+		m, id := s.member(name), lock.SessionID{Member: 9, Number: client}
+		if l.Verb == "use" {
+			s.use(l, m, id)
 			break
 		}
-		for _, other := range s.members {
-			s.cut[[2]protocol.ID{s.member(fields[1]).id, other.id}], s.cut[[2]protocol.ID{other.id, s.member(fields[1]).id}] = true, true
+		fact := s.ofSession(l, id)
+		if fact == nil {
+			fact = s.ofOperator(l)
 		}
-	case "fail":
-		s.member(fields[1]).refuses = errors.New("no space left on device")
-	case "use":
-		s.use(fields)
-	default:
-		s.call(s.member(fields[1]), 1, s.fact(t, verb, fields))
+		if fact == nil {
+			fact = l.Call(id, s.now-m.start)
+		}
+		if fact == nil {
+			l.Unknown()
+		}
+		s.call(m, 1, fact)
 	}
-	s.pass(quiet)
+	s.pass(wait)
+}
+
+// sever cuts links: two of a member to another, one of them, or all that it has.
+func (s *stage) sever(l *golden.Line) {
+	l.Helper()
+	oneway, a := l.Flag("oneway"), s.member(l.Next()).id
+	others := s.members
+	if l.More() {
+		others = []*member{s.member(l.Next())}
+	}
+	for _, other := range others {
+		s.cut[[2]protocol.ID{a, other.id}] = true
+		s.cut[[2]protocol.ID{other.id, a}] = !oneway
+	}
 }
 
 // up are the members that are.
@@ -196,95 +173,44 @@ func (s *stage) up() []*member {
 	return slices.DeleteFunc(slices.Clone(s.members), func(m *member) bool { return m.machine == nil })
 }
 
-func (s *stage) use(fields []string) {
-	times, _ := strconv.Atoi(fields[3])
-	number, _ := strconv.ParseUint(fields[2], 10, 64)
-	id := lock.SessionID{Member: 9, Number: number}
+func (s *stage) use(l *golden.Line, m *member, id lock.SessionID) {
+	l.Helper()
+	times, name := l.Count(), l.Name()
 	s.hushed, s.used = true, 0
-	m := s.member(fields[1])
 	for i := range times {
-		request := uint64(1000 + i)
-		s.call(m, 1, &lock.Request{Session: id, ID: request, Name: fields[4], WaitEnd: lock.Never, Arrived: s.now - m.start})
+		request := 1000 + i
+		s.call(m, 1, &lock.Request{Session: id, ID: request, Name: name, WaitEnd: lock.Never, Arrived: s.now - m.start})
 		s.pass(20 * time.Millisecond)
-		s.call(m, 1, &protocol.Release{Session: id, Request: request, Name: fields[4]})
+		s.call(m, 1, &protocol.Release{Session: id, Request: request, Name: name})
 		s.pass(20 * time.Millisecond)
 	}
 	s.hushed = false
-	s.say(m, fmt.Sprintf("%d granted", s.used))
+	s.say(fmt.Sprintf("%s: %d granted", m.name(), s.used))
 }
 
-// fact makes what a member is asked of a line.
-func (s *stage) fact(t *testing.T, verb string, fields []string) any {
-	t.Helper()
-	m := s.member(fields[1])
-	arg := func(i int) string {
-		if i < len(fields) && fields[i] != "*" {
-			return fields[i]
+// ofSession makes what members ask for the sake of sessions.
+func (s *stage) ofSession(l *golden.Line, id lock.SessionID) any {
+	l.Helper()
+	switch l.Verb {
+	case "enroll":
+		return &protocol.Enroll{
+			Session: id, TTL: l.DurationOr("ttl", time.Hour), Proof: [32]byte{byte(id.Number)}, Own: l.Flag("own"), Attached: clientOf(l),
 		}
-		return ""
-	}
-	number, _ := strconv.ParseUint(arg(2), 10, 64)
-	id := lock.SessionID{Member: 9, Number: number}
-	request, _ := strconv.ParseUint(strings.TrimPrefix(arg(3), "#"), 10, 64)
-	options := strings.Join(fields[2:], " ")
-	option := func(key string, otherwise time.Duration) time.Duration {
-		if _, rest, is := strings.Cut(options, key+"="); is {
-			d, err := time.ParseDuration(strings.Fields(rest)[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			return d
-		}
-		return otherwise
-	}
-	if verb == "enroll" {
-		return &protocol.Enroll{Session: id, TTL: option("ttl", time.Hour), Proof: [32]byte{byte(number)}, Own: strings.Contains(options, "own"), Attached: clientOf(options)}
-	}
-	if verb == "lock" {
-		now := s.now - m.start
-		q := &lock.Request{
-			Session: id, ID: request, Name: arg(4), Try: strings.Contains(options, "try"), Arrived: now,
-			WaitEnd: lock.After(now, option("wait", lock.Never)), Hold: option("hold", 0),
-		}
-		if _, owner, is := strings.Cut(options, "owner="); is {
-			q.Owner = strings.Fields(owner)[0]
-		}
-		return q
-	}
-	if fact := ofClient(verb, id, request, arg); fact != nil {
-		return fact
-	}
-	return s.ofOperator(t, verb, arg)
-}
-
-// ofClient makes what a client asks.
-func ofClient(verb string, id lock.SessionID, request uint64, arg func(int) string) any {
-	switch verb {
-	case "unlock":
-		return &protocol.Release{Session: id, Request: request, Name: arg(4)}
-	case "cancel":
-		return &protocol.Cancel{Session: id, Request: request, Name: arg(4)}
-	case "extend":
-		d, _ := time.ParseDuration(arg(5))
-		return &protocol.Extend{Session: id, Request: request, Name: arg(4), Hold: d}
 	case "beat":
-		return &protocol.Beat{Session: id, Attached: clientOf(arg(3))}
+		return &protocol.Beat{Session: id, Attached: clientOf(l)}
 	case "end":
-		return &protocol.EndSession{Session: id, Idle: arg(3) == "idle", Attached: clientOf(arg(3)).Attachment}
+		return &protocol.EndSession{Session: id, Idle: l.Flag("idle"), Attached: clientOf(l).Attachment}
 	case "dismiss":
 		return &protocol.Dismiss{Session: id}
 	case "revoke":
 		return &protocol.Revoke{Session: id, Why: holdfast.MemberLost}
-	case "list":
-		return &protocol.ListRequests{Session: id}
 	case "holds":
 		return &protocol.CountHolds{Session: id}
 	case "adopt":
-		adopt := &protocol.Adopt{Session: id}
-		adopt.Last, _ = strconv.ParseUint(strings.TrimPrefix(arg(4), "last="), 10, 64)
-		for field := range strings.SplitSeq(arg(3), ",") {
-			if n, err := strconv.ParseUint(field, 10, 64); err == nil {
-				adopt.Requests = append(adopt.Requests, n)
+		adopt := &protocol.Adopt{Session: id, Last: l.Number("last")}
+		if l.More() {
+			for number := range strings.SplitSeq(l.Next(), ",") {
+				adopt.Requests = append(adopt.Requests, l.ToNumber(number))
 			}
 		}
 		return adopt
@@ -293,44 +219,26 @@ func ofClient(verb string, id lock.SessionID, request uint64, arg func(int) stri
 }
 
 // clientOf returns the client that options name.
-func clientOf(options string) (a lock.Attachments) {
-	if _, client, is := strings.Cut(options, "client="); is {
-		number, generation, _ := strings.Cut(strings.Fields(client)[0], ".")
-		a.Client, _ = strconv.ParseUint(number, 10, 64)
-		a.Generation, _ = strconv.ParseUint(generation, 10, 64)
+func clientOf(l *golden.Line) (a lock.Attachments) {
+	l.Helper()
+	if client := l.Value("client"); client != "" {
+		if _, err := fmt.Sscanf(client, "%d.%d", &a.Client, &a.Generation); err != nil {
+			l.Wrong("%v", err)
+		}
 	}
 	return a
 }
 
-// ofOperator makes what an operator asks.
-func (s *stage) ofOperator(t *testing.T, verb string, arg func(int) string) any {
-	t.Helper()
-	switch verb {
-	case "show":
-		return &protocol.Show{Name: arg(2), Stale: arg(3) == "stale"}
-	case "scan":
-		scan := &protocol.Scan{Limit: 100, Stale: arg(2) == "stale", After: arg(4), Prefix: arg(5)}
-		if limit, err := strconv.Atoi(arg(3)); err == nil {
-			scan.Limit = limit
-		}
-		return scan
-	case "break":
-		return &protocol.Break{Name: arg(2)}
-	case "inspect":
-		return &protocol.Inspect{}
+// ofOperator makes what an operator asks who leads, and who votes.
+func (s *stage) ofOperator(l *golden.Line) any {
+	l.Helper()
+	switch l.Verb {
 	case "transfer":
-		return &protocol.Transfer{To: s.member(arg(2)).id}
+		return &protocol.Transfer{To: s.member(l.Next()).id}
 	case "add", "promote", "remove":
-		return &protocol.Reform{Member: s.member(arg(2)).id, As: map[string]protocol.Role{"add": protocol.Learner, "promote": protocol.Voter}[verb]}
+		return &protocol.Reform{Member: s.member(l.Next()).id, As: map[string]protocol.Role{"add": protocol.Learner, "promote": protocol.Voter}[l.Verb]}
 	case "shards":
 		return &protocol.ListShards{}
-	case "stepdown":
-		return &protocol.StepDown{}
-	case "close":
-		return &protocol.CloseSpace{}
-	case "open":
-		return &protocol.OpenSpace{}
 	}
-	t.Fatalf("%q is no command", verb)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/admin"
 )
 
 // onCopy is asked for all that a shard has.
@@ -14,8 +15,7 @@ func (m *Machine) onCopy(call protocol.CallID, f *protocol.Copy, out *protocol.E
 		out.Reply(call, &protocol.Unanswered{Err: err})
 		return
 	}
-	wanted := *f
-	m.question(&inquiry{call: call, part: m.parts[f.Shard], copy: &wanted}, false, out)
+	m.calls.Begin(m.now, &operation{ID: call, Query: admin.Query{Kind: admin.Copy}, Of: m.parts[f.Shard]}, out)
 }
 
 // copied is all that a shard has.

@@ -144,7 +144,7 @@ func (r *request) isAt(p *part) bool { return r.part == p || r.pieces != nil }
 
 // confirm asks whether a grant still stands.
 func (m *Machine) confirm(r *request) {
-	m.inquire(r.part, &inquiry{granted: r, until: m.now + patienceOfInquiry*m.election()})
+	m.inquire(r.part, inquiry{granted: r, until: m.now + patienceOfInquiry*m.election()})
 }
 
 // confirmed tells a grant that was not told, now that the copy is as new as when it was granted here. That answer may have come
@@ -308,11 +308,7 @@ func (m *Machine) done(p *part, result *shard.Result, out *protocol.Effects) {
 	case replica.LetIn:
 		m.haveLetIn(p, w, out)
 	case replica.Break:
-		if w.breaking != nil {
-			m.brokenPiece(p, w.breaking, result, out)
-			return
-		}
-		m.broken(w, result, out)
+		m.broken(p, w.breaking, result, out)
 	}
 }
 

@@ -169,7 +169,7 @@
 //	unknown.go    what waits until a shard knows its session
 //	decisions.go  what they are told
 //	operator.go   what operators ask
-//	listing.go    pages of names, of all shards
+//	inquiry.go    what is as new as a question: reads of shards
 //	reform.go     who votes
 //	pace.go       how long is waited, where links are slow
 //	stray.go      a leader that has no place in the view

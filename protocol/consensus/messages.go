@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
 
@@ -91,11 +90,3 @@ func (v Verdict) String() string {
 type Founding struct{ Voters []uint64 }
 
 func (f Founding) String() string { return fmt.Sprintf("founding %v", f.Voters) }
-
-// Vocabulary lists one value of each type that members say to each other.
-func Vocabulary() []any {
-	return []any{
-		Envelope{}, shard.RaftMessage{}, shard.Forward{}, shard.Beat{}, shard.Beaten{}, shard.ReadRequest{}, shard.ReadIndex{},
-		shard.SnapshotPart{Message: group.Message{}}, shard.SnapshotAck{}, TransferLeader{}, Founding{}, Reform{}, Reformed{},
-	}
-}

@@ -8,45 +8,14 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
-	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
-
-// inquiry is a question whose answer has to be as new as itself.
-type inquiry struct {
-	call     protocol.CallID
-	part     *part
-	show     *protocol.Show // one of the six is set
-	listing  *listing
-	copy     *protocol.Copy
-	adoption *adoption
-	survey   *survey
-	granted  *request // is to be told its grant, if that still stands
-	until    protocol.Time
-}
-
-// patienceOfInquiry is for how long a question waits for an answer, in election timeouts.
-const patienceOfInquiry = 8
 
 // onOperator takes a request of an operator.
 func (m *Machine) onOperator(ev *protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
-	case *protocol.Show:
-		if m.isSpaceLock(fact.Name) {
-			m.survey(ev.Call, nil, fact.Stale, out)
-			return
-		}
-		show := *fact
-		m.question(&inquiry{call: ev.Call, part: m.partOf(fact.Name), show: &show}, fact.Stale, out)
-	case *protocol.Scan:
-		m.list(ev.Call, fact, out)
 	case *protocol.Copy:
 		m.onCopy(ev.Call, fact, out)
-	case *protocol.Break:
-		m.onBreak(ev.Call, fact, out)
-	case *protocol.Inspect:
-		out.Reply(ev.Call, m.condition())
 	case *protocol.Transfer:
 		m.onTransfer(ev.Call, fact.To, out)
 	case *protocol.ListShards:
@@ -60,115 +29,12 @@ func (m *Machine) onOperator(ev *protocol.Event, out *protocol.Effects) {
 	case *protocol.CloseSpace:
 		m.closeSpace(ev.Call, out)
 	default:
-		out.Note(Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
-	}
-}
-
-// question answers what may be old at once, and asks for the rest.
-func (m *Machine) question(q *inquiry, stale bool, out *protocol.Effects) {
-	switch {
-	case m.failed != nil || q.part.shard == nil || m.view == nil && !stale:
-		out.Reply(q.call, &protocol.Unanswered{Err: m.errUndecided()})
-	case stale:
-		m.show(q, out)
-	case m.operators >= m.config.Operators:
-		out.Reply(q.call, &protocol.Unanswered{Err: &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}})
-	default:
-		m.operators++
-		q.until = m.now + patienceOfInquiry*m.election()
-		m.inquire(q.part, q)
-	}
-}
-
-// inquire asks a shard what is committed. Of a shard whose log has not begun there is no answer.
-func (m *Machine) inquire(p *part, q *inquiry) {
-	m.lastNumber++
-	query := *q
-	query.part = p
-	m.inquiries[m.lastNumber] = &query
-	m.reminders.Push(q.until, due{what: dueInquiry, number: m.lastNumber})
-	if p.shard != nil {
-		p.shard.ReadIndex(m.now, m.lastNumber, &p.output)
-		m.touch(p)
-	}
-}
-
-// answer goes on when a shard's copy is as new as a question.
-func (m *Machine) answer(id uint64, out *protocol.Effects) {
-	q := m.inquiries[id]
-	if q == nil {
-		return
-	}
-	delete(m.inquiries, id)
-	switch {
-	case q.granted != nil:
-		m.confirmed(q.granted, out)
-	case q.survey != nil:
-		if q.survey.missing--; q.survey.missing == 0 {
-			m.operators--
-			m.surveyed(q.call, q.survey.ends, out)
-		}
-	case q.listing != nil:
-		if q.listing.missing--; q.listing.missing == 0 {
-			m.operators--
-			m.listed(q.call, &q.listing.page, out)
-		}
-	case q.adoption == nil:
-		m.operators--
-		m.show(q, out)
-	default:
-		if q.adoption.missing--; q.adoption.missing == 0 {
-			m.adoptions--
-			m.adopted(q, out)
+		if f, breaks := fact.(*protocol.Break); breaks && !m.isSpaceLock(f.Name) {
+			m.onBreak(ev.Call, f, out)
+		} else if !m.calls.OnCall(m.now, ev, out) {
+			out.Note(Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
 		}
 	}
-}
-
-// unanswered answers a question that no member could answer.
-func (m *Machine) unanswered(id uint64, out *protocol.Effects) {
-	q := m.inquiries[id]
-	if q == nil {
-		return
-	}
-	delete(m.inquiries, id)
-	if q.part.shard != nil {
-		q.part.shard.Drop(id)
-	}
-	switch {
-	case q.granted != nil:
-		if m.failed == nil && m.current(q.granted) && q.granted.unsent != nil {
-			m.confirm(q.granted)
-		}
-	case q.survey != nil:
-		if q.survey.missing > 0 {
-			q.survey.missing = 0 // one answer for all
-			m.operators--
-			out.Reply(q.call, &protocol.Unanswered{Err: m.errUndecided()})
-		}
-	case q.listing != nil:
-		if q.listing.missing > 0 {
-			q.listing.missing = 0 // one answer for all
-			m.operators--
-			out.Reply(q.call, &protocol.Unanswered{Err: m.errUndecided()})
-		}
-	case q.adoption == nil:
-		m.operators--
-		out.Reply(q.call, &protocol.Unanswered{Err: m.errUndecided()})
-	case q.adoption.missing > 0:
-		q.adoption.missing = 0 // one answer for all
-		m.adoptions--
-		out.Reply(q.call, &protocol.Adopted{Err: m.errUndecided()})
-	}
-}
-
-// show shows a name, or all that a shard has.
-func (m *Machine) show(q *inquiry, out *protocol.Effects) {
-	if q.copy != nil {
-		out.Reply(q.call, m.copied(q.part))
-		return
-	}
-	shown := m.shown(q.part, q.part.shard.Replica().Table().Show(q.show.Name))
-	out.Reply(q.call, &shown)
 }
 
 // shown makes the times of a copy this member's, and of the sessions of its process what the session machine calls them.
@@ -192,42 +58,12 @@ func (m *Machine) localOf(id lock.SessionID) lock.SessionID {
 
 // onBreak takes a name from its holders.
 func (m *Machine) onBreak(call protocol.CallID, f *protocol.Break, out *protocol.Effects) {
-	if m.isSpaceLock(f.Name) {
-		ends := *f
-		m.survey(call, &ends, false, out)
-		return
-	}
 	p := m.partOf(f.Name)
 	if m.failed != nil || p.shard == nil || m.view == nil {
 		out.Reply(call, &protocol.Unanswered{Err: m.errUndecided()})
 		return
 	}
-	if err := p.endsByItself(f.Name); err != nil {
-		out.Reply(call, &protocol.Broken{Err: err})
-		return
-	}
-	op := replica.Op{Kind: replica.Break, Name: f.Name, Token: f.Token, Reason: f.Reason}
-	if err := m.submit(p, op, &work{call: call}); err != nil {
-		out.Reply(call, &protocol.Unanswered{Err: err})
-	}
-}
-
-// broken answers a Break.
-func (m *Machine) broken(w *work, result *shard.Result, out *protocol.Effects) {
-	if result.Repeated {
-		// It was done where this member could not see it, and once more might hit another client.
-		out.Reply(w.call, &protocol.Unanswered{Err: errRepeated()})
-		return
-	}
-	if result.Err == nil {
-		out.Note(protocol.Broke{Name: w.op.Name, Token: w.op.Token, Reason: w.op.Reason})
-	}
-	out.Reply(w.call, &protocol.Broken{Grants: m.shownGrants(m.partOf(w.op.Name), result.Broken), Err: result.Err})
-}
-
-// errRepeated is why no member says what a Break has done.
-func errRepeated() error {
-	return fmt.Errorf("%w: the lock was broken while this member was behind, and it does not know whose it was", holdfast.ErrUnavailable)
+	m.breakIn(call, f, []*part{p}, out)
 }
 
 // shownGrants is shown for the grants that a Break has told to stop.
@@ -262,15 +98,15 @@ func (m *Machine) onTransfer(call protocol.CallID, to protocol.ID, out *protocol
 		err = m.errUndecided()
 	case !slices.Contains(m.parts[0].shard.Members().Voters, uint64(to)):
 		err = fmt.Errorf("%w: it has no vote in this space, so it can lead nothing", holdfast.ErrConflict)
-	case m.operators >= m.config.Operators:
-		err = &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}
+	default:
+		err = m.calls.Full()
 	}
 	if err != nil {
 		out.Reply(call, &protocol.Transferred{Authority: m.leaders(), Err: err})
 		return
 	}
 	m.lastNumber++
-	m.operators++
+	m.calls.Others++
 	m.transfers[m.lastNumber] = &transfer{call, to}
 	m.reminders.Push(m.now+patienceOfInquiry*m.election(), due{what: dueTransfer, number: m.lastNumber})
 	m.choose(to, out)
@@ -300,7 +136,7 @@ func (m *Machine) transferred(out *protocol.Effects) {
 		t := m.transfers[id]
 		if !slices.ContainsFunc(m.parts, func(p *part) bool { return p.leader != uint64(t.to) }) {
 			delete(m.transfers, id)
-			m.operators--
+			m.calls.Others--
 			out.Reply(t.call, &protocol.Transferred{Authority: m.leaders()})
 		}
 	}
@@ -313,7 +149,7 @@ func (m *Machine) untransferred(id uint64, out *protocol.Effects) {
 		return
 	}
 	delete(m.transfers, id)
-	m.operators--
+	m.calls.Others--
 	err := fmt.Errorf("%w: it does not lead all shards yet; it may still come to", holdfast.ErrUnavailable)
 	out.Reply(t.call, &protocol.Transferred{Authority: m.leaders(), Err: err})
 }

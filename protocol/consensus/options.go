@@ -75,7 +75,8 @@ func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 // Descriptor describes the protocol.
 func Descriptor() protocol.Descriptor {
 	return protocol.Descriptor{
-		Name: "consensus", Options: func() protocol.Options { return &Options{} }, Lasting: true, Logs: true, Vocabulary: Vocabulary(),
-		Probes: probes(),
+		Name: "consensus", Options: func() protocol.Options { return &Options{} }, Lasting: true, Logs: true,
+		Probes:   probes(),
+		Messages: messages,
 	}
 }

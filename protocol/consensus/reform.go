@@ -41,15 +41,15 @@ func (m *Machine) onReform(call protocol.CallID, f *protocol.Reform, out *protoc
 		err = fmt.Errorf("%w: this member has no part in the space yet; ask one that has", holdfast.ErrUnavailable)
 	case f.As != protocol.Nonmember && !here:
 		err = fmt.Errorf("%w: it is not in the view; start it first", holdfast.ErrConflict)
-	case m.operators >= m.config.Operators:
-		err = &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}
+	default:
+		err = m.calls.Full()
 	}
 	if err != nil {
 		out.Reply(call, &protocol.Reformed{Err: err})
 		return
 	}
 	m.lastNumber++
-	m.operators++
+	m.calls.Others++
 	id := m.lastNumber
 	// Not longer where links are slow: it is asked for again and again until then, and another operator may wish the contrary.
 	m.reforms[id] = &reforming{call: call, member: f.Member, as: f.As, done: make([]bool, len(m.parts)), until: m.now + patienceOfInquiry*m.config.Election}
@@ -111,7 +111,7 @@ func (m *Machine) onReformed(p *part, r *Reformed, out *protocol.Effects) {
 func (m *Machine) endReform(id uint64, err error, out *protocol.Effects) {
 	q := m.reforms[id]
 	delete(m.reforms, id)
-	m.operators--
+	m.calls.Others--
 	out.Reply(q.call, &protocol.Reformed{Err: err})
 }
 

@@ -84,8 +84,8 @@ func TestAReformHasAnEnd(t *testing.T) {
 	w.pass(time.Second)
 	w.call(a, 1, &protocol.Reform{Member: 3, As: protocol.Nonmember})
 	w.pass(2 * time.Second)
-	if answer == nil || len(a.machine.reforms) != 0 || a.machine.operators != 0 {
-		t.Errorf("without a quorum: %v, %d wait, %d of operators", answer, len(a.machine.reforms), a.machine.operators)
+	if answer == nil || len(a.machine.reforms) != 0 || a.machine.calls.Others != 0 {
+		t.Errorf("without a quorum: %v, %d wait, %d of operators", answer, len(a.machine.reforms), a.machine.calls.Others)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestAJournalThatFailsEndsWhatOperatorsWaitFor(t *testing.T) {
 	for i := range out.Replies {
 		w.onReply(a, &out.Replies[i])
 	}
-	if transferred == nil || reformed == nil || a.machine.operators != 0 {
-		t.Errorf("a transfer: %v, a reform: %v, %d wait", transferred, reformed, a.machine.operators)
+	if transferred == nil || reformed == nil || a.machine.calls.Others != 0 {
+		t.Errorf("a transfer: %v, a reform: %v, %d wait", transferred, reformed, a.machine.calls.Others)
 	}
 }

@@ -3,6 +3,7 @@ package consensus
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
@@ -11,58 +12,6 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/consensus/shard"
 )
-
-// survey is a question about the suspension of a space of several shards, while all of them are asked.
-type survey struct {
-	ends    *protocol.Break // nil where it is to be shown
-	missing int             // shards that have not answered
-}
-
-// survey asks all shards who suspends the space.
-func (m *Machine) survey(call protocol.CallID, ends *protocol.Break, stale bool, out *protocol.Effects) {
-	switch {
-	case m.failed != nil || !m.hasBegun() || m.view == nil && !stale:
-		out.Reply(call, &protocol.Unanswered{Err: m.errUndecided()})
-	case stale:
-		m.surveyed(call, ends, out)
-	case m.operators >= m.config.Operators:
-		out.Reply(call, &protocol.Unanswered{Err: &holdfast.LimitError{Limit: "operators", Value: int64(m.config.Operators)}})
-	default:
-		m.operators++
-		q := &inquiry{call: call, survey: &survey{ends, len(m.parts)}, until: m.now + patienceOfInquiry*m.election()}
-		for _, p := range m.parts {
-			m.inquire(p, q)
-		}
-	}
-}
-
-// surveyed goes on when all shards have said what they have.
-func (m *Machine) surveyed(call protocol.CallID, ends *protocol.Break, out *protocol.Effects) {
-	suspensions := m.suspensions()
-	if ends == nil {
-		out.Reply(call, &suspensions)
-		return
-	}
-	for _, p := range m.parts {
-		if err := p.endsByItself(lock.SpaceLock); err != nil {
-			out.Reply(call, &protocol.Broken{Err: err})
-			return
-		}
-	}
-	if len(suspensions.Holders) == 0 || ends.Token != 0 && ends.Token != suspensions.Token {
-		out.Reply(call, &protocol.Broken{Err: holdfast.ErrNotHeld})
-		return
-	}
-	b := &breaking{call: call, missing: len(m.parts), note: protocol.Broke{Name: lock.SpaceLock, Token: ends.Token, Reason: ends.Reason}}
-	for _, p := range m.parts {
-		grant, _ := p.shard.Replica().Table().Suspension()
-		op := replica.Op{Kind: replica.Break, Name: lock.SpaceLock, Token: grant.Token, Reason: ends.Reason}
-		if err := m.submit(p, op, &work{breaking: b}); err != nil {
-			b.failed = err
-			m.endBreaking(b, out)
-		}
-	}
-}
 
 // suspensions shows those of a space of several shards as this member's copies have them. Who suspends all shards holds it, under
 // the token of the last one; who suspends some waits. All of them are in the first shard, in their order.
@@ -103,31 +52,67 @@ func (m *Machine) suspendsAll(g *lock.Grant) (revoked, all bool) {
 	return revoked, true
 }
 
-// breaking is the end of a suspension of several shards, while they are told.
+// breaking is a Break while the shards that it is about are told: the one that has the name, or all that are suspended.
 type breaking struct {
 	call    protocol.CallID
-	missing int
 	note    protocol.Broke
-	grants  []lock.Grant // of the last shard
+	missing int
+	last    *part        // of those shards
+	grants  []lock.Grant // of that one
 	failed  error
 }
 
-// brokenPiece goes on when a shard has told the session that suspends it to stop.
-func (m *Machine) brokenPiece(p *part, b *breaking, result *shard.Result, out *protocol.Effects) {
+// breakIn has shards tell the holders of a name to stop.
+func (m *Machine) breakIn(call protocol.CallID, f *protocol.Break, parts []*part, out *protocol.Effects) {
+	for _, p := range parts {
+		if err := p.endsByItself(f.Name); err != nil {
+			out.Reply(call, &protocol.Broken{Err: err})
+			return
+		}
+	}
+	suspended := len(parts) > 1
+	if suspended {
+		if l := m.suspensions(); len(l.Holders) == 0 || f.Token != 0 && f.Token != l.Token {
+			out.Reply(call, &protocol.Broken{Err: holdfast.ErrNotHeld})
+			return
+		}
+	}
+	b := &breaking{call: call, note: protocol.Broke(*f), missing: len(parts), last: parts[len(parts)-1]}
+	for _, p := range parts {
+		op := replica.Op{Kind: replica.Break, Name: f.Name, Token: f.Token, Reason: f.Reason}
+		if suspended {
+			grant, _ := p.shard.Replica().Table().Suspension()
+			op.Token = grant.Token
+		}
+		if err := m.submit(p, op, &work{breaking: b}); err != nil {
+			b.failed = err
+			m.endBreaking(b, out)
+		}
+	}
+}
+
+// broken goes on when a shard has told the holders to stop.
+func (m *Machine) broken(p *part, b *breaking, result *shard.Result, out *protocol.Effects) {
 	switch {
 	case result.Repeated:
+		// It was done where this member could not see it, and once more might hit another client.
 		b.failed = cmp.Or(b.failed, errRepeated())
 	case errors.Is(result.Err, holdfast.ErrNotHeld):
-		// It has ended there meanwhile.
+		// None holds it there, or it has ended meanwhile.
 	case result.Err != nil:
 		b.failed = cmp.Or(b.failed, result.Err)
-	case p == m.parts[len(m.parts)-1]:
+	case p == b.last:
 		b.grants = result.Broken
 	}
 	m.endBreaking(b, out)
 }
 
-// endBreaking answers a Break of a suspension when all shards have.
+// errRepeated is why no member says what a Break has done.
+func errRepeated() error {
+	return fmt.Errorf("%w: the lock was broken while this member was behind, and it does not know whose it was", holdfast.ErrUnavailable)
+}
+
+// endBreaking answers a Break when all shards have.
 func (m *Machine) endBreaking(b *breaking, out *protocol.Effects) {
 	if b.missing--; b.missing > 0 {
 		return
@@ -139,6 +124,6 @@ func (m *Machine) endBreaking(b *breaking, out *protocol.Effects) {
 		out.Reply(b.call, &protocol.Broken{Err: holdfast.ErrNotHeld})
 	default:
 		out.Note(b.note)
-		out.Reply(b.call, &protocol.Broken{Grants: m.shownGrants(m.parts[len(m.parts)-1], b.grants)})
+		out.Reply(b.call, &protocol.Broken{Grants: m.shownGrants(b.last, b.grants)})
 	}
 }

@@ -194,8 +194,8 @@ func exclude(t *testing.T, seed uint64) {
 				t.Errorf("at member %s shard %d has %d names, suspended %+v", m.name(), p.index, table.Names(), table.Show(lock.SpaceLock))
 			}
 		}
-		if len(m.machine.inquiries) > 0 || m.machine.operators > 0 {
-			t.Errorf("at member %s %d questions are open, %d of operators", m.name(), len(m.machine.inquiries), m.machine.operators)
+		if len(m.machine.inquiries) > 0 || !m.machine.calls.Empty() {
+			t.Errorf("at member %s %d questions are open, of operators %v", m.name(), len(m.machine.inquiries), m.machine.calls.Waiting())
 		}
 	}
 }

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/holdfast-locks/holdfast/internal/test/golden"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/storage"
@@ -298,64 +298,38 @@ func (w *world) pass(d time.Duration) {
 	}
 }
 
-// formatReply says what a reply is, for people.
-func formatReply(reply *protocol.Reply) string {
-	if reply.Result == nil {
-		d := &reply.Decision
-		text := fmt.Sprintf("%d #%d %v", d.Session.Number, d.Request, d.Kind)
-		switch {
-		case d.Name != "":
-			text += " " + d.Name
-		case d.Kind != lock.Lost: // which may be told without
-			text += " *"
-		}
-		if d.Token != 0 {
-			text += fmt.Sprintf(" %d:%d", d.Token>>32, d.Token&(1<<32-1))
-		}
-		switch {
-		case d.Kind == lock.Queued:
-			text += fmt.Sprintf(" behind %d", d.Position)
-		case d.Err != nil:
-			text += ": " + d.Err.Error()
-		case d.Loss != "":
-			text += ": " + string(d.Loss)
-		}
-		if reply.To.Op != 0 {
-			text += " (answer)"
-		}
-		return text
-	}
+// formatReply says what a reply is, for people: what consensus alone answers, and else what package golden says.
+func formatReply(m *member, reply *protocol.Reply) string {
 	switch r := reply.Result.(type) {
+	case nil:
+		return golden.Decided(reply, fmt.Sprintf("%s%d", m.name(), reply.Decision.Session.Number))
 	case *protocol.Beaten:
-		return "beaten " + errText(r.Err) + formatClient(r.Attached)
+		return m.name() + ": beaten" + golden.Reason(r.Err) + formatClient(r.Attached)
 	case *protocol.Attached:
-		return fmt.Sprintf("%d is used by another client%s", r.Session.Number, formatClient(r.Now))
+		return fmt.Sprintf("%s: %d is used by another client%s", m.name(), r.Session.Number, formatClient(r.Now))
 	case *protocol.Adopted:
 		if r.Err != nil {
-			return "adopted: " + r.Err.Error()
+			return m.name() + ": adopted" + golden.Reason(r.Err)
 		}
-		return fmt.Sprintf("adopted %d ttl %v", r.Enrolled.Session.Number, r.Enrolled.TTL) + formatClient(r.Enrolled.Attached)
-	case *lock.Lock:
-		return "shown " + formatLock(r)
-	case *protocol.Scanned:
-		var names []string
-		for i := range r.Locks {
-			names = append(names, formatLock(&r.Locks[i]))
+		return fmt.Sprintf("%s: adopted %d ttl %v", m.name(), r.Enrolled.Session.Number, r.Enrolled.TTL) + formatClient(r.Enrolled.Attached)
+	case *protocol.Shards:
+		text := m.name() + ": shards"
+		for i, s := range r.List {
+			text += fmt.Sprintf(" %d: voters %v, learners %v;", i, s.Voters, s.Learners)
 		}
-		if r.Next != "" {
-			names = append(names, "next "+r.Next)
-		}
-		return "scanned " + strings.Join(names, "; ")
-	case *protocol.Broken:
-		var grants []string
-		for _, g := range r.Grants {
-			grants = append(grants, fmt.Sprintf("%d %d:%d", g.Session.Number, g.Token>>32, g.Token&(1<<32-1)))
-		}
-		return strings.TrimSpace("broken " + strings.Join(grants, ", ") + " " + errText(r.Err))
-	case *protocol.Unanswered:
-		return "unanswered: " + r.Err.Error()
+		return text + golden.Reason(r.Err)
+	case *protocol.Reformed:
+		return m.name() + ": reformed" + golden.Reason(r.Err)
+	case *protocol.Holds:
+		return fmt.Sprintf("%s: holds %d", m.name(), r.Count)
 	}
-	return formatAdminReply(reply)
+	return m.name() + ": " + format(reply.Result)
+}
+
+// format says what package golden says of an answer.
+func format(result any) string {
+	names := golden.Names{Client: golden.Session, Member: func(id protocol.ID) string { return (&member{id: id}).name() }}
+	return names.Result(result)
 }
 
 // formatClient says which client uses a session, and those before it.
@@ -368,62 +342,6 @@ func formatClient(a lock.Attachments) string {
 		if former != 0 {
 			text += fmt.Sprintf(" behind %d", former)
 		}
-	}
-	return text
-}
-
-// formatAdminReply is the part of tell for what operators ask about the space as a whole.
-func formatAdminReply(reply *protocol.Reply) string {
-	switch r := reply.Result.(type) {
-	case *protocol.Transferred:
-		return fmt.Sprintf("transferred, led by %v %s", r.Authority, errText(r.Err))
-	case *protocol.Shards:
-		text := "shards"
-		for i, s := range r.List {
-			text += fmt.Sprintf(" %d: voters %v, learners %v;", i, s.Voters, s.Learners)
-		}
-		if r.Err != nil {
-			text += " " + errText(r.Err)
-		}
-		return text
-	case *protocol.Reformed:
-		return "reformed " + errText(r.Err)
-	case *protocol.SteppedDown:
-		return fmt.Sprintf("stepping down, pending %v", r.Pending)
-	case *protocol.SpaceOpen:
-		return fmt.Sprintf("open %v %s", r.Open, errText(r.Err))
-	case *protocol.Condition:
-		return strings.TrimSpace(fmt.Sprintf("%v, led by %v, %v, %d locks, %d waiters, %d sessions. %s", r.State, r.Authority, r.Class, r.Locks, r.Waiters, r.Sessions, r.Why))
-	case *protocol.Holds:
-		return fmt.Sprintf("holds %d", r.Count)
-	case *protocol.Requests:
-		var list []string
-		for _, q := range r.List {
-			text := fmt.Sprintf("#%d %s", q.ID, q.Name)
-			if q.Inherited {
-				text += " inherited"
-			}
-			list = append(list, text)
-		}
-		return "requests " + strings.Join(list, ", ")
-	}
-	return fmt.Sprintf("%+v", reply.Result)
-}
-
-func errText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
-func formatLock(l *lock.Lock) string {
-	text := cmp.Or(l.Name, "*")
-	for _, g := range l.Holders {
-		text += fmt.Sprintf(" held by %d %d:%d", g.Session.Number, g.Token>>32, g.Token&(1<<32-1))
-	}
-	for _, x := range l.Waiters {
-		text += fmt.Sprintf(" waits %d", x.Session.Number)
 	}
 	return text
 }

@@ -267,12 +267,3 @@ func (m NotGrantor) String() string {
 	}
 	return text
 }
-
-// Vocabulary lists one value of each type that is sent here beside those of package authority.
-// A package that writes such values down, or reads them, needs to know of no others.
-func Vocabulary() []any {
-	return []any{
-		Question{}, Info{}, Depose{}, Deposed{}, Inquiry{}, InquiryAnswer{}, TransferRequest{}, TransferTable{},
-		Invite{}, Invited{}, NotGrantor{},
-	}
-}

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cockroachdb/datadriven"
-
 	"github.com/holdfast-locks/holdfast/internal/mutation"
+	"github.com/holdfast-locks/holdfast/internal/test/golden"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
 	"github.com/holdfast-locks/holdfast/protocol/protocoltest"
 )
@@ -16,18 +15,17 @@ import (
 func TestABreakIsRememberedBeyondTheView(t *testing.T) {
 	defer mutation.Switch("")
 	with, without := protocoltest.New(t, grantor.Descriptor()), protocoltest.New(t, grantor.Descriptor())
-	datadriven.RunTest(t, "testdata/remembered.txt", func(t *testing.T, d *datadriven.TestData) string {
-		for _, line := range protocoltest.Lines(d) {
-			mutation.Switch("")
-			with.Say(line)
-			mutation.Switch("a break is forgotten with its view")
-			without.Say(line)
-		}
-		said := with.Said()
-		const executed = `: broke "X"`
-		if n, off := strings.Count(said, executed), strings.Count(without.Said(), executed); n != 1 || off != 2 {
-			t.Errorf("the break is executed %d times, and %d times with the rule off; want 1 and 2", n, off)
-		}
+	const executed = `: broke "X"`
+	n, off := 0, 0
+	golden.PlayFile(t, "testdata/remembered.txt", func(l *golden.Line) string {
+		text := l.Text()
+		mutation.Switch("")
+		said := with.Play(l)
+		mutation.Switch("a break is forgotten with its view")
+		n, off = n+strings.Count(said, executed), off+strings.Count(without.Say(text), executed)
 		return said
 	})
+	if n != 1 || off != 2 {
+		t.Errorf("the break is executed %d times, and %d times with the rule off; want 1 and 2", n, off)
+	}
 }

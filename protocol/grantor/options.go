@@ -1,6 +1,7 @@
 package grantor
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -56,7 +57,8 @@ func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 // Descriptor describes the protocol.
 func Descriptor() protocol.Descriptor {
 	return protocol.Descriptor{
-		Name: "grantor", Options: func() protocol.Options { return &Options{} }, Vocabulary: Vocabulary(),
+		Name: "grantor", Options: func() protocol.Options { return &Options{} },
 		Moves: true, Probes: probes(),
+		Messages: slices.Concat(messages, authority.Messages),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/admin"
 )
 
 // patienceOfTry is how long the answers to a request are waited for that does not want to wait
@@ -34,21 +35,12 @@ func (c *Clients[R]) OnCall(now protocol.Time, ev *protocol.Event, out *protocol
 	case *protocol.Revoke:
 		c.table.RevokeSession(now, fact.Session, fact.Why, fact.Refusal(), &c.scratch)
 		c.publish(now, out)
-	case *protocol.CountHolds:
-		holds, _ := c.table.Session(fact.Session)
-		out.Reply(ev.Call, &protocol.Holds{Count: holds})
-	case *protocol.ListRequests:
-		list := &protocol.Requests{}
-		c.table.Requests(fact.Session, func(request uint64, name string, token holdfast.Token) {
-			list.List = append(list.List, protocol.RequestOf{ID: request, Name: name, Token: token})
-		})
-		out.Reply(ev.Call, list)
 	case *protocol.OpenSpace:
 		c.instance.Open(ev.Call, out)
 	case *protocol.CloseSpace:
 		c.closeSpace(now, ev.Call, out)
 	default:
-		return false
+		return admin.OfSession(ev, c.table, out)
 	}
 	return true
 }

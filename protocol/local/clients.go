@@ -63,8 +63,8 @@ type Protocol[R Own] interface {
 	// Graces lists the holds that have ended and whose names stay taken for a while, of this member's
 	// clients and of those that no other member speaks for.
 	Graces(protocol.Time) []Grace
-	// Condition says how the space is, with what its clients have. [Clients.Describe] begins it.
-	Condition(protocol.Time, Counts) *protocol.Condition
+	// Condition says how the space is, with what its clients have ([Clients.Counts]). [Clients.Describe] begins it.
+	Condition(now protocol.Time, counts *protocol.Condition) *protocol.Condition
 }
 
 // Clients are those of one member, with the table of what they hold and want, and of no others.
@@ -185,9 +185,12 @@ func (c *Clients[R]) Empty() bool {
 	return len(c.requests)+len(c.withheld)+len(c.news)+len(c.scratch)+t.Holds()+t.Waiters()+t.Names()+t.Sessions() == 0
 }
 
-// Counts is how much the clients have, and whose answers they wait for.
-func (c *Clients[R]) Counts(now protocol.Time) Counts {
-	n := Counts{Locks: c.table.Names() + c.namesInGrace(now), Waiters: c.table.Waiters(), Sessions: c.table.Sessions()}
+// Counts is how much the clients have, and whose answers they wait for: the locks, waiters, sessions and what is awaited of
+// a condition.
+func (c *Clients[R]) Counts(now protocol.Time) *protocol.Condition {
+	n := &protocol.Condition{
+		Until: protocol.Never, Locks: c.table.Names() + c.namesInGrace(now), Waiters: c.table.Waiters(), Sessions: c.table.Sessions(),
+	}
 	if n.Waiters == 0 {
 		return n
 	}
@@ -208,7 +211,7 @@ func (c *Clients[R]) Counts(now protocol.Time) Counts {
 
 // Describe begins to say how the space is, as far as that lies in the view. Where the member
 // stands in one, the protocol goes on, and says the state and who decides.
-func (c *Clients[R]) Describe(counts Counts) (d *protocol.Condition, stands bool) {
+func (c *Clients[R]) Describe(counts *protocol.Condition) (d *protocol.Condition, stands bool) {
 	d = &protocol.Condition{
 		State: protocol.Unavailable, Until: protocol.Never, Class: holdfast.Fenced, Closed: c.instance.Closed(),
 		Locks: counts.Locks, Waiters: counts.Waiters, Sessions: counts.Sessions,

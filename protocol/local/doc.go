@@ -64,15 +64,15 @@
 //
 // # Operators
 //
-// No member alone knows what people ask. So a call is asked of all members of the view ([Query]),
+// No member alone knows what people ask. So a call is asked of all members of the view ([Query], by package admin),
 // each answers for its own clients ([Answer]), and when all have answered their parts are put
 // together. They were not said at one moment: of holders that exclude each other those are shown
 // that were said later. A Query is repeated until it is answered, and asked anew under another
 // view; a Break that is done twice is done once. After 20 patiences, or 4 for how the space is,
 // the caller is told which members do not answer, or that some member does not.
 //
-// A listing has the names of one member after the other; a name that several have is listed with
-// the first, with what all know of it. Answers are cut into parts of 256 holders and waiters.
+// A page of a listing has what all members have told, in the order of the names; a name that several have is listed once,
+// with what all know of it. Answers are cut into parts of 256 holders and waiters.
 //
 // The space can be closed at one member, and opened again: its clients are told to stop, and
 // nothing new is taken. As a peer it goes on answering, for without that no member could enter.
@@ -95,7 +95,6 @@
 //	clients.go   Protocol, Clients: what a protocol does
 //	calls.go     what clients do
 //	decisions.go what they are told
-//	survey.go    what operators ask
-//	listing.go   what they are shown
+//	survey.go    what operators ask, and are shown
 //	messages.go
 package local

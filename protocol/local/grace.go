@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/admin"
 )
 
 // Grace is a hold that its hold limit has ended, and whose name stays taken until Grant.Until, so that
@@ -62,11 +63,11 @@ func (c *Clients[R]) namesInGrace(now protocol.Time) (names int) {
 	return names
 }
 
-// unbroken is why a Break has taken the name from nothing: no client holds it, or it is in its grace, as the parts say, which
+// unbroken is why a Break has taken the name from nothing: no client holds it, or it is in its grace, which
 // ends by itself or when its holder has stopped.
-func unbroken(now protocol.Time, fact *protocol.Break, parts []lock.Lock) error {
-	for _, g := range merge(fact.Name, parts).Holders {
-		if g.Grace && (fact.Token == 0 || fact.Token == g.Token) {
+func unbroken(now protocol.Time, query *admin.Query, graces []Grace) error {
+	for _, g := range adding(lock.Lock{Name: query.Name}, graces).Holders {
+		if query.Token == 0 || query.Token == g.Token {
 			return &lock.HeldBy{
 				Owner: cmp.Or(g.Owner, g.Client), Holder: g.Session, Age: max(0, now-g.Since), Grace: true, Left: max(0, g.Until-now),
 			}

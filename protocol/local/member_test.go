@@ -110,7 +110,7 @@ func (m *member) Graces(protocol.Time) []Grace { return slices.Clone(m.kept) }
 
 func (m *member) Withhold(w *request) bool { return w.withhold }
 
-func (m *member) Condition(_ protocol.Time, counts Counts) *protocol.Condition {
+func (m *member) Condition(_ protocol.Time, counts *protocol.Condition) *protocol.Condition {
 	c, stands := m.clients.Describe(counts)
 	if stands {
 		c.State = protocol.Ready

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/admin"
 )
 
 // TestWhatIsHeard: a message of a peer, of this view and under the tenure that it has there. One of
@@ -48,7 +49,7 @@ func TestEarlyMessagesAreBounded(t *testing.T) {
 	tag := m.standing.Tag()
 	tag.View++
 	for i := range uint64(maxEarly + 1) {
-		if out := m.receive(2, Query{Tag: tag, Number: i}); len(out.Notes)+len(out.Sends) > 0 {
+		if out := m.receive(2, Query{tag, admin.Query{Number: i}}); len(out.Notes)+len(out.Sends) > 0 {
 			t.Fatalf("early message %d: %+v", i, out)
 		}
 	}
@@ -79,7 +80,7 @@ func TestPlaces(t *testing.T) {
 	if s.Admitted() || len(s.Early()) != 0 {
 		t.Errorf("after its lease it stands %+v", s)
 	}
-	if c := m.Condition(0, Counts{}); c.State != protocol.Unavailable || !strings.Contains(c.Why, "lease has run out") {
+	if c := m.Condition(0, &protocol.Condition{}); c.State != protocol.Unavailable || !strings.Contains(c.Why, "lease has run out") {
 		t.Errorf("the space is %+v", c)
 	}
 	next := view

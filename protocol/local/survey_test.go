@@ -3,6 +3,7 @@ package local
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/admin"
 )
 
 // queryTo returns what one peer is asked.
@@ -39,12 +41,12 @@ func TestShowAsksAll(t *testing.T) {
 	m.request(1).awaits = []protocol.ID{2, 3}
 	out := m.call(&protocol.Show{Name: "n"})
 	query := queryTo(t, out, 2)
-	if query.Kind != QueryShow || query.Name != "n" || queryTo(t, out, 3).Number != query.Number {
+	if query.Kind != admin.Show || query.Name != "n" || queryTo(t, out, 3).Number != query.Number {
 		t.Fatalf("asked %+v", query)
 	}
 	tag := m.standing.Tag()
-	m.receive(2, Answer{Tag: tag, Number: query.Number, Locks: []lock.Lock{other(8)}})
-	shown := results[*lock.Lock](m.receive(3, Answer{Tag: tag, Number: query.Number}))
+	m.receive(2, Answer{tag, admin.Answer{Number: query.Number, Locks: []lock.Lock{other(8)}}})
+	shown := results[*lock.Lock](m.receive(3, Answer{tag, admin.Answer{Number: query.Number}}))
 	if len(shown) != 1 || len(shown[0].Holders) != 1 || shown[0].Holders[0].Since != m.now-time.Second {
 		t.Fatalf("shown %+v", shown)
 	}
@@ -62,29 +64,30 @@ func TestPeersAreAnswered(t *testing.T) {
 	m.request(2).awaits = []protocol.ID{2}
 	m.pass(3 * time.Second)
 	tag := m.standing.Tag()
-	answer := func(query Query) Answer {
+	answer := func(asked admin.Query) Answer {
 		t.Helper()
-		query.Tag, query.Number = tag, 5
+		asked.Number = 5
+		query := Query{tag, asked}
 		out := m.receive(2, query)
 		if len(out.Sends) != 1 || out.Sends[0].To != 2 {
 			t.Fatalf("%v: sent %v", query, out.Sends)
 		}
 		return out.Sends[0].Message.(Answer)
 	}
-	if a := answer(Query{Kind: QueryShow, Name: "n"}); len(a.Locks) != 1 || a.Locks[0].Holders[0].Since != -3*time.Second || a.Number != 5 || a.Tag != tag {
+	if a := answer(admin.Query{Kind: admin.Show, Name: "n"}); len(a.Locks) != 1 || a.Locks[0].Holders[0].Since != -3*time.Second || a.Number != 5 || a.Tag != tag {
 		t.Errorf("shown %+v", a)
 	}
-	if a := answer(Query{Kind: QueryScan, Limit: 9}); len(a.Locks) != 1 || a.Locks[0].Name != "n" || len(a.Locks[0].Holders) != 1 || a.Next != "" {
+	if a := answer(admin.Query{Kind: admin.Scan, Limit: 9}); len(a.Locks) != 1 || a.Locks[0].Name != "n" || len(a.Locks[0].Holders) != 1 || a.Next != "" {
 		t.Errorf("listed %+v", a)
 	}
-	want := Counts{Locks: 1, Waiters: 1, Sessions: 1, Awaited: []protocol.Awaited{{Member: 1, Reply: 2, Requests: 1}}}
-	if a := answer(Query{Kind: QueryCount}); fmt.Sprint(a.Counts) != fmt.Sprint(want) {
-		t.Errorf("counted %+v, want %+v", a.Counts, want)
+	want := protocol.Condition{Until: protocol.Never, Locks: 1, Waiters: 1, Sessions: 1, Awaited: []protocol.Awaited{{Member: 1, Reply: 2, Requests: 1}}}
+	if a := answer(admin.Query{Kind: admin.Inspect}); !reflect.DeepEqual(a.Condition, want) {
+		t.Errorf("counted %+v, want %+v", a.Condition, want)
 	}
-	if a := answer(Query{Kind: QueryBreak, Name: "n", Token: 6}); len(a.Grants) != 0 {
+	if a := answer(admin.Query{Kind: admin.Break, Name: "n", Token: 6}); len(a.Grants) != 0 {
 		t.Errorf("broken under another token: %+v", a.Grants)
 	}
-	if a := answer(Query{Kind: QueryBreak, Name: "n", Token: 7, Reason: "stuck"}); len(a.Grants) != 1 {
+	if a := answer(admin.Query{Kind: admin.Break, Name: "n", Token: 7, Reason: "stuck"}); len(a.Grants) != 1 {
 		t.Errorf("broken %+v", a.Grants)
 	}
 }
@@ -92,13 +95,12 @@ func TestPeersAreAnswered(t *testing.T) {
 // TestMalformedQueries are noted, and not answered.
 func TestMalformedQueries(t *testing.T) {
 	m := newMember(t, 2)
-	for name, query := range map[string]Query{
+	for name, query := range map[string]admin.Query{
 		"no kind":         {},
-		"an unknown kind": {Kind: QueryCount + 1},
-		"a negative skip": {Kind: QueryShow, Skip: -1},
+		"an unknown kind": {Kind: admin.LastKind + 1},
+		"a negative skip": {Kind: admin.Show, Skip: -1},
 	} {
-		query.Tag = m.standing.Tag()
-		out := m.receive(2, query)
+		out := m.receive(2, Query{m.standing.Tag(), query})
 		if len(out.Sends)+len(out.Replies) != 0 || len(out.Notes) != 1 || !strings.HasPrefix(out.Notes[0].String(), "ignored ") {
 			t.Errorf("%s: %+v", name, out)
 		}
@@ -114,23 +116,22 @@ func TestAnswersAreChecked(t *testing.T) {
 	m.call(&protocol.Show{Name: "n"})
 	tag := m.standing.Tag()
 	stolen := lock.Grant{Session: lock.SessionID{Member: 2, Number: 1}, Mode: holdfast.ModeSlots, Units: 2, Token: 9}
-	for _, answer := range []Answer{
+	for _, answer := range []admin.Answer{
 		{Number: 1, Skip: 7},
 		{Number: 1, Skip: -1, More: -1},
 		{Number: 2},
 		{Number: 1, Locks: []lock.Lock{{Name: "Q"}, {Name: "n", Capacity: 3, Holders: []lock.Grant{stolen}}}, More: -3},
 		{Number: 1},
 	} {
-		answer.Tag = tag
-		if out := m.receive(2, answer); len(out.Sends)+len(out.Replies) != 0 {
+		if out := m.receive(2, Answer{tag, answer}); len(out.Sends)+len(out.Replies) != 0 {
 			t.Errorf("%+v: sent %v, replied %v", answer, out.Sends, out.Replies)
 		}
 	}
-	shown := results[*lock.Lock](m.receive(3, Answer{Tag: tag, Number: 1}))
+	shown := results[*lock.Lock](m.receive(3, Answer{tag, admin.Answer{Number: 1}}))
 	if len(shown) != 1 || shown[0].Name != "n" || len(shown[0].Holders) != 1 || shown[0].Units > 3 {
 		t.Errorf("shown %+v", shown)
 	}
-	if out := m.receive(3, Answer{Tag: tag, Number: 1}); len(out.Replies) != 0 || !m.survey.Empty() {
+	if out := m.receive(3, Answer{tag, admin.Answer{Number: 1}}); len(out.Replies) != 0 || !m.survey.Empty() {
 		t.Errorf("a copy is answered %v", out.Replies)
 	}
 }
@@ -139,14 +140,14 @@ func TestAnswersAreChecked(t *testing.T) {
 func TestPartsAreRequested(t *testing.T) {
 	m := newMember(t, 2)
 	query := queryTo(t, m.call(&protocol.Show{Name: "n"}), 2)
-	again := queryTo(t, m.receive(2, Answer{Tag: query.Tag, Number: query.Number, Locks: []lock.Lock{other(8)}, More: 1}), 2)
+	again := queryTo(t, m.receive(2, Answer{query.Tag, admin.Answer{Number: query.Number, Locks: []lock.Lock{other(8)}, More: 1}}), 2)
 	if again.Skip != 1 || again.Number != query.Number {
 		t.Fatalf("asked %+v", again)
 	}
-	if out := m.receive(2, Answer{Tag: query.Tag, Number: query.Number}); len(out.Replies) != 0 {
+	if out := m.receive(2, Answer{query.Tag, admin.Answer{Number: query.Number}}); len(out.Replies) != 0 {
 		t.Error("a copy of the first part ends it")
 	}
-	if shown := results[*lock.Lock](m.receive(2, Answer{Tag: query.Tag, Number: query.Number, Skip: 1})); len(shown) != 1 {
+	if shown := results[*lock.Lock](m.receive(2, Answer{query.Tag, admin.Answer{Number: query.Number, Skip: 1}})); len(shown) != 1 {
 		t.Errorf("shown %+v", shown)
 	}
 }
@@ -157,7 +158,7 @@ func TestManyWaitersAreShownInParts(t *testing.T) {
 	for id := range uint64(maxListed + 2) {
 		m.lock(id+1, nil)
 	}
-	query := Query{Tag: m.standing.Tag(), Number: 1, Kind: QueryShow, Name: "n"}
+	query := Query{m.standing.Tag(), admin.Query{Number: 1, Kind: admin.Show, Name: "n"}}
 	first := m.receive(2, query).Sends[0].Message.(Answer)
 	query.Skip = first.More
 	rest := m.receive(2, query).Sends[0].Message.(Answer)
@@ -184,15 +185,15 @@ func TestListingsAskAllAtOnce(t *testing.T) {
 	m.permit(1, 7)
 	out := m.call(&protocol.Scan{Limit: 10, Prefix: ""})
 	about := queryTo(t, out, 2)
-	if about.Kind != QueryScan || about.Name != "" || about.Limit != 10 || len(out.Sends) != 2 {
+	if about.Kind != admin.Scan || about.Name != "" || about.Limit != 10 || len(out.Sends) != 2 {
 		t.Fatalf("asked %+v of %d members", about, len(out.Sends))
 	}
 	// Member 2 has more behind "q"; member 3 has told of all.
-	second := Answer{Tag: about.Tag, Number: about.Number, Locks: []lock.Lock{other(6), named("o", 8), named("q", 9)}, Next: "q"}
+	second := Answer{about.Tag, admin.Answer{Number: about.Number, Locks: []lock.Lock{other(6), named("o", 8), named("q", 9)}, Next: "q"}}
 	if out := m.receive(2, second); len(out.Replies) != 0 {
 		t.Fatalf("told %v before all have answered", out.Replies)
 	}
-	third := Answer{Tag: about.Tag, Number: about.Number, Locks: []lock.Lock{named("a", 3), named("p", 4), named("z", 5)}}
+	third := Answer{about.Tag, admin.Answer{Number: about.Number, Locks: []lock.Lock{named("a", 3), named("p", 4), named("z", 5)}}}
 	page := results[*protocol.Scanned](m.receive(3, third))
 	if len(page) != 1 || namesOf(page[0]) != "a n o p q" || page[0].Next != "q" {
 		t.Fatalf("listed %+v", page)
@@ -201,8 +202,8 @@ func TestListingsAskAllAtOnce(t *testing.T) {
 	if about.Name != "q" {
 		t.Fatalf("asked %+v", about)
 	}
-	m.receive(2, Answer{Tag: about.Tag, Number: about.Number, Locks: []lock.Lock{named("r", 9)}})
-	page = results[*protocol.Scanned](m.receive(3, Answer{Tag: about.Tag, Number: about.Number, Locks: []lock.Lock{named("z", 5)}}))
+	m.receive(2, Answer{about.Tag, admin.Answer{Number: about.Number, Locks: []lock.Lock{named("r", 9)}}})
+	page = results[*protocol.Scanned](m.receive(3, Answer{about.Tag, admin.Answer{Number: about.Number, Locks: []lock.Lock{named("z", 5)}}}))
 	if len(page) != 1 || namesOf(page[0]) != "r z" || page[0].Next != "" {
 		t.Errorf("listed %+v", page)
 	}
@@ -222,7 +223,7 @@ func TestPagesEnd(t *testing.T) {
 	m := newMember(t, 2)
 	about := queryTo(t, m.call(&protocol.Scan{Limit: 2, After: "c", Prefix: "x"}), 2)
 	listed := []lock.Lock{named("a", 1), named("x1", 2), named("x2", 3), named("x3", 4), named("y", 5), {Name: "x0"}}
-	page := results[*protocol.Scanned](m.receive(2, Answer{Tag: about.Tag, Number: about.Number, Locks: listed, Next: "b"}))
+	page := results[*protocol.Scanned](m.receive(2, Answer{about.Tag, admin.Answer{Number: about.Number, Locks: listed, Next: "b"}}))
 	if len(page) != 1 || namesOf(page[0]) != "x1 x2" || page[0].Next != "x2" {
 		t.Errorf("listed %+v", page)
 	}
@@ -234,17 +235,17 @@ func TestCrowdedNamesAreListedWhole(t *testing.T) {
 	for id := range uint64(maxListed + 2) {
 		m.lock(id+1, nil)
 	}
-	query := Query{Tag: m.standing.Tag(), Number: 1, Kind: QueryScan, Limit: 10}
+	query := Query{m.standing.Tag(), admin.Query{Number: 1, Kind: admin.Scan, Limit: 10}}
 	first := m.receive(2, query).Sends[0].Message.(Answer)
 	if len(first.Locks) != 1 || first.More != maxListed || first.Next != "" {
 		t.Fatalf("told %d names, more from %d, next %q", len(first.Locks), first.More, first.Next)
 	}
 	about := queryTo(t, m.call(&protocol.Scan{Limit: 10}), 2)
-	again := queryTo(t, m.receive(2, Answer{Tag: about.Tag, Number: about.Number, Locks: []lock.Lock{named("n", 8)}, More: 1, Next: "n"}), 2)
-	if again.Kind != QueryShow || again.Name != "n" || again.Skip != 1 {
+	again := queryTo(t, m.receive(2, Answer{about.Tag, admin.Answer{Number: about.Number, Locks: []lock.Lock{named("n", 8)}, More: 1, Next: "n"}}), 2)
+	if again.Kind != admin.Show || again.Name != "n" || again.Skip != 1 {
 		t.Fatalf("asked %+v", again)
 	}
-	page := results[*protocol.Scanned](m.receive(2, Answer{Tag: about.Tag, Number: about.Number, Skip: 1}))
+	page := results[*protocol.Scanned](m.receive(2, Answer{about.Tag, admin.Answer{Number: about.Number, Skip: 1}}))
 	if len(page) != 1 || namesOf(page[0]) != "n" || len(page[0].Locks[0].Waiters) != maxListed+2 || page[0].Next != "n" {
 		t.Errorf("listed %d pages, next %q", len(page), page[0].Next)
 	}
@@ -255,20 +256,23 @@ func TestBreaksAreDoneOnce(t *testing.T) {
 	m := newMember(t, 3)
 	grant := lock.Grant{Session: lock.SessionID{Member: 2, Number: 1}, Token: 7}
 	query := queryTo(t, m.call(&protocol.Break{Name: "n", Token: 7, Reason: "stuck"}), 2)
-	if query.Kind != QueryBreak || query.Token != 7 || query.Reason != "stuck" {
+	if query.Kind != admin.Break || query.Token != 7 || query.Reason != "stuck" {
 		t.Fatalf("asked %+v", query)
 	}
-	m.receive(2, Answer{Tag: query.Tag, Number: query.Number, Grants: []lock.Grant{grant}})
+	m.receive(2, Answer{query.Tag, admin.Answer{Number: query.Number, Grants: []lock.Grant{grant}}})
 	again := queryTo(t, m.view(2, 2), 2)
-	if again.Number == query.Number || again.View != 2 {
+	if again.View != 2 {
 		t.Fatalf("asked again %+v", again)
 	}
-	broken := results[*protocol.Broken](m.receive(2, Answer{Tag: again.Tag, Number: again.Number, Grants: []lock.Grant{grant}}))
+	if out := m.receive(2, Answer{query.Tag, admin.Answer{Number: query.Number}}); len(out.Replies) != 0 {
+		t.Fatalf("an answer under the view before ends it: %+v", out.Replies)
+	}
+	broken := results[*protocol.Broken](m.receive(2, Answer{again.Tag, admin.Answer{Number: again.Number, Grants: []lock.Grant{grant}}}))
 	if len(broken) != 1 || len(broken[0].Grants) != 1 || broken[0].Err != nil {
 		t.Errorf("broken %+v", broken)
 	}
 	query = queryTo(t, m.call(&protocol.Break{Name: "n", Token: 9}), 2)
-	broken = results[*protocol.Broken](m.receive(2, Answer{Tag: query.Tag, Number: query.Number}))
+	broken = results[*protocol.Broken](m.receive(2, Answer{query.Tag, admin.Answer{Number: query.Number}}))
 	if len(broken) != 1 || !errors.Is(broken[0].Err, holdfast.ErrNotHeld) {
 		t.Errorf("broken %+v", broken)
 	}
@@ -381,7 +385,7 @@ func TestNamesInGraceAreShown(t *testing.T) {
 	for i := range 2 * maxListed {
 		m.kept = append(m.kept, of(fmt.Sprintf("n%03d", i), 1, 0))
 	}
-	answer := m.survey.answer(m.now, &Query{Kind: QueryScan, Limit: maxListed}, nil)
+	answer := admin.Read(m.now, m.survey.members, &admin.Query{Kind: admin.Scan, Limit: maxListed}, maxListed, nil)
 	if n := len(answer.Locks); n != maxListed || answer.Next != answer.Locks[n-1].Name {
 		t.Errorf("%d names are told up to %q, want %d", n, answer.Next, maxListed)
 	}

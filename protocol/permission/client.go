@@ -7,27 +7,19 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/admin"
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // onCall takes a request of this member's clients, or of an operator.
 func (m *Machine) onCall(now protocol.Time, ev *protocol.Event, out *protocol.Effects) {
-	if m.clients.OnCall(now, ev, out) || m.survey.OnCall(now, ev, out) {
+	if m.clients.OnCall(now, ev, out) || m.survey.OnCall(now, ev, out) || admin.Decline(ev, m.standing.Everybody(), errTransfer, out) {
 		return
 	}
-	switch ev.Fact.(type) {
-	case *protocol.StepDown:
-		out.Reply(ev.Call, &protocol.SteppedDown{}) // there is nothing to hand over
-	case *protocol.Transfer:
-		out.Reply(ev.Call, &protocol.Transferred{Authority: m.standing.Everybody(), Err: fmt.Errorf("%w: protocol permission has no authority", holdfast.ErrUnsupported)})
-	case *protocol.ListShards:
-		out.Reply(ev.Call, &protocol.Shards{})
-	case *protocol.Reform:
-		out.Reply(ev.Call, &protocol.Reformed{Err: holdfast.ErrUnsupported})
-	default:
-		out.Note(local.Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
-	}
+	out.Note(local.Ignored{What: fmt.Sprintf("call %T", ev.Fact)})
 }
+
+var errTransfer = fmt.Errorf("%w: protocol permission has no authority", holdfast.ErrUnsupported)
 
 // requests is what this protocol does about the requests of a member's clients
 // (local.Protocol).
@@ -74,7 +66,7 @@ func (w requests) Named(text string) []*request {
 // once.
 func (w requests) Explain(now protocol.Time, r *request, err error) error {
 	m := w.m
-	if c := m.condition(now, local.Counts{}); r.number == 0 || err == holdfast.ErrUnavailable || c.State != protocol.Ready {
+	if c := m.condition(now, &protocol.Condition{}); r.number == 0 || err == holdfast.ErrUnavailable || c.State != protocol.Ready {
 		return c.Unavailable(now, "this request was not sent to the other members yet")
 	}
 	var silent []string
@@ -115,6 +107,6 @@ func (w requests) Awaits(r *request, peer protocol.ID) bool {
 	return i >= 0 && r.number != 0 && !w.m.peers[i].harmless && r.boundOf(peer) != 0
 }
 
-func (w requests) Condition(now protocol.Time, counts local.Counts) *protocol.Condition {
+func (w requests) Condition(now protocol.Time, counts *protocol.Condition) *protocol.Condition {
 	return w.m.condition(now, counts)
 }

@@ -3,14 +3,13 @@ package permission
 import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
 // Own is how the space is at this member, with what its own clients have.
 func (m *Machine) Own(now protocol.Time) *protocol.Condition { return m.survey.Own(now) }
 
 // condition says how the space is: all members decide.
-func (m *Machine) condition(now protocol.Time, counts local.Counts) *protocol.Condition {
+func (m *Machine) condition(now protocol.Time, counts *protocol.Condition) *protocol.Condition {
 	c, stands := m.clients.Describe(counts)
 	if !stands {
 		return c

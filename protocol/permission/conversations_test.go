@@ -9,4 +9,4 @@ import (
 
 // TestConversations plays each testdata/*.txt: several members, and views that are written
 // by hand. Package protocoltest lists the commands.
-func TestConversations(t *testing.T) { protocoltest.Play(t, "testdata/*.txt", permission.Descriptor()) }
+func TestConversations(t *testing.T) { protocoltest.Play(t, permission.Descriptor()) }

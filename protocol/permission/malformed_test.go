@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/admin"
 	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 )
@@ -131,7 +132,7 @@ func TestMalformedMessages(t *testing.T) {
 		"an asking clock too high":      permission.ClockRequest{Tag: tag, Clock: above, Slot: 2},
 		"an asking clock past stamps":   permission.ClockRequest{Tag: tag, Clock: beyond, Slot: 2},
 		"an asking slot below 0":        permission.ClockRequest{Tag: tag, Clock: 4 << 32, Slot: -1},
-		"an unknown ask":                local.Query{Tag: tag, Number: 1, Kind: local.QueryCount + 1},
+		"an unknown ask":                local.Query{Tag: tag, Query: admin.Query{Number: 1, Kind: admin.LastKind + 1}},
 		"another protocol's message":    stranger{},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +161,7 @@ func TestMessagesAboutNothing(t *testing.T) {
 		permission.Defer{Tag: tag, Number: 1},
 		permission.CapacityConflict{Tag: tag, Number: 77, Capacity: 3},
 		permission.CapacityConflict{Tag: tag, Number: 1, Capacity: 4},
-		local.Answer{Tag: tag, Number: 77, More: 1, Counts: local.Counts{Locks: -1}},
+		local.Answer{Tag: tag, Answer: admin.Answer{Number: 77, More: 1, Condition: protocol.Condition{Locks: -1}}},
 	} {
 		t.Run(fmt.Sprint(message), func(t *testing.T) {
 			w := newWitness(t, permission.Config{})

@@ -134,11 +134,3 @@ func lastText(last holdfast.Token) string {
 
 // number renders the number of a request.
 func number(n uint64) string { return protocol.FormatNumber("r", n) }
-
-// Vocabulary lists one value of each type that is sent here. A package that writes such
-// values down, or reads them, needs to know of no others.
-func Vocabulary() []any {
-	return []any{
-		Request{}, Reply{}, Free{}, Defer{}, CapacityConflict{}, ClockRequest{}, ClockAnswer{},
-	}
-}

@@ -3,7 +3,9 @@ package permission
 import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/protocol/option"
+	"slices"
 )
 
 // Options are those of a space. All members have the same.
@@ -45,7 +47,8 @@ func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 // Descriptor describes the protocol.
 func Descriptor() protocol.Descriptor {
 	return protocol.Descriptor{
-		Name: "permission", Options: func() protocol.Options { return &Options{} }, Vocabulary: Vocabulary(),
+		Name: "permission", Options: func() protocol.Options { return &Options{} },
 		Peers: true, Probes: probes(),
+		Messages: slices.Concat(messages, local.Messages),
 	}
 }

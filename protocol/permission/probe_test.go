@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/admin"
 	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/protocol/permission"
 	"github.com/holdfast-locks/holdfast/protocol/probe"
@@ -30,7 +31,7 @@ func TestPeersAndTheirMessagesAreRead(t *testing.T) {
 	}
 	shares, tries := acquire, acquire
 	shares.Mode, tries.Try = holdfast.ModeShared, true
-	for _, m := range []protocol.Message{shares, tries, permission.Reply{Number: 7}, local.Query{Number: 7}} {
+	for _, m := range []protocol.Message{shares, tries, permission.Reply{Number: 7}, local.Query{Query: admin.Query{Number: 7}}} {
 		if plea, is := read.PeerRequestIn(m); is {
 			t.Errorf("%v asks for %+v", m, plea)
 		}

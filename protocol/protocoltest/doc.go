@@ -1,11 +1,10 @@
-// Package protocoltest plays conversations with the machines of a protocol: one in which one member
+// Package protocoltest plays golden conversations with the machines of a protocol: one in which one member
 // keeps the lock table for all, or one of peers. The tests of such protocols use it; nothing
 // else does.
 //
-// A conversation is a file that a person can read: what happens to each member, and below
-// each line what the machines did about it. Every message is printed when it is sent, every
-// answer when it is given. Nothing is left to chance: the network does what the lines say,
-// views and leases are written by hand, and time passes where a line says so.
+// Package golden has the format of conversations, and the requests of clients and operators. Every message is told when it is
+// sent, every answer when it is given. Nothing is left to chance: the network does what the lines say, views and leases are
+// written by hand, and time passes where a line says so.
 //
 // Members are called a, b, c, …. Session a1 is the first of member a's clients.
 //
@@ -20,6 +19,7 @@
 //	halt b 5          b has promised epoch 5          lapse c       c's lease has ended
 //	carried c 3s      until when c carries unconfirmed holds
 //	lease c 3s        until when c may hold; for ever at first
+//	role c 3s         until when c may grant; for ever at first
 //	crash a           a takes and sends nothing any more
 //	start a           a begins a life that knows nothing of the one before
 //
@@ -33,16 +33,11 @@
 //
 // # What is asked
 //
-//	lock a1 #1 X [try] [wait=1s] [hold=1s] [shared] [slots=2/5] [owner=o]
-//	unlock a1 #1 X [awaited]    cancel a1 #1 X    extend a1 #1 X 5s    end a1 [why]    list a1
+// What package golden lists, and:
+//
 //	use a1 30 X       a1 locks and unlocks X so often, of which only the number is told
 //	crowd a1 30 X     a1 wants X so often, or X1, X2, … where it is X*; only how often it is granted is told
-//	suspend a1 #1 [wait=1s] [hold=1s] [owner=o]   resume a1 #1   lock and unlock [lock.SpaceLock]
-//	break b X    show b X    inspect b [here]                   b: the member that is asked
-//	scan b [limit=10] [cursor=N]
 //	transfer b c      b is asked to make c the authority
-//	open b    close b the space's instance at b
-//	leave b           b is about to leave the views, and asked whether it may
 //
 // # The network and time
 //

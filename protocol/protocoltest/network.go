@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdfast-locks/holdfast/internal/test/golden"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -14,10 +15,6 @@ type flight struct {
 	from, to protocol.ID
 	message  protocol.Message
 }
-
-// restless is how often the machines may be woken for one line; one that would be oftener
-// never rests.
-const restless = 10_000
 
 // step steps one member, and prints and sends what comes of it.
 func (s *Stage) step(m *member, ev protocol.Event) {
@@ -38,7 +35,7 @@ func (s *Stage) step(m *member, ev protocol.Event) {
 		case *protocol.NeedEpoch:
 			fmt.Fprintf(&s.said, "%s: needs an epoch above %d\n", m.name, fact.Above)
 		case *protocol.Unheard:
-			fmt.Fprintf(&s.said, "%s: does not hear %s\n", m.name, s.names(fact.IDs))
+			fmt.Fprintf(&s.said, "%s: does not hear %s\n", m.name, s.names().Members(fact.IDs))
 		case *protocol.SpaceState:
 			fmt.Fprintf(&s.said, "%s: says that the space is %s here\n", m.name, map[bool]string{true: "closed", false: "open"}[fact.Closed])
 		default:
@@ -47,11 +44,10 @@ func (s *Stage) step(m *member, ev protocol.Event) {
 	}
 	for _, reply := range m.out.Replies {
 		if reply.Decision.Kind != 0 {
-			text := strings.Replace(Decision(reply), " s", " "+m.name, 1)
-			fmt.Fprintf(&s.said, "%s\n", text)
+			fmt.Fprintln(&s.said, golden.Decided(&reply, fmt.Sprintf("%s%d", m.name, uint32(reply.Decision.Session.Number))))
 			continue
 		}
-		fmt.Fprintf(&s.said, "%s: %s\n", m.name, s.result(reply.Result))
+		fmt.Fprintf(&s.said, "%s: %s\n", m.name, s.names().Result(reply.Result))
 	}
 	m.out.Reset()
 }
@@ -115,8 +111,7 @@ func (s *Stage) prints(f flight) bool {
 }
 
 // flow lets go what was slow on a link.
-func (s *Stage) flow(args []string) {
-	link := args[0]
+func (s *Stage) flow(link string, last bool) {
 	if s.store != nil && strings.Contains(link, theStore) {
 		if t := s.store.wrong[link]; t.kind == "slow" {
 			delete(s.store.wrong, link)
@@ -134,7 +129,7 @@ func (s *Stage) flow(args []string) {
 			kept = append(kept, f)
 		}
 	}
-	if len(args) > 1 {
+	if last {
 		slices.Reverse(going)
 	}
 	s.slow, s.transit = kept, append(s.transit, going...)
@@ -143,27 +138,18 @@ func (s *Stage) flow(args []string) {
 // advance moves the clock, stopping at each time at which a machine wants to be woken.
 func (s *Stage) advance(to protocol.Time) {
 	s.t.Helper()
-	for turns := 0; ; turns++ {
-		if turns > restless {
-			s.t.Fatalf("the machines never rest before %v", to)
-		}
+	golden.Advance(s.t, &s.now, to, func() (protocol.Time, func()) {
 		at, who := protocol.Never, (*member)(nil)
 		for _, m := range s.members {
 			if wake := m.machine.Wake(); !m.crashed && wake < at {
 				at, who = wake, m
 			}
 		}
-		if at > to {
-			break
+		return at, func() {
+			s.step(who, protocol.Event{Kind: protocol.Tick})
+			s.settle()
 		}
-		s.now = max(s.now, at)
-		s.step(who, protocol.Event{Kind: protocol.Tick})
-		if who.machine.Wake() == at && at < s.now {
-			s.t.Fatalf("%s still wants to be woken at %v, which it was", who.name, at)
-		}
-		s.settle()
-	}
-	s.now = to
+	})
 }
 
 // count says how many messages there were, and of which kinds.

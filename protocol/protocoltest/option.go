@@ -1,44 +1,43 @@
 package protocoltest
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/holdfast-locks/holdfast/internal/test/golden"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
-// option reads an option of members, and reports whether it is one: what the stage knows itself, or else an option of the
-// protocol, whose name alone stands for true.
-func (s *Stage) option(arg string) bool {
-	s.t.Helper()
-	key, value, set := strings.Cut(arg, "=")
-	switch key {
-	case "any":
+// configure reads the options of members: what the stage knows itself, and those of the protocol, whose name alone stands for
+// true.
+func (s *Stage) configure(l *golden.Line) {
+	l.Helper()
+	if l.Flag("any") {
 		s.options["partition"] = "any"
-	case "named":
-		s.named = true
-	case "founders":
-		s.setup.Founders = int(Number(s.t, value))
-	case "priority", "random", "address":
-		for _, own := range strings.Split(value, ",") {
+	}
+	s.named = l.Flag("named")
+	s.setup.Founders = int(l.Number("founders"))
+	for _, key := range []string{"priority", "random", "address"} {
+		for _, own := range l.List(key) {
 			name, is, _ := strings.Cut(own, ":")
 			s.own[name+" "+key] = is
 		}
-	case "store":
-		s.setup.Store.Watch = strings.Contains(value, "watch")
-		s.setup.Store.TTL = strings.Contains(value, "ttl")
-		s.store.forgets = strings.Contains(value, "forgets")
-	default:
-		if !set && s.known.Find(key) == nil {
-			return false
-		}
-		s.options[key] = value
-		if !set {
-			s.options[key] = "true"
+	}
+	if store := l.Value("store"); store != "" {
+		s.setup.Store.Watch = strings.Contains(store, "watch")
+		s.setup.Store.TTL = strings.Contains(store, "ttl")
+		s.store.forgets = strings.Contains(store, "forgets")
+	}
+	for i := range s.known {
+		name := s.known[i].Name
+		if l.Flag(name) {
+			s.options[name] = "true"
+		} else if value := l.Value(name); value != "" {
+			s.options[name] = value
 		}
 	}
-	return true
 }
 
 // create makes the machine of one member.
@@ -46,17 +45,25 @@ func (s *Stage) create(m *member) protocol.Machine {
 	s.t.Helper()
 	setup := s.setup
 	setup.Self, setup.Process = m.id, m.name
-	switch priority := s.own[m.name+" priority"]; priority {
-	case "":
-	case "off":
-		setup.Priority = off
-	default:
-		setup.Priority = int(Number(s.t, priority))
-	}
-	if random := s.own[m.name+" random"]; random != "" {
-		setup.Random = uint32(Number(s.t, random))
-	}
+	setup.Priority, setup.Random = int(s.number(m.name+" priority")), uint32(s.number(m.name+" random"))
 	return NewMachine(s.t, s.protocol, s.options, setup)
+}
+
+// number is an option of one member, 0 where it is not given.
+func (s *Stage) number(key string) uint64 {
+	s.t.Helper()
+	switch text := s.own[key]; text {
+	case "":
+		return 0
+	case "off":
+		return protocol.NoCandidate
+	default:
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return n
+	}
 }
 
 // NewMachine makes a machine of a protocol with options.
@@ -75,9 +82,6 @@ func NewMachine(t testing.TB, d protocol.Descriptor, given option.Values, setup 
 	}
 	return machine
 }
-
-// off is the priority of a member that is never a leader, as configurations say it.
-const off = 15
 
 // address is where a member listens: its name, if nothing else is said.
 func (s *Stage) address(m *member) string {

@@ -2,12 +2,11 @@ package protocoltest
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/cockroachdb/datadriven"
-
+	"github.com/holdfast-locks/holdfast/internal/test/golden"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/option"
 	"github.com/holdfast-locks/holdfast/storage"
@@ -66,82 +65,37 @@ func NewStored(t testing.TB, d protocol.Descriptor, reader Reader) *Stage {
 	return s
 }
 
-// Play plays each file that fits a pattern; that none does fails the test.
-func Play(t *testing.T, pattern string, d protocol.Descriptor) {
-	t.Helper()
-	play(t, pattern, d, nil)
-}
+// Play plays each conversation in testdata.
+func Play(t *testing.T, d protocol.Descriptor) { PlayStored(t, d, nil) }
 
 // PlayStored plays conversations whose members share a store. What stands there a reader tells.
-func PlayStored(t *testing.T, pattern string, d protocol.Descriptor, reader Reader) {
+func PlayStored(t *testing.T, d protocol.Descriptor, reader Reader) {
 	t.Helper()
-	play(t, pattern, d, reader)
+	golden.Play(t, func(t *testing.T) func(*golden.Line) string { return NewStored(t, d, reader).Play })
 }
 
-func play(t *testing.T, pattern string, d protocol.Descriptor, reader Reader) {
-	t.Helper()
-	paths, err := filepath.Glob(pattern)
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no conversations: %v", err)
-	}
-	for _, path := range paths {
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			s := NewStored(t, d, reader)
-			datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-				s.t = t
-				s.said.Reset()
-				for _, line := range Lines(d) {
-					s.Say(line)
-				}
-				return s.Said()
-			})
-		})
-	}
-}
-
-// Lines returns the commands of one part of a conversation. Its first line is one of them,
-// unless it is just "say".
-func Lines(d *datadriven.TestData) (lines []string) {
-	for line := range strings.Lines(d.Cmd + " " + argsOf(d) + "\n" + d.Input) {
-		if line = strings.TrimSpace(line); line != "" && line != "say" {
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
-
-// argsOf rebuilds the words after the command as they were written.
-func argsOf(d *datadriven.TestData) string {
-	var fields []string
-	for _, arg := range d.CmdArgs {
-		field := arg.Key
-		if len(arg.Vals) > 0 {
-			field += "=" + strings.Join(arg.Vals, ",")
-		}
-		fields = append(fields, field)
-	}
-	return strings.Join(fields, " ")
-}
-
-// Said returns what was said since it was asked last.
-func (s *Stage) Said() string {
-	said := s.said.String()
-	s.said.Reset()
-	return said
-}
-
-// Say lets one line happen, and all that follows from it by itself.
-func (s *Stage) Say(line string) {
+// Say lets one line happen, and returns what was said.
+func (s *Stage) Say(text string) string {
 	s.t.Helper()
-	fields := strings.Fields(line)
-	args := fields[1:]
-	switch fields[0] {
+	l := golden.Read(s.t, text)
+	defer l.Done()
+	return s.Play(l)
+}
+
+// Play lets one line happen, and all that follows from it by itself. It returns what was said.
+func (s *Stage) Play(l *golden.Line) string {
+	l.Helper()
+	s.said.Reset()
+	switch l.Verb {
+	case "quietly":
+		s.Play(l.Inner())
+		s.said.Reset()
 	case "members":
-		s.start(args)
+		s.start(l)
 	case "view":
-		s.raise(args)
+		s.raise(l)
 	case "at":
-		s.advance(Duration(s.t, args[0]))
+		s.advance(l.Time())
 	case "count":
 		s.count()
 	case "heal":
@@ -150,43 +104,45 @@ func (s *Stage) Say(line string) {
 			clear(s.store.wrong)
 		}
 	case "cut", "slow", "twice", "late", "refuse", "deny":
-		s.disturb(fields[0], args)
+		s.disturb(l)
 	case "flow":
-		s.flow(args)
+		s.flow(l.Next(), l.Flag("last"))
 	case "pass":
-		s.release(args[0])
+		s.release(l.Next())
 	case "foreign", "erase":
-		s.foreign(args, fields[0] == "erase")
+		s.foreign(l)
 	case "settings":
-		s.settings(strings.Join(args, " "))
+		s.settings(strings.Join(l.Rest(), " "))
 	case "rows":
 		s.printRows()
 	case "wall":
-		s.store.ahead[args[0]] = Duration(s.t, args[1])
-	case "use":
-		s.use(args)
-	case "crowd":
-		s.crowd(args)
-	case "quietly":
-		s.quietly(args)
-	case "halt", "lapse", "carried", "lease", "crash", "start":
-		s.standing(s.member(args[0]), fields[0], args[1:])
+		s.store.ahead[l.Next()] = l.Time()
+	case "use", "crowd":
+		s.often(l)
+	case "halt", "lapse", "carried", "lease", "role", "crash", "start":
+		s.standing(l, s.member(l.Next()))
 	default:
-		s.call(fields[0], args)
+		s.call(l)
 	}
 	s.settle()
+	return s.said.String()
 }
 
 // disturb says what is wrong with links: of several, the same; of one to the store, for so many
 // requests.
-func (s *Stage) disturb(kind string, args []string) {
-	s.t.Helper()
-	if s.store != nil && strings.Contains(args[0], theStore) {
-		s.store.trouble(kind, args, func(n string) uint64 { return Number(s.t, n) })
+func (s *Stage) disturb(l *golden.Line) {
+	l.Helper()
+	links := l.Words()
+	if s.store != nil && strings.Contains(links[0], theStore) {
+		t := trouble{l.Verb, 1 << 30}
+		if len(links) > 1 {
+			t.left = int(l.ToNumber(links[1]))
+		}
+		s.store.wrong[links[0]] = t
 		return
 	}
-	for _, link := range args {
-		s.links[link] = kind
+	for _, link := range links {
+		s.links[link] = l.Verb
 	}
 }
 
@@ -204,7 +160,8 @@ func (s *Stage) member(name string) *member {
 func (s *Stage) byID(id protocol.ID) *member { return s.members[id-1] }
 
 // start makes a cluster.
-func (s *Stage) start(args []string) {
+func (s *Stage) start(l *golden.Line) {
+	l.Helper()
 	s.setup = protocol.Setup{
 		Space: "locks",
 		Store: storage.Features{Name: "staged", Consistent: true, Swap: true, Durable: true, Clock: true},
@@ -216,12 +173,8 @@ func (s *Stage) start(args []string) {
 	if s.reader != nil {
 		s.store = newStore(s.reader)
 	}
-	var names []string
-	for _, arg := range args {
-		if !s.option(arg) {
-			names = append(names, arg)
-		}
-	}
+	s.configure(l)
+	names := l.Words()
 	if s.setup.Founders == 0 {
 		s.setup.Founders = len(names)
 	}
@@ -244,19 +197,22 @@ func (s *Stage) revive(m *member) {
 }
 
 // standing changes how a member stands.
-func (s *Stage) standing(m *member, verb string, args []string) {
-	switch verb {
+func (s *Stage) standing(l *golden.Line, m *member) {
+	l.Helper()
+	switch l.Verb {
 	case "crash":
 		m.crashed = true
 	case "start":
 		m.lease.Tenure = protocol.Tenure{Incarnation: m.lease.Tenure.Incarnation + 1}
 		s.revive(m)
 	case "carried":
-		m.lease.Carried = Duration(s.t, args[0])
+		m.lease.Carried = l.Time()
 	case "lease":
-		m.lease.Member = Duration(s.t, args[0])
+		m.lease.Member = l.Time()
+	case "role":
+		m.lease.Role = l.Time()
 	case "halt":
-		m.lease.Promised = Number(s.t, args[0])
+		m.lease.Promised = l.Count()
 		s.step(m, protocol.Event{Kind: protocol.Raised, Fact: &protocol.Halted{Promised: m.lease.Promised}})
 	case "lapse":
 		m.lease.Tenure.Lapses++
@@ -265,28 +221,65 @@ func (s *Stage) standing(m *member, verb string, args []string) {
 }
 
 // call lets a member's client, or an operator there, ask for something.
-func (s *Stage) call(verb string, args []string) {
-	s.t.Helper()
-	m := s.member(args[0][:1])
-	var fact any
-	switch verb {
-	case "transfer":
-		fact = &protocol.Transfer{To: s.member(args[1]).id}
-	case "open":
-		fact = &protocol.OpenSpace{}
-	case "close":
-		fact = &protocol.CloseSpace{}
-	case "leave":
-		fact = &protocol.StepDown{}
-	case "scan":
-		fact = scanOf(s.t, args[1:])
-	case "show", "break", "inspect":
-		fact = CallOf(s.t, m.id, verb, args[1:], s.now)
-	default:
-		// A session's number begins with the incarnation in which it was opened.
-		session := m.lease.Tenure.Incarnation<<32 + Number(s.t, args[0][1:])
-		fact = CallOf(s.t, m.id, verb, append([]string{fmt.Sprintf("s%d", session)}, args[1:]...), s.now)
+func (s *Stage) call(l *golden.Line) {
+	l.Helper()
+	name, client := l.Asked()
+	m := s.member(name)
+	// A session's number begins with the incarnation in which it was opened.
+	fact := l.Call(lock.SessionID{Member: uint64(m.id), Number: m.lease.Tenure.Incarnation<<32 + client}, s.now)
+	if l.Verb == "transfer" {
+		fact = &protocol.Transfer{To: s.member(l.Next()).id}
+	}
+	if r, is := fact.(*lock.Request); is && r.Try {
+		r.WaitEnd = r.Arrived // as doors ask
+	}
+	if fact == nil {
+		l.Unknown()
 	}
 	s.calls++
 	s.step(m, protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: 1, Op: s.calls}, Fact: fact})
+}
+
+// often lets a session lock and unlock a name so many times, or want it so many times, or as many names as begin with one. Only
+// how often it is granted is told.
+func (s *Stage) often(l *golden.Line) {
+	l.Helper()
+	client, times, name := l.Next(), l.Count(), l.Next()
+	said := ""
+	for i := range times {
+		s.used++
+		is := name
+		if stem, many := strings.CutSuffix(name, "*"); many {
+			is = fmt.Sprintf("%s%d", stem, i+1)
+		}
+		said += s.Say(fmt.Sprintf("lock %s #%d %s", client, 1000+s.used, is))
+		if l.Verb == "use" {
+			said += s.Say(fmt.Sprintf("unlock %s #%d %s", client, 1000+s.used, is))
+		}
+	}
+	s.said.Reset()
+	if l.Verb == "use" {
+		fmt.Fprintf(&s.said, "%s was granted %s %d of %d times\n", client, name, strings.Count(said, " granted "+name+" token="), times)
+		return
+	}
+	fmt.Fprintf(&s.said, "%s was granted %d of %d\n", client, strings.Count(said, " granted "), times)
+}
+
+// client names a session by its member.
+func (s *Stage) client(session lock.SessionID) string {
+	return fmt.Sprintf("%s%d", s.byID(protocol.ID(session.Member)).name, uint32(session.Number))
+}
+
+// names are those of members, and of sessions where that is wanted.
+func (s *Stage) names() golden.Names {
+	n := golden.Names{Client: golden.Session, Member: func(id protocol.ID) string {
+		if id == 0 || int(id) > len(s.members) {
+			return ""
+		}
+		return s.byID(id).name
+	}}
+	if s.named {
+		n.Client = s.client
+	}
+	return n
 }

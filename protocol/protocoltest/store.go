@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/test/golden"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/storage"
 )
@@ -72,15 +73,6 @@ type inquiry struct {
 
 func newStore(reader Reader) *store {
 	return &store{reader: reader, rows: map[string][]column{}, wrong: map[string]trouble{}, ahead: map[string]time.Duration{}}
-}
-
-// trouble reads LINK [N], where the link is one to the store.
-func (s *store) trouble(kind string, args []string, number func(string) uint64) {
-	t := trouble{kind, 1 << 30}
-	if len(args) > 1 {
-		t.left = int(number(args[1]))
-	}
-	s.wrong[args[0]] = t
 }
 
 // meets returns what is wrong with a link for a request.
@@ -295,10 +287,11 @@ func (s *store) swap(r *storage.Swap) storage.Swapped {
 }
 
 // foreign lets a process that is no member of the conversation write NAME WHO TIME, or delete it.
-func (s *Stage) foreign(args []string, deletes bool) {
-	s.t.Helper()
-	at := Epoch + Duration(s.t, args[2]).Microseconds()
-	key, e := s.store.reader.Foreign(args[0], args[1], at)
+func (s *Stage) foreign(l *golden.Line) {
+	l.Helper()
+	name, who, deletes := l.Next(), l.Next(), l.Verb == "erase"
+	at := Epoch + l.Time().Microseconds()
+	key, e := s.store.reader.Foreign(name, who, at)
 	m := storage.Mutate{Key: key, Additions: []storage.Entry{e}, Timestamp: at}
 	if deletes {
 		m.Additions, m.Deletions = nil, []string{e.Column}

@@ -3,50 +3,32 @@ package protocoltest
 import (
 	"strings"
 
+	"github.com/holdfast-locks/holdfast/internal/test/golden"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // raise makes a view and raises it at those who are to have it.
-func (s *Stage) raise(args []string) {
-	s.t.Helper()
-	var of, to []string
-	for _, m := range s.members {
-		if !m.crashed {
-			of = append(of, m.name)
+func (s *Stage) raise(l *golden.Line) {
+	l.Helper()
+	view := protocol.View{
+		Installed: !l.Flag("proposed"), Open: l.Flag("open"), Merged: l.Flag("merged"),
+		Count: uint32(l.Number("count")), GrantFrom: l.Duration("from"), Epoch: protocol.Epoch{Counter: l.Number("epoch")},
+	}
+	of, to, again, coordinator, opens := l.List("of"), l.List("to"), l.Flag("again"), l.Value("coordinator"), l.Duration("opens")
+	if len(of) == 0 {
+		for _, m := range s.members {
+			if !m.crashed {
+				of = append(of, m.name)
+			}
 		}
 	}
-	again, coordinator, opens := false, "", protocol.Time(0)
-	view := protocol.View{Installed: true}
 	since := map[string]uint64{}
-	for _, arg := range args {
-		key, value, _ := strings.Cut(arg, "=")
-		switch key {
-		case "epoch":
-			view.Epoch.Counter = Number(s.t, value)
-		case "of":
-			of = strings.Split(value, ",")
-		case "to":
-			to = strings.Split(value, ",")
-		case "from":
-			view.GrantFrom = Duration(s.t, value)
-		case "count":
-			view.Count = uint32(Number(s.t, value))
-		case "again":
-			again = true
-		case "opens":
-			opens = Duration(s.t, value)
-		case "proposed", "open", "merged":
-			flag(&view, key)
-		case "coordinator":
-			coordinator = value
-		case "since":
-			name, number, _ := strings.Cut(value, "@")
-			since[name] = Number(s.t, number)
-		case "dropped":
-			view.Dropped = append(view.Dropped, s.dropped(value))
-		default:
-			s.t.Fatalf("view: unknown word %q", arg)
-		}
+	for value := l.Value("since"); value != ""; value = l.Value("since") {
+		name, number, _ := strings.Cut(value, "@")
+		since[name] = l.ToNumber(number)
+	}
+	for value := l.Value("dropped"); value != ""; value = l.Value("dropped") {
+		view.Dropped = append(view.Dropped, s.dropped(l, value))
 	}
 	if !again {
 		s.views++
@@ -65,7 +47,7 @@ func (s *Stage) raise(args []string) {
 		view.Coordinator = s.member(coordinator).id
 	}
 	view.Epoch.Candidate = view.Coordinator
-	if to == nil {
+	if len(to) == 0 {
 		to = of
 	}
 	for _, name := range to {
@@ -73,18 +55,6 @@ func (s *Stage) raise(args []string) {
 		own.Lease = &m.lease
 		m.lease.Promised, m.lease.Opens = max(m.lease.Promised, view.Epoch.Counter), opens
 		s.step(m, protocol.Event{Kind: protocol.Raised, Fact: &own})
-	}
-}
-
-// flag sets what a word alone says of a view.
-func flag(view *protocol.View, name string) {
-	switch name {
-	case "proposed":
-		view.Installed = false
-	case "open":
-		view.Open = true
-	case "merged":
-		view.Merged = true
 	}
 }
 
@@ -108,7 +78,7 @@ func (s *Stage) place(m *member) uint64 {
 
 // dropped reads who was dropped, and from when what it held is free: c@5s, c@never, and
 // c@5s-old for the tenure before the present one, c@5s-before for the first of its life before.
-func (s *Stage) dropped(value string) protocol.Dropped {
+func (s *Stage) dropped(l *golden.Line, value string) protocol.Dropped {
 	name, free, _ := strings.Cut(value, "@")
 	m := s.member(name)
 	dropped := protocol.Dropped{ID: m.id, Tenure: m.lease.Tenure, Free: protocol.Never}
@@ -120,7 +90,7 @@ func (s *Stage) dropped(value string) protocol.Dropped {
 		dropped.Tenure = protocol.Tenure{Incarnation: dropped.Tenure.Incarnation - 1}
 	}
 	if free != "never" {
-		dropped.Free = Duration(s.t, free)
+		dropped.Free = l.ToDuration(free)
 	}
 	return dropped
 }

@@ -3,17 +3,17 @@ package draw
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/test/golden"
 	"github.com/holdfast-locks/holdfast/sim"
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
-// golden is a picture that is kept, of a run of central with three members.
-type golden struct {
+// kept is a picture that is kept, of a run of central with three members.
+type kept struct {
 	file     string
 	faults   sim.Faults
 	duration time.Duration
@@ -23,7 +23,7 @@ type golden struct {
 }
 
 // goldens are the pictures of docs/simulator.md, which has the commands that make them.
-var goldens = []golden{
+var goldens = []kept{
 	{"shared.svg", 1<<sim.Partition | 1<<sim.Crash | 1<<sim.Pause, 10 * time.Second, 2, false, Picture{From: 3 * time.Second, Events: 80}},
 	{"crash.svg", 1 << sim.Crash, 10 * time.Second, 6, false, Picture{From: 3 * time.Second, To: 17200 * time.Millisecond}},
 	{"broken.svg", 1 << sim.DriftBeyond, 10 * time.Second, 5, true, Picture{Events: 60}},
@@ -37,24 +37,13 @@ func TestPicturesOfTheDocumentation(t *testing.T) {
 		t.Run(g.file, func(t *testing.T) {
 			path := filepath.Join("..", "..", "docs", "pictures", g.file)
 			got := g.draw(t)
-			if *rewrite {
-				if err := os.WriteFile(path, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got, want) {
-				t.Errorf("%s is not what is drawn now; look at what -rewrite makes of it", path)
-			}
+			golden.Match(t, path, string(got))
 		})
 	}
 }
 
 // draw draws what `holdfast sim` would.
-func (g *golden) draw(t *testing.T) []byte {
+func (g *kept) draw(t *testing.T) []byte {
 	protocol, _ := sim.Find("central")
 	var events []timeline.Event
 	c := sim.Config{

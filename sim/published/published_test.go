@@ -13,16 +13,14 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/holdfast-locks/holdfast/internal/test/golden"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 	"github.com/holdfast-locks/holdfast/sim"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var (
-	rewrite = flag.Bool("rewrite", false, "look for the seeds again, within each budget, and write seeds.txt and docs/mutations.md")
-	hunt    = flag.Bool("hunt", false, "look for the seeds again, within each budget, and demand that they are those of seeds.txt")
-)
+var hunt = flag.Bool("hunt", false, "look for the seeds again, within each budget, and demand that they are those of seeds.txt")
 
 const (
 	seedsFile = "seeds.txt"
@@ -43,7 +41,7 @@ func TestEveryRuleIsFound(t *testing.T) {
 				return // TestRowsAreWhole sees that it says where it is found
 			}
 			oneInEight(t, i)
-			if !*rewrite && !*hunt {
+			if !golden.Rewrites() && !*hunt {
 				missed(t, &row)
 				return
 			}
@@ -56,7 +54,7 @@ func TestEveryRuleIsFound(t *testing.T) {
 			}
 		})
 	}
-	if !*rewrite {
+	if !golden.Rewrites() {
 		return
 	}
 	rewritten(t, seedsFile, WriteSeeds(found))
@@ -163,7 +161,7 @@ func rewritten(t *testing.T, path, text string) {
 
 // TestTheTableIsUpToDate: docs/mutations.md says what the rows and seeds.txt say.
 func TestTheTableIsUpToDate(t *testing.T) {
-	if *rewrite {
+	if golden.Rewrites() {
 		return // it is about to be written
 	}
 	if *retell {

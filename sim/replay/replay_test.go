@@ -2,19 +2,17 @@ package replay_test
 
 import (
 	"bytes"
-	"flag"
 	"io"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/test/golden"
 	"github.com/holdfast-locks/holdfast/internal/trace"
 	"github.com/holdfast-locks/holdfast/sim"
 	"github.com/holdfast-locks/holdfast/sim/replay"
 )
-
-var rewrite = flag.Bool("rewrite", false, "record testdata anew")
 
 // run replays a trace that is one.
 func run(t testing.TB, text []byte, c replay.Config) *replay.Result {
@@ -233,7 +231,7 @@ func TestOutput(t *testing.T) {
 // than before with good reason, -rewrite records them anew.
 func TestGolden(t *testing.T) {
 	const path = "testdata/central.txt"
-	if *rewrite {
+	if golden.Rewrites() {
 		begin := recorded(t, "central", 6, 2*time.Second)["a"].Bytes()[:80_000]
 		size := bytes.LastIndexByte(begin, '\n') + 1
 		if err := os.WriteFile(path, begin[:size], 0o644); err != nil {

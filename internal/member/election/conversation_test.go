@@ -2,14 +2,12 @@ package election_test
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
-
 	"github.com/holdfast-locks/holdfast/internal/member/election"
+	"github.com/holdfast-locks/holdfast/internal/test/golden"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -18,7 +16,7 @@ import (
 // A member with a ? is a guest.
 //
 //	rules a b c [preempt] [any]                 the founders
-//	view v2@7 a b c? [installed] [open] [base v1@5:a,b,c]…
+//	view v2@7 a b c? [installed] [open] [base=v1@5:a,b,c]…
 //	survey b [v2]                               b asks, and knows a view
 //	answer c [v2] [well] [halted by=a] [leaving]
 //	judge
@@ -28,17 +26,8 @@ import (
 //	count
 //	newest v1 v2 …                              which is the newest, and what is known of it
 func TestConversations(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		c := &conversation{views: map[string]*election.View{}}
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			var said strings.Builder
-			for line := range strings.Lines(d.Input) {
-				if fields := strings.Fields(line); len(fields) > 0 {
-					c.say(t, fields, &said)
-				}
-			}
-			return said.String()
-		})
+	golden.Play(t, func(*testing.T) func(*golden.Line) string {
+		return (&conversation{views: map[string]*election.View{}}).play
 	})
 }
 
@@ -50,57 +39,54 @@ type conversation struct {
 	now    protocol.Time
 }
 
-func (c *conversation) say(t *testing.T, fields []string, said *strings.Builder) {
-	t.Helper()
-	args := fields[1:]
-	switch fields[0] {
+func (c *conversation) play(l *golden.Line) string {
+	l.Helper()
+	switch l.Verb {
 	case "rules":
-		c.setRules(args)
-	case "view":
-		c.views[strings.Split(args[0], "@")[0]] = readView(t, args)
-	case "survey":
-		c.survey = &election.Survey{Number: 1, Own: c.answer(t, args)}
-		for _, address := range c.rules.Founders {
-			if address != args[0]+":1" {
-				c.survey.Polled = append(c.survey.Polled, address)
-			}
+		c.rules = election.Rules{Preempt: l.Flag("preempt"), Available: l.Flag("any")}
+		for _, name := range l.Words() {
+			c.rules.Founders = append(c.rules.Founders, name+":1")
 		}
+	case "view":
+		word := l.Next()
+		name, _, _ := strings.Cut(word, "@")
+		c.views[name] = readView(l, word)
+	case "survey":
+		own := c.answer(l)
+		c.survey = &election.Survey{Number: 1, Own: own, Polled: c.others(own.Self.ID)}
 	case "answer":
-		c.survey.Take(c.answer(t, args))
+		c.survey.Take(c.answer(l))
 	case "judge":
-		fmt.Fprintf(said, "%s complete=%v\n", judged(c.survey.Judge(c.rules), c.survey.Silent()), c.survey.Complete())
+		return fmt.Sprintf("%s complete=%v\n", judged(c.survey.Judge(c.rules), c.survey.Silent()), c.survey.Complete())
 	case "ballot":
-		c.ballot = c.call(t, args)
+		c.ballot = c.call(l)
 	case "promise":
 		c.now += time.Millisecond
-		c.ballot.Take(c.promise(t, args), c.now)
+		c.ballot.Take(c.promise(l), c.now)
 	case "refuse":
-		c.ballot.Refuse(idOf(args[0]))
+		c.ballot.Refuse(idOf(l.Next()))
 	case "count":
-		said.WriteString(counted(c.ballot, c.ballot.Count(c.ballot.Epoch.Candidate, c.rules)))
+		return counted(c.ballot, c.ballot.Count(c.ballot.Epoch.Candidate, c.rules))
 	case "newest":
 		var views []*election.View
-		for _, name := range args {
+		for _, name := range l.Words() {
 			views = append(views, c.views[name])
 		}
-		fmt.Fprintln(said, described(election.NewestOf(views...)))
+		return described(election.NewestOf(views...)) + "\n"
 	default:
-		t.Fatalf("unknown word %q", fields[0])
+		l.Unknown()
 	}
+	return ""
 }
 
-func (c *conversation) setRules(args []string) {
-	c.rules = election.Rules{}
-	for _, arg := range args {
-		switch arg {
-		case "preempt":
-			c.rules.Preempt = true
-		case "any":
-			c.rules.Available = true
-		default:
-			c.rules.Founders = append(c.rules.Founders, arg+":1")
+// others are the addresses of the founders but for one.
+func (c *conversation) others(but protocol.ID) (addresses []string) {
+	for _, address := range c.rules.Founders {
+		if idOf(address) != but {
+			addresses = append(addresses, address)
 		}
 	}
+	return addresses
 }
 
 func idOf(name string) protocol.ID { return protocol.ID(name[0]-'a') + 1 }
@@ -112,123 +98,84 @@ func memberOf(name string) election.Member {
 	}}
 }
 
-// readView reads v2@7 a b c? [installed] [open] [base v1@5:a,b]….
-func readView(t *testing.T, args []string) *election.View {
-	t.Helper()
+// readView reads what follows v2@7: a b c? [installed] [open] [base=v1@5:a,b]….
+func readView(l *golden.Line, word string) *election.View {
+	l.Helper()
 	v := &election.View{Cluster: 1}
-	v.Number, v.Epoch = head(t, args[0])
-	for i := 1; i < len(args); i++ {
-		switch args[i] {
-		case "installed":
-			v.Installed = true
-		case "open":
-			v.Installed, v.Open = true, true
-		case "base":
-			i++
-			name, voters, _ := strings.Cut(args[i], ":")
-			var e election.Electorate
-			e.Number, e.Epoch = head(t, name)
-			for _, voter := range strings.Split(voters, ",") {
-				e.Voters = append(e.Voters, idOf(voter))
-			}
-			v.Base = append(v.Base, e)
-		default:
-			v.Members = append(v.Members, memberOf(args[i]))
+	v.Number, v.Epoch = head(l, word)
+	v.Open = l.Flag("open")
+	v.Installed = l.Flag("installed") || v.Open
+	for base := l.Value("base"); base != ""; base = l.Value("base") {
+		name, voters, _ := strings.Cut(base, ":")
+		var e election.Electorate
+		e.Number, e.Epoch = head(l, name)
+		for _, voter := range strings.Split(voters, ",") {
+			e.Voters = append(e.Voters, idOf(voter))
 		}
+		v.Base = append(v.Base, e)
+	}
+	for _, name := range l.Words() {
+		v.Members = append(v.Members, memberOf(name))
 	}
 	return v
 }
 
 // head reads v2@7: the candidate is of no interest, but for being the same.
-func head(t *testing.T, token string) (uint64, protocol.Epoch) {
-	t.Helper()
-	number, counter, ok := strings.Cut(strings.TrimPrefix(token, "v"), "@")
-	n, err := strconv.ParseUint(number, 10, 64)
-	e, err2 := strconv.ParseUint(counter, 10, 64)
-	if !ok || err != nil || err2 != nil {
-		t.Fatalf("%q is no view", token)
-	}
-	return n, protocol.Epoch{Counter: e, Candidate: 1}
+func head(l *golden.Line, word string) (uint64, protocol.Epoch) {
+	l.Helper()
+	number, counter, _ := strings.Cut(strings.TrimPrefix(word, "v"), "@")
+	return l.ToNumber(number), protocol.Epoch{Counter: l.ToNumber(counter), Candidate: 1}
 }
 
-func (c *conversation) answer(t *testing.T, args []string) election.StatusAnswer {
-	t.Helper()
-	a := election.StatusAnswer{Number: 1, Self: memberOf(args[0])}
-	for _, arg := range args[1:] {
-		key, value, _ := strings.Cut(arg, "=")
-		switch key {
-		case "well":
-			a.Well = true
-		case "halted":
-			a.Status = election.Halted
-		case "by":
-			a.Candidate = idOf(value)
-		case "leaving":
-			a.Leaving = true
-		default:
-			a.View = c.view(t, arg)
-		}
+func (c *conversation) answer(l *golden.Line) election.StatusAnswer {
+	l.Helper()
+	a := election.StatusAnswer{Number: 1, Self: memberOf(l.Next()), Well: l.Flag("well"), Leaving: l.Flag("leaving")}
+	if l.Flag("halted") {
+		a.Status = election.Halted
 	}
+	if by := l.Value("by"); by != "" {
+		a.Candidate = idOf(by)
+	}
+	a.View = c.view(l)
 	return a
 }
 
-func (c *conversation) view(t *testing.T, name string) *election.View {
-	t.Helper()
-	v := c.views[name]
-	if v == nil {
-		t.Fatalf("unknown word %q", name)
+// view reads which view is known, if one is.
+func (c *conversation) view(l *golden.Line) *election.View {
+	l.Helper()
+	if !l.More() {
+		return nil
 	}
-	return v
+	name := l.Next()
+	if c.views[name] == nil {
+		l.Wrong("there is no view %q", name)
+	}
+	return c.views[name]
 }
 
-func (c *conversation) call(t *testing.T, args []string) *election.Ballot {
-	t.Helper()
-	counter, err := strconv.ParseUint(strings.TrimPrefix(args[1], "@"), 10, 64)
-	if err != nil {
-		t.Fatal(err)
+func (c *conversation) call(l *golden.Line) *election.Ballot {
+	l.Helper()
+	candidate := idOf(l.Next())
+	b := &election.Ballot{
+		Epoch:      protocol.Epoch{Counter: l.ToNumber(strings.TrimPrefix(l.Next(), "@")), Candidate: candidate},
+		Attendance: l.Flag("attendance"), Merge: l.Flag("merge"), Polled: c.others(candidate),
 	}
-	b := &election.Ballot{Epoch: protocol.Epoch{Counter: counter, Candidate: idOf(args[0])}}
-	for _, arg := range args[2:] {
-		key, value, _ := strings.Cut(arg, "=")
-		switch key {
-		case "attendance":
-			b.Attendance = true
-		case "merge":
-			b.Merge = true
-		case "forced":
-			for _, name := range strings.Split(value, ",") {
-				b.Forced = append(b.Forced, idOf(name))
-			}
-		default:
-			b.View = c.view(t, arg)
-		}
+	for _, name := range l.List("forced") {
+		b.Forced = append(b.Forced, idOf(name))
 	}
-	for _, address := range c.rules.Founders {
-		if address != args[0]+":1" {
-			b.Polled = append(b.Polled, address)
-		}
-	}
+	b.View = c.view(l)
 	return b
 }
 
-func (c *conversation) promise(t *testing.T, args []string) election.Promise {
-	t.Helper()
-	p := election.Promise{Epoch: c.ballot.Epoch, Self: memberOf(args[0])}
-	for _, arg := range args[1:] {
-		key, value, _ := strings.Cut(arg, "=")
-		switch key {
-		case "tenure":
-			if _, err := fmt.Sscanf(value, "%d:%d", &p.Self.Tenure.Incarnation, &p.Self.Tenure.Lapses); err != nil {
-				t.Fatal(err)
-			}
-		case "leaving":
-			p.Leaving = true
-		case "empty":
-			p.Empty = true
-		default:
-			p.Accepted = c.view(t, arg)
+func (c *conversation) promise(l *golden.Line) election.Promise {
+	l.Helper()
+	p := election.Promise{Epoch: c.ballot.Epoch, Self: memberOf(l.Next()), Leaving: l.Flag("leaving"), Empty: l.Flag("empty")}
+	if tenure := l.Value("tenure"); tenure != "" {
+		if _, err := fmt.Sscanf(tenure, "%d:%d", &p.Self.Tenure.Incarnation, &p.Self.Tenure.Lapses); err != nil {
+			l.Wrong("%v", err)
 		}
 	}
+	p.Accepted = c.view(l)
 	return p
 }
 

@@ -124,9 +124,3 @@ func (m Promise) String() string {
 func (m Refuse) String() string {
 	return fmt.Sprintf("refuse @%d promised @%d well=%v %v", m.Epoch.Counter, m.Promised.Counter, m.Well, m.View)
 }
-
-// Vocabulary lists one value of each type that is sent in an election. A package that writes such
-// values down, or reads them, needs to know of no others.
-func Vocabulary() []any {
-	return []any{StatusPoll{}, StatusAnswer{}, Election{}, Promise{}, Refuse{}}
-}

@@ -3,13 +3,11 @@ package membership
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
-
+	"github.com/holdfast-locks/holdfast/internal/test/golden"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -24,20 +22,16 @@ import (
 //	unheard a [b…]            what a space at a does not hear
 //	close a 1   open a 1      a space's instance at a is closed, or opened again
 func TestConversations(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		if strings.HasPrefix(path, "testdata/fuzz/") {
-			return // inputs that the fuzz targets have found
-		}
+	golden.Play(t, func(t *testing.T) func(*golden.Line) string {
 		c := &conversation{t: t}
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+		return func(l *golden.Line) string {
 			c.said.Reset()
-			for line := range strings.Lines(d.Input) {
-				if fields := strings.Fields(line); len(fields) > 0 {
-					c.say(fields)
-				}
+			c.play(l)
+			if c.found != "" {
+				t.Fatal(c.found)
 			}
 			return c.said.String()
-		})
+		}
 	})
 }
 
@@ -51,88 +45,81 @@ type conversation struct {
 	seen map[string]string
 }
 
-func (c *conversation) say(fields []string) {
-	c.t.Helper()
-	switch args := fields[1:]; fields[0] {
+func (c *conversation) play(l *golden.Line) {
+	l.Helper()
+	switch l.Verb {
 	case "members":
-		c.make(args)
+		c.make(l)
+		return
 	case "start":
-		c.start(args...)
+		c.start(l.Words()...)
+		return
 	case "crash":
-		for _, name := range args {
+		for _, name := range l.Words() {
 			c.site(name).crash()
 		}
-	case "lose":
-		c.site(args[0]).lose()
-	case "pause":
-		c.site(args[0]).pause(c.duration(args[1]))
-	case "isolate":
-		c.isolate(args[0], time.Hour, args[1:]...)
+		return
 	case "heal":
 		c.heal()
+		return
 	case "run":
-		c.run(c.duration(args[0]))
-	case "show":
-		c.print(args[0])
-	case "leave":
-		c.site(args[0]).live.call(&Leave{Empty: slices.Contains(args, "empty")})
-	case "want":
-		c.site(args[0]).live.want(c.duration(args[1]), len(args) > 2)
-	case "hint":
-		c.site(args[0]).hint(args[1]+":1", len(args) > 2)
-	case "unheard":
-		c.unheard(args[0], args[1:])
-	case "close", "open":
-		c.site(args[0]).live.step(protocol.Event{
-			Kind: protocol.Raised, Port: protocol.Port(c.number(args[1])), Fact: &protocol.SpaceState{Closed: fields[0] == "close"},
-		})
+		c.run(l.Time())
+		return
 	case "lost":
-		c.lost = args
+		c.lost = l.Words()
+		return
+	}
+	switch name := l.Next(); l.Verb {
+	case "lose":
+		c.site(name).lose()
+	case "pause":
+		c.site(name).pause(l.Time())
+	case "isolate":
+		c.isolate(name, time.Hour, l.Words()...)
+	case "show":
+		c.print(name)
+	case "leave":
+		c.site(name).live.call(&Leave{Empty: l.Flag("empty")})
+	case "want":
+		c.site(name).live.want(l.Time(), l.Flag("clients"))
+	case "hint":
+		c.site(name).hint(l.Next()+":1", l.Flag("alive"))
+	case "unheard":
+		c.unheard(name, l.Words())
+	case "close", "open":
+		c.site(name).live.step(protocol.Event{
+			Kind: protocol.Raised, Port: protocol.Port(l.Count()), Fact: &protocol.SpaceState{Closed: l.Verb == "close"},
+		})
 	case "disk":
-		named := func(name string) bool { return name == args[0] }
+		named := func(other string) bool { return name == other }
 		c.full, c.hung = slices.DeleteFunc(c.full, named), slices.DeleteFunc(c.hung, named)
-		switch args[1] {
+		switch l.Next() {
 		case "fail":
-			c.full = append(c.full, args[0])
+			c.full = append(c.full, name)
 		case "hang":
-			c.hung = append(c.hung, args[0])
+			c.hung = append(c.hung, name)
+		case "ok":
+		default:
+			l.Wrong("a disk is ok, or it fails or hangs")
 		}
 	default:
-		c.t.Fatalf("unknown word %q", fields[0])
-	}
-	if c.found != "" {
-		c.t.Fatal(c.found)
+		l.Unknown()
 	}
 }
 
-func (c *conversation) make(args []string) {
-	founders, guests := 0, 0
-	tune := func(*Config) {}
-	also := func(change func(*Config)) {
-		before := tune
-		tune = func(config *Config) { before(config); change(config) }
-	}
-	for _, arg := range args {
-		key, value, _ := strings.Cut(arg, "=")
-		switch key {
-		case "guests":
-			guests = c.number(value)
-		case "any":
-			also(func(config *Config) { config.Available = true })
-		case "preempt":
-			also(func(config *Config) { config.Preempt = true })
-		case "forgetful":
-			also(func(config *Config) { config.Kept = false })
-		case "space":
-			last := string(rune('a' + founders + guests - 1))
-			also(func(config *Config) {
-				config.Definitions = []string{"default=central"}
-				if config.Name == last {
-					config.Definitions = []string{value}
-				}
-			})
-		default:
-			founders = c.number(arg)
+func (c *conversation) make(l *golden.Line) {
+	l.Helper()
+	founders, guests := int(l.Count()), int(l.Number("guests"))
+	anyone, preempt, forgetful, space := l.Flag("any"), l.Flag("preempt"), l.Flag("forgetful"), l.Value("space")
+	last := string(rune('a' + founders + guests - 1))
+	tune := func(config *Config) {
+		config.Available, config.Preempt = config.Available || anyone, config.Preempt || preempt
+		config.Kept = config.Kept && !forgetful
+		if space != "" {
+			config.Definitions = []string{"default=central"}
+			if config.Name == last {
+				config.Definitions = []string{space}
+			}
 		}
 	}
 	c.net = newNet(c.t, 1, founders, guests, tune)
@@ -265,22 +252,4 @@ func (c *conversation) print(name string) {
 		}
 	}
 	c.logf("%s        is %s", name, text)
-}
-
-func (c *conversation) duration(token string) time.Duration {
-	c.t.Helper()
-	d, err := time.ParseDuration(token)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return d
-}
-
-func (c *conversation) number(token string) int {
-	c.t.Helper()
-	n, err := strconv.Atoi(token)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return n
 }

@@ -183,11 +183,10 @@ func (m Dropped) String() string {
 
 func (m Resign) String() string { return fmt.Sprintf("resign @%d", m.Epoch.Counter) }
 
-// Vocabulary lists one value of each type that is sent here, and that a member is asked, answers and raises. A package that writes
+// Vocabulary lists one value of each type that a member is asked, answers and raises. A package that writes
 // such values down, or reads them, needs to know of no others.
 func Vocabulary() []any {
 	return []any{
-		Poll{}, NewView{}, PollAnswer{}, ViewAck{}, Join{}, Unwelcome{}, JoinDeferred{}, Dropped{}, Resign{},
 		&Leave{}, &Left{}, &Force{}, &Forced{}, &Who{}, &Self{}, &Unfit{},
 	}
 }

@@ -3,13 +3,12 @@ package session_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
-	"testing"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/internal/test/golden"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -26,17 +25,14 @@ import (
 //	vacated      it has been
 //
 // With bound=1s handing over is waited for so long; without, it is not.
-func (c *conversation) startCluster(t *testing.T, args []string) {
-	t.Helper()
-	var lease time.Duration
-	if len(args) > 0 {
-		lease = 2 * duration(t, strings.TrimPrefix(args[0], "bound="))
-	}
+func (c *conversation) startCluster(l *golden.Line) {
+	l.Helper()
+	lease := 2 * l.Duration("bound")
 	var spaces []protocol.Machine
 	for range 2 {
 		table, err := lock.New(lock.Config{})
 		if err != nil {
-			t.Fatal(err)
+			l.Fatal(err)
 		}
 		table.BeginReign(1, 0)
 		spaces = append(spaces, &shelf{table: table})
@@ -46,22 +42,22 @@ func (c *conversation) startCluster(t *testing.T, args []string) {
 		Member: 7, Incarnation: 1, Rand: rand.New(rand.NewPCG(3, 4)), Spaces: 2, TTL: 3 * time.Second, Sessions: 3, Lease: lease,
 	}, protocol.Stack(&scripted{}, spaces...))
 	if err != nil {
-		t.Fatal(err)
+		l.Fatal(err)
 	}
 	c.step(protocol.Event{Kind: protocol.Start})
 }
 
 // instruct hands the script's word to the membership.
-func (c *conversation) instruct(t *testing.T, fields []string) {
-	t.Helper()
-	order, port := order{verb: fields[0]}, protocol.Below
+func (c *conversation) instruct(l *golden.Line) {
+	l.Helper()
+	order, port := order{verb: l.Verb}, protocol.Below
 	switch {
 	case order.verb == "lose":
-		order.name, port = fields[1], 1
+		order.name, port = l.Name(), 1
 	case order.verb == "office" || order.verb == "vacated":
 		port = 1
-	case len(fields) > 1:
-		order.span = duration(t, fields[1])
+	case l.More():
+		order.span = l.Time()
 	}
 	c.step(protocol.Event{Kind: protocol.Receive, From: 9, Port: port, Fact: order})
 }

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/datadriven"
-
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/internal/test/golden"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/central"
@@ -23,7 +23,7 @@ import (
 // with two spaces of protocol central, at ports 1 and 2. "k1" says at which sink
 // something is asked or told; sessions are s1, s2, … in the order of their opening.
 //
-//	start [fresh|none|crashed] [horizon=8s]   the member starts (first, and once)
+//	start [none|crashed] [horizon=8s]   the member starts (first, and once)
 //	start cluster        as one of several, with a membership that does as it is told:
 //	view · lease 3s · lapse · horizon 8s · lose NAME · office · vacated   see cluster_test.go
 //	disk ok|fail         the write in flight ends; until then it is in flight
@@ -33,18 +33,8 @@ import (
 //	k1 lock s1 #1 NAME [space=2] [try] [wait=1s] [hold=3s]   k1 unlock s1 #1 NAME [token]   k1 cancel s1 #1 NAME   k1 extend s1 #1 NAME hold=3s
 //	k1 break NAME   k1 count   k1 leave   k1 drain   k1 hurry
 func TestConversations(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		c := &conversation{tokens: map[string]lock.Decision{}}
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			var said strings.Builder
-			for line := range strings.Lines(d.Input) {
-				if line = strings.TrimSpace(line); line != "" {
-					c.say(t, line)
-					c.write(&said)
-				}
-			}
-			return said.String()
-		})
+	golden.Play(t, func(*testing.T) func(*golden.Line) string {
+		return (&conversation{tokens: map[string]holdfast.Token{}}).play
 	})
 }
 
@@ -54,39 +44,34 @@ type conversation struct {
 	ids     []lock.SessionID
 	secret  []session.Secret
 	writes  []storage.Save
-	tokens  map[string]lock.Decision
+	tokens  map[string]holdfast.Token
 	out     protocol.Effects
 	calls   uint64
 }
 
-func (c *conversation) start(t *testing.T, args []string) {
-	t.Helper()
-	if len(args) > 0 && args[0] == "cluster" {
-		c.startCluster(t, args[1:])
+func (c *conversation) start(l *golden.Line) {
+	l.Helper()
+	if l.Flag("cluster") {
+		c.startCluster(l)
 		return
 	}
-	config := membership.Config{Kept: true, Serves: true, Wall: (membership.Origin + 1000) * time.Second, Rand: rand.New(rand.NewPCG(1, 2))}
-	for _, arg := range args {
-		key, value, _ := strings.Cut(arg, "=")
-		switch key {
-		case "none":
-			config.Kept = false
-		case "crashed":
-			config.Cell = membership.Cell{Cluster: 1, ID: 7, Incarnation: 4, Promised: 2000}
-		case "horizon":
-			config.Cell.Owed = protocol.ReachOf(duration(t, value))
-		}
+	config := membership.Config{Kept: !l.Flag("none"), Serves: true, Wall: (membership.Origin + 1000) * time.Second, Rand: rand.New(rand.NewPCG(1, 2))}
+	if l.Flag("crashed") {
+		config.Cell = membership.Cell{Cluster: 1, ID: 7, Incarnation: 4, Promised: 2000}
+	}
+	if horizon := l.Duration("horizon"); horizon != 0 {
+		config.Cell.Owed = protocol.ReachOf(horizon)
 	}
 	lone, err := membership.New(config)
 	if err != nil {
-		t.Fatal(err)
+		l.Fatal(err)
 	}
 	self := lone.Cell().ID
 	var spaces []protocol.Machine
 	for range 2 {
 		m, err := central.New(central.Config{Self: self})
 		if err != nil {
-			t.Fatal(err)
+			l.Fatal(err)
 		}
 		spaces = append(spaces, m)
 	}
@@ -94,101 +79,53 @@ func (c *conversation) start(t *testing.T, args []string) {
 		Member: self, Incarnation: lone.Cell().Incarnation, Rand: rand.New(rand.NewPCG(3, 4)), Spaces: 2, Sessions: 3,
 	}, protocol.Stack(lone, spaces...))
 	if err != nil {
-		t.Fatal(err)
+		l.Fatal(err)
 	}
 	c.step(protocol.Event{Kind: protocol.Start})
 }
 
-func (c *conversation) say(t *testing.T, line string) {
-	t.Helper()
-	fields := strings.Fields(line)
-	switch fields[0] {
+func (c *conversation) play(l *golden.Line) string {
+	l.Helper()
+	switch l.Verb {
 	case "start":
-		c.start(t, fields[1:])
+		c.start(l)
 	case "at":
-		to := duration(t, fields[1])
-		for wake := c.machine.Wake(); wake <= to; wake = c.machine.Wake() {
-			c.now = max(c.now, wake)
-			c.step(protocol.Event{Kind: protocol.Tick})
-			if c.machine.Wake() == wake {
-				t.Fatalf("%s: the session machine still wants to be woken at %v, which it was", line, wake)
-			}
-		}
-		c.now = to
+		golden.Advance(l, &c.now, l.Time(), func() (protocol.Time, func()) {
+			return c.machine.Wake(), func() { c.step(protocol.Event{Kind: protocol.Tick}) }
+		})
 	case "view", "lease", "lapse", "horizon", "lose", "office", "vacated":
-		c.instruct(t, fields)
+		c.instruct(l)
 	case "disk":
-		if len(c.writes) == 0 {
-			c.out.Note(idle{})
-			return
-		}
-		saved := storage.Saved{ID: c.writes[0].ID}
-		if fields[1] == "fail" {
+		saved := storage.Saved{}
+		if l.Next() == "fail" {
 			saved.Err = errors.New("disk full")
 		}
+		if len(c.writes) == 0 {
+			c.out.Note(idle{})
+			break
+		}
+		saved.ID = c.writes[0].ID
 		c.writes = c.writes[1:]
 		c.step(protocol.Event{Kind: protocol.Receive, From: protocol.Storage, Fact: saved})
 	default:
-		c.call(t, number(t, strings.TrimPrefix(fields[0], "k")), fields[1], fields[2:])
+		sink := l.ToNumber(strings.TrimPrefix(l.Verb, "k"))
+		c.call(l.Inner(), sink)
 	}
+	return c.told()
 }
 
 // call asks something at a sink.
-func (c *conversation) call(t *testing.T, sink uint64, verb string, args []string) {
-	t.Helper()
+func (c *conversation) call(l *golden.Line, sink uint64) {
+	l.Helper()
 	c.calls++
 	ev := protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: sink, Op: 1000 + c.calls}}
-	var id lock.SessionID
-	var secret session.Secret
-	options := map[string]string{}
-	var plain []string
-	for _, arg := range args {
-		key, value, given := strings.Cut(arg, "=")
-		switch {
-		case given:
-			options[key] = value
-		case len(arg) > 1 && arg[0] == 's' && arg[1] >= '0' && arg[1] <= '9':
-			i := number(t, arg[1:]) - 1
-			id, secret = c.ids[i], c.secret[i]
-		case arg == "wrong":
-			secret[0] ^= 1
-		default:
-			plain = append(plain, arg)
-		}
-	}
-	ttl := time.Duration(0)
-	if v, ok := options["ttl"]; ok {
-		ttl = duration(t, v)
-	}
-	switch verb {
+	switch l.Verb {
 	case "open":
-		kind := map[string]session.Kind{"local": session.Local, "stream": session.Stream, "oneshot": session.OneShot}[plain[0]]
-		ev.Fact = &session.Open{Kind: kind, TTL: ttl, Client: plain[0], Number: optional(t, options["number"])}
-	case "resume":
-		resume := &session.Resume{ID: id, Secret: secret, TTL: ttl, Number: optional(t, options["number"]), Generation: optional(t, options["gen"])}
-		if v, ok := options["last"]; ok {
-			resume.Last = number(t, v)
-		}
-		for request := range strings.FieldsFuncSeq(options["open"], func(r rune) bool { return r == ',' }) {
-			resume.Requests = append(resume.Requests, number(t, request))
-		}
-		ev.Fact = resume
+		client := l.Next()
+		kind := map[string]session.Kind{"local": session.Local, "stream": session.Stream, "oneshot": session.OneShot}[client]
+		ev.Fact = &session.Open{Kind: kind, TTL: l.Duration("ttl"), Client: client, Number: l.Number("number")}
 	case "gone":
 		ev.Fact, ev.Call.Op = &session.Detach{}, 0
-	case "renew":
-		r := &session.Renew{ID: id, Secret: secret, TTL: ttl}
-		if v, ok := options["arrived"]; ok {
-			r.Arrived = duration(t, v)
-		}
-		ev.Fact = r
-	case "check":
-		ev.Fact = &session.Check{ID: id, Secret: secret, Number: optional(t, options["number"]), Generation: optional(t, options["gen"])}
-	case "beat":
-		ev.Fact = &session.Renew{ID: id, Proven: true, TTL: ttl}
-	case "end":
-		ev.Fact = &session.End{ID: id, Secret: secret}
-	case "who":
-		ev.Fact = &session.Who{ID: id}
 	case "leave":
 		ev.Fact = &membership.Leave{}
 	case "hurry":
@@ -197,53 +134,71 @@ func (c *conversation) call(t *testing.T, sink uint64, verb string, args []strin
 		ev.Fact = &session.Drain{}
 	case "count":
 		ev.Fact = &session.Count{}
+	case "break":
+		ev.Port, ev.Fact = 1, l.Call(lock.SessionID{}, c.now)
 	default:
-		c.aboutLock(t, &ev, verb, id, plain, options)
+		_, number := l.Asked()
+		c.callOf(l, &ev, c.ids[number-1], c.secret[number-1])
 	}
 	c.step(ev)
 }
 
-func (c *conversation) aboutLock(t *testing.T, ev *protocol.Event, verb string, id lock.SessionID, plain []string, options map[string]string) {
-	t.Helper()
-	ev.Port = 1
-	if options["space"] == "2" {
-		ev.Port = 2
+// callOf is what a session asks, or is asked about.
+func (c *conversation) callOf(l *golden.Line, ev *protocol.Event, id lock.SessionID, secret session.Secret) {
+	l.Helper()
+	if l.Flag("wrong") {
+		secret[0] ^= 1
 	}
-	if verb == "break" {
-		ev.Fact = &protocol.Break{Name: plain[0], Reason: "test"}
-		return
+	switch l.Verb {
+	case "resume":
+		resume := &session.Resume{ID: id, Secret: secret, TTL: l.Duration("ttl"), Number: l.Number("number"), Generation: l.Number("gen"), Last: l.Number("last")}
+		for _, request := range l.List("open") {
+			resume.Requests = append(resume.Requests, l.ToNumber(request))
+		}
+		ev.Fact = resume
+	case "renew":
+		ev.Fact = &session.Renew{ID: id, Secret: secret, TTL: l.Duration("ttl"), Arrived: l.Duration("arrived")}
+	case "check":
+		ev.Fact = &session.Check{ID: id, Secret: secret, Number: l.Number("number"), Generation: l.Number("gen")}
+	case "beat":
+		ev.Fact = &session.Renew{ID: id, Proven: true, TTL: l.Duration("ttl")}
+	case "end":
+		ev.Fact = &session.End{ID: id, Secret: secret}
+	case "who":
+		ev.Fact = &session.Who{ID: id}
+	default:
+		c.aboutLock(l, ev, id)
 	}
-	request, name := number(t, strings.TrimPrefix(plain[0], "#")), plain[1]
-	option := strings.Join(plain[2:], " ")
-	switch verb {
-	case "lock":
-		r := &lock.Request{Session: id, ID: request, Name: name, Arrived: c.now, WaitEnd: lock.Never, Try: option == "try"}
-		if v, ok := options["wait"]; ok {
-			r.WaitEnd = c.now + duration(t, v)
-		}
-		if v, ok := options["hold"]; ok {
-			r.Hold = duration(t, v)
-		}
-		ev.Fact = r
-		ev.Call.Op = request
-	case "unlock":
-		r := &protocol.Release{Session: id, Name: name, Request: request, Token: c.tokens[name].Token}
-		if option == "token" {
+}
+
+// aboutLock is what a session asks a space. It says the token that it was told, with the word token that alone.
+func (c *conversation) aboutLock(l *golden.Line, ev *protocol.Event, id lock.SessionID) {
+	l.Helper()
+	ev.Port = protocol.Port(max(1, l.Number("space")))
+	switch r := l.Call(id, c.now).(type) {
+	case *lock.Request:
+		ev.Fact, ev.Call.Op = r, r.ID
+	case *protocol.Release:
+		r.Token = c.tokens[r.Name]
+		if l.Flag("token") {
 			r.Request = 0
 		}
 		ev.Fact = r
-	case "extend":
-		ev.Fact = &protocol.Extend{Session: id, Name: name, Token: c.tokens[name].Token, Hold: duration(t, options["hold"])}
-	case "cancel":
-		ev.Fact = &protocol.Cancel{Session: id, Name: name, Request: request}
+	case *protocol.Extend:
+		r.Request, r.Token = 0, c.tokens[r.Name]
+		ev.Fact = r
+	case *protocol.Cancel:
+		ev.Fact = r
 	default:
-		t.Fatalf("unknown word %q", verb)
+		l.Unknown()
 	}
 }
 
 func (c *conversation) step(ev protocol.Event) { c.machine.Step(c.now, ev, &c.out) }
 
-func (c *conversation) write(said *strings.Builder) {
+// told tells what came of a line.
+func (c *conversation) told() string {
+	said := &strings.Builder{}
 	for _, send := range c.out.Sends {
 		save := send.Message.(storage.Save)
 		c.writes = append(c.writes, save)
@@ -273,6 +228,7 @@ func (c *conversation) write(said *strings.Builder) {
 		fmt.Fprintf(said, "k%d: %s\n", reply.To.Sink, c.render(reply))
 	}
 	c.out.Reset()
+	return said.String()
 }
 
 // idle notes that no write was in flight.
@@ -344,17 +300,11 @@ func (c *conversation) render(reply protocol.Reply) string {
 	case *protocol.Broken:
 		return fmt.Sprintf("broken %d %s", len(r.Grants), orNone(r.Err))
 	}
-	d := reply.Decision
+	d := &reply.Decision
 	if d.Kind == lock.Granted {
-		c.tokens[d.Name] = d
+		c.tokens[d.Name] = d.Token
 	}
-	text := fmt.Sprintf("%s #%d %v %s", c.name(d.Session), d.Request, d.Kind, d.Name)
-	if d.Loss != "" {
-		text += " why=" + string(d.Loss)
-	}
-	if d.Err != nil {
-		text += " (" + d.Err.Error() + ")"
-	}
+	text := c.name(d.Session) + golden.Decision(d)
 	if reply.To.Op > 0 && reply.To.Op < 1000 {
 		text += " op=" + strconv.FormatUint(reply.To.Op, 10)
 	}
@@ -366,31 +316,4 @@ func generation(n uint64) string {
 		return ""
 	}
 	return " gen=" + strconv.FormatUint(n, 10)
-}
-
-// optional is a number that may be left out, which is 0 then.
-func optional(t *testing.T, token string) uint64 {
-	t.Helper()
-	if token == "" {
-		return 0
-	}
-	return number(t, token)
-}
-
-func duration(t *testing.T, token string) time.Duration {
-	t.Helper()
-	d, err := time.ParseDuration(token)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
-func number(t *testing.T, token string) uint64 {
-	t.Helper()
-	n, err := strconv.ParseUint(token, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
 }

@@ -25,7 +25,7 @@ var (
 	}
 
 	// contract is what is known of every protocol.
-	contract = []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/probe"}
+	contract = []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/admin", "protocol/probe"}
 
 	// engines move bytes and time, and decide nothing. They know no protocol but by its descriptor.
 	engines = slices.Concat(contract, leaves, []string{
@@ -44,15 +44,17 @@ const switchFolder = "internal/mutation"
 var table = []row{
 	{slices.Concat([]string{"", "storage", "protocol/option", switchFolder, "internal/load", "internal/load/limit"}, leaves), nil},
 
-	{[]string{"lock/..."}, []string{"", "lock"}},
-	{[]string{"protocol"}, []string{"", "lock", "storage", "protocol/option", switchFolder}},
+	{[]string{"lock/..."}, []string{"", "lock", "lock/wire"}},
+	{[]string{"protocol"}, []string{"", "lock", "lock/wire", "storage", "protocol/option", switchFolder}},
+	{[]string{"protocol/admin"}, []string{"", "lock", "lock/wire", "protocol"}},
 	{[]string{"protocol/probe"}, []string{"", "lock", "protocol", "protocol/option"}},
-	{[]string{"protocol/authority", "protocol/local"}, []string{"", "lock", "protocol", "protocol/option", "protocol/probe"}},
+	{[]string{"protocol/authority", "protocol/local"}, []string{"", "lock", "lock/wire", "protocol", "protocol/option", "protocol/admin", "protocol/probe"}},
 	{[]string{"protocol/consensus/..."}, slices.Concat(contract, []string{"protocol/consensus/..."})},
+	{[]string{"protocol/protocoltest"}, []string{"lock", "storage", "protocol", "protocol/option", "internal/test/golden"}},
 	// Protocols do not know each other.
 	{[]string{"protocol/..."}, slices.Concat(contract, []string{"protocol/authority", "protocol/local"})},
 	{[]string{"internal/member"}, slices.Concat([]string{""}, rules)},
-	{[]string{"internal/member/..."}, []string{"", "lock", "storage", "protocol", "internal/member/..."}},
+	{[]string{"internal/member/..."}, []string{"", "lock", "lock/wire", "storage", "protocol", "internal/member/..."}},
 
 	// What makes a driver of a URL knows them all.
 	{[]string{"storage/open"}, []string{"storage/..."}},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lock/wire"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
 	"github.com/holdfast-locks/holdfast/protocol/consensus"
@@ -206,7 +207,7 @@ func change(v reflect.Value, what byte) {
 	case reflect.Bool:
 		v.SetBool(!v.Bool())
 	case reflect.String:
-		v.SetString((append(texts[:], strings.Repeat("x", 1024), strings.Repeat("y", maxText)))[int(what)%(len(texts)+2)])
+		v.SetString((append(texts[:], strings.Repeat("x", 1024), strings.Repeat("y", wire.MaxText)))[int(what)%(len(texts)+2)])
 	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uint:
 		switch {
 		case what >= 240:

@@ -1,0 +1,34 @@
+// Package golden plays golden conversations: text files that say what happens to machines, and below each line what the machines
+// did about it. It is the one reader, player and writer of that format.
+//
+//	# A lock that is held is waited for.
+//	members a b
+//	view epoch=4
+//	  a: serving reign 4
+//	lock a1 #1 X
+//	  call a1 #1 granted X token=4:1
+//	lock b1 #1 X wait=1s
+//	    b→a acquire 2-1 w1 "X"
+//
+// A line that begins with # is a comment. A line that begins with two spaces was said by the machines. Every other line is an
+// input: a verb, words, and options as key=value or as a word alone, in any order after the words. Empty lines mean nothing.
+// All inputs of a file go to the same machines, one after the other. A word that is not read fails the test, as a word does
+// that is missing.
+//
+// A test passes where the machines say, after each input, what stands below it. With -rewrite the file is written anew with what
+// they say now.
+//
+// A package gives [Play] a function: it makes the machines, and returns a function that plays one [Line] and returns what came of
+// it. The verbs of that package are its own, but for the requests of clients and operators, which [Line.Call] reads, and for what
+// comes of them, which [Names] says. A client is written as the member that it asks, and its number: b7.
+//
+//	lock b7 #1 X [try] [wait=1s] [hold=1s] [shared] [slots=2/5] [owner=o] [client=c] [reason=r] [belief=1s] [age=1s]
+//	unlock b7 [#1] X [token=4:1] [awaited]   cancel b7 #1 X   extend b7 [#1] X [token=4:1] 5s
+//	suspend b7 #1 [as lock]   resume b7 #1   lock and unlock of the whole space, whose name is written "" as well
+//	end b7 [why]   list b7   show b X [stale]   break b X [token=4:1]
+//	inspect b [here]   scan b [limit=10] [after=X] [prefix=X] [stale]   open b   close b   leave b
+//
+// A token is written as its reign and its count, 4:1.
+//
+// Golden files of other kinds, as pictures, are compared and written by [Match].
+package golden

@@ -1,0 +1,85 @@
+package golden_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/test/golden"
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestTranscript: comments, empty lines and inputs stay, and what was said gives way to what is said now.
+func TestTranscript(t *testing.T) {
+	const before = "# A comment.\nsay a b\n  said before\n\nsilent\n    and more\nsay c\n"
+	const want = "# A comment.\nsay a b\n  a\n    b\n\nsilent\nsay c\n  c\n"
+	now := golden.Transcript(t, "test", before, func(l *golden.Line) string { return strings.Join(l.Words(), " \n  ") })
+	if now != want {
+		t.Errorf("%q, want %q", now, want)
+	}
+}
+
+// TestRequestsAreRead: words in their place, options anywhere behind them.
+func TestRequestsAreRead(t *testing.T) {
+	session := lock.SessionID{Member: 2, Number: 7}
+	for text, want := range map[string]any{
+		"lock #1 X wait=2s slots=2/5 owner=o": &lock.Request{
+			Session: session, ID: 1, Name: "X", Mode: holdfast.ModeSlots, Units: 2, Capacity: 5, Owner: "o", Arrived: time.Second, WaitEnd: 3 * time.Second,
+		},
+		`unlock #3 "" token=4:1 awaited`: &protocol.Release{Session: session, Request: 3, Token: lock.Token(4, 1), Awaited: true},
+		"extend token=4:1 X 5s":          &protocol.Extend{Session: session, Name: "X", Token: lock.Token(4, 1), Hold: 5 * time.Second},
+		"scan after=n prefix=m":          &protocol.Scan{Limit: 10, After: "n", Prefix: "m"},
+	} {
+		l := golden.Read(t, text)
+		got := l.Call(session, time.Second)
+		l.Done()
+		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+			t.Errorf("%s: %+v, want %+v", text, got, want)
+		}
+	}
+}
+
+// failing ends what a test does with what is wrong.
+type failing struct{ testing.TB }
+
+func (failing) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
+// TestWrongLinesFail: a word that is missing, one that is not read, and one that is no number.
+func TestWrongLinesFail(t *testing.T) {
+	for text, want := range map[string]string{
+		"lock #1":               "lock #1: a word is missing",
+		"lock #1 X tyr":         `lock #1 X tyr: unknown word "tyr"`,
+		"lock #1 X waits=1s":    `lock #1 X waits=1s: unknown word "waits=1s"`,
+		"lock #a X":             `lock #a X: strconv.ParseUint: parsing "a": invalid syntax`,
+		"unlock #1 X token=4.1": "unlock #1 X token=4.1: 4.1: input does not match format",
+	} {
+		t.Run(text, func(t *testing.T) {
+			defer func() {
+				if got := recover(); got != want {
+					t.Errorf("%v, want %s", got, want)
+				}
+			}()
+			l := golden.Read(failing{t}, text)
+			l.Call(lock.SessionID{Number: 1}, 0)
+			l.Done()
+		})
+	}
+}
+
+// TestMachinesMustRest: one that wants to be woken when it was is found.
+func TestMachinesMustRest(t *testing.T) {
+	defer func() {
+		if got := recover(); got != "a machine still wants to be woken at 1s, which it was" {
+			t.Errorf("%v", got)
+		}
+	}()
+	now := 2 * time.Second
+	golden.Advance(failing{t}, &now, 3*time.Second, func() (protocol.Time, func()) { return time.Second, func() {} })
+}

@@ -1,0 +1,100 @@
+package wire
+
+import (
+	"math"
+	"reflect"
+)
+
+// coded is a pointer to a T that has fields to go through.
+type coded[T any] interface {
+	*T
+	Code(c *Coder)
+}
+
+// List codes a list.
+func List[T any, P coded[T]](c *Coder, v *[]T) {
+	least := 1
+	if !c.writing {
+		least = leastOf[T, P](c)
+	}
+	for i := range length(c, v, least, math.MaxInt) {
+		P(&(*v)[i]).Code(c)
+	}
+}
+
+// ListFunc codes a list of up to most elements, each by f and with at least so many bytes.
+func ListFunc[T any](c *Coder, v *[]T, least, most int, f func(c *Coder, v *T)) {
+	for i := range length(c, v, least, most) {
+		if f(c, &(*v)[i]); c.err != nil {
+			return
+		}
+	}
+}
+
+// Numbers codes a list of unsigned numbers.
+func Numbers[T ~uint16 | ~uint32 | ~uint64](c *Coder, v *[]T) {
+	for i := range length(c, v, 1, math.MaxInt) {
+		Number(c, &(*v)[i])
+	}
+}
+
+// FixedNumbers codes a list of numbers of 8 bytes each.
+func FixedNumbers[T ~uint64](c *Coder, v *[]T) {
+	for i := range length(c, v, 8, math.MaxInt) {
+		Fixed(c, &(*v)[i])
+	}
+}
+
+// Texts codes a list of texts.
+func Texts(c *Coder, v *[]string) {
+	for i := range length(c, v, 1, math.MaxInt) {
+		Text(c, &(*v)[i])
+	}
+}
+
+// length codes how many elements a list has, makes room for them when taking, and
+// returns the list for them to be coded. None has fewer than least bytes.
+func length[T any](c *Coder, v *[]T, least, most int) []T {
+	n := c.Varint(uint64(len(*v)))
+	switch {
+	case n > uint64(most):
+		c.Fail(ErrLong)
+		return nil
+	case c.writing || n == 0:
+	case n > uint64((len(c.b)-c.at)/least):
+		c.Fail(ErrLong)
+	default:
+		*v = make([]T, n)
+	}
+	return *v
+}
+
+// leastOf returns the fewest bytes that a T has. Those are the bytes of the zero T, in which all
+// numbers, texts and lists are as short as can be.
+func leastOf[T any, P coded[T]](c *Coder) int {
+	key := reflect.ValueOf(reflect.TypeFor[T]()).Pointer()
+	least := c.leasts[key]
+	if least == 0 {
+		zero := Coder{writing: true}
+		P(new(T)).Code(&zero)
+		least = max(len(zero.b), 1)
+		if c.leasts == nil {
+			c.leasts = map[uintptr]int{}
+		}
+		c.leasts[key] = least
+	}
+	return least
+}
+
+// Optional codes whether there is a value, and the value.
+func Optional[T any, P coded[T]](c *Coder, v **T) {
+	there := *v != nil
+	c.Bool(&there)
+	if !there {
+		return
+	}
+	if !c.writing {
+		*v = new(T)
+	}
+	P(*v).Code(c)
+}
