@@ -31,6 +31,13 @@ type Descriptor struct {
 	Stores bool
 	// Candidates says that members are elected leaders by Setup.Priority and Setup.Random.
 	Candidates bool
+	// Peers says that no member is in charge: each speaks for its own clients. Its machines are each a [Peer].
+	Peers bool
+	// Moves says that the authority can be handed over: the machine answers Transfer and StepDown.
+	Moves bool
+	// Probes is what the simulator and the explorers may know of it beside that: a probe.Probes (package protocol/probe, which
+	// stands on this one). Nil is nothing.
+	Probes any
 	// Messages lists the types that its machines send to one another.
 	Messages []wire.Type
 }

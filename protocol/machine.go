@@ -217,3 +217,10 @@ type Assures interface {
 	// Assured returns until when all that is held through this member is safe.
 	Assured() Time
 }
+
+// Peer is a machine of a protocol in which no member is in charge (Descriptor.Peers).
+type Peer interface {
+	Machine
+	// Own says how the space is at this member, with what its own clients have.
+	Own(now Time) *Condition
+}

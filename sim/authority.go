@@ -173,7 +173,7 @@ func (w *world) decider() *process {
 // lent reports whether a member that does not decide grants a request in the very step in
 // which it was asked: it has kept the name.
 func (w *world) lent(m *process, d *lock.Decision) bool {
-	if w.settings.known.holdOn == 0 || d.Kind != lock.Granted || m.current == nil || m.current.Session != d.Session || m.current.ID != d.Request {
+	if w.settings.known.HoldOn == 0 || d.Kind != lock.Granted || m.current == nil || m.current.Session != d.Session || m.current.ID != d.Request {
 		return false
 	}
 	_, decides := m.reigns()

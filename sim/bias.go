@@ -113,7 +113,7 @@ func (s *settings) bend(b Bias) {
 		s.impatient, s.waiters, s.locksPerSession = 0, 0, 0
 	}
 	if b.Keep {
-		s.holding = 2 * s.known.expiry
+		s.holding = 2 * s.known.Expiry
 	}
 	s.bias = b
 	if b.Late > 0 && s.faults.Has(Delay) {

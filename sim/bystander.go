@@ -9,17 +9,16 @@ import (
 // checked is that there is one authority, that it knows of everybody who holds a
 // lease or may hold by a session, and that it comes back after every fault.
 func electionProtocol() Protocol {
-	return Protocol{
-		Name: "election", Fewest: 3, Most: 7,
-		Faults:  (Within &^ ofStores).Without(Operator),
-		Routine: routine, Build: func(s Node) (Built, error) {
-			built, err := Membership(s)
-			built.Spaces = []protocol.Machine{&bystander{}}
-			return built, err
-		},
-		Universe: Universe{Below: membershipMessages()},
-	}
+	p := Of(protocol.Descriptor{Name: "election", Options: func() protocol.Options { return &bystanders{} }})
+	p.Locks, p.Faults = false, p.Faults.Without(Operator)
+	return p
 }
+
+// bystanders are the options of its spaces.
+type bystanders struct{ protocol.Common }
+
+// New makes a bystander.
+func (*bystanders) New(*protocol.Setup) (protocol.Machine, error) { return &bystander{}, nil }
 
 // bystander is a space that grants nothing: it confirms every epoch as soon as it hears of
 // it, because there is nothing to report.

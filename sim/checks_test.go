@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/sim/simtest"
 )
 
 // declared parses Go files, and calls told with every function that they declare.
@@ -171,7 +172,7 @@ func TestADeedThatIsNotDoneIsStuck(t *testing.T) {
 			w := still(t, 3, 0)
 			users := w.payers(w.coordinator())
 			w.do(w.now+time.Second, func() { tt.happens(w) })
-			w.measure(&centralCosts()[4], users)
+			w.measure(&w.protocol.Costs(3)[4], users)
 			judgedAs(t, w.judge, tt.promise)
 		})
 	}
@@ -209,7 +210,8 @@ func TestManyMessagesMayArriveAtOnce(t *testing.T) {
 // TestAMachineThatBreaksIsACrash, and so is one that lets no time pass.
 func TestAMachineThatBreaksIsACrash(t *testing.T) {
 	for want, breaks := range map[string]bool{"restive: it does not hold": true, "time does not pass": false} {
-		p := Protocol{Name: "restive", Build: Above(func(protocol.ID) protocol.Machine { return &restive{breaks: breaks} })}
+		p := Of(simtest.Describe("restive", func(*protocol.Setup) protocol.Machine { return &restive{breaks: breaks} }))
+		p.Locks = false
 		result, err := Run(Config{Protocol: p, Duration: time.Second}, 1, nil)
 		if err != nil {
 			t.Fatal(err)

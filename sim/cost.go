@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
 
@@ -16,51 +16,6 @@ import (
 // each of them is done several times when everything has settled and no other user does
 // anything. What is counted are the messages between spaces that the network sees, lost or
 // not; those of sessions and of the membership flow all the time and are no part of it.
-
-// Deed is something that users do, of which the messages are counted.
-type Deed uint8
-
-// The deeds.
-const (
-	// CycleAtCoordinator: a user at the member that decides, which in most protocols is the
-	// view's coordinator, takes a free name, and gives it back at once.
-	CycleAtCoordinator Deed = iota
-	// CycleElsewhere: a user at another member does so.
-	CycleElsewhere
-	// HandOver: a user at one member that does not decide holds a name when a user at
-	// another such member asks for it. The first gives it back, and the second, who is
-	// granted it, too.
-	HandOver
-	// TryRefused: a user at a member that does not decide tries to take a name that one
-	// at the one that decides holds, and is refused.
-	TryRefused
-	// Become: an operator at a member that does not coordinate makes that one the authority,
-	// in the place of another such member.
-	Become
-	deedCount
-)
-
-var deedNames = [deedCount]string{
-	"lock and unlock at the coordinator", "lock and unlock at another member", "hand-over between two other members", "refused try-lock at another member",
-	"transfer to another member",
-}
-
-// String tells what is done.
-func (d Deed) String() string { return deedNames[d] }
-
-// Cost is how many messages between spaces a deed takes.
-type Cost struct {
-	Deed Deed
-	// Shape is how the name is locked. Zero means exclusively.
-	holdfast.Shape
-	// Least and Most are how many messages one deed takes at least and at most.
-	Least, Most int
-	// Tail is how many come once, after the last of several in a row, and no more than that:
-	// what rides on other messages, and finds none to ride on.
-	Tail int
-	// Formula is how that was published.
-	Formula string
-}
 
 // deedsInARow is how often a deed is done while its messages are counted.
 const deedsInARow = 5
@@ -86,14 +41,14 @@ func (w *world) checkCosts() {
 	users := w.payers(decider)
 	for i := range users {
 		if w.protocol.Moves { // who decides is asked for once, and known from then on
-			w.rehearse(&Cost{Deed: CycleAtCoordinator}, users[i:], 1)
+			w.rehearse(&probe.Cost{Deed: probe.CycleAtCoordinator}, users[i:], 1)
 		}
 	}
 	for _, cost := range w.protocol.Costs(len(w.members)) {
-		if cost.Deed == Become && len(users) == 3 {
+		if cost.Deed == probe.Become && len(users) == 3 {
 			w.rehearse(&cost, users, 2) // from here on one of the two is in the place of the other
 		}
-		if len(users) == 3 || len(users) == 1 && cost.Deed == CycleAtCoordinator {
+		if len(users) == 3 || len(users) == 1 && cost.Deed == probe.CycleAtCoordinator {
 			w.measure(&cost, users)
 		}
 	}
@@ -124,7 +79,7 @@ func (w *world) payers(decider *process) (users []*client) {
 }
 
 // rehearse does something so many times, and counts nothing.
-func (w *world) rehearse(cost *Cost, users []*client, times int) {
+func (w *world) rehearse(cost *probe.Cost, users []*client, times int) {
 	d := &doing{cost: cost, users: users, left: times}
 	d.begin()
 	w.run(w.now + 2*time.Second)
@@ -133,7 +88,7 @@ func (w *world) rehearse(cost *Cost, users []*client, times int) {
 
 // measure does one thing several times, and compares how many messages that has taken with
 // what it may take.
-func (w *world) measure(cost *Cost, users []*client) {
+func (w *world) measure(cost *probe.Cost, users []*client) {
 	w.run(w.now + 2*time.Second) // for what was on its way
 	w.trace("%v, %d times, takes %d to %d messages each (%s)", cost.Deed, deedsInARow, cost.Least, cost.Most, cost.Formula)
 	w.meter = &meter{}
@@ -156,7 +111,7 @@ func (w *world) measure(cost *Cost, users []*client) {
 }
 
 // cost checks how many messages so many deeds in a row have taken.
-func (j *judge) cost(cost *Cost, deeds int, seen []string) {
+func (j *judge) cost(cost *probe.Cost, deeds int, seen []string) {
 	least, most := deeds*cost.Least, deeds*cost.Most+cost.Tail
 	if len(seen) >= least && len(seen) <= most {
 		return
@@ -170,7 +125,7 @@ const frugality = "cost"
 
 // doing is a deed that is done again and again. It is told what becomes of its requests.
 type doing struct {
-	cost  *Cost
+	cost  *probe.Cost
 	users []*client
 	left  int
 	first *request // of a hand-over, or what keeps the name while others try
@@ -179,15 +134,15 @@ type doing struct {
 
 func (d *doing) begin() {
 	switch d.cost.Deed {
-	case CycleAtCoordinator:
+	case probe.CycleAtCoordinator:
 		d.acquire(d.users[0], false)
-	case CycleElsewhere:
+	case probe.CycleElsewhere:
 		d.acquire(d.users[1], false)
-	case Become:
+	case probe.Become:
 		d.moves()
 	default:
 		who := d.users[0]
-		if d.cost.Deed == HandOver {
+		if d.cost.Deed == probe.HandOver {
 			who = d.users[1]
 		}
 		d.first = d.acquire(who, false)
@@ -244,7 +199,7 @@ func (d *doing) granted(r *request) {
 	case r != d.first:
 		r.client.stream.unlock(r)
 		d.done()
-	case d.cost.Deed == TryRefused:
+	case d.cost.Deed == probe.TryRefused:
 		d.acquire(d.users[1], true)
 	default:
 		d.acquire(d.users[2], false)
@@ -262,9 +217,9 @@ func (d *doing) done() {
 	w := d.users[0].world
 	switch {
 	case d.left <= 0:
-	case d.cost.Deed == TryRefused:
+	case d.cost.Deed == probe.TryRefused:
 		d.acquire(d.users[1], true)
-	case d.cost.Deed == HandOver, d.cost.Deed == Become:
+	case d.cost.Deed == probe.HandOver, d.cost.Deed == probe.Become:
 		w.do(w.now+handsOver, d.begin)
 	default:
 		d.begin()
@@ -273,7 +228,7 @@ func (d *doing) done() {
 
 // failed is told of a refusal, which is what a try is for.
 func (d *doing) failed(_ *request, err error) {
-	if d.cost.Deed == TryRefused {
+	if d.cost.Deed == probe.TryRefused {
 		d.done()
 		return
 	}

@@ -6,11 +6,12 @@ import (
 
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/authority"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
 // TestTheJudgeSeesWhatCostsOtherwise: as many messages as may be, and one more or fewer.
 func TestTheJudgeSeesWhatCostsOtherwise(t *testing.T) {
-	cost := Cost{Deed: CycleElsewhere, Least: 2, Most: 3, Tail: 1, Formula: "2 or 3"}
+	cost := probe.Cost{Deed: probe.CycleElsewhere, Least: 2, Most: 3, Tail: 1, Formula: "2 or 3"}
 	for _, tt := range []struct {
 		messages int
 		promise  string
@@ -79,18 +80,20 @@ func (m *talkative) Step(now protocol.Time, ev protocol.Event, out *protocol.Eff
 	}
 }
 
+// talkatives are options whose machines say every second release twice.
+type talkatives struct{ protocol.Options }
+
+func (o *talkatives) New(s *protocol.Setup) (protocol.Machine, error) {
+	m, err := o.Options.New(s)
+	return &talkative{Machine: m, twice: func(m protocol.Message) bool { _, is := m.(authority.Release); return is }}, err
+}
+
 // TestWhoSaysTooMuchIsFound: every second release is sent twice, which breaks no promise
 // to any user, and costs what no formula has.
 func TestWhoSaysTooMuchIsFound(t *testing.T) {
 	c := withoutFaults("central")
-	quiet := c.Protocol.Build
-	c.Protocol.Build = func(s Node) (Built, error) {
-		built, err := quiet(s)
-		for i, space := range built.Spaces {
-			built.Spaces[i] = &talkative{Machine: space, twice: func(m protocol.Message) bool { _, is := m.(authority.Release); return is }}
-		}
-		return built, err
-	}
+	quiet := c.Protocol.Options
+	c.Protocol.Options = func() protocol.Options { return &talkatives{quiet()} }
 	result, err := Run(c, 1, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +123,7 @@ func TestNothingIsCountedWithFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.counts.costs != [deedCount]int{} {
+	if s.counts.costs != [probe.Deeds]int{} {
 		t.Errorf("counted %v", s.counts.costs)
 	}
 }

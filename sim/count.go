@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
 // counts is what happened in one run or in many.
@@ -23,7 +24,7 @@ type counts struct {
 	rests     [restCount]int        // members who stayed so while a core was healed
 	absent    int                   // clients who stayed away meanwhile
 	grown     int                   // cores that came to need more members
-	costs     [deedCount]int        // deeds whose messages were counted
+	costs     [probe.Deeds]int      // deeds whose messages were counted
 	moves     moves                 // what concerns an authority that moves
 	peers     [peerCount]int        // what concerns members that ask one another
 	logs      [logCount]int         // what concerns members' journals
@@ -32,10 +33,10 @@ type counts struct {
 	meddled   [meddledCount]int     // what came of calls with a client's credentials
 	together  [togetherCount]int    // what came of names that were asked for together
 	crossed   [crossedCount]int     // what came of breaks while the authority moves
-	votes     [voteCount]int        // how who votes has changed
+	votes     map[string]int        // how who votes has changed
 	again     [againCount]int       // what concerns calls that are made again
 	leads     leads                 // what concerns leaders that number tickets
-	kept      [keptCount]int        // what concerns cells that are kept
+	kept      map[string]int        // what concerns cells that are kept
 	deaf      [deafCount]int        // what concerns leaders that hear no other member
 	far       [farCount]int         // what concerns members that are far from each other
 	stale     int                   // writes that the register refused
@@ -94,7 +95,7 @@ type handler struct {
 }
 
 func newCounts(covering bool) *counts {
-	return &counts{covering: covering, losses: map[holdfast.Loss]int{}, messages: map[message]int{}, handlers: map[handler]int{}}
+	return &counts{covering: covering, losses: map[holdfast.Loss]int{}, votes: map[string]int{}, kept: map[string]int{}, messages: map[message]int{}, handlers: map[handler]int{}}
 }
 
 func (c *counts) sent(port protocol.Port, m protocol.Message) {
@@ -111,9 +112,7 @@ func (c *counts) add(o *counts) {
 			c.handlers[handler{machineNames[machine], t.kind, t.fact}] += t.n
 		}
 	}
-	for f, n := range o.faults {
-		c.faults[f] += n
-	}
+	sum(c.faults[:], o.faults[:])
 	c.grants += o.grants
 	c.failures += o.failures
 	c.reigns += o.reigns
@@ -124,11 +123,11 @@ func (c *counts) add(o *counts) {
 	c.moves.add(&o.moves)
 	c.leads.add(&o.leads)
 	sum(c.peers[:], o.peers[:])
-	sum(c.kept[:], o.kept[:])
+	sumBy(c.kept, o.kept)
 	sum(c.far[:], o.far[:])
 	sum(c.deaf[:], o.deaf[:])
 	sum(c.logs[:], o.logs[:])
-	sum(c.votes[:], o.votes[:])
+	sumBy(c.votes, o.votes)
 	c.busy += o.busy
 	sum(c.inherited[:], o.inherited[:])
 	sum(c.meddled[:], o.meddled[:])
@@ -138,20 +137,21 @@ func (c *counts) add(o *counts) {
 	sum(c.costs[:], o.costs[:])
 	sum(c.rests[:], o.rests[:])
 	sum(c.phases[:], o.phases[:])
-	for why, n := range o.losses {
-		c.losses[why] += n
-	}
+	sumBy(c.losses, o.losses)
 	c.stale += o.stale
 	c.histories += o.histories
 	c.undecided += o.undecided
 	c.unlinked += o.unlinked
 	c.placed += o.placed
 	c.longest = max(c.longest, o.longest)
-	for m, n := range o.messages {
-		c.messages[m] += n
-	}
-	for h, n := range o.handlers {
-		c.handlers[h] += n
+	sumBy(c.messages, o.messages)
+	sumBy(c.handlers, o.handlers)
+}
+
+// sumBy adds counts of another run to those of the same things.
+func sumBy[K comparable](to, of map[K]int) {
+	for k, n := range of {
+		to[k] += n
 	}
 }
 

@@ -13,17 +13,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 	"github.com/holdfast-locks/holdfast/storage"
 )
-
-// Universe lists what a run can hit.
-type Universe struct {
-	// Below and Above are the messages between the members' memberships, and between
-	// their spaces.
-	Below, Above []protocol.Message
-	// Brought is what messages between the spaces bring, where some are only how that travels.
-	Brought []any
-}
 
 // reached is what a machine can be stepped with, beside messages.
 var reached = []struct {
@@ -85,17 +77,14 @@ func (p *Protocol) handlers() (all []handler) {
 	for _, r := range reached {
 		add(r.machine, r.kind, r.facts...)
 	}
-	for _, m := range p.Universe.Below {
+	for _, m := range p.below() {
 		add("membership", protocol.Receive, m)
 	}
-	for _, m := range p.Universe.Above {
+	for _, m := range p.Sent {
 		add("space", protocol.Receive, m)
 	}
 	if p.Stores {
-		add("space", protocol.Receive, storage.Mutated{}, storage.Sliced{})
-		if p.Claims {
-			add("space", protocol.Receive, storage.Swapped{}, storage.Clocked{}, storage.Changed{})
-		}
+		add("space", protocol.Receive, storage.Mutated{}, storage.Sliced{}, storage.Swapped{}, storage.Clocked{}, storage.Changed{})
 	}
 	if p.Logs {
 		add("space", protocol.Receive, storage.Appended{}, storage.Chunked{}, storage.Installed{}, storage.Fetched{})
@@ -106,7 +95,7 @@ func (p *Protocol) handlers() (all []handler) {
 		add("space", protocol.Tick, nil)
 		add("space", protocol.Call, reachedByLocks...)
 	}
-	if p.Peers && !p.Claims {
+	if p.Peers && !p.Stores {
 		add("membership", protocol.Raised, &protocol.Unheard{})
 	}
 	if p.Moves {
@@ -150,7 +139,7 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 		row("run", "authority follows the load", s.counts.placed)
 	}
 	if c.Faults == 0 && c.Protocol.Costs != nil {
-		listed := map[Deed]bool{}
+		listed := map[probe.Deed]bool{}
 		for _, cost := range c.Protocol.Costs(c.Protocol.Fewest) {
 			if !listed[cost.Deed] {
 				row("cost", cost.Deed.String(), s.counts.costs[cost.Deed])
@@ -169,7 +158,7 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 	s.counts.listAgain(c, row)
 	s.counts.listFar(c, row)
 	s.counts.listDeaf(c, row)
-	for _, m := range c.Protocol.Universe.Below {
+	for _, m := range c.Protocol.below() {
 		if c.Protocol.never(m) {
 			continue
 		}
@@ -178,7 +167,7 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 	for _, m := range s.above(c) {
 		row("message", fmt.Sprint(m), s.counts.messages[message{false, m}])
 	}
-	for _, said := range c.Protocol.Universe.Brought {
+	for _, said := range c.Protocol.Brought {
 		row("message", fmt.Sprintf("%T", said), s.counts.messages[message{false, reflect.TypeOf(said)}])
 	}
 	for _, h := range c.Protocol.handlers() {
@@ -206,18 +195,18 @@ func (c *counts) listLosses(of *Config, row func(sort, name string, n int)) {
 // above lists the messages between spaces: those of the universe, and where that has none
 // those that were sent.
 func (s *Summary) above(c *Config) (all []reflect.Type) {
-	for _, m := range c.Protocol.Universe.Above {
-		all = append(all, reflect.TypeOf(m))
+	for _, m := range c.Protocol.Sent {
+		if !c.Protocol.never(m) {
+			all = append(all, reflect.TypeOf(m))
+		}
 	}
 	if len(all) > 0 {
 		if c.Protocol.Stores {
-			all = append(all, reflect.TypeFor[storage.Mutate](), reflect.TypeFor[storage.Slice]())
+			all = append(all, reflect.TypeFor[storage.Mutate](), reflect.TypeFor[storage.Slice](),
+				reflect.TypeFor[storage.Swap](), reflect.TypeFor[storage.Clock](), reflect.TypeFor[storage.Watch](), reflect.TypeFor[storage.Unwatch]())
 		}
 		if c.Protocol.Logs {
 			all = append(all, reflect.TypeFor[storage.Append](), reflect.TypeFor[storage.Chunk](), reflect.TypeFor[storage.Install](), reflect.TypeFor[storage.Fetch]())
-		}
-		if c.Protocol.Claims {
-			all = append(all, reflect.TypeFor[storage.Swap](), reflect.TypeFor[storage.Clock](), reflect.TypeFor[storage.Watch](), reflect.TypeFor[storage.Unwatch]())
 		}
 		return all
 	}

@@ -16,10 +16,10 @@ func TestTheUniverseIsComplete(t *testing.T) {
 	listed := map[string]bool{}
 	for _, name := range []string{"grantor", "permission", "bakery"} {
 		p, _ := Find(name)
-		for _, m := range append(p.Universe.Below, p.Universe.Above...) {
+		for _, m := range append(p.below(), p.Sent...) {
 			listed[fmt.Sprintf("%T", m)] = true
 		}
-		for _, said := range p.Universe.Brought {
+		for _, said := range p.Brought {
 			listed[fmt.Sprintf("%T", said)] = true
 		}
 	}

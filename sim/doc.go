@@ -110,9 +110,10 @@
 //
 // # Rooms
 //
-// A protocol is a [Protocol]: how its machines are built, where P5 is to be checked two
-// functions that read its messages (or PeerProbe, or LeaderProbe), and where not the coordinator decides one
-// that says who does. Nothing here knows of it otherwise: toy_test.go is one
+// A protocol is a [Protocol]: what [Of] makes of its descriptor, or a function that builds its machines. What is to be
+// known beside that stands in the protocol's own folder (package protocol/probe): where P5 is to be checked two
+// functions that read its messages (or PeerProbe, or LeaderProbe), where not the coordinator decides one
+// that says who does, what a run draws, and rows of coverage. Nothing here knows of any protocol otherwise: toy_test.go is one
 // of 60 lines, on a Front of package simtest that knows what users ask; that of storetoy_test.go locks
 // through a store. The following have their places, each
 // in a folder below this one: explore (every state of a small cluster), shrink (fewer members,

@@ -3,6 +3,8 @@ package sim
 import (
 	"math/rand/v2"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
 // Where the authority moves, a third of the runs that have operators are eager: again and
@@ -26,7 +28,7 @@ func (s *settings) drawEager(c *Config, r *rand.Rand) {
 	if c.Protocol.LeaderProbe != nil && s.faults.Has(Crash) && eager {
 		s.strikes = strikes
 	}
-	if s.known.holdOn > 0 && s.faults.Has(Crash) && snatches {
+	if s.known.HoldOn > 0 && s.faults.Has(Crash) && snatches {
 		s.snatch = 3 * every()
 	}
 }
@@ -70,12 +72,12 @@ func (n *nemesis) rush() {
 
 // interrupt is called when a message of a transfer is sent. Its sender or its receiver may
 // crash while it is on its way.
-func (n *nemesis) interrupt(step TransferStep, from, to *process) {
+func (n *nemesis) interrupt(step probe.TransferStep, from, to *process) {
 	often := 16
 	switch {
-	case step >= StepTable: // there are few
+	case step >= probe.StepTable: // there are few
 		often = 2
-	case step >= StepDepose:
+	case step >= probe.StepDepose:
 		often = 6
 	}
 	n.strikeEither(often, from, to)

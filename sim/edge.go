@@ -264,7 +264,7 @@ func (e *edge) decision(reply *protocol.Reply) {
 	switch d.Kind {
 	case lock.Granted:
 		ev.kind, ev.token, ev.span = evGranted, d.Token, d.Hold
-		ev.grace = d.Hold > 0 && e.link.world.settings.known.grace > 0
+		ev.grace = d.Hold > 0 && e.link.world.settings.known.Grace > 0
 		if kind == opExtend {
 			ev.kind = evExtended
 		}

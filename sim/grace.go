@@ -35,7 +35,7 @@ func (g *grace) believesAt(at instant) bool {
 
 // gracious is called with everything that a member decides, and begins a grace.
 func (w *world) gracious(m *process, d *lock.Decision) {
-	if w.settings.known.grace == 0 || d.Kind != lock.Lost || d.Loss != holdfast.HoldLimit || !m.leased() {
+	if w.settings.known.Grace == 0 || d.Kind != lock.Lost || d.Loss != holdfast.HoldLimit || !m.leased() {
 		return
 	}
 	if m.releasing != nil && givesBack(m.releasing, d.Session, d.Request, d.Name, d.Token) {
@@ -48,7 +48,7 @@ func (w *world) gracious(m *process, d *lock.Decision) {
 	if !listed {
 		return
 	}
-	kept := &grace{member: m, life: m.life, place: place, until: m.now() + w.settings.known.grace}
+	kept := &grace{member: m, life: m.life, place: place, until: m.now() + w.settings.known.Grace}
 	w.judge.keeps(grant{
 		name: d.Name, mode: d.Mode, units: d.Units, capacity: d.Capacity, token: d.Token,
 		session: d.Session, request: d.Request, who: kept, holder: kept,
@@ -57,7 +57,7 @@ func (w *world) gracious(m *process, d *lock.Decision) {
 
 // stops is called before a member takes a release: of what is in its grace, it ends that.
 func (w *world) stops(r *protocol.Release) {
-	if w.settings.known.grace > 0 && w.judge.stops(r) {
+	if w.settings.known.Grace > 0 && w.judge.stops(r) {
 		w.exercises(leadStopped, true)
 	}
 }

@@ -47,7 +47,7 @@ func TestTheJudgeKeepsAGrace(t *testing.T) {
 			t.Run(name+", as "+said+" says", func(t *testing.T) {
 				w := still(t, 1, 0)
 				m := w.coordinator()
-				w.settings.known.grace = grace
+				w.settings.known.Grace = grace
 				w.gracious(m, lost(tt.loss))
 				tt.happens(w, m)
 				grants(w.judge, hold(tt.next, holdfast.Token(tt.next)))

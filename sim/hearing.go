@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
 // Where no member is in charge, no queue says which request came first. The promise is that a member that
@@ -14,16 +15,9 @@ import (
 // grant: those of the view, and those that it has left out while their leases last. Such a member goes on granting
 // by permissions that it was given before, and nothing reaches it.
 
-// PeerRequest is what a member asks the others for.
-type PeerRequest struct {
-	Name   string
-	Number uint64 // it is used once
-	Reign  protocol.Epoch
-}
-
 // hearers are those that have heard of a request: the members, each in which life.
 type hearers struct {
-	of PeerRequest
+	of probe.PeerRequest
 	by map[protocol.ID]uint32
 }
 
@@ -42,7 +36,7 @@ func (m *process) request(number uint64) (key requestKey, waits bool) {
 
 // heardBy notes that another member has heard of a request. When all have that are in its member's
 // view, no request that is made later comes before it.
-func (m *process) heardBy(other *process, plea *PeerRequest) {
+func (m *process) heardBy(other *process, plea *probe.PeerRequest) {
 	if _, waits := m.request(plea.Number); !waits {
 		return
 	}

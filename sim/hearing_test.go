@@ -6,22 +6,23 @@ import (
 
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
 // peerStandIn is a space of which a test says what it is.
 type peerStandIn struct {
 	protocol.Machine
-	dealings Dealings
+	dealings probe.Dealings
 	requests map[uint64]requestKey
 	deaf     bool
-	meets    Meeting
+	meets    probe.Meeting
 }
 
 // peeringStandIn reads that.
 type peeringStandIn struct{}
 
-func (peeringStandIn) PeerRequestIn(message any) (PeerRequest, bool) {
-	plea, is := message.(PeerRequest)
+func (peeringStandIn) PeerRequestIn(message any) (probe.PeerRequest, bool) {
+	plea, is := message.(probe.PeerRequest)
 	return plea, is
 }
 
@@ -33,8 +34,10 @@ func (peeringStandIn) Request(space protocol.Machine, number uint64) (lock.Sessi
 func (peeringStandIn) Heard(space protocol.Machine, _ protocol.ID, _ any) bool {
 	return !space.(*peerStandIn).deaf
 }
-func (peeringStandIn) Dealings(space protocol.Machine) Dealings { return space.(*peerStandIn).dealings }
-func (peeringStandIn) Meets(space protocol.Machine, _ protocol.ID, _ any) Meeting {
+func (peeringStandIn) Dealings(space protocol.Machine) probe.Dealings {
+	return space.(*peerStandIn).dealings
+}
+func (peeringStandIn) Meets(space protocol.Machine, _ protocol.ID, _ any) probe.Meeting {
 	return space.(*peerStandIn).meets
 }
 
@@ -48,7 +51,7 @@ func peerStandIns(members int) (*world, []*peerStandIn) {
 // TestARequestStandsWhenAllHaveHeardIt, each in its present life and in the asker's view, and as
 // long as it asks.
 func TestARequestStandsWhenAllHaveHeardIt(t *testing.T) {
-	plea := PeerRequest{Name: "n", Number: 7, Reign: protocol.Epoch{Counter: 1}}
+	plea := probe.PeerRequest{Name: "n", Number: 7, Reign: protocol.Epoch{Counter: 1}}
 	for name, tt := range map[string]struct {
 		stands  bool
 		happens func(w *world, spaces []*peerStandIn, hears func(member int))
@@ -133,7 +136,7 @@ func TestPleasAreForgotten(t *testing.T) {
 	w, spaces := peerStandIns(3)
 	for number := range uint64(10 * mostPeerRequests) {
 		spaces[0].requests = map[uint64]requestKey{number: key(1)}
-		w.takes(w.members[1], w.members[0].id, PeerRequest{Name: "n", Number: number})()
+		w.takes(w.members[1], w.members[0].id, probe.PeerRequest{Name: "n", Number: number})()
 		if n := len(w.members[0].heard); n > mostPeerRequests {
 			t.Fatalf("%d are remembered", n)
 		}

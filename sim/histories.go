@@ -162,7 +162,7 @@ func modelOf(n *lockName, p *Protocol) history.Model {
 	case holdfast.ModeSlots:
 		model = history.Permits()
 	}
-	if p.Loose {
+	if p.Peers {
 		model = model.Loose()
 	}
 	return model

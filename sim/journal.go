@@ -429,5 +429,5 @@ func (c *core) hasLogs(w *world) bool {
 			}
 		}
 	}
-	return len(begun) >= max(1, w.settings.known.shards)
+	return len(begun) >= max(1, w.settings.shards)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/sim/simtest"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -61,12 +62,13 @@ func newSessions(t *testing.T, lines ...string) *sessions {
 		choices = append(choices, c)
 	}
 	d := &sessions{}
-	c := Config{Members: 1, Protocol: Protocol{Name: "pens", Logs: true, Build: func(s Node) (Built, error) {
-		built, err := Membership(s)
+	pens := simtest.Describe("pens", func(s *protocol.Setup) protocol.Machine {
 		d.pens = append(d.pens, &pen{found: s.Logs})
-		built.Spaces = []protocol.Machine{d.pens[len(d.pens)-1]}
-		return built, err
-	}}}
+		return d.pens[len(d.pens)-1]
+	})
+	pens.Logs = true
+	c := Config{Members: 1, Protocol: Of(pens)}
+	c.Protocol.Locks = false
 	if err := c.check(); err != nil {
 		t.Fatal(err)
 	}

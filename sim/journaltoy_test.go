@@ -2,14 +2,12 @@ package sim_test
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -283,21 +281,27 @@ func (m *logger) read(a *storage.Fetched) {
 	}
 }
 
-// shardsOf reads how many logs a member keeps.
-func shardsOf(options option.Values) int {
-	n, err := strconv.Atoi(cmp.Or(options["shards"], "1"))
-	if err != nil {
-		panic(err)
-	}
-	return n
+// logging are the options of a logger: how many logs it keeps.
+type logging struct {
+	protocol.Common
+	book   *book
+	shards int
+}
+
+func (o *logging) List() option.List {
+	return append(o.Common.List(), option.Option{Name: "shards", Value: option.Count[int]{At: &o.shards, Most: 256}, Default: "1"})
+}
+
+func (o *logging) Parts() int { return o.shards }
+
+func (o *logging) New(s *protocol.Setup) (protocol.Machine, error) {
+	return newLogger(s.Self, s.Member, s.Random, o.shards, s.Logs, o.book), nil
 }
 
 func loggers(b *book) sim.Protocol {
-	return sim.Protocol{Name: "scribes", Logs: true, Most: 3, Build: func(s sim.Node) (sim.Built, error) {
-		built, err := sim.Membership(s)
-		built.Spaces = []protocol.Machine{newLogger(built.ID, s.Name, s.Random, shardsOf(s.Options), s.Logs, b)}
-		return built, err
-	}}
+	p := sim.Of(protocol.Descriptor{Name: "scribes", Logs: true, Options: func() protocol.Options { return &logging{book: b} }})
+	p.Locks, p.Most = false, 3
+	return p
 }
 
 // What stands between here and the imports knows nothing of the simulator's journal.

@@ -5,91 +5,12 @@ import (
 
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
 // What coverage counts of a protocol whose leaders number tickets, and from when on a ticket has its
 // place: at which step of one its master crashes, or who has answered first, or its owner; what becomes
 // of it then; who is told who leads, and what comes too late. It draws nothing and changes nothing.
-
-// LeaderProbe reads that off spaces and messages.
-type LeaderProbe interface {
-	// Said reads off a message what it brings, where it is only how that travels; else nil.
-	Said(message any) any
-	// Drawn reads off a space the tickets that its member is the master of.
-	Drawn(space protocol.Machine) []Drawn
-	// Serves reads off a space whether its member is a leader that has all tickets.
-	Serves(space protocol.Machine) bool
-	// Graces reads off a space how many names stay taken through it after a hold limit.
-	Graces(space protocol.Machine) int
-	// Behind reads off a space how many other members are behind with what it sends them.
-	Behind(space protocol.Machine) int
-	// TopicOf reads off a message that is sent from a space what it is about.
-	TopicOf(space protocol.Machine, message any) Topic
-	// Finds reads off a message that is about to reach a space what it finds there.
-	Finds(space protocol.Machine, view *protocol.View, from protocol.ID, message any) Finding
-	// Placed reads off a space that a message has made its member know that a majority knows the
-	// number of a ticket of its own, and which.
-	Placed(space protocol.Machine, message any) (Placed, bool)
-	// Wish reads off the owner's space which request of a client waits by a ticket.
-	Request(space protocol.Machine, ticket Placed) (session lock.SessionID, request uint64, waits bool)
-}
-
-// Drawn is a ticket at its master: how far it is, whose it is, which other leader has answered first, and
-// which have not answered though one has.
-type Drawn struct {
-	Step         TicketStep
-	Owner, First protocol.ID
-	Slow         []protocol.ID
-}
-
-// Placed is a ticket that has its place: a request that is made from now on comes after it in that reign.
-type Placed struct {
-	Name                string
-	Owner               protocol.ID
-	Incarnation, Number uint64 // of the owner's life, and in that
-	Reign               protocol.Epoch
-}
-
-// TicketStep is how far a ticket is.
-type TicketStep uint8
-
-// The steps of a ticket.
-const (
-	TicketChoosing TicketStep = iota // its number
-	TicketAdded                      // it is being told
-	TicketWaiting                    // for those who were choosing when it was
-	TicketReady                      // for its turn
-	TicketLocked
-	ticketSteps
-)
-
-var ticketNames = [ticketSteps]string{"choosing", "added", "waiting", "ready", "locked"}
-
-// Topic is what a message is about that is sent.
-type Topic uint8
-
-// What a message is about.
-const (
-	TopicNone      Topic = iota
-	TopicTickets         // it hands tickets over to the next term
-	TopicLeaders         // it tells who leads
-	TopicTakenOver       // a ticket is locked that had another master before
-)
-
-// Finding is what a message finds.
-type Finding uint8
-
-// What a message finds.
-const (
-	FindsNothing  Finding = iota
-	FindsEnded            // it answers for a ticket that has ended
-	FindsOlder            // it tells of an election that is older than one that is known
-	FindsLeaders          // it tells who leads
-	FindsNewcomer         // it tells who leads, and has done so before this member came
-	FindsHold             // it claims what is held, of leaders that follow no other
-	FindsRequest          // it claims what is waited for, of those
-	FindsRefused          // it tells that no leaders can be elected before another epoch has begun
-)
 
 // What is counted of leaders.
 const (
@@ -122,6 +43,8 @@ var leadNames = [leadCount]string{
 	"a link is behind", "a link has caught up",
 }
 
+var ticketNames = [probe.TicketSteps]string{"choosing", "added", "waiting", "ready", "locked"}
+
 // Who has a part in a ticket.
 const (
 	ticketMaster = iota
@@ -134,19 +57,15 @@ var partNames = [ticketParts]string{"the master of a ticket that is ", "who has 
 
 // leads is what was counted of leaders, in one run or in many.
 type leads struct {
-	struck [ticketParts][ticketSteps]int // crashes of those who have a part in a ticket
+	struck [ticketParts][probe.TicketSteps]int // crashes of those who have a part in a ticket
 	hits   [leadCount]int
 }
 
 func (hit *leads) add(o *leads) {
 	for part := range o.struck {
-		for step, n := range o.struck[part] {
-			hit.struck[part][step] += n
-		}
+		sum(hit.struck[part][:], o.struck[part][:])
 	}
-	for i, n := range o.hits {
-		hit.hits[i] += n
-	}
+	sum(hit.hits[:], o.hits[:])
 }
 
 // led is what a world follows of a member in such a protocol.
@@ -163,7 +82,7 @@ func (w *world) bereavesTickets(m *process) {
 	if m.space() == nil {
 		return
 	}
-	var struck [ticketParts][ticketSteps]bool
+	var struck [ticketParts][probe.TicketSteps]bool
 	silent := false
 	for _, leader := range w.members {
 		if leader.space() == nil {
@@ -173,7 +92,7 @@ func (w *world) bereavesTickets(m *process) {
 			struck[ticketMaster][t.Step] = struck[ticketMaster][t.Step] || leader == m
 			struck[ticketFirst][t.Step] = struck[ticketFirst][t.Step] || t.First == m.id
 			struck[ticketOwner][t.Step] = struck[ticketOwner][t.Step] || t.Owner == m.id
-			silent = silent || t.Step > TicketChoosing && slices.Contains(t.Slow, m.id)
+			silent = silent || t.Step > probe.TicketChoosing && slices.Contains(t.Slow, m.id)
 		}
 	}
 	for part := range struck {
@@ -186,7 +105,7 @@ func (w *world) bereavesTickets(m *process) {
 	sends, gets := false, false
 	for i := range w.slots {
 		t := &w.slots[i]
-		if t.kind != taskMessage || protocol.Port(t.port) == protocol.Below || w.protocol.LeaderProbe.TopicOf(nil, t.fact) != TopicTickets {
+		if t.kind != taskMessage || protocol.Port(t.port) == protocol.Below || w.protocol.LeaderProbe.TopicOf(nil, t.fact) != probe.TopicTickets {
 			continue
 		}
 		sends = sends || t.from == uint64(m.id)
@@ -226,16 +145,16 @@ func (w *world) sendsAsLeader(from, to *process, m protocol.Message) {
 		w.count.said(said)
 	}
 	switch w.protocol.LeaderProbe.TopicOf(from.space(), m) {
-	case TopicTakenOver:
+	case probe.TopicTakenOver:
 		w.exercises(leadTakenOver, true)
-	case TopicTickets:
+	case probe.TopicTickets:
 		w.nemesis.strikeEither(2, from, to)
 	}
 }
 
 // misses is called when what a member was told is lost.
 func (w *world) misses(m *process, message protocol.Message) {
-	if w.protocol.LeaderProbe != nil && w.protocol.LeaderProbe.TopicOf(nil, message) == TopicLeaders {
+	if w.protocol.LeaderProbe != nil && w.protocol.LeaderProbe.TopicOf(nil, message) == probe.TopicLeaders {
 		m.led.missed = true
 	}
 }
@@ -247,21 +166,21 @@ func (w *world) finds(m *process, from protocol.ID, message any) (after func()) 
 		return nil
 	}
 	switch found := w.protocol.LeaderProbe.Finds(space, m.view, from, message); found {
-	case FindsNothing:
-	case FindsEnded:
+	case probe.FindsNothing:
+	case probe.FindsEnded:
 		w.exercises(leadEnded, true)
-	case FindsOlder:
+	case probe.FindsOlder:
 		w.exercises(leadOlder, true)
-	case FindsHold:
+	case probe.FindsHold:
 		w.exercises(leadHold, true)
-	case FindsRequest:
+	case probe.FindsRequest:
 		w.exercises(leadRequest, true)
-	case FindsLeaders, FindsNewcomer:
-		w.exercises(leadNewcomer, found == FindsNewcomer)
+	case probe.FindsLeaders, probe.FindsNewcomer:
+		w.exercises(leadNewcomer, found == probe.FindsNewcomer)
 		w.exercises(leadAgain, m.led.missed)
 		w.exercises(leadRefused, m.led.refused)
 		m.led.missed, m.led.refused = false, false
-	case FindsRefused:
+	case probe.FindsRefused:
 		m.led.refused = true
 	}
 	return func() {
@@ -315,7 +234,7 @@ func (c *counts) listLeads(config *Config, row func(sort, name string, n int)) {
 	crashes := config.Faults.Has(Crash)
 	for part := range c.leads.struck {
 		for step, n := range c.leads.struck[part] {
-			if crashes && (part != ticketFirst || TicketStep(step) != TicketChoosing) {
+			if crashes && (part != ticketFirst || probe.TicketStep(step) != probe.TicketChoosing) {
 				row("ticket", "crash of "+partNames[part]+ticketNames[step], n)
 			}
 		}

@@ -7,50 +7,51 @@ import (
 
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/bakery"
-	"github.com/holdfast-locks/holdfast/protocol/local"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
 // leaderStandIn is a space of which a test says what it is.
 type leaderStandIn struct {
 	protocol.Machine
-	drawn  []Drawn
+	drawn  []probe.Drawn
 	serves bool
 	graces int
 	behind int
-	finds  Finding
-	placed Placed
+	finds  probe.Finding
+	placed probe.Placed
 	waits  map[uint64]requestKey
 }
 
 // topicMessage is a message that tells something.
-type topicMessage Topic
+type topicMessage probe.Topic
 
 func (topicMessage) String() string { return "word" }
 
 // leadingStandIn reads that.
 type leadingStandIn struct{}
 
-func (leadingStandIn) Said(any) any                         { return nil }
-func (leadingStandIn) Drawn(space protocol.Machine) []Drawn { return space.(*leaderStandIn).drawn }
-func (leadingStandIn) Serves(space protocol.Machine) bool   { return space.(*leaderStandIn).serves }
-func (leadingStandIn) Graces(space protocol.Machine) int    { return space.(*leaderStandIn).graces }
-func (leadingStandIn) Behind(space protocol.Machine) int    { return space.(*leaderStandIn).behind }
-func (leadingStandIn) TopicOf(_ protocol.Machine, m any) Topic {
+func (leadingStandIn) Said(any) any { return nil }
+func (leadingStandIn) Drawn(space protocol.Machine) []probe.Drawn {
+	return space.(*leaderStandIn).drawn
+}
+func (leadingStandIn) Serves(space protocol.Machine) bool { return space.(*leaderStandIn).serves }
+func (leadingStandIn) Graces(space protocol.Machine) int  { return space.(*leaderStandIn).graces }
+func (leadingStandIn) Behind(space protocol.Machine) int  { return space.(*leaderStandIn).behind }
+func (leadingStandIn) TopicOf(_ protocol.Machine, m any) probe.Topic {
 	w, _ := m.(topicMessage)
-	return Topic(w)
+	return probe.Topic(w)
 }
 
-func (leadingStandIn) Finds(space protocol.Machine, _ *protocol.View, _ protocol.ID, _ any) Finding {
+func (leadingStandIn) Finds(space protocol.Machine, _ *protocol.View, _ protocol.ID, _ any) probe.Finding {
 	return space.(*leaderStandIn).finds
 }
 
-func (leadingStandIn) Placed(space protocol.Machine, _ any) (Placed, bool) {
+func (leadingStandIn) Placed(space protocol.Machine, _ any) (probe.Placed, bool) {
 	placed := space.(*leaderStandIn).placed
 	return placed, placed.Name != ""
 }
 
-func (leadingStandIn) Request(space protocol.Machine, t Placed) (lock.SessionID, uint64, bool) {
+func (leadingStandIn) Request(space protocol.Machine, t probe.Placed) (lock.SessionID, uint64, bool) {
 	key, waits := space.(*leaderStandIn).waits[t.Number]
 	return key.session, key.id, waits
 }
@@ -65,20 +66,20 @@ func leaderStandIns() (*world, []*leaderStandIn) {
 // TestCrashesOfTicketsAreCounted for each part that who crashes has in one, and each step, once.
 func TestCrashesOfTicketsAreCounted(t *testing.T) {
 	w, spaces := leaderStandIns()
-	spaces[0].drawn = []Drawn{{TicketReady, 3, 2, nil}, {TicketReady, 3, 2, nil}, {TicketLocked, 1, 3, []protocol.ID{2}}}
-	spaces[1].drawn = []Drawn{{TicketChoosing, 2, 0, nil}}
+	spaces[0].drawn = []probe.Drawn{{Step: probe.TicketReady, Owner: 3, First: 2}, {Step: probe.TicketReady, Owner: 3, First: 2}, {Step: probe.TicketLocked, Owner: 1, First: 3, Slow: []protocol.ID{2}}}
+	spaces[1].drawn = []probe.Drawn{{Step: probe.TicketChoosing, Owner: 2, First: 0}}
 	w.strikes(w.members[0])
 	want := leads{}
-	want.struck[ticketMaster][TicketReady]++
-	want.struck[ticketMaster][TicketLocked]++
-	want.struck[ticketOwner][TicketLocked]++
+	want.struck[ticketMaster][probe.TicketReady]++
+	want.struck[ticketMaster][probe.TicketLocked]++
+	want.struck[ticketOwner][probe.TicketLocked]++
 	if w.count.leads != want {
 		t.Errorf("counted: %+v; want %+v", w.count.leads, want)
 	}
 	w.strikes(w.members[1])
-	want.struck[ticketMaster][TicketChoosing]++
-	want.struck[ticketOwner][TicketChoosing]++
-	want.struck[ticketFirst][TicketReady]++
+	want.struck[ticketMaster][probe.TicketChoosing]++
+	want.struck[ticketOwner][probe.TicketChoosing]++
+	want.struck[ticketFirst][probe.TicketReady]++
 	want.hits[leadSilent]++
 	if w.count.leads != want {
 		t.Errorf("counted: %+v; want %+v", w.count.leads, want)
@@ -88,8 +89,8 @@ func TestCrashesOfTicketsAreCounted(t *testing.T) {
 // TestCrashesOfHandOversAreCounted while tickets are on their way, of who has sent them and who is to get them.
 func TestCrashesOfHandOversAreCounted(t *testing.T) {
 	w, _ := leaderStandIns()
-	w.at(w.now+time.Second, task{kind: taskMessage, port: uint16(userSpace), from: 1, to: 1, id: 2, fact: topicMessage(TopicTickets)})
-	w.at(w.now+time.Second, task{kind: taskMessage, port: uint16(userSpace), from: 3, to: 1, id: 2, fact: topicMessage(TopicNone)})
+	w.at(w.now+time.Second, task{kind: taskMessage, port: uint16(userSpace), from: 1, to: 1, id: 2, fact: topicMessage(probe.TopicTickets)})
+	w.at(w.now+time.Second, task{kind: taskMessage, port: uint16(userSpace), from: 3, to: 1, id: 2, fact: topicMessage(probe.TopicNone)})
 	for _, at := range []struct{ crashes, sender, receiver int }{{0, 1, 0}, {1, 1, 1}, {2, 1, 1}} {
 		w.strikes(w.members[at.crashes])
 		if hits := w.count.leads.hits; hits[leadSender] != at.sender || hits[leadReceiver] != at.receiver {
@@ -102,12 +103,12 @@ func TestCrashesOfHandOversAreCounted(t *testing.T) {
 func TestWhoComesBackEmptyIsCounted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		served bool
-		others []Drawn
+		others []probe.Drawn
 		want   int
 	}{
-		"a leader":                    {true, []Drawn{{}}, 1},
+		"a leader":                    {true, []probe.Drawn{{}}, 1},
 		"a leader, and nobody asks":   {true, nil, 0},
-		"one that has not served yet": {false, []Drawn{{}}, 0},
+		"one that has not served yet": {false, []probe.Drawn{{}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, spaces := leaderStandIns()
@@ -128,20 +129,20 @@ func TestWhoComesBackEmptyIsCounted(t *testing.T) {
 func TestWhatLeadersHearIsCounted(t *testing.T) {
 	w, spaces := leaderStandIns()
 	m := w.members[0]
-	finds := func(what Finding) {
+	finds := func(what probe.Finding) {
 		spaces[0].finds = what
 		w.takes(m, 2, "a message")
 	}
-	for _, what := range []Finding{FindsNothing, FindsEnded, FindsOlder, FindsHold, FindsRequest, FindsLeaders} {
+	for _, what := range []probe.Finding{probe.FindsNothing, probe.FindsEnded, probe.FindsOlder, probe.FindsHold, probe.FindsRequest, probe.FindsLeaders} {
 		finds(what)
 	}
-	finds(FindsRefused)
-	w.misses(m, topicMessage(TopicLeaders))
-	finds(FindsNewcomer)
-	finds(FindsRefused)
-	w.misses(m, topicMessage(TopicTickets))
-	finds(FindsLeaders)
-	w.sendsAsLeader(w.members[1], m, topicMessage(TopicTakenOver))
+	finds(probe.FindsRefused)
+	w.misses(m, topicMessage(probe.TopicLeaders))
+	finds(probe.FindsNewcomer)
+	finds(probe.FindsRefused)
+	w.misses(m, topicMessage(probe.TopicTickets))
+	finds(probe.FindsLeaders)
+	w.sendsAsLeader(w.members[1], m, topicMessage(probe.TopicTakenOver))
 	for _, graces := range []int{1, 2, 0} {
 		spaces[0].graces = graces
 		w.moved(m)
@@ -170,7 +171,7 @@ func TestATicketStandsWhenItIsPlaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, spaces := leaderStandIns()
-			spaces[0].placed = Placed{Name: "n", Owner: 3, Number: 7, Reign: protocol.Epoch{Counter: 4}}
+			spaces[0].placed = probe.Placed{Name: "n", Owner: 3, Number: 7, Reign: protocol.Epoch{Counter: 4}}
 			spaces[2].waits[tt.waits] = requestKey{lock.SessionID{Member: 3, Number: 1}, 9}
 			w.members[2].up = tt.up
 			w.takes(w.members[0], 2, "a message")()
@@ -178,56 +179,6 @@ func TestATicketStandsWhenItIsPlaced(t *testing.T) {
 				t.Errorf("%d stand; want %d", len(queue), tt.want)
 			}
 		})
-	}
-}
-
-// TestLeadersOfBakeryAreRead from messages, and from members that have no view.
-func TestLeadersOfBakeryAreRead(t *testing.T) {
-	read := leadersOfBakery{}
-	space, err := bakery.New(bakery.Config{Self: 1, Founders: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	envelope := func(body bakery.Body) bakery.Envelope { return bakery.Envelope{Body: body} }
-	if said := read.Said(envelope(bakery.Drop{})); said != (bakery.Drop{}) {
-		t.Errorf("a letter says %v", said)
-	}
-	for _, at := range []struct {
-		message protocol.Message
-		want    Topic
-	}{
-		{bakery.Leaders{}, TopicLeaders}, {envelope(bakery.Tickets{}), TopicTickets}, {envelope(bakery.Locked{}), TopicNone},
-		{envelope(bakery.Drop{}), TopicNone}, {local.Query{}, TopicNone},
-	} {
-		if got := read.TopicOf(space, at.message); got != at.want {
-			t.Errorf("%v tells %d; want %d", at.message, got, at.want)
-		}
-	}
-	view := &protocol.View{Number: 2, Epoch: protocol.Epoch{Counter: 4}, Members: []protocol.Member{{ID: 1, Since: 2}}}
-	tag := local.Tag{View: 2, Epoch: view.Epoch}
-	elected := func(view uint64) bakery.Election { return bakery.Election{Term: bakery.Term{Epoch: 4, View: view}} }
-	for _, at := range []struct {
-		message protocol.Message
-		want    Finding
-	}{
-		{bakery.Refused{Tag: tag, Why: bakery.RefusedFew}, FindsNothing},
-		{bakery.Refused{Tag: tag, Why: bakery.RefusedEpoch}, FindsRefused},
-		{bakery.Refused{Why: bakery.RefusedEpoch}, FindsNothing},
-		{bakery.Leaders{Tag: tag, Election: elected(1)}, FindsNewcomer},
-		{bakery.Leaders{Tag: tag, Election: elected(2)}, FindsLeaders},
-		{bakery.Leaders{Election: elected(2)}, FindsNothing},
-		{envelope(bakery.Added{}), FindsNothing},
-		{envelope(bakery.Claim{Claims: []bakery.Claimed{{}}}), FindsNothing},
-	} {
-		if got := read.Finds(space, view, 2, at.message); got != at.want {
-			t.Errorf("%v finds %d; want %d", at.message, got, at.want)
-		}
-	}
-	if _, placed := read.Placed(space, envelope(bakery.Added{})); placed || read.Serves(space) || len(read.Drawn(space)) > 0 || read.Graces(space) > 0 {
-		t.Error("who has no view leads")
-	}
-	if _, _, waits := read.Request(space, Placed{Owner: 1, Number: 1}); waits {
-		t.Error("who has no clients asks")
 	}
 }
 
@@ -261,10 +212,10 @@ func TestLeadersAreInTheProfile(t *testing.T) {
 	sum.add(&one)
 	sum.add(&one)
 	s.counts.leads = sum
-	for _, said := range c.Protocol.Universe.Brought {
+	for _, said := range c.Protocol.Brought {
 		s.counts.said(said)
 	}
-	if p, err = s.Profile(c); err != nil || len(p.Never) > 0 || sum.hits[leadEnded] != 2 || sum.struck[ticketOwner][TicketLocked] != 2 {
+	if p, err = s.Profile(c); err != nil || len(p.Never) > 0 || sum.hits[leadEnded] != 2 || sum.struck[ticketOwner][probe.TicketLocked] != 2 {
 		t.Errorf("all was hit: %v %q %+v", err, p.Never, sum)
 	}
 }

@@ -275,7 +275,7 @@ func (t *taking) end(why holdfast.Loss) {
 func (t *taking) unlock() {
 	l := t.local
 	if t.over {
-		if t.limited && l.alive() && l.member.world.settings.known.grace > 0 {
+		if t.limited && l.alive() && l.member.world.settings.known.Grace > 0 {
 			t.release() // in its grace (package host, letGo)
 		}
 		return

@@ -69,7 +69,7 @@ type process struct {
 	becoming bool  // it is to become the authority
 	hops     uint8 // through how many the table came that it hands over
 
-	keeping keptCells // what it has counted where cells are kept (claim.go)
+	keeping []uint64 // what its machine has counted of what was released (keeping.go)
 
 	busy busy // what it is owed when it was paused (busy.go)
 
@@ -107,14 +107,11 @@ func (m *process) start() {
 		Options: maps.Clone(w.settings.options), Random: rand.New(rand.NewPCG(uint64(m.place), uint64(m.life))).Uint32(),
 		Store: w.settings.store, Logs: m.journal.kept(), Sessions: w.settings.sessions,
 	}
-	if w.protocol.Claims {
+	if w.protocol.Stores {
 		node.Process = fmt.Sprintf("%s%d", m.name, m.life)
-		if protocol.Mutated("each process has a rid of its own") {
-			node.Process = "r"
-		}
 	}
 	if w.protocol.Tune != nil {
-		w.protocol.Tune(&node)
+		w.protocol.Tune(node.Options, node.Lease, node.Random)
 	}
 	m.wrong, m.misfit = m.misfit, fits
 	m.wrong.spoil(&node)
@@ -141,7 +138,7 @@ func (m *process) start() {
 	}
 	w.trace("%s starts as %d, incarnation %d", m, m.id, built.Incarnation)
 	w.reporter.life(timeline.Started, m, "")
-	m.wakeAt, m.keeping, m.deferred = protocol.Never, keptCells{}, nil
+	m.wakeAt, m.keeping, m.deferred = protocol.Never, make([]uint64, len(m.world.protocol.Kept)), nil
 	m.step(protocol.Event{Kind: protocol.Start})
 }
 
@@ -154,7 +151,7 @@ func (m *process) step(ev protocol.Event) {
 	m.current, _ = ev.Fact.(*lock.Request)
 	if m.releasing, _ = ev.Fact.(*protocol.Release); m.releasing != nil {
 		w.stops(m.releasing)
-		if w.settings.squanders && w.settings.known.grace > 0 {
+		if w.settings.squanders && w.settings.known.Grace > 0 {
 			m.deferred = append(m.deferred, *m.releasing)
 		}
 	}
@@ -229,7 +226,7 @@ func (m *process) noted(note protocol.Note) {
 	if broke, is := note.(protocol.Broke); is {
 		m.world.did(m, broke)
 	}
-	m.world.count.voted(note)
+	m.world.voted(note)
 	if serving, ok := note.(protocol.Serving); ok {
 		m.world.count.reigns++
 		m.world.judge.succeeds()

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
 // What coverage counts of a protocol whose authority can be handed over: what a crash of a
@@ -9,55 +10,10 @@ import (
 // passes, and what becomes of grants that members keep. It draws nothing and changes nothing:
 // a run is the same whether or not anybody looks.
 
-// TransferProbe is what coverage must know of a protocol whose authority moves.
-type TransferProbe interface {
-	// Step reads off a message which step of a transfer it is; 0 where it is none.
-	Step(message any) TransferStep
-	// Becoming reads off a space whether its member has asked to be made the authority, or
-	// was named, and has not the table yet; nor knows that there is none.
-	Becoming(space protocol.Machine) bool
-	// Unused reads off a space how many grants its member keeps that no client uses.
-	Unused(space protocol.Machine) int
-	// RecallIn reads off a message whether it asks the member of the space to give way, and what
-	// that member has of what is asked for.
-	RecallIn(space protocol.Machine, message any) Keeping
-	// Places reads off a note that the authority lets another member become it, of its own accord.
-	Places(note protocol.Note) bool
+var stepNames = [probe.Steps]string{
+	probe.StepInvite: "invite", probe.StepBecome: "become", probe.StepDepose: "depose", probe.StepDeposed: "deposed", probe.StepNamed: "named",
+	probe.StepRequest: "table request", probe.StepTable: "table", probe.StepLast: "table",
 }
-
-// TransferStep is a step of a transfer: the message that it is made by.
-type TransferStep uint8
-
-// The steps of a transfer, in their order.
-const (
-	StepInvite  TransferStep = iota + 1 // a member is asked to become the authority
-	StepBecome                          // it asks to be named
-	StepDepose                          // the one before is told to stop
-	StepDeposed                         // and says that it has
-	StepNamed                           // the asker is told that it is named, and who has the table
-	StepRequest                         // it asks for the table
-	StepTable                           // and gets a part of it
-	StepLast                            // the last part
-	stepCount
-)
-
-var stepNames = [stepCount]string{
-	StepInvite: "invite", StepBecome: "become", StepDepose: "depose", StepDeposed: "deposed", StepNamed: "named",
-	StepRequest: "table request", StepTable: "table", StepLast: "table",
-}
-
-// row is the row of a step: the last part of a table is a part.
-func (s TransferStep) row() TransferStep { return min(s, StepTable) }
-
-// Keeping is what a member has of a grant that it may keep.
-type Keeping uint8
-
-// What a member has of a grant.
-const (
-	KeepsNothing Keeping = iota // or not with the permission to keep it
-	KeepsUnused                 // no client uses it
-	KeepsUsed                   // a client does; it will be kept when that has released it
-)
 
 // What becomes of grants that members hold on to.
 const (
@@ -74,8 +30,8 @@ var heldNames = [heldCount]string{"lent", "asked back, unused", "asked back, in 
 // moves is what was counted of handing over, in one run or in many. More than mostSuccessors count
 // as so many.
 type moves struct {
-	struck [2][stepCount]int // crashes while a step is on its way: of its sender, of its receiver
-	elder  int               // of an elder that has deposed a member, and was not answered yet
+	struck [2][probe.Steps]int // crashes while a step is on its way: of its sender, of its receiver
+	elder  int                 // of an elder that has deposed a member, and was not answered yet
 	atOnce [mostSuccessors + 1]int
 	chains [mostSuccessors + 1]int
 	held   [heldCount]int
@@ -83,20 +39,12 @@ type moves struct {
 
 func (hit *moves) add(o *moves) {
 	for who := range o.struck {
-		for step, n := range o.struck[who] {
-			hit.struck[who][step] += n
-		}
+		sum(hit.struck[who][:], o.struck[who][:])
 	}
 	hit.elder += o.elder
-	for n, count := range o.atOnce {
-		hit.atOnce[n] += count
-	}
-	for n, count := range o.chains {
-		hit.chains[n] += count
-	}
-	for i, count := range o.held {
-		hit.held[i] += count
-	}
+	sum(hit.atOnce[:], o.atOnce[:])
+	sum(hit.chains[:], o.chains[:])
+	sum(hit.held[:], o.held[:])
 }
 
 // mover is what a world follows of that.
@@ -160,7 +108,7 @@ func (w *world) sends(from *process, to int32, m protocol.Message) {
 		return
 	}
 	step := w.protocol.TransferProbe.Step(m)
-	if step == StepLast {
+	if step == probe.StepLast {
 		w.mover.hops[from.place][to] = from.hops
 	}
 	if step != 0 {
@@ -178,12 +126,12 @@ func (w *world) takes(m *process, from protocol.ID, message any) (after func()) 
 	case w.protocol.TransferProbe == nil:
 		return nil
 	}
-	if w.settings.known.holdOn > 0 {
+	if w.settings.known.HoldOn > 0 {
 		if after := w.recalls(m, message); after != nil {
 			return after
 		}
 	}
-	if !m.becoming || w.protocol.TransferProbe.Step(message) != StepLast {
+	if !m.becoming || w.protocol.TransferProbe.Step(message) != probe.StepLast {
 		return nil
 	}
 	sender, known := w.network.id[from]
@@ -207,20 +155,20 @@ func (w *world) takes(m *process, from protocol.ID, message any) (after func()) 
 
 // recalls looks whether a member that is asked to give way does so.
 func (w *world) recalls(m *process, message any) (after func()) {
-	recall := func() Keeping {
+	recall := func() probe.Keeping {
 		if space := m.space(); space != nil {
 			return w.protocol.TransferProbe.RecallIn(space, message)
 		}
-		return KeepsNothing
+		return probe.KeepsNothing
 	}
 	before := recall()
-	if before == KeepsNothing {
+	if before == probe.KeepsNothing {
 		return nil
 	}
 	return func() {
 		switch now := recall(); {
-		case now != KeepsNothing: // it was void
-		case before == KeepsUnused:
+		case now != probe.KeepsNothing: // it was void
+		case before == probe.KeepsUnused:
 			w.count.moves.held[heldUnused]++
 		default:
 			w.count.moves.held[heldUsed]++
@@ -230,7 +178,7 @@ func (w *world) recalls(m *process, message any) (after func()) {
 
 // unused is how many grants a member keeps that no client uses.
 func (m *process) unused() int {
-	if m.world.settings.known.holdOn == 0 || m.world.protocol.TransferProbe == nil || m.space() == nil {
+	if m.world.settings.known.HoldOn == 0 || m.world.protocol.TransferProbe == nil || m.space() == nil {
 		return 0
 	}
 	return m.world.protocol.TransferProbe.Unused(m.space())
@@ -260,13 +208,13 @@ func (w *world) strikes(m *process) {
 	if m.unused() > 0 {
 		w.count.moves.held[heldLost]++
 	}
-	var struck [2][stepCount]bool
+	var struck [2][probe.Steps]bool
 	for i := range w.slots {
 		t := &w.slots[i]
 		if t.kind != taskMessage || protocol.Port(t.port) == protocol.Below {
 			continue
 		}
-		if step := moving.Step(t.fact).row(); step != 0 {
+		if step := min(moving.Step(t.fact), probe.StepTable); step != 0 { // the last part of a table is a part
 			struck[0][step] = struck[0][step] || t.from == uint64(m.id)
 			struck[1][step] = struck[1][step] || t.to == m.place && t.id == uint64(m.id)
 		}
@@ -278,7 +226,7 @@ func (w *world) strikes(m *process) {
 			}
 		}
 	}
-	if struck[0][StepDepose] || struck[1][StepDeposed] {
+	if struck[0][probe.StepDepose] || struck[1][probe.StepDeposed] {
 		w.count.moves.elder++
 	}
 }
@@ -297,7 +245,7 @@ func (hit *moves) list(c *Config, row func(sort, name string, n int)) {
 		return
 	}
 	if c.Faults.Has(Operator) {
-		for step := StepInvite; step < StepLast; step++ {
+		for step := probe.StepInvite; step < probe.StepLast; step++ {
 			if c.Faults.Has(Crash) {
 				row("transfer", "crash of the sender of "+stepNames[step], hit.struck[0][step])
 				row("transfer", "crash of the receiver of "+stepNames[step], hit.struck[1][step])

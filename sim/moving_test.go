@@ -5,66 +5,26 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/authority"
 	"github.com/holdfast-locks/holdfast/protocol/grantor"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
-
-// TestStepsOfTransfersAreReported from all other messages, among them those of the same type
-// that are no step.
-func TestStepsOfTransfersAreReported(t *testing.T) {
-	for _, at := range []struct {
-		message protocol.Message
-		want    TransferStep
-	}{
-		{grantor.Invite{}, StepInvite},
-		{grantor.Question{Kind: grantor.Become}, StepBecome},
-		{grantor.Question{Kind: grantor.Get}, 0},
-		{grantor.Depose{}, StepDepose},
-		{grantor.Deposed{}, StepDeposed},
-		{grantor.Info{Beginning: grantor.Inheriting}, StepNamed},
-		{grantor.Info{Beginning: grantor.Recovering}, 0},
-		{grantor.TransferRequest{}, StepRequest},
-		{grantor.TransferTable{}, StepTable},
-		{grantor.TransferTable{Last: true}, StepLast},
-		{grantor.TransferTable{None: true}, 0},
-		{grantor.NotGrantor{}, 0},
-		{authority.Decided{}, 0},
-	} {
-		if got := (movingGrantor{}).Step(at.message); got != at.want {
-			t.Errorf("%T %v is step %d; want %d", at.message, at.message, got, at.want)
-		}
-	}
-}
-
-// TestOnlyWhoMayKeepIsRecalled: a grant that no client here has asks none to give way.
-func TestOnlyWhoMayKeepIsRecalled(t *testing.T) {
-	space, err := grantor.New(grantor.Config{Config: authority.Config{Self: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range []protocol.Message{authority.Decided{Kind: lock.Granted}, authority.Decided{Kind: lock.Granted, Keep: true}, authority.Acks{}} {
-		if got := (movingGrantor{}).RecallIn(space, m); got != KeepsNothing {
-			t.Errorf("%v finds %d; want %d", m, got, KeepsNothing)
-		}
-	}
-}
 
 // standIn is a space of which a test says what it is.
 type standIn struct {
 	protocol.Machine
 	becoming, decides bool
 	unused            int
-	keeping           Keeping
+	keeping           probe.Keeping
 }
 
 // movingStandIn reads that.
-type movingStandIn struct{ movingGrantor }
+type movingStandIn struct{ probe.Transfers }
 
 func (movingStandIn) Becoming(space protocol.Machine) bool { return space.(*standIn).becoming }
 func (movingStandIn) Unused(space protocol.Machine) int    { return space.(*standIn).unused }
-func (movingStandIn) RecallIn(space protocol.Machine, _ any) Keeping {
+func (movingStandIn) RecallIn(space protocol.Machine, _ any) probe.Keeping {
 	return space.(*standIn).keeping
 }
 
@@ -72,10 +32,10 @@ func (movingStandIn) RecallIn(space protocol.Machine, _ any) Keeping {
 func standIns(members int) (*world, []*standIn) {
 	c := config("grantor")
 	c.Members = members
-	c.Protocol.TransferProbe = movingStandIn{}
+	c.Protocol.TransferProbe = movingStandIn{c.Protocol.TransferProbe}
 	c.Protocol.Decides = func(space protocol.Machine) (uint64, bool) { return 1, space.(*standIn).decides }
 	w, spaces := worldOf(&c, func() *standIn { return &standIn{} })
-	w.settings.known.holdOn, w.settings.strikes, w.settings.eager = 1, false, 0
+	w.settings.known.HoldOn, w.settings.strikes, w.settings.eager = 1, false, 0
 	return w, spaces
 }
 
@@ -144,7 +104,7 @@ func TestCrashesCountByWhatIsOnItsWay(t *testing.T) {
 	spaces[2].unused = 1
 	w.strikes(w.members[2])
 	want := moves{elder: 2}
-	want.struck[0][StepDepose], want.struck[1][StepTable], want.struck[1][StepDeposed], want.held[heldLost] = 1, 1, 1, 1
+	want.struck[0][probe.StepDepose], want.struck[1][probe.StepTable], want.struck[1][probe.StepDeposed], want.held[heldLost] = 1, 1, 1, 1
 	if w.count.moves != want {
 		t.Errorf("counted: %+v\nwant     %+v", w.count.moves, want)
 	}
@@ -154,8 +114,8 @@ func TestCrashesCountByWhatIsOnItsWay(t *testing.T) {
 // after its time.
 func TestWhatBecomesOfKeptGrantsIsCounted(t *testing.T) {
 	w, spaces := standIns(3)
-	for _, at := range []struct{ before, then Keeping }{
-		{KeepsUnused, KeepsNothing}, {KeepsUsed, KeepsNothing}, {KeepsUsed, KeepsNothing}, {KeepsUsed, KeepsUsed},
+	for _, at := range []struct{ before, then probe.Keeping }{
+		{probe.KeepsUnused, probe.KeepsNothing}, {probe.KeepsUsed, probe.KeepsNothing}, {probe.KeepsUsed, probe.KeepsNothing}, {probe.KeepsUsed, probe.KeepsUsed},
 	} {
 		spaces[0].keeping = at.before
 		after := w.takes(w.members[0], w.members[1].id, authority.Decided{})
@@ -199,7 +159,7 @@ func TestMovesAreInTheProfile(t *testing.T) {
 	sum.moves.add(hit)
 	sum.moves.add(hit)
 	s.counts.moves = sum.moves
-	if p, err = s.Profile(c); err != nil || len(p.Never) > 0 || sum.moves.struck[1][StepTable] != 2 || sum.moves.held[heldLent] != 2 || sum.moves.chains[4] != 2 {
+	if p, err = s.Profile(c); err != nil || len(p.Never) > 0 || sum.moves.struck[1][probe.StepTable] != 2 || sum.moves.held[heldLent] != 2 || sum.moves.chains[4] != 2 {
 		t.Errorf("all was hit: %v %q %+v", err, p.Never, sum.moves)
 	}
 }

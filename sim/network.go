@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
 // network carries messages between members. It promises them nothing: what it does
@@ -113,7 +114,7 @@ func (n *network) follow(from *process, m protocol.Message) {
 }
 
 // current reports whether the tenure under which something was asked for goes on.
-func (n *network) current(at Standing) bool {
+func (n *network) current(at probe.Standing) bool {
 	place, known := n.id[protocol.ID(at.Session.Member)]
 	if !known {
 		return false

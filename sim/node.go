@@ -2,14 +2,11 @@ package sim
 
 import (
 	"fmt"
-	"math/rand/v2"
 
 	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/trace"
-	"github.com/holdfast-locks/holdfast/lock/wire"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
 // plain is the configuration as that of a real member.
@@ -54,51 +51,10 @@ func Nodes(protocols ...Protocol) []protocol.Descriptor {
 	all := member.Protocols()
 	for i := range protocols {
 		if p := &protocols[i]; protocol.Named(all, p.Name) == nil {
-			all = append(all, p.descriptor())
+			all = append(all, p.Descriptor)
 		}
 	}
 	return all
-}
-
-// descriptor describes a protocol of the simulator alone as one that members run.
-func (p *Protocol) descriptor() protocol.Descriptor {
-	made := protocol.Descriptor{Name: p.Name, Options: func() protocol.Options { return &ownOptions{protocol: p} }, Logs: p.Logs, Stores: p.Stores}
-	for _, message := range p.Universe.Above {
-		made.Messages = append(made.Messages, wire.Type{Zero: message}) // it is traced, and never sent by a process
-	}
-	return made
-}
-
-// ownOptions are those of such a protocol.
-type ownOptions struct {
-	protocol.Common
-	protocol *Protocol
-	shards   int
-}
-
-// List binds the fields.
-func (o *ownOptions) List() option.List {
-	return append(o.Common.List(), option.Option{
-		Name: "shards", Value: option.Count[int]{At: &o.shards, Most: 256}, Default: "1", Help: "How many logs each member keeps.",
-	})
-}
-
-// New makes one space of the member with that id: the one above a membership that is
-// built beside it, remembers that id, and is thrown away.
-func (o *ownOptions) New(s *protocol.Setup) (protocol.Machine, error) {
-	cell := membership.Cell{ID: s.Self}
-	built, err := o.protocol.Build(Node{
-		Protocol: o.protocol.Name, Name: s.Member, Founder: s.Founder, Kept: true, Cell: cell.Encode(),
-		Rand: rand.New(rand.NewPCG(0, 0)), Any: o.Any, Preempt: o.Preempt, Table: s.Table,
-		Options: o.List().Given(), Random: s.Random, Process: s.Process, Store: s.Store, Logs: s.Logs, Sessions: s.Sessions,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(built.Spaces) != 1 {
-		return nil, fmt.Errorf("sim: protocol %s has %d machines above the membership; one is recorded", o.protocol.Name, len(built.Spaces))
-	}
-	return built.Spaces[0], nil
 }
 
 // tap stands between a member and its chance where what it does is written down. A member

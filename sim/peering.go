@@ -1,45 +1,13 @@
 package sim
 
 import (
-	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
 // What coverage counts of a protocol whose members ask one another: what a crash takes with it,
 // which members join while others ask, late replies, and what becomes of permissions that are kept. It
 // draws nothing and changes nothing.
-
-// PeerProbe reads that off spaces and messages.
-type PeerProbe interface {
-	// PeerRequestIn reads off a message that it asks for an exclusive lock and waits for it, under which
-	// number, and in which reign it was given its place. Nothing else has a place.
-	PeerRequestIn(message any) (PeerRequest, bool)
-	// Wish reads off the asker's space which request of a client asks by a number; of one that
-	// has entered it reads the same, and that it does not ask.
-	Request(space protocol.Machine, number uint64) (session lock.SessionID, request uint64, waits bool)
-	// Heard reads off a space whether it has taken in what a peer asks for.
-	Heard(space protocol.Machine, from protocol.ID, message any) bool
-	// Dealings reads off a space what its member has to do with its peers.
-	Dealings(space protocol.Machine) Dealings
-	// Meets reads off a message that is about to reach a space what it finds there.
-	Meets(space protocol.Machine, from protocol.ID, message any) Meeting
-}
-
-// Dealings is what a member has to do with its peers: how many requests of its clients hold and
-// how many ask, at how many names it lets peers wait because one of its own has asked before them,
-// and of how many it keeps permissions.
-type Dealings struct{ Holds, Waits, Defers, Keeps int }
-
-// Meeting is what a message finds that reaches a peer.
-type Meeting uint8
-
-// What a message finds.
-const (
-	MeetsNothing Meeting = iota
-	MeetsKept            // it asks for what the peer keeps the asker's permission for
-	MeetsNewer           // it answers a request that has ended, and the peer has asked again
-	MeetsSeveral         // it settles more requests of the peer than one
-)
 
 // What is counted of peers.
 const (
@@ -61,9 +29,9 @@ var peerNames = [peerCount]string{
 }
 
 // dealings reads off a member what it has to do with its peers.
-func (m *process) dealings() Dealings {
+func (m *process) dealings() probe.Dealings {
 	if m.space() == nil {
-		return Dealings{}
+		return probe.Dealings{}
 	}
 	return m.world.protocol.PeerProbe.Dealings(m.space())
 }
@@ -128,17 +96,17 @@ func (w *world) meets(m *process, from protocol.ID, message any) (after func()) 
 	}
 	met := w.protocol.PeerProbe.Meets(space, from, message)
 	switch met {
-	case MeetsNewer:
+	case probe.MeetsNewer:
 		w.count.peers[peerLate]++
-	case MeetsSeveral:
+	case probe.MeetsSeveral:
 		w.count.peers[peerDebts]++
 	}
 	plea, is := w.protocol.PeerProbe.PeerRequestIn(message)
-	if !is && met != MeetsKept {
+	if !is && met != probe.MeetsKept {
 		return nil
 	}
 	return func() {
-		if met == MeetsKept && m.space() == space && w.protocol.PeerProbe.Meets(space, from, message) != MeetsKept {
+		if met == probe.MeetsKept && m.space() == space && w.protocol.PeerProbe.Meets(space, from, message) != probe.MeetsKept {
 			w.count.peers[peerRecalled]++
 		}
 		if place, known := w.network.id[from]; is && known && m.space() == space && w.protocol.PeerProbe.Heard(space, from, message) {

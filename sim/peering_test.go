@@ -4,61 +4,23 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/admin"
-	"github.com/holdfast-locks/holdfast/protocol/local"
-	"github.com/holdfast-locks/holdfast/protocol/permission"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
-
-// TestPeersAndTheirMessagesAreRead: only requests that wait for exclusive locks have a place, in
-// the reign of their stamp; and a peer that has to do with no other meets something in a reply to several alone.
-func TestPeersAndTheirMessagesAreRead(t *testing.T) {
-	read := peersOfPermission{}
-	space, err := permission.New(permission.Config{Self: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	acquire := permission.Request{Number: 7, Clock: 5<<32 | 9, Name: "n"}
-	if plea, is := read.PeerRequestIn(acquire); !is || plea != (PeerRequest{"n", 7, protocol.Epoch{Counter: 5}}) {
-		t.Errorf("%v asks for %+v, %v", acquire, plea, is)
-	}
-	shares, tries := acquire, acquire
-	shares.Mode, tries.Try = holdfast.ModeShared, true
-	for _, m := range []protocol.Message{shares, tries, permission.Reply{Number: 7}, local.Query{Query: admin.Query{Number: 7}}} {
-		if plea, is := read.PeerRequestIn(m); is {
-			t.Errorf("%v asks for %+v", m, plea)
-		}
-	}
-	if read.Heard(space, 2, acquire) || read.Heard(space, 2, permission.Reply{}) {
-		t.Error("who has no view has heard something")
-	}
-	for _, at := range []struct {
-		message protocol.Message
-		want    Meeting
-	}{{acquire, MeetsNothing}, {permission.Reply{Number: 7}, MeetsNothing}, {permission.Reply{Number: 7, Count: 2}, MeetsSeveral}, {local.Query{}, MeetsNothing}} {
-		if got := read.Meets(space, 2, at.message); got != at.want {
-			t.Errorf("%v meets %d; want %d", at.message, got, at.want)
-		}
-	}
-	if d := read.Dealings(space); d != (Dealings{}) {
-		t.Errorf("it has to do with %+v", d)
-	}
-}
 
 // TestCrashesOfPeersAreCounted by what they take with them, and whether anybody asks meanwhile.
 func TestCrashesOfPeersAreCounted(t *testing.T) {
 	for name, tt := range map[string]struct {
-		crashes, other Dealings
+		crashes, other probe.Dealings
 		want           [peerCount]int
 	}{
-		"a holder":                      {Dealings{Holds: 1}, Dealings{Waits: 1}, [peerCount]int{peerHeld: 1}},
-		"a holder whom nobody asks":     {Dealings{Holds: 1}, Dealings{}, [peerCount]int{}},
-		"who asks and lets others wait": {Dealings{Waits: 1, Defers: 1}, Dealings{Waits: 1}, [peerCount]int{peerDefers: 1}},
-		"who asks":                      {Dealings{Waits: 1}, Dealings{Waits: 1}, [peerCount]int{}},
-		"who is idle":                   {Dealings{}, Dealings{Waits: 1}, [peerCount]int{peerIdle: 1}},
-		"who is idle as all are":        {Dealings{}, Dealings{}, [peerCount]int{}},
-		"who keeps permissions":         {Dealings{Keeps: 1}, Dealings{Waits: 1}, [peerCount]int{peerKeeps: 1, peerIdle: 1}},
+		"a holder":                      {probe.Dealings{Holds: 1}, probe.Dealings{Waits: 1}, [peerCount]int{peerHeld: 1}},
+		"a holder whom nobody asks":     {probe.Dealings{Holds: 1}, probe.Dealings{}, [peerCount]int{}},
+		"who asks and lets others wait": {probe.Dealings{Waits: 1, Defers: 1}, probe.Dealings{Waits: 1}, [peerCount]int{peerDefers: 1}},
+		"who asks":                      {probe.Dealings{Waits: 1}, probe.Dealings{Waits: 1}, [peerCount]int{}},
+		"who is idle":                   {probe.Dealings{}, probe.Dealings{Waits: 1}, [peerCount]int{peerIdle: 1}},
+		"who is idle as all are":        {probe.Dealings{}, probe.Dealings{}, [peerCount]int{}},
+		"who keeps permissions":         {probe.Dealings{Keeps: 1}, probe.Dealings{Waits: 1}, [peerCount]int{peerKeeps: 1, peerIdle: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, spaces := peerStandIns(3)
@@ -97,7 +59,7 @@ func TestWhoJoinsIsCounted(t *testing.T) {
 // merged replies.
 func TestWhatMessagesOfPeersMeetIsCounted(t *testing.T) {
 	w, spaces := peerStandIns(3)
-	meets := func(before, then Meeting) {
+	meets := func(before, then probe.Meeting) {
 		spaces[0].meets = before
 		after := w.takes(w.members[0], w.members[1].id, "a message")
 		spaces[0].meets = then
@@ -105,11 +67,11 @@ func TestWhatMessagesOfPeersMeetIsCounted(t *testing.T) {
 			after()
 		}
 	}
-	meets(MeetsKept, MeetsNothing)
-	meets(MeetsKept, MeetsKept) // it was void
-	meets(MeetsNewer, MeetsNothing)
-	meets(MeetsSeveral, MeetsNothing)
-	meets(MeetsNothing, MeetsNothing)
+	meets(probe.MeetsKept, probe.MeetsNothing)
+	meets(probe.MeetsKept, probe.MeetsKept) // it was void
+	meets(probe.MeetsNewer, probe.MeetsNothing)
+	meets(probe.MeetsSeveral, probe.MeetsNothing)
+	meets(probe.MeetsNothing, probe.MeetsNothing)
 	if got, want := w.count.peers, [peerCount]int{peerRecalled: 1, peerLate: 1, peerDebts: 1}; got != want {
 		t.Errorf("counted: %v; want %v", got, want)
 	}

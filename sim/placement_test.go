@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol/option"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
 
 // placed is a cluster of grantors with placement in which nothing goes wrong, and a user at
@@ -34,7 +35,7 @@ func placed(t *testing.T, window time.Duration) (*world, []*client) {
 // cycle lets a user lock and unlock so many times, which all must be done in a while.
 func cycle(t *testing.T, w *world, who *client, times int, within time.Duration) {
 	t.Helper()
-	d := &doing{cost: &Cost{Deed: CycleAtCoordinator}, users: []*client{who}, left: times}
+	d := &doing{cost: &probe.Cost{Deed: probe.CycleAtCoordinator}, users: []*client{who}, left: times}
 	d.begin()
 	w.run(w.now + within)
 	if d.left > 0 || d.err != nil {

@@ -69,8 +69,8 @@ func Play(s *Script, on Stage) (played Played, err error) {
 		tracing: on.Trace != nil, writer: on.Trace, brief: on.Brief, count: newCounts(on.Coverage),
 	}
 	w.settings.stores = on.Protocol.Stores
-	if on.Protocol.Claims {
-		w.settings.store = claimStore(s.StoreTTL, s.StoreWatch)
+	if on.Protocol.Stores {
+		w.settings.store = simulatedStore(s.StoreTTL, s.StoreWatch)
 	}
 	w.settings.mustKnow(&on.Protocol) // they were checked
 	w.stage()
@@ -92,7 +92,7 @@ func Play(s *Script, on Stage) (played Played, err error) {
 // check says what in the settings cannot be played.
 func (s *Script) check(p *Protocol) error {
 	switch {
-	case p.Build == nil || p.Name != s.Protocol:
+	case p.Options == nil || p.Name != s.Protocol:
 		return fmt.Errorf("sim: script: protocol %q is none that can be simulated here; %s are allowed", s.Protocol, Names())
 	case s.Members < 1 || s.Members > mostMembers:
 		return fmt.Errorf("sim: script: members %d; 1 to %d is allowed", s.Members, mostMembers)
@@ -132,7 +132,7 @@ func (s *Script) check(p *Protocol) error {
 	if err := given.know(p); err != nil {
 		return fmt.Errorf("sim: script: options %v of protocol %s: %w", s.Options, s.Protocol, err)
 	}
-	if !p.Claims && (s.StoreTTL || s.StoreWatch) {
+	if !p.Stores && (s.StoreTTL || s.StoreWatch) {
 		return fmt.Errorf("sim: script: store-ttl and store-watch are allowed where locks are claims, and protocol %s has none", s.Protocol)
 	}
 	if err := p.Check(s.Faults); err != nil {

@@ -4,14 +4,28 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/sim/simtest"
 )
 
 // TestWhatCannotHappenIsNotRun: a fault that is named must be one of the protocol's; of all,
 // a run has those that are.
 func TestWhatCannotHappenIsNotRun(t *testing.T) {
-	central, election := centralProtocol(), electionProtocol()
-	plain := Protocol{Name: "plain", Locks: true, Build: central.Build}
-	stored := Protocol{Name: "stored", Locks: true, Stores: true, Build: central.Build}
+	central, election := config("central").Protocol, electionProtocol()
+	likeCentral := func(name string, stores bool) Protocol {
+		d := simtest.Describe(name, func(s *protocol.Setup) protocol.Machine {
+			m, err := central.Options().New(s)
+			if err != nil {
+				panic(err)
+			}
+			return m
+		})
+		d.Stores = stores
+		return Of(d)
+	}
+	plain, stored, odd := likeCentral("plain", false), likeCentral("stored", true), likeCentral("odd", false)
+	odd.Faults = 1 << StoreFail
 	for _, c := range []struct {
 		protocol Protocol
 		faults   Faults
@@ -30,8 +44,8 @@ func TestWhatCannotHappenIsNotRun(t *testing.T) {
 		{plain, 1 << Any, `fault "any" cannot happen to protocol plain; `},
 		{plain, 1 << StoreSlow, `fault "store-slow" cannot happen to protocol plain; `},
 		{stored, ofStores | 1<<Crash, ""},
-		{stored, stored.Possible().Without(StoreSlow), ""},
-		{Protocol{Name: "odd", Faults: 1 << StoreFail, Build: central.Build}, 0, `Protocol odd has the fault "store-fail" and no Stores; `},
+		{stored, stored.Faults.Without(StoreSlow), ""},
+		{odd, 0, `Protocol odd has the fault "store-fail" and no Stores; `},
 	} {
 		c.protocol.Fewest, c.protocol.Most = 3, 3
 		config := Config{Protocol: c.protocol, Faults: c.faults, Duration: time.Second}
@@ -61,12 +75,12 @@ func TestWhatCannotHappenIsNotRun(t *testing.T) {
 // TestAllIsCutDown to what can happen, and nothing else is in a run.
 func TestAllIsCutDown(t *testing.T) {
 	for _, p := range Protocols() {
-		if never := p.Possible() & ofStores; never != 0 && !p.Stores {
+		if never := p.Faults & ofStores; never != 0 && !p.Stores {
 			t.Errorf("%v can happen to %s, which asks no store", never, p.Name)
 		}
 		for seed := range uint64(50) {
 			w := newWorld(&Config{Protocol: p, Members: 3, Faults: Within, Duration: time.Second}, seed, nil, newCounts(false))
-			if more := w.settings.faults &^ p.Possible(); more != 0 {
+			if more := w.settings.faults &^ p.Faults; more != 0 {
 				t.Fatalf("seed %d of %s has %v", seed, p.Name, more)
 			}
 		}

@@ -43,10 +43,10 @@ func full(c *Config, seeds int) *Summary {
 		s.counts.losses[why] = 1
 	}
 	s.counts.losses["duplicate"] = 1
-	for _, m := range c.Protocol.Universe.Below {
+	for _, m := range c.Protocol.below() {
 		s.counts.sent(protocol.Below, m)
 	}
-	for _, m := range c.Protocol.Universe.Above {
+	for _, m := range c.Protocol.Sent {
 		s.counts.sent(userSpace, m)
 	}
 	for _, h := range c.Protocol.handlers() {

@@ -1,123 +1,65 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/member"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/option"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
 // Protocol is what the simulator must know of a protocol to run it. Everything else
-// it learns from what users are told. Only Name and Build are required; a [Config] takes
-// any Protocol, listed in Protocols or not.
+// it learns from what users are told. A [Config] takes any Protocol, listed in Protocols or not: [Of] makes it of a
+// descriptor.
 type Protocol struct {
-	// Name is the name that every format uses.
-	Name string
-	// Fewest and Most say how many members a run may have. It is drawn between these where
-	// no configuration says. Zero means 3, and 7.
-	Fewest, Most int
+	protocol.Descriptor
+	probe.Probes
 	// Locks says that the spaces grant locks. Without it a run has sessions only, and
 	// what is checked is the authority.
 	Locks bool
-	// Build makes the machines of one life of a member: mostly what Membership makes, and
-	// one space above it.
-	Build func(Node) (Built, error)
-	// Wish reads off a message that it asks for a name, and under which number a member
-	// does that; Position, that what was asked for so stands in the queue of an authority:
-	// from then on no request that is made later may overtake it in that reign (P5). Nil means that
-	// the order is not checked.
-	Request  func(protocol.Message) (Standing, bool)
-	Position func(protocol.Message) (Standing, bool)
-	// Decides, if not nil, reads off the space of a member whether that one decides, and in
-	// which reign it counts tokens. Nil means that the coordinator does, in its epoch.
-	Decides func(space protocol.Machine) (reign uint64, decides bool)
-	// Leads says that several members decide together (the options of protocol bakery).
-	Leads bool
-	// Peers says that no member is in charge: each member speaks for its own clients. Such a protocol
-	// has Own.
-	Peers bool
-	// PeerProbe, if not nil, reads off members that ask one another what they have heard and what
-	// they have to do with one another: from when on a request has its place (P5), where there is
-	// no authority that queues it, and what coverage counts.
-	PeerProbe PeerProbe
-	// LeaderProbe, if not nil, reads off members and messages how far tickets are that leaders number: from
-	// when on one has its place (P5), and what coverage counts.
-	LeaderProbe LeaderProbe
-	// Loose says that tokens of what is not exclusive identify, and do not order.
-	Loose bool
-	// Own, if not nil, reads off the space of a member how it is there and what that member's
-	// clients have in it, where no member can say that of all. Nil means that one can.
-	Own func(space protocol.Machine, now protocol.Time) *protocol.Condition
-	// Costs, if not nil, lists what users' deeds take in messages between the spaces of so
-	// many members, where nothing goes wrong. That is checked in runs without faults. Nil
-	// means that it is not.
-	Costs func(members int) []Cost
-	// Routine, if not nil, reads off a message that it says only that nothing has changed, as
-	// a heartbeat does. Pictures summarize such messages.
-	Routine func(protocol.Message) bool
-	// Moves says that the authority can be handed over (protocol.Transfer). Operators do that
-	// then, too. Such a protocol has Decides.
-	Moves bool
-	// TransferProbe, if not nil, is what coverage must know of such a protocol.
-	TransferProbe TransferProbe
-	// Tune, if not nil, sets options for tuning in each life of a member.
-	Tune func(*Node)
-	// draw, if not nil, draws options of the space, and what goes with them, where there are faults.
-	draw func(*settings, *rand.Rand)
-	// Stores says that the machines share a store: they ask for storage.Mutate and
-	// storage.Slice, and what goes wrong with stores can go wrong with them.
-	Stores bool
-	// Logs says that each member has a journal: the machines ask for storage.Append, Chunk, Install
-	// and Fetch, and find in Node.Logs what their logs have kept.
-	Logs bool
-	// Claims says that they date what they write there by clocks (the options of protocol claim).
-	Claims bool
-	// Faults are those within the bounds that can happen to this protocol. Zero means all
-	// but mode any, for which a protocol needs rules of its own, and without Stores those of
-	// stores.
+	// Faults are those within the bounds that can happen to this protocol.
 	Faults Faults
-	// Unreached has a value of each type of fact, and names of losses, that runs of other protocols hit and this one's
-	// cannot: coverage does not ask for them.
-	Unreached []any
-	// Universe lists what a run can hit, for coverage. What Below and Above do not list is
-	// listed when it is hit. Nil Below means the messages of the membership.
-	Universe Universe
 }
 
-// complete fills in what is not given.
-func (p *Protocol) complete() {
-	p.Fewest, p.Most = or(p.Fewest, 3), or(p.Most, max(p.Fewest, 7))
-	if p.Faults == 0 {
-		p.Faults = Within.Without(Any)
-		if !p.Stores {
-			p.Faults &^= ofStores
-		}
+// Of is a protocol as its descriptor describes it: one space of it over the membership.
+func Of(d protocol.Descriptor) Protocol {
+	p := Protocol{Descriptor: d, Probes: probe.Of(&d), Locks: true, Faults: Within}
+	if d.Options().List().Check(option.Values{"partition": "any"}) != nil {
+		p.Faults = p.Faults.Without(Any)
 	}
-	if p.Universe.Below == nil {
-		p.Universe.Below = membershipMessages()
+	if !d.Stores {
+		p.Faults &^= ofStores
 	}
+	if d.Logs {
+		// All members are founders, which vote at first, and keep their folders. So none joins, forgets its identity or is
+		// unwelcome, and no view is forced.
+		p.Faults = p.Faults.Without(Amnesia).Without(Join).Without(Force).Without(Misfit)
+		p.Unreached = append(p.Unreached, membership.Unwelcome{}, &membership.Force{}, &membership.Who{})
+	}
+	p.Fewest = cmp.Or(p.Fewest, 3)
+	p.Most = cmp.Or(p.Most, max(p.Fewest, 7))
+	return p
 }
 
-// Possible returns the faults that can happen to the protocol, within the bounds.
-func (p Protocol) Possible() Faults {
-	p.complete()
-	return p.Faults & Within
+// hasOption reports whether the spaces can be configured with an option.
+func (p *Protocol) hasOption(name string) bool {
+	return p.Options().List().Find(name) != nil
 }
 
 // Check returns nil if every fault that is named in the set can happen to the protocol. A set of
 // all faults within the bounds names none: of those a run has what can happen. The error
 // names a fault that cannot, and those that can.
 func (p Protocol) Check(set Faults) error {
-	p.complete()
 	never := set &^ (p.Faults | Beyond)
 	if set&Within == Within || never == 0 {
 		return nil
@@ -176,24 +118,6 @@ func (s *Node) space() member.Space {
 	}
 }
 
-// OneSpace builds members of the membership and one space of a protocol that ships.
-func OneSpace(name string) func(Node) (Built, error) {
-	return func(s Node) (Built, error) {
-		plain, err := s.plain()
-		if err != nil {
-			return Built{}, err
-		}
-		built, cell, err := s.membership(plain)
-		if err != nil {
-			return built, err
-		}
-		plain.Spaces[0].Protocol = name // regardless of what it says to the others
-		space, err := plain.NewSpace(0, cell, member.Protocols())
-		built.Spaces = []protocol.Machine{space}
-		return built, err
-	}
-}
-
 // Built are the machines of one life, to be stacked.
 type Built struct {
 	ID          protocol.ID
@@ -202,30 +126,22 @@ type Built struct {
 	Spaces      []protocol.Machine
 }
 
-// Standing is a request of a session for a name that an authority has queued.
-type Standing struct {
-	Name    string
-	Session lock.SessionID
-	Request uint64
-	Reign   protocol.Epoch  // in which tokens are counted; where Decides says that, regardless of what stands here
-	Tenure  protocol.Tenure // of the member that asks
-	Gone    bool            // it stands there no more
-	Token   holdfast.Token  // it is granted under it; then the name, the session and the request are said beside, and no more
-}
-
 // Protocols lists the protocols that can be simulated.
-func Protocols() []Protocol {
-	return []Protocol{centralProtocol(), grantorProtocol(), permissionProtocol(), bakeryProtocol(), claimProtocol(), consensusProtocol(), electionProtocol()}
+func Protocols() (all []Protocol) {
+	for _, d := range member.Protocols() {
+		all = append(all, Of(d))
+	}
+	return append(all, electionProtocol())
 }
 
 // Find returns the protocol of that name.
 func Find(name string) (Protocol, bool) {
-	all := Protocols()
-	i := slices.IndexFunc(all, func(p Protocol) bool { return p.Name == name })
-	if i < 0 {
-		return Protocol{}, false
+	for _, p := range Protocols() {
+		if p.Name == name {
+			return p, true
+		}
 	}
-	return all[i], true
+	return Protocol{}, false
 }
 
 // Names lists the names of all protocols, for people.

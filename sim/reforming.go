@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/consensus"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 )
 
 // Where members vote on what a space decides, a third of the runs that have operators change who
@@ -14,45 +14,23 @@ import (
 // vote again, because users are to be served through each of them; so nothing stays broken in such
 // a run (core.go): which members suffice would depend on who votes. Where a core has to be healed first no operator does it.
 
-// What is counted of who votes.
-const (
-	voteRemoved = iota // a shard's leader has made a member a nonmember,
-	voteAdded          // a learner,
-	voteGiven          // a voter
-	voteTaken          // or has taken a vote from a silent member,
-	voteSpare          // which a learner has got
-	voteKept           // a silent member keeps its vote
-	voteCount
-)
-
-var voteNames = [voteCount]string{
-	"a member is removed", "a member is added", "a member gets a vote", "a silent member loses its vote", "a learner gets the vote of a silent one",
-	"a silent member keeps its vote",
-}
-
 // voted counts what a leader says of who votes.
-func (c *counts) voted(note protocol.Note) {
-	switch note := note.(type) {
-	case consensus.Changed:
-		c.votes[[...]int{protocol.Nonmember: voteRemoved, protocol.Learner: voteAdded, protocol.Voter: voteGiven}[note.As]]++
-	case consensus.Retired:
-		c.votes[voteTaken]++
-		if note.By != "" {
-			c.votes[voteSpare]++
+func (w *world) voted(note protocol.Note) {
+	for i := range w.protocol.Votes {
+		if row := &w.protocol.Votes[i]; row.Is(note) {
+			w.count.votes[row.Name]++
 		}
-	case consensus.VoteKept:
-		c.votes[voteKept]++
 	}
 }
 
 // listVotes lists them, and what else concerns spaces whose members keep logs.
 func (c *counts) listVotes(of *Config, row func(sort, name string, n int)) {
 	c.listUnlinked(of, row)
-	if !of.Protocol.Logs || !of.Faults.Has(Operator) {
+	if !of.Faults.Has(Operator) {
 		return
 	}
-	for i, name := range voteNames {
-		row("vote", name, c.votes[i])
+	for _, noted := range of.Protocol.Votes {
+		row("vote", noted.Name, c.votes[noted.Name])
 	}
 }
 
@@ -61,12 +39,12 @@ func (c *counts) listVotes(of *Config, row func(sort, name string, n int)) {
 func (s *settings) drawReforms(c *Config, r dice) {
 	drawn, every, pilots := r.IntN(3) == 1, 2*time.Second+r.below(10*time.Second), r.IntN(3) != 0
 	silent := time.Second + r.below(4*time.Second)
-	if !drawn || s.members == 1 || !s.faults.Has(Operator) || c.Core == CoreFirst {
+	if !drawn || s.members == 1 || !s.faults.Has(Operator) || c.Core == CoreFirst || !c.Protocol.hasOption("autopilot") {
 		return
 	}
 	s.reforms = every
 	if pilots {
-		s.set("autopilot", silent.Round(time.Millisecond))
+		s.options["autopilot"] = option.Format(silent.Round(time.Millisecond))
 	}
 }
 
@@ -126,7 +104,7 @@ const lateReforms = 45 * time.Second
 // to the knowledge of each, and nothing else can come any more.
 func (n *nemesis) reinstate() {
 	w := n.world
-	if !n.reformed && w.settings.known.autopilot == 0 {
+	if !n.reformed && w.settings.known.Autopilot == 0 {
 		return
 	}
 	const pause = 300 * time.Millisecond

@@ -22,11 +22,10 @@ func (t *reporter) sent(from *process, to string, port protocol.Port, m protocol
 		return 0
 	}
 	text := fmt.Sprint(m)
-	routine := t.world.protocol.Routine
 	id := t.number(to)
 	t.emit(timeline.Event{
 		Kind: timeline.Sent, Who: from.name, To: to, ID: uint64(id), Short: timeline.Shorten(text), Text: fmt.Sprintf("%T to port %d: %s", m, port, text),
-		Name: t.about(text), Routine: routine != nil && routine(m),
+		Name: t.about(text), Routine: t.world.protocol.routine(m),
 	})
 	return id
 }

@@ -61,7 +61,7 @@ func TestEveryRunHasATimeline(t *testing.T) {
 
 // TestAScriptHasTheTimelineOfItsSeed: what a recorded run tells when it is played again.
 func TestAScriptHasTheTimelineOfItsSeed(t *testing.T) {
-	c := Config{Protocol: centralProtocol(), Faults: Within, Duration: 10 * time.Second}
+	c := Config{Protocol: config("central").Protocol, Faults: Within, Duration: 10 * time.Second}
 	_, events, _ := observed(t, c, 7)
 	script, _, err := Record(c, 7, nil)
 	if err != nil {
@@ -94,7 +94,7 @@ func same(a, b timeline.Event) bool {
 // outlives the instant at which its holder's own clock ends it.
 func TestAGrantIsReportedAsItsHolderBelievesIt(t *testing.T) {
 	for seed := uint64(1); seed <= 10; seed++ {
-		result, events, _ := observed(t, Config{Protocol: centralProtocol(), Faults: Within, Duration: 20 * time.Second}, seed)
+		result, events, _ := observed(t, Config{Protocol: config("central").Protocol, Faults: Within, Duration: 20 * time.Second}, seed)
 		open := map[uint64]time.Duration{}
 		granted := 0
 		for _, h := range events {
@@ -120,7 +120,7 @@ func TestAGrantIsReportedAsItsHolderBelievesIt(t *testing.T) {
 
 // TestAViolationNamesWhomItConcerns: the two holders of one name, by their bars.
 func TestAViolationNamesWhomItConcerns(t *testing.T) {
-	w := newWorld(&Config{Protocol: centralProtocol(), Members: 3, Duration: time.Minute, Observe: func(timeline.Event) {}}, 1, nil, newCounts(false))
+	w := newWorld(&Config{Protocol: config("central").Protocol, Members: 3, Duration: time.Minute, Observe: func(timeline.Event) {}}, 1, nil, newCounts(false))
 	var events []timeline.Event
 	w.reporter.hear = func(h timeline.Event) { events = append(events, h) }
 	w.reporter.cast()

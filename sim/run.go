@@ -59,10 +59,9 @@ func (c *Config) check() error {
 	if c.Duration == 0 {
 		c.Duration = usualDuration
 	}
-	c.Protocol.complete()
 	switch {
-	case c.Protocol.Build == nil:
-		return fmt.Errorf("sim: Protocol has no Build; one of %s is allowed", Names())
+	case c.Protocol.Options == nil:
+		return fmt.Errorf("sim: Protocol has no Options; one of %s is allowed", Names())
 	case c.Bias.Often < 0 || c.Bias.Often > 100 || c.Bias.Late < 0 || c.Bias.Late > 10_000:
 		return fmt.Errorf("sim: Bias is %+v; Often of up to 100 and Late of up to 10000 are allowed", c.Bias)
 	case c.Core > CoreNever:
@@ -391,10 +390,10 @@ func (w *world) leftovers() (found []string) {
 	if !w.protocol.Locks {
 		return nil
 	}
-	if w.protocol.Own != nil {
+	if w.protocol.Peers {
 		for _, m := range w.members {
 			if w.demanded(m) && m.up {
-				found = append(found, leftover(m, w.protocol.Own(m.space(), m.now()))...)
+				found = append(found, leftover(m, m.space().(protocol.Peer).Own(m.now()))...)
 			}
 		}
 		return found

@@ -1,8 +1,11 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -11,6 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/option"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -53,7 +57,8 @@ type settings struct {
 	locksPerSession int
 	sessions        int
 	options         option.Values    // of the space, those that are not usual
-	known           known            // what is to be known of them here
+	known           probe.Known      // what is to be known of them here
+	shards          int              // how many logs members keep for the space
 	store           storage.Features // what a store can do
 	reforms         time.Duration    // how often operators change who votes there; 0 means never
 	busy            bool             // who wakes from a pause hears what has come before time is judged (busy.go)
@@ -72,34 +77,14 @@ type settings struct {
 	far             afar             // how far members are from each other (far.go)
 }
 
-// known is what the simulator itself knows of the options of a space; zero where the protocol does not have it.
-type known struct {
-	holdOn    time.Duration // how long a member keeps a grant that is used no more, where the authority moves,
-	keepsCell time.Duration // and what was released, where locks are cells of a store
-	grace     time.Duration // how long a name stays taken after a hold limit
-	capacity  int           // how many slots each name is
-	shards    int           // how many logs members keep for the space
-	autopilot time.Duration // after which silence others go on without a member's vote
-	wait      time.Duration // how long a claim is left alone,
-	skew      time.Duration // by how much clocks may differ there,
-	expiry    time.Duration // and how old a claim grows
-}
-
 // know reads what is to be known of the options. The error names the option that is wrong.
 func (s *settings) know(p *Protocol) error {
-	d := protocol.Named(Nodes(*p), p.Name)
-	options, err := d.Check(s.options, nil, &protocol.Setup{Space: holdfast.DefaultSpace, Process: "r", Table: lock.Config{Drift: s.drift}})
+	options, err := p.Descriptor.Check(s.options, nil, &protocol.Setup{Space: holdfast.DefaultSpace, Process: "r", Table: lock.Config{Drift: s.drift}})
 	if err != nil {
 		return err
 	}
-	list := options.List()
-	length := func(name string) time.Duration { return max(0, time.Duration(list.Number(name))) }
-	s.known = known{
-		holdOn: length("hold_on"), grace: length("grace"), capacity: int(list.Number("capacity")), shards: int(list.Number("shards")),
-		autopilot: length("autopilot"), wait: length("wait"), skew: length("skew"), expiry: length("expiry"),
-	}
-	if p.Claims {
-		s.known.holdOn, s.known.keepsCell = 0, s.known.holdOn
+	if s.shards = options.Parts(); p.Known != nil {
+		s.known = p.Known(options)
 	}
 	return nil
 }
@@ -109,14 +94,6 @@ func (s *settings) mustKnow(p *Protocol) {
 	if err := s.know(p); err != nil {
 		panic(fmt.Sprintf("sim: options %v: %v", s.options, err))
 	}
-}
-
-// set sets an option of the space.
-func (s *settings) set(name string, value any) {
-	if length, is := value.(time.Duration); is {
-		value = option.Format(length)
-	}
-	s.options[name] = fmt.Sprint(value)
 }
 
 // memory says what the members' cells go through.
@@ -314,26 +291,50 @@ func (s *settings) drawUsers(c *Config, r *rand.Rand) {
 // optionsStream is what the options of a space are drawn from, beside the seed.
 const optionsStream = 0x6f7074696f6e7690
 
-// drawOptions draws the options of a space, in a third of the runs for most of them. Where users' messages are counted there
-// are none but those of claims.
+// drawOptions draws the options of a space, in a third of the runs for most of them, and what goes with them. Where users'
+// messages are counted there are none but those of stores.
 func (s *settings) drawOptions(c *Config, r *rand.Rand) {
-	if c.Protocol.draw != nil && (c.Faults != 0 || c.Protocol.Claims) {
-		c.Protocol.draw(s, r)
+	run := probe.Run{Rand: r, Members: s.members, Options: s.options}
+	if c.Protocol.Draw != nil && (c.Faults != 0 || c.Protocol.Stores) {
+		c.Protocol.Draw(&run)
+	}
+	if c.Protocol.Stores {
+		s.store = simulatedStore(run.TTL, run.Watch)
+	}
+	for i := range s.names {
+		switch n := &s.names[i]; {
+		case run.Capacity > 0:
+			n.use, n.capacity = holdfast.ModeSlots, run.Capacity
+		case run.Exclusive:
+			n.use, n.capacity = holdfast.ModeExclusive, 0
+		}
+	}
+	if run.Belief > 0 {
+		s.ttl = slices.DeleteFunc(s.ttl, func(ttl time.Duration) bool { return cmp.Or(ttl, 10*time.Second)*11/10 > run.Belief })
+		if len(s.ttl) == 0 {
+			s.ttl = []time.Duration{time.Second}
+		}
+	}
+	if run.Often {
+		s.think, s.holding = 20*time.Millisecond, 10*time.Millisecond
+	}
+	if run.Reigns {
+		s.longReigns()
 	}
 }
 
 // drawLogs draws the options of a space whose members keep logs, from a source of chance of its own.
 func (s *settings) drawLogs(c *Config, r dice) {
-	if more := 2 + r.IntN(3); r.IntN(3) == 0 {
-		s.set("shards", more)
+	if more := 2 + r.IntN(3); r.IntN(3) == 0 && c.Protocol.hasOption("shards") {
+		s.options["shards"] = strconv.Itoa(more)
 	}
 	s.drawReforms(c, r)
 }
 
-// lockOften lets users lock so often that it is worth while to have the authority near them, and
+// longReigns lets users lock by so many names that it is worth while to have the authority near them, and
 // faults come so seldom that a reign lasts for some windows.
-func (s *settings) lockOften() {
-	s.think, s.holding, s.workers = 20*time.Millisecond, 10*time.Millisecond, 4
+func (s *settings) longReigns() {
+	s.workers = 4
 	for i := len(s.names); i < 8; i++ {
 		s.names = append(s.names, lockName{name: fmt.Sprintf("n%d", i)})
 	}
@@ -349,7 +350,7 @@ func (s *settings) more(row func(name, format string, arguments ...any)) {
 		row("options", "%v", s.options)
 	}
 	if s.reforms > 0 {
-		row("reforms", "every %v, autopilot %v (0s is off)", s.reforms.Round(time.Millisecond), s.known.autopilot)
+		row("reforms", "every %v, autopilot %v (0s is off)", s.reforms.Round(time.Millisecond), s.known.Autopilot)
 	}
 	if s.busy {
 		row("busy", "who wakes from a pause hears what has come first")

@@ -396,7 +396,12 @@ func (s *store) heal() {
 func (s *settings) drawStore(r dice) {
 	s.weather.store = calm().store + r.below(20*time.Millisecond)
 	if s.bias.Tight {
-		s.weather.store = s.known.wait
+		s.weather.store = s.known.Wait
 	}
 	s.weather.storeFail = s.odds(r.Rand, StoreFail, 50, 2000)
+}
+
+// simulatedStore is what a store of a run can do.
+func simulatedStore(ttl, watch bool) storage.Features {
+	return storage.Features{Name: "simulated", Consistent: true, Swap: true, Durable: true, Clock: true, TTL: ttl, Watch: watch}
 }

@@ -9,17 +9,18 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/sim/simtest"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
-// probe is a space that asks the store what it is called with, and keeps the answers.
-type probe struct {
+// inquirer is a space that asks the store what it is called with, and keeps the answers.
+type inquirer struct {
 	bystander
 	answers []protocol.Message
 	at      []protocol.Time
 }
 
-func (p *probe) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
+func (p *inquirer) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) {
 	switch fact := ev.Fact.(type) {
 	case *storage.Mutate:
 		out.Send(protocol.Storage, *fact)
@@ -35,18 +36,20 @@ func (p *probe) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 }
 
 // probed is a protocol of probes, which are listed as they start.
-func probed(probes *[]*probe) Protocol {
-	return Protocol{Name: "probed", Stores: true, Build: func(s Node) (Built, error) {
-		built, err := Membership(s)
-		p := &probe{}
+func probed(probes *[]*inquirer) Protocol {
+	d := simtest.Describe("probed", func(*protocol.Setup) protocol.Machine {
+		p := &inquirer{}
 		*probes = append(*probes, p)
-		built.Spaces = []protocol.Machine{p}
-		return built, err
-	}}
+		return p
+	})
+	d.Stores = true
+	p := Of(d)
+	p.Locks = false
+	return p
 }
 
-// staged is a world of one probe and a store, of which a script says these lines.
-func staged(t *testing.T, lines ...string) (*world, *[]*probe) {
+// staged is a world of one inquirer and a store, of which a script says these lines.
+func staged(t *testing.T, lines ...string) (*world, *[]*inquirer) {
 	t.Helper()
 	var choices []Choice
 	for _, line := range lines {
@@ -56,7 +59,7 @@ func staged(t *testing.T, lines ...string) (*world, *[]*probe) {
 		}
 		choices = append(choices, c)
 	}
-	probes := &[]*probe{}
+	probes := &[]*inquirer{}
 	c := Config{Protocol: probed(probes), Members: 1}
 	if err := c.check(); err != nil {
 		t.Fatal(err)
@@ -68,7 +71,7 @@ func staged(t *testing.T, lines ...string) (*world, *[]*probe) {
 	return w, probes
 }
 
-// inquire lets the probe ask the store.
+// inquire lets the inquirer ask the store.
 func inquire(w *world, fact any) {
 	m := w.members[0]
 	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: protocol.CallID{Sink: 99, Op: 1}, Fact: fact})
@@ -250,9 +253,10 @@ func TestNoStoreUndeclared(t *testing.T) {
 // odd runs a protocol that sends something to its storage when it starts.
 func odd(t *testing.T, what any, stores bool) Result {
 	t.Helper()
-	p := Protocol{Name: "odd", Stores: stores, Build: Above(func(protocol.ID) protocol.Machine {
-		return &sender{message: what.(protocol.Message)}
-	})}
+	d := simtest.Describe("odd", func(*protocol.Setup) protocol.Machine { return &sender{message: what.(protocol.Message)} })
+	d.Stores = stores
+	p := Of(d)
+	p.Locks = false
 	result, err := Run(Config{Protocol: p, Members: 1, Duration: time.Second}, 1, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -244,12 +244,12 @@ func (m *locker) found(now protocol.Time, f found, out *protocol.Effects) {
 }
 
 func lockerProtocol(naive bool) sim.Protocol {
-	return sim.Protocol{Name: "locker", Locks: true, Stores: true, Build: func(s sim.Node) (sim.Built, error) {
-		built, err := sim.Membership(s)
-		m := &locker{Front: simtest.Front{Self: built.ID}, rand: s.Rand, naive: naive, pause: map[string]protocol.Time{}}
-		built.Spaces = []protocol.Machine{m}
-		return built, err
-	}}
+	d := simtest.Describe("locker", func(s *protocol.Setup) protocol.Machine {
+		chance := rand.New(rand.NewPCG(uint64(s.Random), uint64(s.Self)))
+		return &locker{Front: simtest.Front{Self: s.Self}, rand: chance, naive: naive, pause: map[string]protocol.Time{}}
+	})
+	d.Stores = true
+	return sim.Of(d)
 }
 
 // What stands between here and the imports is the whole protocol. Nothing in the simulator

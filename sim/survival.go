@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -93,16 +94,9 @@ func (w *world) checkSurvival(s Survival) {
 // limitsOf are the bounds that a refusal may name, and their values.
 func limitsOf(s *settings) map[string]int64 {
 	return map[string]int64{
-		"waiters_per_name":  int64(or(s.waiters, lock.DefaultWaitersPerName)),
-		"locks_per_session": int64(or(s.locksPerSession, lock.DefaultLocksPerSession)),
+		"waiters_per_name":  int64(cmp.Or(s.waiters, lock.DefaultWaitersPerName)),
+		"locks_per_session": int64(cmp.Or(s.locksPerSession, lock.DefaultLocksPerSession)),
 	}
-}
-
-func or(value, otherwise int) int {
-	if value != 0 {
-		return value
-	}
-	return otherwise
 }
 
 // checkBounds compares what the authority has with what it may have (P8). In partition
@@ -110,7 +104,7 @@ func or(value, otherwise int) int {
 // other comes beside them.
 func (w *world) checkBounds(shown *lock.Lock) {
 	most := w.judge.limits["waiters_per_name"]
-	if w.protocol.Own != nil {
+	if w.protocol.Peers {
 		most *= int64(len(w.members)) // each keeps its own clients' bound, and no member sees all
 	}
 	if int64(len(shown.Waiters)) > most {

@@ -78,9 +78,9 @@ func (m *toy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) 
 }
 
 func toyProtocol(naive bool) sim.Protocol {
-	return sim.Protocol{Name: "toy", Locks: true, Build: sim.Above(func(self protocol.ID) protocol.Machine {
-		return &toy{Front: simtest.Front{Self: self}, naive: naive}
-	})}
+	return sim.Of(simtest.Describe("toy", func(s *protocol.Setup) protocol.Machine {
+		return &toy{Front: simtest.Front{Self: s.Self}, naive: naive}
+	}))
 }
 
 // What stands between here and the imports is the whole protocol.
@@ -127,9 +127,8 @@ func (m *needy) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects
 // had been. It is found because only a core is healed, and some member stays away.
 func TestWhoNeedsEverybodyIsStuck(t *testing.T) {
 	manySeeds(t)
-	p := sim.Protocol{Name: "needy", Locks: true, Fewest: 3, Most: 3, Build: sim.Above(func(self protocol.ID) protocol.Machine {
-		return &needy{toy{Front: simtest.Front{Self: self}}, 3}
-	})}
+	p := sim.Of(simtest.Describe("needy", func(s *protocol.Setup) protocol.Machine { return &needy{toy{Front: simtest.Front{Self: s.Self}}, 3} }))
+	p.Fewest, p.Most = 3, 3
 	c := sim.Config{Protocol: p, Faults: sim.Within, Duration: 20 * time.Second}
 	drawn, err := sim.RunMany(c, 1, 40, 2, nil)
 	if err != nil {

@@ -42,7 +42,7 @@ const unlinking Faults = 1<<Partition | 1<<OneWay
 // checkUnlinked cuts a link when all has settled, and sees whether users are served who are behind it. Where votes change, the
 // two members at the link may be all that vote.
 func (w *world) checkUnlinked() {
-	if !w.protocol.Logs || w.settings.faults&unlinking == 0 || w.nemesis.reformed || w.settings.known.autopilot > 0 || w.judge.violation != nil || w.over() {
+	if !w.protocol.Logs || w.settings.faults&unlinking == 0 || w.nemesis.reformed || w.settings.known.Autopilot > 0 || w.judge.violation != nil || w.over() {
 		return
 	}
 	w.within("", "unlink", 0)

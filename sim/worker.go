@@ -123,7 +123,7 @@ func (w *worker) granted(r *request) {
 		w.until = now + world.hold()
 		w.writes = world.number("writes", 3)
 		if w.ignores = r.grace && world.oneIn("ignores-limit", 2); w.ignores {
-			w.until = r.holdEnd + world.below("holds-on", 2*world.settings.known.grace)
+			w.until = r.holdEnd + world.below("holds-on", 2*world.settings.known.Grace)
 		}
 		if r.want.owner != "" && world.oneIn("again", 2) {
 			w.second = w.client.stream.acquire(r.want, w)

@@ -97,13 +97,13 @@ func (w *world) stage() {
 	s := &w.settings
 	w.weather = s.weather
 	w.judge = newJudge(func() instant { return w.now })
-	w.judge.limits, w.judge.loose, w.judge.turns = limitsOf(s), w.protocol.Loose, w.protocol.LeaderProbe != nil
+	w.judge.limits, w.judge.loose, w.judge.turns = limitsOf(s), w.protocol.Peers, w.protocol.LeaderProbe != nil
 	if s.faults.Has(Any) {
 		w.judge.sides = newSides(w)
 	} else if w.compared {
 		w.judge.histories = newHistories(w.judge)
 	}
-	if w.judge.sides == nil && s.known.holdOn == 0 && s.known.keepsCell == 0 && !w.protocol.Leads && !w.protocol.Peers {
+	if w.judge.sides == nil && s.known.HoldOn == 0 && s.known.KeepsCell == 0 && !w.protocol.Peers {
 		w.judge.tenants, w.judge.lease = map[tenant]*having{}, s.lease
 	}
 	w.register = register{judge: w.judge, highest: map[string]holdfast.Token{}}
@@ -188,7 +188,7 @@ func (w *world) anyTTL(site string) time.Duration {
 // skew chooses how far a wall clock is set from what it should show.
 func (w *world) skew(site string) time.Duration {
 	most := time.Hour
-	if bound := w.settings.known.skew; bound != 0 {
+	if bound := w.settings.known.Skew; bound != 0 {
 		// Claims are dated by wall clocks, any two of which differ by less than that.
 		most = bound / 2
 		if w.settings.faults.Has(SkewBeyond) {
@@ -196,7 +196,7 @@ func (w *world) skew(site string) time.Duration {
 		}
 	}
 	return w.length(site, 0, func() time.Duration {
-		if w.settings.known.skew != 0 && w.rand.IntN(2) == 0 {
+		if w.settings.known.Skew != 0 && w.rand.IntN(2) == 0 {
 			return most * time.Duration(2*w.rand.IntN(2)-1) // as far apart as they may be
 		}
 		return w.rand.between(-most, most)
@@ -358,7 +358,7 @@ func (w *world) trueWall() time.Duration {
 // exclusive is a request for a name that nothing fits beside or, where every lock is one of some
 // entries, for one of them.
 func (w *world) exclusive(name string) wantedLock {
-	if capacity := w.settings.known.capacity; capacity != 0 {
+	if capacity := w.settings.known.Capacity; capacity != 0 {
 		return wantedLock{name: name, mode: holdfast.ModeSlots, units: 1, capacity: capacity}
 	}
 	return wantedLock{name: name}
@@ -369,13 +369,13 @@ func (w *world) request(who *worker) wantedLock {
 	s := &w.settings
 	n := pick(w, "name", s.names)
 	want := wantedLock{name: n.name, mode: holdfast.ModeExclusive}
-	if n.use != holdfast.ModeExclusive && (s.known.capacity != 0 || !w.oneIn("exclusive", 3)) {
+	if n.use != holdfast.ModeExclusive && (s.known.Capacity != 0 || !w.oneIn("exclusive", 3)) {
 		want.mode = n.use
 	}
 	if want.mode == holdfast.ModeSlots {
 		want.capacity = n.capacity
 		want.units = 1
-		if s.known.capacity == 0 {
+		if s.known.Capacity == 0 {
 			want.units += w.number("more-units", n.capacity)
 			if w.protocol.Peers && w.oneIn("other-capacity", 12) {
 				want.capacity++ // peers refuse that, each by what it knows itself

@@ -11,7 +11,6 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/node"
-	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -19,7 +18,7 @@ import (
 type Option func(*config)
 
 type config struct {
-	claim  claim.Options
+	claim  Settings
 	spaces []string
 	limits host.Limits
 	logger *slog.Logger
@@ -27,7 +26,7 @@ type config struct {
 }
 
 // Claims sets all that the options up to Cleaner set, one by one.
-func Claims(o claim.Options) Option { return func(c *config) { c.claim = o } }
+func Claims(o Settings) Option { return func(c *config) { c.claim = o } }
 
 // Wait sets how long a claim is left alone before it is checked, and so how long its write may take,
 // less the skew. The same in all processes. The default is 100 ms; a store that is far away needs more.
@@ -44,10 +43,6 @@ func Skew(d time.Duration) Option { return func(c *config) { c.claim.Skew = d } 
 
 // Retries sets how often a request to the store is tried. The default is 3.
 func Retries(n int) Option { return func(c *config) { c.claim.Retries = n } }
-
-// Unit sets what timestamps in claims count: claim.Micro, the default, Milli or Nano. The same in all
-// processes.
-func Unit(u claim.Unit) Option { return func(c *config) { c.claim.Unit = u } }
 
 // RID names this process in its claims, for people, in at most 96 bytes. What makes it unlike any
 // other's, and that of an earlier life, is added. By default it is where the process runs.
@@ -92,7 +87,7 @@ const cells = "storelock.cells"
 type Locker struct {
 	holdfast.Locker // of the default space
 	node            *host.Member
-	settings        claim.Options
+	settings        Settings
 	mediator        *mediator
 }
 
@@ -114,7 +109,7 @@ func Open(ctx context.Context, store storage.Store, options ...Option) (*Locker,
 	if err != nil {
 		return nil, fmt.Errorf("open locks in %s: %w", store.Features().Name, err)
 	}
-	l := &Locker{Locker: n, node: n, settings: *n.Spaces()[0].Resolved().(*claim.Options), mediator: newMediator()}
+	l := &Locker{Locker: n, node: n, settings: *n.Spaces()[0].Resolved().(*Settings), mediator: newMediator()}
 	if err := n.WaitReady(ctx); err != nil {
 		closed := n.Close()
 		if closed != nil {
@@ -141,18 +136,13 @@ func (c *config) spacesOver(store storage.Store) (spaces []host.Space) {
 	return append(spaces, spaceOver(store, cells, &rows).Tuned(map[string]string{"cells": "true"}))
 }
 
-// spaceOver is one lockspace.
-func spaceOver(store storage.Store, name string, options *claim.Options) host.Space {
-	return host.Space{Name: name, Protocol: claim.Descriptor().Name, Store: store, Options: options.List().Given()}
-}
-
 // Session opens another session: a Locker whose owners are others than this one's, and whose Close
 // releases what is held through it alone. The Locker's Close closes it too.
 func (l *Locker) Session(ctx context.Context) (holdfast.Locker, error) { return l.node.Session(ctx) }
 
 // Settings returns what locks are taken with: the defaults in the place of what was not given, the name
 // of this process, and the group of the default space.
-func (l *Locker) Settings() claim.Options { return l.settings }
+func (l *Locker) Settings() Settings { return l.settings }
 
 // timestamp returns a token as the time that it was made of, in microseconds.
 func (l *Locker) timestamp(token holdfast.Token) int64 {

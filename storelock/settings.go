@@ -6,20 +6,40 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
+// What other programs need of protocol claim, which takes the locks.
+type (
+	// Settings are what all who use a store agree on, and what each may choose.
+	Settings = claim.Options
+	// Written is what a process has written beside the locks.
+	Written = claim.Written
+)
+
+// Unit sets what timestamps in claims count: claim.Micro, the default, Milli or Nano. The same in all
+// processes.
+func Unit(u claim.Unit) Option { return func(c *config) { c.claim.Unit = u } }
+
+// spaceOver is one lockspace.
+func spaceOver(store storage.Store, name string, options *Settings) host.Space {
+	return host.Space{Name: name, Protocol: claim.Descriptor().Name, Store: store, Options: options.List().Given()}
+}
+
+// cellName is the name of the lock of a cell.
+func cellName(key, column string) string { return claim.CellName(key, column) }
+
 // StoredSettings returns the settings that stand in a store beside the locks: those that hold, and those that
 // a process is about to agree to. Nothing stands there before the first process has started.
-func StoredSettings(ctx context.Context, store storage.Store) ([]claim.Written, error) {
+func StoredSettings(ctx context.Context, store storage.Store) ([]Written, error) {
 	entries, err := readSettings(ctx, store)
 	return claim.ReadSettings(entries), err
 }
 
 func readSettings(ctx context.Context, store storage.Store) ([]storage.Entry, error) {
-	row, _ := claim.ForgetSettings()
-	entries, err := store.Slice(ctx, &storage.Slice{Key: row})
+	entries, err := store.Slice(ctx, &storage.Slice{Key: claim.SettingsRow})
 	if err != nil {
 		return nil, fmt.Errorf("read the settings beside the locks: %w", err)
 	}
@@ -34,15 +54,7 @@ func ForgetSettings(ctx context.Context, store storage.Store) error {
 	if err != nil || len(entries) == 0 {
 		return err
 	}
-	row, timestamp := claim.ForgetSettings()
-	changed := claim.Changed()
-	m := &storage.Mutate{Key: row, Timestamp: timestamp, Additions: []storage.Entry{changed}}
-	for _, e := range entries {
-		if e.Column != changed.Column {
-			m.Deletions = append(m.Deletions, e.Column)
-		}
-	}
-	if err := store.Mutate(ctx, m); err != nil {
+	if err := store.Mutate(ctx, claim.ForgetSettings(entries)); err != nil {
 		return fmt.Errorf("remove the settings beside the locks: %w", err)
 	}
 	return nil

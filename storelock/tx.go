@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -127,7 +126,7 @@ func (m *mediator) give(c cell, tx *Tx) {
 // ErrClosed.
 func (tx *Tx) Claim(ctx context.Context, t Table, key, column string, expected Expected) error {
 	c := cell{t, key, column}
-	name := claim.CellName(key, column)
+	name := cellName(key, column)
 	switch {
 	case tx.over:
 		return tx.fail("claim", c, fmt.Errorf("%w: the transaction is over", holdfast.ErrClosed))

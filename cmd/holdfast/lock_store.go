@@ -14,7 +14,6 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/config"
-	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/open"
 	"github.com/holdfast-locks/holdfast/storelock"
@@ -39,7 +38,7 @@ func lockStoreFlags() []cli.Flag {
 type storeOrder struct {
 	url     string
 	options string // as they were given
-	claims  *claim.Options
+	claims  *storelock.Settings
 }
 
 // storeOrder reads --store; nil where a member is asked. A flag is stronger than the other's variable:
@@ -59,10 +58,11 @@ func (p *program) storeOrder(c *cli.Command) (*storeOrder, error) {
 		return nil, usageError("lock", "--ttl is of sessions at a member; with --store give --store-options expiry=D")
 	}
 	o := &storeOrder{url: url, options: c.String("store-options")}
-	var err error
-	if o.claims, err = config.StoreSettings(url, o.options); err != nil {
+	claims, err := config.StoreSettings(url, o.options)
+	if err != nil {
 		return nil, misconfigured("lock: %w", err)
 	}
+	o.claims = claims.(*storelock.Settings)
 	return o, nil
 }
 
@@ -95,7 +95,7 @@ type storeLender struct {
 	locker          *storelock.Locker
 	store           storage.Store
 	space           string
-	settings        claim.Options
+	settings        storelock.Settings
 	clock           clock.Clock
 }
 

@@ -321,7 +321,7 @@ func (m *member) spaces() []server.Space {
 	for i, space := range m.node.Spaces() {
 		served := server.Space{
 			Name: space.Name, Port: protocol.Port(i + 1), Protocol: space.Protocol,
-			Class: space.Class(), Votes: space.Votes(), HasGrace: space.HasGrace(), Options: space.Given(), Settings: space.Settings(),
+			Class: space.Class(), HasGrace: space.HasGrace(), Options: space.Given(), Settings: space.Settings(),
 		}
 		if space.Store != nil { // the settings have it in the same place
 			served.Store = open.Redacted(m.settings.Spaces[i].Store())

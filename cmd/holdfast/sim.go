@@ -97,7 +97,7 @@ func simNever() string {
 	text.WriteString("\nstore-slow and store-fail happen to protocols that lock through a store. all leaves out what cannot\n" +
 		"happen to the protocol; to name it is an error:")
 	for _, p := range sim.Protocols() {
-		text.WriteString(simFaults(" to "+p.Name+":", sim.Within&^p.Possible()))
+		text.WriteString(simFaults(" to "+p.Name+":", sim.Within&^p.Faults))
 	}
 	return text.String()
 }

@@ -82,8 +82,8 @@ func (p *program) simExplore(ctx context.Context, c *cli.Command) error {
 	if c.Bool("unordered") {
 		return p.simUnordered(ctx, c)
 	}
-	if c.String("protocol") == "claim" {
-		return p.simStored(ctx, c)
+	if protocol, _ := sim.Find(c.String("protocol")); protocol.Stores {
+		return p.simStored(ctx, c, protocol)
 	}
 	for _, flag := range []string{"slow", "spread", "cas", "watch"} {
 		if c.IsSet(flag) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/holdfast-locks/holdfast/sim"
 	"github.com/holdfast-locks/holdfast/sim/explore/stored"
 )
 
@@ -18,13 +19,13 @@ import (
 var ofClaims = []string{"protocol", "calls", "slow", "crashes", "spread", "cas", "hold-on", "watch", "jobs", "trace"}
 
 // simStored plays every run of two processes that lock by claims.
-func (p *program) simStored(ctx context.Context, c *cli.Command) error {
+func (p *program) simStored(ctx context.Context, c *cli.Command, protocol sim.Protocol) error {
 	for _, flag := range c.LocalFlagNames() {
 		if c.IsSet(flag) && !slices.Contains(ofClaims, flag) {
-			return usageError("sim explore", "flag --%s says nothing with --protocol claim, where these do: %s", flag, strings.Join(ofClaims, ", "))
+			return usageError("sim explore", "flag --%s says nothing with --protocol %s, where these do: %s", flag, protocol.Name, strings.Join(ofClaims, ", "))
 		}
 	}
-	config := stored.Config{CAS: c.Bool("cas"), HoldOn: c.Duration("hold-on"), Watch: c.Bool("watch"), Slow: c.Int("slow"), Spread: c.Int("spread")}
+	config := stored.Config{Protocol: protocol, CAS: c.Bool("cas"), HoldOn: c.Duration("hold-on"), Watch: c.Bool("watch"), Slow: c.Int("slow"), Spread: c.Int("spread")}
 	if c.IsSet("calls") {
 		config.Calls = c.Int("calls")
 	}
@@ -43,7 +44,7 @@ func (p *program) simStored(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	figures := fmt.Sprintf("protocol=claim runs=%d steps=%d", r.Runs, r.Steps)
+	figures := fmt.Sprintf("protocol=%s runs=%d steps=%d", protocol.Name, r.Runs, r.Steps)
 	took := fmt.Sprintf("in=%.1fs", r.Elapsed.Seconds())
 	if err := written(fmt.Fprintf(p.stdout, "%v\n", &r.Config)); err != nil {
 		return err

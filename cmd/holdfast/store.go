@@ -14,7 +14,6 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/config"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/open"
 	"github.com/holdfast-locks/holdfast/storelock"
@@ -109,7 +108,7 @@ type storeSettings struct {
 }
 
 // storeOf reads which store c is about. The options are nil where none were given.
-func (p *program) storeOf(c *cli.Command) (url string, wanted *claim.Options, err error) {
+func (p *program) storeOf(c *cli.Command) (url string, wanted protocol.Options, err error) {
 	called, options := calledAs(c), c.String("store-options")
 	url = c.Args().First()
 	switch {
@@ -178,7 +177,7 @@ func unanswered(ctx context.Context, c *cli.Command, where string, err error) er
 }
 
 // settingsBeside puts together what stands in a store, and how that goes with what is wanted.
-func settingsBeside(where string, written []claim.Written, wanted *claim.Options) *besideLocks {
+func settingsBeside(where string, written []storelock.Written, wanted protocol.Options) *besideLocks {
 	b := &besideLocks{Store: where, Settings: []storeSettings{}}
 	matches := true
 	if wanted != nil {

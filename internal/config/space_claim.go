@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/claim"
 	"github.com/holdfast-locks/holdfast/protocol/option"
 	"github.com/holdfast-locks/holdfast/storage/open"
 )
@@ -80,8 +80,9 @@ func judgeStore(url string) *flaw {
 	// Behind the last @ there is no password any more.
 	rest = rest[strings.LastIndexByte(rest, '@')+1:]
 	if strayed := regexp.MustCompile(`,([A-Za-z_]+)=`).FindStringSubmatch(rest); strayed != nil {
-		names := optionsOf("claim").Names()
-		return &flaw{"behind a comma it has " + quote(strayed[1]+"=") + ", which is no option of protocol claim",
+		d := overStore()
+		names := optionsOf(d.Name).Names()
+		return &flaw{"behind a comma it has " + quote(strayed[1]+"=") + ", which is no option of protocol " + d.Name,
 			suggest(strayed[1], names, "write %2C for a comma that is a part of the URL")}
 	}
 	return nil
@@ -142,6 +143,12 @@ func redactedItem(text string) string {
 	return hushed(text)
 }
 
+// overStore is the protocol whose locks are kept in a store.
+func overStore() protocol.Descriptor {
+	all := member.Protocols()
+	return all[slices.IndexFunc(all, func(d protocol.Descriptor) bool { return d.Stores })]
+}
+
 // Store is the URL of the store of a space of protocol claim; "" of any other. It may have a
 // password.
 func (s Space) Store() string { return open.Folder(s.Options[storeOption]) }
@@ -149,13 +156,14 @@ func (s Space) Store() string { return open.Folder(s.Options[storeOption]) }
 // StoreSettings reads the URL of a store, and option=value[,option=value…] of protocol claim, for a
 // process that takes locks there without a member. The error is a sentence that names the option, what is
 // allowed and the fix, and has no password in it.
-func StoreSettings(url, options string) (*claim.Options, error) {
+func StoreSettings(url, options string) (protocol.Options, error) {
 	if wrong := judgeStore(url); wrong != nil {
 		return nil, fmt.Errorf("store %s: %s; %s", open.Redacted(url), wrong.wrong, wrong.fix)
 	}
 	refused := func(name, text string) error { return fmt.Errorf("option %s %s", quote(hushed(name)), text) }
-	space := Space{Name: "default", Protocol: "claim"}
-	read := &claim.Options{}
+	d := overStore()
+	space := Space{Name: "default", Protocol: d.Name}
+	read := d.Options()
 	list := read.List()[len((&protocol.Common{}).List()):] // there is no member, so no view
 	for part := range strings.SplitSeq(options, ",") {
 		if strings.TrimSpace(options) == "" {
@@ -179,8 +187,8 @@ func StoreSettings(url, options string) (*claim.Options, error) {
 			return nil, refused(name, "is given twice; give it once")
 		}
 	}
-	resolved := *read
-	return read, resolved.Resolve(probe("default", usualDrift))
+	_, err := d.Check(list.Given(), nil, probe("default", usualDrift))
+	return read, err
 }
 
 // probe is what options are resolved with before there is a member.

@@ -20,7 +20,7 @@ func (n *Member) forcedSpaces(ctx context.Context, self *membership.Self, named 
 	}
 	for i := range n.config.Spaces {
 		space := api.ForcedSpace{Name: n.config.Spaces[i].Name, Protocol: n.config.Spaces[i].Protocol, Serves: true}
-		if space.Protocol == "consensus" {
+		if n.config.Spaces[i].Votes() {
 			shards, err := n.admin.Shards(ctx, space.Name)
 			if err != nil && shards == nil {
 				return nil, ofSpace("force view", space.Name, err)

@@ -205,7 +205,7 @@ func (r *Restore) judge(h *snapshot.Header, others []RestoredSpace) error {
 	refuse := func(format string, values ...any) error {
 		return fmt.Errorf(format+": %w", append(values, snapshot.ErrInvalid)...)
 	}
-	if h.Protocol != "consensus" {
+	if d := consensus.Descriptor(); h.Protocol != d.Name {
 		return refuse("it is of a space of protocol %q, and this version restores those of protocol consensus", h.Protocol)
 	}
 	if err := holdfast.CheckSpace(h.Space); err != nil {

@@ -160,7 +160,7 @@ func TestUncountedMemberIsNotReady(t *testing.T) {
 	if a := b.get(503, "/readyz"); a.raw != "this member is recovering: the view is not installed yet\n" {
 		t.Errorf("/readyz says %q", a.raw)
 	}
-	if claims := []Space{{Protocol: "claim"}}; hinders(self, claims) || !hinders(self, append(claims, Space{Protocol: "consensus"})) {
+	if claims := []Space{{described: protocol.Descriptor{Stores: true}}}; hinders(self, claims) || !hinders(self, append(claims, Space{})) {
 		t.Error("a member that is not counted is in the way where all spaces are in stores, or is not where one needs views")
 	}
 	self.Uncounted = false // this member was counted on before

@@ -92,13 +92,14 @@ type Space struct {
 	Port     protocol.Port // in the stack; 1 is the first
 	Protocol string        // "central", …
 	Class    holdfast.Class
-	Votes    bool // members vote on what it decides, in shards
 	HasGrace bool // names stay taken for a while after a hold limit
 	// Options are those of the protocol as they hold, for status to show.
 	Options map[string]string
 	// Store and Settings are for status to show, where locks are kept in a store: the URL without its
 	// password, and what all processes that use it must agree on.
 	Store, Settings string
+
+	described protocol.Descriptor // from newService on
 }
 
 // Identity is who this member is.

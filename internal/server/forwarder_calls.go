@@ -26,7 +26,7 @@ func (s *service) forwarderIn(name string) *forwarder {
 
 // forwarderAt is the forwarder if a space's requests are to be passed on; nil where this member serves them itself.
 func (s *service) forwarderAt(space *Space) *forwarder {
-	if space.Protocol != "consensus" || !s.forwarder.passesOn() {
+	if !space.described.Lasting || !s.forwarder.passesOn() {
 		return nil
 	}
 	return s.forwarder

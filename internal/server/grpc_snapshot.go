@@ -68,7 +68,7 @@ func (s *service) snapshot(ctx context.Context, name string, by caller, to piece
 		return failed(opSnapshot, "", "", err)
 	}
 	defer func() { s.observer.operation(space.Name, opSnapshot, err) }()
-	if space.Protocol != "consensus" {
+	if !space.described.Lasting {
 		return failed(opSnapshot, space.Name, "", api.Fail(api.CodeUnsupported,
 			fmt.Sprintf("protocol %s keeps nothing that outlasts its members, so there is nothing to save; that is for spaces of protocol consensus", space.Protocol)))
 	}

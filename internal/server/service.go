@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/run"
@@ -127,7 +129,7 @@ func newService(c Config) (*service, error) {
 		driver: c.Driver, me: me, identity: c.Identity, view: c.View, who: c.Who, forcer: c.Forcer, admin: admins,
 		observer: c.Observer, gatherer: gatherer, feeds: newFeedPace(), limits: c.Limits, doors: newDoors(c.Limits, c.Logger),
 		clients: newClients(c.Limits), logger: c.Logger,
-		spaces: c.Spaces, byName: map[string]*Space{}, byPort: map[protocol.Port]*Space{},
+		spaces: slices.Clone(c.Spaces), byName: map[string]*Space{}, byPort: map[protocol.Port]*Space{},
 		switchboard: newSwitchboard(c.Driver),
 		requests:    newRequests(c.Limits.Requests, c.Limits.Remember),
 		losses:      newLosses(),
@@ -137,12 +139,16 @@ func newService(c Config) (*service, error) {
 		s.lag = c.Driver.Lag
 	}
 	s.life, s.stop = context.WithCancel(context.Background())
+	protocols := member.Protocols()
 	for i := range s.spaces {
-		s.byName[s.spaces[i].Name] = &s.spaces[i]
-		if s.spaces[i].Protocol == "consensus" {
-			s.durable = append(s.durable, s.spaces[i].Name)
+		space := &s.spaces[i]
+		if d := protocol.Named(protocols, space.Protocol); d != nil {
+			space.described = *d
 		}
-		s.byPort[s.spaces[i].Port] = &s.spaces[i]
+		if space.described.Lasting {
+			s.durable = append(s.durable, space.Name)
+		}
+		s.byName[space.Name], s.byPort[space.Port] = space, space
 	}
 	return s, nil
 }

@@ -21,7 +21,7 @@ func (s *service) needs(view *protocol.View, space *Space, self *membership.Self
 		return "", nil, nil
 	}
 	known := naming(view, self)
-	if !space.Votes {
+	if !space.described.Logs {
 		need := self.Needs()
 		return needText(need, self, known, s.wall), names(need.Indispensable, known), nil
 	}

@@ -171,10 +171,10 @@ func (s *service) unready() (lines []string) {
 }
 
 // hinders reports whether a member whose spaces can grant is not ready with them: clients do better with another one, because this
-// one's state cannot be written; or no other may be stopped now, because the cluster does not count on this one yet. Spaces of protocol
-// claim go on without a view. A member alone goes on: clients have no other.
+// one's state cannot be written; or no other may be stopped now, because the cluster does not count on this one yet. Spaces over a
+// store go on without a view. A member alone goes on: clients have no other.
 func hinders(self *membership.Self, spaces []Space) bool {
-	inViews := func(space Space) bool { return space.Protocol != "claim" }
+	inViews := func(space Space) bool { return !space.described.Stores }
 	return self != nil && self.Founders > 1 && (self.Stale != nil || self.Uncounted && slices.ContainsFunc(spaces, inViews))
 }
 

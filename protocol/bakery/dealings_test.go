@@ -7,7 +7,21 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/bakery"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 )
+
+// deliverBut delivers all but what is under way to or from a member, and returns that.
+func (s *schedule) deliverBut(id protocol.ID) (held []flight) {
+	for len(s.transit) > 0 {
+		f := s.transit[0]
+		if f.from == id || f.to == id {
+			held, s.transit = append(held, f), s.transit[1:]
+			continue
+		}
+		s.deliver()
+	}
+	return held
+}
 
 // TestDealingsAreRead: how far a ticket is at its master, which leader has answered first, from when on it has its
 // place, and what comes when it has ended.
@@ -17,29 +31,25 @@ func TestDealingsAreRead(t *testing.T) {
 	s.requests = func(*schedule) lock.Request { return lock.Request{} }
 	master, quick, slow := s.members[0], s.members[1], s.members[2]
 	client := master.clients[0]
-	is := func(step bakery.Step, first protocol.ID, late ...protocol.ID) bakery.Key {
+	is := func(step probe.TicketStep, first protocol.ID, late ...protocol.ID) {
 		t.Helper()
-		drawn := master.machine.Drawn()
-		if len(drawn) != 1 || drawn[0].Step != step || drawn[0].First != first || !slices.Equal(drawn[0].Slow, late) || drawn[0].For != master.id {
+		drawn := read().Drawn(master.machine)
+		if len(drawn) != 1 || drawn[0].Step != step || drawn[0].First != first || !slices.Equal(drawn[0].Slow, late) || drawn[0].Owner != master.id {
 			t.Fatalf("the master has %+v; want one ticket at step %d, of which member %d has answered first, and %v not", drawn, step, first, late)
 		}
-		return drawn[0].Key
+	}
+	finds := func(m protocol.Message) probe.Finding {
+		return read().Finds(master.machine, &protocol.View{Number: 1}, slow.id, m)
 	}
 	// Everything to and from the slow leader stays under way.
 	var held []flight
-	settle := func() {
-		for len(s.transit) > 0 {
-			f := s.transit[0]
-			if f.from == slow.id || f.to == slow.id {
-				held, s.transit = append(held, f), s.transit[1:]
-				continue
-			}
-			s.deliver()
-		}
-	}
+	settle := func() { held = append(held, s.deliverBut(slow.id)...) }
 	s.act(client)
-	key := is(bakery.StepEntering, 0)
-	if session, request, pending := master.machine.Request(key); session != client.session || request != 1 || !pending {
+	is(probe.TicketChoosing, 0)
+	ticket := probe.Placed{Name: contested, Owner: master.id, Number: 1, Reign: protocol.Epoch{Counter: 4}}
+	key := bakery.Key{Member: master.id, Number: 1}
+	added := bakery.Envelope{Body: bakery.Added{Key: key}}
+	if session, request, pending := read().Request(master.machine, ticket); session != client.session || request != 1 || !pending {
 		t.Errorf("%v is request %d of %v, and asks: %v", key, request, session, pending)
 	}
 	s.deliver() // entering, at the quick one
@@ -47,30 +57,31 @@ func TestDealingsAreRead(t *testing.T) {
 		held, s.transit = append(held, s.transit[0]), s.transit[1:]
 	}
 	s.deliver()
-	is(bakery.StepAdding, quick.id, slow.id)
-	if _, _, placed := master.machine.Placed(key); placed {
+	is(probe.TicketAdded, quick.id, slow.id)
+	if _, placed := read().Placed(master.machine, added); placed {
 		t.Error("nobody else knows its number, and it has its place")
 	}
 	settle()
-	is(bakery.StepLocked, quick.id, slow.id)
-	if name, epoch, placed := master.machine.Placed(key); name != contested || epoch != 4 || !placed {
-		t.Errorf("it is placed: %v, for %q in epoch %d", placed, name, epoch)
+	is(probe.TicketLocked, quick.id, slow.id)
+	if at, placed := read().Placed(master.machine, added); at != ticket || !placed {
+		t.Errorf("it is placed: %v, as %+v", placed, at)
 	}
-	if _, _, pending := master.machine.Request(key); pending || client.state != holds {
+	if _, _, pending := read().Request(master.machine, ticket); pending || client.state != holds {
 		t.Error("who holds asks")
 	}
-	if master.machine.TakenOver(key) || !master.machine.Serves() || master.machine.Rebuilds() || master.machine.ID() != 1 {
+	locked, claims := bakery.Envelope{Body: bakery.Locked{Key: key}}, bakery.Envelope{Term: bakery.Term{Epoch: 4, View: 1}, Body: bakery.Claim{Claims: []bakery.Claimed{{}}}}
+	if read().TopicOf(master.machine, locked) != probe.TopicNone || !read().Serves(master.machine) || finds(claims) != probe.FindsNothing {
 		t.Error("its master is not who it was from the beginning")
 	}
 	s.act(client) // it gives back
 	settle()
-	if drawn := master.machine.Drawn(); len(drawn) != 0 {
+	if drawn := read().Drawn(master.machine); len(drawn) != 0 {
 		t.Errorf("tickets are left: %+v", drawn)
 	}
 	s.transit, held = held, nil
 	late := 0
 	for len(s.transit) > 0 {
-		if envelope, is := s.transit[0].message.(bakery.Envelope); is && s.transit[0].to == master.id && master.machine.TooLate(slow.id, &envelope) {
+		if f := s.transit[0]; f.to == master.id && f.from == slow.id && finds(f.message) == probe.FindsEnded {
 			late++
 		}
 		s.deliver()

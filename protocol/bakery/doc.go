@@ -189,5 +189,5 @@
 //	member.go    what clients want          link.go       what is said arrives
 //	activate.go  whose turn it is           malformed.go  what cannot be said
 //	grace.go     after a hold limit         condition.go  how it is
-//	dealings.go  what an observer can read off
+//	probe.go     what the simulator and the explorers know of it
 package bakery

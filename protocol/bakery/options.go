@@ -53,6 +53,8 @@ func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 // Descriptor describes the protocol.
 func Descriptor() protocol.Descriptor {
 	return protocol.Descriptor{
-		Name: "bakery", Options: func() protocol.Options { return &Options{} }, Candidates: true, Messages: slices.Concat(messages, local.Messages),
+		Name: "bakery", Options: func() protocol.Options { return &Options{} }, Candidates: true,
+		Peers: true, Probes: probes(),
+		Messages: slices.Concat(messages, local.Messages),
 	}
 }

@@ -20,7 +20,9 @@ func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 	return New(Config{Self: s.Self, Table: s.Table, Patience: s.Patience, Any: o.Any, Operators: o.Operators, Tuning: o.Tuning})
 }
 
-// Descriptor describes the protocol.
+// Descriptor describes the protocol. No member of it doubts what another one has told.
 func Descriptor() protocol.Descriptor {
-	return protocol.Descriptor{Name: "central", Options: func() protocol.Options { return &Options{} }, Messages: authority.Messages}
+	probes := authority.Probes()
+	probes.Unreached = []any{authority.Revalidate{}}
+	return protocol.Descriptor{Name: "central", Options: func() protocol.Options { return &Options{} }, Messages: authority.Messages, Probes: probes}
 }

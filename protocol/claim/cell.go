@@ -275,7 +275,7 @@ func (m *Machine) swapped(now protocol.Time, n *name, c *claim, out *protocol.Ef
 	case !k.held:
 		k.freeing = false
 		if flags&waitedFor != 0 {
-			m.holding.yielded(k)
+			m.yielded(k)
 			k.courtesy = now + m.jitter(m.courtesy(held))
 		}
 		m.notifyFreed(n, out)

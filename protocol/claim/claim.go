@@ -26,9 +26,14 @@ type Machine struct {
 	leaseDue  protocol.Time // when to look again whether there is a lease
 	lapsing   bool          // what ends now is lost with the member's lease
 
-	now           protocol.Time // of this step
-	memory        memory        // of cells
-	holding       Holding       // on to cells
+	now     protocol.Time // of this step
+	memory  memory        // of cells
+	holding struct {
+		kept      uint64 // cells, at present
+		regranted uint64 // without a write
+		rewritten uint64 // while no client had them
+		yielded   uint64 // while others waited
+	}
 	cleaned       map[string]protocol.Time
 	cleanedLiving int
 

@@ -21,7 +21,7 @@ func TestConversations(t *testing.T) {
 type reader struct{}
 
 func (reader) Key(key string) string {
-	if key == settingsRow {
+	if key == SettingsRow {
 		return "settings"
 	}
 	return key[4+len("locks"):]
@@ -87,5 +87,5 @@ func (reader) Foreign(name, who string, at int64) (string, storage.Entry) {
 
 func (reader) Settings(text string) (string, storage.Entry) {
 	prefix, rest, _ := strings.Cut(text, " ")
-	return settingsRow, storage.Entry{Column: prefix + " claims " + rest + "\x00z#1", Value: "z"}
+	return SettingsRow, storage.Entry{Column: prefix + " claims " + rest + "\x00z#1", Value: "z"}
 }

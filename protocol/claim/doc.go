@@ -148,5 +148,5 @@
 //	clock.go   the store's time         cleaner.go   claims that have expired
 //	settings.go
 //	client.go  what clients need of it  condition.go how it is
-//	messages.go                         try.go       what can be read off requests
+//	messages.go                         probe.go     what the simulator knows of it
 package claim

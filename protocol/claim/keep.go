@@ -102,7 +102,7 @@ func (m *Machine) endOfKeeping(written protocol.Time) protocol.Time {
 
 // mayKeep reports whether a cell is kept that was held by c until now.
 func (m *Machine) mayKeep(now protocol.Time, k *cell, c *claim) bool {
-	return m.config.HoldOn != 0 && m.endOfKeeping(c.sentAt) != protocol.Never && m.holding.Kept < mostKept && m.serves() && !m.clients.Closed() &&
+	return m.config.HoldOn != 0 && m.endOfKeeping(c.sentAt) != protocol.Never && m.holding.kept < mostKept && m.serves() && !m.clients.Closed() &&
 		m.ours(k) && k.flags&waitedFor == 0 && k.tokensLeft() && k.request == 0 && !k.unsure && !k.freeing
 }
 
@@ -114,7 +114,7 @@ func (c *cell) tokensLeft() bool {
 // keepCell keeps it: it is free for this process's clients, and for no others.
 func (m *Machine) keepCell(k *cell, written protocol.Time) {
 	k.until, k.written, k.late = m.endOfKeeping(written), written, false
-	m.holding.Kept++
+	m.holding.kept++
 }
 
 // keepOn goes on with keeping a cell that was written anew. Where that took longer than it may be kept, it is
@@ -131,13 +131,13 @@ func (m *Machine) keepOn(k *cell) {
 func (m *Machine) letGo(k *cell) {
 	if k.kept() {
 		k.until = 0
-		m.holding.Kept--
+		m.holding.kept--
 	}
 }
 
 // letAllGo has all cells given back that are kept: this process stops to serve.
 func (m *Machine) letAllGo() {
-	if m.holding.Kept == 0 {
+	if m.holding.kept == 0 {
 		return
 	}
 	var kept []*name
@@ -172,7 +172,7 @@ func (m *Machine) keeps(now protocol.Time, n *name, out *protocol.Effects) bool 
 		m.swap(now, n, nil, next, out)
 		k.rewriting, k.late = true, true
 		k.turns++
-		m.holding.Rewritten++
+		m.holding.rewritten++
 		return true
 	}
 	m.letGo(k)
@@ -186,26 +186,15 @@ func (m *Machine) regrant(now protocol.Time, n *name, c *claim, out *protocol.Ef
 	k := &n.cell
 	m.letGo(k)
 	m.notifyFreed(n, out)
-	m.holding.Regranted++
+	m.holding.regranted++
 	k.used = true
 	c.sentAt, c.stamp, c.end = k.written, int64(k.token), k.written+m.config.Expiry
 	m.won(now, c, k.give(), out)
 }
 
-// Holding counts what a process does with cells that were released.
-type Holding struct {
-	Kept      int    // how many it keeps
-	Regranted uint64 // grants without a write
-	Rewritten uint64 // cells that were written anew while no client had them
-	Yielded   uint64 // cells that were kept while others waited, and given back to them
-}
-
-// Holding returns what this process does with cells that were released.
-func (m *Machine) Holding() Holding { return m.holding }
-
 // yielded counts a cell that others have waited for, when it was given back.
-func (h *Holding) yielded(k *cell) {
+func (m *Machine) yielded(k *cell) {
 	if k.late {
-		h.Yielded++
+		m.holding.yielded++
 	}
 }

@@ -126,6 +126,9 @@ func (o *Options) Resolve(s *protocol.Setup) error {
 	case nonce != "":
 		o.RID += "~" + nonce
 	}
+	if protocol.Mutated("each process has a rid of its own") {
+		o.RID = "r"
+	}
 	if o.Cells {
 		o.RID += "~tx" // a cell may have the row of a lock, and is another mediator's
 	}
@@ -193,6 +196,7 @@ func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 // Descriptor describes the protocol.
 func Descriptor() protocol.Descriptor {
 	return protocol.Descriptor{
-		Name: "claim", Options: func() protocol.Options { return &Options{} }, Stores: true, Messages: local.Messages,
+		Name: "claim", Options: func() protocol.Options { return &Options{} }, Stores: true, Peers: true, Probes: probes(),
+		Messages: local.Messages,
 	}
 }

@@ -108,9 +108,9 @@ func ParseColumn(column string) (timestamp int64, rid string, ok bool) {
 	return timestamp, column[8:], timestamp >= 0
 }
 
-// settingsRow is where those who share a store say how they claim. No lock has it: its length
+// SettingsRow is where those who share a store say how they claim. No lock has it: its length
 // says −1.
-const settingsRow = "\xff\xff\xff\xffholdfast settings"
+const SettingsRow = "\xff\xff\xff\xffholdfast settings"
 
 // Unit is what timestamps count: graph.timestamps of the original.
 type Unit time.Duration

@@ -32,7 +32,7 @@ func TestLayout(t *testing.T) {
 	if Row("a", "bc") == Row("ab", "c") {
 		t.Error("(a, bc) and (ab, c) have one row")
 	}
-	if settingsRow[:4] == Row("locks", "")[:4] || settingsRow >= Row(strings.Repeat("k", 512), "")[:4] && settingsRow[0] != 0xff {
+	if SettingsRow[:4] == Row("locks", "")[:4] || SettingsRow >= Row(strings.Repeat("k", 512), "")[:4] && SettingsRow[0] != 0xff {
 		t.Error("a lock may have the row of the settings")
 	}
 }
@@ -81,7 +81,7 @@ func TestUnits(t *testing.T) {
 
 // FuzzParseColumn: anything that stands in a row is read without harm, and what is read is written so.
 func FuzzParseColumn(f *testing.F) {
-	for _, seed := range []string{"", Column(1, "a"), Column(1<<63-1, "z"), marks, claimsFrom, settingsRow, strings.Repeat("\xff", 20)} {
+	for _, seed := range []string{"", Column(1, "a"), Column(1<<63-1, "z"), marks, claimsFrom, SettingsRow, strings.Repeat("\xff", 20)} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, column string) {

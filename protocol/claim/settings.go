@@ -58,9 +58,6 @@ const acceptedPrefix, proposedPrefix = "agreed ", "asked "
 // CAS it is read once, before the first swap of a name, and only where this column stands.
 const changedColumn = "changed"
 
-// Changed returns the column that a removal of the settings leaves in their place.
-func Changed() storage.Entry { return storage.Entry{Column: changedColumn, Value: "1"} }
-
 // settingsColumn is the name of a column of the row, and parseSettings reads it.
 func (m *Machine) settingsColumn(prefix, number string) string {
 	return prefix + m.config.Settings() + "\x00" + m.config.RID + "#" + number
@@ -79,7 +76,7 @@ func parseSettings(column string) (prefix, settings, rid, number string) {
 // readSettings asks for the settings of the others.
 func (m *Machine) readSettings(now protocol.Time, out *protocol.Effects) {
 	m.agreement.due = protocol.Never
-	out.Send(protocol.Storage, storage.Slice{ID: m.inquire(now, inquirySettings, nil, nil, 0), Key: settingsRow})
+	out.Send(protocol.Storage, storage.Slice{ID: m.inquire(now, inquirySettings, nil, nil, 0), Key: SettingsRow})
 }
 
 // onSettings compares.
@@ -137,7 +134,7 @@ func (m *Machine) otherwise(theirs string) error {
 
 // writeSettings writes the row of the settings, under the one timestamp that there is for it.
 func (m *Machine) writeSettings(now protocol.Time, add []storage.Entry, del []string, out *protocol.Effects) {
-	mutate := storage.Mutate{ID: m.inquire(now, inquiryAgreement, nil, nil, 0), Key: settingsRow, Timestamp: 1, Additions: add, Deletions: del}
+	mutate := storage.Mutate{ID: m.inquire(now, inquiryAgreement, nil, nil, 0), Key: SettingsRow, Timestamp: 1, Additions: add, Deletions: del}
 	if m.agreement.step == proposing && m.config.Store.TTL {
 		mutate.TTL = questionLife
 	}
@@ -214,7 +211,7 @@ type Written struct {
 	RID      string // of the process
 }
 
-// ReadSettings reads what a Slice of the row of ForgetSettings has.
+// ReadSettings reads what a Slice of the row has.
 func ReadSettings(entries []storage.Entry) []Written {
 	var all []Written
 	for i := range entries {
@@ -227,7 +224,14 @@ func ReadSettings(entries []storage.Entry) []Written {
 	return all
 }
 
-// ForgetSettings returns what removes the settings that stand in a store beside the locks: for when
-// they are to change, and no process uses the locks. What it deletes is what a Slice of the row
-// has, but for the column of Changed, which is to be there before.
-func ForgetSettings() (row string, timestamp int64) { return settingsRow, 1 }
+// ForgetSettings returns what removes the settings that a Slice of the row has: for when
+// they are to change, and no process uses the locks.
+func ForgetSettings(entries []storage.Entry) *storage.Mutate {
+	m := &storage.Mutate{Key: SettingsRow, Timestamp: 1, Additions: []storage.Entry{{Column: changedColumn, Value: "1"}}}
+	for i := range entries {
+		if entries[i].Column != changedColumn {
+			m.Deletions = append(m.Deletions, entries[i].Column)
+		}
+	}
+	return m
+}

@@ -180,4 +180,5 @@
 //	afresh.go     clusters that begin with copies
 //	condition.go  how the space is
 //	messages.go
+//	probe.go      what the simulator knows of it
 package consensus

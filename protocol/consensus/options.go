@@ -75,6 +75,8 @@ func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 // Descriptor describes the protocol.
 func Descriptor() protocol.Descriptor {
 	return protocol.Descriptor{
-		Name: "consensus", Options: func() protocol.Options { return &Options{} }, Lasting: true, Logs: true, Messages: messages,
+		Name: "consensus", Options: func() protocol.Options { return &Options{} }, Lasting: true, Logs: true,
+		Probes:   probes(),
+		Messages: messages,
 	}
 }

@@ -106,22 +106,6 @@ func openFrom(view *protocol.View) protocol.Time {
 // it is the grantor and knows everything that is held and waited for.
 func (m *Machine) Reign() (epoch uint64, decides bool) { return m.part.Reign(), m.part.Decides() }
 
-// Becoming reports whether this member has asked the elder to be named, or was named, and has
-// not got the table of the one before.
-func (m *Machine) Becoming() bool {
-	if m.successor != nil {
-		return !m.successor.lost
-	}
-	return m.seek != nil && m.seek.question.Kind == Become
-}
-
-// Unused returns how many grants this member holds on to that no client of its uses.
-func (m *Machine) Unused() int { return m.part.Unused() }
-
-// KeepsOn reports whether this member may keep the grant that a decision of a grantor is about,
-// and whether it keeps it already, unused.
-func (m *Machine) KeepsOn(d *authority.Decided) (may, unused bool) { return m.part.KeepsOn(d) }
-
 // Wake returns when there is something to do.
 func (m *Machine) Wake() protocol.Time {
 	at := min(m.part.Wake(), m.seekFrom)

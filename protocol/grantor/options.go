@@ -57,6 +57,8 @@ func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 // Descriptor describes the protocol.
 func Descriptor() protocol.Descriptor {
 	return protocol.Descriptor{
-		Name: "grantor", Options: func() protocol.Options { return &Options{} }, Messages: slices.Concat(messages, authority.Messages),
+		Name: "grantor", Options: func() protocol.Options { return &Options{} },
+		Moves: true, Probes: probes(),
+		Messages: slices.Concat(messages, authority.Messages),
 	}
 }

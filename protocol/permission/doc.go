@@ -174,5 +174,5 @@
 //	client.go      what clients need of it     request.go  a request: asking, entering, ending
 //	name.go        what is kept of a name      answer.go   what a peer is answered, and when
 //	unheard.go     peers that do not answer    retain.go   permissions that are kept
-//	dealings.go    what can be read off it     condition.go how it is
+//	probe.go       what simulators know of it  condition.go how it is
 package permission

@@ -286,7 +286,7 @@ func (c *crowd) enter(tag local.Tag, name string) (sent bool) {
 		c.step(c.members[0], protocol.Event{Kind: protocol.Receive, From: 2, Fact: Reply{Tag: tag, Number: request.Number}})
 		sent = true
 	}
-	if m := c.members[0].machine; m.Dealings().Holds != 1 {
+	if m := c.members[0].machine; (peers{}).Dealings(m).Holds != 1 {
 		c.t.Fatalf("%q is not held", name)
 	}
 	return sent

@@ -47,6 +47,8 @@ func (o *Options) New(s *protocol.Setup) (protocol.Machine, error) {
 // Descriptor describes the protocol.
 func Descriptor() protocol.Descriptor {
 	return protocol.Descriptor{
-		Name: "permission", Options: func() protocol.Options { return &Options{} }, Messages: slices.Concat(messages, local.Messages),
+		Name: "permission", Options: func() protocol.Options { return &Options{} },
+		Peers: true, Probes: probes(),
+		Messages: slices.Concat(messages, local.Messages),
 	}
 }

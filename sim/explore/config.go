@@ -73,8 +73,8 @@ const finest = 20 * time.Nanosecond
 func (c *Config) check() error {
 	c.defaults()
 	switch {
-	case c.Protocol.Build == nil:
-		return fmt.Errorf("explore: Protocol has no Build; one of %s is allowed", sim.Names())
+	case c.Protocol.Options == nil:
+		return fmt.Errorf("explore: Protocol has no Options; one of %s is allowed", sim.Names())
 	case c.Members < 1 || c.Members > maxMembers:
 		return fmt.Errorf("explore: Members is %d; 1 to %d is allowed", c.Members, maxMembers)
 	case c.Users < 0 || c.Users > maxUsers, c.Names < 0 || c.Names > maxNames, c.Calls < 0 || c.Calls > maxBudget:

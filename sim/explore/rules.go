@@ -10,9 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/grantor"
-	"github.com/holdfast-locks/holdfast/protocol/local"
-	"github.com/holdfast-locks/holdfast/protocol/permission"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"
 )
 
@@ -58,40 +56,57 @@ func (c *Config) horizons() [classes]int64 {
 // than what members wait for a coordinator, which is three polls.
 func (c *Config) silence() int64 { return int64(2 * 3 * (c.Lease / 10)) }
 
-// rules say what the fields of the membership are for, and which of them say nothing when.
-// What has no rule is taken for something that matters.
+// rules say what the fields of the membership are for, and which of them say nothing when. Those of a protocol stand beside
+// it. What has no rule is taken for something that matters.
 func rules(c *Config) []snapshot.Rule {
-	all := slices.Concat(mootRules(c), numberRules(c), timeRules())
+	all := slices.Concat(mootRules(c), numberRules(c), timeRules(), Rules(c.Protocol.Timed))
 	if c.Protocol.Peers {
-		all = append(all, peerRules()...)
+		all = append(all, tableRules()...)
 	}
 	return all
 }
 
-// peerRules are about what peers keep for people, or to be quicker, each of them in a table of its
-// own, and about what they know of views.
-func peerRules() []snapshot.Rule {
-	machine, table := reflect.TypeFor[permission.Machine](), reflect.TypeFor[lock.Table]()
+// Rules are those for fields of a protocol.
+func Rules(fields []probe.Field) (all []snapshot.Rule) {
+	for _, f := range fields {
+		rule := snapshot.Rule{In: reflect.TypeOf(f.In), Field: f.Name, Class: [...]uint8{probe.Deadline: deadlines, probe.ViewOf: views}[f.Kind]}
+		switch {
+		case f.Kind == probe.ViewOf:
+			rule.Group = same
+		case f.Unless != "":
+			rule.Moot = unless(f.Unless)
+		case f.Kind == probe.Nothing:
+			rule.Moot = always
+		}
+		all = append(all, rule)
+	}
+	return all
+}
+
+// tableRules are about what peers keep for people, or to be quicker, each of them in a table of its
+// own.
+func tableRules() []snapshot.Rule {
+	table := reflect.TypeFor[lock.Table]()
 	of := func(in reflect.Type, field string) reflect.Type {
 		f, _ := in.FieldByName(field)
 		return f.Type
 	}
-	return []snapshot.Rule{
-		{In: reflect.TypeFor[local.Request](), Field: "Since", Moot: always},
+	return append(QuickRules(), []snapshot.Rule{
 		{In: of(of(table, "entries"), "first").Elem().Elem(), Field: "since", Moot: always},
 		{In: table, Field: "history.ended", Moot: always},
 		{In: reflect.TypeFor[lock.HeldBy](), Field: "Age", Moot: always},
-		{In: machine, Field: "openFrom", Class: deadlines},
-		{In: machine, Field: "clockDue", Class: deadlines},
-		{In: machine, Field: "leaseDue", Class: deadlines},
-		{In: of(machine, "peers").Elem(), Field: "probeFrom", Moot: unless("unanswered"), Class: deadlines},
-		{In: reflect.TypeFor[local.Place](), Field: "Since", Class: views, Group: same},
-		{In: reflect.TypeFor[local.Tag](), Field: "View", Class: views, Group: same},
+	}...)
+}
+
+// QuickRules are about what tables keep from one step to the next to be quicker.
+func QuickRules() []snapshot.Rule {
+	table := reflect.TypeFor[lock.Table]()
+	return []snapshot.Rule{
 		// Where to look first for a token: it is looked for elsewhere, too.
 		{In: table, Field: "given", Moot: always},
 		// The names that are there, sorted as far as listings and time have led to it.
 		{In: table, Field: "order", Moot: always},
-		// Room that is kept from one step to the next.
+		// Room that is kept.
 		{In: table, Field: "touched", Moot: hasNone("touched")},
 	}
 }
@@ -156,23 +171,10 @@ func numberRules(c *Config) []snapshot.Rule {
 		{In: answer, Field: "View", Class: views, Group: same},
 		{In: machine, Path: "reign.tracks", Field: "acked", Class: views, Group: same},
 	}
-	if c.Protocol.Moves {
-		all = append(all, moving()...)
-	}
 	if !c.Protocol.Locks { // else numbers of requests are made of them
 		all = append(all, snapshot.Rule{In: reflect.TypeFor[protocol.Tenure](), Field: "Lapses", Class: lapses, Group: same})
 	}
 	return all
-}
-
-// moving are the rules of what an elder knows of views. It asks whether one follows another
-// directly, so that of such numbers the difference matters as well (collect).
-func moving() []snapshot.Rule {
-	return []snapshot.Rule{
-		{In: reflect.TypeFor[grantor.Machine](), Path: "elderhood", Field: "number", Class: views, Group: same},
-		{In: reflect.TypeFor[grantor.Place](), Field: "Since", Class: views, Group: same},
-		{In: reflect.TypeFor[grantor.InquiryAnswer](), Field: "Since", Class: views, Group: same},
-	}
 }
 
 func timeRules() []snapshot.Rule {

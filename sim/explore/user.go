@@ -160,7 +160,7 @@ func (e *engine) granted(w *world, i int, d *lock.Decision) {
 		return
 	}
 	_, capacity := e.config.Demand(i)
-	if capacity == 0 || !e.config.Protocol.Loose {
+	if capacity == 0 || !e.config.Protocol.Peers {
 		if uint64(d.Token) <= w.Highest[u.Name] {
 			e.violate("P2", "%s is told token %d for %q, after token %d was told", w.who(i), d.Token, d.Name, w.Highest[u.Name])
 		}

@@ -24,16 +24,22 @@ func (o *odd) Step(now protocol.Time, ev protocol.Event, out *protocol.Effects) 
 	o.step(ev, out)
 }
 
+// oddOptions are those of its spaces.
+type oddOptions struct {
+	protocol.Options
+	step func(protocol.Event, *protocol.Effects)
+}
+
+func (o *oddOptions) New(s *protocol.Setup) (protocol.Machine, error) {
+	m, err := o.Options.New(s)
+	return &odd{m, o.step}, err
+}
+
 // oddProtocol is one of the simulator's, with something done after each step of its spaces.
 func oddProtocol(step func(protocol.Event, *protocol.Effects)) sim.Protocol {
 	p, _ := sim.Find("election")
-	p.Name = "odd"
-	build := p.Build
-	p.Build = func(s sim.Node) (sim.Built, error) {
-		built, err := build(s)
-		built.Spaces[0] = &odd{built.Spaces[0], step}
-		return built, err
-	}
+	plain := p.Options
+	p.Name, p.Options = "odd", func() protocol.Options { return &oddOptions{plain(), step} }
 	return p
 }
 

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/load"
-	"github.com/holdfast-locks/holdfast/protocol/claim"
+	"github.com/holdfast-locks/holdfast/internal/member"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storelock"
 )
@@ -111,7 +113,8 @@ func (s *stored) open(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	counted := &countingStore{Store: store, ledger: s.ledger, prefix: "holdfast bench " + kind + "/"}
+	tries := probe.Of(protocol.Named(member.Protocols(), "claim")).Tries
+	counted := &countingStore{Store: store, ledger: s.ledger, tries: tries, prefix: "holdfast bench " + kind + "/"}
 	locks, err := storelock.Open(ctx, counted, options...)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
@@ -184,12 +187,13 @@ func (l *ledger) sum() load.Requests {
 type countingStore struct {
 	storage.Store
 	ledger *ledger
+	tries  func(protocol.Message) bool
 	prefix string
 }
 
 func (t *countingStore) Mutate(ctx context.Context, m *storage.Mutate) error {
 	t.ledger.writes.Add(1)
-	if claim.ClaimTried(m) {
+	if t.tries(*m) {
 		t.ledger.tries.Add(1)
 	}
 	there := *m
@@ -199,7 +203,7 @@ func (t *countingStore) Mutate(ctx context.Context, m *storage.Mutate) error {
 
 func (t *countingStore) Swap(ctx context.Context, s *storage.Swap) (storage.Swapped, error) {
 	t.ledger.writes.Add(1)
-	if claim.CellTried(s) {
+	if t.tries(*s) {
 		t.ledger.tries.Add(1)
 	}
 	there := *s

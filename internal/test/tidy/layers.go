@@ -24,8 +24,12 @@ var (
 		"internal/sparing", "internal/trace/text", "internal/turns",
 	}
 
-	// engines move bytes and time, and decide nothing.
-	engines = slices.Concat([]string{""}, rules, leaves, []string{
+	// contract is what is known of every protocol.
+	contract = []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/admin", "protocol/probe"}
+
+	// engines move bytes and time, and decide nothing. They know no protocol but by its descriptor.
+	engines = slices.Concat(contract, leaves, []string{
+		"internal/member/...",
 		"internal/api/...", "internal/transport/...", "internal/run", "internal/trace",
 		"internal/server/admin", "internal/server/events",
 	})
@@ -43,11 +47,12 @@ var table = []row{
 	{[]string{"lock/..."}, []string{"", "lock", "lock/wire"}},
 	{[]string{"protocol"}, []string{"", "lock", "lock/wire", "storage", "protocol/option", switchFolder}},
 	{[]string{"protocol/admin"}, []string{"", "lock", "lock/wire", "protocol"}},
-	{[]string{"protocol/authority", "protocol/local"}, []string{"", "lock", "lock/wire", "protocol", "protocol/option", "protocol/admin"}},
-	{[]string{"protocol/consensus/..."}, []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/admin", "protocol/consensus/..."}},
+	{[]string{"protocol/probe"}, []string{"", "lock", "protocol", "protocol/option"}},
+	{[]string{"protocol/authority", "protocol/local"}, []string{"", "lock", "lock/wire", "protocol", "protocol/option", "protocol/admin", "protocol/probe"}},
+	{[]string{"protocol/consensus/..."}, slices.Concat(contract, []string{"protocol/consensus/..."})},
 	{[]string{"protocol/protocoltest"}, []string{"lock", "storage", "protocol", "protocol/option", "internal/test/golden"}},
 	// Protocols do not know each other.
-	{[]string{"protocol/..."}, []string{"", "lock/...", "storage", "protocol", "protocol/option", "protocol/admin", "protocol/authority", "protocol/local"}},
+	{[]string{"protocol/..."}, slices.Concat(contract, []string{"protocol/authority", "protocol/local"})},
 	{[]string{"internal/member"}, slices.Concat([]string{""}, rules)},
 	{[]string{"internal/member/..."}, []string{"", "lock", "lock/wire", "storage", "protocol", "internal/member/..."}},
 
@@ -61,16 +66,18 @@ var table = []row{
 	{[]string{"internal/transport/..."}, slices.Concat([]string{""}, rules, leaves, []string{
 		"internal/api/schema", "internal/transport", "internal/transport/codec", "internal/transport/secure",
 	})},
-	{[]string{"internal/run", "internal/trace"}, slices.Concat([]string{""}, rules, leaves)},
-	{[]string{"internal/server/admin", "internal/server/events"}, slices.Concat([]string{""}, rules, []string{"internal/api/...", "internal/run"})},
-	{[]string{"sim/..."}, slices.Concat([]string{""}, rules, []string{"sim/...", "internal/trace", "storage/memory", switchFolder})},
+	{[]string{"internal/run", "internal/trace"}, slices.Concat(contract, leaves, []string{"internal/member/..."})},
+	{[]string{"internal/server/admin", "internal/server/events"}, slices.Concat(contract, []string{"internal/member/...", "internal/api/...", "internal/run"})},
+	// The simulator knows no protocol but by its descriptor.
+	{[]string{"sim/..."}, slices.Concat(contract, []string{"internal/member/...", "sim/...", "internal/trace", "storage/memory", switchFolder})},
 
 	// Edges do not know each other. The drivers of stores
 	// reach a member as values; a guest locks through members, as any client.
 	{[]string{"lockertest"}, []string{""}},
 	{[]string{"client"}, slices.Concat([]string{"", "internal/api/...", "internal/transport/secure"}, leaves)},
 	{[]string{"internal/server"}, engines},
-	{[]string{"internal/host"}, slices.Concat(engines, []string{"client", "internal/disk/..."})},
+	// A host writes the first logs of a cluster that begins with a snapshot.
+	{[]string{"internal/host"}, slices.Concat(engines, []string{"client", "internal/disk/...", "protocol/consensus"})},
 	{[]string{"node", "storelock"}, []string{"", "storage", "protocol", "protocol/claim", "node", "internal/host", "internal/api", "internal/clock"}},
 
 	// Only programs, and tests, import programs and what tests are made with.

@@ -22,7 +22,7 @@ func docs(t *Tree) (found []Finding) {
 }
 
 // parts are the folders of protocol that are no protocol.
-var parts = []string{"admin", "authority", "local", "option", "protocoltest"}
+var parts = []string{"admin", "authority", "local", "option", "probe", "protocoltest"}
 
 // skeleton finds protocols that lack a file which all the others have.
 func skeleton(t *Tree) (found []Finding) {

@@ -3,13 +3,19 @@ package stored
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/sim"
 )
 
 // Config says what is explored.
 type Config struct {
+	// Protocol is what the processes run: one over a store, whose options are those of package claim. Without a name it is the
+	// first that ships.
+	Protocol sim.Protocol
 	// CAS takes locks by conditional writes.
 	CAS bool
 	// HoldOn is for how long a process keeps what was released, with CAS: 1 ms to 6 ms, a tenth of the
@@ -31,6 +37,10 @@ type Config struct {
 
 // Check fills in what is not given. The error names what is wrong and what is allowed.
 func (c *Config) Check() error {
+	if c.Protocol.Name == "" {
+		all := sim.Protocols()
+		c.Protocol = all[slices.IndexFunc(all, func(p sim.Protocol) bool { return p.Stores })]
+	}
 	if c.Calls == 0 {
 		c.Calls = 2
 	}
@@ -38,6 +48,8 @@ func (c *Config) Check() error {
 		c.Spread = 10
 	}
 	switch {
+	case !c.Protocol.Stores:
+		return fmt.Errorf("stored: protocol %s asks no store; one that does is allowed", c.Protocol.Name)
 	case c.Calls < 1 || c.Calls > 4:
 		return fmt.Errorf("stored: Calls is %d; 1 to 4 is allowed", c.Calls)
 	case c.Slow < 0 || c.Slow > 2:

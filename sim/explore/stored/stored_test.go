@@ -50,6 +50,9 @@ func TestNothingIsFound(t *testing.T) {
 func TestProcessesCrashAnywhere(t *testing.T) {
 	for _, cas := range []bool{false, true} {
 		c := &Config{CAS: cas, Watch: true, Calls: 1, Crashes: 1, Spread: 1}
+		if err := c.Check(); err != nil {
+			t.Fatal(err)
+		}
 		seen := map[string]int{}
 		for first := range c.starts() {
 			for path := []int{first}; path != nil; {
@@ -128,7 +131,10 @@ func elapsed(t *testing.T, line string) time.Duration {
 func TestWhatIsKeptIsGivenAgain(t *testing.T) {
 	for holdOn, seldom := range map[time.Duration]bool{6 * quantum: false, 3 * quantum: true} {
 		c := &Config{CAS: true, HoldOn: holdOn, Watch: true, Calls: 3, Spread: 1}
-		again, anew, yielded := 0, 0, 0
+		if err := c.Check(); err != nil {
+			t.Fatal(err)
+		}
+		again, anew, yielded := uint64(0), uint64(0), uint64(0)
 		for first := range c.starts() {
 			for path := []int{first}; path != nil; {
 				w, broken := play(c, path)
@@ -136,8 +142,9 @@ func TestWhatIsKeptIsGivenAgain(t *testing.T) {
 					t.Fatalf("%s: %s", broken.promise, broken.detail)
 				}
 				for _, m := range w.members {
-					h := m.machine.Holding()
-					again, anew, yielded = again+int(h.Regranted), anew+int(h.Rewritten), yielded+int(h.Yielded)
+					for i, total := range []*uint64{&again, &anew, &yielded} {
+						*total += c.Protocol.Kept[i].Count(m.machine)
+					}
 				}
 				path = w.next()
 			}

@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/claim"
+	"github.com/holdfast-locks/holdfast/protocol/option"
 	"github.com/holdfast-locks/holdfast/storage"
 	"github.com/holdfast-locks/holdfast/storage/memory"
 )
@@ -84,7 +85,7 @@ type member struct {
 	number   int
 	life     int
 	dead     bool
-	machine  *claim.Machine
+	machine  protocol.Machine
 	out      protocol.Effects
 	ahead    time.Duration // its wall clock
 	lease    protocol.Lease
@@ -201,16 +202,26 @@ func (w *world) begin(m *member) {
 	if m.life > 1 {
 		rid += fmt.Sprintf(".%d", m.life)
 	}
-	machine, err := claim.New(claim.Config{
-		Options: claim.Options{Wait: wait, Skew: skew, Expiry: expiry, Retries: 2, RID: rid, Group: "g", CAS: w.config.CAS, HoldOn: w.config.HoldOn},
-		Self:    protocol.ID(m.number + 1), Random: uint64(m.number + 2*(m.life-1)),
+	setup := protocol.Setup{
+		Self: protocol.ID(m.number + 1), Random: uint32(m.number + 2*(m.life-1)),
 		Store: storage.Features{Name: "explored", Consistent: true, Swap: true, Durable: true, Watch: w.config.Watch},
-	})
+	}
+	options := option.Values{
+		"wait": option.Format(wait), "skew": option.Format(skew), "expiry": option.Format(expiry), "retries": "2", "rid": rid, "group": "g",
+		"cas": strconv.FormatBool(w.config.CAS),
+	}
+	if w.config.HoldOn > 0 {
+		options["hold_on"] = option.Format(w.config.HoldOn)
+	}
+	made, err := w.config.Protocol.Descriptor.Check(nil, options, &setup) // no range is checked: here all times are short
+	if err == nil {
+		m.machine, err = made.New(&setup)
+	}
 	if err != nil {
 		w.violate("P4", "process %d does not start: %v", m.number+1, err)
 		return
 	}
-	m.machine, m.woken, m.lease = machine, protocol.Never, protocol.Lease{Member: protocol.Never}
+	m.woken, m.lease = protocol.Never, protocol.Lease{Member: protocol.Never}
 	w.members[m.number] = m
 	w.step(m, protocol.Event{Kind: protocol.Start})
 	view := &protocol.View{Number: 1, Installed: true, Open: true, Coordinator: 1, Lease: &m.lease}

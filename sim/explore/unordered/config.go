@@ -3,6 +3,7 @@ package unordered
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/sim"
@@ -47,14 +48,14 @@ func (c *Config) Check() error {
 		c.Requests = c.Users * c.Calls
 	}
 	switch {
-	case !c.Protocol.Peers:
-		return fmt.Errorf("unordered: in protocol %q no peers ask one another; permission and bakery are allowed", c.Protocol.Name)
-	case c.Protocol.Name != "bakery" && (c.Crashes != 0 || c.Published):
-		return fmt.Errorf("unordered: Crashes is %d, and Published is %t; only in protocol bakery is that allowed", c.Crashes, c.Published)
+	case !ask(&c.Protocol):
+		return fmt.Errorf("unordered: in protocol %q no peers ask one another; %s are allowed", c.Protocol.Name, those(ask))
+	case !inTurn(&c.Protocol) && (c.Crashes != 0 || c.Published):
+		return fmt.Errorf("unordered: Crashes is %d, and Published is %t; only in protocol %s is that allowed", c.Crashes, c.Published, those(inTurn))
 	case c.Crashes < 0 || c.Crashes > 1:
 		return fmt.Errorf("unordered: Crashes is %d; 0 and 1 are allowed", c.Crashes)
-	case c.Protocol.Name == "bakery" && (c.Retain || c.Defer):
-		return fmt.Errorf("unordered: Retain and Defer are options of protocol permission")
+	case inTurn(&c.Protocol) && (c.Retain || c.Defer):
+		return fmt.Errorf("unordered: Retain and Defer are options of a protocol in which any message may overtake any")
 	case c.Members < 1 || c.Members > 5:
 		return fmt.Errorf("unordered: Members is %d; 1 to 5 is allowed", c.Members)
 	case c.Users < 1 || c.Users > 8 || c.Calls < 1 || c.Calls > 8:
@@ -65,6 +66,23 @@ func (c *Config) Check() error {
 		return fmt.Errorf("unordered: Capacity is %d, and Units %d; 0 to 8 is allowed, 1 unit is not, and not both", c.Capacity, c.Units)
 	}
 	return nil
+}
+
+// ask reports whether peers ask one another, and no store.
+func ask(p *sim.Protocol) bool { return p.Peers && !p.Stores }
+
+// inTurn reports whether what they say is taken in turn.
+func inTurn(p *sim.Protocol) bool { return p.Links != nil }
+
+// those names the protocols that are so.
+func those(are func(*sim.Protocol) bool) string {
+	var names []string
+	for _, p := range sim.Protocols() {
+		if are(&p) {
+			names = append(names, p.Name)
+		}
+	}
+	return strings.Join(names, " and ")
 }
 
 // String says what is explored, in the words of the command line.

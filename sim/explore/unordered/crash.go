@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/bakery"
 )
 
 // knowledge is what a member knows of a crash.
@@ -98,10 +97,7 @@ func (e *engine) learn(w *world, place int) error {
 	})
 }
 
-// outdate ends what is under way to a member of terms before the one that it follows now: it ignores that.
-func (w *world) outdate(place int, term bakery.Term) {
-	w.transit = slices.DeleteFunc(w.transit, func(p *parcel) bool {
-		envelope, is := p.message.(bakery.Envelope)
-		return is && p.to == place && envelope.Term.Before(term)
-	})
+// outdate ends what is under way to a member that it ignores from now on.
+func (w *world) outdate(place int, outdated func(protocol.Message) bool) {
+	w.transit = slices.DeleteFunc(w.transit, func(p *parcel) bool { return p.to == place && outdated(p.message) })
 }

@@ -10,8 +10,6 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/bakery"
-	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/sim/explore/snapshot"
 )
 
@@ -52,7 +50,7 @@ type taken struct {
 	parcels   []*parcel
 	decisions []lock.Decision
 	notes     []protocol.Note
-	term      bakery.Term // that it follows from now on; zero where that has not changed
+	outdated  func(protocol.Message) bool // what it ignores from now on; nil where that has not changed
 }
 
 // mostTaken bounds how much is kept; then it begins anew.
@@ -111,7 +109,7 @@ func (e *engine) receiving(p *parcel) func() protocol.Event {
 func (e *engine) settle(w *world) error {
 	for i := 0; i < len(w.transit); i++ {
 		p := w.transit[i]
-		if !p.late() || i > 0 && p.compare(w.transit[i-1]) == 0 {
+		if !p.turn || !e.config.Protocol.Links.Late(p.message) || i > 0 && p.compare(w.transit[i-1]) == 0 {
 			continue
 		}
 		t, err := e.foresee(w, p.to, p.full, e.receiving(p))
@@ -182,8 +180,8 @@ func (e *engine) step(w *world, place int, named digest, event func() protocol.E
 		return err
 	}
 	w.members[place] = t.after
-	if t.term != (bakery.Term{}) {
-		w.outdate(place, t.term)
+	if t.outdated != nil {
+		w.outdate(place, t.outdated)
 	}
 	for _, note := range t.notes {
 		e.violate("note", "m%d: %v", place+1, note)
@@ -213,15 +211,7 @@ func (e *engine) run(place int, by *member, ev protocol.Event) (*taken, error) {
 		return nil, err
 	}
 	for _, note := range e.out.Notes {
-		switch note := note.(type) {
-		case bakery.Led:
-			t.term = note.Term
-		case protocol.Serving:
-		case local.Ignored:
-			if e.config.Crashes == 0 {
-				t.notes = append(t.notes, note)
-			}
-		default:
+		if !e.explained(note, t) {
 			t.notes = append(t.notes, note)
 		}
 	}
@@ -237,6 +227,19 @@ func (e *engine) run(place int, by *member, ev protocol.Event) (*taken, error) {
 	}
 	e.out.Reset()
 	return t, nil
+}
+
+// explained reports whether a note is about what may happen here, and keeps what that changes.
+func (e *engine) explained(note protocol.Note, t *taken) bool {
+	links := e.config.Protocol.Links
+	if _, serves := note.(protocol.Serving); serves || links == nil {
+		return serves
+	}
+	if outdated := links.Outdates(note); outdated != nil {
+		t.outdated = outdated
+		return true
+	}
+	return e.config.Crashes > 0 && links.Ignored(note)
 }
 
 // meet names a machine, and returns the one that was met before if it is the same.
@@ -260,7 +263,9 @@ func (e *engine) parcel(from int, send protocol.Envelope) (*parcel, error) {
 	if to < 0 {
 		return nil, fmt.Errorf("m%d sends to %d, who is not there: %v", from+1, send.To, send.Message)
 	}
-	p := newParcel(from, to, send.Message)
+	// What is taken in turn comes in order where no message is lost.
+	links := e.config.Protocol.Links
+	p := &parcel{from: from, to: to, message: send.Message, turn: links != nil && links.InTurn(send.Message)}
 	var err error
 	if p.name, err = nameOf(e.copier, &p.message); err != nil {
 		return nil, err

@@ -10,7 +10,6 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
-	"github.com/holdfast-locks/holdfast/protocol/bakery"
 )
 
 // contested is what all users want.
@@ -45,30 +44,6 @@ type parcel struct {
 	turn     bool   // it is not taken before what was sent before it on its way
 	name     digest // of what can matter
 	full     digest // of all
-}
-
-// newParcel is a message on its way. What is said in envelopes is taken in turn only: what comes out of turn
-// is as if it had not come, and is said again. So a link that loses nothing brings envelopes in order.
-func newParcel(from, to int, message protocol.Message) *parcel {
-	_, is := message.(bakery.Envelope)
-	return &parcel{from: from, to: to, message: message, turn: is}
-}
-
-// late reports whether a parcel is an answer that changes nothing for good once it changes nothing: its step of
-// a ticket is over, because the other leader's answer has come before, or has ended with the ticket. That it comes before
-// that step has begun cannot be.
-func (p *parcel) late() bool {
-	envelope, is := p.message.(bakery.Envelope)
-	if !is {
-		return false
-	}
-	switch body := envelope.Body.(type) {
-	case bakery.Entered, bakery.Max, bakery.Added:
-		return true
-	case bakery.Activated:
-		return !body.Vote.First
-	}
-	return false
 }
 
 // compare orders parcels, but for those of one link that are taken in turn.

@@ -1,0 +1,264 @@
+package bakery
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
+)
+
+func probes() probe.Probes {
+	return probe.Probes{
+		Draw: draw, LeaderProbe: leaders{}, Links: links{},
+		Known: func(o protocol.Options) probe.Known { return probe.Known{Grace: max(0, o.(*Options).Grace)} },
+		Sent:  []protocol.Message{Started{}, Elect{}, Elected{}, Leaders{}, Refused{}, Envelope{}, local.Query{}, local.Answer{}},
+		Brought: []any{
+			Heard{}, Entering{}, Entered{}, GetMax{}, Max{}, Add{}, Added{}, Exiting{}, Ready{}, Activate{}, Activated{}, Drop{}, Tickets{}, Lock{},
+			Unlock{}, Unlocking{}, Claim{}, Raise{}, Locked{}, Queued{}, Failed{}, Unlocked{},
+		},
+		Timed: local.Fields(), Unordered: unordered,
+	}
+}
+
+// draw draws the options of a space that is led by several members.
+func draw(r *probe.Run) {
+	if r.IntN(3) == 0 {
+		r.Set("messages", "published")
+	}
+	if grace := time.Duration(r.Int64N(int64(4 * time.Second))); r.IntN(3) == 0 && grace >= time.Second {
+		r.Set("grace", grace)
+	}
+}
+
+// unordered are the fields that tell no states apart where no time passes.
+func unordered(members int) []probe.Field {
+	fields := []probe.Field{
+		// Envelopes come in turn and none is lost, so their numbers say nothing but the order in which they are under
+		// way; what is said again, and when, is a matter of time.
+		{In: Envelope{}, Name: "Seq"},
+		{In: Envelope{}, Name: "Seen"},
+		{In: Machine{}, Name: "links"},
+		// Which members have answered to a ticket's entering is asked of one that does not want to wait; no user wants that here.
+		{In: ticket{}, Name: "heard", Unless: "Try"},
+	}
+	if members > 3 {
+		return fields
+	}
+	// That one waits is told to people. Where all members lead, each is told that by itself, so that nothing is on
+	// its way for it.
+	return append(fields, []probe.Field{
+		{In: ticket{}, Name: "notified"},
+		{In: request{}, Name: "queued"},
+		{In: request{}, Name: "Request.Waits"},
+		{In: request{}, Name: "Request.notified"},
+	}...)
+}
+
+// links says how envelopes travel.
+type links struct{}
+
+// InTurn reports whether a message is an envelope.
+func (links) InTurn(message protocol.Message) bool {
+	_, is := message.(Envelope)
+	return is
+}
+
+// Late reports whether an envelope answers for a step of a ticket. Such a step is over because the other leader's answer
+// has come before, or has ended with the ticket. That the answer comes before that step has begun cannot be.
+func (links) Late(message protocol.Message) bool {
+	envelope, _ := message.(Envelope)
+	switch body := envelope.Body.(type) {
+	case Entered, Max, Added:
+		return true
+	case Activated:
+		return !body.Vote.First
+	}
+	return false
+}
+
+// Outdates reads off a note that a member follows a term: it ignores envelopes of earlier ones.
+func (links) Outdates(note protocol.Note) func(message protocol.Message) bool {
+	led, is := note.(Led)
+	if !is {
+		return nil
+	}
+	return func(message protocol.Message) bool {
+		envelope, is := message.(Envelope)
+		return is && envelope.Term.Before(led.Term)
+	}
+}
+
+// Ignored reports whether a note is about a message of another view, or tenure.
+func (links) Ignored(note protocol.Note) bool {
+	_, is := note.(local.Ignored)
+	return is
+}
+
+// leaders is what can be read off leaders, other members and their messages.
+type leaders struct{}
+
+// Said reads off an envelope what it says.
+func (leaders) Said(m any) any {
+	if envelope, is := m.(Envelope); is {
+		return envelope.Body
+	}
+	return nil
+}
+
+// steps are those of a ticket; one that counts is choosing. In the merged set of messages none counts.
+var steps = [...]probe.TicketStep{
+	entering: probe.TicketChoosing, counting: probe.TicketChoosing, adding: probe.TicketAdded,
+	waiting: probe.TicketWaiting, ready: probe.TicketReady, locked: probe.TicketLocked,
+}
+
+// Drawn reads off a space the tickets that its member is the master of, as a leader that serves.
+func (leaders) Drawn(space protocol.Machine) (list []probe.Drawn) {
+	m := space.(*Machine)
+	if !m.serves {
+		return nil
+	}
+	for _, t := range m.book.all() {
+		if t.master != m.config.Self {
+			continue
+		}
+		d := probe.Drawn{Owner: t.For.ID, Step: steps[t.step]}
+		if len(t.heard) > 0 {
+			d.First = t.heard[0]
+			d.Slow = slices.DeleteFunc(slices.Clone(m.others), func(id protocol.ID) bool { return slices.Contains(t.heard, id) })
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+// Serves reads off a space whether its member is a leader that has all tickets.
+func (leaders) Serves(space protocol.Machine) bool { return space.(*Machine).serves }
+
+// Graces reads off a space how many names stay taken through it though the hold limits have passed.
+func (leaders) Graces(space protocol.Machine) int { return len(space.(*Machine).graces) }
+
+// Behind reads off a space how many other members are behind: more envelopes to each are unheard than were sent again.
+func (leaders) Behind(space protocol.Machine) (behind int) {
+	for _, l := range space.(*Machine).links {
+		if l.again != 0 {
+			behind++
+		}
+	}
+	return behind
+}
+
+// TopicOf reads off a message what it is about.
+func (l leaders) TopicOf(space protocol.Machine, message any) probe.Topic {
+	if _, is := message.(Leaders); is {
+		return probe.TopicLeaders
+	}
+	switch said := l.Said(message).(type) {
+	case Tickets:
+		return probe.TopicTickets
+	case Locked:
+		if m, is := space.(*Machine); is && m.serves {
+			if t := m.own(said.Key); t != nil && t.formerly != 0 && t.formerly != m.config.Self {
+				return probe.TopicTakenOver
+			}
+		}
+	}
+	return probe.TopicNone
+}
+
+// Finds reads off a message that is about to reach a space what it finds there. What is said about an
+// election is for one view alone. A leader rebuilds that follows no earlier leaders and does not serve yet: it
+// waits for what members claim.
+func (l leaders) Finds(space protocol.Machine, view *protocol.View, from protocol.ID, message any) probe.Finding {
+	m := space.(*Machine)
+	if said, is := message.(Leaders); is && said.Election.Term.Before(m.term.Term) {
+		return probe.FindsOlder // regardless of why it is refused
+	}
+	if tagged, is := message.(interface{ Tagged() local.Tag }); is {
+		if tag := tagged.Tagged(); tag.View != view.Number || tag.Epoch != view.Epoch {
+			return probe.FindsNothing
+		}
+	}
+	switch message := message.(type) {
+	case Envelope:
+		claim, claims := message.Body.(Claim)
+		rebuilds := m.leads && !m.serves && m.term.After == (Term{})
+		switch {
+		case m.tooLate(from, &message):
+			return probe.FindsEnded
+		case !claims || message.Term != m.term.Term || !rebuilds:
+		case slices.ContainsFunc(claim.Claims, func(c Claimed) bool { return c.Token != 0 }):
+			return probe.FindsHold
+		case len(claim.Claims) > 0:
+			return probe.FindsRequest
+		}
+	case Refused:
+		if message.Why == RefusedEpoch {
+			return probe.FindsRefused
+		}
+	case Leaders:
+		return m.findsLeaders(view, &message)
+	}
+	return probe.FindsNothing
+}
+
+// findsLeaders reads off who leads whether a member has known that, or anything newer.
+func (m *Machine) findsLeaders(view *protocol.View, said *Leaders) probe.Finding {
+	own, _ := view.Of(m.config.Self)
+	switch term := said.Election.Term; {
+	case term.Before(m.promised) && m.promised.View == view.Number:
+		return probe.FindsOlder
+	case m.term.Term == (Term{}) && term.View < own.Since:
+		return probe.FindsNewcomer
+	}
+	return probe.FindsLeaders
+}
+
+// tooLate reports whether an envelope, which is the next on its link, answers for a ticket that has ended: the
+// faster answer was enough.
+func (m *Machine) tooLate(from protocol.ID, envelope *Envelope) bool {
+	if !m.serves || envelope.Term != m.term.Term || envelope.To != m.standing.Place || envelope.From.ID != from || !m.present(envelope.From) {
+		return false
+	}
+	i := slices.IndexFunc(m.links, func(l *link) bool { return l.to.ID == from })
+	if i < 0 || envelope.Seq != m.links[i].seen+1 {
+		return false
+	}
+	switch body := envelope.Body.(type) {
+	case Entered:
+		return m.own(body.Key) == nil
+	case Max:
+		return m.own(body.Key) == nil
+	case Added:
+		return m.own(body.Key) == nil
+	}
+	return false
+}
+
+// Placed reads off the master of a ticket that another leader has just told it that it knows its number. Then a
+// majority of the leaders does, and any ticket that enters from now on gets a higher one in that epoch.
+func (l leaders) Placed(space protocol.Machine, message any) (probe.Placed, bool) {
+	m := space.(*Machine)
+	added, is := l.Said(message).(Added)
+	if !is || !m.serves {
+		return probe.Placed{}, false
+	}
+	t := m.own(added.Key)
+	if t == nil || t.step < waiting {
+		return probe.Placed{}, false
+	}
+	return probe.Placed{
+		Name: t.Name, Owner: t.Key.Member, Incarnation: t.Key.Incarnation, Number: t.Key.Number, Reign: protocol.Epoch{Counter: m.term.Term.Epoch},
+	}, true
+}
+
+// Request reads off the owner's space which request of a client waits by a ticket. None does that has ended, or holds.
+func (leaders) Request(space protocol.Machine, t probe.Placed) (session lock.SessionID, request uint64, waits bool) {
+	r := space.(*Machine).mine[Key{Member: t.Owner, Incarnation: t.Incarnation, Number: t.Number}]
+	if r == nil || r.Held || r.Dropped {
+		return lock.SessionID{}, 0, false
+	}
+	return r.Request.Key.Session, r.Request.Key.ID, true
+}

@@ -1,0 +1,77 @@
+package claim
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/protocol/local"
+	"github.com/holdfast-locks/holdfast/protocol/probe"
+	"github.com/holdfast-locks/holdfast/storage"
+)
+
+// probes are those of a protocol that needs other members for nothing but the sessions of its clients.
+func probes() probe.Probes {
+	return probe.Probes{
+		Fewest: 1, Most: 5, Draw: draw, Timed: local.Fields(),
+		Known: func(o protocol.Options) probe.Known {
+			c := o.(*Options)
+			return probe.Known{KeepsCell: c.HoldOn, Wait: c.Wait, Skew: c.Skew, Expiry: c.Expiry}
+		},
+		Tries: tries,
+		Sent:  []protocol.Message{local.Query{}, local.Answer{}},
+		Kept: []probe.Counted{
+			{Name: "granted again without a write", Count: func(space protocol.Machine) uint64 { return space.(*Machine).holding.regranted }},
+			{Name: "written anew while it is free", Count: func(space protocol.Machine) uint64 { return space.(*Machine).holding.rewritten }},
+			{Name: "given back to others who have waited", Count: func(space protocol.Machine) uint64 { return space.(*Machine).holding.yielded }},
+			{Name: "crash of who keeps something", Crash: true, Count: func(space protocol.Machine) uint64 { return space.(*Machine).holding.kept }},
+		},
+	}
+}
+
+// tries reports whether a mutation writes a claim: a try to have a lock, or to go on having it; or whether a swap of a cell is
+// a try to have the lock: under a token of one's own, which a renewal is not, nor who says that he waits.
+func tries(request protocol.Message) bool {
+	switch request := request.(type) {
+	case storage.Mutate:
+		return slices.ContainsFunc(request.Additions, func(e storage.Entry) bool {
+			_, _, is := ParseColumn(e.Column)
+			return is
+		})
+	case storage.Swap:
+		next, is := decodeCell(request.New)
+		if !is || !next.held {
+			return false
+		}
+		old, is := decodeCell(request.Old)
+		return request.Absent || !is || old.token != next.token
+	}
+	return false
+}
+
+// draw draws the options of a space, and what its store can do. A client that believes longer than claims may live
+// is refused, and would never have every name.
+func draw(r *probe.Run) {
+	o := &Options{}
+	o.Wait = 40*time.Millisecond + time.Duration(r.IntN(120))*time.Millisecond
+	o.Expiry = 5*time.Second + time.Duration(r.IntN(20))*time.Second
+	o.CAS = r.IntN(3) == 0
+	storeClock, cleaner := r.IntN(4) == 0, r.IntN(3) == 0
+	o.StoreClock, o.Cleaner = storeClock && !o.CAS, cleaner && !o.CAS
+	o.Unit = []Unit{Micro, Micro, Milli, Nano}[r.IntN(4)]
+	r.TTL, r.Watch = r.IntN(2) == 0, r.IntN(2) == 0
+	r.Exclusive, r.Belief = true, o.Belief()
+	drawHoldOn(r, o)
+	maps.Copy(r.Options, o.List().Given())
+}
+
+// drawHoldOn draws for how long processes keep what was released, where locks are taken by conditional
+// writes, in half of these runs; and in half of those users come so often that it is wanted meanwhile.
+func drawHoldOn(r *probe.Run, o *Options) {
+	const least = 20 * time.Millisecond
+	length := least + time.Duration(r.Int64N(int64(min(time.Second, o.Expiry/10)-least)))
+	if drawn, often := r.IntN(2) == 0, r.IntN(2) == 0; o.CAS && drawn {
+		o.HoldOn, r.Often = length.Round(time.Millisecond), often
+	}
+}

@@ -1,0 +1,44 @@
+package sim
+
+import "github.com/holdfast-locks/holdfast/protocol"
+
+// assured is until when all that users within the process hold is safe, as far as the space knows.
+func (m *process) assured() protocol.Time {
+	if space, is := m.space().(protocol.Assures); is {
+		return space.Assured()
+	}
+	return protocol.Never
+}
+
+// countKept counts what a process has done with what was released, in a step.
+func (m *process) countKept() {
+	if m.world.settings.known.KeepsCell == 0 {
+		return
+	}
+	for i := range m.world.protocol.Kept {
+		row := &m.world.protocol.Kept[i]
+		now := row.Count(m.space())
+		if !row.Crash {
+			m.world.count.kept[row.Name] += int(now - m.keeping[i])
+		}
+		m.keeping[i] = now
+	}
+}
+
+// countCrash counts the crash of a process that keeps something.
+func (m *process) countCrash() {
+	for i, row := range m.world.protocol.Kept {
+		if row.Crash && m.keeping[i] > 0 {
+			m.world.count.kept[row.Name]++
+		}
+	}
+}
+
+// listKept lists what can be hit where processes keep what was released.
+func (c *counts) listKept(config *Config, row func(sort, name string, n int)) {
+	for _, kept := range config.Protocol.Kept {
+		if !kept.Crash || config.Faults.Has(Crash) {
+			row("kept", kept.Name, c.kept[kept.Name])
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package sim
+
+import (
+	"github.com/holdfast-locks/holdfast/internal/member"
+	"github.com/holdfast-locks/holdfast/internal/member/election"
+	"github.com/holdfast-locks/holdfast/internal/member/membership"
+	"github.com/holdfast-locks/holdfast/protocol"
+)
+
+// below are the messages between the machines below the spaces. Who tells what it has not heard of lets others wait.
+func (p *Protocol) below() []protocol.Message {
+	all := []protocol.Message{
+		election.StatusPoll{}, election.StatusAnswer{}, election.Election{}, election.Promise{}, election.Refuse{},
+		membership.Poll{}, membership.NewView{}, membership.PollAnswer{}, membership.ViewAck{}, membership.Join{},
+		membership.Unwelcome{}, membership.Dropped{}, membership.Resign{},
+	}
+	if p.Peers && !p.Stores {
+		all = append(all, membership.JoinDeferred{})
+	}
+	return all
+}
+
+// routine reports whether a message says only that nothing has changed.
+func (p *Protocol) routine(m protocol.Message) bool {
+	switch m := m.(type) {
+	case membership.Poll, election.StatusPoll, election.StatusAnswer:
+		return true
+	case membership.PollAnswer:
+		return !m.Leaving
+	}
+	return p.Routine != nil && p.Routine(m)
+}
+
+// Build makes the machines of one life of a member: the membership, which knows which members are here, which one
+// coordinates, and until when each may hold, and one space above it.
+func (p *Protocol) Build(s Node) (Built, error) {
+	plain, err := s.plain()
+	if err != nil {
+		return Built{}, err
+	}
+	m, err := plain.Membership(member.Entropy{Rand: s.Rand})
+	if err != nil {
+		return Built{}, err
+	}
+	cell := m.Cell()
+	built := Built{ID: cell.ID, Incarnation: cell.Incarnation, Below: m}
+	if s.Newer {
+		built.Below = &newer{m}
+	}
+	plain.Spaces[0].Protocol = p.Name // regardless of what it says to the others
+	space, err := plain.NewSpace(0, cell, []protocol.Descriptor{p.Descriptor})
+	built.Spaces = []protocol.Machine{space}
+	return built, err
+}
