@@ -96,6 +96,12 @@ type Message interface {
 	String() string // short, for traces
 }
 
+// Carrier is a message that carries another one, its body (wire.Body).
+type Carrier interface {
+	Message
+	Carried() any
+}
+
 // Effects is what a Step wants done. The driver empties it after every Step.
 type Effects struct {
 	Sends   []Envelope

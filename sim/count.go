@@ -100,10 +100,10 @@ func newCounts(covering bool) *counts {
 
 func (c *counts) sent(port protocol.Port, m protocol.Message) {
 	c.messages[message{port == protocol.Below, reflect.TypeOf(m)}]++
+	if carrier, is := m.(protocol.Carrier); is {
+		c.messages[message{false, reflect.TypeOf(carrier.Carried())}]++
+	}
 }
-
-// said counts what a message brings, where that is only how it travels.
-func (c *counts) said(body any) { c.messages[message{false, reflect.TypeOf(body)}]++ }
 
 // add adds what happened in another run.
 func (c *counts) add(o *counts) {

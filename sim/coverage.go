@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/wire"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 	"github.com/holdfast-locks/holdfast/storage"
@@ -65,6 +66,9 @@ func (p *Protocol) never(fact any) bool {
 	})
 }
 
+// sent lists a value of each type of message that a run can send between the spaces, and of what those carry.
+func (p *Protocol) sent() []any { return slices.DeleteFunc(wire.Values(p.Messages), p.never) }
+
 // handlers lists the handlers that a run of the protocol can hit.
 func (p *Protocol) handlers() (all []handler) {
 	add := func(machine string, kind protocol.Kind, facts ...any) {
@@ -80,8 +84,8 @@ func (p *Protocol) handlers() (all []handler) {
 	for _, m := range p.below() {
 		add("membership", protocol.Receive, m)
 	}
-	for _, m := range p.Sent {
-		add("space", protocol.Receive, m)
+	for _, m := range p.Messages {
+		add("space", protocol.Receive, m.Zero)
 	}
 	if p.Stores {
 		add("space", protocol.Receive, storage.Mutated{}, storage.Sliced{}, storage.Swapped{}, storage.Clocked{}, storage.Changed{})
@@ -159,16 +163,10 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 	s.counts.listFar(c, row)
 	s.counts.listDeaf(c, row)
 	for _, m := range c.Protocol.below() {
-		if c.Protocol.never(m) {
-			continue
-		}
 		row("message", fmt.Sprintf("%T", m), s.counts.messages[message{true, reflect.TypeOf(m)}])
 	}
 	for _, m := range s.above(c) {
 		row("message", fmt.Sprint(m), s.counts.messages[message{false, m}])
-	}
-	for _, said := range c.Protocol.Brought {
-		row("message", fmt.Sprintf("%T", said), s.counts.messages[message{false, reflect.TypeOf(said)}])
 	}
 	for _, h := range c.Protocol.handlers() {
 		row("handler", h.String(), s.counts.handlers[h])
@@ -192,13 +190,11 @@ func (c *counts) listLosses(of *Config, row func(sort, name string, n int)) {
 	}
 }
 
-// above lists the messages between spaces: those of the universe, and where that has none
+// above lists the messages between spaces: those of the protocol's table, and where that has none
 // those that were sent.
 func (s *Summary) above(c *Config) (all []reflect.Type) {
-	for _, m := range c.Protocol.Sent {
-		if !c.Protocol.never(m) {
-			all = append(all, reflect.TypeOf(m))
-		}
+	for _, m := range c.Protocol.sent() {
+		all = append(all, reflect.TypeOf(m))
 	}
 	if len(all) > 0 {
 		if c.Protocol.Stores {

@@ -141,9 +141,6 @@ func (w *world) returns(m *process) {
 
 // sendsAsLeader is called when a member sends something to another one.
 func (w *world) sendsAsLeader(from, to *process, m protocol.Message) {
-	if said := w.protocol.LeaderProbe.Said(m); said != nil {
-		w.count.said(said)
-	}
 	switch w.protocol.LeaderProbe.TopicOf(from.space(), m) {
 	case probe.TopicTakenOver:
 		w.exercises(leadTakenOver, true)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -30,7 +31,6 @@ func (topicMessage) String() string { return "word" }
 // leadingStandIn reads that.
 type leadingStandIn struct{}
 
-func (leadingStandIn) Said(any) any { return nil }
 func (leadingStandIn) Drawn(space protocol.Machine) []probe.Drawn {
 	return space.(*leaderStandIn).drawn
 }
@@ -212,8 +212,8 @@ func TestLeadersAreInTheProfile(t *testing.T) {
 	sum.add(&one)
 	sum.add(&one)
 	s.counts.leads = sum
-	for _, said := range c.Protocol.Brought {
-		s.counts.said(said)
+	for _, m := range c.Protocol.sent() {
+		s.counts.messages[message{false, reflect.TypeOf(m)}] = 1
 	}
 	if p, err = s.Profile(c); err != nil || len(p.Never) > 0 || sum.hits[leadEnded] != 2 || sum.struck[ticketOwner][probe.TicketLocked] != 2 {
 		t.Errorf("all was hit: %v %q %+v", err, p.Never, sum)

@@ -4,20 +4,17 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/election"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
+	"github.com/holdfast-locks/holdfast/lock/wire"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"slices"
 )
 
 // below are the messages between the machines below the spaces. Who tells what it has not heard of lets others wait.
-func (p *Protocol) below() []protocol.Message {
-	all := []protocol.Message{
-		election.StatusPoll{}, election.StatusAnswer{}, election.Election{}, election.Promise{}, election.Refuse{},
-		membership.Poll{}, membership.NewView{}, membership.PollAnswer{}, membership.ViewAck{}, membership.Join{},
-		membership.Unwelcome{}, membership.Dropped{}, membership.Resign{},
-	}
-	if p.Peers && !p.Stores {
-		all = append(all, membership.JoinDeferred{})
-	}
-	return all
+func (p *Protocol) below() []any {
+	return slices.DeleteFunc(wire.Values(election.Messages, membership.Messages), func(m any) bool {
+		_, defers := m.(membership.JoinDeferred)
+		return p.never(m) || defers && (!p.Peers || p.Stores)
+	})
 }
 
 // routine reports whether a message says only that nothing has changed.

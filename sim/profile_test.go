@@ -44,10 +44,10 @@ func full(c *Config, seeds int) *Summary {
 	}
 	s.counts.losses["duplicate"] = 1
 	for _, m := range c.Protocol.below() {
-		s.counts.sent(protocol.Below, m)
+		s.counts.messages[message{true, reflect.TypeOf(m)}] = 1
 	}
-	for _, m := range c.Protocol.Sent {
-		s.counts.sent(userSpace, m)
+	for _, m := range c.Protocol.sent() {
+		s.counts.messages[message{false, reflect.TypeOf(m)}] = 1
 	}
 	for _, h := range c.Protocol.handlers() {
 		s.counts.handlers[h] = 1

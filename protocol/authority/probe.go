@@ -16,9 +16,6 @@ func Probes() probe.Probes {
 			_, acks := m.(Acks)
 			return acks
 		},
-		Sent: []protocol.Message{
-			Acquire{}, Release{}, Extend{}, EndSession{}, Decided{}, InfoRequest{}, InfoAnswer{}, Acks{}, Revalidate{}, Query{}, Answer{},
-		},
 	}
 }
 

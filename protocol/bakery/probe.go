@@ -13,13 +13,9 @@ import (
 func probes() probe.Probes {
 	return probe.Probes{
 		Draw: draw, LeaderProbe: leaders{}, Links: links{},
-		Known: func(o protocol.Options) probe.Known { return probe.Known{Grace: max(0, o.(*Options).Grace)} },
-		Sent:  []protocol.Message{Started{}, Elect{}, Elected{}, Leaders{}, Refused{}, Envelope{}, local.Query{}, local.Answer{}},
-		Brought: []any{
-			Heard{}, Entering{}, Entered{}, GetMax{}, Max{}, Add{}, Added{}, Exiting{}, Ready{}, Activate{}, Activated{}, Drop{}, Tickets{}, Lock{},
-			Unlock{}, Unlocking{}, Claim{}, Raise{}, Locked{}, Queued{}, Failed{}, Unlocked{},
-		},
-		Timed: local.Fields(), Unordered: unordered,
+		Known:     func(o protocol.Options) probe.Known { return probe.Known{Grace: max(0, o.(*Options).Grace)} },
+		Unreached: []any{Exhausted{}}, // takes 2³² grants
+		Timed:     local.Fields(), Unordered: unordered,
 	}
 }
 
@@ -97,16 +93,16 @@ func (links) Ignored(note protocol.Note) bool {
 	return is
 }
 
-// leaders is what can be read off leaders, other members and their messages.
-type leaders struct{}
-
-// Said reads off an envelope what it says.
-func (leaders) Said(m any) any {
+// carried is what an envelope carries; nil of any other message.
+func carried(m any) any {
 	if envelope, is := m.(Envelope); is {
 		return envelope.Body
 	}
 	return nil
 }
+
+// leaders is what can be read off leaders, other members and their messages.
+type leaders struct{}
 
 // steps are those of a ticket; one that counts is choosing. In the merged set of messages none counts.
 var steps = [...]probe.TicketStep{
@@ -155,7 +151,7 @@ func (l leaders) TopicOf(space protocol.Machine, message any) probe.Topic {
 	if _, is := message.(Leaders); is {
 		return probe.TopicLeaders
 	}
-	switch said := l.Said(message).(type) {
+	switch said := carried(message).(type) {
 	case Tickets:
 		return probe.TopicTickets
 	case Locked:
@@ -241,7 +237,7 @@ func (m *Machine) tooLate(from protocol.ID, envelope *Envelope) bool {
 // majority of the leaders does, and any ticket that enters from now on gets a higher one in that epoch.
 func (l leaders) Placed(space protocol.Machine, message any) (probe.Placed, bool) {
 	m := space.(*Machine)
-	added, is := l.Said(message).(Added)
+	added, is := carried(message).(Added)
 	if !is || !m.serves {
 		return probe.Placed{}, false
 	}

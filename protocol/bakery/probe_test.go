@@ -23,8 +23,8 @@ func TestLeadersAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	envelope := func(body bakery.Body) bakery.Envelope { return bakery.Envelope{Body: body} }
-	if said := read.Said(envelope(bakery.Drop{})); said != (bakery.Drop{}) {
-		t.Errorf("a letter says %v", said)
+	if body := protocol.Carrier(envelope(bakery.Drop{})).Carried(); body != (bakery.Drop{}) {
+		t.Errorf("an envelope carries %v", body)
 	}
 	for _, at := range []struct {
 		message protocol.Message

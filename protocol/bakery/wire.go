@@ -102,6 +102,9 @@ func (v *Candidate) Code(c *wire.Coder) {
 	c.Bool(&v.Guest)
 }
 
+// Carried returns the body.
+func (m Envelope) Carried() any { return m.Body }
+
 func (m *Envelope) Code(c *wire.Coder) {
 	m.Term.Code(c)
 	m.From.Code(c)

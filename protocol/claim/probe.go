@@ -20,7 +20,6 @@ func probes() probe.Probes {
 			return probe.Known{KeepsCell: c.HoldOn, Wait: c.Wait, Skew: c.Skew, Expiry: c.Expiry}
 		},
 		Tries: tries,
-		Sent:  []protocol.Message{local.Query{}, local.Answer{}},
 		Kept: []probe.Counted{
 			{Name: "granted again without a write", Count: func(space protocol.Machine) uint64 { return space.(*Machine).holding.regranted }},
 			{Name: "written anew while it is free", Count: func(space protocol.Machine) uint64 { return space.(*Machine).holding.rewritten }},

@@ -19,7 +19,6 @@ func probes() probe.Probes {
 			envelope, is := m.(Envelope)
 			return is && envelope.Routine()
 		},
-		Sent: []protocol.Message{Envelope{}},
 		// A change of leader takes nothing from any client, and the session machine asks the rest of no session that holds
 		// something for good.
 		Unreached: []any{holdfast.AuthorityChanged, holdfast.MemberLost, &protocol.CountHolds{}, &protocol.Revoke{}},

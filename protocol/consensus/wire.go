@@ -25,6 +25,9 @@ var bodies = []wire.Type{
 	wire.Message[Reformed](204),
 }
 
+// Carried returns the body.
+func (l Envelope) Carried() any { return l.Body }
+
 func (l *Envelope) Code(c *wire.Coder) {
 	wire.Fixed(c, &l.Cluster)
 	wire.Number(c, &l.Shard)

@@ -14,10 +14,6 @@ func probes() probe.Probes {
 	p.Draw, p.Costs, p.TransferProbe = draw, costs, transfers{}
 	p.Known = func(o protocol.Options) probe.Known { return probe.Known{HoldOn: o.(*Options).HoldOn} }
 	p.Decides = func(space protocol.Machine) (uint64, bool) { return space.(*Machine).Reign() }
-	p.Sent = append(p.Sent,
-		Question{}, Info{}, Depose{}, Deposed{}, Inquiry{}, InquiryAnswer{},
-		TransferRequest{}, TransferTable{}, Invite{}, Invited{}, NotGrantor{},
-	)
 	// An elder asks whether one view follows another directly, so that of their numbers the difference matters as well.
 	p.Timed = []probe.Field{
 		{In: elderhood{}, Name: "number", Kind: probe.ViewOf},

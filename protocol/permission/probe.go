@@ -14,9 +14,6 @@ func probes() probe.Probes {
 	return probe.Probes{
 		Draw: draw, Costs: costs, PeerProbe: peers{},
 		Known: func(o protocol.Options) probe.Known { return probe.Known{Capacity: o.(*Options).Capacity} },
-		Sent: []protocol.Message{
-			Request{}, Reply{}, Free{}, Defer{}, CapacityConflict{}, ClockRequest{}, ClockAnswer{}, local.Query{}, local.Answer{},
-		},
 		Timed: append(local.Fields(), []probe.Field{
 			{In: Machine{}, Name: "openFrom", Kind: probe.Deadline},
 			{In: Machine{}, Name: "clockDue", Kind: probe.Deadline},

@@ -8,8 +8,6 @@ import (
 // Leaders reads off spaces and messages of a protocol whose leaders number tickets from when on a ticket has its
 // place, at which step of one its master crashes, who has answered first, who is told who leads, and what comes too late.
 type Leaders interface {
-	// Said reads off a message what it brings, where it is only how that travels; else nil.
-	Said(message any) any
 	// Drawn reads off a space the tickets that its member is the master of.
 	Drawn(space protocol.Machine) []Drawn
 	// Serves reads off a space whether its member is a leader that has all tickets.

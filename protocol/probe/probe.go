@@ -51,10 +51,6 @@ type Probes struct {
 	// a heartbeat does. Pictures summarize such messages.
 	Routine func(protocol.Message) bool
 
-	// Sent has a value of each type of message that runs send between the spaces, for coverage, and Brought of what they bring, where
-	// some are only how that travels. Without it what was sent is listed.
-	Sent    []protocol.Message
-	Brought []any
 	// Unreached has a value of each type of fact, and names of losses, that runs of other protocols hit and this one's
 	// cannot: coverage does not ask for them.
 	Unreached []any
