@@ -76,15 +76,6 @@ func (c *Coder) above(n, most uint64, err error) {
 // Bytes returns what was appended so far, or what is left to take.
 func (c *Coder) Bytes() []byte { return c.b[c.at:] }
 
-// SetBytes says what has become of Bytes: it has grown, or less is left.
-func (c *Coder) SetBytes(b []byte) {
-	if c.writing {
-		c.b = b
-	} else {
-		c.at = len(c.b) - len(b)
-	}
-}
-
 // Appended returns what was appended. It panics with the first error: a value has no form whose owner has not kept its bounds.
 func (c *Coder) Appended() []byte {
 	if c.err != nil {

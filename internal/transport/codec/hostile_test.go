@@ -62,7 +62,7 @@ func TestAppendRefuses(t *testing.T) {
 		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{}}}}, wire.ErrRange},
 		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Attach + 1}}}}, wire.ErrRange},
 		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Acquire, Units: -1}}}}, wire.ErrRange},
-		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Open, Client: strings.Repeat("x", wire.MaxText+1)}}}}, wire.ErrRange},
+		{consensus.Envelope{Body: shard.Forward{Ops: []replica.Op{{Kind: replica.Open, Client: strings.Repeat("x", wire.MaxText+1)}}}}, wire.ErrLong},
 	} {
 		b := make([]byte, 6, 8192)
 		copy(b, "before")
@@ -184,9 +184,9 @@ func TestDecodeRefusesOfShards(t *testing.T) {
 		{"a voter beyond 64 bits", changed(marked, 4, append(full, 2, 0, 0, 0)...), wire.ErrRange},
 		{"more operations than the bytes", changed(shard.Forward{}, 1, 2, 0, 0, 0, 0, 0), wire.ErrLong},
 		{"more operations than are forwarded at once", append(changed(shard.Forward{}, 1, 0x81, 0x04), make([]byte, 1<<16)...), wire.ErrLong},
-		{"an operation of no kind", changed(shard.Forward{}, 1, 1, byte(replica.Attach)+5, 0, 0, 0, 0), replica.ErrMalformed},
-		{"an operation that ends early", changed(shard.Forward{Ops: []replica.Op{{Kind: replica.Open}}}, 1), replica.ErrMalformed},
-		{"an operation whose text is too long", changed(shard.Forward{Ops: []replica.Op{{Kind: replica.Break}}}, 2, 0x81, 0x20), replica.ErrMalformed},
+		{"an operation of no kind", changed(shard.Forward{}, 1, 1, byte(replica.Attach)+7, 0, 0, 0, 0), wire.ErrRange},
+		{"an operation that ends early", changed(shard.Forward{Ops: []replica.Op{{Kind: replica.Open}}}, 1), wire.ErrTruncated},
+		{"an operation whose text is too long", changed(shard.Forward{Ops: []replica.Op{{Kind: replica.Break}}}, 2, 0x81, 0x20), wire.ErrLong},
 		{"more sessions than the bytes", changed(shard.Beat{}, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0), wire.ErrLong},
 		{"more that are gone than the bytes", changed(shard.Beaten{}, 1, 1), wire.ErrLong},
 		{"a part beyond the bytes", saying(kindOf(shard.SnapshotPart{}), 0, 0, 9, 0), wire.ErrTruncated},
