@@ -105,10 +105,15 @@ func (c *Coder) Varint(n uint64) uint64 {
 func (c *Coder) put(n uint64) {
 	if n < 0x80 {
 		c.b = append(c.b, byte(n))
-		return
+	} else {
+		c.putLong(n)
 	}
-	c.b = binary.AppendUvarint(c.b, n)
 }
+
+// putLong is kept out of what calls put, which is faster without it.
+//
+//go:noinline
+func (c *Coder) putLong(n uint64) { c.b = binary.AppendUvarint(c.b, n) }
 
 func (c *Coder) take() uint64 {
 	if c.at < len(c.b) && c.b[c.at] < 0x80 {
