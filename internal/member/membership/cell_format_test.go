@@ -109,6 +109,7 @@ func TestCellsAreRefused(t *testing.T) {
 		"a count in more bytes":       zero + "\x00\x02" + view + "\x80\x00\x00",
 		"a count beyond 64 bits":      zero + "\x00\x02" + view + "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02\x00",
 		"a fifth flag of a member":    zero + "\x00\x02" + view + "\x01" + member + "\x10\x00\x00\x00" + "\x00",
+		"a member since no view":      zero + "\x00\x02" + view + "\x01" + member + "\x08" + strings.Repeat("\x00", 8) + "\x00\x00\x00" + "\x00",
 		"a text beyond the bytes":     zero + "\x00\x02" + view + "\x01" + member + "\x00\x00\x00\x09" + "\x00",
 		"more views than bytes":       zero + "\x00\x02" + view + "\x00\x01",
 		"more voters than bytes":      zero + "\x00\x02" + view + "\x00\x01" + member + "\x01",

@@ -26,7 +26,7 @@ import (
 func TestConversations(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		if !strings.HasSuffix(path, ".txt") {
-			return // inputs that the fuzz targets have found
+			return // cells, and inputs that the fuzz targets have found
 		}
 		c := &conversation{t: t}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
