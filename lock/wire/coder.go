@@ -76,7 +76,8 @@ func (c *Coder) above(n, most uint64, err error) {
 // Bytes returns what was appended so far, or what is left to take.
 func (c *Coder) Bytes() []byte { return c.b[c.at:] }
 
-// Appended returns what was appended. It panics with the first error: a value has no form whose owner has not kept its bounds.
+// Appended returns what was appended. It panics with the first error: the owner of a value keeps it within
+// the bounds of its format.
 func (c *Coder) Appended() []byte {
 	if c.err != nil {
 		panic(fmt.Sprintf("wire: append a value that could not be taken again: %v", c.err))

@@ -29,9 +29,9 @@
 //
 // # Bounds
 //
-// Nothing that is taken is trusted: all that can be wrong is [ErrMalformed]. A text, a list and a number have bounds; a list
-// is allocated only as far as the bytes that follow can fill it; an enumeration is
-// within its values. Anything else is an error, after which nothing of the message is
-// used. Texts and data are copies, because a name may outlive the frame that brought
-// it by days.
+// Nothing that is taken is trusted: all that can be wrong is [ErrMalformed]. A text, a list
+// and a number have bounds; a list is allocated only as far as the bytes that follow can
+// fill it; an enumeration is within its values. Anything else is an error, after which
+// nothing of the message is used. Texts and data are copies, because a name may outlive the
+// frame that brought it by days.
 package wire
