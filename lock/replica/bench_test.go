@@ -51,3 +51,70 @@ func BenchmarkCopy(b *testing.B) {
 		b.ReportMetric(float64(parts), "parts")
 	}
 }
+
+// BenchmarkEntry tells what an entry of the usual operations costs, in both directions.
+func BenchmarkEntry(b *testing.B) {
+	e := Entry{At: time.Hour}
+	for n := range uint64(16) {
+		session, name := lock.SessionID{Member: 1<<63 + 9, Number: 1000 + n}, fmt.Sprintf("customers/%02d", n)
+		e.Ops = append(e.Ops,
+			Op{ID: OpID{1<<63 + 9, 7000 + 2*n}, Kind: Acquire, Session: session, Request: n + 5, Name: name, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: holdfast.ModeShared}, Owner: "worker"}, Client: "orders", Wait: lock.Never, Belief: time.Second, By: lock.Attachment{Client: 1<<62 + n, Generation: 1}},
+			Op{ID: OpID{1<<63 + 9, 7001 + 2*n}, Kind: Release, Session: session, Request: n + 5, Name: name, Token: 1<<40 | 77})
+	}
+	buffer := e.Append(nil)
+	b.Run("append", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			buffer = e.Append(buffer[:0])
+		}
+	})
+	b.Run("append-anew", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = e.Append(nil)
+		}
+	})
+	b.Run("decode", func(b *testing.B) {
+		b.ReportAllocs()
+		var read Entry
+		for b.Loop() {
+			if err := read.Decode(buffer); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkSnapshot tells what it costs to write a replica of 10,000 names down, and to restore it.
+func BenchmarkSnapshot(b *testing.B) {
+	r, err := New(Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var out Effects
+	r.Apply(&Entry{Begin: true, Ops: []Op{open(1)}}, &out)
+	for i := range uint64(10_000) {
+		out.Reset()
+		a := acquire(1, i+1, fmt.Sprintf("customers/orders/%07d", i))
+		a.ID = OpID{1, i + 2}
+		r.Apply(&Entry{Ops: []Op{a}}, &out)
+	}
+	var parts [][]byte
+	b.Run("write", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			parts = nil
+			if err := r.Snapshot(func(part []byte) error { parts = append(parts, part); return nil }); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("restore", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := restored(Config{}, parts); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,6 +1,10 @@
 package replica
 
-import "hash/crc64"
+import (
+	"hash/crc64"
+
+	"github.com/holdfast-locks/holdfast/lock/wire"
+)
 
 // digestEntries is how many entries are looked at in one go.
 const digestEntries = 32
@@ -9,43 +13,49 @@ const digestEntries = 32
 // have come apart, whose program or memory is broken. It costs as much as a snapshot.
 func (r *Replica) Digest() uint64 {
 	ecma := crc64.MakeTable(crc64.ECMA)
-	w := &writer{}
-	w.time(r.now)
-	w.number(r.reign)
-	sum := crc64.Checksum(w.b, ecma)
+	var sum uint64
+	var b []byte
+	add := func(c *wire.Coder) {
+		b = c.Appended()
+		sum += crc64.Checksum(b, ecma)
+		b = b[:0]
+	}
+	c := wire.To(nil)
+	c.Duration(&r.now)
+	wire.Number(&c, &r.reign)
+	add(&c)
 	// What has an order of its own in each copy is summed up.
 	//tidy:unordered sums do not depend on it
 	for _, s := range r.sessions {
-		w.b = w.b[:0]
-		w.sessionRecord(s)
+		c = wire.To(b)
+		s.code(&c, latest)
 		for _, intent := range s.inOrder() {
 			if intent.over {
-				w.overIntent(intent)
+				intent.codeOver(&c)
 			}
 		}
-		sum += crc64.Checksum(w.b, ecma)
+		add(&c)
 	}
-	w.b = w.b[:0]
+	c = wire.To(b)
 	for _, l := range [...]*roll{&r.gone, &r.done} {
 		for _, member := range l.order {
-			w.number(member)
-			w.ended(*l.numbers[member])
+			wire.Number(&c, &member)
+			l.numbers[member].code(&c)
 		}
 	}
-	r.outcomes.inOrder(w.outcome)
-	sum += crc64.Checksum(w.b, ecma)
+	r.outcomes.inOrder(func(o *outcome) { o.code(&c) })
+	add(&c)
 	name := ""
-	w.b = w.b[:0]
 	for cursor, first := uint64(0), true; first || cursor != 0; first = false {
-		c := r.table.Snapshot(r.now, cursor, digestEntries)
-		for i := range c.Entries {
-			if s := &c.Entries[i]; s.Name != name {
-				sum += crc64.Checksum(w.b, ecma)
-				name, w.b = s.Name, w.b[:0]
+		chunk := r.table.Snapshot(r.now, cursor, digestEntries)
+		for i := range chunk.Entries {
+			if s := &chunk.Entries[i]; s.Name != name {
+				sum += crc64.Checksum(b, ecma)
+				name, b = s.Name, b[:0]
 			}
-			w.b = r.writeEntry(w.b, &c.Entries[i])
+			b = r.writeEntry(b, &chunk.Entries[i])
 		}
-		cursor = c.Next
+		cursor = chunk.Next
 	}
-	return sum + crc64.Checksum(w.b, ecma)
+	return sum + crc64.Checksum(b, ecma)
 }

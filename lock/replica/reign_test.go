@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"encoding/binary"
+	"strings"
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/lock"
@@ -27,8 +29,13 @@ func TestReignBeginsAbove(t *testing.T) {
 			t.Errorf("%d: reign %d above %d, want %d", i, got, tt.above, tt.want)
 		}
 	}
-	far := Entry{Begin: true, Above: lock.MaxReign}
-	if err := new(Entry).Decode(far.Append(nil)); err == nil {
-		t.Errorf("a reign above the last one is read: %+v", far)
+	last := Entry{Begin: true, Above: lock.MaxReign - 1}
+	b := last.Append(nil)
+	if err := new(Entry).Decode(b); err != nil {
+		t.Error(err)
+	}
+	far := append(binary.AppendUvarint(b[:3], lock.MaxReign), 0)
+	if err := new(Entry).Decode(far); err == nil || !strings.Contains(err.Error(), "2147483647") {
+		t.Errorf("a reign above the last one is read, or refused for something else: %v", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/wire"
 	"github.com/holdfast-locks/holdfast/storage"
 )
 
@@ -574,7 +575,7 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 // TestPartsFitAJournal, for any texts that clients have: one that does not ends the member's part.
 func TestPartsFitAJournal(t *testing.T) {
 	b := newHarness(t, Config{})
-	long := strings.Repeat("x", mostText)
+	long := strings.Repeat("x", wire.MaxText)
 	const entries = 1200
 	for n := range uint64(entries) {
 		o := open(n + 1)
@@ -589,7 +590,7 @@ func TestPartsFitAJournal(t *testing.T) {
 	for _, part := range parts {
 		size, largest = size+len(part), max(largest, len(part))
 	}
-	if size < entries*5*mostText || largest > storage.MaxPart*3/4 {
+	if size < entries*5*wire.MaxText || largest > storage.MaxPart*3/4 {
 		t.Errorf("%d bytes, and a part of %d; a journal takes %d at once", size, largest, storage.MaxPart)
 	}
 	copied(t, b.Replica)
@@ -663,13 +664,13 @@ func TestOperationsAlone(t *testing.T) {
 	rand := rand.New(rand.NewPCG(5, 5))
 	for range 500 {
 		want := random(rand)
-		b := want.Append([]byte("before"))[6:]
-		got, rest, err := TakeOp(append(b, "after"...))
-		if err != nil || string(rest) != "after" || !slices.Equal(got.Append(nil), b) || want.Check() != nil || len(b) > want.Size() || len(b) < LeastOp {
-			t.Fatalf("%+v is read as %+v, rest %q, %v; %v, %d of %d bytes", want, got, rest, err, want.Check(), len(b), want.Size())
+		b, unwritten := appended(&want)
+		got, rest, err := taken(append(b, "after"...))
+		if again, _ := appended(&got); err != nil || string(rest) != "after" || !slices.Equal(again, b) || unwritten != nil || len(b) > want.Size() || len(b) < LeastOp {
+			t.Fatalf("%+v is read as %+v, rest %q, %v; %v, %d of %d bytes", want, got, rest, err, unwritten, len(b), want.Size())
 		}
 		for n := range b {
-			if _, _, err := TakeOp(b[:n]); !errors.Is(err, ErrMalformed) {
+			if _, _, err := taken(b[:n]); !errors.Is(err, wire.ErrMalformed) {
 				t.Fatalf("%d of %d bytes of %+v: %v", n, len(b), want, err)
 			}
 		}
@@ -678,14 +679,27 @@ func TestOperationsAlone(t *testing.T) {
 		ID: OpID{1 << 63, 1 << 63}, Kind: Acquire, Session: lock.SessionID{Member: 1 << 63, Number: 1 << 63}, Request: 1 << 63, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: math.MaxUint8, Units: math.MaxInt32, Capacity: math.MaxInt32}, Hold: -1 << 63},
 		Age: lock.Never, Wait: lock.Never, Belief: -1 << 63,
 	}
-	if b := high.Append(nil); len(b) > high.Size() || high.Check() != nil {
-		t.Errorf("%d bytes, where %d are the most; %v", len(b), high.Size(), high.Check())
+	if b, err := appended(&high); len(b) > high.Size() || err != nil {
+		t.Errorf("%d bytes, where %d are the most; %v", len(b), high.Size(), err)
 	}
-	for _, wrong := range []Op{{}, {Kind: Attach + 1}, {Kind: Attach}, {Kind: Open, Attached: &lock.Attachments{}}, {Kind: Acquire, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Units: -1}}}, {Kind: Acquire, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Capacity: 1 << 31}}}, {Kind: Open, Identity: strings.Repeat("x", mostText+1)}} {
-		if _, _, err := TakeOp(wrong.Append(nil)); err == nil || !errors.Is(wrong.Check(), ErrMalformed) {
-			t.Errorf("kind %d: %v, though it is read with %v", wrong.Kind, wrong.Check(), err)
+	for _, wrong := range []Op{{}, {Kind: Attach + 1}, {Kind: Attach}, {Kind: Open, Attached: &lock.Attachments{}}, {Kind: Acquire, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Units: -1}}}, {Kind: Acquire, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Capacity: 1 << 31}}}, {Kind: Open, Identity: strings.Repeat("x", wire.MaxText+1)}} {
+		b, unwritten := appended(&wrong)
+		if _, _, err := taken(b); err == nil || !errors.Is(unwritten, wire.ErrMalformed) {
+			t.Errorf("kind %d: %v, though it is read with %v", wrong.Kind, unwritten, err)
 		}
 	}
+}
+
+func appended(o *Op) ([]byte, error) {
+	c := wire.To(nil)
+	o.Code(&c)
+	return c.Bytes(), c.Err()
+}
+
+func taken(b []byte) (o Op, rest []byte, err error) {
+	c := wire.From(b)
+	o.Code(&c)
+	return o, c.Bytes(), c.Err()
 }
 
 func FuzzEntry(f *testing.F) {

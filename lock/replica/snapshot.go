@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/lock/wire"
 )
 
 // A snapshot is a sequence of parts:
@@ -28,6 +29,7 @@ var formats = [...]string{"holdfast replica 2", "holdfast replica 3", format}
 
 // What formats say, by the place among formats of the first that does.
 const (
+	latest         = len(formats) - 1
 	withRequesters = 1 // through which members requests were asked for
 	withClients    = 2 // which client uses a session, and with each entry all that there is of it; before, intents were apart, and entries in the table's chunks
 )
@@ -83,7 +85,7 @@ func (r *Replica) Copy() *Copy {
 	p := &c.parts
 	p.begin(partSessions)
 	for _, id := range slices.SortedFunc(maps.Keys(r.sessions), compareSessions) {
-		p.sessionRecord(r.sessions[id])
+		r.sessions[id].code(&p.Coder, latest)
 		p.split()
 	}
 	for kind, roll := range [...]*roll{partGone: &r.gone, partDone: &r.done} {
@@ -92,14 +94,14 @@ func (r *Replica) Copy() *Copy {
 		}
 		p.begin(byte(kind))
 		for _, member := range roll.order {
-			p.number(member)
-			p.ended(*roll.numbers[member])
+			wire.Number(&p.Coder, &member)
+			roll.numbers[member].code(&p.Coder)
 			p.split()
 		}
 	}
 	p.begin(partOutcomes)
 	r.outcomes.inOrder(func(o *outcome) {
-		p.outcome(o)
+		o.code(&p.Coder)
 		p.split()
 	})
 	p.begin(partIntents)
@@ -107,17 +109,13 @@ func (r *Replica) Copy() *Copy {
 }
 
 func (c *Copy) header() {
-	r, p := c.replica, &c.parts
-	p.begin(partHeader)
-	p.text(format)
-	p.time(r.now)
-	p.number(r.reign)
-	p.number(c.entries.Reign)
-	p.number(uint64(c.entries.Count))
-	p.flag(c.entries.Paused)
-	for _, many := range [...]int{len(r.sessions), len(r.gone.order), len(r.done.order), len(r.outcomes.list), len(c.over), c.entries.Entries} {
-		p.number(uint64(many))
+	r := c.replica
+	h := header{
+		format: format, now: r.now, reign: r.reign, table: lock.Chunk{Reign: c.entries.Reign, Count: c.entries.Count, Paused: c.entries.Paused},
+		sessions: len(r.sessions), gone: len(r.gone.order), done: len(r.done.order), outcomes: len(r.outcomes.list), intents: len(c.over), entries: c.entries.Entries,
 	}
+	c.parts.begin(partHeader)
+	h.code(&c.parts.Coder)
 }
 
 // Next returns the next part, which is the caller's, and whether more follow.
@@ -133,7 +131,7 @@ func (c *Copy) Next() (part []byte, more bool) {
 func (c *Copy) step() {
 	p := &c.parts
 	for len(c.over) > 0 && len(c.ready) == 0 {
-		p.overIntent(c.over[0])
+		c.over[0].codeOver(&p.Coder)
 		c.over = c.over[1:]
 		p.split()
 	}
@@ -145,8 +143,9 @@ func (c *Copy) step() {
 		p.begin(partEntries)
 		return // with the part before
 	}
-	var more bool
-	if p.b, more = c.entries.Next(p.b, max(1, p.room-len(p.b))); more {
+	b := p.Bytes()
+	b, more := c.entries.Next(b, max(1, p.room-len(b)))
+	if p.Coder = wire.To(b); more {
 		p.split()
 		return
 	}
@@ -163,22 +162,27 @@ func (c *Copy) Stop() {
 
 // writeEntry writes a hold or a wait, and what there is of it beside the table.
 func (r *Replica) writeEntry(b []byte, s *lock.Entry) []byte {
-	w := &writer{b}
-	w.entry(s)
-	w.by(r, s.Session, requestFor{s.Request, s.Name})
+	c := wire.To(b)
+	codeEntry(&c, s)
+	r.writeBy(&c, s.Session, requestFor{s.Request, s.Name})
 	var of *intent
 	if session := r.sessions[s.Session]; session != nil {
 		of = session.open[requestFor{s.Request, s.Name}]
 	}
 	known := of != nil && of.number == s.Request // of those who ask for it
-	w.flag(known)
-	if known {
-		w.intent(of)
+	if c.Bool(&known); known {
+		of.codeWanted(&c)
 		for _, a := range of.requests {
-			w.by(r, s.Session, requestFor{a.number, s.Name})
+			r.writeBy(&c, s.Session, requestFor{a.number, s.Name})
 		}
 	}
-	return w.b
+	return c.Appended()
+}
+
+// writeBy writes the member through which a request has come, if that is known.
+func (r *Replica) writeBy(c *wire.Coder, id lock.SessionID, is requestFor) {
+	member, known := r.RequestedBy(id, is.name, is.number)
+	codeBy(c, &member, &known)
 }
 
 func compareSessions(a, b lock.SessionID) int {
@@ -187,11 +191,11 @@ func compareSessions(a, b lock.SessionID) int {
 
 // parts writes parts.
 type parts struct {
-	writer
-	kind  byte
-	count uint32
-	room  int
-	keep  func([]byte)
+	wire.Coder // of the part that is under way; empty where there is none
+	kind       byte
+	count      uint32
+	room       int
+	keep       func([]byte)
 }
 
 // begin ends a part, if there is one, and begins another of a kind. Most are far smaller than a part may grow, so it grows.
@@ -201,109 +205,29 @@ func (p *parts) begin(kind byte) { p.beginWith(kind, 512) }
 func (p *parts) beginWith(kind byte, room int) {
 	p.finish()
 	p.kind = kind
-	p.b = append(make([]byte, 4, room), kind)
+	p.Coder = wire.To(append(make([]byte, 4, room), kind))
 }
 
 // split goes on in another part where this one is large enough.
 func (p *parts) split() {
-	if len(p.b) >= p.room {
+	if len(p.Bytes()) >= p.room {
 		p.beginWith(p.kind, p.room+1024)
 	}
 }
 
 func (p *parts) finish() {
-	if p.b == nil {
+	part := p.Appended()
+	if len(part) == 0 {
 		return
 	}
-	binary.BigEndian.PutUint32(p.b, checksum(p.count, p.b[4:]))
-	p.keep(p.b)
+	binary.BigEndian.PutUint32(part, checksum(p.count, part[4:]))
+	p.keep(part)
 	p.count++
-	p.b = nil
+	p.Coder = wire.To(nil)
 }
 
 // checksum is of a part in its place.
 func checksum(number uint32, rest []byte) uint32 {
 	castagnoli := crc32.MakeTable(crc32.Castagnoli) // made once, in that package
 	return crc32.Update(crc32.Checksum(binary.BigEndian.AppendUint32(nil, number), castagnoli), castagnoli, rest)
-}
-
-func (w *writer) sessionRecord(s *session) {
-	w.session(s.ID)
-	w.time(s.TTL)
-	w.time(s.Opened)
-	w.text(s.Client)
-	w.text(s.Identity)
-	w.b = append(w.b, s.Secret[:]...)
-	w.attachments(&s.Attached)
-	w.number(uint64(s.Inherited))
-	w.ended(s.ended)
-}
-
-// ended writes each range as what lies between it and the former one, and how long it is.
-func (w *writer) ended(e ended) {
-	w.number(uint64(len(e)))
-	last := uint64(0)
-	for _, s := range e {
-		w.number(s.first - last)
-		w.number(s.last - s.first)
-		last = s.last
-	}
-}
-
-func (w *writer) outcome(o *outcome) {
-	w.session(o.session)
-	w.number(o.request.number)
-	w.b = append(w.b, byte(o.kind), o.class)
-	w.number(uint64(o.token))
-	w.text(string(o.loss))
-}
-
-// intent writes one that is held or waited for, of which its entry tells the name.
-func (w *writer) intent(intent *intent) {
-	w.text(intent.once)
-	w.number(intent.content)
-	w.time(intent.arrived)
-	w.flag(intent.granted)
-	w.number(uint64(len(intent.requests)))
-	for _, a := range intent.requests {
-		w.number(a.number)
-		w.time(a.arrived)
-	}
-}
-
-// overIntent writes one that is over, which was of the session of its outcome.
-func (w *writer) overIntent(intent *intent) {
-	w.text(intent.name)
-	w.text(intent.once)
-	w.number(intent.content)
-	w.time(intent.since)
-	w.outcome(&intent.how)
-}
-
-// by writes the member through which a request has come, if that is known.
-func (w *writer) by(r *Replica, id lock.SessionID, is requestFor) {
-	member, known := r.RequestedBy(id, is.name, is.number)
-	w.flag(known)
-	if known {
-		w.number(member)
-	}
-}
-
-func (w *writer) entry(s *lock.Entry) {
-	w.text(s.Name)
-	w.session(s.Session)
-	w.number(s.Request)
-	w.text(s.Owner)
-	w.text(s.Reason)
-	w.text(s.Client)
-	w.number(uint64(s.Mode))
-	w.number(uint64(s.Units))
-	w.number(uint64(s.Capacity))
-	w.number(uint64(s.Token))
-	w.time(s.Age)
-	w.time(s.Left)
-	w.time(s.Hold)
-	w.flag(s.Revoked)
-	w.flag(s.Try)
-	w.number(s.Turn)
 }

@@ -3,21 +3,26 @@ package wire
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"time"
 )
 
-// What can be wrong with bytes, or with a value that is to become bytes.
+// ErrMalformed is wrapped by all that can be wrong with bytes, or with a value that is to become bytes.
+var ErrMalformed = errors.New("malformed")
+
+// What can be wrong.
 var (
 	// ErrTruncated: the bytes end within a value.
-	ErrTruncated = errors.New("truncated message")
+	ErrTruncated = fmt.Errorf("it ends early: %w", ErrMalformed)
 	// ErrRange: a number, or an enumeration, is not among its values.
-	ErrRange = errors.New("value out of range")
+	ErrRange = fmt.Errorf("value out of range: %w", ErrMalformed)
 	// ErrLong: a text or a list is longer than its bound, or than the bytes it is in.
-	ErrLong = errors.New("text or list too long")
+	ErrLong = fmt.Errorf("text or list too long: %w", ErrMalformed)
 	// ErrKind: no message has this type.
-	ErrKind = errors.New("unknown type of message")
+	ErrKind = fmt.Errorf("unknown type of message: %w", ErrMalformed)
 )
 
 // MaxText is how many bytes a text may have.
@@ -33,6 +38,12 @@ type Coder struct {
 	err     error
 	leasts  map[uintptr]int // the fewest bytes of an element, by the address of its type; kept from message to message
 }
+
+// To returns a Coder that appends to b.
+func To(b []byte) Coder { return Coder{b: b, writing: true} }
+
+// From returns a Coder that takes values from b.
+func From(b []byte) Coder { return Coder{b: b} }
 
 // Writing reports whether the Coder appends. Else it takes.
 func (c *Coder) Writing() bool { return c.writing }
@@ -50,17 +61,36 @@ func (c *Coder) Fail(err error) {
 	}
 }
 
-// Bytes returns what was appended so far, or what is left to take: for a value that has a format
-// of its own, which goes on with SetBytes.
+// Refuse says what is wrong, in a format of package fmt, where nothing was wrong before.
+func (c *Coder) Refuse(format string, values ...any) {
+	if c.err == nil {
+		c.Fail(fmt.Errorf(format+": %w", append(values, ErrMalformed)...))
+	}
+}
+
+// above fails with a number that is above its bound.
+func (c *Coder) above(n, most uint64, err error) {
+	c.Fail(fmt.Errorf("%d, where %d is the most: %w", n, most, err))
+}
+
+// Bytes returns what was appended so far, or what is left to take.
 func (c *Coder) Bytes() []byte { return c.b[c.at:] }
 
-// SetBytes says what has become of Bytes: it has grown, or less is left.
-func (c *Coder) SetBytes(b []byte) {
-	if c.writing {
-		c.b = b
-	} else {
-		c.at = len(c.b) - len(b)
+// Appended returns what was appended. It panics with the first error: the owner of a value keeps it within
+// the bounds of its format.
+func (c *Coder) Appended() []byte {
+	if c.err != nil {
+		panic(fmt.Sprintf("wire: append a value that could not be taken again: %v", c.err))
 	}
+	return c.b
+}
+
+// End returns the first error, one of which is that bytes are left.
+func (c *Coder) End() error {
+	if left := len(c.Bytes()); left > 0 && !c.writing {
+		c.Refuse("%d bytes follow its end", left)
+	}
+	return c.err
 }
 
 // Varint codes an unsigned number: it returns the one that it was given, or the one
@@ -74,12 +104,17 @@ func (c *Coder) Varint(n uint64) uint64 {
 }
 
 func (c *Coder) put(n uint64) {
-	for n >= 0x80 {
-		c.b = append(c.b, byte(n)|0x80)
-		n >>= 7
+	if n < 0x80 {
+		c.b = append(c.b, byte(n))
+	} else {
+		c.putLong(n)
 	}
-	c.b = append(c.b, byte(n))
 }
+
+// putLong is kept out of what calls put, which is faster without it.
+//
+//go:noinline
+func (c *Coder) putLong(n uint64) { c.b = binary.AppendUvarint(c.b, n) }
 
 func (c *Coder) take() uint64 {
 	if c.at < len(c.b) && c.b[c.at] < 0x80 {
@@ -88,13 +123,14 @@ func (c *Coder) take() uint64 {
 	}
 	n, size := binary.Uvarint(c.b[c.at:])
 	switch {
-	case size > 0:
-		c.at += size
 	case size == 0:
 		c.Fail(ErrTruncated)
-	default:
-		c.Fail(ErrRange)
+		return 0
+	case size < 0 || c.b[c.at+size-1] == 0: // the last of several bytes adds nothing
+		c.Fail(fmt.Errorf("a number that is not in its shortest form, or beyond 64 bits: %w", ErrRange))
+		return 0
 	}
+	c.at += size
 	return n
 }
 
@@ -106,7 +142,19 @@ func Number[T ~uint16 | ~uint32 | ~uint64](c *Coder, v *T) {
 	}
 	n := c.take()
 	if *v = T(n); uint64(*v) != n {
-		c.Fail(ErrRange)
+		c.above(n, uint64(^T(0)), ErrRange)
+	}
+}
+
+// UpTo codes an unsigned number that is not above most.
+func UpTo[T ~int | ~uint8 | ~uint32 | ~uint64](c *Coder, v *T, most T) {
+	n := c.Varint(uint64(*v))
+	if n > uint64(most) {
+		c.above(n, uint64(most), ErrRange)
+		return
+	}
+	if !c.writing {
+		*v = T(n)
 	}
 }
 
@@ -114,6 +162,13 @@ func Number[T ~uint16 | ~uint32 | ~uint64](c *Coder, v *T) {
 func Fixed[T ~uint64](c *Coder, v *T) {
 	if n := c.fixed(uint64(*v)); !c.writing {
 		*v = T(n)
+	}
+}
+
+// Big codes a number in 8 bytes, the highest first.
+func Big[T ~uint64](c *Coder, v *T) {
+	if n := c.fixed(bits.ReverseBytes64(uint64(*v))); !c.writing {
+		*v = T(bits.ReverseBytes64(n))
 	}
 }
 
@@ -130,15 +185,14 @@ func (c *Coder) fixed(n uint64) uint64 {
 	return binary.LittleEndian.Uint64(c.b[c.at-8:])
 }
 
-// zigzag makes small numbers of either sign small ones without.
-func zigzag(n int64) uint64 { return uint64(n)<<1 ^ uint64(n>>63) }
-
 // Duration codes a duration, or a time of one member's clock.
 func (c *Coder) Duration(v *time.Duration) {
-	n := c.Varint(zigzag(int64(*v)))
-	if !c.writing {
-		*v = time.Duration(n>>1) ^ -time.Duration(n&1)
+	if c.writing {
+		c.put(uint64(*v)<<1 ^ uint64(*v>>63)) // small numbers of either sign are small ones without
+		return
 	}
+	n := c.take()
+	*v = time.Duration(n>>1) ^ -time.Duration(n&1)
 }
 
 // Int codes an int of 32 bits.
@@ -171,7 +225,7 @@ func (c *Coder) octet(n, most byte) byte {
 		c.Fail(ErrTruncated)
 		return 0
 	case c.b[c.at] > most:
-		c.Fail(ErrRange)
+		c.above(uint64(c.b[c.at]), uint64(most), ErrRange)
 		return 0
 	}
 	c.at++
@@ -189,6 +243,21 @@ func (c *Coder) Bool(v *bool) {
 	}
 }
 
+// Flags codes truths as the bits of one byte, the first lowest. No other bit is set.
+func (c *Coder) Flags(truths ...*bool) {
+	n := byte(0)
+	for i, truth := range truths {
+		if *truth {
+			n |= 1 << i
+		}
+	}
+	if n = c.octet(n, 1<<len(truths)-1); !c.writing {
+		for i, truth := range truths {
+			*truth = n>>i&1 != 0
+		}
+	}
+}
+
 // Float codes a number with a fraction.
 func (c *Coder) Float(v *float64) {
 	if n := c.fixed(math.Float64bits(*v)); !c.writing {
@@ -197,49 +266,64 @@ func (c *Coder) Float(v *float64) {
 }
 
 // Text codes a text of up to [MaxText] bytes. What it takes is a copy.
-func Text[T ~string](c *Coder, v *T) {
-	if c.writing {
-		c.writeText(string(*v))
-	} else {
-		*v = T(c.readText())
-	}
-}
+func Text[T ~string](c *Coder, v *T) { TextUpTo(c, v, MaxText) }
 
-func (c *Coder) writeText(s string) {
-	if len(s) > MaxText {
-		c.Fail(ErrLong)
-		return
-	}
-	c.Varint(uint64(len(s)))
-	c.b = append(c.b, s...)
-}
-
-func (c *Coder) readText() string {
-	n := c.Varint(0)
+// TextUpTo codes a text of up to most bytes. What it takes is a copy.
+func TextUpTo[T ~string](c *Coder, v *T, most int) {
 	switch {
-	case n > MaxText:
-		c.Fail(ErrLong)
-		return ""
-	case n > uint64(len(c.b)-c.at):
-		c.Fail(ErrTruncated)
-		return ""
+	case !c.writing:
+		*v = T(c.raw(c.size(0, most)))
+	case len(*v) > most:
+		c.above(uint64(len(*v)), uint64(most), ErrLong)
+	default:
+		c.put(uint64(len(*v)))
+		c.b = append(c.b, *v...)
 	}
-	c.at += int(n)
-	return string(c.b[c.at-int(n) : c.at])
+}
+
+// size codes how many bytes follow.
+func (c *Coder) size(n, most int) int {
+	size := c.Varint(uint64(n))
+	if size > uint64(most) {
+		c.above(size, uint64(most), ErrLong)
+		return 0
+	}
+	return int(size)
+}
+
+// raw takes so many bytes.
+func (c *Coder) raw(size int) []byte {
+	if size > len(c.b)-c.at {
+		c.Fail(ErrTruncated)
+		return nil
+	}
+	c.at += size
+	return c.b[c.at-size : c.at]
 }
 
 // Data codes bytes, of which there may be most. What it takes is a copy.
 func (c *Coder) Data(v *[]byte, most int) {
-	n := c.Varint(uint64(len(*v)))
-	switch {
-	case n > uint64(most):
-		c.Fail(ErrLong)
-	case c.writing:
+	if size := c.size(len(*v), most); c.writing {
 		c.b = append(c.b, *v...)
-	case n > uint64(len(c.b)-c.at):
-		c.Fail(ErrTruncated)
-	case n > 0:
-		c.at += int(n)
-		*v = slices.Clone(c.b[c.at-int(n) : c.at])
+	} else if size > 0 {
+		*v = slices.Clone(c.raw(size))
+	}
+}
+
+// Raw codes as many bytes as there are.
+func (c *Coder) Raw(v []byte) {
+	if c.writing {
+		c.b = append(c.b, v...)
+	} else {
+		copy(v, c.raw(len(v)))
+	}
+}
+
+// Rest codes bytes behind which nothing comes. What it takes is a copy.
+func (c *Coder) Rest(v *[]byte) {
+	if c.writing {
+		c.b = append(c.b, *v...)
+	} else if left := len(c.b) - c.at; left > 0 {
+		*v = slices.Clone(c.raw(left))
 	}
 }

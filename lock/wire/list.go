@@ -17,15 +17,15 @@ func List[T any, P coded[T]](c *Coder, v *[]T) {
 	if !c.writing {
 		least = leastOf[T, P](c)
 	}
-	for i := range length(c, v, least, math.MaxInt) {
+	for i := range Elements(c, v, least, math.MaxInt) {
 		P(&(*v)[i]).Code(c)
 	}
 }
 
 // ListFunc codes a list of up to most elements, each by f and with at least so many bytes.
-func ListFunc[T any](c *Coder, v *[]T, least, most int, f func(c *Coder, v *T)) {
-	for i := range length(c, v, least, most) {
-		if f(c, &(*v)[i]); c.err != nil {
+func ListFunc[T any](c *Coder, v *[]T, least, most int, f func(v *T, c *Coder)) {
+	for i := range Elements(c, v, least, most) {
+		if f(&(*v)[i], c); c.err != nil {
 			return
 		}
 	}
@@ -33,38 +33,42 @@ func ListFunc[T any](c *Coder, v *[]T, least, most int, f func(c *Coder, v *T)) 
 
 // Numbers codes a list of unsigned numbers.
 func Numbers[T ~uint16 | ~uint32 | ~uint64](c *Coder, v *[]T) {
-	for i := range length(c, v, 1, math.MaxInt) {
+	for i := range Elements(c, v, 1, math.MaxInt) {
 		Number(c, &(*v)[i])
 	}
 }
 
 // FixedNumbers codes a list of numbers of 8 bytes each.
 func FixedNumbers[T ~uint64](c *Coder, v *[]T) {
-	for i := range length(c, v, 8, math.MaxInt) {
+	for i := range Elements(c, v, 8, math.MaxInt) {
 		Fixed(c, &(*v)[i])
 	}
 }
 
 // Texts codes a list of texts.
 func Texts(c *Coder, v *[]string) {
-	for i := range length(c, v, 1, math.MaxInt) {
+	for i := range Elements(c, v, 1, math.MaxInt) {
 		Text(c, &(*v)[i])
 	}
 }
 
-// length codes how many elements a list has, makes room for them when taking, and
-// returns the list for them to be coded. None has fewer than least bytes.
-func length[T any](c *Coder, v *[]T, least, most int) []T {
-	n := c.Varint(uint64(len(*v)))
+// Elements codes how many elements a list has, of which there may be most, makes room for them when
+// taking, and returns the list for them to be coded. None has fewer than least bytes. A list that is taken
+// again and again keeps its memory.
+func Elements[T any](c *Coder, v *[]T, least, most int) []T {
+	n := c.size(len(*v), most)
 	switch {
-	case n > uint64(most):
-		c.Fail(ErrLong)
+	case c.err != nil:
 		return nil
-	case c.writing || n == 0:
-	case n > uint64((len(c.b)-c.at)/least):
-		c.Fail(ErrLong)
-	default:
+	case c.writing:
+	case n > (len(c.b)-c.at)/least:
+		c.above(uint64(n), uint64((len(c.b)-c.at)/least), ErrLong)
+		return nil
+	case n > cap(*v):
 		*v = make([]T, n)
+	default:
+		*v = (*v)[:n]
+		clear(*v)
 	}
 	return *v
 }

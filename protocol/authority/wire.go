@@ -132,7 +132,7 @@ func (h *Handover) Code(c *wire.Coder) {
 	wire.Number(c, &h.Epoch)
 	wire.Number(c, &h.View)
 	wire.List(c, &h.Entries)
-	wire.ListFunc(c, &h.Unacked, leastDecision, math.MaxInt, func(c *wire.Coder, m *Decided) { m.codeDecision(c) })
+	wire.ListFunc(c, &h.Unacked, leastDecision, math.MaxInt, (*Decided).codeDecision)
 }
 
 func (m *Acks) Code(c *wire.Coder) {

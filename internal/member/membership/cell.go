@@ -3,10 +3,12 @@ package membership
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/member/election"
+	"github.com/holdfast-locks/holdfast/lock/wire"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -70,218 +72,181 @@ const (
 	maxPlaces     = 10_000 // of members in a view, and of views in its base
 )
 
-// Flags of a cell.
-const (
-	flagClean = 1 << iota
-	flagView
-	flagInstalled
-	flagOpen
-	flagTerms
-	flagOrder
-	flagPledges // since version 3
-	flagsEnd
-)
-
-// Flags of a member.
-const (
-	flagFounder = 1 << iota
-	flagServes
-	flagKept
-	flagSince
-	memberFlagsEnd
-)
-
 // Encode returns the cell's bytes.
 func (c Cell) Encode() []byte {
-	b := append(make([]byte, 0, 256), cellMagic...)
-	for _, n := range []uint64{c.Cluster, uint64(c.ID), c.Incarnation, c.Promised, uint64(c.Candidate), c.Floor} {
-		b = binary.BigEndian.AppendUint64(b, n)
-	}
-	v := c.Accepted
-	b = append(b, byte(c.Owed), flags(c.Clean, v != nil, v != nil && v.Installed, v != nil && v.Open, v != nil && len(v.Terms) > 0,
-		v != nil && v.Order != election.Order{}, !c.Pledges.Empty()))
-	if v != nil {
-		b = appendView(b, v)
-	}
-	if !c.Pledges.Empty() {
-		b = appendPledges(b, c.Pledges)
-	}
+	w := wire.To(append(make([]byte, 0, 256), cellMagic...))
+	codeCell(&c, &w, false)
+	b := w.Appended()
 	return binary.BigEndian.AppendUint64(b, checksum(b))
-}
-
-// flags packs booleans into a byte, the first lowest.
-func flags(set ...bool) byte {
-	var b byte
-	for i, on := range set {
-		if on {
-			b |= 1 << i
-		}
-	}
-	return b
-}
-
-func appendView(b []byte, v *election.View) []byte {
-	b = binary.BigEndian.AppendUint64(b, v.Cluster)
-	b = appendHead(b, v.Epoch, v.Number)
-	b = binary.AppendUvarint(b, uint64(len(v.Members)))
-	for _, m := range v.Members {
-		for _, n := range []uint64{uint64(m.ID), m.Tenure.Incarnation, m.Tenure.Lapses} {
-			b = binary.BigEndian.AppendUint64(b, n)
-		}
-		b = append(b, flags(m.Founder, m.Serves, m.Kept, m.Since != 0))
-		if m.Since != 0 {
-			b = binary.BigEndian.AppendUint64(b, m.Since)
-		}
-		b = appendTexts(b, m.Name, m.Address, m.HTTP)
-	}
-	b = binary.AppendUvarint(b, uint64(len(v.Base)))
-	for _, e := range v.Base {
-		b = appendHead(b, e.Epoch, e.Number)
-		b = binary.AppendUvarint(b, uint64(len(e.Voters)))
-		for _, id := range e.Voters {
-			b = binary.BigEndian.AppendUint64(b, uint64(id))
-		}
-	}
-	if len(v.Terms) > 0 {
-		b = appendTexts(binary.AppendUvarint(b, uint64(len(v.Terms))), v.Terms...)
-	}
-	if v.Order != (election.Order{}) {
-		b = appendTexts(b, v.Order.Reason, v.Order.By)
-	}
-	return b
-}
-
-func appendPledges(b []byte, p *election.Pledges) []byte {
-	b = binary.AppendUvarint(append(b, byte(p.Top), byte(p.Durable)), uint64(len(p.Of)))
-	for _, q := range p.Of {
-		for _, n := range []uint64{uint64(q.ID), q.Tenure.Incarnation, q.Tenure.Lapses, q.Version} {
-			b = binary.BigEndian.AppendUint64(b, n)
-		}
-		b = append(b, byte(q.Reach))
-	}
-	return b
-}
-
-func appendTexts(b []byte, texts ...string) []byte {
-	for _, text := range texts {
-		b = binary.AppendUvarint(b, uint64(len(text)))
-		b = append(b, text...)
-	}
-	return b
-}
-
-func appendHead(b []byte, epoch protocol.Epoch, number uint64) []byte {
-	for _, n := range []uint64{epoch.Counter, uint64(epoch.Candidate), number} {
-		b = binary.BigEndian.AppendUint64(b, n)
-	}
-	return b
 }
 
 // DecodeCell reads what Encode wrote, or what versions 1 and 2 did. The error says what is
 // wrong with the bytes: a damaged cell must not be taken for one that was never
 // written.
-func DecodeCell(b []byte) (Cell, error) {
-	switch text := string(b[:min(len(b), 32)]); {
+func DecodeCell(b []byte) (x Cell, err error) {
+	text := string(b[:min(len(b), 32)])
+	first, second := strings.HasPrefix(text, firstMagic), strings.HasPrefix(text, secondMagic)
+	switch {
 	case !strings.HasPrefix(text, cellPrefix):
 		return Cell{}, fmt.Errorf("these %d bytes are not a stable cell", len(b))
-	case strings.HasPrefix(text, firstMagic):
-		return decodeFirst(b)
-	case !strings.HasPrefix(text, cellMagic) && !strings.HasPrefix(text, secondMagic):
+	case first && len(b) != firstBytes:
+		return Cell{}, fmt.Errorf("a stable cell of version 1 has %d bytes, this one has %d", firstBytes, len(b))
+	case !first && !second && !strings.HasPrefix(text, cellMagic):
 		version, _, _ := strings.Cut(text, "\n")
 		return Cell{}, fmt.Errorf("%q: this version reads %q", version, strings.TrimSpace(cellMagic))
-	case len(b) < leastBytes:
+	case !first && len(b) < leastBytes:
 		return Cell{}, fmt.Errorf("a stable cell has at least %d bytes, this one has %d", leastBytes, len(b))
 	}
 	body, err := content(b)
 	if err != nil {
 		return Cell{}, err
 	}
-	r := reader{rest: body[len(cellMagic):]}
-	c := Cell{
-		Cluster: r.number(), ID: protocol.ID(r.number()), Incarnation: r.number(), Promised: r.number(),
-		Candidate: protocol.ID(r.number()), Floor: r.number(),
+	c := wire.From(body[len(cellMagic):])
+	if first {
+		takeFirst(&x, &c)
+	} else {
+		codeCell(&x, &c, second)
 	}
-	set := r.owed(&c, strings.HasPrefix(string(b), secondMagic))
-	c.Clean = set&flagClean != 0
-	if set&flagView != 0 {
-		c.Accepted = r.view()
-		c.Accepted.Installed, c.Accepted.Open = set&flagInstalled != 0, set&flagOpen != 0
-		if set&flagTerms != 0 {
-			c.Accepted.Terms = r.terms()
-		}
-		if set&flagOrder != 0 {
-			c.Accepted.Order = election.Order{Reason: r.text(), By: r.text()}
-			r.damaged = r.damaged || c.Accepted.Order == election.Order{}
-		}
-	} else if set&(flagInstalled|flagOpen|flagTerms|flagOrder) != 0 {
-		r.damaged = true
+	if c.Err() == nil && !x.plausible() {
+		c.Refuse("no member can have lived so")
 	}
-	if set&flagPledges != 0 {
-		c.Pledges = r.pledges()
-		r.damaged = r.damaged || c.Pledges.Empty()
+	if err := c.End(); err != nil {
+		return Cell{}, fmt.Errorf("the content of this stable cell of %d bytes is not in its format: %w", len(b), err)
 	}
-	if r.damaged || len(r.rest) > 0 || !c.plausible() {
-		return Cell{}, fmt.Errorf("the content of this stable cell of %d bytes is not in its format", len(b))
-	}
-	return c, nil
+	return x, nil
 }
 
-// owed reads how far clients believe, and the flags. Version 2 knew one length for the clients of
+// codeCell goes through the content of a cell; that of version 2 is taken only.
+func codeCell(x *Cell, c *wire.Coder, second bool) {
+	wire.Big(c, &x.Cluster)
+	wire.Big(c, &x.ID)
+	wire.Big(c, &x.Incarnation)
+	wire.Big(c, &x.Promised)
+	wire.Big(c, &x.Candidate)
+	wire.Big(c, &x.Floor)
+	horizon := uint64(0)
+	if second {
+		wire.Big(c, &horizon)
+	} else {
+		wire.Enum(c, &x.Owed, protocol.MaxReach)
+	}
+	v := x.Accepted
+	there, pledges := v != nil, !x.Pledges.Empty()
+	if !there {
+		v = &election.View{}
+	}
+	terms, order := len(v.Terms) > 0, v.Order != election.Order{}
+	c.Flags(&x.Clean, &there, &v.Installed, &v.Open, &terms, &order, &pledges)
+	if second {
+		takeHorizon(x, c, horizon, pledges)
+	}
+	switch {
+	case there:
+		codeView(v, c, terms, order)
+	case v.Installed || v.Open || terms || order:
+		c.Refuse("it says how its view is, and has none")
+	}
+	if !c.Writing() && there {
+		x.Accepted = v
+	}
+	if pledges {
+		if !c.Writing() {
+			x.Pledges = &election.Pledges{}
+		}
+		codePledges(x.Pledges, c)
+	}
+}
+
+// takeHorizon takes how far clients believe from the one horizon that version 2 had for the clients of
 // all members: no member's in particular, so every member waits for it once.
-func (r *reader) owed(c *Cell, second bool) byte {
-	if !second {
-		c.Owed = protocol.Reach(r.take(1)[0])
-		return r.flags(flagsEnd)
+func takeHorizon(x *Cell, c *wire.Coder, horizon uint64, pledges bool) {
+	if !lasting(time.Duration(horizon)) || pledges {
+		c.Refuse("it has a horizon of %v, or pledges", time.Duration(horizon))
+		return
 	}
-	horizon := time.Duration(r.number())
-	set := r.flags(flagPledges)
-	r.damaged = r.damaged || !lasting(horizon)
-	if reach := protocol.ReachOf(horizon); reach > 0 {
-		c.Pledges = &election.Pledges{Of: []election.Pledge{{Version: 1, Reach: reach}}, Limits: election.Limits{Top: reach}}
-		if set&flagClean == 0 {
-			c.Owed = reach
+	if reach := protocol.ReachOf(time.Duration(horizon)); reach > 0 {
+		x.Pledges = &election.Pledges{Of: []election.Pledge{{Version: 1, Reach: reach}}, Limits: election.Limits{Top: reach}}
+		if !x.Clean {
+			x.Owed = reach
 		}
 	}
-	return set
 }
 
-func (r *reader) pledges() *election.Pledges {
-	p := &election.Pledges{}
-	p.Top, p.Durable = protocol.Reach(r.take(1)[0]), protocol.Reach(r.take(1)[0])
-	for range r.count(maxPlaces) {
-		p.Of = append(p.Of, election.Pledge{
-			ID: protocol.ID(r.number()), Tenure: protocol.Tenure{Incarnation: r.number(), Lapses: r.number()}, Version: r.number(),
-			Reach: protocol.Reach(r.take(1)[0]),
-		})
-		if r.damaged {
-			break
+// takeFirst takes version 1: that of a member alone, which recorded no view.
+func takeFirst(x *Cell, c *wire.Coder) {
+	horizon := uint64(0)
+	wire.Big(c, &x.Cluster)
+	wire.Big(c, &x.ID)
+	wire.Big(c, &x.Incarnation)
+	wire.Big(c, &x.Promised)
+	wire.Big(c, &horizon)
+	if c.Flags(&x.Clean); !lasting(time.Duration(horizon)) {
+		c.Refuse("it has a horizon of %v", time.Duration(horizon))
+	}
+	x.Owed, x.Candidate, x.Floor = protocol.ReachOf(time.Duration(horizon)), x.ID, x.Promised
+}
+
+// codeView goes through a view. Terms that are none and an order that says nothing have no form of their own.
+func codeView(v *election.View, c *wire.Coder, terms, order bool) {
+	wire.Big(c, &v.Cluster)
+	codeHead(&v.Epoch, &v.Number, c)
+	wire.ListFunc(c, &v.Members, 3*8+1+3, maxPlaces, codeMember)
+	wire.ListFunc(c, &v.Base, 3*8+1, maxPlaces, codeElectorate)
+	if terms {
+		if wire.ListFunc(c, &v.Terms, 1, maxPlaces, codeText); len(v.Terms) == 0 {
+			c.Refuse("its terms are none")
 		}
 	}
-	return p
+	if order {
+		codeText(&v.Order.Reason, c)
+		if codeText(&v.Order.By, c); v.Order == (election.Order{}) {
+			c.Refuse("its order says nothing")
+		}
+	}
 }
 
-// decodeFirst reads version 1: that of a member alone, which recorded no view.
-func decodeFirst(b []byte) (Cell, error) {
-	if len(b) != firstBytes {
-		return Cell{}, fmt.Errorf("a stable cell of version 1 has %d bytes, this one has %d", firstBytes, len(b))
+func codeMember(m *election.Member, c *wire.Coder) {
+	wire.Big(c, &m.ID)
+	wire.Big(c, &m.Tenure.Incarnation)
+	wire.Big(c, &m.Tenure.Lapses)
+	since := m.Since != 0
+	if c.Flags(&m.Founder, &m.Serves, &m.Kept, &since); since {
+		if wire.Big(c, &m.Since); m.Since == 0 {
+			c.Refuse("member %v is there since no view", m.ID)
+		}
 	}
-	body, err := content(b)
-	if err != nil {
-		return Cell{}, err
+	codeText(&m.Name, c)
+	codeText(&m.Address, c)
+	codeText(&m.HTTP, c)
+}
+
+func codeElectorate(e *election.Electorate, c *wire.Coder) {
+	codeHead(&e.Epoch, &e.Number, c)
+	wire.ListFunc(c, &e.Voters, 8, maxPlaces, func(id *protocol.ID, c *wire.Coder) { wire.Big(c, id) })
+}
+
+func codeHead(epoch *protocol.Epoch, number *uint64, c *wire.Coder) {
+	wire.Big(c, &epoch.Counter)
+	wire.Big(c, &epoch.Candidate)
+	wire.Big(c, number)
+}
+
+// codeText goes through a text, however long.
+func codeText(text *string, c *wire.Coder) { wire.TextUpTo(c, text, math.MaxInt) }
+
+func codePledges(p *election.Pledges, c *wire.Coder) {
+	wire.Enum(c, &p.Top, protocol.MaxReach)
+	wire.Enum(c, &p.Durable, protocol.MaxReach)
+	wire.ListFunc(c, &p.Of, 4*8+1, maxPlaces, func(q *election.Pledge, c *wire.Coder) {
+		wire.Big(c, &q.ID)
+		wire.Big(c, &q.Tenure.Incarnation)
+		wire.Big(c, &q.Tenure.Lapses)
+		wire.Big(c, &q.Version)
+		wire.Enum(c, &q.Reach, protocol.MaxReach)
+	})
+	if p.Empty() {
+		c.Refuse("its pledges are none")
 	}
-	r := reader{rest: body[len(firstMagic):]}
-	c := Cell{
-		Cluster: r.number(), ID: protocol.ID(r.number()), Incarnation: r.number(), Promised: r.number(),
-	}
-	horizon := time.Duration(r.number())
-	c.Owed = protocol.ReachOf(horizon)
-	r.damaged = r.damaged || !lasting(horizon)
-	c.Clean = r.flags(flagView) != 0
-	if r.damaged || !c.plausible() {
-		return Cell{}, fmt.Errorf("the content of this stable cell of version 1 is not in its format")
-	}
-	c.Candidate, c.Floor = c.ID, c.Promised
-	return c, nil
 }
 
 // content checks the checksum and returns what it is about.
@@ -291,95 +256,6 @@ func content(b []byte) ([]byte, error) {
 		return nil, fmt.Errorf("checksum %016x does not match the content's %016x, of %d bytes", sum, checksum(body), len(body))
 	}
 	return body, nil
-}
-
-// reader takes a cell's content apart. What is not there reads as zero, and damages.
-type reader struct {
-	rest    []byte
-	damaged bool
-}
-
-func (r *reader) take(n int) []byte {
-	if n > len(r.rest) {
-		r.damaged, r.rest = true, nil
-		return make([]byte, min(n, 8))
-	}
-	b := r.rest[:n]
-	r.rest = r.rest[n:]
-	return b
-}
-
-func (r *reader) number() uint64 { return binary.BigEndian.Uint64(r.take(8)) }
-
-// flags reads a byte of which only the bits below end may be set.
-func (r *reader) flags(end byte) byte {
-	set := r.take(1)[0]
-	r.damaged = r.damaged || set >= end
-	return set
-}
-
-// count reads how many there are of something; it is in its shortest form.
-func (r *reader) count(most int) int {
-	n, size := binary.Uvarint(r.rest)
-	if size <= 0 || n > uint64(most) || len(binary.AppendUvarint(nil, n)) != size {
-		r.damaged, r.rest = true, nil
-		return 0
-	}
-	r.rest = r.rest[size:]
-	return int(n)
-}
-
-func (r *reader) text() string { return string(r.take(r.count(len(r.rest)))) }
-
-func (r *reader) head() (epoch protocol.Epoch, number uint64) {
-	epoch = protocol.Epoch{Counter: r.number(), Candidate: protocol.ID(r.number())}
-	return epoch, r.number()
-}
-
-func (r *reader) view() *election.View {
-	v := &election.View{Cluster: r.number()}
-	v.Epoch, v.Number = r.head()
-	for range r.count(maxPlaces) {
-		var m election.Member
-		m.ID = protocol.ID(r.number())
-		m.Tenure = protocol.Tenure{Incarnation: r.number(), Lapses: r.number()}
-		set := r.flags(memberFlagsEnd)
-		m.Founder, m.Serves, m.Kept = set&flagFounder != 0, set&flagServes != 0, set&flagKept != 0
-		if set&flagSince != 0 {
-			m.Since = r.number()
-		}
-		m.Name, m.Address, m.HTTP = r.text(), r.text(), r.text()
-		v.Members = append(v.Members, m)
-		if r.damaged {
-			return v
-		}
-	}
-	for range r.count(maxPlaces) {
-		var e election.Electorate
-		e.Epoch, e.Number = r.head()
-		for range r.count(maxPlaces) {
-			if e.Voters = append(e.Voters, protocol.ID(r.number())); r.damaged {
-				return v
-			}
-		}
-		if r.damaged {
-			return v // a count of many, with nothing behind it
-		}
-		v.Base = append(v.Base, e)
-	}
-	return v
-}
-
-// terms are never none: then there is no flag for them.
-func (r *reader) terms() (terms []string) {
-	n := r.count(maxPlaces)
-	r.damaged = r.damaged || n == 0
-	for range n {
-		if terms = append(terms, r.text()); r.damaged {
-			break
-		}
-	}
-	return terms
 }
 
 // checksum is FNV-1a: it tells damage from content, not an attacker from a friend.

@@ -1,10 +1,7 @@
 package codec
 
 import (
-	"encoding/binary"
-
 	"fmt"
-	"math"
 	"sync"
 
 	"github.com/holdfast-locks/holdfast/internal/member"
@@ -18,7 +15,9 @@ var messages = sync.OnceValue(func() *wire.Table { return member.Messages(member
 // Append appends a message for the machine at port to b. The error says what of the
 // message cannot be sent; then b comes back as it was.
 func Append(b []byte, port protocol.Port, m protocol.Message) ([]byte, error) {
-	grown, err := messages().Append(binary.AppendUvarint(b, uint64(port)), m)
+	c := wire.To(b)
+	wire.Number(&c, &port)
+	grown, err := messages().Append(c.Bytes(), m)
 	if err != nil {
 		return b, err
 	}
@@ -28,16 +27,13 @@ func Append(b []byte, port protocol.Port, m protocol.Message) ([]byte, error) {
 // Decode takes the first message off b, with the port that it is for, and returns
 // what is left. The error says what is wrong with the bytes.
 func Decode(b []byte) (port protocol.Port, m protocol.Message, rest []byte, err error) {
-	n, size := binary.Uvarint(b)
-	switch {
-	case size == 0:
-		return 0, nil, nil, fmt.Errorf("decode the port of a message: %w", wire.ErrTruncated)
-	case size < 0 || n > math.MaxUint16:
-		return 0, nil, nil, fmt.Errorf("decode the port of a message: %w", wire.ErrRange)
+	c := wire.From(b)
+	if wire.Number(&c, &port); c.Err() != nil {
+		return 0, nil, nil, fmt.Errorf("decode the port of a message: %w", c.Err())
 	}
-	taken, rest, err := messages().Take(b[size:])
+	taken, rest, err := messages().Take(c.Bytes())
 	if err != nil {
 		return 0, nil, nil, err
 	}
-	return protocol.Port(n), taken.(protocol.Message), rest, nil
+	return port, taken.(protocol.Message), rest, nil
 }

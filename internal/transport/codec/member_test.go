@@ -270,7 +270,11 @@ func fillConsensus(random *rand.Rand, v reflect.Value) bool {
 		if value.Kind == replica.Attach && value.Attached == nil {
 			value.Kind = replica.End
 		}
-		*value, _, _ = replica.TakeOp(value.Append(nil))
+		written := wire.To(nil)
+		value.Code(&written)
+		taken := wire.From(written.Appended())
+		*value = replica.Op{}
+		value.Code(&taken)
 	case *group.Message:
 		fillKind(random, v)
 		value.Kind = uint8(random.UintN(uint(group.LastKind) + 1))

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/holdfast-locks/holdfast/lock/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -513,11 +515,13 @@ func TestMarksComeBack(t *testing.T) {
 		if got, err := ReadMark(b); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v is read as %+v: %v", want, got, err)
 		}
-		if got, rest, err := TakeMark(append(b, "after"...)); err != nil || string(rest) != "after" || !reflect.DeepEqual(got, want) {
-			t.Errorf("%+v is taken as %+v, rest %q: %v", want, got, rest, err)
+		var got Mark
+		c := wire.From(append(b, "after"...))
+		if got.Code(&c); c.Err() != nil || string(c.Bytes()) != "after" || !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v is taken as %+v, rest %q: %v", want, got, c.Bytes(), c.Err())
 		}
 		for n := range b {
-			if _, err := ReadMark(b[:n]); !errors.Is(err, ErrDamaged) {
+			if _, err := ReadMark(b[:n]); !errors.Is(err, wire.ErrMalformed) {
 				t.Errorf("%d bytes of %d are read: %v", n, len(b), err)
 			}
 		}
@@ -528,7 +532,7 @@ func TestMarksComeBack(t *testing.T) {
 		"more voters":   {1, 1, 0, 5, 1, 0, 0, 0},
 		"more learners": {1, 1, 0, 0, 0, 0, 3, 1, 2},
 	} {
-		if m, err := ReadMark(b); !errors.Is(err, ErrDamaged) {
+		if m, err := ReadMark(b); !errors.Is(err, wire.ErrMalformed) {
 			t.Errorf("%s: %+v, %v", what, m, err)
 		}
 	}

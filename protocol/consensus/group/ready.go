@@ -199,7 +199,7 @@ func (g *Group) write(m *raftpb.Message, out *Output) {
 func (g *Group) keep(m *raftpb.Message, out *Output) {
 	g.lastWrite++
 	state := g.hard
-	w := Write{ID: g.lastWrite, State: writeState(state.raft())}
+	w := Write{ID: g.lastWrite, State: state.write()}
 	there := g.savedCommit
 	if s := m.GetSnapshot(); !raft.IsEmptySnap(s) {
 		mark := marked(s)
@@ -210,10 +210,12 @@ func (g *Group) keep(m *raftpb.Message, out *Output) {
 	if entries := m.GetEntries(); len(entries) > 0 {
 		w.First = entries[0].GetIndex()
 		for _, e := range entries {
-			w.Records = append(w.Records, record(e))
+			kept := entry(e)
+			w.Records = append(w.Records, kept.record())
 		}
 		g.unstable = entries[len(entries)-1].GetIndex()
-		w.Before = writeState(hardState{state.term, state.vote, min(state.commit, there)}.raft())
+		before := hardState{state.term, state.vote, min(state.commit, there)}
+		w.Before = before.write()
 	}
 	g.savedCommit = state.commit
 	g.writes = append(g.writes, writing{g.lastWrite, m, &state})

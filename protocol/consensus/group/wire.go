@@ -27,23 +27,35 @@ func (m *Message) Code(c *wire.Coder) {
 
 // Code leaves out what an entry means for who is a member: each member finds that out by itself.
 func (e *Entry) Code(c *wire.Coder) {
-	wire.Enum(c, &e.Kind, LastEntryKind)
-	wire.Number(c, &e.Index)
-	wire.Number(c, &e.Term)
+	e.codeHead(c)
 	c.Data(&e.Data, storage.MaxPart)
 }
 
-// Code goes through a mark as it is kept.
+// code goes through an entry as it is kept.
+func (e *Entry) code(c *wire.Coder) {
+	e.codeHead(c)
+	c.Rest(&e.Data)
+}
+
+func (e *Entry) codeHead(c *wire.Coder) {
+	wire.Enum(c, &e.Kind, LastEntryKind)
+	wire.Number(c, &e.Index)
+	wire.Number(c, &e.Term)
+}
+
+func (h *hardState) code(c *wire.Coder) {
+	wire.Number(c, &h.term)
+	wire.Number(c, &h.vote)
+	wire.Number(c, &h.commit)
+}
+
+// Code goes through a mark as it is kept, too.
 func (m *Mark) Code(c *wire.Coder) {
-	if c.Writing() {
-		c.SetBytes(m.Append(c.Bytes()))
-		return
-	}
-	taken, rest, err := TakeMark(c.Bytes())
-	if err != nil {
-		c.Fail(err)
-		return
-	}
-	*m = taken
-	c.SetBytes(rest)
+	wire.Number(c, &m.Index)
+	wire.Number(c, &m.Term)
+	c.Bool(&m.Conf.AutoLeave)
+	wire.Numbers(c, &m.Conf.Voters)
+	wire.Numbers(c, &m.Conf.Learners)
+	wire.Numbers(c, &m.Conf.Outgoing)
+	wire.Numbers(c, &m.Conf.LearnersNext)
 }

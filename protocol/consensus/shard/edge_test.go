@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock/replica"
+	"github.com/holdfast-locks/holdfast/lock/wire"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/consensus/group"
 	"github.com/holdfast-locks/holdfast/storage"
@@ -71,7 +72,9 @@ func TestLongOperationsAreForwarded(t *testing.T) {
 				t.Fatalf("operation %d comes after %d", m.Ops[i].ID.Number, next-1)
 			}
 			next++
-			size += len(m.Ops[i].Append(nil))
+			c := wire.To(nil)
+			m.Ops[i].Code(&c)
+			size += len(c.Appended())
 		}
 		if all += size; is && (size == 0 || size > largest) {
 			t.Errorf("%d operations in a message of %d bytes; %d are the most", len(m.Ops), size, largest)

@@ -1,8 +1,6 @@
 package shard
 
 import (
-	"fmt"
-
 	"github.com/holdfast-locks/holdfast/lock/replica"
 	"github.com/holdfast-locks/holdfast/lock/wire"
 	"github.com/holdfast-locks/holdfast/storage"
@@ -49,24 +47,5 @@ func (m *RaftMessage) Code(c *wire.Coder) { m.Message.Code(c) }
 func (m *ReadRequest) Code(c *wire.Coder) { wire.Number(c, &m.ID) }
 
 func (m *Forward) Code(c *wire.Coder) {
-	wire.ListFunc(c, &m.Ops, replica.LeastOp, MostForwarded, codeOp)
-}
-
-// codeOp goes through an operation as it is in an entry.
-func codeOp(c *wire.Coder, o *replica.Op) {
-	if c.Writing() {
-		if err := o.Check(); err != nil {
-			c.Fail(fmt.Errorf("%w: %w", wire.ErrRange, err))
-			return
-		}
-		c.SetBytes(o.Append(c.Bytes()))
-		return
-	}
-	taken, rest, err := replica.TakeOp(c.Bytes())
-	if err != nil {
-		c.Fail(err)
-		return
-	}
-	*o = taken
-	c.SetBytes(rest)
+	wire.ListFunc(c, &m.Ops, replica.LeastOp, MostForwarded, (*replica.Op).Code)
 }
