@@ -16,7 +16,7 @@ type row struct {
 // it, and one that begins with ! takes out what the others match.
 var (
 	// rules are pure: an event goes in, effects come out.
-	rules = []string{"lock/...", "storage", "protocol/...", "!protocol/protocoltest", "internal/member/..."}
+	rules = []string{"lock/...", "storage", "protocol/...", "!protocol/protocoltest", "internal/member/...", "internal/client/session"}
 
 	// leaves know nothing of locks.
 	leaves = []string{
@@ -74,7 +74,8 @@ var table = []row{
 	// Edges do not know each other. The drivers of stores
 	// reach a member as values; a guest locks through members, as any client.
 	{[]string{"lockertest"}, []string{""}},
-	{[]string{"client"}, slices.Concat([]string{"", "internal/api/...", "internal/transport/secure"}, leaves)},
+	{[]string{"internal/client/session"}, []string{"", "internal/clock"}},
+	{[]string{"client"}, slices.Concat([]string{"", "internal/client/session", "internal/api/...", "internal/transport/secure"}, leaves)},
 	{[]string{"internal/server"}, engines},
 	// A host writes the first logs of a cluster that begins with a snapshot.
 	{[]string{"internal/host"}, slices.Concat(engines, []string{"client", "internal/disk/...", "protocol/consensus"})},

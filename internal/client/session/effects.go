@@ -1,0 +1,103 @@
+package session
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// EffectKind says what an Effect is.
+type EffectKind uint8
+
+// The kinds of effects. The fields that each has are named behind it.
+const (
+	// Hold makes the lock of Request, with its Token and its HoldEnd, for the call that waits.
+	Hold EffectKind = iota
+	// Fail ends the call that waits for the lock of Request with Err.
+	Fail
+	// TimeOut ends it because its wait limit has passed, without the word of the authority.
+	TimeOut
+	// End ends the lock of Request because of Err.
+	End
+	// Move moves the end of the hold limit of the lock of Request to At.
+	Move
+	// AnswerExtend ends the call that waits for Extension, with Err where it was refused.
+	AnswerExtend
+	// FailRelease says that the release of Request was refused, because of Err.
+	FailRelease
+	// Settle says that nothing is left to do for Request.
+	Settle
+	// TellQueued says that Request waits at Position.
+	TellQueued
+
+	// Renewed says that the deadline of the session has moved.
+	Renewed
+	// CutTTL says that the ttl of the session, At, is shorter than was asked for from now on, for the reason Session has.
+	CutTTL
+	// Late says that no heartbeat is acknowledged, and that At is left until the deadline: another stream is to be opened.
+	Late
+	// Forget says that Session has ended: it was lost, or was taken over because of Err, and the stream is to be left; with neither, its end
+	// was acknowledged. Left counts the requests that were not settled.
+	Forget
+	// Finish says that nothing of the session is left to end.
+	Finish
+	// Quiet says that no release that a caller has asked for is left.
+	Quiet
+	// Unmatched says that operation ID was refused, because of Err, and that it is none of this client's.
+	Unmatched
+)
+
+// Effect is one thing to do.
+type Effect struct {
+	Kind      EffectKind
+	Lost      bool // Forget: the session is lost
+	Request   *Request
+	Extension *Extension
+	Session   *Session
+	At        time.Duration
+	Position  int
+	Left      int
+	ID        uint64
+	Err       error
+}
+
+// Effects is what a Step wants done, in order. The driver empties it.
+type Effects struct {
+	List []Effect
+	Send bool // there is something to send
+}
+
+// Reset empties the effects, and keeps their memory.
+func (e *Effects) Reset() {
+	clear(e.List)
+	e.List, e.Send = e.List[:0], false
+}
+
+func (e *Effects) add(f Effect) { e.List = append(e.List, f) }
+
+func (e *Effects) of(kind EffectKind, r *Request, err error) {
+	e.add(Effect{Kind: kind, Request: r, Err: err})
+}
+
+// OperationKind says what an Operation is.
+type OperationKind uint8
+
+// The kinds of operations.
+const (
+	SendAcquire OperationKind = iota // Request, with Wait
+	SendRelease                      // Request
+	SendCancel                       // Request
+	SendExtend                       // Request, with Hold
+	SendBeat
+	SendEnd
+)
+
+// Operation is one thing to send.
+type Operation struct {
+	Kind    OperationKind
+	ID      uint64
+	Request *Request
+	Wait    time.Duration // what remains of the wait limit; 0 for none
+	Hold    time.Duration
+	Token   holdfast.Token
+}

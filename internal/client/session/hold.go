@@ -1,0 +1,215 @@
+package session
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// bound is until when the grant with token may be believed in, by the last extend that
+// went out before the answer to a request of the same owner came.
+type bound struct {
+	token holdfast.Token
+	end   time.Duration
+}
+
+// limit is the hold limit that an extend asks for which is not answered. It may come to the authority behind a request that
+// was sent later, and that enters the grant with token: so that is believed in for no longer than hold after it
+// was sent, unless it is told less.
+type limit struct {
+	token holdfast.Token // 0 for none
+	hold  time.Duration
+}
+
+// Extension is a call that wants another hold limit.
+type Extension struct {
+	Caller any // what its maker knows of it
+
+	hold   time.Duration
+	unsent bool
+	sent   time.Duration
+	before time.Duration // the end of the old limit
+}
+
+// armHoldEnd sets the guard of a lock to the end of its hold limit.
+func (m *Machine) armHoldEnd(r *Request) {
+	r.guard.Ring = func() { m.onHoldEnd(r) }
+	m.alarms.Set(&r.guard, r.holdEnd)
+}
+
+// onHoldEnd ends a lock whose hold limit, or whose session, has ended by the clock.
+func (m *Machine) onHoldEnd(r *Request) {
+	switch {
+	case r.state != Held:
+	case !m.session.Alive(m.now):
+		m.endHold(r, holdfast.SessionExpired)
+	case m.now >= r.holdEnd:
+		m.endHold(r, holdfast.HoldLimit)
+	}
+}
+
+// endHold ends a lock at its hold limit and lets the authority know, so that the
+// name is free as soon as it can be: at once, unless it has a grace in which its holder can
+// stop. Then the authority ends it, and begins the grace.
+func (m *Machine) endHold(r *Request, why error) {
+	m.out.of(End, r, why)
+	m.finishExtend(r, why)
+	if !r.grace || holdfast.Why(why) != holdfast.HoldLimit {
+		m.concede(r)
+		return
+	}
+	r.state = Ended
+	// The word of that may be lost with the stream. After twice the limit, by any clock, the
+	// authority has ended it.
+	r.guard.Ring = func() { m.settle(r) }
+	m.alarms.Set(&r.guard, After(r.holdEnd, r.holdEnd-r.sent))
+}
+
+// onUnheld takes the word that a lock has ended for its holder already: it has looked at a later clock, or is just unlocking it.
+func (m *Machine) onUnheld(r *Request, why error) {
+	switch {
+	case r.state == Held:
+		m.endHold(r, why)
+	case r.state == Ended && r.grace && holdfast.Why(why) != holdfast.HoldLimit:
+		m.concede(r)
+	}
+}
+
+// askExtend asks for another hold limit. It is the grant's, so it holds for every lock that an owner has under it.
+func (m *Machine) askExtend(r *Request, wanted *Extension, hold time.Duration) {
+	m.extends = true
+	wanted.hold, wanted.unsent, wanted.before = hold, true, r.holdEnd
+	r.extend = wanted
+	// A shorter limit holds from here on: the authority may act on it before its
+	// answer is here.
+	if end := After(m.now, hold); hold > 0 {
+		for _, mate := range m.mates(r) {
+			if end < mate.holdEnd {
+				m.setHoldEnd(mate, end)
+			}
+		}
+		m.bind(r, min(end, wanted.before))
+	}
+	m.push(SendExtend, r)
+}
+
+// finishExtend lets a call of Extend return.
+func (m *Machine) finishExtend(r *Request, err error) {
+	if r.extend != nil {
+		m.out.add(Effect{Kind: AnswerExtend, Request: r, Extension: r.extend, Err: err})
+		r.extend = nil
+	}
+}
+
+// onExtended takes a new hold limit, which counts from the sending of the extend.
+func (m *Machine) onExtended(r *Request, hold time.Duration) {
+	r.behind, r.limit = false, limit{}
+	if r.state != Held || r.extend == nil || r.extend.unsent {
+		return
+	}
+	end := holdfast.Forever
+	if hold > 0 {
+		end = After(r.extend.sent, hold)
+	}
+	m.setHoldEnds(r, end)
+	for _, mate := range m.mates(r) {
+		mate.limit = limit{} // what was asked before has been done before
+	}
+	if r.state == Held {
+		m.finishExtend(r, nil)
+	}
+}
+
+// onExtendRefused puts the old limit back.
+func (m *Machine) onExtendRefused(r *Request, refused error) {
+	r.behind, r.limit = false, limit{}
+	if r.state != Held || r.extend == nil {
+		return
+	}
+	m.setHoldEnds(r, r.extend.before)
+	if r.state == Held {
+		m.finishExtend(r, refused)
+	}
+}
+
+// mates returns the requests by which the grant of r is held, in the order of their ids: more than one where a
+// named owner has entered it again.
+func (m *Machine) mates(r *Request) []*Request {
+	if r.Want.Owner == "" {
+		return []*Request{r}
+	}
+	var mates []*Request
+	//tidy:unordered they are sorted below
+	for _, mate := range m.requests {
+		if mate.state == Held && mate.Space == r.Space && mate.Want.Name == r.Want.Name && mate.token == r.token {
+			mates = append(mates, mate)
+		}
+	}
+	slices.SortFunc(mates, func(a, b *Request) int { return cmp.Compare(a.ID, b.ID) })
+	return mates
+}
+
+// ExtendingMate returns the extend that is not answered of any request by which the grant of r is held, or nil.
+func (m *Machine) ExtendingMate(r *Request) *Extension {
+	for _, mate := range m.mates(r) {
+		if mate.extend != nil {
+			return mate.extend
+		}
+	}
+	return nil
+}
+
+// setHoldEnds moves the end of the hold limit of the grant of r.
+func (m *Machine) setHoldEnds(r *Request, end time.Duration) {
+	for _, mate := range m.mates(r) {
+		m.setHoldEnd(mate, end)
+	}
+	m.bind(r, end)
+}
+
+// bind lets the owner's requests that are not answered yet know until when the grant of r
+// may be believed in: they may have entered it before its limit was moved, and be told
+// after that what was left of it then, even when r itself has ended meanwhile.
+func (m *Machine) bind(r *Request, end time.Duration) {
+	if r.Want.Owner == "" {
+		return
+	}
+	//tidy:unordered each is bound by itself
+	for _, other := range m.requests {
+		if other.state == Requested && other.Space == r.Space && other.Want.Name == r.Want.Name && other.Want.Owner == r.Want.Owner {
+			other.bound = bound{r.token, end}
+		}
+	}
+}
+
+// inherit lets a new request know of the extends that its owner has asked for, and that it may overtake.
+func (m *Machine) inherit(r *Request) {
+	//tidy:unordered the latest token counts, and its shortest hold limit
+	for _, other := range m.requests {
+		if other.limit.token == 0 || other.Space != r.Space || other.Want.Name != r.Want.Name || other.Want.Owner != r.Want.Owner {
+			continue
+		}
+		if l := other.limit; l.token > r.limit.token || l.token == r.limit.token && l.hold < r.limit.hold {
+			r.limit = l
+		}
+	}
+}
+
+// setHoldEnd moves the end of a hold limit. A lock that has ended by the old one
+// meanwhile stays ended, and is released.
+func (m *Machine) setHoldEnd(r *Request, end time.Duration) {
+	if m.now >= r.holdEnd {
+		m.onHoldEnd(r)
+		return
+	}
+	r.holdEnd = end
+	m.out.add(Effect{Kind: Move, Request: r, At: end})
+	if end == holdfast.Forever {
+		m.alarms.Stop(&r.guard)
+	} else {
+		m.armHoldEnd(r)
+	}
+	m.onHoldEnd(r)
+}

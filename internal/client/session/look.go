@@ -1,0 +1,72 @@
+package session
+
+import "time"
+
+// Hello is what a hello says of the session that there is.
+type Hello struct {
+	Session  *Session   // nil: it opens one
+	Requests []*Request // that are not settled, in the order of their ids
+	Last     uint64     // the latest id that was given; 0 where another process has given others before
+}
+
+// Hello returns what a hello says now. A Tick comes before, for the session may have ended.
+func (m *Machine) Hello() Hello {
+	hello := Hello{Session: m.session}
+	if m.session != nil {
+		hello.Requests = m.all()
+		if m.session.Opened {
+			hello.Last = m.lastID
+		}
+	}
+	return hello
+}
+
+// Session returns the present session, nil while there is none.
+func (m *Machine) Session() *Session { return m.session }
+
+// Request returns a request that is not settled, or nil.
+func (m *Machine) Request(id uint64) *Request { return m.requests[id] }
+
+// Connected reports whether there is a stream.
+func (m *Machine) Connected() bool { return m.connected }
+
+// Doubted reports whether the stream has not answered in time.
+func (m *Machine) Doubted() bool { return m.doubted }
+
+// Closing reports whether Close has come.
+func (m *Machine) Closing() bool { return m.closing }
+
+// Taken says why no further session is wanted: another client has taken the last one over. It is nil otherwise.
+func (m *Machine) Taken() error { return m.taken }
+
+// Finished reports whether nothing of the session is left to end.
+func (m *Machine) Finished() bool { return m.finished }
+
+// Unsent counts the acquires that no stream has taken yet.
+func (m *Machine) Unsent() int { return m.unsent }
+
+// Releases counts the releases that a caller has asked for and that are not acknowledged.
+func (m *Machine) Releases() int { return m.releases }
+
+// Requests lists the requests that are not settled, in the order of their ids.
+func (m *Machine) Requests() []*Request { return m.all() }
+
+// BeatAt returns when the next heartbeat is due.
+func (m *Machine) BeatAt() time.Duration { return m.beat.At() }
+
+// LateAt returns when an acknowledgement is missed.
+func (m *Machine) LateAt() time.Duration { return m.late.At() }
+
+// Sending reports whether there is anything to send. What has become moot counts.
+func (m *Machine) Sending() bool { return m.head < len(m.queue) }
+
+// HasToFree reports whether the session has names that its end would free.
+func (m *Machine) HasToFree() bool {
+	//tidy:unordered any of them will do
+	for _, r := range m.requests {
+		if r.state == Held || r.state == Ended || r.state == Releasing {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,278 @@
+package session
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/clock"
+)
+
+// Config is what a Machine is made with.
+type Config struct {
+	Keep   bool   // it is left to Close to let the authority know of a lock that has ended otherwise than by Unlock
+	LastID uint64 // the ids of operations begin behind it
+	// Resume is a session to take over, or nil.
+	Resume *Session
+}
+
+// Machine is a client's session and its requests. It goes on in another session when one is lost.
+type Machine struct {
+	keep bool
+
+	now time.Duration // of the Step that is under way, and its effects
+	out *Effects
+
+	session   *Session // nil while there is none
+	connected bool     // there is a stream, which was welcomed
+	phase     time.Duration
+	doubted   bool    // the stream has not answered in time
+	answers   answers // how long heartbeats take to be answered
+	closing   bool
+	taken     error // another client has taken the session over: what the member has said; nil otherwise
+	finished  bool  // nothing of the session is left to end
+
+	requests map[uint64]*Request
+	lastID   uint64
+	extends  bool // an extend was asked for once: only then may a request overtake one
+	unsent   int  // acquires that no stream has taken yet
+	releases int  // that a caller asked for and that are not acknowledged
+	queue    []item
+	head     int                      // of the queue
+	beats    map[uint64]time.Duration // when those that are not answered were sent
+	endID    uint64                   // of the end; 0 before it is sent
+
+	alarms   clock.Queue
+	lag      time.Duration // how late the alarm is that rings
+	deadline clock.Alarm
+	late     clock.Alarm
+	beat     clock.Alarm
+}
+
+// New makes a Machine.
+func New(config Config) *Machine {
+	m := &Machine{
+		keep: config.Keep, lastID: config.LastID, session: config.Resume,
+		requests: map[uint64]*Request{}, beats: map[uint64]time.Duration{},
+	}
+	m.deadline.Ring, m.late.Ring, m.beat.Ring = m.onDeadline, m.onLate, m.onBeat
+	return m
+}
+
+// Step takes one event at the time now and appends what to do about it.
+func (m *Machine) Step(now time.Duration, ev *Event, out *Effects) {
+	m.now, m.out = now, out
+	switch {
+	case ev.Kind == Tick:
+		m.tick()
+	case ev.Kind <= Abandon:
+		m.onCall(ev)
+	case ev.Kind <= NoSession:
+		m.onStream(ev)
+	default:
+		m.onAnswer(ev)
+	}
+	m.out = nil
+}
+
+// Wake returns when to Step a Tick if nothing comes first, or [clock.Never].
+func (m *Machine) Wake() time.Duration { return m.alarms.First() }
+
+// onCall takes what the client's callers want.
+func (m *Machine) onCall(ev *Event) {
+	switch r := ev.Request; ev.Kind {
+	case Lock:
+		m.enter(r)
+	case GiveUp:
+		m.giveUp(r)
+	case Unlock:
+		m.unlock(r, ev)
+	case Unawait:
+		r.awaited = false
+	case Extend:
+		m.askExtend(r, ev.Extension, ev.Span)
+	case Unheld:
+		m.onUnheld(r, ev.Err)
+	case Close:
+		m.close()
+	case Abandon:
+		if m.session != nil {
+			m.session.End(m.now)
+		}
+		for _, r := range m.all() {
+			m.settleUnacknowledged(r, ev.Err)
+		}
+	}
+}
+
+// onStream takes what becomes of the stream, and of the session by it.
+func (m *Machine) onStream(ev *Event) {
+	switch ev.Kind {
+	case Welcome:
+		m.onWelcome(ev)
+	case Broken:
+		m.detach()
+	case Goodbye:
+		if m.endID != 0 && m.session != nil {
+			m.onEnded()
+		}
+	case SessionLost:
+		m.lose()
+	case TakenOver:
+		m.onTakenOver(ev.Err)
+	case NoSession:
+		for _, r := range m.all() {
+			if r.state == Requested {
+				m.out.of(Fail, r, ev.Err)
+				m.settle(r)
+			}
+		}
+	}
+}
+
+// all lists the requests in the order of their ids.
+func (m *Machine) all() []*Request {
+	all := make([]*Request, 0, len(m.requests))
+	for _, id := range slices.Sorted(maps.Keys(m.requests)) {
+		all = append(all, m.requests[id])
+	}
+	return all
+}
+
+// tick rings all that is due.
+func (m *Machine) tick() {
+	for a := m.alarms.Due(m.now); a != nil; a = m.alarms.Due(m.now) {
+		m.lag = m.now - a.At()
+		a.Ring()
+	}
+	m.lag = 0
+}
+
+// close ends all locks and calls, then the session.
+func (m *Machine) close() {
+	m.closing = true
+	for _, r := range m.all() {
+		m.closeRequest(r)
+	}
+	if m.session == nil {
+		m.finish()
+	}
+	m.push(SendEnd, nil)
+}
+
+// closeRequest ends what a request still is about. A release that a caller asked for is
+// not settled before it is known what became of the session's end, which does for it
+// too: a caller may be waiting for that.
+func (m *Machine) closeRequest(r *Request) {
+	m.endRequest(r, holdfast.ErrClosed)
+	if r.state != Releasing || r.quiet {
+		m.settle(r)
+	}
+}
+
+// endRequest ends the call that waits for a request, or the lock that it was granted.
+func (m *Machine) endRequest(r *Request, why error) {
+	switch r.state {
+	case Requested:
+		m.out.of(Fail, r, why)
+	case Held:
+		m.out.of(End, r, why)
+		m.finishExtend(r, why)
+	}
+}
+
+// settleUnacknowledged forgets a request whose release will not be acknowledged any
+// more, if it has one that a caller asked for.
+func (m *Machine) settleUnacknowledged(r *Request, why error) {
+	if r.state == Releasing && !r.quiet {
+		m.out.of(FailRelease, r, why)
+	}
+	m.settle(r)
+}
+
+// finish says that nothing of the session is left to end.
+func (m *Machine) finish() {
+	if !m.finished {
+		m.finished = true
+		m.out.add(Effect{Kind: Finish})
+	}
+}
+
+// onEnded is called when the member has acknowledged the end of the session, once or
+// twice: by an answer, and by closing the stream.
+func (m *Machine) onEnded() {
+	if m.session != nil {
+		m.session.End(m.now)
+		m.out.add(Effect{Kind: Forget, Session: m.session})
+		m.session = nil
+	}
+	for _, r := range m.all() { // releases: they ended with the session
+		m.settle(r)
+	}
+	m.finish()
+}
+
+// onDeadline is called when the session's deadline has passed.
+func (m *Machine) onDeadline() {
+	if m.session != nil && !m.session.Alive(m.now) {
+		m.lose()
+	}
+}
+
+// lose ends a session that has expired or that the member does not know any more.
+// Its locks are lost. What still waits is asked for again in the next one.
+func (m *Machine) lose() {
+	if m.session == nil {
+		return
+	}
+	m.session.End(m.now)
+	m.out.add(Effect{Kind: Forget, Lost: true, Session: m.session, Left: len(m.requests)})
+	m.session = nil
+	m.detach()
+	for _, r := range m.all() {
+		m.loseRequest(r)
+	}
+	if m.closing {
+		m.finish()
+	}
+}
+
+func (m *Machine) loseRequest(r *Request) {
+	if r.state == Requested {
+		r.waiting = false
+		if !r.unsent {
+			r.unsent = true
+			m.unsent++
+		}
+		return
+	}
+	m.endRequest(r, holdfast.SessionExpired)
+	m.settleUnacknowledged(r, holdfast.SessionExpired)
+}
+
+// onTakenOver ends this client, because a member has said that another client has resumed its session: what it
+// holds is the other one's now. It asks for nothing any more.
+func (m *Machine) onTakenOver(said error) {
+	if m.session == nil {
+		return
+	}
+	m.taken = said
+	m.session.End(m.now)
+	m.out.add(Effect{Kind: Forget, Session: m.session, Left: len(m.requests), Err: said})
+	m.session = nil
+	m.detach()
+	for _, r := range m.all() {
+		m.endRequest(r, said)
+		m.settleUnacknowledged(r, said)
+	}
+	m.finish()
+}
+
+// detach forgets the stream and what depends on it: the queue, and the heartbeats
+// whose answers will not come.
+func (m *Machine) detach() {
+	m.connected, m.doubted, m.queue, m.head = false, false, nil, 0
+	clear(m.beats)
+	m.alarms.Stop(&m.beat)
+}
