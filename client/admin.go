@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
@@ -145,9 +146,9 @@ func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*Acqu
 	want := wanted[0].Request
 	end := clock.Never
 	if want.Wait > 0 {
-		end = after(a.settings.clock.Now(), want.Wait)
+		end = session.After(a.settings.clock.Now(), want.Wait)
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, after(want.Wait, waitGrace))
+		ctx, cancel = context.WithTimeout(ctx, session.After(want.Wait, session.WaitGrace))
 		defer cancel()
 	}
 	question := api.ToAcquireRequest(want.Attributes)

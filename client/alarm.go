@@ -11,7 +11,6 @@ import (
 type alarms struct {
 	timer clock.Timer
 	queue clock.Queue
-	lag   time.Duration // how late the alarm is that rings
 	over  bool
 }
 
@@ -32,10 +31,8 @@ func (s *alarms) disarm(a *clock.Alarm) { s.queue.Stop(a) }
 // ring rings all that is due, and sets the timer to what is next.
 func (s *alarms) ring(now time.Duration) {
 	for a := s.queue.Due(now); a != nil; a = s.queue.Due(now) {
-		s.lag = now - a.At()
 		a.Ring()
 	}
-	s.lag = 0
 	if !s.over {
 		s.timer.Reset(s.queue.First())
 	}

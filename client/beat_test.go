@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/client/session"
 )
 
 // TestHeartbeatsAreSpread: the moments of a connection's heartbeats are drawn when it is made, so that processes
@@ -39,20 +40,7 @@ func TestHeartbeatsAreSpread(t *testing.T) {
 func (s *stage) beatAt() time.Duration {
 	s.client.mu.Lock()
 	defer s.client.mu.Unlock()
-	return s.client.beat.At()
-}
-
-// TestRhythm: a heartbeat is sent a third of the ttl after the one before, or up to a ninth of that sooner,
-// for every ttl; ttls that differ by a little have the same rhythm.
-func TestRhythm(t *testing.T) {
-	for ttl := 3 * time.Millisecond; ttl < 48*time.Hour; ttl += ttl/7 + 1 {
-		if got := rhythm(ttl); got > ttl/3 || got <= ttl/3-ttl/27-1 {
-			t.Errorf("%v of a ttl of %v, want %v to %v", got, ttl, ttl/3-ttl/27, ttl/3)
-		}
-	}
-	if got := rhythm(1); got != time.Millisecond {
-		t.Errorf("%v of a ttl of 1ns, want %v", got, time.Millisecond)
-	}
+	return s.client.machine.BeatAt()
 }
 
 // TestAttemptLimit: a session that has a deadline leaves time for another address; to open one, an address is
@@ -64,7 +52,7 @@ func TestAttemptLimit(t *testing.T) {
 		t.Errorf("with a session of %v: %v, want a quarter", testTTL, got)
 	}
 	s.client.mu.Lock()
-	s.client.session.ttl = 2 * time.Second
+	s.client.session.TTL = 2 * time.Second
 	s.client.mu.Unlock()
 	if got := s.client.attemptLimit(); got != time.Second {
 		t.Errorf("with a session of 2s: %v, want 1s: a durable space over slow links takes longer to answer than a quarter of the ttl", got)
@@ -77,31 +65,6 @@ func TestAttemptLimit(t *testing.T) {
 // TestSlowAnswers: where the heartbeats before took long to be answered, the next one is not late until it has been
 // unanswered for longer than they were. One that was slow by itself changes nothing.
 func TestSlowAnswers(t *testing.T) {
-	const second = time.Second
-	for _, of := range []struct {
-		took []time.Duration
-		late time.Duration
-	}{
-		{nil, testTTL / 2},
-		{[]time.Duration{0}, testTTL / 2},
-		{[]time.Duration{testTTL / 9}, testTTL / 2},
-		{[]time.Duration{2 * second}, testTTL/3 + 3*second},
-		{[]time.Duration{5 * second}, testTTL * 3 / 4},
-		{[]time.Duration{2 * second, 5 * second}, testTTL/3 + 3*second},
-		{[]time.Duration{5 * second, 2 * second}, testTTL/3 + 3*second},
-		{[]time.Duration{0, 5 * second}, testTTL / 2},
-		{[]time.Duration{5 * second, 0}, testTTL / 2},
-		{[]time.Duration{5 * second, 0, 0}, testTTL / 2},
-	} {
-		var a answers
-		for _, took := range of.took {
-			a.note(took)
-		}
-		if got := a.lateAfter(testTTL); got != of.late {
-			t.Errorf("answers that took %v: late after %v, want %v", of.took, got, of.late)
-		}
-	}
-
 	s, v := newStage(t)
 	s.hold(v, "x", 1)
 	s.clock.Advance(testBeat)
@@ -119,7 +82,7 @@ func TestSlowAnswers(t *testing.T) {
 func (s *stage) lateAt() time.Duration {
 	s.client.mu.Lock()
 	defer s.client.mu.Unlock()
-	return s.client.late.At()
+	return s.client.machine.LateAt()
 }
 
 // TestStalledProcess: a process that did not run when an answer was missed waits for the answer to the heartbeat that it
@@ -128,20 +91,20 @@ func TestStalledProcess(t *testing.T) {
 	late := make(chan time.Duration, 1)
 	s, v := newStage(t, OnLate(func(remaining time.Duration) { late <- remaining }))
 	s.hold(v, "x", 1)
-	s.clock.Advance(testTTL/2 + stalled)
+	s.clock.Advance(testTTL/2 + session.Stalled)
 	beat := v.wantOp("beat", 0)
-	s.untilLateAt(testTTL/2 + stalled + minAttempt)
+	s.untilLateAt(testTTL/2 + session.Stalled + time.Second)
 	v.send(beaten(beat.GetId(), testTTL))
-	sent := testTTL/2 + stalled
+	sent := testTTL/2 + session.Stalled
 	s.untilLateAt(sent + testTTL/2)
 	if n := len(linked(at(t, s.address))); n != 1 {
 		t.Errorf("%d connections get further streams: want the one that has answered", n)
 	}
 
-	s.clock.Advance(testTTL/2 + stalled)
+	s.clock.Advance(testTTL/2 + session.Stalled)
 	v.wantOp("beat", 0) // that is not answered
-	s.untilLateAt(sent + testTTL/2 + stalled + minAttempt)
-	s.clock.Advance(minAttempt + stalled) // and late again: three quarters of the ttl are near
+	s.untilLateAt(sent + testTTL/2 + session.Stalled + time.Second)
+	s.clock.Advance(time.Second + session.Stalled) // and late again: three quarters of the ttl are near
 	s.untilLateAt(sent + testTTL - testTTL/4)
 	select {
 	case remaining := <-late:
@@ -160,5 +123,5 @@ func TestStalledProcess(t *testing.T) {
 // untilLateAt waits until an acknowledgement is missed at a time.
 func (s *stage) untilLateAt(want time.Duration) {
 	s.t.Helper()
-	s.until(func() bool { return s.client.late.At() == want })
+	s.until(func() bool { return s.client.machine.LateAt() == want })
 }

@@ -14,7 +14,7 @@ func TestCloseOfNothing(t *testing.T) {
 	long := func(s *settings) { s.goodbye = 2 * patience }
 	s, v := newStage(t, long)
 	v.broken()
-	s.until(func() bool { return !s.client.connected() })
+	s.until(func() bool { return !s.client.machine.Connected() })
 	result := make(chan error, 1)
 	go func() { result <- s.client.Close() }()
 	select {
@@ -29,9 +29,9 @@ func TestCloseOfNothing(t *testing.T) {
 	s, v = newStage(t, long)
 	s.hold(v, "x", 1)
 	v.broken()
-	s.until(func() bool { return !s.client.connected() })
+	s.until(func() bool { return !s.client.machine.Connected() })
 	go func() { result <- s.client.Close() }()
-	s.until(func() bool { return s.client.closing })
+	s.until(func() bool { return s.client.machine.Closing() })
 	v = s.accept()
 	v.welcome("a-1", testTTL)
 	v.send(released(v.wantOp("end", 0).Id, nil))

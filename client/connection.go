@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"runtime"
 	"slices"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/frames"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/internal/turns"
 )
 
@@ -62,12 +62,10 @@ func (c *Client) onBroken(on *stream, err error) {
 	}
 }
 
-// detach forgets the stream and what depends on it: the queue, and the heartbeats
-// whose answers will not come.
+// detach forgets the stream.
 func (c *Client) detach() {
-	c.stream, c.doubted, c.queue, c.head = nil, false, nil, 0
-	clear(c.beats)
-	c.alarms.disarm(&c.beat)
+	c.stream = nil
+	c.step(session.Event{Kind: session.Broken})
 }
 
 // hangUp ends the stream, if there is one.
@@ -77,8 +75,6 @@ func (c *Client) hangUp() {
 		c.detach()
 	}
 }
-
-func (c *Client) connected() bool { return c.stream != nil }
 
 // attend opens one stream. Without an error a session was opened or resumed on it, and
 // it is served until it breaks.
@@ -135,7 +131,7 @@ func (c *Client) linkInTurn(a *contact, t *turns.Turn) (*link, error) {
 func (c *Client) letGo(a *contact) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a.over = a.over || c.stream != nil && !c.doubted
+	a.over = a.over || c.stream != nil && !c.machine.Doubted()
 	return a.over
 }
 
@@ -203,16 +199,25 @@ func (c *Client) onStatus(on *stream, err error) {
 	switch {
 	case c.stream != on || api.Code(problem) != api.CodeUnknownSession:
 	case isTakenOver(problem):
-		c.onTakenOver(c.session, problem)
+		c.takenOver(problem)
 	default:
 		c.sentAway = true
-		c.lose(c.session)
+		c.step(session.Event{Kind: session.SessionLost})
 	}
 }
 
 // isTakenOver reports whether a member says that another client has taken the session over.
 func isTakenOver(err error) bool {
 	return api.Code(err) == api.CodeUnknownSession && holdfast.Why(err) == holdfast.EndedByAnother
+}
+
+// takenOver ends this Client, because a member has said that another Client has resumed its session.
+func (c *Client) takenOver(said error) {
+	var opErr *holdfast.Error
+	if errors.As(said, &opErr) {
+		said = opErr.Err
+	}
+	c.step(session.Event{Kind: session.TakenOver, Err: said})
 }
 
 // dialTarget is a name for gRPC that nothing resolves: the dialer knows the place.
@@ -239,19 +244,15 @@ func (c *Client) hello(a *contact) *schema.Operation_Hello {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	hello := &schema.Hello{Ttl: int64(c.settings.ttl), Client: c.settings.name, Number: c.number}
-	if c.session != nil && c.session.deadline.Load() != 0 {
-		c.onDeadline()
-	}
-	if s := c.session; s != nil {
-		hello.Session, hello.Secret, hello.Generation = s.id, s.secret, s.generation
-		hello.Requests = slices.Sorted(maps.Keys(c.requests))
-		a.listed = make([]*request, 0, len(hello.Requests))
-		for _, id := range hello.Requests {
-			a.listed = append(a.listed, c.requests[id])
+	c.step(session.Event{Kind: session.Tick}) // the session may have ended
+	known := c.machine.Hello()
+	if s := known.Session; s != nil {
+		hello.Session, hello.Secret, hello.Generation, hello.Last = s.ID, s.Secret, s.Generation, known.Last
+		hello.Requests = make([]uint64, 0, len(known.Requests))
+		for _, r := range known.Requests {
+			hello.Requests = append(hello.Requests, r.ID)
 		}
-		if s.opened {
-			hello.Last = c.lastID
-		}
+		a.listed = known.Requests
 	}
 	a.helloed, a.session = true, c.session
 	return &schema.Operation_Hello{Hello: hello}
@@ -287,13 +288,13 @@ func (c *Client) onHello(on *stream, a *contact, sent time.Duration, events []*s
 func (c *Client) endLost(a *contact, events []*schema.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if a.over {
+	if a.over || c.session != a.session {
 		return
 	}
 	for _, event := range events {
-		r, lost := c.requests[event.GetId()], event.GetLost()
-		if lost != nil && r != nil && r.state == held && c.session == a.session {
-			r.lock.End(holdfast.Loss(lost.GetWhy()))
+		if ev, known := toEvent(event); known && ev.Kind == session.Lost {
+			ev.Kind = session.LostBefore
+			c.step(ev)
 		}
 	}
 }
@@ -313,7 +314,7 @@ func (c *Client) onFirst(a *contact, err error) {
 	code := api.Code(err)
 	c.sentAway = c.sentAway || isHeard(err) && (code == api.CodeUnavailable || isOverload(err))
 	if s != nil && isTakenOver(err) {
-		c.onTakenOver(s, err)
+		c.takenOver(err)
 	} else if s != nil && code == api.CodeUnknownSession {
 		if s.unknown == nil {
 			s.unknown = map[api.Address]bool{}
@@ -322,7 +323,7 @@ func (c *Client) onFirst(a *contact, err error) {
 		if place != s.at && len(s.unknown) < len(c.known()) {
 			return
 		}
-		c.lose(s)
+		c.step(session.Event{Kind: session.SessionLost})
 	}
 	switch {
 	case code == api.CodeUnavailable || code == api.CodeInternal || !isHeard(err) || isOverload(err):
@@ -340,12 +341,7 @@ func (c *Client) refuseAll(err error) {
 	if errors.As(err, &opErr) {
 		err = opErr.Err
 	}
-	for _, r := range c.requests {
-		if r.state == requested {
-			c.finish(r, nil, r.fail(opLock, err))
-			c.settle(r)
-		}
-	}
+	c.step(session.Event{Kind: session.NoSession, Err: err})
 }
 
 // onWelcome opens or renews the session.
@@ -353,13 +349,13 @@ func (c *Client) onWelcome(on *stream, a *contact, sent time.Duration, welcome *
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s, place := a.session, a.place
-	resumed, ttl := s != nil, time.Duration(welcome.GetTtl())
+	ttl := time.Duration(welcome.GetTtl())
 	switch {
 	case a.over, c.session != s:
 		return errLate
 	case s == nil && (welcome.GetSession() == "" || welcome.GetSecret() == ""):
 		return errors.New("welcome names no session or no secret")
-	case s != nil && welcome.GetSession() != s.id:
+	case s != nil && welcome.GetSession() != s.ID:
 		return fmt.Errorf("welcome to session %q, which is not ours", welcome.GetSession())
 	case ttl <= 0:
 		return fmt.Errorf("welcome with a ttl of %v", ttl)
@@ -377,24 +373,19 @@ func (c *Client) onWelcome(on *stream, a *contact, sent time.Duration, welcome *
 		return errElsewhere
 	}
 	if s == nil {
-		s = &session{client: c, id: welcome.GetSession(), secret: welcome.GetSecret(), opened: true}
+		s = &backing{client: c, Session: &session.Session{ID: welcome.GetSession(), Secret: welcome.GetSecret(), Opened: true}}
 	}
 	c.hangUp() // on one that was doubted
 	c.endOthers(a)
 	c.session, c.stream, c.last, c.sentAway = s, on, place, false
 	c.attempts.attempts = nil
 	c.durable = welcome.GetDurable()
-	s.member, s.at, s.unknown, s.cut, s.generation = welcome.GetMember(), place, nil, welcome.GetTtlCut(), welcome.GetGeneration()
-	if resumed {
-		c.answers.note(c.clock.Now() - sent)
-	}
-	if !c.acknowledged(sent, ttl) {
+	s.member, s.at, s.unknown, s.Cut, s.Generation = welcome.GetMember(), place, nil, welcome.GetTtlCut(), welcome.GetGeneration()
+	c.step(session.Event{Kind: session.Welcome, Session: s.Session, Sent: sent, Span: ttl, Phase: on.link.phase, Listed: a.listed})
+	if a.listed = nil; c.stream != on {
 		return errEnded
 	}
-	c.cancelRefused(a)
-	c.refill()
-	c.alarms.arm(&c.beat, on.link.nextBeat(sent, ttl))
-	c.log.Info("connected", "address", place, "member", s.member, "session", s.id)
+	c.log.Info("connected", "address", place, "member", s.member, "session", s.ID)
 	if !c.begun {
 		c.begun = true
 		c.first <- nil
@@ -428,8 +419,8 @@ func (c *Client) serve(on *stream, calls grpc.BidiStreamingClient[schema.ClientF
 func (c *Client) onGoodbye(on *stream) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stream == on && c.endID != 0 && c.session != nil {
-		c.onEnded()
+	if c.stream == on {
+		c.step(session.Event{Kind: session.Goodbye})
 	}
 }
 

@@ -75,7 +75,7 @@ func TestLostBeforeGranted(t *testing.T) {
 		c.fails(holdfast.ErrLost)
 		v.wantOp("cancel", id)
 		v.send(released(id, nil))
-		s.until(func() bool { return len(s.client.requests) == 0 })
+		s.until(func() bool { return len(s.client.machine.Requests()) == 0 })
 		s.stop()
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 )
@@ -32,7 +33,7 @@ const patience = time.Minute
 const testTTL = 8 * time.Second
 
 // testBeat is the time between two heartbeats.
-var testBeat = rhythm(testTTL)
+var testBeat = session.Rhythm(testTTL)
 
 // fake is a server whose words are the test's.
 type fake struct {
@@ -379,8 +380,8 @@ func (s *stage) empty() {
 	s.t.Helper()
 	s.client.mu.Lock()
 	defer s.client.mu.Unlock()
-	if n := len(s.client.requests); n > 0 || s.client.unsent != 0 || s.client.releases != 0 {
-		s.t.Errorf("%d requests are left, %d unsent, %d releases", n, s.client.unsent, s.client.releases)
+	if n := len(s.client.machine.Requests()); n > 0 || s.client.machine.Unsent() != 0 || s.client.machine.Releases() != 0 {
+		s.t.Errorf("%d requests are left, %d unsent, %d releases", n, s.client.machine.Unsent(), s.client.machine.Releases())
 	}
 }
 

@@ -3,9 +3,10 @@ package client
 import (
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/client/session"
 )
 
 // frame is the memory of what a stream sends, used again and again: a message is encoded
@@ -52,54 +53,65 @@ func (f *frame) add(id uint64) *slot {
 	return s
 }
 
-// operation adds what an item sends at the time now to a frame, unless it is moot.
-func (c *Client) operation(f *frame, next item, now time.Duration) {
-	r := next.request
-	switch {
-	case next.kind == sendBeat:
-		c.lastID++
-		c.beats[c.lastID] = now
-		f.add(c.lastID).operation.Kind = &schema.Operation_Beat{Beat: &schema.Beat{Ttl: int64(c.settings.ttl)}}
-	case next.kind == sendEnd:
-		c.lastID++
-		c.endID = c.lastID
-		f.add(c.endID).operation.Kind = &schema.Operation_End{End: &schema.End{}}
-	case next.kind == sendAcquire && r.state == requested:
-		c.acquireOperation(f.add(r.id), r, now)
-	case next.kind == sendCancel && r.state == cancelling:
-		f.add(r.id).operation.Kind = &schema.Operation_Cancel{Cancel: &schema.Cancel{Space: r.space, Name: r.want.Name}}
-	case next.kind == sendRelease && r.state == releasing:
-		r.copies++
-		s := f.add(r.id)
+// put adds an operation to a frame.
+func (f *frame) put(op *session.Operation, ttl time.Duration) {
+	s := f.add(op.ID)
+	switch op.Kind {
+	case session.SendBeat:
+		s.operation.Kind = &schema.Operation_Beat{Beat: &schema.Beat{Ttl: int64(ttl)}}
+	case session.SendEnd:
+		s.operation.Kind = &schema.Operation_End{End: &schema.End{}}
+	case session.SendAcquire:
+		s.putAcquire(op)
+	case session.SendCancel:
+		s.operation.Kind = &schema.Operation_Cancel{Cancel: &schema.Cancel{Space: op.Request.Space, Name: op.Request.Want.Name}}
+	case session.SendRelease:
 		b := &s.releaseBody
-		b.Space, b.Name, b.Token, b.Lazy = r.space, r.want.Name, uint64(r.lock.Token()), !r.unlocks
+		b.Space, b.Name, b.Token, b.Lazy = op.Request.Space, op.Request.Want.Name, uint64(op.Token), !op.Request.Awaited()
 		s.operation.Kind = &s.release
-	case next.kind == sendExtend && r.state == held && r.extend != nil:
-		if r.extend.unsent {
-			r.extend.unsent, r.extend.sent = false, now
-		}
-		if r.behind, r.limit = true, (limit{}); r.extend.hold > 0 {
-			r.limit = limit{r.lock.Token(), r.extend.hold}
-		}
-		f.add(r.id).operation.Kind = &schema.Operation_Extend{Extend: &schema.Extend{
-			Space: r.space, Name: r.want.Name, Token: uint64(r.lock.Token()), Hold: int64(r.extend.hold),
+	case session.SendExtend:
+		s.operation.Kind = &schema.Operation_Extend{Extend: &schema.Extend{
+			Space: op.Request.Space, Name: op.Request.Want.Name, Token: uint64(op.Token), Hold: int64(op.Hold),
 		}}
 	}
 }
 
-// acquireOperation asks for a lock. Its hold limit counts from the first sending,
-// which is never too late; what remains of its wait limit, from this one.
-func (c *Client) acquireOperation(s *slot, r *request, now time.Duration) {
-	if r.unsent {
-		r.unsent, r.sent = false, now
-		c.unsent--
-	}
-	a := &s.acquireBody
-	a.Space, a.Name, a.Owner, a.Reason = r.space, r.want.Name, r.want.Owner, r.want.Reason
-	a.Mode, a.Units, a.Capacity = api.ToMode(r.want.Mode), int32(r.want.Units), int32(r.want.Capacity)
-	a.Try, a.Hold, a.Require, a.Wait = r.want.Try, int64(r.want.Hold), api.ToClass(r.want.Require), 0
-	if r.waitEnd != clock.Never {
-		a.Wait = int64(max(1, r.waitEnd-now))
-	}
+// putAcquire asks for a lock.
+func (s *slot) putAcquire(op *session.Operation) {
+	a, want := &s.acquireBody, &op.Request.Want
+	a.Space, a.Name, a.Owner, a.Reason = op.Request.Space, want.Name, want.Owner, want.Reason
+	a.Mode, a.Units, a.Capacity = api.ToMode(want.Mode), int32(want.Units), int32(want.Capacity)
+	a.Try, a.Hold, a.Require, a.Wait = want.Try, int64(want.Hold), api.ToClass(want.Require), int64(op.Wait)
 	s.operation.Kind = &s.acquire
+}
+
+// Bounds of what is sent. A frame stays far below what a server takes by default.
+const (
+	maxFrameOperations = 512
+	maxFrameBytes      = 1 << 20
+	operationBytes     = 96 // what an operation takes beyond its texts, at most
+)
+
+// fill takes the next frame for a stream off the queue. It reports false if nothing is to
+// be sent on it.
+func (c *Client) fill(frame *frame, on *stream) bool {
+	frame.empty()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stream != on || !c.machine.Sending() {
+		return false // another has the queue, or it is empty
+	}
+	size := 0
+	now := c.clock.Now()
+	for frame.used < maxFrameOperations && size < maxFrameBytes-4*holdfast.MaxText {
+		op, more := c.machine.Next(now)
+		if !more {
+			break
+		}
+		if frame.put(&op, c.settings.ttl); op.Request != nil {
+			r := op.Request
+			size += operationBytes + len(r.Space) + len(r.Want.Name) + len(r.Want.Owner) + len(r.Want.Reason)
+		}
+	}
+	return frame.used > 0
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/frames"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 )
 
@@ -97,8 +98,8 @@ func FuzzServer(f *testing.F) {
 		p.close()
 		p.check()
 		for _, r := range p.calls {
-			if r.state != settled {
-				t.Errorf("a request for %q is left in state %d after Close", r.want.Name, r.state)
+			if r.State() != session.Settled {
+				t.Errorf("a request for %q is left in state %d after Close", r.Want.Name, r.State())
 			}
 		}
 	})
@@ -187,7 +188,7 @@ func (p *fakeServer) beats(events []*schema.Event) {
 
 // lives notes how long an answer lets a session live at most.
 func (p *fakeServer) lives(ttl int64) {
-	p.longest = max(p.longest, after(p.clock.Now(), time.Duration(ttl)))
+	p.longest = max(p.longest, session.After(p.clock.Now(), time.Duration(ttl)))
 }
 
 func (p *fakeServer) lock(how byte) {
@@ -230,21 +231,11 @@ func (p *fakeServer) extend(i int) {
 func (p *fakeServer) close() {
 	p.closed = true
 	p.c.mu.Lock()
-	if !p.c.closing {
-		p.c.closing = true
-		for _, r := range p.c.requests {
-			p.c.closeRequest(r)
-		}
-		p.c.push(sendEnd, nil)
+	if !p.c.machine.Closing() {
+		p.c.step(session.Event{Kind: session.Close})
 	}
-	ended := p.c.ctx.Err() != nil
-	if ended {
-		if p.c.session != nil {
-			p.c.session.end()
-		}
-		for _, r := range p.c.requests {
-			p.c.settleUnacknowledged(r, holdfast.ErrUnavailable)
-		}
+	if p.c.ctx.Err() != nil {
+		p.c.step(session.Event{Kind: session.Abandon, Err: holdfast.ErrUnavailable})
 		p.c.alarms.stop()
 	}
 	p.c.mu.Unlock()
@@ -265,21 +256,21 @@ func (p *fakeServer) check() {
 			}
 		default:
 		}
-		if r.unsent {
+		if r.Unsent() {
 			unsent++
 		}
-		if r.state == releasing && !r.quiet {
+		if r.State() == session.Releasing && !r.Quiet() {
 			releases++
 		}
-		if (r.state == settled) == (p.c.requests[r.id] == r) {
-			p.t.Fatalf("request %d is in state %d, and in the table: %t", r.id, r.state, p.c.requests[r.id] == r)
+		if (r.State() == session.Settled) == (p.c.request(r.ID) == r) {
+			p.t.Fatalf("request %d is in state %d, and in the table: %t", r.ID, r.State(), p.c.request(r.ID) == r)
 		}
-		if (r.state == held) && r.lock == nil {
-			p.t.Fatalf("request %d holds nothing", r.id)
+		if r.State() == session.Held && r.lock == nil {
+			p.t.Fatalf("request %d holds nothing", r.ID)
 		}
 	}
-	if unsent != p.c.unsent || releases != p.c.releases {
-		p.t.Fatalf("%d unsent of %d, %d releases of %d", p.c.unsent, unsent, p.c.releases, releases)
+	if unsent != p.c.machine.Unsent() || releases != p.c.machine.Releases() {
+		p.t.Fatalf("%d unsent of %d, %d releases of %d", p.c.machine.Unsent(), unsent, p.c.machine.Releases(), releases)
 	}
 	for _, l := range p.locks {
 		p.believes(l)
@@ -296,9 +287,9 @@ func (p *fakeServer) believes(l *holdfast.Lock) {
 		}
 		return
 	}
-	r := p.c.requests[l.Request()]
+	r := p.c.request(l.Request())
 	switch {
-	case r == nil || r.lock != l || r.state != held:
+	case r == nil || r.lock != l || r.State() != session.Held:
 		p.t.Fatalf("%q is believed in, and its Client has forgotten it", l.Name())
 	case p.c.session == nil || now >= p.c.session.Deadline():
 		p.t.Fatalf("%q is believed in beyond its session", l.Name())

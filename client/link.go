@@ -178,20 +178,3 @@ func (all *links) leave(l *link) error {
 	l.doubts() // it frees the context: nothing waits any more
 	return l.conn.Close()
 }
-
-// rhythm is the time between two heartbeats of a session: a third of its ttl, or up to a ninth
-// less, so that sessions whose ttls are nearly alike have the same.
-func rhythm(ttl time.Duration) time.Duration {
-	period := time.Millisecond
-	for next := period + period/8; next <= ttl/3; next += next / 8 {
-		period = next
-	}
-	return period
-}
-
-// nextBeat is when the heartbeat after the moment at is due, on this connection: at the next
-// of the moments that its phase and the rhythm make.
-func (l *link) nextBeat(at, ttl time.Duration) time.Duration {
-	period := rhythm(ttl)
-	return at + period - (at+period-l.phase%period)%period
-}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
@@ -218,17 +219,13 @@ func resolveAll(space string, names []string, o []holdfast.Option) ([]holdfast.P
 func (c *Client) releaseAll(taken []*request, end time.Duration) {
 	for _, r := range slices.Backward(taken) {
 		c.mu.Lock()
-		if r.state != settled {
+		if r.State() != session.Settled {
 			r.gone = make(chan struct{})
 		}
-		if r.state == held || r.state == ended {
-			r.lock.End(holdfast.ErrNotHeld)
-			r.quiet = true
-			c.release(r)
-		}
+		c.step(session.Event{Kind: session.GiveUp, Request: &r.Request})
 		c.mu.Unlock()
 	}
-	timer := time.NewTimer(min(releaseLimit, max(0, after(end, waitGrace)-c.clock.Now())))
+	timer := time.NewTimer(min(releaseLimit, max(0, session.After(end, session.WaitGrace)-c.clock.Now())))
 	defer timer.Stop()
 	for _, r := range taken {
 		if r.gone == nil {

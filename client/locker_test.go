@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 )
@@ -121,10 +122,10 @@ func TestUnsentIsForgotten(t *testing.T) {
 	v.broken()
 	v = s.accept()
 	c := s.begin("x")
-	s.until(func() bool { return len(s.client.requests) == 1 })
+	s.until(func() bool { return len(s.client.machine.Requests()) == 1 })
 	c.cancel()
 	c.fails(context.Canceled)
-	s.until(func() bool { return len(s.client.requests) == 0 })
+	s.until(func() bool { return len(s.client.machine.Requests()) == 0 })
 	v.welcome("a-1", testTTL)
 	s.hold(v, "y", 1)
 }
@@ -152,11 +153,11 @@ func TestAbandonGranted(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.send(granted(v.acquireOp("x"), 1))
-	s.until(func() bool { return r.state == held })
+	s.until(func() bool { return r.State() == session.Held })
 	s.client.abandon(r)
-	v.wantOp("release", r.id)
-	v.send(released(r.id, nil))
-	s.until(func() bool { return r.state == settled })
+	v.wantOp("release", r.ID)
+	v.send(released(r.ID, nil))
+	s.until(func() bool { return r.State() == session.Settled })
 	if r.lock.Check() == nil {
 		t.Error("the lock is still held")
 	}
@@ -172,8 +173,8 @@ func TestReleaseTooSoon(t *testing.T) {
 	}
 	v.wantOp("release", lock.Request())
 	v.send(released(lock.Request(), &schema.Problem{Code: api.CodeLimit, Limit: "requests_per_second"}))
-	s.until(func() bool { return s.client.requests[lock.Request()].guard.At() == laterPause })
-	s.clock.Advance(laterPause)
+	s.until(func() bool { return s.client.request(lock.Request()).Guard() == session.LaterPause })
+	s.clock.Advance(session.LaterPause)
 	v.wantOp("release", lock.Request())
 	v.send(released(lock.Request(), nil))
 	if err := s.client.Settle(s.ctx); err != nil {
@@ -223,7 +224,7 @@ func TestKeepLost(t *testing.T) {
 	v.send(lost(limited.Request(), holdfast.HoldLimit, false)) // the authority has gone on by itself
 	s.hold(v, "next", 3)                                       // the next operation, so nothing was released
 	s.client.mu.Lock()
-	if n := len(s.client.requests); n != 2 {
+	if n := len(s.client.machine.Requests()); n != 2 {
 		t.Errorf("%d requests are kept, want the broken one and the next", n)
 	}
 	s.client.mu.Unlock()
@@ -284,7 +285,7 @@ func TestTryUnanswered(t *testing.T) {
 	s.clock.Advance(testBeat)
 	beat := v.wantOp("beat", 0)
 	v.send(beaten(beat.Id, time.Hour))
-	s.until(func() bool { return s.client.session.ttl == time.Hour })
+	s.until(func() bool { return s.client.session.TTL == time.Hour })
 	s.clock.Advance(5*time.Second - testBeat)
 	if err := <-result; !errors.Is(err, holdfast.ErrUnavailable) {
 		t.Errorf("TryLock without an answer: %v", err)
@@ -302,9 +303,9 @@ func TestWaitLimit(t *testing.T) {
 	c := s.begin("x", holdfast.Wait(time.Second))
 	id := v.acquireOp("x")
 	v.send(queued(id, 0))
-	s.until(func() bool { return s.client.requests[id].waiting })
+	s.until(func() bool { return s.client.request(id).Waiting() })
 	s.clock.Advance(time.Second)
-	s.clock.Advance(waitGrace)
+	s.clock.Advance(session.WaitGrace)
 	c.fails(holdfast.ErrHeld)
 	v.wantOp("cancel", id)
 	v.send(released(id, nil))
@@ -312,15 +313,15 @@ func TestWaitLimit(t *testing.T) {
 	c = s.begin("z", holdfast.Wait(time.Millisecond))
 	id = v.acquireOp("z") // and is not answered
 	s.clock.Advance(time.Millisecond)
-	s.until(func() bool { return s.client.requests[id].guard.At() > time.Second+waitGrace+time.Millisecond })
-	s.clock.Advance(waitGrace)
+	s.until(func() bool { return s.client.request(id).Guard() > time.Second+session.WaitGrace+time.Millisecond })
+	s.clock.Advance(session.WaitGrace)
 	c.fails(holdfast.ErrUnavailable)
 
 	v.broken()
 	s.until(func() bool { return s.client.stream == nil })
 	s.accept() // and is not welcomed
 	c = s.begin("y", holdfast.Wait(time.Second))
-	s.until(func() bool { return s.client.unsent == 1 })
+	s.until(func() bool { return s.client.machine.Unsent() == 1 })
 	s.clock.Advance(time.Second)
 	c.fails(holdfast.ErrUnavailable)
 }
@@ -492,7 +493,7 @@ func TestManyInAFrame(t *testing.T) {
 			}
 		})
 	}
-	s.until(func() bool { return s.client.unsent == n })
+	s.until(func() bool { return s.client.machine.Unsent() == n })
 	v.welcome("a-1", testTTL)
 	for seen := 0; seen < n; {
 		frame := v.nextFrame()
@@ -508,36 +509,6 @@ func TestManyInAFrame(t *testing.T) {
 		v.send(answer...)
 	}
 	calls.Wait()
-}
-
-// TestBusyQueue: what was sent leaves the queue's memory even where the queue is never
-// empty.
-func TestBusyQueue(t *testing.T) {
-	c := &Client{
-		settings: &settings{}, clock: manual(), stream: &stream{wake: make(chan struct{}, 1)},
-		beats: map[uint64]time.Duration{},
-	}
-	for range maxFrameOperations {
-		c.push(sendBeat, nil)
-	}
-	for range 200 {
-		for range maxFrameOperations {
-			c.push(sendBeat, nil)
-		}
-		if n := frameOf(c); n != maxFrameOperations {
-			t.Fatalf("a frame of %d operations, want %d", n, maxFrameOperations)
-		}
-		if n := cap(c.queue); n > 16*maxFrameOperations {
-			t.Fatalf("the queue takes the room of %d operations, and %d wait", n, maxFrameOperations)
-		}
-	}
-}
-
-// frameOf fills a frame, and returns of how many operations.
-func frameOf(c *Client) int {
-	f := &frame{}
-	c.fill(f, c.stream)
-	return len(f.message.Operations)
 }
 
 // TestBigFrames are split by their bytes.
@@ -678,7 +649,7 @@ func TestCloseReconnects(t *testing.T) {
 	v = s.accept()
 	result := make(chan error, 1)
 	go func() { result <- s.client.Close() }()
-	s.until(func() bool { return s.client.closing })
+	s.until(func() bool { return s.client.machine.Closing() })
 	v.welcome("a-1", testTTL)
 	v.send(released(v.wantOp("end", 0).Id, nil))
 	if err := <-result; err != nil {

@@ -8,7 +8,7 @@ import (
 
 // places lists the addresses to go to: first the one where the session is, or where
 // a new one should be.
-func (c *Client) places() (*session, []api.Address) {
+func (c *Client) places() (*backing, []api.Address) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first := c.last

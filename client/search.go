@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/frames"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
@@ -39,9 +40,9 @@ type contact struct {
 	err     error // with which it has ended; nil: it was welcomed
 
 	helloed bool
-	session *session   // that hello names; nil: it opens one
-	listed  []*request // by hello, as not settled; in the order of their ids
-	over    bool       // it is not wanted any more, even if it is welcomed
+	session *backing           // that hello names; nil: it opens one
+	listed  []*session.Request // by hello, as not settled; in the order of their ids
+	over    bool               // it is not wanted any more, even if it is welcomed
 }
 
 // run keeps the Client connected until it is closed.
@@ -72,10 +73,10 @@ func (c *Client) run() {
 func (c *Client) answering() (on *stream, over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.doubted {
+	if !c.machine.Doubted() {
 		on = c.stream
 	}
-	return on, c.ctx.Err() != nil || c.over && c.stream == nil
+	return on, c.ctx.Err() != nil || c.machine.Finished() && c.stream == nil
 }
 
 // rest waits until the stream has ended, or may be doubted. What is under way beside it
@@ -122,13 +123,13 @@ func (s *search) wait() {
 // round asks each address that is not being asked. It reports whether the search is decided:
 // one has welcomed the Client, or what it came with has changed.
 func (s *search) round() (decided bool) {
-	session, places := s.client.places()
+	before, places := s.client.places()
 	for _, place := range places {
 		if s.under[place] != nil {
 			continue
 		}
 		s.begin(place)
-		if s.hear(session) {
+		if s.hear(before) {
 			return true
 		}
 	}
@@ -156,7 +157,7 @@ func (s *search) begin(place api.Address) {
 
 // hear waits until the next address is to be asked. It reports whether none is, because the
 // search is decided.
-func (s *search) hear(session *session) (decided bool) {
+func (s *search) hear(before *backing) (decided bool) {
 	c := s.client
 	for next := c.clock.Now() + raceDelay; ; {
 		s.timer.Reset(next)
@@ -168,7 +169,7 @@ func (s *search) hear(session *session) (decided bool) {
 				return false
 			}
 		case <-c.retryNow:
-			if c.isMoot(session) {
+			if c.isMoot(before) {
 				return true
 			}
 		case <-c.ctx.Done():
@@ -178,10 +179,10 @@ func (s *search) hear(session *session) (decided bool) {
 }
 
 // isMoot reports whether no further address is to be asked for what the Client came with.
-func (c *Client) isMoot(before *session) bool {
+func (c *Client) isMoot(before *backing) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.session != before || c.over || c.stream != nil && !c.doubted
+	return c.session != before || c.machine.Finished() || c.stream != nil && !c.machine.Doubted()
 }
 
 // note takes note of a contact that has ended. It reports whether the search is decided
@@ -207,7 +208,7 @@ func (s *search) note(a *contact) (decided bool) {
 	if isOverload(a.err) {
 		s.pause = maxPause // what it has too much of is not to become more
 	}
-	return c.over || c.session != a.session && a.helloed || errors.Is(a.err, errElsewhere)
+	return c.machine.Finished() || c.session != a.session && a.helloed || errors.Is(a.err, errElsewhere)
 }
 
 // endOthers lets all contacts go but the one that was welcomed. One that may open a session

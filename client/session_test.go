@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 )
 
@@ -184,7 +185,7 @@ func TestLateOrLost(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c, calls := silent(t)
 			c.clock.(*clocktest.Manual).Advance(at)
-			c.onLate()
+			c.tick()
 			synctest.Wait()
 			if *calls != want {
 				t.Errorf("%v after the latest acknowledged heartbeat: told %d times, want %d", at, *calls, want)
@@ -196,15 +197,15 @@ func TestLateOrLost(t *testing.T) {
 // TestLateNoMore: a session that was renewed or has ended before the goroutine that says
 // that it is late came to run is not said to be.
 func TestLateNoMore(t *testing.T) {
-	for name, meanwhile := range map[string]func(s *session, m *clocktest.Manual){
-		"renewed": func(s *session, _ *clocktest.Manual) { s.renew(testTTL/2, testTTL) },
-		"ended":   func(s *session, _ *clocktest.Manual) { s.end() },
-		"expired": func(_ *session, m *clocktest.Manual) { m.Advance(testTTL) },
+	for name, meanwhile := range map[string]func(s *backing, m *clocktest.Manual){
+		"renewed": func(s *backing, m *clocktest.Manual) { s.Renew(m.Now(), testTTL/2, testTTL) },
+		"ended":   func(s *backing, m *clocktest.Manual) { s.End(m.Now()) },
+		"expired": func(_ *backing, m *clocktest.Manual) { m.Advance(testTTL) },
 	} {
 		c, calls := silent(t)
 		m := c.clock.(*clocktest.Manual)
 		m.Advance(testTTL / 2)
-		deadline := c.session.deadline.Load()
+		deadline := c.session.Deadline()
 		meanwhile(c.session, m)
 		c.notifyLate(c.session, deadline)
 		if *calls != 0 {
@@ -224,35 +225,12 @@ func silent(t *testing.T) (c *Client, calls *int) {
 	}
 	c = &Client{
 		clock: manual(), log: slog.New(slog.DiscardHandler), retryNow: make(chan struct{}, 1),
-		settings: &settings{late: late},
+		settings: &settings{late: late}, machine: session.New(session.Config{}),
 	}
-	c.session = &session{client: c}
-	c.session.renew(0, testTTL)
+	c.alarms.timer = c.clock.NewTimer()
+	c.session = &backing{client: c, Session: &session.Session{ID: "a-1"}}
+	c.step(session.Event{Kind: session.Welcome, Session: c.session.Session, Span: testTTL})
 	return c, calls
-}
-
-// TestExpiredIsExpired: a lock that has seen the deadline pass, before any timer has
-// run, is not left behind by an answer that comes then.
-func TestExpiredIsExpired(t *testing.T) {
-	c := manual()
-	s := &session{client: &Client{clock: c}}
-	if !s.renew(0, time.Second) || s.Deadline() != time.Second || !s.alive() {
-		t.Fatal("not alive at first")
-	}
-	if !s.renew(0, 500*time.Millisecond) || s.Deadline() != 500*time.Millisecond {
-		t.Error("a shorter ttl does not count")
-	}
-	c.Advance(500 * time.Millisecond)
-	if s.Now() < s.Deadline() || s.renew(400*time.Millisecond, time.Hour) || s.alive() {
-		t.Error("revived after the deadline was seen to pass")
-	}
-	if s.Deadline() != 500*time.Millisecond {
-		t.Errorf("ended at %v", s.Deadline())
-	}
-	other := &session{client: s.client}
-	if other.renew(0, 500*time.Millisecond) {
-		t.Error("an answer that is too old opened a session")
-	}
 }
 
 // TestResume resends what is not settled, once each, under its id and in order.

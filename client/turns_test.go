@@ -123,7 +123,7 @@ func TestDoubtEndsInLine(t *testing.T) {
 	beat := v.wantOp("beat", 0)
 	all.stand(s.fake, [2]int{1, 0})
 	v.send(beaten(beat.GetId(), testTTL))
-	s.until(func() bool { return !s.client.doubted })
+	s.until(func() bool { return !s.client.machine.Doubted() })
 	other.End()
 	s.until(func() bool {
 		select {

@@ -167,7 +167,7 @@ func TestHoldEndWithGrace(t *testing.T) {
 			s.isDone(lock, holdfast.HoldLimit)
 			if reported {
 				v.send(&schema.Event{Id: id, Kind: &schema.Event_Lost{Lost: &schema.Lost{Why: string(holdfast.HoldLimit)}}})
-				s.until(func() bool { return s.client.requests[id] == nil })
+				s.until(func() bool { return s.client.request(id) == nil })
 			}
 			s.hold(v, "y", 4) // nothing was said before it
 			result := unlocking(s.ctx, lock)
