@@ -12,8 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// What a client says about its requests and makes of the answers: package client's
-// request.go, release.go and event.go.
+// What a client says about its requests and makes of the answers: package internal/client/session.
 
 // tryLimit is how long a try waits for a decision; waitGrace how long the authority's own
 // refusal may take to arrive after the wait limit (package client has the same).
@@ -64,7 +63,7 @@ func (s *stream) sayAcquire(r *request, now time.Duration) {
 }
 
 // refill says all that is not settled on a new stream, regardless of what was said of it on the
-// one before (Client.refill).
+// one before (Machine.refill).
 func (s *stream) refill(now time.Duration) {
 	if s.closing {
 		s.sayEnd()
@@ -86,7 +85,7 @@ func (s *stream) refill(now time.Duration) {
 	}
 }
 
-// cancelRefused cancels what the hello has listed and was refused before its welcome (Client.cancelRefused).
+// cancelRefused cancels what the hello has listed and was refused before its welcome (Machine.cancelRefused).
 func (s *stream) cancelRefused(listed []*request) {
 	if s.closing {
 		return
@@ -252,7 +251,7 @@ func (s *stream) abandonOrUnlock(r *request) {
 	}
 }
 
-// stopped says of a lock in its grace that its holder has stopped (Client.stopped).
+// stopped says of a lock in its grace that its holder has stopped (Machine.stopped).
 func (s *stream) stopped(r *request) {
 	if s.find(r.id) == nil {
 		s.requests = append(s.requests, r)
@@ -431,7 +430,7 @@ func (s *stream) onExtended(now time.Duration, r *request, ev *event) {
 }
 
 // mates returns the requests by which the grant of r is held: more than one where a
-// named owner has entered it again (Client.mates).
+// named owner has entered it again (Machine.mates).
 func (s *stream) mates(r *request) []*request {
 	if r.want.owner == "" {
 		return []*request{r}
@@ -446,7 +445,7 @@ func (s *stream) mates(r *request) []*request {
 }
 
 // setHoldEnds moves the end of the hold limit of the grant of r. What has ended by the
-// old one stays ended (Client.setHoldEnds).
+// old one stays ended (Machine.setHoldEnds).
 func (s *stream) setHoldEnds(r *request, end time.Duration) {
 	now := s.client.now()
 	for _, mate := range s.mates(r) {
@@ -458,7 +457,7 @@ func (s *stream) setHoldEnds(r *request, end time.Duration) {
 }
 
 // bind lets the owner's requests that are not answered yet know until when the grant of r
-// may be believed in (Client.bind).
+// may be believed in (Machine.bind).
 func (s *stream) bind(r *request, end time.Duration) {
 	if r.want.owner == "" {
 		return
@@ -471,7 +470,7 @@ func (s *stream) bind(r *request, end time.Duration) {
 }
 
 // inherit lets a new request know of the extends that its owner has asked for, and that it
-// may overtake (Client.inherit).
+// may overtake (Machine.inherit).
 func (s *stream) inherit(r *request) {
 	if r.want.owner == "" {
 		return

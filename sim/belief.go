@@ -10,18 +10,18 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// What a client believes, and for how long. These are the rules of package client,
-// cited by function, on the client's own clock:
+// What a client believes, and for how long. These are the rules of
+// internal/client/session, cited by function, on the client's own clock:
 //
-//	session.renew, alive   a session lives for the ttl of an answer, counted from when
+//	Session.Renew, Alive   a session lives for the ttl of an answer, counted from when
 //	                       what it answers was sent; once over it is over for good
-//	Client.onGranted       a lock's hold limit counts from when its request was first sent
+//	Machine.onGranted      a lock's hold limit counts from when its request was first sent
 //	Lock.expire            a lock has ended when the clock has passed either, looked at or not
-//	Client.onLost          what the authority takes ends at once; then that is said if it waits
-//	Client.onHoldEnd,      a lock whose name has a grace is not given back at its hold limit; its
-//	Client.stopped         unlock after that says that its holder has stopped
-//	Client.onReleased,     a release is repeated until it is acknowledged, a cancelled
-//	Client.cancel          request is cancelled until that is acknowledged
+//	Machine.onLost         what the authority takes ends at once; then that is said if it waits
+//	Machine.onHoldEnd,     a lock whose name has a grace is not given back at its hold limit; its
+//	Machine.stopped        unlock after that says that its holder has stopped
+//	Machine.onReleased,    a release is repeated until it is acknowledged, a cancelled
+//	Machine.cancel         request is cancelled until that is acknowledged
 
 // presence is the client's side of a session.
 type presence struct {

@@ -207,7 +207,7 @@ func (c *client) close() {
 	}
 	c.world.trace("%s closes", c)
 	c.world.reporter.emit(timeline.Event{Kind: timeline.Remark, Who: c.name, Text: c.name + " closes its session"})
-	for _, r := range s.requests { // Client.closeRequest
+	for _, r := range s.requests { // Machine.closeRequest
 		if r.state == held {
 			s.end(r, "")
 		}

@@ -144,7 +144,7 @@ func (c *client) endSoon() {
 }
 
 // onTakenOver ends the locks of a client whose session another one has taken over, and its process, which is started again
-// (Client.onTakenOver: there the Client ends, and its process makes another).
+// (Machine.onTakenOver: there the Client ends, and its process makes another).
 func (s *stream) onTakenOver() {
 	c := s.client
 	w := c.world

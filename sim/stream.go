@@ -86,7 +86,7 @@ func (s *stream) say(op operation) {
 	}
 }
 
-// onBeat sends a heartbeat (Client.onBeat).
+// onBeat sends a heartbeat (Machine.onBeat).
 func (s *stream) onBeat(now time.Duration) {
 	s.lastID++
 	s.beats = append(s.beats, beat{s.lastID, now, s.client.world.now})
@@ -96,7 +96,7 @@ func (s *stream) onBeat(now time.Duration) {
 
 // onLate is called when no heartbeat has been acknowledged for half of the ttl. Another
 // stream is opened then; but the one that there is goes on until that is welcomed
-// (Client.onLate).
+// (Machine.onLate).
 func (s *stream) onLate(now time.Duration) {
 	s.lateAt = protocol.Never
 	s.doubted = s.link != nil
@@ -104,7 +104,7 @@ func (s *stream) onLate(now time.Duration) {
 }
 
 // acknowledged renews the session by the answer to what was sent at the time sent
-// (Client.acknowledged). A member that has answered is not doubted any more; an attempt that
+// (Machine.acknowledged). A member that has answered is not doubted any more; an attempt that
 // was begun meanwhile goes on nevertheless.
 func (s *stream) acknowledged(now, sent, ttl time.Duration) bool {
 	if !s.session.renew(now, sent, ttl) {
@@ -117,7 +117,7 @@ func (s *stream) acknowledged(now, sent, ttl time.Duration) bool {
 }
 
 // onBeaten moves the deadline to the ttl after this very beat was sent. The answers to
-// beats before it say nothing new (Client.onBeaten).
+// beats before it say nothing new (Machine.onBeaten).
 func (s *stream) onBeaten(now time.Duration, ev *event) {
 	for i, b := range s.beats {
 		if b.id == ev.id {
@@ -130,7 +130,7 @@ func (s *stream) onBeaten(now time.Duration, ev *event) {
 }
 
 // lose ends the session: its locks are lost, and what still waits is asked for again
-// in the next one (Client.lose). An attempt to resume it goes on, and comes to nothing.
+// in the next one (Machine.lose). An attempt to resume it goes on, and comes to nothing.
 func (s *stream) lose() {
 	if s.session == nil {
 		return

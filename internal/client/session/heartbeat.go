@@ -42,6 +42,7 @@ func (m *Machine) onBeaten(ev *Event) {
 	if !known {
 		return
 	}
+	//tidy:unordered each is forgotten by itself
 	maps.DeleteFunc(m.beats, func(earlier uint64, _ time.Duration) bool { return earlier <= ev.ID })
 	begins := ev.Cut != "" && m.session.Cut == ""
 	if m.session.Cut = ev.Cut; begins {
