@@ -292,7 +292,7 @@ func (c *Client) endLost(a *contact, events []*schema.Event) {
 		return
 	}
 	for _, event := range events {
-		if ev, known := toEvent(event); known && ev.Kind == session.Lost {
+		if ev := (session.Event{}); toEvent(event, &ev) && ev.Kind == session.Lost {
 			ev.Kind = session.LostBefore
 			c.step(ev)
 		}

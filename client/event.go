@@ -33,7 +33,7 @@ func (c *Client) take(on *stream, events []*schema.Event) (decided []*request) {
 		}
 		if moved := event.GetMoved(); moved != nil {
 			c.learn(moved.GetAuthority(), moved.GetMembers())
-		} else if ev, known := toEvent(event); known {
+		} else if ev := (session.Event{}); toEvent(event, &ev) {
 			c.stepAt(now, &ev)
 		}
 	}
@@ -41,8 +41,8 @@ func (c *Client) take(on *stream, events []*schema.Event) (decided []*request) {
 	return c.decided
 }
 
-// toEvent makes an event of what a member says of an operation.
-func toEvent(event *schema.Event) (ev session.Event, known bool) {
+// toEvent makes an event of what a member says of an operation. It reports false where that is not known.
+func toEvent(event *schema.Event, ev *session.Event) bool {
 	ev.ID = event.GetId()
 	switch kind := event.GetKind().(type) {
 	case *schema.Event_Beat:
@@ -65,9 +65,9 @@ func toEvent(event *schema.Event) (ev session.Event, known bool) {
 	case *schema.Event_Extended:
 		ev.Kind, ev.Span = session.Extended, time.Duration(kind.Extended.GetHold())
 	default:
-		return ev, false
+		return false
 	}
-	return ev, true
+	return true
 }
 
 // verdict classifies a problem for the session's machine.
