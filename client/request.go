@@ -435,7 +435,7 @@ func (c *Client) fill(frame *frame, on *stream) bool {
 		c.head++
 		if c.operation(frame, next, now); next.request != nil {
 			r := next.request
-			size += operationBytes + len(r.space) + len(r.want.Name) + len(r.want.Owner) + len(r.want.Reason)
+			size += operationBytes + len(r.space) + len(r.want.Name) + r.want.TextBytes()
 		}
 	}
 	c.compact()

@@ -136,7 +136,7 @@ const LeastOp = 5
 // Size is how many bytes an operation has at most.
 func (o *Op) Size() int {
 	const numbers = 200 // all of it that is no text
-	return numbers + len(o.Name) + len(o.Owner) + len(o.Reason) + len(o.Client) + len(o.Identity) + len(o.Once)
+	return numbers + len(o.Name) + o.TextBytes() + len(o.Client) + len(o.Identity) + len(o.Once)
 }
 
 // Code goes through what an operation's kind names.
