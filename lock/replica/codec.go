@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/wire"
 )
@@ -182,15 +183,20 @@ func (o *Op) Code(c *wire.Coder) {
 	}
 }
 
+// codeAttributes goes through what a request says of its lock, but for its hold limit, and through who asks.
+func codeAttributes(c *wire.Coder, a *holdfast.Attributes, client *string) {
+	wire.Text(c, &a.Owner)
+	wire.Text(c, &a.Reason)
+	wire.Text(c, client)
+	wire.UpTo(c, &a.Mode, math.MaxUint8)
+	wire.UpTo(c, &a.Units, math.MaxInt32)
+	wire.UpTo(c, &a.Capacity, math.MaxInt32)
+}
+
 func (o *Op) codeAcquire(c *wire.Coder, with int) {
 	wire.Number(c, &o.Request)
 	wire.Text(c, &o.Name)
-	wire.Text(c, &o.Owner)
-	wire.Text(c, &o.Reason)
-	wire.Text(c, &o.Client)
-	wire.UpTo(c, &o.Mode, math.MaxUint8)
-	wire.UpTo(c, &o.Units, math.MaxInt32)
-	wire.UpTo(c, &o.Capacity, math.MaxInt32)
+	codeAttributes(c, &o.Attributes, &o.Client)
 	c.Bool(&o.Try)
 	c.Duration(&o.Age)
 	c.Duration(&o.Wait)
