@@ -206,7 +206,7 @@ func (w *world) decided(m *process, reply *protocol.Reply) {
 	key := requestKey{d.Session, d.Request}
 	if w.lent(m, d) {
 		w.judge.lends(key)
-		w.count.moves.held[heldLent]++
+		w.count.hits[heldLent]++
 	}
 	w.judge.decision(m, callOf(reply.To.Op), key, d)
 	if d.Kind == lock.Granted {

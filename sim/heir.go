@@ -26,27 +26,12 @@ func (s *settings) drawHeirs(c *Config, r dice) {
 }
 
 // What is counted of sessions that are taken over.
-const (
-	inheritedTaken    = iota // a client has taken one over,
-	inheritedNotified        // the client before was told on its stream,
-	inheritedLate            // or was refused when it came back;
-	inheritedGiven           // the later one gives up something that the one before believes in
-	inheritedCount
+var (
+	inheritedTaken    = mark{"heir", "a session is taken over"}
+	inheritedNotified = mark{"heir", "the client before is told"} // on its stream
+	inheritedLate     = mark{"heir", "the client before is refused"}
+	inheritedGiven    = mark{"heir", "an inherited lock is given up and believed in"}
 )
-
-var inheritedNames = [...]string{
-	"a session is taken over", "the client before is told", "the client before is refused", "an inherited lock is given up and believed in",
-}
-
-// listHeirs lists them.
-func (c *counts) listHeirs(of *Config, row func(sort, name string, n int)) {
-	if !of.Protocol.Locks || !of.Faults.Has(Operator) {
-		return
-	}
-	for i, name := range inheritedNames {
-		row("heir", name, c.inherited[i])
-	}
-}
 
 // addHeir makes the client that takes sessions over.
 func (w *world) addHeir() {
@@ -112,7 +97,7 @@ func (c *client) inherit() {
 func (s *stream) squander() {
 	for _, r := range s.session.heirlooms {
 		if r.believes(r.client.now()) {
-			s.client.world.count.inherited[inheritedGiven]++
+			s.client.world.count.hits[inheritedGiven]++
 		}
 		s.say(operation{kind: opRelease, id: r.id, name: r.want.name, token: r.token})
 	}
@@ -213,7 +198,7 @@ func (j *judge) renews(id lock.SessionID, c *client, sent instant) {
 	case number == u.number:
 	case !former:
 		u.former[u.number], u.number = j.clock(), number
-		c.world.count.inherited[inheritedTaken]++
+		c.world.count.hits[inheritedTaken]++
 	case sent > since:
 		j.violate("P1", "%v is renewed in session %v by what it sent at %v, and another client has taken that over at %v", c, id, sent, since)
 	}

@@ -221,7 +221,7 @@ func (m *process) raised(fact any) {
 func (m *process) noted(note protocol.Note) {
 	m.world.trace("%s notes %v", m, note)
 	if m.world.protocol.TransferProbe != nil && m.world.protocol.TransferProbe.Places(note) {
-		m.world.count.placed++
+		m.world.count.hits[followsLoad]++
 	}
 	if broke, is := note.(protocol.Broke); is {
 		m.world.did(m, broke)

@@ -18,19 +18,8 @@ import (
 func (w *world) voted(note protocol.Note) {
 	for i := range w.protocol.Votes {
 		if row := &w.protocol.Votes[i]; row.Is(note) {
-			w.count.votes[row.Name]++
+			w.count.hits[mark{"vote", row.Name}]++
 		}
-	}
-}
-
-// listVotes lists them, and what else concerns spaces whose members keep logs.
-func (c *counts) listVotes(of *Config, row func(sort, name string, n int)) {
-	c.listUnlinked(of, row)
-	if !of.Faults.Has(Operator) {
-		return
-	}
-	for _, noted := range of.Protocol.Votes {
-		row("vote", noted.Name, c.votes[noted.Name])
 	}
 }
 

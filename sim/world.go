@@ -139,7 +139,7 @@ func (w *world) stage() {
 		w.visitors = append(w.visitors, newVisitor(w, fmt.Sprintf("visitor%d", i)))
 	}
 	if s.founders < s.members {
-		w.count.guests++
+		w.count.hits[hasGuests]++
 	}
 	w.nemesis = newNemesis(w)
 	if w.protocol.Stores {
