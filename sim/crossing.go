@@ -56,8 +56,8 @@ func (m *process) breakOnce(name string, then func(error)) {
 	w := m.world
 	w.broken.requested++
 	reason := fmt.Sprintf("%s%d", crossingReason, w.broken.requested)
-	replies := sinkFunc(func(reply *protocol.Reply) {
-		answer, is := reply.Result.(*protocol.Broken)
+	m.ask(userSpace, &protocol.Break{Name: name, Reason: reason}, func(result any) {
+		answer, is := result.(*protocol.Broken)
 		if !is {
 			return
 		}
@@ -72,8 +72,6 @@ func (m *process) breakOnce(name string, then func(error)) {
 		}
 		then(answer.Err)
 	})
-	call := protocol.CallID{Sink: m.attach(replies), Op: 1}
-	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: &protocol.Break{Name: name, Reason: reason}})
 }
 
 const crossingReason = "while the authority moves, "

@@ -392,14 +392,12 @@ func (m *process) leave() {
 	w.befall(Leave, 0, []string{m.name}, "%s leaves", m)
 	m.leaving = true
 	life := m.life
-	farewell := sinkFunc(func(reply *protocol.Reply) {
-		if left, ok := reply.Result.(*membership.Left); ok {
+	m.ask(protocol.Below, &membership.Leave{}, func(result any) {
+		if left, ok := result.(*membership.Left); ok {
 			w.trace("%s has left: %v", m, left.Err)
 			w.do(w.now, func() { m.depart(life) })
 		}
 	})
-	call := protocol.CallID{Sink: m.attach(farewell), Op: 1}
-	m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &membership.Leave{}})
 	w.do(w.now+5*time.Second, func() { m.depart(life) })
 }
 
@@ -417,6 +415,12 @@ func (m *process) depart(life uint32) {
 			w.do(w.now+m.back, m.start)
 		}
 	}
+}
+
+// ask makes a call to the member's machine at a port, and lets its answers be heard.
+func (m *process) ask(port protocol.Port, fact any, heard func(result any)) {
+	sink := m.attach(sinkFunc(func(reply *protocol.Reply) { heard(reply.Result) }))
+	m.step(protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: sink, Op: 1}, Fact: fact})
 }
 
 // sinkFunc is a sink that is a function.

@@ -437,12 +437,7 @@ func (n *nemesis) join() {
 // leave lets a member leave in good order, and come back later.
 func (n *nemesis) leave() {
 	w := n.world
-	m := n.member("member")
-	if w.oneIn("coordinator", 3) {
-		if c := w.coordinator(); c != nil {
-			m = c
-		}
-	}
+	m := n.memberOrCoordinator()
 	if !m.up || m.paused {
 		return
 	}
