@@ -9,20 +9,25 @@ import (
 // knows of every member that may hold. Both are promises of membership to the protocols
 // (docs/design/membership.md); a lock held twice is what follows when they are broken.
 
-// powerful reports whether a member may grant in this instant, by its own clock.
-func (m *process) powerful() bool {
+// powerful reports whether a member may grant in this instant, by its own clock; and
+// powerfulAt at another one, if nothing happens till then.
+func (m *process) powerful() bool { return m.powerfulAt(m.world.now) }
+
+func (m *process) powerfulAt(at instant) bool {
 	v := m.view
-	if !m.up || v == nil || v.Coordinator != m.id || !v.Installed || v.Lease == nil {
+	if !m.leasedAt(at) || v.Coordinator != m.id || !v.Installed {
 		return false
 	}
-	now := m.now()
-	return now >= v.GrantFrom && now < v.Lease.Role && now < v.Lease.Member
+	now := m.clock.read(at) - m.began
+	return now >= v.GrantFrom && now < v.Lease.Role
 }
 
 // leased reports whether what a member's users hold goes on in this instant, by its
-// own clock.
-func (m *process) leased() bool {
-	return m.up && m.view != nil && m.view.Lease != nil && m.now() < m.view.Lease.Member
+// own clock; and leasedAt at another one, if nothing happens till then.
+func (m *process) leased() bool { return m.leasedAt(m.world.now) }
+
+func (m *process) leasedAt(at instant) bool {
+	return m.up && m.view != nil && m.view.Lease != nil && m.clock.read(at)-m.began < m.view.Lease.Member
 }
 
 // viewed takes note of a member's view. With the first, its own users begin, as in
@@ -144,14 +149,10 @@ func (w *world) coordinator() *process {
 // reigns reports whether a member decides in the space that users lock in, and in which
 // reign it counts tokens.
 func (m *process) reigns() (reign uint64, decides bool) {
-	if !m.up || m.view == nil || len(m.spaces) == 0 {
+	if m.view == nil || m.space() == nil {
 		return 0, false
 	}
-	space := m.spaces[0]
-	if w, is := space.(*watched); is {
-		space = w.Machine
-	}
-	return m.world.protocol.Decides(space)
+	return m.world.protocol.Decides(m.space())
 }
 
 // decider returns the member that decides, or nil: the coordinator, or who has that role in a

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -22,9 +21,7 @@ func (s *settings) drawGathers(c *Config, r dice) {
 		return
 	}
 	s.gathers, s.locksPerSession = true, 0
-	for i := len(s.names); i < 4; i++ {
-		s.names = append(s.names, lockName{name: fmt.Sprintf("n%d", i)})
-	}
+	s.atLeastNames(4)
 }
 
 // What is counted of names that are asked for together.

@@ -133,11 +133,7 @@ func (j *journal) takes(waits bool) time.Duration {
 // synced ends the group that is being done: all of it is there, and is answered.
 func (j *journal) synced(t *task) {
 	m, w := j.member, j.member.world
-	if !m.up || m.life != t.life || len(j.group) == 0 {
-		return
-	}
-	if m.paused {
-		m.keep(*t)
+	if len(j.group) == 0 || !m.takes(t) {
 		return
 	}
 	w.tape.current(m.name, "sync")
@@ -216,7 +212,8 @@ func faultOf(err error) Fault {
 // do does requests, in their order.
 func (j *journal) do(all []errand) {
 	for i := range all {
-		if err := j.log(logOf(all[i].request)).do(all[i].request); err != nil {
+		_, log := numbersOf(all[i].request)
+		if err := j.log(log).do(all[i].request); err != nil {
 			panic(fmt.Sprintf("sim: %s asks its journal (%v): %v", j.member, all[i].request, err))
 		}
 	}
@@ -240,11 +237,7 @@ func (j *journal) reply(when instant, port protocol.Port, fact any) {
 // fetched ends a reply.
 func (j *journal) fetched(t *task) {
 	m, w := j.member, j.member.world
-	if !m.up || m.life != t.life {
-		return
-	}
-	if m.paused {
-		m.keep(*t)
+	if !m.takes(t) {
 		return
 	}
 	answer := t.fact
@@ -371,17 +364,13 @@ func (j *journal) kept() (all []storage.Kept) {
 	return all
 }
 
-// idOf is the number of a request, and logOf that of its log.
+// idOf is the number of a request.
 func idOf(request any) uint64 {
 	id, _ := numbersOf(request)
 	return id
 }
 
-func logOf(request any) uint64 {
-	_, log := numbersOf(request)
-	return log
-}
-
+// numbersOf are the number of a request, and that of its log.
 func numbersOf(request any) (id, log uint64) {
 	switch r := request.(type) {
 	case storage.Append:

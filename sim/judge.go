@@ -63,6 +63,11 @@ type grant struct {
 	origin   origin // in partition mode any
 }
 
+// grantIn is the grant that a decision is about.
+func grantIn(d *lock.Decision, who fmt.Stringer) grant {
+	return grant{name: d.Name, mode: d.Mode, units: d.Units, capacity: d.Capacity, token: d.Token, session: d.Session, request: d.Request, who: who}
+}
+
 func (g *grant) String() string {
 	return fmt.Sprintf("%v holds %q %v, token %d of session %v", g.who, g.name, g.mode, g.token, g.session)
 }
@@ -220,14 +225,7 @@ func (j *judge) clash(r *record, h, g *grant) bool {
 
 // prune drops those who do not take themselves for holders any more.
 func (r *record) prune(now instant) {
-	kept := r.holders[:0]
-	for _, h := range r.holders {
-		if h.holder.believesAt(now) {
-			kept = append(kept, h)
-		}
-	}
-	clear(r.holders[len(kept):])
-	r.holders = kept
+	r.holders = slices.DeleteFunc(r.holders, func(h grant) bool { return !h.holder.believesAt(now) })
 }
 
 // same reports whether two holds are of one grant: reentry, or the same request.
@@ -297,10 +295,7 @@ func (j *judge) decision(who fmt.Stringer, op opKind, key requestKey, d *lock.De
 	}
 	switch {
 	case d.Kind == lock.Granted && op != opExtend:
-		g := grant{
-			name: d.Name, mode: d.Mode, units: d.Units, capacity: d.Capacity, token: d.Token,
-			session: d.Session, request: d.Request, who: who,
-		}
+		g := grantIn(d, who)
 		if j.sides != nil {
 			g.origin = j.sides.origin(d.Session, uint64(d.Token)>>32)
 		}

@@ -298,6 +298,15 @@ func (m *process) query(port protocol.Port, fact any) any {
 	return q.answer
 }
 
+// takes reports whether a process takes what has come for one of its lives: one that is paused takes it when it wakes.
+func (m *process) takes(t *task) bool {
+	if m.up && m.life == t.life && m.paused {
+		m.keep(*t)
+		return false
+	}
+	return m.up && m.life == t.life
+}
+
 // keep holds back what reaches a paused process: its sockets and timers wait.
 func (m *process) keep(t task) {
 	m.comes(&t)
