@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -56,9 +57,7 @@ type Config struct {
 
 // check fills in what is not given. The error names what is wrong and what is allowed.
 func (c *Config) check() error {
-	if c.Duration == 0 {
-		c.Duration = usualDuration
-	}
+	c.Duration = cmp.Or(c.Duration, usualDuration)
 	switch {
 	case c.Protocol.Options == nil:
 		return fmt.Errorf("sim: Protocol has no Options; one of %s is allowed", Names())
@@ -141,7 +140,7 @@ func (w *world) play() (result Result) {
 		}
 		if broken := recover(); broken != nil {
 			result.Outcome = Crashed
-			result.Violation = &Violation{Promise: "panic", At: w.now, Detail: fmt.Sprintf("%v\n%s", broken, machineFrames(debug.Stack()))}
+			result.Violation = &Violation{Promise: "panic", At: w.now, Detail: fmt.Sprintf("%v\n%s", broken, MachineFrames(debug.Stack()))}
 			w.trace("CRASH %v", broken)
 			w.reporter.violated("panic", fmt.Sprint(broken), nil)
 		}
@@ -200,8 +199,8 @@ func (w *world) phases() (settled time.Duration, complete bool) {
 	return settled, true
 }
 
-// machineFrames leaves of a stack what is above the recovery: the machine's own frames.
-func machineFrames(stack []byte) string {
+// MachineFrames leaves of a stack what is above the recovery: the machine's own frames.
+func MachineFrames(stack []byte) string {
 	text := string(stack)
 	if i := strings.LastIndex(text, "panic("); i >= 0 {
 		text = text[i:]
