@@ -74,11 +74,10 @@ func (w *world) preempted(m *process, v *protocol.View) {
 	if v.Coordinator != m.id || m.view == nil || m.view.Coordinator == m.id {
 		return
 	}
-	place, known := w.network.id[m.view.Coordinator]
-	if !known {
+	before := w.network.of[m.view.Coordinator]
+	if before == nil {
 		return
 	}
-	before := w.members[place]
 	if _, follows := v.Of(before.id); follows && before.up && before.id == m.view.Coordinator && before.id < m.id {
 		w.hit(Preempt)
 		w.trace("%s, of a higher id, takes the place of %s", m, before)

@@ -359,11 +359,7 @@ func (w *world) leading() *process {
 		if !w.demanded(m) || !m.up || m.view == nil {
 			continue
 		}
-		at, known := w.network.id[m.view.Coordinator]
-		if !known {
-			continue
-		}
-		if c := w.members[at]; c.up && !c.paused && c.id == m.view.Coordinator && c.view != nil && c.view.Coordinator == c.id {
+		if c := w.network.of[m.view.Coordinator]; c != nil && c.up && !c.paused && c.id == m.view.Coordinator && c.view != nil && c.view.Coordinator == c.id {
 			return c
 		}
 	}

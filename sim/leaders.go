@@ -162,12 +162,8 @@ func (w *world) finds(m *process, from protocol.ID, message any) (after func()) 
 // places tells the judge that a ticket has its place: a request that is made from now on comes after it (P5).
 func (w *world) places(master *process, message any) {
 	ticket, placed := w.protocol.LeaderProbe.Placed(master.space(), message)
-	place, known := w.network.id[ticket.Owner]
-	if !placed || !known {
-		return
-	}
-	owner := w.members[place]
-	if owner.space() == nil || owner.view == nil || owner.id != ticket.Owner {
+	owner := w.network.of[ticket.Owner]
+	if !placed || owner == nil || owner.space() == nil || owner.view == nil || owner.id != ticket.Owner {
 		return
 	}
 	session, request, waits := w.protocol.LeaderProbe.Request(owner.space(), ticket)

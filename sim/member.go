@@ -124,7 +124,7 @@ func (m *process) start() {
 		panic(fmt.Sprintf("sim: %s does not start: %v", m.name, err))
 	}
 	m.id = built.ID
-	w.network.id[m.id] = m.place
+	w.network.of[m.id] = m
 	m.below, m.spaces = w.count.watch(built)
 	m.cell = nil
 	if keeper, is := built.Below.(interface{ Cell() membership.Cell }); is {

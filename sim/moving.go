@@ -97,20 +97,20 @@ func (w *world) moved(m *process) {
 	}
 }
 
-// sends is called when a member sends something to the member at a place.
-func (w *world) sends(from *process, to int32, m protocol.Message) {
+// sends is called when a member sends something to another one.
+func (w *world) sends(from, to *process, m protocol.Message) {
 	if w.protocol.LeaderProbe != nil {
-		w.sendsAsLeader(from, w.members[to], m)
+		w.sendsAsLeader(from, to, m)
 	}
 	if w.protocol.TransferProbe == nil {
 		return
 	}
 	step := w.protocol.TransferProbe.Step(m)
 	if step == probe.StepLast {
-		w.mover.hops[from.place][to] = from.hops
+		w.mover.hops[from.place][to.place] = from.hops
 	}
 	if step != 0 {
-		w.nemesis.interrupt(step, from, w.members[to])
+		w.nemesis.interrupt(step, from, to)
 	}
 }
 
@@ -132,12 +132,12 @@ func (w *world) takes(m *process, from protocol.ID, message any) (after func()) 
 	if !m.becoming || w.protocol.TransferProbe.Step(message) != probe.StepLast {
 		return nil
 	}
-	sender, known := w.network.id[from]
-	if !known {
+	sender := w.network.of[from]
+	if sender == nil {
 		return nil
 	}
 	w.mover.taking = m
-	m.hops = w.mover.hops[sender][m.place] + 1
+	m.hops = w.mover.hops[sender.place][m.place] + 1
 	return func() {
 		w.mover.taking = nil
 		if m.becoming { // it was not the part that it waits for

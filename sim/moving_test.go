@@ -69,7 +69,7 @@ func TestSuccessorsThatATableGoesThroughAreCounted(t *testing.T) {
 	hands := func(from, to int, decides bool) {
 		spaces[to].becoming, spaces[to].decides = true, false
 		w.moved(w.members[to])
-		w.sends(w.members[from], int32(to), table)
+		w.sends(w.members[from], w.members[to], table)
 		after := w.takes(w.members[to], w.members[from].id, table)
 		spaces[to].becoming, spaces[to].decides = false, decides
 		w.moved(w.members[to])

@@ -93,8 +93,8 @@ func (w *world) meets(m *process, from protocol.ID, message any) (after func()) 
 		if met == probe.MeetsKept && m.space() == space && w.protocol.PeerProbe.Meets(space, from, message) != probe.MeetsKept {
 			w.count.hits[peerRecalled]++
 		}
-		if place, known := w.network.id[from]; is && known && m.space() == space && w.protocol.PeerProbe.Heard(space, from, message) {
-			w.members[place].heardBy(m, &plea)
+		if asks := w.network.of[from]; is && asks != nil && m.space() == space && w.protocol.PeerProbe.Heard(space, from, message) {
+			asks.heardBy(m, &plea)
 		}
 	}
 }

@@ -147,8 +147,8 @@ func (t *reporter) parties(id lock.SessionID) (lanes []string) {
 			lanes = append(lanes, c.name)
 		}
 	}
-	if at, known := t.world.network.id[protocol.ID(id.Member)]; known {
-		lanes = append(lanes, t.world.members[at].name)
+	if m := t.world.network.of[protocol.ID(id.Member)]; m != nil {
+		lanes = append(lanes, m.name)
 	}
 	return lanes
 }
