@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"errors"
 	"slices"
 	"time"
 
@@ -165,9 +164,7 @@ func (g *gatherer) granted(r *request) {
 func (g *gatherer) failed(r *request, err error) {
 	g.client.world.trace("%s does not get %s: %v", g, r.want.name, err)
 	g.client.world.count.failures++
-	if limit, ok := errors.AsType[*holdfast.LimitError](err); ok {
-		g.client.world.judge.limited(limit)
-	}
+	g.client.world.judge.limited(err)
 	g.learn(r, err)
 }
 

@@ -109,8 +109,13 @@ func (c *client) retire(closes bool) {
 		c.close()
 	}
 	c.handover = nil
+	c.crashAt(c.world.now + c.world.below("after", 500*time.Millisecond))
+}
+
+// crashAt ends the process at a time, if it is in the same life then.
+func (c *client) crashAt(at instant) {
 	life := c.life
-	c.world.do(c.world.now+c.world.below("after", 500*time.Millisecond), func() {
+	c.world.do(at, func() {
 		if c.life == life {
 			c.crash()
 		}
@@ -119,13 +124,8 @@ func (c *client) retire(closes bool) {
 
 // endSoon ends the process of a heir that has lost its session.
 func (c *client) endSoon() {
-	life := c.life
 	c.handover = nil
-	c.world.do(c.world.now, func() {
-		if c.life == life {
-			c.crash()
-		}
-	})
+	c.crashAt(c.world.now)
 }
 
 // onTakenOver ends the locks of a client whose session another one has taken over, and its process, which is started again
@@ -147,12 +147,8 @@ func (s *stream) onTakenOver() {
 	s.hangUp()
 	s.closing = true
 	c.workers, c.gathers, c.handover = c.workers[:0], nil, nil
-	life, was := c.life, w.scope()
-	w.do(w.now, func() {
-		if c.life == life {
-			c.crash()
-		}
-	})
+	was := w.scope()
+	c.crashAt(w.now)
 	w.tape.begin(c.name, "ousted")
 	w.do(w.now+w.between("again", 100*time.Millisecond, 3*time.Second), c.start)
 	w.goOn(was)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -406,8 +407,12 @@ func (j *judge) foreignReleased(name string, token holdfast.Token, by lock.Sessi
 	j.violate("P7", "session %v has released %q under token %d, which is not its own", by, name, token)
 }
 
-// limited checks that a refusal names a bound that is configured (P8).
-func (j *judge) limited(limit *holdfast.LimitError) {
+// limited checks that a refusal because of a bound names one that is configured (P8).
+func (j *judge) limited(err error) {
+	limit, is := errors.AsType[*holdfast.LimitError](err)
+	if !is {
+		return
+	}
 	if value, known := j.limits[limit.Limit]; !known || value != limit.Value {
 		j.violate("P8", "refused because of limit %s of %d; configured are %v", limit.Limit, limit.Value, j.limits)
 	}
