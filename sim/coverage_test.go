@@ -71,3 +71,28 @@ func TestCoverageNamesWhatWasNeverHit(t *testing.T) {
 		t.Errorf("%v %v\n%s", complete, err, out.String())
 	}
 }
+
+// TestWhatIsCountedIsListed: what runs of any protocol hit is a row of the coverage of some protocol.
+func TestWhatIsCountedIsListed(t *testing.T) {
+	t.Parallel()
+	listed, hits := map[mark]bool{chain(1): true}, map[mark]int{} // a table through one successor is what a transfer is
+	for _, p := range Protocols() {
+		for _, faults := range []Faults{0, Within} {
+			c := config(p.Name)
+			c.Faults = faults
+			s, err := RunMany(c, 1, 4, 2, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sumBy(hits, s.counts.hits)
+			for _, m := range c.marks() {
+				listed[m] = true
+			}
+		}
+	}
+	for m, n := range hits {
+		if !listed[m] {
+			t.Errorf("%q of %q was hit %d times, and is no row", m.name, m.sort, n)
+		}
+	}
+}
