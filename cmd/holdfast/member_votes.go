@@ -57,15 +57,13 @@ func (p *program) reformCommand(verb string, as protocol.Role, usage, descriptio
 			if c.Args().Len() != 1 || member == "" {
 				return usageError(calledAs(c), "give one member, as in '%s member %s d'", name, verb)
 			}
-			var shards *api.Shards
-			err := askToChange(ctx, c, "; it may be done nevertheless", func(ctx context.Context, admin *client.Admin) (err error) {
-				shards, err = admin.Reform(ctx, spaceOf(c), member, as.String())
-				return err
+			shards, err := askToChange(ctx, c, "; it may be done nevertheless", func(ctx context.Context, admin *client.Admin) (*api.Shards, error) {
+				return admin.Reform(ctx, spaceOf(c), member, as.String())
 			})
 			if err != nil {
 				return err
 			}
-			return p.printIfJSON(c, shards)
+			return p.answer(c, shards)
 		},
 	}
 }
@@ -82,22 +80,17 @@ func (p *program) memberListCommand() *cli.Command {
 			if c.Args().Present() {
 				return usageError(calledAs(c), "argument %q: none is wanted", c.Args().First())
 			}
-			var shards *api.Shards
-			err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
-				shards, err = admin.Shards(ctx, spaceOf(c))
-				return err
+			shards, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*api.Shards, error) {
+				return admin.Shards(ctx, spaceOf(c))
 			})
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case c.Bool("json"):
-				return printJSON(p.stdout, shards)
 			}
 			all := newTable("SPACE", "SHARD", "LEADER", "VOTERS", "LEARNERS")
 			for _, s := range shards.Shards {
 				all.row(shards.Space, fmt.Sprint(s.Shard), s.Leader, strings.Join(s.Voters, ","), strings.Join(s.Learners, ","))
 			}
-			return p.print(all)
+			return p.answer(c, shards, all)
 		},
 	}
 }

@@ -30,20 +30,13 @@ func (p *program) show(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	var lock *api.Lock
-	err = ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
-		lock, err = reads(c, admin).Show(ctx, spaceOf(c), wanted)
-		return err
+	lock, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*api.Lock, error) {
+		return reads(c, admin).Show(ctx, spaceOf(c), wanted)
 	})
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
-		err = printJSON(p.stdout, lock)
-	} else {
-		err = p.print(lockTables(lock)...)
-	}
-	if err == nil && len(lock.Holders) == 0 {
+	if err = p.answer(c, lock, lockTables(lock)...); err == nil && len(lock.Holders) == 0 {
 		return &exitError{code: exitFree}
 	}
 	return err
