@@ -46,28 +46,17 @@ func (p *program) transfer(ctx context.Context, c *cli.Command) error {
 
 // spaceCommand opens and closes lockspaces on one member.
 func (p *program) spaceCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "space",
-		Usage:     "open or close a lockspace on one member",
-		UsageText: name + " space open|close SPACE [--server ADDRESS] [flags]",
-		Commands:  []*cli.Command{p.spaceOpenCommand(), p.spaceCloseCommand()},
-		Action: func(_ context.Context, c *cli.Command) error {
-			if c.Args().Present() {
-				return usageError(calledAs(c), "there is no command %q: want open or close", c.Args().First())
-			}
-			return usageError(calledAs(c), "say what to do: open or close")
-		},
-	}
+	return group("space", "open or close a lockspace on one member", name+" space open|close SPACE [--server ADDRESS] [flags]",
+		p.spaceOpenCommand(), p.spaceCloseCommand())
 }
 
 func (p *program) spaceOpenCommand() *cli.Command {
 	return &cli.Command{
-		Name:         "open",
-		Usage:        "let a member take part in a lockspace again",
-		UsageText:    name + " space open SPACE [--server ADDRESS] [flags]",
-		Description:  "Every space is open on every member at first. One that is open stays so.",
-		Flags:        append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
-		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
+		Name:        "open",
+		Usage:       "let a member take part in a lockspace again",
+		UsageText:   name + " space open SPACE [--server ADDRESS] [flags]",
+		Description: "Every space is open on every member at first. One that is open stays so.",
+		Flags:       append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return p.turnSpace(ctx, c, "", (*client.Admin).OpenSpace)
 		},
@@ -86,8 +75,7 @@ func (p *program) spaceCloseCommand() *cli.Command {
 			"\n" +
 			"It waits until all have stopped, up to --timeout; after that it exits with 69, and the space is closed\n" +
 			"all the same.",
-		Flags:        append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
-		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
+		Flags: append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			const more = "; the space takes nothing new there, and what is held is still waited for"
 			return p.turnSpace(ctx, c, more, (*client.Admin).CloseSpace)
