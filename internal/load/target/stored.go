@@ -148,19 +148,12 @@ func (s *stored) ConnectFor(ctx context.Context, c load.Cell) (load.Client, erro
 	if err := s.grow(ctx, count); err != nil {
 		return nil, err
 	}
-	return processes(slices.Clone(s.processes[:count])), nil
+	var used lockers
+	for _, p := range s.processes[:count] {
+		used = append(used, p.locks)
+	}
+	return used, nil
 }
-
-// processes are what workers use in turns.
-type processes []*process
-
-// Worker gives a worker its process.
-func (p processes) Worker(ctx context.Context, number int) (load.Locker, error) {
-	return locks{p[number%len(p)].locks}.Worker(ctx, number)
-}
-
-// Close leaves them as they are.
-func (processes) Close() error { return nil }
 
 // process is what one program has: connections to the store, and a locker.
 type process struct {
