@@ -26,7 +26,7 @@ func (b *bench) measure(ctx context.Context, t Target, cell Cell, round uint64) 
 	}
 	there := cell
 	there.Workers = bound(t, cell.Workload, cell.Workers)
-	client, err := connect(ctx, t, there)
+	client, err := t.Connect(ctx, there)
 	if err != nil {
 		return err
 	}

@@ -84,8 +84,8 @@ func TestHoldLimit(t *testing.T) {
 // stuck is a fake of which one lock is never granted.
 type stuck struct{ *fake }
 
-func (s stuck) Connect(ctx context.Context, workers int) (Client, error) {
-	_, err := s.fake.Connect(ctx, workers)
+func (s stuck) Connect(ctx context.Context, c Cell) (Client, error) {
+	_, err := s.fake.Connect(ctx, c)
 	return s, err
 }
 
@@ -195,7 +195,7 @@ type foreign struct{ *fake }
 
 func (foreign) Foreign() {}
 
-func (foreign) Connect(context.Context, int) (Client, error) { return nil, errBroken }
+func (foreign) Connect(context.Context, Cell) (Client, error) { return nil, errBroken }
 
 // TestForeign: an error of a target of others is counted, and the others are measured.
 func TestForeign(t *testing.T) {

@@ -34,7 +34,7 @@ const pollInterval = 5 * time.Millisecond
 
 // Connect dials, and waits until the session is where it shall be: a client that goes to
 // the authority begins at the member that tells it about that.
-func (c *three) Connect(ctx context.Context, _ int) (load.Client, error) {
+func (c *three) Connect(ctx context.Context, _ load.Cell) (load.Client, error) {
 	authority, err := c.authority(ctx)
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func TestLimitTLS(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	c, err := l.Connect(limitedContext(t), 1)
+	c, err := l.Connect(limitedContext(t), load.Cell{Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestLimitTLS(t *testing.T) {
 func TestPipeline(t *testing.T) {
 	b := harness(t)
 	r := &raw{harness: b}
-	c, err := r.Connect(limitedContext(t), 100)
+	c, err := r.Connect(limitedContext(t), load.Cell{Workers: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func (l *limited) Start(ctx context.Context) error {
 	return l.startAlone(ctx, "the limit server", l.name, args...)
 }
 
-func (l *limited) Connect(ctx context.Context, _ int) (load.Client, error) {
+func (l *limited) Connect(ctx context.Context, _ load.Cell) (load.Client, error) {
 	var options []limit.Option
 	if l.queued {
 		options = append(options, limit.Queued())

@@ -82,7 +82,7 @@ func (l *local) Usage(_ context.Context, settle bool) (load.Usage, error) {
 	return load.Usage{Heap: settled().Heap}, nil
 }
 
-func (l *local) Connect(context.Context, int) (load.Client, error) { return lockers{l.node}, nil }
+func (l *local) Connect(context.Context, load.Cell) (load.Client, error) { return lockers{l.node}, nil }
 
 // remote is a member alone in a child.
 type remote struct {
@@ -111,7 +111,7 @@ func (r *remote) Start(ctx context.Context) error {
 	return r.startAlone(ctx, "member "+r.Name(), r.Name(), args...)
 }
 
-func (r *remote) Connect(ctx context.Context, _ int) (load.Client, error) {
+func (r *remote) Connect(ctx context.Context, _ load.Cell) (load.Client, error) {
 	if r.encrypted {
 		return dial(ctx, r.running[0].listen, client.TLS(r.TLS()))
 	}

@@ -84,7 +84,7 @@ func (o *own) Stop() error {
 	return errors.Join(err, o.servers.Stop())
 }
 
-func (o *own) Connect(context.Context, int) (load.Client, error) { return lockers{o.node}, nil }
+func (o *own) Connect(context.Context, load.Cell) (load.Client, error) { return lockers{o.node}, nil }
 
 // Counted is how many messages of its space this process has sent and received.
 func (o *own) Counted() uint64 { return o.messages.count.Load() }

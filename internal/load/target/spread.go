@@ -86,7 +86,7 @@ func (s *spread) Counted() uint64 { return s.messages.count.Load() / 2 }
 // Connect places the workers: one at each member, where there are as many of them, and
 // otherwise in turns at those that do not coordinate, so that what is cheaper at the
 // coordinator is not mixed with what it is elsewhere.
-func (s *spread) Connect(_ context.Context, workers int) (load.Client, error) {
+func (s *spread) Connect(_ context.Context, c load.Cell) (load.Client, error) {
 	nodes := s.nodes
 	at := slices.IndexFunc(nodes, func(n *host.Member) bool { return n.View().Coordinator == n.Identity().ID })
 	switch {
@@ -94,7 +94,7 @@ func (s *spread) Connect(_ context.Context, workers int) (load.Client, error) {
 		return nil, fmt.Errorf("find the coordinator of %s: no member says that it is", s.Name())
 	case s.coordinator:
 		nodes = nodes[at : at+1]
-	case workers != len(nodes):
+	case c.Workers != len(nodes):
 		nodes = slices.Concat(nodes[:at], nodes[at+1:])
 	}
 	var used lockers

@@ -95,7 +95,7 @@ func TestPlaces(t *testing.T) {
 		members      int
 		coordinators int
 	}{{beside, 1, 2, 0}, {beside, 2, 2, 0}, {beside, 3, 3, 1}, {beside, 64, 2, 0}, {at, 3, 1, 1}} {
-		client, err := tt.target.Connect(t.Context(), tt.workers)
+		client, err := tt.target.Connect(t.Context(), load.Cell{Workers: tt.workers})
 		if err != nil {
 			t.Fatal(err)
 		}
