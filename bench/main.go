@@ -7,10 +7,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -18,6 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/bench/peer"
 	"github.com/holdfast-locks/holdfast/internal/load"
 	"github.com/holdfast-locks/holdfast/internal/load/target"
+	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
 // keeperCommand is the hidden word that this program is started with as a keeper, and
@@ -32,7 +31,6 @@ const (
 	exitUsage     = 64
 	exitInternal  = 70
 	exitViolation = 129
-	exitSignal    = 128 // and its number
 )
 
 func main() {
@@ -101,36 +99,14 @@ func (p *program) command() *cli.Command {
 			if c.Args().Present() {
 				return usage("argument %q: none is wanted", c.Args().First())
 			}
-			ctx, stop := context.WithCancelCause(ctx)
-			defer stop(nil)
-			defer heedSignals(stop)()
+			ctx, stop := supervise.UntilSignal(ctx)
+			defer stop()
 			err := p.run(ctx, c)
-			if cause := context.Cause(ctx); cause != nil {
-				return cause
+			if by := new(supervise.Signalled); errors.As(context.Cause(ctx), &by) {
+				return &exitError{by.Status(), by}
 			}
 			return err
 		},
-	}
-}
-
-// heedSignals lets a signal end the run in good order.
-func heedSignals(stop context.CancelCauseFunc) func() {
-	arrived, over := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(arrived, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
-		select {
-		case sig := <-arrived:
-			code := exitInternal
-			if number, ok := sig.(syscall.Signal); ok {
-				code = exitSignal + int(number)
-			}
-			stop(&exitError{code, fmt.Errorf("ended by signal %v", sig)})
-		case <-over:
-		}
-	}()
-	return func() {
-		signal.Stop(arrived)
-		close(over)
 	}
 }
 

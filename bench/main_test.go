@@ -8,12 +8,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-locks/holdfast/bench/peer"
 	"github.com/holdfast-locks/holdfast/internal/load"
+	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -132,11 +134,11 @@ func TestRun(t *testing.T) {
 // TestCancelled: a run that is ended says why.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(&exitError{exitSignal + 2, errors.New("ended by signal interrupt")})
+	cancel(&supervise.Signalled{Signal: syscall.SIGINT})
 	var out bytes.Buffer
 	p := &program{stdout: &out, stderr: &out}
 	err := p.command().Run(ctx, []string{"bench", "--targets", "raw"})
-	if codeOf(err) != exitSignal+2 || !strings.Contains(err.Error(), "ended by signal interrupt") {
+	if codeOf(err) != 130 || !strings.Contains(err.Error(), "ended by signal interrupt") {
 		t.Errorf("%v", err)
 	}
 }

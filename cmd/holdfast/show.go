@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -94,7 +95,7 @@ func grantTable(who, end string, grants []api.Grant, capacity int) *table {
 		case g.Units > 0:
 			mode += " " + strconv.Itoa(g.Units)
 		}
-		t.row(ownerOrClient(g.Owner, g.Client), mode, formatToken(g.Token), g.Member, g.Session, g.Client,
+		t.row(cmp.Or(g.Owner, g.Client), mode, formatToken(g.Token), g.Member, g.Session, g.Client,
 			formatTime(g.Since), formatTime(g.Until), g.Reason)
 	}
 	return t
@@ -110,7 +111,7 @@ func waitTable(lock *api.Lock) *table {
 	t := newTable(heads...)
 	for _, w := range lock.Waiters {
 		cells := []string{
-			ownerOrClient(w.Owner, w.Client), strconv.Itoa(w.Position), formatMode(w.Mode, w.Units, lock.Capacity), w.Member, w.Session,
+			cmp.Or(w.Owner, w.Client), strconv.Itoa(w.Position), formatMode(w.Mode, w.Units, lock.Capacity), w.Member, w.Session,
 			w.Client, formatTime(w.Since), formatTime(w.Until), w.Reason,
 		}
 		if waitsFor {
