@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -117,7 +118,7 @@ func (p *program) run(ctx context.Context, c *cli.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	peers, err := p.peers(ctx, o)
+	hosted, err := p.hosted(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -139,11 +140,7 @@ func (p *program) run(ctx context.Context, c *cli.Command) (err error) {
 	if !target.Pins() {
 		p.say("this system does not let processes share one CPU on purpose: rows of one worker are as they come")
 	}
-	stored, err := p.stored(ctx, o)
-	if err != nil {
-		return err
-	}
-	result, err := p.measure(ctx, o, holdfast, peers, stored)
+	result, err := p.measure(ctx, o, holdfast, hosted)
 	switch {
 	case errors.Is(err, load.ErrNothing):
 		return usage("%w", err)
@@ -156,11 +153,11 @@ func (p *program) run(ctx context.Context, c *cli.Command) (err error) {
 			return err
 		}
 	}
-	return p.report(result, peers, time.Since(begun))
+	return p.report(result, hosted, time.Since(begun))
 }
 
 // measure starts Holdfast's own targets beside the peers, and ends them.
-func (p *program) measure(ctx context.Context, o *order, holdfast string, peers []*peer.Target, stored []load.Target) (result *load.Result, err error) {
+func (p *program) measure(ctx context.Context, o *order, holdfast string, hosted []load.Target) (result *load.Result, err error) {
 	harness, err := target.NewHarness(ctx, target.Config{Child: []string{holdfast, benchChild}})
 	if err != nil {
 		return nil, err
@@ -170,70 +167,43 @@ func (p *program) measure(ctx context.Context, o *order, holdfast string, peers 
 	if o.load.Targets, err = harness.Targets(o.own); err != nil {
 		return nil, err
 	}
-	for _, t := range peers {
-		o.load.Targets = append(o.load.Targets, t)
-	}
-	o.load.Targets = append(o.load.Targets, stored...)
+	o.load.Targets = append(o.load.Targets, hosted...)
 	o.load.Progress = func(step string) { p.say("%s", step) }
 	return load.Run(ctx, o.load)
 }
 
-// peers are the targets that are services of others. One that is not installed is named;
-// it is a mistake only where it was asked for.
-func (p *program) peers(ctx context.Context, o *order) (targets []*peer.Target, err error) {
-	config, err := peerConfig()
+// hosted are the targets in servers of others: their own services, and Holdfast's locks. One that is not
+// installed is named; it is a mistake only where it was asked for.
+func (p *program) hosted(ctx context.Context, o *order) (targets []load.Target, err error) {
+	program, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	for _, name := range o.peers {
-		t, err := config.Target(ctx, name)
+	config := peer.Config{Keeper: []string{program, keeperCommand}}
+	for _, name := range slices.Concat(o.peers, o.stored) {
+		var t interface {
+			load.Target
+			Program() string
+		}
+		if slices.Contains(o.stored, name) {
+			t, err = config.Stored(ctx, name)
+		} else {
+			t, err = config.Target(ctx, name)
+		}
 		var missing *peer.Missing
+		line := ""
 		switch {
 		case errors.As(err, &missing) && o.asked:
 			return nil, usage("flag --targets: %w", err)
 		case errors.As(err, &missing):
-			if _, err := fmt.Fprintf(p.stdout, "left out: %v\n", missing); err != nil {
-				return nil, fmt.Errorf("write to standard output: %w", err)
-			}
+			line = "left out: " + missing.Error()
 		case err != nil:
 			return nil, err
 		default:
 			targets = append(targets, t)
-			if _, err := fmt.Fprintf(p.stdout, "measured: %s: %s\n", name, t.Program()); err != nil {
-				return nil, fmt.Errorf("write to standard output: %w", err)
-			}
+			line = "measured: " + name + ": " + t.Program()
 		}
-	}
-	return targets, nil
-}
-
-// peerConfig says that this program keeps servers.
-func peerConfig() (peer.Config, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return peer.Config{}, fmt.Errorf("find this program: %w", err)
-	}
-	return peer.Config{Keeper: []string{program, keeperCommand}}, nil
-}
-
-// stored are the targets that are Holdfast's own locks in servers of others. They are measured
-// only where they are asked for, and so none may be missing.
-func (p *program) stored(ctx context.Context, o *order) (targets []load.Target, err error) {
-	config, err := peerConfig()
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range o.stored {
-		t, err := config.Stored(ctx, name)
-		var missing *peer.Missing
-		switch {
-		case errors.As(err, &missing):
-			return nil, usage("flag --targets: %w", err)
-		case err != nil:
-			return nil, err
-		}
-		targets = append(targets, t)
-		if _, err := fmt.Fprintf(p.stdout, "measured: %s: %s\n", name, t.Program()); err != nil {
+		if _, err := fmt.Fprintln(p.stdout, line); err != nil {
 			return nil, fmt.Errorf("write to standard output: %w", err)
 		}
 	}

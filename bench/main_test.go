@@ -60,7 +60,7 @@ func TestLeftOut(t *testing.T) {
 	var out bytes.Buffer
 	p := &program{stdout: &out, stderr: &out}
 	const name, want = "etcd-mutex", "etcd-mutex: no program etcd is installed: apt-get install etcd-server"
-	targets, err := p.peers(t.Context(), &order{peers: []string{name}})
+	targets, err := p.hosted(t.Context(), &order{peers: []string{name}})
 	if err != nil || len(targets) != 0 || out.String() != "left out: "+want+"\n" {
 		t.Errorf("%v, %v, %q", targets, err, &out)
 	}
@@ -93,7 +93,7 @@ func TestReport(t *testing.T) {
 		var out bytes.Buffer
 		p := &program{stdout: &out}
 		// A target of no service has the empty name.
-		err := p.report(result(tt.errors, tt.violations), []*peer.Target{{}}, 0)
+		err := p.report(result(tt.errors, tt.violations), []load.Target{&peer.Target{}}, 0)
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		if codeOf(err) != tt.code || lines[len(lines)-1] != tt.last {
 			t.Errorf("%v: exit %d, %s", tt, codeOf(err), &out)
