@@ -34,7 +34,7 @@ func (l *loader) good(keys ...string) bool {
 
 // refuse complains about the value of a key.
 func (l *loader) refuse(name, wrong, allowed, fix string) {
-	found := l.merged[name]
+	found, _ := l.setting(mergePath(name))
 	l.complain(Problem{name, quote(found.Text), found.Origin, wrong, allowed, fix})
 }
 

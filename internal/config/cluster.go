@@ -71,7 +71,7 @@ func (c *Config) founders() []string {
 
 // listed is join as it was written.
 func (l *loader) listed() (addresses []string) {
-	found := l.merged["join"]
+	found, _ := l.setting(mergePath("join"))
 	for item := range strings.SplitSeq(found.Text, ",") {
 		if item = strings.TrimSpace(item); item != "" {
 			addresses = append(addresses, item)

@@ -98,7 +98,10 @@ type Sources struct {
 func Load(sources Sources) (*Config, error) {
 	l := &loader{keys: Keys(), bad: map[string]bool{}}
 	l.config.origins = map[string]string{}
-	l.merge(sources)
+	layers := l.layers(sources)
+	if err := l.merge(layers); err != nil {
+		return nil, err
+	}
 	l.read()
 	l.check()
 	if len(l.problems) > 0 {

@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"github.com/knadh/koanf/providers/env/v2"
 )
 
 // prefix begins the name of every variable that is ours.
@@ -41,25 +43,29 @@ func OtherVariables() []string {
 	return names
 }
 
-// environmentLayer reads the variables of an environment. Of a variable that stands there
-// twice the last one counts.
-func (l *loader) environmentLayer(environ []string) layer {
-	y, others, services := layer{}, OtherVariables(), serviceNames(environ)
-	for i, entry := range environ {
-		name, text, _ := strings.Cut(entry, "=")
-		again := func(later string) bool { return strings.HasPrefix(later, name+"=") }
-		if !strings.HasPrefix(name, prefix) || slices.ContainsFunc(environ[i+1:], again) {
-			continue
-		}
-		at := slices.IndexFunc(l.keys, func(k Key) bool { return k.Env == name })
-		switch {
-		case at >= 0:
+// environmentProvider reads the variables of an environment as a layer. Of a
+// variable that stands there twice the last one counts.
+func (l *loader) environmentProvider(environ []string) *env.Env {
+	others, services := OtherVariables(), serviceNames(environ)
+	return env.Provider(delimiter, env.Opt{
+		Prefix:      prefix,
+		EnvironFunc: func() []string { return environ },
+		TransformFunc: func(name, text string) (string, any) {
+			at := slices.IndexFunc(l.keys, func(k Key) bool { return k.Env == name })
+			if at < 0 {
+				if !slices.Contains(others, name) && !ofService(name, services) {
+					l.complain(l.unknownVariable(name, others))
+				}
+				return "", nil
+			}
+			y := layer{}
 			l.put(y, l.keys[at], text, "environment "+name)
-		case !slices.Contains(others, name) && !ofService(name, services):
-			l.complain(l.unknownVariable(name, others))
-		}
-	}
-	return y
+			for path, value := range y { // of at most one
+				return path, value
+			}
+			return "", nil
+		},
+	})
 }
 
 // unknownVariable does not repeat the value: it may be a secret meant for others.

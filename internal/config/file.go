@@ -181,7 +181,7 @@ func (d *document) entry(name string, key, value *yaml.Node, section string) {
 		return
 	}
 	if text, ok := d.text(known, value); ok {
-		d.layer[known.Name] = setting{Text: text, Origin: inFile(d.path, key.Line)}
+		d.layer.set(known.Name, setting{Text: text, Origin: inFile(d.path, key.Line)})
 	}
 }
 

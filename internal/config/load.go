@@ -2,41 +2,60 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/knadh/koanf/providers/confmap"
+	"github.com/knadh/koanf/v2"
+
 	"github.com/holdfast-locks/holdfast"
 )
 
+// delimiter separates the levels of a key while layers are merged. It occurs in no
+// key and in no name of a space, while a dot may.
+const delimiter = "/"
+
 // setting is a value on its way through the merge: the text as it was written, or
-// a space, and where it was written.
+// a space, and where it was written. Its fields are exported because the merge
+// copies by reflection.
 type setting struct {
 	Text   string
 	Space  Space
 	Origin string
 }
 
-// layer is what one source sets, by the name of the key. That of a space is "spaces." and its name.
-type layer map[string]setting
+// layer is what one source sets: settings by key, and spaces by name below the
+// key spaces.
+type layer map[string]any
+
+// mergePath is where a key stands in the merge.
+func mergePath(key string) string { return strings.ReplaceAll(key, ".", delimiter) }
+
+func (y layer) set(key string, s setting) {
+	y[mergePath(key)] = s
+}
 
 // setSpace reports whether the name was free in this layer.
 func (y layer) setSpace(s setting) bool {
-	at := "spaces." + s.Space.Name
-	_, taken := y[at]
-	if !taken {
-		y[at] = s
+	spaces, _ := y["spaces"].(map[string]any)
+	if spaces == nil {
+		spaces = map[string]any{}
+		y["spaces"] = spaces
 	}
-	return !taken
+	if _, taken := spaces[s.Space.Name]; taken {
+		return false
+	}
+	spaces[s.Space.Name] = s
+	return true
 }
 
 // loader collects what is set and what is wrong with it.
 type loader struct {
 	config   Config
 	keys     []Key
-	merged   layer
+	merged   *koanf.Koanf
 	bad      map[string]bool // keys whose value did not parse: they stand at their default
 	problems []Problem
 
@@ -54,22 +73,37 @@ func (l *loader) key(name string) (Key, bool) {
 	return l.keys[at], true
 }
 
-// merge reads every source, and lays them over each other, the strongest last.
-func (l *loader) merge(sources Sources) {
+// layers reads every source, the weakest first.
+func (l *loader) layers(sources Sources) []koanf.Provider {
 	flags := l.flagLayer(sources.Flags)
+	environment := l.environmentProvider(sources.Environ)
 	file, origin := configFile(sources)
-	l.config.File, l.config.origins["config"] = file, origin
-	l.merged = l.defaultLayer()
-	maps.Copy(l.merged, l.fileLayer(file, origin))
-	maps.Copy(l.merged, l.environmentLayer(sources.Environ))
-	maps.Copy(l.merged, flags)
+	l.config.File = file
+	l.config.origins["config"] = origin
+	return []koanf.Provider{
+		confmap.Provider(l.defaultLayer(), delimiter),
+		confmap.Provider(l.fileLayer(file, origin), delimiter),
+		environment,
+		confmap.Provider(flags, delimiter),
+	}
+}
+
+// merge lays the layers over each other.
+func (l *loader) merge(layers []koanf.Provider) error {
+	l.merged = koanf.New(delimiter)
+	for _, provider := range layers {
+		if err := l.merged.Load(provider, nil); err != nil {
+			return fmt.Errorf("merge configuration: %w", err)
+		}
+	}
+	return nil
 }
 
 func (l *loader) defaultLayer() layer {
 	y := layer{}
 	for _, key := range l.keys {
 		if key.Kind != Spaces && key.Name != "config" {
-			y[key.Name] = setting{Text: key.Default, Origin: "default"}
+			y.set(key.Name, setting{Text: key.Default, Origin: "default"})
 		}
 	}
 	y.setSpace(setting{Space: Space{Name: holdfast.DefaultSpace, Protocol: durable}, Origin: "default"})
@@ -79,7 +113,12 @@ func (l *loader) defaultLayer() layer {
 // flagLayer takes flags in a fixed order, so that complaints have one too.
 func (l *loader) flagLayer(flags map[string]string) layer {
 	y := layer{}
-	for _, name := range slices.Sorted(maps.Keys(flags)) {
+	names := make([]string, 0, len(flags))
+	for name := range flags {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		key, known := l.key(name)
 		if !known {
 			l.complain(Problem{Key: name, Value: quote(flags[name]), Origin: "flags", Wrong: "there is no such key",
@@ -99,7 +138,7 @@ func (l *loader) put(y layer, key Key, text, origin string) {
 	case key.Kind == Spaces:
 		l.addSpaces(y, text, origin)
 	default:
-		y[key.Name] = setting{Text: text, Origin: origin}
+		y.set(key.Name, setting{Text: text, Origin: origin})
 	}
 }
 
@@ -136,7 +175,7 @@ func (l *loader) read() {
 			l.readSpaces()
 			continue
 		}
-		found, present := l.merged[key.Name]
+		found, present := l.setting(mergePath(key.Name))
 		if !present {
 			continue
 		}
@@ -154,6 +193,12 @@ func (l *loader) read() {
 			panic(fmt.Sprintf("config: the default %q of %s is refused: %s", key.Default, key.Name, again.wrong))
 		}
 	}
+}
+
+// setting returns what was merged at a path.
+func (l *loader) setting(path string) (setting, bool) {
+	found, ok := l.merged.Get(path).(setting)
+	return found, ok
 }
 
 // badText refuses what no value may contain: it could not be printed and read again.

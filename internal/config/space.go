@@ -126,21 +126,22 @@ func (s *Space) setOption(name, value string) *flaw {
 
 // readSpaces takes what was merged: default first, then by name.
 func (l *loader) readSpaces() {
+	names := l.merged.MapKeys("spaces")
+	slices.SortFunc(names, func(a, b string) int {
+		if (a == holdfast.DefaultSpace) != (b == holdfast.DefaultSpace) {
+			if a == holdfast.DefaultSpace {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a, b)
+	})
 	var all []setting
-	for key, found := range l.merged {
-		if strings.HasPrefix(key, "spaces.") {
+	for _, name := range names {
+		if found, ok := l.setting(mergePath("spaces") + delimiter + name); ok {
 			all = append(all, found)
 		}
 	}
-	slices.SortFunc(all, func(a, b setting) int {
-		switch {
-		case a.Space.Name == holdfast.DefaultSpace:
-			return -1
-		case b.Space.Name == holdfast.DefaultSpace:
-			return 1
-		}
-		return cmp.Compare(a.Space.Name, b.Space.Name)
-	})
 	l.settleDefault(all)
 	for _, found := range all {
 		l.config.origins["spaces."+found.Space.Name] = found.Origin
