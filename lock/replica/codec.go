@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -118,7 +117,7 @@ func (o *Op) form(c *wire.Coder) (with int) {
 	}
 	if wire.Enum(c, &first, math.MaxUint8); !c.Writing() {
 		o.Kind = Kind(first)
-		at = bytes.IndexByte(firsts[:], first)
+		at = slices.Index(firsts[:], first)
 	}
 	if first == 0 || at < 0 {
 		c.Fail(fmt.Errorf("an operation of kind %d: %w", o.Kind, wire.ErrRange))
