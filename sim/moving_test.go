@@ -83,7 +83,7 @@ func TestSuccessorsThatATableGoesThroughAreCounted(t *testing.T) {
 	}
 	hands(3, 0, true)
 	if got, want := w.count.of("transfer"), (map[mark]int{chain(1): 1, chain(3): 1}); !maps.Equal(got, want) {
-		t.Errorf("what somebody hands over who has decided is a new chain: %v; want %v", got, want)
+		t.Errorf("a hand-over by a member that has decided is a new chain: %v; want %v", got, want)
 	}
 	if w.takes(w.members[1], w.members[0].id, table) != nil {
 		t.Error("a table counts that nobody waits for")

@@ -16,7 +16,7 @@ func TestCrashesOfPeersAreCounted(t *testing.T) {
 		want           map[mark]int
 	}{
 		"a holder":                      {probe.Dealings{Holds: 1}, probe.Dealings{Waits: 1}, map[mark]int{peerHeld: 1}},
-		"a holder whom nobody asks":     {probe.Dealings{Holds: 1}, probe.Dealings{}, map[mark]int{}},
+		"a holder that no member asks":  {probe.Dealings{Holds: 1}, probe.Dealings{}, map[mark]int{}},
 		"who asks and lets others wait": {probe.Dealings{Waits: 1, Defers: 1}, probe.Dealings{Waits: 1}, map[mark]int{peerDefers: 1}},
 		"who asks":                      {probe.Dealings{Waits: 1}, probe.Dealings{Waits: 1}, map[mark]int{}},
 		"who is idle":                   {probe.Dealings{}, probe.Dealings{Waits: 1}, map[mark]int{peerIdle: 1}},
