@@ -33,6 +33,9 @@ type Attributes struct {
 	Hold   time.Duration // hold limit; 0 means none
 }
 
+// TextBytes is how many bytes its texts have.
+func (a *Attributes) TextBytes() int { return len(a.Owner) + len(a.Reason) }
+
 // Shape is how a name is locked.
 type Shape struct {
 	Mode     Mode

@@ -56,31 +56,11 @@ type order struct {
 
 func readOrder(c *cli.Command) (*order, error) {
 	o := &order{load: load.Config{Think: []time.Duration{0}, HoldRounds: 1, Patience: patience, HoldLimit: holdLimit}}
-	if c.Bool("quick") {
-		o.load.Quick()
+	if flag, err := o.load.ReadFlags(c); err != nil {
+		return nil, usage("flag --%s: %w", flag, err)
 	}
 	if c.IsSet("rounds") {
-		if err := o.load.SetRounds(c.Int("rounds")); err != nil {
-			return nil, usage("flag --rounds: %w", err)
-		}
 		o.load.HoldRounds = o.load.Rounds
-	}
-	if c.IsSet("duration") {
-		if err := o.load.SetDuration(c.Duration("duration")); err != nil {
-			return nil, usage("flag --duration: %w", err)
-		}
-	}
-	var err error
-	if o.load.Workers, err = load.ReadWorkers(c.String("workers")); err != nil {
-		return nil, usage("flag --workers: %w", err)
-	}
-	if o.load.Workloads, err = load.ReadChoices(c.String("workloads"), load.Workloads()); err != nil {
-		return nil, usage("flag --workloads: %w", err)
-	}
-	if think, err := load.ReadThink(c.String("think")); err != nil {
-		return nil, usage("flag --think: %w", err)
-	} else if think != nil {
-		o.load.Think = think
 	}
 	names, err := load.ReadChoices(c.String("targets"), allNames())
 	if err != nil {

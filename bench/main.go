@@ -7,10 +7,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -18,6 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/bench/peer"
 	"github.com/holdfast-locks/holdfast/internal/load"
 	"github.com/holdfast-locks/holdfast/internal/load/target"
+	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
 // keeperCommand is the hidden word that this program is started with as a keeper, and
@@ -32,7 +32,6 @@ const (
 	exitUsage     = 64
 	exitInternal  = 70
 	exitViolation = 129
-	exitSignal    = 128 // and its number
 )
 
 func main() {
@@ -101,36 +100,14 @@ func (p *program) command() *cli.Command {
 			if c.Args().Present() {
 				return usage("argument %q: none is wanted", c.Args().First())
 			}
-			ctx, stop := context.WithCancelCause(ctx)
-			defer stop(nil)
-			defer heedSignals(stop)()
+			ctx, stop := supervise.UntilSignal(ctx)
+			defer stop()
 			err := p.run(ctx, c)
-			if cause := context.Cause(ctx); cause != nil {
-				return cause
+			if by := new(supervise.Signalled); errors.As(context.Cause(ctx), &by) {
+				return &exitError{by.Status(), by}
 			}
 			return err
 		},
-	}
-}
-
-// heedSignals lets a signal end the run in good order.
-func heedSignals(stop context.CancelCauseFunc) func() {
-	arrived, over := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(arrived, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
-		select {
-		case sig := <-arrived:
-			code := exitInternal
-			if number, ok := sig.(syscall.Signal); ok {
-				code = exitSignal + int(number)
-			}
-			stop(&exitError{code, fmt.Errorf("ended by signal %v", sig)})
-		case <-over:
-		}
-	}()
-	return func() {
-		signal.Stop(arrived)
-		close(over)
 	}
 }
 
@@ -141,7 +118,7 @@ func (p *program) run(ctx context.Context, c *cli.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	peers, err := p.peers(ctx, o)
+	hosted, err := p.hosted(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -163,11 +140,7 @@ func (p *program) run(ctx context.Context, c *cli.Command) (err error) {
 	if !target.Pins() {
 		p.say("this system does not let processes share one CPU on purpose: rows of one worker are as they come")
 	}
-	stored, err := p.stored(ctx, o)
-	if err != nil {
-		return err
-	}
-	result, err := p.measure(ctx, o, holdfast, peers, stored)
+	result, err := p.measure(ctx, o, holdfast, hosted)
 	switch {
 	case errors.Is(err, load.ErrNothing):
 		return usage("%w", err)
@@ -180,11 +153,11 @@ func (p *program) run(ctx context.Context, c *cli.Command) (err error) {
 			return err
 		}
 	}
-	return p.report(result, peers, time.Since(begun))
+	return p.report(result, hosted, time.Since(begun))
 }
 
 // measure starts Holdfast's own targets beside the peers, and ends them.
-func (p *program) measure(ctx context.Context, o *order, holdfast string, peers []*peer.Target, stored []load.Target) (result *load.Result, err error) {
+func (p *program) measure(ctx context.Context, o *order, holdfast string, hosted []load.Target) (result *load.Result, err error) {
 	harness, err := target.NewHarness(ctx, target.Config{Child: []string{holdfast, benchChild}})
 	if err != nil {
 		return nil, err
@@ -194,70 +167,43 @@ func (p *program) measure(ctx context.Context, o *order, holdfast string, peers 
 	if o.load.Targets, err = harness.Targets(o.own); err != nil {
 		return nil, err
 	}
-	for _, t := range peers {
-		o.load.Targets = append(o.load.Targets, t)
-	}
-	o.load.Targets = append(o.load.Targets, stored...)
+	o.load.Targets = append(o.load.Targets, hosted...)
 	o.load.Progress = func(step string) { p.say("%s", step) }
 	return load.Run(ctx, o.load)
 }
 
-// peers are the targets that are services of others. One that is not installed is named;
-// it is a mistake only where it was asked for.
-func (p *program) peers(ctx context.Context, o *order) (targets []*peer.Target, err error) {
-	config, err := peerConfig()
+// hosted are the targets in servers of others: their own services, and Holdfast's locks. One that is not
+// installed is named; it is a mistake only where it was asked for.
+func (p *program) hosted(ctx context.Context, o *order) (targets []load.Target, err error) {
+	program, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	for _, name := range o.peers {
-		t, err := config.Target(ctx, name)
+	config := peer.Config{Keeper: []string{program, keeperCommand}}
+	for _, name := range slices.Concat(o.peers, o.stored) {
+		var t interface {
+			load.Target
+			Program() string
+		}
+		if slices.Contains(o.stored, name) {
+			t, err = config.Stored(ctx, name)
+		} else {
+			t, err = config.Target(ctx, name)
+		}
 		var missing *peer.Missing
+		line := ""
 		switch {
 		case errors.As(err, &missing) && o.asked:
 			return nil, usage("flag --targets: %w", err)
 		case errors.As(err, &missing):
-			if _, err := fmt.Fprintf(p.stdout, "left out: %v\n", missing); err != nil {
-				return nil, fmt.Errorf("write to standard output: %w", err)
-			}
+			line = "left out: " + missing.Error()
 		case err != nil:
 			return nil, err
 		default:
 			targets = append(targets, t)
-			if _, err := fmt.Fprintf(p.stdout, "measured: %s: %s\n", name, t.Program()); err != nil {
-				return nil, fmt.Errorf("write to standard output: %w", err)
-			}
+			line = "measured: " + name + ": " + t.Program()
 		}
-	}
-	return targets, nil
-}
-
-// peerConfig says that this program keeps servers.
-func peerConfig() (peer.Config, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return peer.Config{}, fmt.Errorf("find this program: %w", err)
-	}
-	return peer.Config{Keeper: []string{program, keeperCommand}}, nil
-}
-
-// stored are the targets that are Holdfast's own locks in servers of others. They are measured
-// only where they are asked for, and so none may be missing.
-func (p *program) stored(ctx context.Context, o *order) (targets []load.Target, err error) {
-	config, err := peerConfig()
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range o.stored {
-		t, err := config.Stored(ctx, name)
-		var missing *peer.Missing
-		switch {
-		case errors.As(err, &missing):
-			return nil, usage("flag --targets: %w", err)
-		case err != nil:
-			return nil, err
-		}
-		targets = append(targets, t)
-		if _, err := fmt.Fprintf(p.stdout, "measured: %s: %s\n", name, t.Program()); err != nil {
+		if _, err := fmt.Fprintln(p.stdout, line); err != nil {
 			return nil, fmt.Errorf("write to standard output: %w", err)
 		}
 	}

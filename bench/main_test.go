@@ -8,12 +8,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-locks/holdfast/bench/peer"
 	"github.com/holdfast-locks/holdfast/internal/load"
+	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -58,7 +60,7 @@ func TestLeftOut(t *testing.T) {
 	var out bytes.Buffer
 	p := &program{stdout: &out, stderr: &out}
 	const name, want = "etcd-mutex", "etcd-mutex: no program etcd is installed: apt-get install etcd-server"
-	targets, err := p.peers(t.Context(), &order{peers: []string{name}})
+	targets, err := p.hosted(t.Context(), &order{peers: []string{name}})
 	if err != nil || len(targets) != 0 || out.String() != "left out: "+want+"\n" {
 		t.Errorf("%v, %v, %q", targets, err, &out)
 	}
@@ -91,7 +93,7 @@ func TestReport(t *testing.T) {
 		var out bytes.Buffer
 		p := &program{stdout: &out}
 		// A target of no service has the empty name.
-		err := p.report(result(tt.errors, tt.violations), []*peer.Target{{}}, 0)
+		err := p.report(result(tt.errors, tt.violations), []load.Target{&peer.Target{}}, 0)
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		if codeOf(err) != tt.code || lines[len(lines)-1] != tt.last {
 			t.Errorf("%v: exit %d, %s", tt, codeOf(err), &out)
@@ -132,11 +134,11 @@ func TestRun(t *testing.T) {
 // TestCancelled: a run that is ended says why.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(&exitError{exitSignal + 2, errors.New("ended by signal interrupt")})
+	cancel(&supervise.Signalled{Signal: syscall.SIGINT})
 	var out bytes.Buffer
 	p := &program{stdout: &out, stderr: &out}
 	err := p.command().Run(ctx, []string{"bench", "--targets", "raw"})
-	if codeOf(err) != exitSignal+2 || !strings.Contains(err.Error(), "ended by signal interrupt") {
+	if codeOf(err) != 130 || !strings.Contains(err.Error(), "ended by signal interrupt") {
 		t.Errorf("%v", err)
 	}
 }

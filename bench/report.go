@@ -11,7 +11,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/bench/peer"
 	"github.com/holdfast-locks/holdfast/internal/load"
 	"github.com/holdfast-locks/holdfast/internal/load/target"
 )
@@ -30,10 +29,10 @@ func host() load.Host {
 
 // report prints the table and the last line. Violations and errors of others are told; the
 // verdict is on Holdfast and on the yardsticks.
-func (p *program) report(result *load.Result, peers []*peer.Target, took time.Duration) error {
+func (p *program) report(result *load.Result, hosted []load.Target, took time.Duration) error {
 	var own, others load.Result
 	for _, row := range result.Rows {
-		if slices.ContainsFunc(peers, func(t *peer.Target) bool { return t.Name() == row.Target }) {
+		if slices.ContainsFunc(hosted, func(t load.Target) bool { _, foreign := t.(load.Foreign); return foreign && t.Name() == row.Target }) {
 			others.Rows = append(others.Rows, row)
 		} else {
 			own.Rows = append(own.Rows, row)

@@ -110,7 +110,7 @@ func (c *Client) fill(frame *frame, on *stream) bool {
 		}
 		if frame.put(&op, c.settings.ttl); op.Request != nil {
 			r := op.Request
-			size += operationBytes + len(r.Space) + len(r.Want.Name) + len(r.Want.Owner) + len(r.Want.Reason)
+			size += operationBytes + len(r.Space) + len(r.Want.Name) + r.Want.TextBytes()
 		}
 	}
 	return frame.used > 0

@@ -16,25 +16,11 @@ import (
 // under numbers of their own, and is to be had once (P6).
 
 // What concerns calls that are made again, as coverage tells it.
-const (
-	againCalled    = iota // a visitor turned to another member, or to the same one
-	againGranted          // it was granted what it had asked for before
-	againOvertaken        // a member gave up what its visitor had been granted through another one by then
-	againCount
+var (
+	againCalled    = mark{"call", "made once more"} // through another member, or the same one
+	againGranted   = mark{"call", "granted when made once more"}
+	againOvertaken = mark{"call", "given up behind the grant of another one"}
 )
-
-var againNames = [againCount]string{"made once more", "granted when made once more", "given up behind the grant of another one"}
-
-// listAgain lists them, and what came of names that are asked for together.
-func (c *counts) listAgain(config *Config, row func(sort, name string, n int)) {
-	if !config.Protocol.Logs {
-		return
-	}
-	for i, name := range againNames {
-		row("call", name, c.again[i])
-	}
-	c.listTogether(config, row)
-}
 
 // open is what goes before: the visitor has a session then.
 func (v *visit) open() {
@@ -63,7 +49,7 @@ func (s *visitor) acquire() {
 		v.breaks()
 		w.within(s.name, "call", s.act)
 		s.place = pick(w, "another", w.members)
-		w.count.again[againCalled]++
+		w.count.hits[againCalled]++
 		s.acquire()
 	})
 }
@@ -132,7 +118,7 @@ func (v *visit) decidedOnce(reply *protocol.Reply) {
 				s.was = v.round
 			}
 			if s.held && s.calls > 1 {
-				s.world.count.again[againGranted]++
+				s.world.count.hits[againGranted]++
 			}
 		})
 	})
@@ -170,7 +156,7 @@ func (v *visit) notice() {
 		return // it has yet to be asked for, and is not
 	}
 	if s := v.visitor; s.held && s.was == v.round {
-		s.world.count.again[againOvertaken]++
+		s.world.count.hits[againOvertaken]++
 	}
 	v.takeBack()
 }

@@ -45,9 +45,9 @@ func TestCallsAreMadeAgain(t *testing.T) {
 	if s.Worst != nil {
 		t.Fatalf("seed %d: %v %v\n%s", s.Worst.Seed, s.Worst.Outcome, s.Worst.Violation, s.Worst.Settings)
 	}
-	for _, what := range []int{againCalled, againGranted} {
-		if s.counts.again[what] == 0 {
-			t.Errorf("no call was %s", againNames[what])
+	for _, what := range []mark{againCalled, againGranted} {
+		if s.counts.hits[what] == 0 {
+			t.Errorf("no call was %s", what.name)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func (s *stream) cancelRefused(listed []*request) {
 		if !r.refused || r.state != settled || s.find(r.id) != nil {
 			continue
 		}
-		s.client.world.count.deaf[deafRefused]++
+		s.client.world.count.hits[deafRefused]++
 		if !protocol.Mutated("what is refused behind a hello is cancelled") {
 			s.requests = append(s.requests, &request{
 				client: s.client, id: r.id, want: wantedLock{name: r.want.name}, state: cancelling,
@@ -141,7 +141,7 @@ func (s *stream) onEvent(now time.Duration, ev *event) {
 		}
 	case evGoodbye: // Client.onStatus
 		if s.session != nil && errors.Is(ev.err, session.ErrTakenOver) {
-			s.client.world.count.inherited[inheritedNotified]++
+			s.client.world.count.hits[inheritedNotified]++
 			s.onTakenOver()
 			return
 		}

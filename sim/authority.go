@@ -9,20 +9,25 @@ import (
 // knows of every member that may hold. Both are promises of membership to the protocols
 // (docs/design/membership.md); a lock held twice is what follows when they are broken.
 
-// powerful reports whether a member may grant in this instant, by its own clock.
-func (m *process) powerful() bool {
+// powerful reports whether a member may grant in this instant, by its own clock; and
+// powerfulAt at another one, if nothing happens till then.
+func (m *process) powerful() bool { return m.powerfulAt(m.world.now) }
+
+func (m *process) powerfulAt(at instant) bool {
 	v := m.view
-	if !m.up || v == nil || v.Coordinator != m.id || !v.Installed || v.Lease == nil {
+	if !m.leasedAt(at) || v.Coordinator != m.id || !v.Installed {
 		return false
 	}
-	now := m.now()
-	return now >= v.GrantFrom && now < v.Lease.Role && now < v.Lease.Member
+	now := m.clock.read(at) - m.began
+	return now >= v.GrantFrom && now < v.Lease.Role
 }
 
 // leased reports whether what a member's users hold goes on in this instant, by its
-// own clock.
-func (m *process) leased() bool {
-	return m.up && m.view != nil && m.view.Lease != nil && m.now() < m.view.Lease.Member
+// own clock; and leasedAt at another one, if nothing happens till then.
+func (m *process) leased() bool { return m.leasedAt(m.world.now) }
+
+func (m *process) leasedAt(at instant) bool {
+	return m.up && m.view != nil && m.view.Lease != nil && m.clock.read(at)-m.began < m.view.Lease.Member
 }
 
 // viewed takes note of a member's view. With the first, its own users begin, as in
@@ -69,11 +74,10 @@ func (w *world) preempted(m *process, v *protocol.View) {
 	if v.Coordinator != m.id || m.view == nil || m.view.Coordinator == m.id {
 		return
 	}
-	place, known := w.network.id[m.view.Coordinator]
-	if !known {
+	before := w.network.of[m.view.Coordinator]
+	if before == nil {
 		return
 	}
-	before := w.members[place]
 	if _, follows := v.Of(before.id); follows && before.up && before.id == m.view.Coordinator && before.id < m.id {
 		w.hit(Preempt)
 		w.trace("%s, of a higher id, takes the place of %s", m, before)
@@ -144,14 +148,10 @@ func (w *world) coordinator() *process {
 // reigns reports whether a member decides in the space that users lock in, and in which
 // reign it counts tokens.
 func (m *process) reigns() (reign uint64, decides bool) {
-	if !m.up || m.view == nil || len(m.spaces) == 0 {
+	if m.view == nil || m.space() == nil {
 		return 0, false
 	}
-	space := m.spaces[0]
-	if w, is := space.(*watched); is {
-		space = w.Machine
-	}
-	return m.world.protocol.Decides(space)
+	return m.world.protocol.Decides(m.space())
 }
 
 // decider returns the member that decides, or nil: the coordinator, or who has that role in a
@@ -206,7 +206,7 @@ func (w *world) decided(m *process, reply *protocol.Reply) {
 	key := requestKey{d.Session, d.Request}
 	if w.lent(m, d) {
 		w.judge.lends(key)
-		w.count.moves.held[heldLent]++
+		w.count.hits[heldLent]++
 	}
 	w.judge.decision(m, callOf(reply.To.Op), key, d)
 	if d.Kind == lock.Granted {

@@ -24,18 +24,16 @@ func (s *settings) drawBurst(c *Config, r dice) {
 
 // crowd is a client that asks for many names at the same time.
 type crowd struct {
-	client *client
-	open   int // requests that are not answered
+	handsBack
+	open int // requests that are not answered
 }
 
 // addCrowd makes the client that asks for many names at the same time.
 func (w *world) addCrowd() {
 	c := w.addClient("crowd")
-	w.crowd = &crowd{client: c}
+	w.crowd = &crowd{handsBack: handsBack{c}}
 	c.crowd = w.crowd
 }
-
-func (c *crowd) String() string { return c.client.name }
 
 // burst lets the crowd ask, and loses the first envelopes of its member to another one. A crowd that is not connected asks when
 // it is.
@@ -60,21 +58,15 @@ func (n *nemesis) burst() {
 	c.client.arm()
 }
 
-// granted gives the lock back at once.
 func (c *crowd) granted(r *request) {
 	c.open--
-	c.client.world.count.grants++
-	c.client.stream.abandonOrUnlock(r)
+	c.handsBack.granted(r)
 }
 
-// failed counts the answer.
-func (c *crowd) failed(*request, error) {
+func (c *crowd) failed(r *request, err error) {
 	c.open--
-	c.client.world.count.failures++
+	c.handsBack.failed(r, err)
 }
-
-// extended is for nothing: the crowd asks for no other hold limit.
-func (c *crowd) extended(*request, error) {}
 
 // checkBurst sees that a burst is answered in time after what is well was healed.
 func (w *world) checkBurst(healed instant) {

@@ -20,8 +20,8 @@ func TestABurstIsAnswered(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			behind += result.counts.leads.hits[leadBehind]
-			caughtUp += result.counts.leads.hits[leadCaughtUp]
+			behind += result.counts.hits[leadBehind]
+			caughtUp += result.counts.hits[leadCaughtUp]
 			if v := result.Violation; v != nil {
 				broken++
 				if v.Promise != "P4" || !strings.Contains(v.Detail, "that crowd has made at once are not answered") {

@@ -66,28 +66,19 @@ func (w *world) replaying() bool { return w.tape != nil && w.tape.replaying }
 // odds chooses whether something that happens n times of 10,000 happens. Usually it does
 // not.
 func (w *world) odds(site string, n int) bool {
-	if w.tape == nil {
-		return w.rand.odds(n)
-	}
-	return w.tape.flag(site, func() bool { return w.rand.odds(n) })
+	return w.whether(site, func() bool { return w.rand.odds(n) })
 }
 
 // oneIn chooses whether something that happens once in n times happens. Usually it does
 // not.
 func (w *world) oneIn(site string, n int) bool {
-	if w.tape == nil {
-		return w.rand.IntN(n) == 0
-	}
-	return w.tape.flag(site, func() bool { return w.rand.IntN(n) == 0 })
+	return w.whether(site, func() bool { return w.rand.IntN(n) == 0 })
 }
 
 // butOneIn chooses whether something that happens always but once in n times happens.
 // Usually it does not.
 func (w *world) butOneIn(site string, n int) bool {
-	if w.tape == nil {
-		return w.rand.IntN(n) != 0
-	}
-	return w.tape.flag(site, func() bool { return w.rand.IntN(n) != 0 })
+	return w.whether(site, func() bool { return w.rand.IntN(n) != 0 })
 }
 
 // whether chooses what drawn draws. Usually it is no.
@@ -100,18 +91,12 @@ func (w *world) whether(site string, drawn func() bool) bool {
 
 // below chooses a duration below d; usually none.
 func (w *world) below(site string, d time.Duration) time.Duration {
-	if w.tape == nil {
-		return w.rand.below(d)
-	}
-	return w.tape.length(site, 0, func() time.Duration { return w.rand.below(d) })
+	return w.length(site, 0, func() time.Duration { return w.rand.below(d) })
 }
 
 // between chooses a duration of at least a and below b; usually a.
 func (w *world) between(site string, a, b time.Duration) time.Duration {
-	if w.tape == nil {
-		return w.rand.between(a, b)
-	}
-	return w.tape.length(site, a, func() time.Duration { return w.rand.between(a, b) })
+	return w.length(site, a, func() time.Duration { return w.rand.between(a, b) })
 }
 
 // length chooses the duration that drawn draws.

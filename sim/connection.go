@@ -253,7 +253,7 @@ func (s *stream) onWelcome(now time.Duration, ev *event) {
 func (s *stream) onFirst(ev *event) {
 	p, at := s.attempt.helloed, s.attempt.link.member
 	if ev.kind == evRefused && p != nil && s.session == p && errors.Is(ev.err, session.ErrTakenOver) {
-		s.client.world.count.inherited[inheritedLate]++
+		s.client.world.count.hits[inheritedLate]++
 		s.onTakenOver()
 		return
 	}

@@ -12,7 +12,7 @@ func TestConsensusOutlasts(t *testing.T) {
 	manySeeds(t)
 	t.Parallel()
 	const seeds = 25
-	for fault, logs := range map[Fault][]int{
+	for fault, logs := range map[Fault][]mark{
 		DiskSlow: {logSlow},
 		DiskFail: {logFailed},
 		DiskFull: {logFull, logClosed},
@@ -38,8 +38,8 @@ func TestConsensusOutlasts(t *testing.T) {
 				t.Errorf("in %d runs it has happened %d times, with %d crashes and %d grants", seeds, s.counts.faults[fault], s.counts.faults[Crash], s.Grants())
 			}
 			for _, what := range logs {
-				if s.counts.logs[what] == 0 {
-					t.Errorf("in %d runs it has never happened that %s", seeds, logNames[what])
+				if s.counts.hits[what] == 0 {
+					t.Errorf("in %d runs it has never happened that %s", seeds, what.name)
 				}
 			}
 		})

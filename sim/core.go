@@ -58,6 +58,12 @@ const (
 
 var restNames = [restCount]string{"down", "paused", "cut-off", "unheard", "deaf", "disk-full"}
 
+// mark counts members who stayed so while a core was healed.
+func (r rest) mark() mark { return mark{"rest", restNames[r]} }
+
+// clientsAway counts clients who stayed away meanwhile.
+var clientsAway = mark{"rest", "clients away"}
+
 // fault is what breaks a member so.
 func (r rest) fault() Fault {
 	return [restCount]Fault{Crash, Pause, Partition, OneWay, OneWay, DiskFull}[r]
@@ -126,7 +132,7 @@ func (w *world) healCore() bool {
 	for i, m := range w.members {
 		if !c.in[i] {
 			c.as[i] = w.remains(m)
-			w.count.rests[c.as[i]]++
+			w.count.hits[c.as[i].mark()]++
 			w.strand(m)
 		}
 	}
@@ -288,7 +294,7 @@ func (w *world) healClients() {
 		}
 		if c.stuck {
 			well--
-			w.count.absent++
+			w.count.hits[clientsAway]++
 			continue
 		}
 		c.heal()
@@ -353,11 +359,7 @@ func (w *world) leading() *process {
 		if !w.demanded(m) || !m.up || m.view == nil {
 			continue
 		}
-		at, known := w.network.id[m.view.Coordinator]
-		if !known {
-			continue
-		}
-		if c := w.members[at]; c.up && !c.paused && c.id == m.view.Coordinator && c.view != nil && c.view.Coordinator == c.id {
+		if c := w.network.of[m.view.Coordinator]; c != nil && c.up && !c.paused && c.id == m.view.Coordinator && c.view != nil && c.view.Coordinator == c.id {
 			return c
 		}
 	}
@@ -367,7 +369,7 @@ func (w *world) leading() *process {
 // coreIsServed lets users go on, and requires that the core alone answers them. It reports
 // whether the run goes on.
 func (w *world) coreIsServed() bool {
-	w.count.phases[phaseCore]++
+	w.count.hits[phaseCore]++
 	if w.run(w.now + settleAfter); w.over() {
 		return false
 	}
@@ -375,7 +377,7 @@ func (w *world) coreIsServed() bool {
 	if w.await(w.core.since); w.over() || w.judge.violation != nil {
 		return false
 	}
-	w.count.phases[phaseCoreSettled]++
+	w.count.hits[phaseCoreSettled]++
 	w.unsettle()
 	return true
 }

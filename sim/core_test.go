@@ -16,7 +16,7 @@ import (
 // TestACoreIsEnough: regardless of what stays broken, in each way that there is.
 func TestACoreIsEnough(t *testing.T) {
 	manySeeds(t)
-	var rests [restCount]int
+	rests := map[mark]int{}
 	for _, p := range Protocols() {
 		c := config(p.Name)
 		c.Core = CoreFirst
@@ -31,18 +31,16 @@ func TestACoreIsEnough(t *testing.T) {
 		if p.Fewest < 3 {
 			least = 12 // a cluster of two has no core
 		}
-		if served := s.counts.phases[phaseCoreSettled]; served < least || served != s.counts.phases[phaseCore] {
-			t.Errorf("%s: of %d runs, %d have healed a core and %d were served by it", p.Name, s.Seeds, s.counts.phases[phaseCore], served)
+		if served := s.counts.hits[phaseCoreSettled]; served < least || served != s.counts.hits[phaseCore] {
+			t.Errorf("%s: of %d runs, %d have healed a core and %d were served by it", p.Name, s.Seeds, s.counts.hits[phaseCore], served)
 		}
-		for r, n := range s.counts.rests {
-			rests[r] += n
-		}
-		if s.counts.absent == 0 {
+		sumBy(rests, s.counts.hits)
+		if s.counts.hits[clientsAway] == 0 {
 			t.Errorf("%s: no client ever stayed away", p.Name)
 		}
 	}
-	for r, n := range rests {
-		if n == 0 {
+	for r := range restCount {
+		if rests[r.mark()] == 0 {
 			t.Errorf("nobody ever stayed %s", restNames[r])
 		}
 	}

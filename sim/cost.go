@@ -97,7 +97,7 @@ func (w *world) measure(cost *probe.Cost, users []*client) {
 	w.run(w.now + 5*time.Second)
 	seen := w.meter.seen
 	w.meter = nil
-	w.count.costs[cost.Deed]++
+	w.count.hits[costOf(cost.Deed)]++
 	d.end()
 	w.run(w.now + time.Second)
 	if w.judge.violation != nil {

@@ -52,7 +52,7 @@ func TestCostsAreTheFormulas(t *testing.T) {
 			t.Fatalf("%s, seed %d: %v\n%s", name, w.Seed, w.Violation, w.Settings)
 		}
 		for _, cost := range c.Protocol.Costs(3) {
-			if n := s.counts.costs[cost.Deed]; n < 20 {
+			if n := s.counts.hits[costOf(cost.Deed)]; n < 20 {
 				t.Errorf("%s, %v: counted %d times in 30 runs", name, cost.Deed, n)
 			}
 		}
@@ -123,7 +123,7 @@ func TestNothingIsCountedWithFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.counts.costs != [probe.Deeds]int{} {
-		t.Errorf("counted %v", s.counts.costs)
+	if got := s.counts.of("cost"); len(got) > 0 {
+		t.Errorf("counted %v", got)
 	}
 }

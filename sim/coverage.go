@@ -109,59 +109,118 @@ func (p *Protocol) handlers() (all []handler) {
 	return all
 }
 
-// exercise is one thing that runs can hit, and how often they did.
-type exercise struct {
-	sort, name string
-	hits       int
+// mark is a row of coverage: something that runs are to hit, and the sort of such things that it is of.
+type mark struct{ sort, name string }
+
+// exercises counts something, if it is so.
+func (w *world) exercises(what mark, is bool) {
+	if is {
+		w.count.hits[what]++
+	}
 }
 
-// exercised lists what runs can hit: faults, losses, what concerns an authority that moves or
-// members that ask one another, messages, handlers.
+// Runs that are otherwise than most.
+var (
+	hasGuests   = mark{"run", "with guests"}                // members without a vote
+	followsLoad = mark{"run", "authority follows the load"} // a member was to become it because it locks most
+)
+
+// loss is a lock that its user loses, and costOf a deed whose messages are counted.
+func loss(why holdfast.Loss) mark { return mark{"loss", string(why)} }
+func costOf(deed probe.Deed) mark { return mark{"cost", deed.String()} }
+
+// marks are what runs can hit beside faults, messages and handlers, in the order of the table.
+func (c *Config) marks() (all []mark) {
+	p := &c.Protocol
+	add := func(can bool, these ...mark) {
+		if can {
+			all = append(all, these...)
+		}
+	}
+	cores := c.Core != CoreNever && c.Faults&p.Faults&breaking != 0
+	add(true, phaseFaults)
+	add(cores, phaseCore, phaseCoreSettled)
+	add(true, phaseHealed, phaseSettling, phaseSettled)
+	for r := range restCount {
+		add(cores && c.Faults.Has(r.fault()), r.mark())
+	}
+	add(cores, clientsAway)
+	add(!p.Logs, hasGuests)
+	add(p.Moves && c.Faults != 0, followsLoad)
+	if c.Faults == 0 && p.Costs != nil {
+		for _, cost := range p.Costs(p.Fewest) {
+			add(!slices.Contains(all, costOf(cost.Deed)), costOf(cost.Deed))
+		}
+	}
+	for _, why := range losses {
+		add(p.Locks && !(why == holdfast.AuthorityChanged && p.Peers) && !p.never(why), loss(why)) // among peers there is no authority
+	}
+	add(p.Locks && c.Faults.Has(Any) && p.Faults.Has(Any), loss(holdfast.Duplicate))
+	c.protocolMarks(add)
+	operators := c.Faults.Has(Operator)
+	add(p.Locks && operators, meddledReleased, meddledEnded, meddledRefused, inheritedTaken, inheritedNotified, inheritedLate, inheritedGiven)
+	add(p.Moves && operators, crossedDone, crossedNothing, crossedUnknown)
+	add(p.Logs, againCalled, againGranted, againOvertaken)
+	add(p.Logs && c.Faults != 0, togetherAll, togetherWaited, togetherBehind, togetherGivenUp, togetherLost, togetherRefused)
+	apart := c.Faults.Has(Delay) && p.Faults.Has(Delay) && c.Members != 1
+	add(apart, farAlways, farPartly, farViewed)
+	add(apart && p.Locks, farGranted)
+	add(apart, farSettled)
+	add(p.Logs && c.Faults.Has(OneWay) && c.Faults.Has(Crash) && c.Members != 1, deafRequested, deafRefused)
+	return all
+}
+
+// protocolMarks adds what concerns an authority that moves, members that ask one another, leaders that number tickets, cells
+// that are kept, and logs.
+func (c *Config) protocolMarks(add func(can bool, these ...mark)) {
+	p, crashes, operators := &c.Protocol, c.Faults.Has(Crash), c.Faults.Has(Operator)
+	moves := p.TransferProbe != nil
+	for step := probe.StepInvite; step < probe.StepLast; step++ {
+		add(moves && operators && crashes, transferCrash("sender", step), transferCrash("receiver", step))
+	}
+	add(moves && operators && crashes, elderCrash)
+	add(moves && operators, atOnce(2), atOnce(3), atOnce(4), chain(2), chain(3), chain(4))
+	add(moves && c.Faults != 0, heldLent, heldUnused, heldUsed, heldTooLong)
+	add(moves && crashes, heldLost)
+	peers := p.PeerProbe != nil && c.Faults != 0
+	add(peers && crashes, peerHeld, peerDefers, peerIdle, peerKeeps, peerJoins)
+	add(peers, peerRecalled, peerLate, peerDebts)
+	leads := p.LeaderProbe != nil && c.Faults != 0
+	for part := range ticketParts {
+		for step := range probe.TicketSteps {
+			add(leads && crashes && (part != ticketFirst || step != probe.TicketChoosing), ticketCrash(part, step))
+		}
+	}
+	add(leads, leadTakenOver, leadEmpty, leadSender, leadReceiver, leadHold, leadRequest, leadAgain, leadOlder, leadNewcomer, leadGrace,
+		leadEnded, leadSilent, leadRefused, leadStopped, leadBehind, leadCaughtUp)
+	for _, kept := range p.Kept {
+		add(!kept.Crash || crashes, mark{"kept", kept.Name})
+	}
+	add(p.Logs, logTogether)
+	add(p.Logs && c.Faults.Has(DiskSlow), logSlow)
+	add(p.Logs && c.Faults.Has(DiskFull), logFailed, logFull, logClosed)
+	add(p.Logs && crashes, logLost, logDone, logUnfinished, logFound)
+	add(p.Logs && c.Faults&unlinking != 0, unlinked)
+	for _, noted := range p.Votes {
+		add(operators, mark{"vote", noted.Name})
+	}
+}
+
+// exercise is one thing that runs can hit, and how often they did.
+type exercise struct {
+	mark
+	hits int
+}
+
+// exercised lists what runs can hit.
 func (s *Summary) exercised(c *Config) (all []exercise) {
-	row := func(sort, name string, n int) { all = append(all, exercise{sort, name, n}) }
+	row := func(sort, name string, n int) { all = append(all, exercise{mark{sort, name}, n}) }
 	for _, f := range (c.Faults & (c.Protocol.Faults | Beyond)).All() {
 		row("fault", f.String(), s.counts.faults[f])
 	}
-	cores := c.Core != CoreNever && c.Faults&c.Protocol.Faults&breaking != 0
-	for i, name := range phaseNames {
-		if cores || i != phaseCore && i != phaseCoreSettled {
-			row("phase", name, s.counts.phases[i])
-		}
+	for _, m := range c.marks() {
+		all = append(all, exercise{m, s.counts.hits[m]})
 	}
-	for r, name := range restNames {
-		if cores && c.Faults.Has(rest(r).fault()) {
-			row("rest", name, s.counts.rests[r])
-		}
-	}
-	if cores {
-		row("rest", "clients away", s.counts.absent)
-	}
-	if !c.Protocol.Logs {
-		row("run", "with guests", s.counts.guests)
-	}
-	if c.Protocol.Moves && c.Faults != 0 {
-		row("run", "authority follows the load", s.counts.placed)
-	}
-	if c.Faults == 0 && c.Protocol.Costs != nil {
-		listed := map[probe.Deed]bool{}
-		for _, cost := range c.Protocol.Costs(c.Protocol.Fewest) {
-			if !listed[cost.Deed] {
-				row("cost", cost.Deed.String(), s.counts.costs[cost.Deed])
-			}
-			listed[cost.Deed] = true
-		}
-	}
-	s.counts.listLosses(c, row)
-	s.counts.moves.list(c, row)
-	s.counts.listPeers(c, row)
-	s.counts.listLeads(c, row)
-	s.counts.listKept(c, row)
-	s.counts.listLogs(c, row)
-	s.counts.listVotes(c, row)
-	s.counts.listOperators(c, row)
-	s.counts.listAgain(c, row)
-	s.counts.listFar(c, row)
-	s.counts.listDeaf(c, row)
 	for _, m := range c.Protocol.below() {
 		row("message", fmt.Sprintf("%T", m), s.counts.messages[message{true, reflect.TypeOf(m)}])
 	}
@@ -172,22 +231,6 @@ func (s *Summary) exercised(c *Config) (all []exercise) {
 		row("handler", h.String(), s.counts.handlers[h])
 	}
 	return all
-}
-
-// listLosses lists why locks were lost.
-func (c *counts) listLosses(of *Config, row func(sort, name string, n int)) {
-	if !of.Protocol.Locks {
-		return
-	}
-	for _, why := range losses {
-		if why == holdfast.AuthorityChanged && of.Protocol.Peers || of.Protocol.never(why) {
-			continue // there is no authority
-		}
-		row("loss", string(why), c.losses[why])
-	}
-	if of.Faults.Has(Any) && of.Protocol.Faults.Has(Any) {
-		row("loss", string(holdfast.Duplicate), c.losses[holdfast.Duplicate])
-	}
 }
 
 // above lists the messages between spaces: those of the protocol's table, and where that has none

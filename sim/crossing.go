@@ -24,31 +24,11 @@ func (s *settings) drawCrossing(c *Config, r dice) {
 }
 
 // What is counted of breaks across a change of the authority.
-const (
-	crossedDone    = iota // one was done,
-	crossedNothing        // found nothing to break,
-	crossedUnknown        // or was not answered by an authority
-	crossedCount
+var (
+	crossedDone    = mark{"break across a transfer", "done"}
+	crossedNothing = mark{"break across a transfer", "nothing to break"}
+	crossedUnknown = mark{"break across a transfer", "unavailable"} // no authority has answered it
 )
-
-var crossedNames = [...]string{"done", "nothing to break", "unavailable"}
-
-// listOperators lists what operators, and others with a client's credentials, have done.
-func (c *counts) listOperators(of *Config, row func(sort, name string, n int)) {
-	c.listMeddling(of, row)
-	c.listHeirs(of, row)
-	c.listCrossing(of, row)
-}
-
-// listCrossing lists them.
-func (c *counts) listCrossing(of *Config, row func(sort, name string, n int)) {
-	if !of.Protocol.Moves || !of.Faults.Has(Operator) {
-		return
-	}
-	for i, name := range crossedNames {
-		row("break across a transfer", name, c.crossed[i])
-	}
-}
 
 // cross lets an operator make a member the authority, and another one break a lock, or resume
 // the space, through a member that mostly has not heard of it.
@@ -76,24 +56,22 @@ func (m *process) breakOnce(name string, then func(error)) {
 	w := m.world
 	w.broken.requested++
 	reason := fmt.Sprintf("%s%d", crossingReason, w.broken.requested)
-	replies := sinkFunc(func(reply *protocol.Reply) {
-		answer, is := reply.Result.(*protocol.Broken)
+	m.ask(userSpace, &protocol.Break{Name: name, Reason: reason}, func(result any) {
+		answer, is := result.(*protocol.Broken)
 		if !is {
 			return
 		}
 		w.trace("%s answers the operator about %q (%s): %v", m, name, reason, answer.Err)
 		switch {
 		case answer.Err == nil:
-			w.count.crossed[crossedDone]++
+			w.count.hits[crossedDone]++
 		case errors.Is(answer.Err, holdfast.ErrNotHeld):
-			w.count.crossed[crossedNothing]++
+			w.count.hits[crossedNothing]++
 		default:
-			w.count.crossed[crossedUnknown]++
+			w.count.hits[crossedUnknown]++
 		}
 		then(answer.Err)
 	})
-	call := protocol.CallID{Sink: m.attach(replies), Op: 1}
-	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: &protocol.Break{Name: name, Reason: reason}})
 }
 
 const crossingReason = "while the authority moves, "

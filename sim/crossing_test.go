@@ -58,13 +58,11 @@ func TestOperatorsCross(t *testing.T) {
 		if err != nil || result.Outcome != OK {
 			t.Fatalf("seed %d: %v %v %v", seed, result.Outcome, result.Violation, err)
 		}
-		for i, n := range result.counts.crossed {
-			counts.crossed[i] += n
-		}
+		sumBy(counts.hits, result.counts.hits)
 	}
-	for i, n := range counts.crossed {
-		if n == 0 {
-			t.Errorf("%s: never", crossedNames[i])
+	for _, what := range []mark{crossedDone, crossedNothing, crossedUnknown} {
+		if counts.hits[what] == 0 {
+			t.Errorf("%s: never", what.name)
 		}
 	}
 }

@@ -20,25 +20,10 @@ func (s *settings) drawDeaf(c *Config, r dice) {
 }
 
 // What is counted of leaders that hear no other member.
-const (
-	deafRequested = iota // a client has asked one for something,
-	deafRefused          // and what a hello lists was refused before its welcome
-	deafCount
+var (
+	deafRequested = mark{"deaf", "a client asks a leader that hears no member"}
+	deafRefused   = mark{"deaf", "a request is refused behind a hello that lists it"} // before its welcome
 )
-
-var deafNames = [deafCount]string{
-	"a client asks a leader that hears no member", "a request is refused behind a hello that lists it",
-}
-
-// listDeaf lists how often that was.
-func (c *counts) listDeaf(of *Config, row func(sort, name string, n int)) {
-	if !of.Protocol.Logs || !of.Faults.Has(OneWay) || !of.Faults.Has(Crash) || of.Members == 1 {
-		return
-	}
-	for i, name := range deafNames {
-		row("deaf", name, c.deaf[i])
-	}
-}
 
 // deafNumber is how many names each client of such a leader asks for, and deafEach by how much longer than for the one before it
 // waits for each of them.
@@ -69,7 +54,7 @@ func (n *nemesis) deafen() {
 		if l := c.stream.link; !c.up || c.paused || l == nil || l.member != m || c.stream.closing {
 			continue
 		}
-		w.count.deaf[deafRequested]++
+		w.count.hits[deafRequested]++
 		for i := range deafNumber {
 			want := w.exclusive(fmt.Sprintf("deaf%d.%d", c.number, i))
 			want.wait = time.Duration(i+1) * deafEach

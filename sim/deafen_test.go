@@ -24,8 +24,8 @@ func TestADeafLeaderLeavesNoHold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			requested += result.counts.deaf[deafRequested]
-			refused += result.counts.deaf[deafRefused]
+			requested += result.counts.hits[deafRequested]
+			refused += result.counts.hits[deafRefused]
 			if v := result.Violation; v != nil {
 				broken++
 				if v.Promise != "P4" || !strings.Contains(v.Detail, "names are held or wanted") {

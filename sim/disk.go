@@ -58,11 +58,7 @@ func (d *disk) begin() {
 // saved ends the write under way.
 func (d *disk) saved(t *task) {
 	m, w := d.member, d.member.world
-	if !m.up || m.life != t.life || len(d.queue) == 0 {
-		return
-	}
-	if m.paused {
-		m.keep(*t)
+	if len(d.queue) == 0 || !m.takes(t) {
 		return
 	}
 	done := d.queue[0]

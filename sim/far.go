@@ -80,46 +80,24 @@ func (w *world) slow() bool { return 2*w.way() > w.settings.lease/15 }
 func (w *world) beyondSurvival() bool { return 2*w.way() > w.settings.lease/10 }
 
 // What runs have to exercise of that.
-const (
-	farAlways  = iota // members are far from each other in the whole run
-	farPartly         // in a part of it
-	farViewed         // a member has formed a view with others over slow links
-	farGranted        // a lock is granted there
-	farSettled        // a run has settled there
-	farCount
+var (
+	farAlways  = mark{"far", "far in the whole run"}
+	farPartly  = mark{"far", "far in a part of the run"}
+	farViewed  = mark{"far", "a view is formed over slow links"} // with others
+	farGranted = mark{"far", "a lock is granted over slow links"}
+	farSettled = mark{"far", "a run settles over slow links"}
 )
-
-var farNames = [farCount]string{
-	"far in the whole run", "far in a part of the run", "a view is formed over slow links", "a lock is granted over slow links",
-	"a run settles over slow links",
-}
-
-// listFar lists how often that was.
-func (c *counts) listFar(of *Config, row func(sort, name string, n int)) {
-	if !of.Faults.Has(Delay) || !of.Protocol.Faults.Has(Delay) || of.Members == 1 {
-		return
-	}
-	for i, name := range farNames {
-		if i != farGranted || of.Protocol.Locks {
-			row("far", name, c.far[i])
-		}
-	}
-}
 
 // begins counts a run whose members are far from each other.
 func (f *afar) begins(c *counts) {
 	switch {
 	case f.way == 0:
 	case f.until == 0:
-		c.far[farAlways]++
+		c.hits[farAlways]++
 	default:
-		c.far[farPartly]++
+		c.hits[farPartly]++
 	}
 }
 
 // afar counts what happens over slow links.
-func (w *world) afar(what int) {
-	if w.slow() {
-		w.count.far[what]++
-	}
-}
+func (w *world) afar(what mark) { w.exercises(what, w.slow()) }

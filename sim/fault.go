@@ -102,11 +102,16 @@ func (s Faults) String() string {
 	case Beyond:
 		return "beyond"
 	}
+	return s.list(",")
+}
+
+// list lists the names.
+func (s Faults) list(between string) string {
 	var names []string
 	for _, f := range s.All() {
 		names = append(names, f.String())
 	}
-	return strings.Join(names, ",")
+	return strings.Join(names, between)
 }
 
 // ParseFaults reads a list of names, separated by commas: faults, all (those within

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -22,36 +20,18 @@ func (s *settings) drawGathers(c *Config, r dice) {
 		return
 	}
 	s.gathers, s.locksPerSession = true, 0
-	for i := len(s.names); i < 4; i++ {
-		s.names = append(s.names, lockName{name: fmt.Sprintf("n%d", i)})
-	}
+	s.atLeastNames(4)
 }
 
 // What is counted of names that are asked for together.
-const (
-	togetherAll     = iota // all were granted at the first try,
-	togetherWaited         // or after one was refused and waited for
-	togetherBehind         // a name was granted behind a refused one, and released
-	togetherGivenUp        // the user gave up, and what it had was released
-	togetherLost           // a name was lost while another one was waited for
-	togetherRefused        // a request failed that was not a try, and the others were released
-	togetherCount
+var (
+	togetherAll     = mark{"together", "all granted at once"}
+	togetherWaited  = mark{"together", "all granted after a wait"}
+	togetherBehind  = mark{"together", "granted behind a refused name, and released"}
+	togetherGivenUp = mark{"together", "given up half taken"} // and what the user had was released
+	togetherLost    = mark{"together", "one lost while another is waited for"}
+	togetherRefused = mark{"together", "refused half taken"} // by a request that was not a try, and the others were released
 )
-
-var togetherNames = [...]string{
-	"all granted at once", "all granted after a wait", "granted behind a refused name, and released", "given up half taken",
-	"one lost while another is waited for", "refused half taken",
-}
-
-// listTogether lists them.
-func (c *counts) listTogether(of *Config, row func(sort, name string, n int)) {
-	if !of.Protocol.Logs || of.Faults == 0 {
-		return
-	}
-	for i, name := range togetherNames {
-		row("together", name, c.together[i])
-	}
-}
 
 // gatherer is a thread of a client that takes several names together, works under all of them, and gives them back.
 type gatherer struct {
@@ -106,15 +86,8 @@ func (g *gatherer) act() {
 		g.begin()
 	default: // the Context of the call has ended
 		g.client.world.trace("%s gives up waiting for %v", g, g.wanted)
-		g.count(togetherGivenUp, len(g.taken) > 0)
+		g.client.world.exercises(togetherGivenUp, len(g.taken) > 0)
 		g.fail()
-	}
-}
-
-// count counts something, if it is so.
-func (g *gatherer) count(what int, is bool) {
-	if is {
-		g.client.world.count.together[what]++
 	}
 }
 
@@ -191,9 +164,7 @@ func (g *gatherer) granted(r *request) {
 func (g *gatherer) failed(r *request, err error) {
 	g.client.world.trace("%s does not get %s: %v", g, r.want.name, err)
 	g.client.world.count.failures++
-	if limit, ok := errors.AsType[*holdfast.LimitError](err); ok {
-		g.client.world.judge.limited(limit)
-	}
+	g.client.world.judge.limited(err)
 	g.learn(r, err)
 }
 
@@ -205,7 +176,7 @@ func (g *gatherer) learn(r *request, err error) {
 	if i := g.one; i != nil && i.request == r {
 		g.one = nil
 		if err != nil {
-			g.count(togetherRefused, len(g.taken) > 0)
+			g.client.world.exercises(togetherRefused, len(g.taken) > 0)
 			g.fail()
 			return
 		}
@@ -255,7 +226,7 @@ func (g *gatherer) abandonAll() {
 	behind := g.batch
 	g.batch = nil
 	for _, i := range slices.Backward(behind) {
-		g.count(togetherBehind, i.request.state == held)
+		g.client.world.exercises(togetherBehind, i.request.state == held)
 		g.client.stream.abandon(i.request)
 	}
 }
@@ -264,13 +235,13 @@ func (g *gatherer) abandonAll() {
 func (g *gatherer) done() {
 	w, now := g.client.world, g.client.now()
 	if slices.ContainsFunc(g.taken, func(r *request) bool { return !r.believes(now) }) {
-		g.count(togetherLost, true)
+		g.client.world.exercises(togetherLost, true)
 		g.fail()
 		return
 	}
 	w.trace("%s has all of its names", g)
-	g.count(togetherAll, !g.waited)
-	g.count(togetherWaited, g.waited)
+	g.client.world.exercises(togetherAll, !g.waited)
+	g.client.world.exercises(togetherWaited, g.waited)
 	g.works, g.probed = true, g.probe
 	g.chooses()
 	g.until = now + w.hold()

@@ -13,7 +13,8 @@ import (
 func TestNamesAreTakenTogether(t *testing.T) {
 	manySeeds(t)
 	defer mutation.Switch("")
-	run := func(until int) (came [togetherCount]int, broken int) {
+	run := func(until int) (came map[mark]int, broken int) {
+		came = map[mark]int{}
 		c := config("consensus")
 		c.Duration = 25 * time.Second
 		c.Faults = 1<<Loss | 1<<Partition | 1<<Crash | 1<<Operator
@@ -22,9 +23,7 @@ func TestNamesAreTakenTogether(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i, n := range result.counts.together {
-				came[i] += n
-			}
+			sumBy(came, result.counts.hits)
 			if v := result.Violation; v != nil {
 				broken++
 				if v.Promise != "P4" || !strings.Contains(v.Detail, "has not had all names together: it has ") {
@@ -36,9 +35,9 @@ func TestNamesAreTakenTogether(t *testing.T) {
 	}
 	mutation.Switch("")
 	came, broken := run(0)
-	for i, n := range came {
-		if n == 0 {
-			t.Errorf("never: %s", togetherNames[i])
+	for _, what := range []mark{togetherAll, togetherWaited, togetherBehind, togetherGivenUp, togetherLost, togetherRefused} {
+		if came[what] == 0 {
+			t.Errorf("never: %s", what.name)
 		}
 	}
 	if broken > 0 {

@@ -49,10 +49,9 @@ func (w *world) gracious(m *process, d *lock.Decision) {
 		return
 	}
 	kept := &grace{member: m, life: m.life, place: place, until: m.now() + w.settings.known.Grace}
-	w.judge.keeps(grant{
-		name: d.Name, mode: d.Mode, units: d.Units, capacity: d.Capacity, token: d.Token,
-		session: d.Session, request: d.Request, who: kept, holder: kept,
-	})
+	g := grantIn(d, kept)
+	g.holder = kept
+	w.judge.keeps(g)
 }
 
 // stops is called before a member takes a release: of what is in its grace, it ends that.

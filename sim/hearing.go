@@ -82,9 +82,9 @@ func (m *process) heardByAll(number uint64) bool {
 		if listed.ID == m.id {
 			continue
 		}
-		place, known := w.network.id[listed.ID]
+		other := w.network.of[listed.ID]
 		life, heard := m.heard[number].by[listed.ID]
-		if !known || !heard || !w.members[place].up || w.members[place].life != life {
+		if other == nil || !heard || !other.up || other.life != life {
 			return false
 		}
 	}

@@ -26,27 +26,12 @@ func (s *settings) drawHeirs(c *Config, r dice) {
 }
 
 // What is counted of sessions that are taken over.
-const (
-	inheritedTaken    = iota // a client has taken one over,
-	inheritedNotified        // the client before was told on its stream,
-	inheritedLate            // or was refused when it came back;
-	inheritedGiven           // the later one gives up something that the one before believes in
-	inheritedCount
+var (
+	inheritedTaken    = mark{"heir", "a session is taken over"}
+	inheritedNotified = mark{"heir", "the client before is told"} // on its stream
+	inheritedLate     = mark{"heir", "the client before is refused"}
+	inheritedGiven    = mark{"heir", "an inherited lock is given up and believed in"}
 )
-
-var inheritedNames = [...]string{
-	"a session is taken over", "the client before is told", "the client before is refused", "an inherited lock is given up and believed in",
-}
-
-// listHeirs lists them.
-func (c *counts) listHeirs(of *Config, row func(sort, name string, n int)) {
-	if !of.Protocol.Locks || !of.Faults.Has(Operator) {
-		return
-	}
-	for i, name := range inheritedNames {
-		row("heir", name, c.inherited[i])
-	}
-}
 
 // addHeir makes the client that takes sessions over.
 func (w *world) addHeir() {
@@ -112,7 +97,7 @@ func (c *client) inherit() {
 func (s *stream) squander() {
 	for _, r := range s.session.heirlooms {
 		if r.believes(r.client.now()) {
-			s.client.world.count.inherited[inheritedGiven]++
+			s.client.world.count.hits[inheritedGiven]++
 		}
 		s.say(operation{kind: opRelease, id: r.id, name: r.want.name, token: r.token})
 	}
@@ -124,8 +109,13 @@ func (c *client) retire(closes bool) {
 		c.close()
 	}
 	c.handover = nil
+	c.crashAt(c.world.now + c.world.below("after", 500*time.Millisecond))
+}
+
+// crashAt ends the process at a time, if it is in the same life then.
+func (c *client) crashAt(at instant) {
 	life := c.life
-	c.world.do(c.world.now+c.world.below("after", 500*time.Millisecond), func() {
+	c.world.do(at, func() {
 		if c.life == life {
 			c.crash()
 		}
@@ -134,13 +124,8 @@ func (c *client) retire(closes bool) {
 
 // endSoon ends the process of a heir that has lost its session.
 func (c *client) endSoon() {
-	life := c.life
 	c.handover = nil
-	c.world.do(c.world.now, func() {
-		if c.life == life {
-			c.crash()
-		}
-	})
+	c.crashAt(c.world.now)
 }
 
 // onTakenOver ends the locks of a client whose session another one has taken over, and its process, which is started again
@@ -162,12 +147,8 @@ func (s *stream) onTakenOver() {
 	s.hangUp()
 	s.closing = true
 	c.workers, c.gathers, c.handover = c.workers[:0], nil, nil
-	life, was := c.life, w.scope()
-	w.do(w.now, func() {
-		if c.life == life {
-			c.crash()
-		}
-	})
+	was := w.scope()
+	c.crashAt(w.now)
 	w.tape.begin(c.name, "ousted")
 	w.do(w.now+w.between("again", 100*time.Millisecond, 3*time.Second), c.start)
 	w.goOn(was)
@@ -213,7 +194,7 @@ func (j *judge) renews(id lock.SessionID, c *client, sent instant) {
 	case number == u.number:
 	case !former:
 		u.former[u.number], u.number = j.clock(), number
-		c.world.count.inherited[inheritedTaken]++
+		c.world.count.hits[inheritedTaken]++
 	case sent > since:
 		j.violate("P1", "%v is renewed in session %v by what it sent at %v, and another client has taken that over at %v", c, id, sent, since)
 	}

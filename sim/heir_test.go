@@ -14,7 +14,8 @@ func TestASessionHasOneClient(t *testing.T) {
 	manySeeds(t)
 	defer mutation.Switch("")
 	for _, protocol := range []string{"central", "consensus"} {
-		run := func(promise, detail string) (came [inheritedCount]int, broken int) {
+		run := func(promise, detail string) (came map[mark]int, broken int) {
+			came = map[mark]int{}
 			c := config(protocol)
 			c.Faults, c.Coverage = 1<<Operator|1<<Partition|1<<Crash|1<<Pause, true
 			for seed := uint64(1); seed <= 24 && (promise == "" || broken == 0); seed++ {
@@ -22,9 +23,7 @@ func TestASessionHasOneClient(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for i, n := range result.counts.inherited {
-					came[i] += n
-				}
+				sumBy(came, result.counts.hits)
 				if v := result.Violation; v != nil {
 					broken++
 					if v.Promise != promise || !strings.Contains(v.Detail, detail) {
@@ -36,9 +35,9 @@ func TestASessionHasOneClient(t *testing.T) {
 		}
 		mutation.Switch("")
 		came, broken := run("", "")
-		for i, n := range came {
-			if n == 0 {
-				t.Errorf("%s: never: %s", protocol, inheritedNames[i])
+		for _, what := range []mark{inheritedTaken, inheritedNotified, inheritedLate, inheritedGiven} {
+			if came[what] == 0 {
+				t.Errorf("%s: never: %s", protocol, what.name)
 			}
 		}
 		if broken > 0 {

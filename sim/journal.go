@@ -34,23 +34,17 @@ type errand struct {
 }
 
 // What is counted of journals.
-const (
-	logTogether   = iota // a sync was for several requests
-	logSlow              // it took long
-	logFailed            // the journal has failed,
-	logFull              // because there was no room
-	logClosed            // there was no room when the member was to start
-	logLost              // a crash has lost requests that were not answered
-	logDone              // a crash has left some that were not answered
-	logUnfinished        // and has lost a snapshot that was not the log's yet
-	logFound             // a life began with logs
-	logCount
+var (
+	logTogether   = mark{"journal", "one sync for several requests"}
+	logSlow       = mark{"journal", "a sync takes long"}
+	logFailed     = mark{"journal", "the disk fails"}
+	logFull       = mark{"journal", "the disk is full"}
+	logClosed     = mark{"journal", "the disk is full at a start"}
+	logLost       = mark{"journal", "a crash loses requests"} // that were not answered
+	logDone       = mark{"journal", "a crash leaves requests that were not answered"}
+	logUnfinished = mark{"journal", "a crash loses an unfinished snapshot"}
+	logFound      = mark{"journal", "a start with logs"}
 )
-
-var logNames = [logCount]string{
-	"one sync for several requests", "a sync takes long", "the disk fails", "the disk is full", "the disk is full at a start",
-	"a crash loses requests", "a crash leaves requests that were not answered", "a crash loses an unfinished snapshot", "a start with logs",
-}
 
 // journalFails is of how many groups one fails, where that many writes of a cell fail: a cell is
 // written now and then, and logs all the time.
@@ -114,7 +108,7 @@ func (j *journal) begin() {
 		return !chunk
 	})
 	if syncs && len(j.group) > 1 {
-		w.count.logs[logTogether]++
+		w.count.hits[logTogether]++
 	}
 	w.at(w.now+j.takes(syncs), task{kind: taskSynced, to: m.place, life: m.life})
 }
@@ -130,7 +124,7 @@ func (j *journal) takes(waits bool) time.Duration {
 	takes := w.length("takes", min(most, time.Millisecond), func() time.Duration { return w.rand.between(50*time.Microsecond, most) })
 	if waits && j.member.disk.slow > w.now {
 		w.hit(DiskSlow)
-		w.count.logs[logSlow]++
+		w.count.hits[logSlow]++
 		takes += w.between("slow", 100*time.Millisecond, w.settings.lease)
 	}
 	return takes
@@ -139,11 +133,7 @@ func (j *journal) takes(waits bool) time.Duration {
 // synced ends the group that is being done: all of it is there, and is answered.
 func (j *journal) synced(t *task) {
 	m, w := j.member, j.member.world
-	if !m.up || m.life != t.life || len(j.group) == 0 {
-		return
-	}
-	if m.paused {
-		m.keep(*t)
+	if len(j.group) == 0 || !m.takes(t) {
 		return
 	}
 	w.tape.current(m.name, "sync")
@@ -171,11 +161,11 @@ func (j *journal) fails(writes bool) error {
 	switch {
 	case writes && m.disk.full > w.now:
 		w.hit(DiskFull)
-		w.count.logs[logFull]++
+		w.count.hits[logFull]++
 		return errFull
 	case w.odds("fails", w.weather.diskFail/journalFails):
 		w.hit(DiskFail)
-		w.count.logs[logFailed]++
+		w.count.hits[logFailed]++
 		return errDisk
 	}
 	return nil
@@ -222,7 +212,8 @@ func faultOf(err error) Fault {
 // do does requests, in their order.
 func (j *journal) do(all []errand) {
 	for i := range all {
-		if err := j.log(logOf(all[i].request)).do(all[i].request); err != nil {
+		_, log := numbersOf(all[i].request)
+		if err := j.log(log).do(all[i].request); err != nil {
 			panic(fmt.Sprintf("sim: %s asks its journal (%v): %v", j.member, all[i].request, err))
 		}
 	}
@@ -246,11 +237,7 @@ func (j *journal) reply(when instant, port protocol.Port, fact any) {
 // fetched ends a reply.
 func (j *journal) fetched(t *task) {
 	m, w := j.member, j.member.world
-	if !m.up || m.life != t.life {
-		return
-	}
-	if m.paused {
-		m.keep(*t)
+	if !m.takes(t) {
 		return
 	}
 	answer := t.fact
@@ -301,17 +288,17 @@ func (j *journal) crash() {
 		done := len(pending) - lost
 		j.do(pending[:done])
 		if done > 0 {
-			w.count.logs[logDone]++
+			w.count.hits[logDone]++
 		}
 		if lost > 0 {
-			w.count.logs[logLost]++
+			w.count.hits[logLost]++
 			w.trace("%s loses %d of %d requests of its journal", m, lost, len(pending))
 		}
 		j.blame(done < group)
 	}
 	for _, l := range j.logs {
 		if l.forget() {
-			w.count.logs[logUnfinished]++
+			w.count.hits[logUnfinished]++
 		}
 	}
 }
@@ -356,7 +343,7 @@ func (j *journal) opens() bool {
 		return true
 	}
 	w.hit(DiskFull)
-	w.count.logs[logClosed]++
+	w.count.hits[logClosed]++
 	w.befall(DiskFull, 0, []string{m.name}, "%s does not start: there is no room for its journal", m)
 	if m.disk.full < protocol.Never {
 		w.do(m.disk.full, m.start)
@@ -372,22 +359,18 @@ func (j *journal) kept() (all []storage.Kept) {
 		}
 	}
 	if len(all) > 0 {
-		j.member.world.count.logs[logFound]++
+		j.member.world.count.hits[logFound]++
 	}
 	return all
 }
 
-// idOf is the number of a request, and logOf that of its log.
+// idOf is the number of a request.
 func idOf(request any) uint64 {
 	id, _ := numbersOf(request)
 	return id
 }
 
-func logOf(request any) uint64 {
-	_, log := numbersOf(request)
-	return log
-}
-
+// numbersOf are the number of a request, and that of its log.
 func numbersOf(request any) (id, log uint64) {
 	switch r := request.(type) {
 	case storage.Append:
@@ -400,22 +383,6 @@ func numbersOf(request any) (id, log uint64) {
 		return r.ID, r.Log
 	}
 	panic(fmt.Sprintf("sim: a journal is asked for a %T", request))
-}
-
-// listLogs lists what can be hit of journals.
-func (c *counts) listLogs(config *Config, row func(sort, name string, n int)) {
-	if !config.Protocol.Logs {
-		return
-	}
-	needs := [logCount]Faults{
-		logSlow: 1 << DiskSlow, logFailed: 1 << DiskFail, logFull: 1 << DiskFull, logClosed: 1 << DiskFull,
-		logLost: 1 << Crash, logDone: 1 << Crash, logUnfinished: 1 << Crash, logFound: 1 << Crash,
-	}
-	for i, name := range logNames {
-		if needs[i]&^config.Faults == 0 {
-			row("journal", name, c.logs[i])
-		}
-	}
 }
 
 // hasLogs reports whether every log of the space has begun at some member of the core. A log begins when all founders are in one

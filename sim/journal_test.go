@@ -134,8 +134,8 @@ func TestWhatWaitsForASyncGoesTogether(t *testing.T) {
 			t.Errorf("%s after %v, want %v", p.answers[i], p.at[i]-began, after)
 		}
 	}
-	if d.count.logs[logTogether] != 1 {
-		t.Errorf("%d syncs were for several requests", d.count.logs[logTogether])
+	if d.count.hits[logTogether] != 1 {
+		t.Errorf("%d syncs were for several requests", d.count.hits[logTogether])
 	}
 	if got := text(d.again()); got != "log 4 from 1 on: [1], log 5 from 1 on: [1 2]" {
 		t.Errorf("found %q", got)
@@ -156,8 +156,8 @@ func TestACrashLeavesTheFirst(t *testing.T) {
 		if len(d.pens[0].answers) != 1 || len(d.last().answers) != 0 {
 			t.Errorf("answered %q, and %q in the next life", d.pens[0].answers, d.last().answers)
 		}
-		if d.count.logs[logLost] != once(lost > 0) || d.count.logs[logDone] != once(lost < 3) || d.count.faults[DiskLost] != once(lost == 3) {
-			t.Errorf("%d are lost: counted %v, and %d times the fault", lost, d.count.logs, d.count.faults[DiskLost])
+		if d.count.hits[logLost] != once(lost > 0) || d.count.hits[logDone] != once(lost < 3) || d.count.faults[DiskLost] != once(lost == 3) {
+			t.Errorf("%d are lost: counted %v, and %d times the fault", lost, d.count.of("journal"), d.count.faults[DiskLost])
 		}
 	}
 	d := newSessions(t, "a death#1 lost 1", "a death#1 torn-log yes")
@@ -185,8 +185,8 @@ func TestSnapshotsOfALog(t *testing.T) {
 	if got := text(d.again()); got != "log 5 from 3 on: [3], state s, snapshot 1 m: [1.0 1.1]" {
 		t.Errorf("found %q", got)
 	}
-	if d.count.logs[logUnfinished] != 1 {
-		t.Errorf("%d unfinished snapshots were lost", d.count.logs[logUnfinished])
+	if d.count.hits[logUnfinished] != 1 {
+		t.Errorf("%d unfinished snapshots were lost", d.count.hits[logUnfinished])
 	}
 	d.submit(storage.Install{ID: 1, Log: 5, Snapshot: 4, Drop: 90, Anew: true})
 	d.pass(time.Second)
@@ -248,7 +248,7 @@ func TestADiskThatFails(t *testing.T) {
 		if d.pass(time.Second); len(d.last().errs) != 1 || d.last().errs[0] != nil {
 			t.Errorf("%q: the next life is answered %q", c.lines, d.last().answers)
 		}
-		if hits := d.count.logs; hits[logFailed] != once(!c.full) || hits[logFull] != once(c.full) || hits[logClosed] != once(c.full) {
+		if hits := d.count.hits; hits[logFailed] != once(!c.full) || hits[logFull] != once(c.full) || hits[logClosed] != once(c.full) {
 			t.Errorf("%q: counted %v", c.lines, hits)
 		}
 	}
@@ -296,8 +296,8 @@ func TestASlowDiskIsSlowForJournals(t *testing.T) {
 	d.pass(time.Second)
 	early := len(d.last().answers)
 	d.pass(2 * time.Second)
-	if early != 0 || len(d.last().answers) != 1 || d.count.logs[logSlow] != 1 || d.count.faults[DiskSlow] != 1 {
-		t.Errorf("%d answers after 1 s, %d after 3 s; counted %d", early, len(d.last().answers), d.count.logs[logSlow])
+	if early != 0 || len(d.last().answers) != 1 || d.count.hits[logSlow] != 1 || d.count.faults[DiskSlow] != 1 {
+		t.Errorf("%d answers after 1 s, %d after 3 s; counted %d", early, len(d.last().answers), d.count.hits[logSlow])
 	}
 }
 

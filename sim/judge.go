@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -61,6 +62,11 @@ type grant struct {
 	who      fmt.Stringer
 	holder   believer
 	origin   origin // in partition mode any
+}
+
+// grantIn is the grant that a decision is about.
+func grantIn(d *lock.Decision, who fmt.Stringer) grant {
+	return grant{name: d.Name, mode: d.Mode, units: d.Units, capacity: d.Capacity, token: d.Token, session: d.Session, request: d.Request, who: who}
 }
 
 func (g *grant) String() string {
@@ -220,14 +226,7 @@ func (j *judge) clash(r *record, h, g *grant) bool {
 
 // prune drops those who do not take themselves for holders any more.
 func (r *record) prune(now instant) {
-	kept := r.holders[:0]
-	for _, h := range r.holders {
-		if h.holder.believesAt(now) {
-			kept = append(kept, h)
-		}
-	}
-	clear(r.holders[len(kept):])
-	r.holders = kept
+	r.holders = slices.DeleteFunc(r.holders, func(h grant) bool { return !h.holder.believesAt(now) })
 }
 
 // same reports whether two holds are of one grant: reentry, or the same request.
@@ -297,10 +296,7 @@ func (j *judge) decision(who fmt.Stringer, op opKind, key requestKey, d *lock.De
 	}
 	switch {
 	case d.Kind == lock.Granted && op != opExtend:
-		g := grant{
-			name: d.Name, mode: d.Mode, units: d.Units, capacity: d.Capacity, token: d.Token,
-			session: d.Session, request: d.Request, who: who,
-		}
+		g := grantIn(d, who)
 		if j.sides != nil {
 			g.origin = j.sides.origin(d.Session, uint64(d.Token)>>32)
 		}
@@ -411,8 +407,12 @@ func (j *judge) foreignReleased(name string, token holdfast.Token, by lock.Sessi
 	j.violate("P7", "session %v has released %q under token %d, which is not its own", by, name, token)
 }
 
-// limited checks that a refusal names a bound that is configured (P8).
-func (j *judge) limited(limit *holdfast.LimitError) {
+// limited checks that a refusal because of a bound names one that is configured (P8).
+func (j *judge) limited(err error) {
+	limit, is := errors.AsType[*holdfast.LimitError](err)
+	if !is {
+		return
+	}
 	if value, known := j.limits[limit.Limit]; !known || value != limit.Value {
 		j.violate("P8", "refused because of limit %s of %d; configured are %v", limit.Limit, limit.Value, j.limits)
 	}

@@ -19,7 +19,7 @@ func (m *process) countKept() {
 		row := &m.world.protocol.Kept[i]
 		now := row.Count(m.space())
 		if !row.Crash {
-			m.world.count.kept[row.Name] += int(now - m.keeping[i])
+			m.world.count.hits[mark{"kept", row.Name}] += int(now - m.keeping[i])
 		}
 		m.keeping[i] = now
 	}
@@ -29,16 +29,7 @@ func (m *process) countKept() {
 func (m *process) countCrash() {
 	for i, row := range m.world.protocol.Kept {
 		if row.Crash && m.keeping[i] > 0 {
-			m.world.count.kept[row.Name]++
-		}
-	}
-}
-
-// listKept lists what can be hit where processes keep what was released.
-func (c *counts) listKept(config *Config, row func(sort, name string, n int)) {
-	for _, kept := range config.Protocol.Kept {
-		if !kept.Crash || config.Faults.Has(Crash) {
-			row("kept", kept.Name, c.kept[kept.Name])
+			m.world.count.hits[mark{"kept", row.Name}]++
 		}
 	}
 }

@@ -13,35 +13,24 @@ import (
 // of it then; who is told who leads, and what comes too late. It draws nothing and changes nothing.
 
 // What is counted of leaders.
-const (
-	leadTakenOver = iota // a ticket was locked by who has followed its master
-	leadEmpty            // one that had served came back, while others had tickets
-	leadSender           // a leader crashed whose tickets were on their way to the next term
-	leadReceiver         // one to which such were on their way
-	leadHold             // what was held was claimed of leaders that follow no other
-	leadRequest          // what was waited for was
-	leadAgain            // who leads was lost on its way to a member, and told it again
-	leadOlder            // an older election came late
-	leadNewcomer         // who has come was told who leads
-	leadGrace            // a name was free after its grace
-	leadEnded            // the slower answer came when its ticket had ended
-	leadSilent           // the slower leader crashed before it had answered: it never will
-	leadRefused          // an election was refused for want of another epoch, and then held
-	leadStopped          // a holder has said in its grace that it has stopped
-	leadBehind           // more envelopes to a member are unheard than are sent again at a time
-	leadCaughtUp         // such a member has caught up
-	leadCount
+var (
+	leadTakenOver = mark{"leaders", "a ticket taken over, then locked"} // by who has followed its master
+	leadEmpty     = mark{"leaders", "a leader comes back empty while others have tickets"}
+	leadSender    = mark{"leaders", "crash of the sender of tickets"} // on their way to the next term
+	leadReceiver  = mark{"leaders", "crash of the receiver of tickets"}
+	leadHold      = mark{"leaders", "a lock is claimed of leaders that follow no other"}
+	leadRequest   = mark{"leaders", "a wish is claimed of leaders that follow no other"}
+	leadAgain     = mark{"leaders", "who leads, lost and told again"}
+	leadOlder     = mark{"leaders", "an older election comes late"}
+	leadNewcomer  = mark{"leaders", "a newcomer is told who leads"}
+	leadGrace     = mark{"leaders", "a grace ends"}
+	leadEnded     = mark{"leaders", "an answer comes when its ticket has ended"} // the slower one
+	leadSilent    = mark{"leaders", "crash of who has not answered for a ticket that goes on"}
+	leadRefused   = mark{"leaders", "an election refused for want of an epoch, then held"}
+	leadStopped   = mark{"leaders", "a holder says in its grace that it has stopped"}
+	leadBehind    = mark{"leaders", "a link is behind"} // by more envelopes than are sent again at a time
+	leadCaughtUp  = mark{"leaders", "a link has caught up"}
 )
-
-var leadNames = [leadCount]string{
-	"a ticket taken over, then locked", "a leader comes back empty while others have tickets",
-	"crash of the sender of tickets", "crash of the receiver of tickets",
-	"a lock is claimed of leaders that follow no other", "a wish is claimed of leaders that follow no other",
-	"who leads, lost and told again", "an older election comes late", "a newcomer is told who leads",
-	"a grace ends", "an answer comes when its ticket has ended", "crash of who has not answered for a ticket that goes on",
-	"an election refused for want of an epoch, then held", "a holder says in its grace that it has stopped",
-	"a link is behind", "a link has caught up",
-}
 
 var ticketNames = [probe.TicketSteps]string{"choosing", "added", "waiting", "ready", "locked"}
 
@@ -55,17 +44,9 @@ const (
 
 var partNames = [ticketParts]string{"the master of a ticket that is ", "who has answered first for a ticket that is ", "the owner of a ticket that is "}
 
-// leads is what was counted of leaders, in one run or in many.
-type leads struct {
-	struck [ticketParts][probe.TicketSteps]int // crashes of those who have a part in a ticket
-	hits   [leadCount]int
-}
-
-func (hit *leads) add(o *leads) {
-	for part := range o.struck {
-		sum(hit.struck[part][:], o.struck[part][:])
-	}
-	sum(hit.hits[:], o.hits[:])
+// ticketCrash is a crash of one who has a part in a ticket.
+func ticketCrash(part int, step probe.TicketStep) mark {
+	return mark{"ticket", "crash of " + partNames[part] + ticketNames[step]}
 }
 
 // led is what a world follows of a member in such a protocol.
@@ -97,9 +78,7 @@ func (w *world) bereavesTickets(m *process) {
 	}
 	for part := range struck {
 		for step, is := range struck[part] {
-			if is {
-				w.count.leads.struck[part][step]++
-			}
+			w.exercises(ticketCrash(part, probe.TicketStep(step)), is)
 		}
 	}
 	sends, gets := false, false
@@ -115,13 +94,6 @@ func (w *world) bereavesTickets(m *process) {
 	w.exercises(leadSender, sends)
 	w.exercises(leadReceiver, gets)
 	m.led = led{served: m.led.served || w.protocol.LeaderProbe.Serves(m.space())}
-}
-
-// exercises counts something of leaders, if it is so.
-func (w *world) exercises(what int, is bool) {
-	if is {
-		w.count.leads.hits[what]++
-	}
 }
 
 // returns is called when a member has a view that lists it: one that had served before it crashed knows
@@ -190,12 +162,8 @@ func (w *world) finds(m *process, from protocol.ID, message any) (after func()) 
 // places tells the judge that a ticket has its place: a request that is made from now on comes after it (P5).
 func (w *world) places(master *process, message any) {
 	ticket, placed := w.protocol.LeaderProbe.Placed(master.space(), message)
-	place, known := w.network.id[ticket.Owner]
-	if !placed || !known {
-		return
-	}
-	owner := w.members[place]
-	if owner.space() == nil || owner.view == nil || owner.id != ticket.Owner {
+	owner := w.network.of[ticket.Owner]
+	if !placed || owner == nil || owner.space() == nil || owner.view == nil || owner.id != ticket.Owner {
 		return
 	}
 	session, request, waits := w.protocol.LeaderProbe.Request(owner.space(), ticket)
@@ -221,22 +189,4 @@ func (w *world) graced(m *process) {
 	w.exercises(leadBehind, behind > m.led.behind)
 	w.exercises(leadCaughtUp, behind < m.led.behind && m.leased())
 	m.led.behind = behind
-}
-
-// listLeads lists what can be hit of leaders.
-func (c *counts) listLeads(config *Config, row func(sort, name string, n int)) {
-	if config.Protocol.LeaderProbe == nil || config.Faults == 0 {
-		return
-	}
-	crashes := config.Faults.Has(Crash)
-	for part := range c.leads.struck {
-		for step, n := range c.leads.struck[part] {
-			if crashes && (part != ticketFirst || probe.TicketStep(step) != probe.TicketChoosing) {
-				row("ticket", "crash of "+partNames[part]+ticketNames[step], n)
-			}
-		}
-	}
-	for i, name := range leadNames {
-		row("leaders", name, c.leads.hits[i])
-	}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"testing"
@@ -69,20 +70,19 @@ func TestCrashesOfTicketsAreCounted(t *testing.T) {
 	spaces[0].drawn = []probe.Drawn{{Step: probe.TicketReady, Owner: 3, First: 2}, {Step: probe.TicketReady, Owner: 3, First: 2}, {Step: probe.TicketLocked, Owner: 1, First: 3, Slow: []protocol.ID{2}}}
 	spaces[1].drawn = []probe.Drawn{{Step: probe.TicketChoosing, Owner: 2, First: 0}}
 	w.strikes(w.members[0])
-	want := leads{}
-	want.struck[ticketMaster][probe.TicketReady]++
-	want.struck[ticketMaster][probe.TicketLocked]++
-	want.struck[ticketOwner][probe.TicketLocked]++
-	if w.count.leads != want {
-		t.Errorf("counted: %+v; want %+v", w.count.leads, want)
+	want := map[mark]int{
+		ticketCrash(ticketMaster, probe.TicketReady): 1, ticketCrash(ticketMaster, probe.TicketLocked): 1, ticketCrash(ticketOwner, probe.TicketLocked): 1,
+	}
+	if got := w.count.of("ticket", "leaders"); !maps.Equal(got, want) {
+		t.Errorf("counted: %v; want %v", got, want)
 	}
 	w.strikes(w.members[1])
-	want.struck[ticketMaster][probe.TicketChoosing]++
-	want.struck[ticketOwner][probe.TicketChoosing]++
-	want.struck[ticketFirst][probe.TicketReady]++
-	want.hits[leadSilent]++
-	if w.count.leads != want {
-		t.Errorf("counted: %+v; want %+v", w.count.leads, want)
+	want[ticketCrash(ticketMaster, probe.TicketChoosing)]++
+	want[ticketCrash(ticketOwner, probe.TicketChoosing)]++
+	want[ticketCrash(ticketFirst, probe.TicketReady)]++
+	want[leadSilent]++
+	if got := w.count.of("ticket", "leaders"); !maps.Equal(got, want) {
+		t.Errorf("counted: %v; want %v", got, want)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestCrashesOfHandOversAreCounted(t *testing.T) {
 	w.at(w.now+time.Second, task{kind: taskMessage, port: uint16(userSpace), from: 3, to: 1, id: 2, fact: topicMessage(probe.TopicNone)})
 	for _, at := range []struct{ crashes, sender, receiver int }{{0, 1, 0}, {1, 1, 1}, {2, 1, 1}} {
 		w.strikes(w.members[at.crashes])
-		if hits := w.count.leads.hits; hits[leadSender] != at.sender || hits[leadReceiver] != at.receiver {
+		if hits := w.count.hits; hits[leadSender] != at.sender || hits[leadReceiver] != at.receiver {
 			t.Errorf("after member %d has crashed: %d of a sender, %d of a receiver", at.crashes, hits[leadSender], hits[leadReceiver])
 		}
 	}
@@ -118,7 +118,7 @@ func TestWhoComesBackEmptyIsCounted(t *testing.T) {
 			view.Members = append([]protocol.Member{{ID: 1, Since: 2}}, view.Members[1:]...)
 			w.viewed(w.members[0], &view)
 			w.viewed(w.members[0], &view)
-			if got := w.count.leads.hits[leadEmpty]; got != tt.want {
+			if got := w.count.hits[leadEmpty]; got != tt.want {
 				t.Errorf("counted: %d; want %d", got, tt.want)
 			}
 		})
@@ -151,12 +151,12 @@ func TestWhatLeadersHearIsCounted(t *testing.T) {
 		spaces[0].behind = behind
 		w.moved(m)
 	}
-	want := [leadCount]int{
+	want := map[mark]int{
 		leadEnded: 1, leadOlder: 1, leadHold: 1, leadRequest: 1, leadNewcomer: 1, leadAgain: 1, leadTakenOver: 1, leadGrace: 1,
 		leadRefused: 2, leadBehind: 2, leadCaughtUp: 1,
 	}
-	if w.count.leads.hits != want {
-		t.Errorf("counted: %v; want %v", w.count.leads.hits, want)
+	if got := w.count.of("leaders"); !maps.Equal(got, want) {
+		t.Errorf("counted: %v; want %v", got, want)
 	}
 }
 
@@ -190,9 +190,12 @@ func TestLeadersAreInTheProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range leadNames {
-		if !slices.Contains(p.Never, "leaders "+name) {
-			t.Errorf("%q is missing in what was never hit: %q", name, p.Never)
+	for _, what := range []mark{
+		leadTakenOver, leadEmpty, leadSender, leadReceiver, leadHold, leadRequest, leadAgain, leadOlder, leadNewcomer, leadGrace, leadEnded,
+		leadSilent, leadRefused, leadStopped, leadBehind, leadCaughtUp,
+	} {
+		if !slices.Contains(p.Never, "leaders "+what.name) {
+			t.Errorf("%q is missing in what was never hit: %q", what.name, p.Never)
 		}
 	}
 	for _, name := range []string{"ticket crash of the master of a ticket that is choosing", "ticket crash of the owner of a ticket that is locked"} {
@@ -200,22 +203,11 @@ func TestLeadersAreInTheProfile(t *testing.T) {
 			t.Errorf("%q is missing in what was never hit: %q", name, p.Never)
 		}
 	}
-	one, sum := leads{}, leads{}
-	for part := range one.struck {
-		for step := range one.struck[part] {
-			one.struck[part][step] = 1
-		}
-	}
-	for i := range one.hits {
-		one.hits[i] = 1
-	}
-	sum.add(&one)
-	sum.add(&one)
-	s.counts.leads = sum
+	sum := s.hitTwice(&c, "ticket", "leaders")
 	for _, m := range c.Protocol.sent() {
 		s.counts.messages[message{false, reflect.TypeOf(m)}] = 1
 	}
-	if p, err = s.Profile(c); err != nil || len(p.Never) > 0 || sum.hits[leadEnded] != 2 || sum.struck[ticketOwner][probe.TicketLocked] != 2 {
+	if p, err = s.Profile(c); err != nil || len(p.Never) > 0 || sum[leadEnded] != 2 || sum[ticketCrash(ticketOwner, probe.TicketLocked)] != 2 {
 		t.Errorf("all was hit: %v %q %+v", err, p.Never, sum)
 	}
 }

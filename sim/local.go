@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -183,14 +184,7 @@ func (l *ownClient) begin() {
 
 // forget drops what is over.
 func (l *ownClient) forget() {
-	kept := l.takings[:0]
-	for _, t := range l.takings {
-		if !t.over {
-			kept = append(kept, t)
-		}
-	}
-	clear(l.takings[len(kept):])
-	l.takings = kept
+	l.takings = slices.DeleteFunc(l.takings, func(t *taking) bool { return t.over })
 }
 
 // decided takes what became of the request.

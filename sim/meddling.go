@@ -21,24 +21,11 @@ func (s *settings) drawMeddling(c *Config, r dice) {
 }
 
 // What is counted of meddling.
-const (
-	meddledReleased = iota // a hold was released,
-	meddledEnded           // a session was ended
-	meddledRefused         // or neither
-	meddledCount
+var (
+	meddledReleased = mark{"foreign", "release"}
+	meddledEnded    = mark{"foreign", "end of a session"}
+	meddledRefused  = mark{"foreign", "refusal"}
 )
-
-var meddledNames = [...]string{"release", "end of a session", "refusal"}
-
-// listMeddling lists them.
-func (c *counts) listMeddling(of *Config, row func(sort, name string, n int)) {
-	if !of.Protocol.Locks || !of.Faults.Has(Operator) {
-		return
-	}
-	for i, name := range meddledNames {
-		row("foreign", name, c.meddled[i])
-	}
-}
 
 // meddle lets a third party with the credentials of a client's session release a lock that it holds, or end the session: through
 // the member that has the session or, where it outlasts members, through any.
@@ -119,16 +106,16 @@ func answerOf(w *world, reply *protocol.Reply) any {
 		return result.Err
 	case *session.Ended:
 		if result.Err != nil {
-			w.count.meddled[meddledRefused]++
+			w.count.hits[meddledRefused]++
 			return result.Err
 		}
-		w.count.meddled[meddledEnded]++
+		w.count.hits[meddledEnded]++
 		return "ended"
 	}
 	if reply.Decision.Kind == lock.Released {
-		w.count.meddled[meddledReleased]++
+		w.count.hits[meddledReleased]++
 		return reply.Decision.Kind
 	}
-	w.count.meddled[meddledRefused]++
+	w.count.hits[meddledRefused]++
 	return reply.Decision.Err
 }

@@ -124,7 +124,7 @@ func (m *process) start() {
 		panic(fmt.Sprintf("sim: %s does not start: %v", m.name, err))
 	}
 	m.id = built.ID
-	w.network.id[m.id] = m.place
+	w.network.of[m.id] = m
 	m.below, m.spaces = w.count.watch(built)
 	m.cell = nil
 	if keeper, is := built.Below.(interface{ Cell() membership.Cell }); is {
@@ -221,7 +221,7 @@ func (m *process) raised(fact any) {
 func (m *process) noted(note protocol.Note) {
 	m.world.trace("%s notes %v", m, note)
 	if m.world.protocol.TransferProbe != nil && m.world.protocol.TransferProbe.Places(note) {
-		m.world.count.placed++
+		m.world.count.hits[followsLoad]++
 	}
 	if broke, is := note.(protocol.Broke); is {
 		m.world.did(m, broke)
@@ -296,6 +296,15 @@ func (m *process) query(port protocol.Port, fact any) any {
 	m.step(protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: number, Op: 1}, Fact: fact})
 	delete(m.sinks, number)
 	return q.answer
+}
+
+// takes reports whether a process takes what has come for one of its lives: one that is paused takes it when it wakes.
+func (m *process) takes(t *task) bool {
+	if m.up && m.life == t.life && m.paused {
+		m.keep(*t)
+		return false
+	}
+	return m.up && m.life == t.life
 }
 
 // keep holds back what reaches a paused process: its sockets and timers wait.
@@ -392,14 +401,12 @@ func (m *process) leave() {
 	w.befall(Leave, 0, []string{m.name}, "%s leaves", m)
 	m.leaving = true
 	life := m.life
-	farewell := sinkFunc(func(reply *protocol.Reply) {
-		if left, ok := reply.Result.(*membership.Left); ok {
+	m.ask(protocol.Below, &membership.Leave{}, func(result any) {
+		if left, ok := result.(*membership.Left); ok {
 			w.trace("%s has left: %v", m, left.Err)
 			w.do(w.now, func() { m.depart(life) })
 		}
 	})
-	call := protocol.CallID{Sink: m.attach(farewell), Op: 1}
-	m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &membership.Leave{}})
 	w.do(w.now+5*time.Second, func() { m.depart(life) })
 }
 
@@ -417,6 +424,12 @@ func (m *process) depart(life uint32) {
 			w.do(w.now+m.back, m.start)
 		}
 	}
+}
+
+// ask makes a call to the member's machine at a port, and lets its answers be heard.
+func (m *process) ask(port protocol.Port, fact any, heard func(result any)) {
+	sink := m.attach(sinkFunc(func(reply *protocol.Reply) { heard(reply.Result) }))
+	m.step(protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: sink, Op: 1}, Fact: fact})
 }
 
 // sinkFunc is a sink that is a function.

@@ -16,35 +16,33 @@ var stepNames = [probe.Steps]string{
 }
 
 // What becomes of grants that members hold on to.
-const (
-	heldLent    = iota // given to a client by its member
-	heldUnused         // given back at once, because another member has asked
-	heldUsed           // in use when another member asked
-	heldTooLong        // given back after its time
-	heldLost           // a member crashed that kept something
-	heldCount
+var (
+	heldLent    = mark{"held on", "lent"}               // to a client by its member
+	heldUnused  = mark{"held on", "asked back, unused"} // and given back at once
+	heldUsed    = mark{"held on", "asked back, in use"}
+	heldTooLong = mark{"held on", "given back after its time"}
+	heldLost    = mark{"held on", "crash of who keeps something"}
 )
 
-var heldNames = [heldCount]string{"lent", "asked back, unused", "asked back, in use", "given back after its time", "crash of who keeps something"}
+// elderCrash is a crash of an elder that has deposed a member, and was not answered yet.
+var elderCrash = mark{"transfer", "crash of an elder between depose and deposed"}
 
-// moves is what was counted of handing over, in one run or in many. More than mostSuccessors count
-// as so many.
-type moves struct {
-	struck [2][probe.Steps]int // crashes while a step is on its way: of its sender, of its receiver
-	elder  int                 // of an elder that has deposed a member, and was not answered yet
-	atOnce [mostSuccessors + 1]int
-	chains [mostSuccessors + 1]int
-	held   [heldCount]int
+// transferCrash is a crash of the sender or the receiver of a step that is on its way.
+func transferCrash(who string, step probe.TransferStep) mark {
+	return mark{"transfer", "crash of the " + who + " of " + stepNames[step]}
 }
 
-func (hit *moves) add(o *moves) {
-	for who := range o.struck {
-		sum(hit.struck[who][:], o.struck[who][:])
-	}
-	hit.elder += o.elder
-	sum(hit.atOnce[:], o.atOnce[:])
-	sum(hit.chains[:], o.chains[:])
-	sum(hit.held[:], o.held[:])
+// Of so many members, all above mostSuccessors counting as so many:
+var amounts = [mostSuccessors + 1]string{1: "one", 2: "two", 3: "three", 4: "four"}
+
+// atOnce is that they are to become the authority at the same time.
+func atOnce(n int) mark {
+	return mark{"transfer", amounts[min(n, mostSuccessors)] + " becoming at once"}
+}
+
+// chain is that a table passes through them.
+func chain(n int) mark {
+	return mark{"transfer", "a table through " + amounts[min(n, mostSuccessors)] + " successors"}
 }
 
 // mover is what a world follows of that.
@@ -88,7 +86,7 @@ func (w *world) moved(m *process) {
 		if !becoming {
 			w.mover.becoming--
 		} else if w.mover.becoming++; w.mover.becoming > 1 {
-			w.count.moves.atOnce[min(w.mover.becoming, mostSuccessors)]++
+			w.count.hits[atOnce(w.mover.becoming)]++
 		}
 	}
 	w.nemesis.kept(m)
@@ -99,20 +97,20 @@ func (w *world) moved(m *process) {
 	}
 }
 
-// sends is called when a member sends something to the member at a place.
-func (w *world) sends(from *process, to int32, m protocol.Message) {
+// sends is called when a member sends something to another one.
+func (w *world) sends(from, to *process, m protocol.Message) {
 	if w.protocol.LeaderProbe != nil {
-		w.sendsAsLeader(from, w.members[to], m)
+		w.sendsAsLeader(from, to, m)
 	}
 	if w.protocol.TransferProbe == nil {
 		return
 	}
 	step := w.protocol.TransferProbe.Step(m)
 	if step == probe.StepLast {
-		w.mover.hops[from.place][to] = from.hops
+		w.mover.hops[from.place][to.place] = from.hops
 	}
 	if step != 0 {
-		w.nemesis.interrupt(step, from, w.members[to])
+		w.nemesis.interrupt(step, from, to)
 	}
 }
 
@@ -134,12 +132,12 @@ func (w *world) takes(m *process, from protocol.ID, message any) (after func()) 
 	if !m.becoming || w.protocol.TransferProbe.Step(message) != probe.StepLast {
 		return nil
 	}
-	sender, known := w.network.id[from]
-	if !known {
+	sender := w.network.of[from]
+	if sender == nil {
 		return nil
 	}
 	w.mover.taking = m
-	m.hops = w.mover.hops[sender][m.place] + 1
+	m.hops = w.mover.hops[sender.place][m.place] + 1
 	return func() {
 		w.mover.taking = nil
 		if m.becoming { // it was not the part that it waits for
@@ -147,7 +145,7 @@ func (w *world) takes(m *process, from protocol.ID, message any) (after func()) 
 			return
 		}
 		if _, decides := m.reigns(); decides {
-			w.count.moves.chains[min(m.hops, mostSuccessors)]++
+			w.count.hits[chain(int(m.hops))]++
 			m.hops = 0
 		}
 	}
@@ -169,9 +167,9 @@ func (w *world) recalls(m *process, message any) (after func()) {
 		switch now := recall(); {
 		case now != probe.KeepsNothing: // it was void
 		case before == probe.KeepsUnused:
-			w.count.moves.held[heldUnused]++
+			w.count.hits[heldUnused]++
 		default:
-			w.count.moves.held[heldUsed]++
+			w.count.hits[heldUsed]++
 		}
 	}
 }
@@ -188,7 +186,7 @@ func (m *process) unused() int {
 // than before it was woken, with its lease.
 func (w *world) woken(m *process, before int) {
 	if before > 0 && m.leased() {
-		w.count.moves.held[heldTooLong] += max(0, before-m.unused())
+		w.count.hits[heldTooLong] += max(0, before-m.unused())
 	}
 }
 
@@ -205,9 +203,7 @@ func (w *world) strikes(m *process) {
 	if moving == nil {
 		return
 	}
-	if m.unused() > 0 {
-		w.count.moves.held[heldLost]++
-	}
+	w.exercises(heldLost, m.unused() > 0)
 	var struck [2][probe.Steps]bool
 	for i := range w.slots {
 		t := &w.slots[i]
@@ -219,16 +215,11 @@ func (w *world) strikes(m *process) {
 			struck[1][step] = struck[1][step] || t.to == m.place && t.id == uint64(m.id)
 		}
 	}
-	for who := range struck {
-		for step, is := range struck[who] {
-			if is {
-				w.count.moves.struck[who][step]++
-			}
-		}
+	for step := range probe.Steps {
+		w.exercises(transferCrash("sender", step), struck[0][step])
+		w.exercises(transferCrash("receiver", step), struck[1][step])
 	}
-	if struck[0][probe.StepDepose] || struck[1][probe.StepDeposed] {
-		w.count.moves.elder++
-	}
+	w.exercises(elderCrash, struck[0][probe.StepDepose] || struck[1][probe.StepDeposed])
 }
 
 // ends is called when the process of a member has ended.
@@ -238,36 +229,3 @@ func (w *world) ends(m *process) {
 	}
 	m.becoming, m.hops = false, 0
 }
-
-// list lists what can be hit of handing over, and of what members keep.
-func (hit *moves) list(c *Config, row func(sort, name string, n int)) {
-	if c.Protocol.TransferProbe == nil {
-		return
-	}
-	if c.Faults.Has(Operator) {
-		for step := probe.StepInvite; step < probe.StepLast; step++ {
-			if c.Faults.Has(Crash) {
-				row("transfer", "crash of the sender of "+stepNames[step], hit.struck[0][step])
-				row("transfer", "crash of the receiver of "+stepNames[step], hit.struck[1][step])
-			}
-		}
-		if c.Faults.Has(Crash) {
-			row("transfer", "crash of an elder between depose and deposed", hit.elder)
-		}
-		for n := 2; n <= mostSuccessors; n++ {
-			row("transfer", atOnceNames[n]+" becoming at once", hit.atOnce[n])
-		}
-		for n := 2; n <= mostSuccessors; n++ {
-			row("transfer", "a table through "+atOnceNames[n]+" successors", hit.chains[n])
-		}
-	}
-	if c.Faults != 0 {
-		for i, name := range heldNames {
-			if i != heldLost || c.Faults.Has(Crash) {
-				row("held on", name, hit.held[i])
-			}
-		}
-	}
-}
-
-var atOnceNames = [...]string{2: "two", 3: "three", 4: "four"}

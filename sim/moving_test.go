@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"testing"
 
@@ -56,8 +57,8 @@ func TestMembersThatBecomeAtOnceAreCounted(t *testing.T) {
 	w.ends(w.members[2])
 	becomes(3, true)
 	becomes(4, true)
-	if want := [mostSuccessors + 1]int{2: 1, 3: 3, 4: 1}; w.count.moves.atOnce != want {
-		t.Errorf("at once: %v; want %v", w.count.moves.atOnce, want)
+	if got, want := w.count.of("transfer"), (map[mark]int{atOnce(2): 1, atOnce(3): 3, atOnce(4): 1}); !maps.Equal(got, want) {
+		t.Errorf("at once: %v; want %v", got, want)
 	}
 }
 
@@ -68,7 +69,7 @@ func TestSuccessorsThatATableGoesThroughAreCounted(t *testing.T) {
 	hands := func(from, to int, decides bool) {
 		spaces[to].becoming, spaces[to].decides = true, false
 		w.moved(w.members[to])
-		w.sends(w.members[from], int32(to), table)
+		w.sends(w.members[from], w.members[to], table)
 		after := w.takes(w.members[to], w.members[from].id, table)
 		spaces[to].becoming, spaces[to].decides = false, decides
 		w.moved(w.members[to])
@@ -77,12 +78,12 @@ func TestSuccessorsThatATableGoesThroughAreCounted(t *testing.T) {
 	hands(0, 1, false)
 	hands(1, 2, false)
 	hands(2, 3, true)
-	if want := [mostSuccessors + 1]int{3: 1}; w.count.moves.chains != want {
-		t.Fatalf("chains: %v; want %v", w.count.moves.chains, want)
+	if got, want := w.count.of("transfer"), (map[mark]int{chain(3): 1}); !maps.Equal(got, want) {
+		t.Fatalf("chains: %v; want %v", got, want)
 	}
 	hands(3, 0, true)
-	if want := [mostSuccessors + 1]int{1: 1, 3: 1}; w.count.moves.chains != want {
-		t.Errorf("what somebody hands over who has decided is a new chain: %v; want %v", w.count.moves.chains, want)
+	if got, want := w.count.of("transfer"), (map[mark]int{chain(1): 1, chain(3): 1}); !maps.Equal(got, want) {
+		t.Errorf("a hand-over by a member that has decided is a new chain: %v; want %v", got, want)
 	}
 	if w.takes(w.members[1], w.members[0].id, table) != nil {
 		t.Error("a table counts that nobody waits for")
@@ -103,10 +104,11 @@ func TestCrashesCountByWhatIsOnItsWay(t *testing.T) {
 	w.strikes(w.members[0])
 	spaces[2].unused = 1
 	w.strikes(w.members[2])
-	want := moves{elder: 2}
-	want.struck[0][probe.StepDepose], want.struck[1][probe.StepTable], want.struck[1][probe.StepDeposed], want.held[heldLost] = 1, 1, 1, 1
-	if w.count.moves != want {
-		t.Errorf("counted: %+v\nwant     %+v", w.count.moves, want)
+	want := map[mark]int{
+		elderCrash: 2, heldLost: 1, transferCrash("sender", probe.StepDepose): 1, transferCrash("receiver", probe.StepTable): 1, transferCrash("receiver", probe.StepDeposed): 1,
+	}
+	if got := w.count.of("transfer", "held on"); !maps.Equal(got, want) {
+		t.Errorf("counted: %v\nwant     %v", got, want)
 	}
 }
 
@@ -124,7 +126,7 @@ func TestWhatBecomesOfKeptGrantsIsCounted(t *testing.T) {
 	}
 	spaces[0].unused = 1
 	w.woken(w.members[0], 3)
-	if got, want := w.count.moves.held, [heldCount]int{heldUnused: 1, heldUsed: 2, heldTooLong: 2}; got != want {
+	if got, want := w.count.of("held on"), (map[mark]int{heldUnused: 1, heldUsed: 2, heldTooLong: 2}); !maps.Equal(got, want) {
 		t.Errorf("held on: %v; want %v", got, want)
 	}
 }
@@ -142,25 +144,10 @@ func TestMovesAreInTheProfile(t *testing.T) {
 			t.Errorf("%q is missing in what was never hit: %q", want, p.Never)
 		}
 	}
-	hit := &s.counts.moves
-	hit.elder, s.counts.placed = 1, 1
-	for i := range hit.struck {
-		for step := range hit.struck[i] {
-			hit.struck[i][step] = 1
-		}
-	}
-	for i := range hit.atOnce {
-		hit.atOnce[i], hit.chains[i] = 1, 1
-	}
-	for i := range hit.held {
-		hit.held[i] = 1
-	}
-	sum := newCounts(true)
-	sum.moves.add(hit)
-	sum.moves.add(hit)
-	s.counts.moves = sum.moves
-	if p, err = s.Profile(c); err != nil || len(p.Never) > 0 || sum.moves.struck[1][probe.StepTable] != 2 || sum.moves.held[heldLent] != 2 || sum.moves.chains[4] != 2 {
-		t.Errorf("all was hit: %v %q %+v", err, p.Never, sum.moves)
+	s.counts.hits[followsLoad] = 1
+	sum := s.hitTwice(&c, "transfer", "held on")
+	if p, err = s.Profile(c); err != nil || len(p.Never) > 0 || sum[transferCrash("receiver", probe.StepTable)] != 2 || sum[heldLent] != 2 || sum[chain(4)] != 2 {
+		t.Errorf("all was hit: %v %q %+v", err, p.Never, sum)
 	}
 }
 

@@ -35,9 +35,10 @@ func (n *nemesis) begin() {
 		n.crashOnce()
 		return
 	}
+	deeds := n.deeds()
 	for _, f := range w.settings.faults.All() {
-		if act := n.deed(f); act != nil {
-			n.again(f.String(), w.settings.every[f], act)
+		if deeds[f] != nil {
+			n.again(f.String(), w.settings.every[f], deeds[f])
 		}
 	}
 	if w.settings.faults.Has(Delay) {
@@ -45,36 +46,15 @@ func (n *nemesis) begin() {
 			w.do(w.rand.between(w.settings.duration/10, w.settings.duration*9/10), func() { n.stalled = true })
 		}
 	}
-	n.disconnect(w.rand.between(0, time.Second))
-	if w.settings.restless > 0 {
-		n.again(stirs, w.settings.restless, n.stirOne)
-	}
-	if w.settings.eager > 0 {
-		n.rushAgain(w.rand.below(2 * w.settings.eager))
-	}
-	if w.settings.snatch > 0 {
-		n.snatchAgain()
-	}
-	if w.settings.reforms > 0 {
-		n.again(reforms, w.settings.reforms, n.reform)
-	}
-	if w.settings.meddles > 0 {
-		n.again(meddles, w.settings.meddles, n.meddle)
-	}
-	if w.settings.heirs > 0 {
-		n.again(inherits, w.settings.heirs, n.inherit)
-	}
-	if w.settings.crosses > 0 {
-		n.again(crosses, w.settings.crosses, n.cross)
-	}
-	if w.settings.burst > 0 {
-		n.once(bursts, w.settings.burst, n.burst)
-	}
-	if w.settings.deafens > 0 {
-		n.once(deafens, w.settings.deafens, n.deafen)
-	}
-	if w.settings.bias.Strand {
-		n.strandAgain()
+	for _, a := range n.acts() {
+		switch {
+		case a.begins != nil:
+			a.begins()
+		case a.every > 0:
+			n.again(a.name, a.every, a.do)
+		case a.at > 0:
+			n.once(a.name, a.at, a.do)
+		}
 	}
 }
 
@@ -111,20 +91,53 @@ func (n *nemesis) once(kind string, at instant, act func()) {
 	})
 }
 
-// Acts of the nemesis that are no faults by themselves.
+// act is one of the nemesis that is no fault by itself: of a run that draws it there is one every so often, or one at a time, or
+// begins schedules the first.
+type act struct {
+	name   string
+	do     func()
+	every  time.Duration
+	at     instant
+	begins func()
+}
+
+// Acts that schedule themselves.
 const (
 	disconnects = "disconnect"
-	stirs       = "stir"
-	strands     = "strand"
 	rushes      = "rush"
 	strikesKept = "snatch"
-	reforms     = "reform"
-	meddles     = "meddle"
-	crosses     = "cross"
-	inherits    = "inherit"
-	bursts      = "burst"
-	deafens     = "deafen"
+	strands     = "strand"
 )
+
+// acts are all of them.
+func (n *nemesis) acts() []act {
+	s := &n.world.settings
+	return []act{
+		{name: disconnects, do: n.breakOne, begins: func() { n.disconnect(n.world.rand.between(0, time.Second)) }},
+		{name: "stir", do: n.stirOne, every: s.restless},
+		{name: rushes, do: n.rush, begins: func() {
+			if s.eager > 0 {
+				n.rushAgain(n.world.rand.below(2 * s.eager))
+			}
+		}},
+		{name: strikesKept, do: n.snatch, begins: func() {
+			if s.snatch > 0 {
+				n.snatchAgain()
+			}
+		}},
+		{name: "reform", do: n.reform, every: s.reforms},
+		{name: "meddle", do: n.meddle, every: s.meddles},
+		{name: "inherit", do: n.inherit, every: s.heirs},
+		{name: "cross", do: n.cross, every: s.crosses},
+		{name: "burst", do: n.burst, at: s.burst},
+		{name: "deafen", do: n.deafen, at: s.deafens},
+		{name: strands, do: n.strand, begins: func() {
+			if s.bias.Strand {
+				n.strandAgain()
+			}
+		}},
+	}
+}
 
 // when begins the next act of a kind, and records when it happens.
 func (n *nemesis) when(kind string, at instant) instant {
@@ -148,67 +161,33 @@ func (n *nemesis) follow() {
 			})
 		}
 	}
-	for f := range faultCount {
-		if act := n.deed(f); act != nil {
-			schedule(f.String(), act)
+	for f, deed := range n.deeds() {
+		if deed != nil {
+			schedule(Fault(f).String(), deed)
 		}
 	}
-	schedule(disconnects, n.breakOne)
-	schedule(stirs, n.stirOne)
-	schedule(strands, n.strand)
-	schedule(rushes, n.rush)
-	schedule(strikesKept, n.snatch)
-	schedule(reforms, n.reform)
-	schedule(meddles, n.meddle)
-	schedule(crosses, n.cross)
-	schedule(inherits, n.inherit)
-	schedule(bursts, n.burst)
-	schedule(deafens, n.deafen)
+	for _, a := range n.acts() {
+		schedule(a.name, a.do)
+	}
 }
 
-// deed returns what lets a fault of the kind happen; nil where the weather does it, or
-// another deed.
-func (n *nemesis) deed(f Fault) func() {
-	switch f {
-	case Partition:
-		return n.partition
-	case OneWay:
-		return n.oneWay
-	case Crash:
-		if n.justOne() {
-			return n.crashCoordinator
-		}
-		return n.crash
-	case Pause, PauseBeyond:
-		return func() { n.pause(f) }
-	case Drift, DriftBeyond:
-		return func() { n.driftAway(f) }
-	case Step, SkewBeyond:
-		return func() { n.step(f) }
-	case Suspicion:
-		return n.suspect
-	case Join:
-		return n.join
-	case Leave:
-		return n.leave
-	case Operator:
-		return n.operate
-	case DiskSlow, DiskFull:
-		return func() { n.spoil(f) }
-	case StoreSlow:
-		if n.world.store != nil {
-			return n.delayStore
-		}
-	case Misfit:
-		return n.misconfigure
-	case Force:
-		return n.lose
-	case Drain:
-		return n.drain
-	case Shutdown:
-		return n.shutdown
+// deeds are what lets faults happen; nil where the weather does it, or another deed.
+func (n *nemesis) deeds() [faultCount]func() {
+	deeds := [faultCount]func(){
+		Partition: n.partition, OneWay: n.oneWay, Crash: n.crash, Suspicion: n.suspect, Join: n.join, Leave: n.leave, Operator: n.operate,
+		Misfit: n.misconfigure, Force: n.lose, Drain: n.drain, Shutdown: n.shutdown,
+		Pause: func() { n.pause(Pause) }, PauseBeyond: func() { n.pause(PauseBeyond) },
+		Drift: func() { n.driftAway(Drift) }, DriftBeyond: func() { n.driftAway(DriftBeyond) },
+		Step: func() { n.step(Step) }, SkewBeyond: func() { n.step(SkewBeyond) },
+		DiskSlow: func() { n.spoil(DiskSlow) }, DiskFull: func() { n.spoil(DiskFull) },
 	}
-	return nil
+	if n.justOne() {
+		deeds[Crash] = n.crashCoordinator
+	}
+	if n.world.store != nil {
+		deeds[StoreSlow] = n.delayStore
+	}
+	return deeds
 }
 
 // member chooses a member.
@@ -437,12 +416,7 @@ func (n *nemesis) join() {
 // leave lets a member leave in good order, and come back later.
 func (n *nemesis) leave() {
 	w := n.world
-	m := n.member("member")
-	if w.oneIn("coordinator", 3) {
-		if c := w.coordinator(); c != nil {
-			m = c
-		}
-	}
+	m := n.memberOrCoordinator()
 	if !m.up || m.paused {
 		return
 	}

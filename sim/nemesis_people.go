@@ -46,15 +46,20 @@ func (n *nemesis) shutdown() {
 
 // leaver picks a member that can be told something, now and then the coordinator.
 func (n *nemesis) leaver() *process {
+	if m := n.memberOrCoordinator(); m.up && !m.paused && !m.leaving {
+		return m
+	}
+	return nil
+}
+
+// memberOrCoordinator picks a member, now and then the coordinator.
+func (n *nemesis) memberOrCoordinator() *process {
 	w := n.world
 	m := n.member("member")
 	if w.oneIn("coordinator", 3) {
 		if c := w.coordinator(); c != nil {
-			m = c
+			return c
 		}
-	}
-	if !m.up || m.paused || m.leaving {
-		return nil
 	}
 	return m
 }
@@ -115,12 +120,7 @@ func (m *process) demand(life uint32, fact any, limit time.Duration, then func(a
 			then(result)
 		}
 	}
-	heard := sinkFunc(func(reply *protocol.Reply) {
-		result := reply.Result
-		w.do(w.now, func() { next(result) })
-	})
-	call := protocol.CallID{Sink: m.attach(heard), Op: 1}
-	m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: fact})
+	m.ask(protocol.Below, fact, func(result any) { w.do(w.now, func() { next(result) }) })
 	w.do(w.now+limit, func() { next(nil) })
 }
 
@@ -201,13 +201,11 @@ func (n *nemesis) force(before uint64, tries int) {
 		return
 	}
 	w.befall(Force, 0, []string{m.name}, "an operator forces a view of %v at %s", names, m)
-	replies := sinkFunc(func(reply *protocol.Reply) {
-		if answer, ok := reply.Result.(*membership.Forced); ok {
+	m.ask(protocol.Below, &membership.Force{Members: names, Reason: "the others are lost for good", Wall: w.wallOf(m)}, func(result any) {
+		if answer, ok := result.(*membership.Forced); ok {
 			w.trace("%s answers the operator: %v", m, answer.Err)
 		}
 	})
-	call := protocol.CallID{Sink: m.attach(replies), Op: 1}
-	m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &membership.Force{Members: names, Reason: "the others are lost for good", Wall: w.wallOf(m)}})
 }
 
 // left names those of m's view that are not lost. It names none where a founder that is

@@ -59,13 +59,11 @@ func (m *process) transfer(to *process) {
 	w := m.world
 	w.hit(Operator)
 	w.befall(Operator, 0, []string{m.name}, "an operator makes %s the authority through %s", to, m)
-	replies := sinkFunc(func(reply *protocol.Reply) {
-		if answer, is := reply.Result.(*protocol.Transferred); is {
+	m.ask(userSpace, &protocol.Transfer{To: to.id}, func(result any) {
+		if answer, is := result.(*protocol.Transferred); is {
 			w.trace("%s answers the operator about %s: %v", m, to, answer.Err)
 		}
 	})
-	call := protocol.CallID{Sink: m.attach(replies), Op: 1}
-	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: &protocol.Transfer{To: to.id}})
 }
 
 // closeSpace lets an operator close the space at a member, and open it again later.
@@ -99,11 +97,9 @@ func (m *process) instance(fact any) {
 		})
 		return
 	}
-	replies := sinkFunc(func(reply *protocol.Reply) {
-		if answer, is := reply.Result.(*protocol.SpaceOpen); is {
+	m.ask(userSpace, fact, func(result any) {
+		if answer, is := result.(*protocol.SpaceOpen); is {
 			w.trace("%s answers the operator: open=%v %v", m, answer.Open, answer.Err)
 		}
 	})
-	call := protocol.CallID{Sink: m.attach(replies), Op: 1}
-	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: fact})
 }

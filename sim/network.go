@@ -19,11 +19,11 @@ type network struct {
 	// last is when the latest message from one place to another arrives, which the
 	// next must not overtake unless it is reordered.
 	last [][]instant
-	id   map[protocol.ID]int32 // where the member of that id is, or was last
+	of   map[protocol.ID]*process // where the member of that id is, or was last; nil where none has ever had it
 }
 
 func newNetwork(w *world, places int) network {
-	n := network{world: w, id: map[protocol.ID]int32{}}
+	n := network{world: w, of: map[protocol.ID]*process{}}
 	for range places {
 		n.cut = append(n.cut, make([]instant, places))
 		n.last = append(n.last, make([]instant, places))
@@ -38,17 +38,17 @@ func (n *network) send(from *process, e *protocol.Envelope) {
 		w.keep(from, e)
 		return
 	}
-	to, known := n.place(e)
-	if w.tape != nil && known {
-		w.tape.begin(from.name+"→"+w.members[to].name, strings.TrimPrefix(reflect.TypeOf(e.Message).String(), "*"))
+	to := n.receiver(e)
+	if w.tape != nil && to != nil {
+		w.tape.begin(from.name+"→"+to.name, strings.TrimPrefix(reflect.TypeOf(e.Message).String(), "*"))
 	}
 	s := w.scope()
 	if w.tracing {
-		w.detail("%s → %s:%d  %T %v", from, n.name(to, e), e.Port, e.Message, e.Message)
+		w.detail("%s → %s:%d  %T %v", from, receiverName(to, e), e.Port, e.Message, e.Message)
 	}
 	w.count.sent(e.Port, e.Message)
 	if w.meter != nil && e.Port != protocol.Below {
-		w.meter.saw(from, n.name(to, e), e.Message)
+		w.meter.saw(from, receiverName(to, e), e.Message)
 	}
 	if w.settings.restless > 0 || w.replaying() {
 		w.nemesis.silence(from, e.Message)
@@ -56,31 +56,31 @@ func (n *network) send(from *process, e *protocol.Envelope) {
 	if w.protocol.Position != nil && w.protocol.Request != nil {
 		n.follow(from, e.Message)
 	}
-	if !known {
+	if to == nil {
 		return // no member is there: lost, as on any network
 	}
 	w.goOn(s)
 	w.sends(from, to, e.Message)
-	eventID := w.reporter.sent(from, w.members[to].name, e.Port, e.Message)
-	if n.cut[from.place][to] > w.now {
+	eventID := w.reporter.sent(from, to.name, e.Port, e.Message)
+	if n.cut[from.place][to.place] > w.now {
 		w.detail("        lost: cut")
-		w.misses(w.members[to], e.Message)
+		w.misses(to, e.Message)
 		w.reporter.lost(eventID, "the network is cut")
 		return
 	}
 	if w.odds("lost", w.weather.loss) {
 		w.hit(Loss)
 		w.detail("        lost")
-		w.misses(w.members[to], e.Message)
+		w.misses(to, e.Message)
 		w.reporter.lost(eventID, "lost")
 		return
 	}
-	t := task{kind: taskMessage, to: to, id: uint64(e.To), from: uint64(from.id), port: uint16(e.Port), fact: e.Message, eventID: eventID}
-	w.at(n.arrival(from.place, to), t)
+	t := task{kind: taskMessage, to: to.place, id: uint64(e.To), from: uint64(from.id), port: uint16(e.Port), fact: e.Message, eventID: eventID}
+	w.at(n.arrival(from.place, to.place), t)
 	if w.odds("twice", w.weather.duplicate) {
 		w.hit(Duplicate)
 		t.eventID = w.reporter.copied(eventID)
-		w.at(n.arrival(from.place, to), t)
+		w.at(n.arrival(from.place, to.place), t)
 	}
 }
 
@@ -115,36 +115,31 @@ func (n *network) follow(from *process, m protocol.Message) {
 
 // current reports whether the tenure under which something was asked for goes on.
 func (n *network) current(at probe.Standing) bool {
-	place, known := n.id[protocol.ID(at.Session.Member)]
-	if !known {
-		return false
-	}
-	m := n.world.members[place]
-	return m.up && m.view != nil && m.view.Lease.Tenure == at.Tenure
+	m := n.of[protocol.ID(at.Session.Member)]
+	return m != nil && m.up && m.view != nil && m.view.Lease.Tenure == at.Tenure
 }
 
-// place returns where a message goes.
-func (n *network) place(e *protocol.Envelope) (int32, bool) {
+// receiver returns the member that a message goes to, or nil.
+func (n *network) receiver(e *protocol.Envelope) *process {
 	if e.To != protocol.AnyMember {
-		to, known := n.id[e.To]
-		return to, known
+		return n.of[e.To]
 	}
 	for _, m := range n.world.members {
 		if m.address == e.Address {
-			return m.place, true
+			return m
 		}
 	}
-	return 0, false
+	return nil
 }
 
-func (n *network) name(to int32, e *protocol.Envelope) string {
-	if e.To == protocol.AnyMember {
+func receiverName(to *process, e *protocol.Envelope) string {
+	switch {
+	case e.To == protocol.AnyMember:
 		return e.Address
+	case to == nil:
+		return fmt.Sprint(e.To)
 	}
-	if int(to) < len(n.world.members) {
-		return n.world.members[to].name
-	}
-	return fmt.Sprint(e.To)
+	return to.name
 }
 
 // arrival draws when a message that is sent now arrives. The latencies of one pair

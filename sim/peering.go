@@ -10,23 +10,16 @@ import (
 // draws nothing and changes nothing.
 
 // What is counted of peers.
-const (
-	peerHeld     = iota // a member crashed that held something, and others asked
-	peerDefers          // one that wanted something and let others wait
-	peerIdle            // one that wanted nothing, while others asked
-	peerKeeps           // one that kept permissions
-	peerJoins           // a member came into a view while others asked
-	peerRecalled        // a permission that was kept was asked back
-	peerLate            // a reply to a former request came
-	peerDebts           // a reply settled several requests
-	peerCount
+var (
+	peerHeld     = mark{"peers", "crash of a holder while others ask"}
+	peerDefers   = mark{"peers", "crash of who asks and lets others wait"}
+	peerIdle     = mark{"peers", "crash of who is idle while others ask"}
+	peerKeeps    = mark{"peers", "crash of who keeps permissions"}
+	peerJoins    = mark{"peers", "a member joins while others ask"}
+	peerRecalled = mark{"peers", "a kept permission is asked back"}
+	peerLate     = mark{"peers", "a late reply to a former request"}
+	peerDebts    = mark{"peers", "a reply to several requests"}
 )
-
-var peerNames = [peerCount]string{
-	"crash of a holder while others ask", "crash of who asks and lets others wait", "crash of who is idle while others ask",
-	"crash of who keeps permissions", "a member joins while others ask", "a kept permission is asked back",
-	"a late reply to a former request", "a reply to several requests",
-}
 
 // dealings reads off a member what it has to do with its peers.
 func (m *process) dealings() probe.Dealings {
@@ -52,19 +45,10 @@ func (w *world) bereaves(m *process) {
 		return
 	}
 	d, others := m.dealings(), m.othersWait()
-	hit := &w.count.peers
-	if d.Keeps > 0 {
-		hit[peerKeeps]++
-	}
-	if d.Defers > 0 {
-		hit[peerDefers]++
-	}
-	switch {
-	case others && d.Holds > 0:
-		hit[peerHeld]++
-	case others && d.Waits == 0:
-		hit[peerIdle]++
-	}
+	w.exercises(peerKeeps, d.Keeps > 0)
+	w.exercises(peerDefers, d.Defers > 0)
+	w.exercises(peerHeld, others && d.Holds > 0)
+	w.exercises(peerIdle, others && d.Holds == 0 && d.Waits == 0)
 }
 
 // joins is called when a member has a view. A member that was not in the one before, or was there
@@ -84,7 +68,7 @@ func (w *world) joins(m *process, v *protocol.View) {
 	case w.protocol.LeaderProbe != nil:
 		w.returns(m)
 	case m.othersWait():
-		w.count.peers[peerJoins]++
+		w.count.hits[peerJoins]++
 	}
 }
 
@@ -97,9 +81,9 @@ func (w *world) meets(m *process, from protocol.ID, message any) (after func()) 
 	met := w.protocol.PeerProbe.Meets(space, from, message)
 	switch met {
 	case probe.MeetsNewer:
-		w.count.peers[peerLate]++
+		w.count.hits[peerLate]++
 	case probe.MeetsSeveral:
-		w.count.peers[peerDebts]++
+		w.count.hits[peerDebts]++
 	}
 	plea, is := w.protocol.PeerProbe.PeerRequestIn(message)
 	if !is && met != probe.MeetsKept {
@@ -107,26 +91,10 @@ func (w *world) meets(m *process, from protocol.ID, message any) (after func()) 
 	}
 	return func() {
 		if met == probe.MeetsKept && m.space() == space && w.protocol.PeerProbe.Meets(space, from, message) != probe.MeetsKept {
-			w.count.peers[peerRecalled]++
+			w.count.hits[peerRecalled]++
 		}
-		if place, known := w.network.id[from]; is && known && m.space() == space && w.protocol.PeerProbe.Heard(space, from, message) {
-			w.members[place].heardBy(m, &plea)
+		if asks := w.network.of[from]; is && asks != nil && m.space() == space && w.protocol.PeerProbe.Heard(space, from, message) {
+			asks.heardBy(m, &plea)
 		}
-	}
-}
-
-// listPeers lists what can be hit of members that ask one another.
-func (c *counts) listPeers(config *Config, row func(sort, name string, n int)) {
-	if config.Protocol.PeerProbe == nil || config.Faults == 0 {
-		return
-	}
-	for i, name := range peerNames {
-		switch i {
-		case peerHeld, peerDefers, peerIdle, peerKeeps, peerJoins:
-			if !config.Faults.Has(Crash) {
-				continue
-			}
-		}
-		row("peers", name, c.peers[i])
 	}
 }

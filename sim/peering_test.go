@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -12,22 +13,22 @@ import (
 func TestCrashesOfPeersAreCounted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		crashes, other probe.Dealings
-		want           [peerCount]int
+		want           map[mark]int
 	}{
-		"a holder":                      {probe.Dealings{Holds: 1}, probe.Dealings{Waits: 1}, [peerCount]int{peerHeld: 1}},
-		"a holder whom nobody asks":     {probe.Dealings{Holds: 1}, probe.Dealings{}, [peerCount]int{}},
-		"who asks and lets others wait": {probe.Dealings{Waits: 1, Defers: 1}, probe.Dealings{Waits: 1}, [peerCount]int{peerDefers: 1}},
-		"who asks":                      {probe.Dealings{Waits: 1}, probe.Dealings{Waits: 1}, [peerCount]int{}},
-		"who is idle":                   {probe.Dealings{}, probe.Dealings{Waits: 1}, [peerCount]int{peerIdle: 1}},
-		"who is idle as all are":        {probe.Dealings{}, probe.Dealings{}, [peerCount]int{}},
-		"who keeps permissions":         {probe.Dealings{Keeps: 1}, probe.Dealings{Waits: 1}, [peerCount]int{peerKeeps: 1, peerIdle: 1}},
+		"a holder":                      {probe.Dealings{Holds: 1}, probe.Dealings{Waits: 1}, map[mark]int{peerHeld: 1}},
+		"a holder that no member asks":  {probe.Dealings{Holds: 1}, probe.Dealings{}, map[mark]int{}},
+		"who asks and lets others wait": {probe.Dealings{Waits: 1, Defers: 1}, probe.Dealings{Waits: 1}, map[mark]int{peerDefers: 1}},
+		"who asks":                      {probe.Dealings{Waits: 1}, probe.Dealings{Waits: 1}, map[mark]int{}},
+		"who is idle":                   {probe.Dealings{}, probe.Dealings{Waits: 1}, map[mark]int{peerIdle: 1}},
+		"who is idle as all are":        {probe.Dealings{}, probe.Dealings{}, map[mark]int{}},
+		"who keeps permissions":         {probe.Dealings{Keeps: 1}, probe.Dealings{Waits: 1}, map[mark]int{peerKeeps: 1, peerIdle: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, spaces := peerStandIns(3)
 			spaces[0].dealings, spaces[2].dealings = tt.crashes, tt.other
 			w.strikes(w.members[0])
-			if w.count.peers != tt.want {
-				t.Errorf("counted: %v; want %v", w.count.peers, tt.want)
+			if got := w.count.of("peers"); !maps.Equal(got, tt.want) {
+				t.Errorf("counted: %v; want %v", got, tt.want)
 			}
 		})
 	}
@@ -48,7 +49,7 @@ func TestWhoJoinsIsCounted(t *testing.T) {
 			view := *w.members[0].view
 			view.Members = append([]protocol.Member{{ID: 1, Since: tt.since}}, view.Members[1:]...)
 			w.viewed(w.members[0], &view)
-			if got := w.count.peers[peerJoins]; got != tt.want {
+			if got := w.count.hits[peerJoins]; got != tt.want {
 				t.Errorf("counted: %d; want %d", got, tt.want)
 			}
 		})
@@ -72,7 +73,7 @@ func TestWhatMessagesOfPeersMeetIsCounted(t *testing.T) {
 	meets(probe.MeetsNewer, probe.MeetsNothing)
 	meets(probe.MeetsSeveral, probe.MeetsNothing)
 	meets(probe.MeetsNothing, probe.MeetsNothing)
-	if got, want := w.count.peers, [peerCount]int{peerRecalled: 1, peerLate: 1, peerDebts: 1}; got != want {
+	if got, want := w.count.of("peers"), (map[mark]int{peerRecalled: 1, peerLate: 1, peerDebts: 1}); !maps.Equal(got, want) {
 		t.Errorf("counted: %v; want %v", got, want)
 	}
 }
@@ -85,19 +86,13 @@ func TestPeersAreInTheProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range peerNames {
-		if !slices.Contains(p.Never, "peers "+name) {
-			t.Errorf("%q is missing in what was never hit: %q", name, p.Never)
+	for _, what := range []mark{peerHeld, peerDefers, peerIdle, peerKeeps, peerJoins, peerRecalled, peerLate, peerDebts} {
+		if !slices.Contains(p.Never, "peers "+what.name) {
+			t.Errorf("%q is missing in what was never hit: %q", what.name, p.Never)
 		}
 	}
-	sum, one := newCounts(true), newCounts(true)
-	for i := range one.peers {
-		one.peers[i] = 1
-	}
-	sum.add(one)
-	sum.add(one)
-	s.counts.peers = sum.peers
-	if p, err = s.Profile(c); err != nil || len(p.Never) > 0 || sum.peers[peerDebts] != 2 {
-		t.Errorf("all was hit: %v %q %v", err, p.Never, sum.peers)
+	sum := s.hitTwice(&c, "peers")
+	if p, err = s.Profile(c); err != nil || len(p.Never) > 0 || sum[peerDebts] != 2 {
+		t.Errorf("all was hit: %v %q %v", err, p.Never, sum)
 	}
 }

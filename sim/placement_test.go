@@ -69,8 +69,8 @@ func TestTheLoadIsFollowed(t *testing.T) {
 			locks += 50
 		}
 	})
-	if w.decider() != busy.places[0] || w.count.placed != 1 {
-		t.Fatalf("the grantor is %v after %d moves, want %s after one", w.decider(), w.count.placed, busy.places[0])
+	if w.decider() != busy.places[0] || w.count.hits[followsLoad] != 1 {
+		t.Fatalf("the grantor is %v after %d moves, want %s after one", w.decider(), w.count.hits[followsLoad], busy.places[0])
 	}
 	moves, uses := 0, 0
 	for _, message := range seen {
@@ -102,8 +102,8 @@ func TestNobodyFollowsEqualLoads(t *testing.T) {
 			cycle(t, w, who, 30, 500*time.Millisecond)
 		}
 	}
-	if w.count.placed > 0 || w.judge.violation != nil {
-		t.Errorf("%d moves, violation %v", w.count.placed, w.judge.violation)
+	if w.count.hits[followsLoad] > 0 || w.judge.violation != nil {
+		t.Errorf("%d moves, violation %v", w.count.hits[followsLoad], w.judge.violation)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestPlacementIsExercised(t *testing.T) {
 	if w := s.Worst; w != nil {
 		t.Fatalf("seed %d: %v %v\n%s", w.Seed, w.Outcome, w.Violation, w.Settings)
 	}
-	if s.counts.placed == 0 {
+	if s.counts.hits[followsLoad] == 0 {
 		t.Error("in 60 seeds grantorship never followed the load")
 	}
 }

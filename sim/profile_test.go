@@ -1,12 +1,14 @@
 package sim
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -17,32 +19,13 @@ func full(c *Config, seeds int) *Summary {
 	for i := range s.counts.faults {
 		s.counts.faults[i] = 1
 	}
-	for i := range s.counts.phases {
-		s.counts.phases[i] = 1
+	for _, m := range c.marks() {
+		switch m.sort {
+		case "phase", "rest", "run", "heir", "far", "foreign", "together", "break across a transfer", "loss":
+			s.counts.hits[m] = 1
+		}
 	}
-	for i := range s.counts.rests {
-		s.counts.rests[i] = 1
-	}
-	s.counts.guests, s.counts.absent = 1, 1
-	for i := range s.counts.inherited {
-		s.counts.inherited[i] = 1
-	}
-	for i := range s.counts.far {
-		s.counts.far[i] = 1
-	}
-	for i := range s.counts.meddled {
-		s.counts.meddled[i] = 1
-	}
-	for i := range s.counts.together {
-		s.counts.together[i] = 1
-	}
-	for i := range s.counts.crossed {
-		s.counts.crossed[i] = 1
-	}
-	for _, why := range losses {
-		s.counts.losses[why] = 1
-	}
-	s.counts.losses["duplicate"] = 1
+	delete(s.counts.hits, followsLoad)
 	for _, m := range c.Protocol.below() {
 		s.counts.messages[message{true, reflect.TypeOf(m)}] = 1
 	}
@@ -53,6 +36,26 @@ func full(c *Config, seeds int) *Summary {
 		s.counts.handlers[h] = 1
 	}
 	return s
+}
+
+// of is what was counted of some sorts.
+func (c *counts) of(sorts ...string) map[mark]int {
+	found := maps.Clone(c.hits)
+	maps.DeleteFunc(found, func(m mark, _ int) bool { return !slices.Contains(sorts, m.sort) })
+	return found
+}
+
+// hitTwice adds to a summary two runs that have hit all of some sorts.
+func (s *Summary) hitTwice(c *Config, sorts ...string) map[mark]int {
+	one := newCounts(true)
+	for _, m := range c.marks() {
+		if slices.Contains(sorts, m.sort) {
+			one.hits[m] = 1
+		}
+	}
+	s.counts.add(one)
+	s.counts.add(one)
+	return s.counts.of(sorts...)
 }
 
 // TestTheProfileFails where many runs have left something out, and only then.
@@ -71,14 +74,14 @@ func TestTheProfileFails(t *testing.T) {
 		"a handler": {1000, func(_ *Config, s *Summary) {
 			delete(s.counts.handlers, handler{"sessions", protocol.Tick, nil})
 		}, true, []string{"handler sessions tick"}},
-		"a loss":               {1000, func(_ *Config, s *Summary) { delete(s.counts.losses, "broken") }, true, []string{"loss broken"}},
-		"a phase":              {1000, func(_ *Config, s *Summary) { s.counts.phases[phaseSettled] = 0 }, true, []string{"phase settled"}},
-		"a way to stay broken": {1000, func(_ *Config, s *Summary) { s.counts.rests[restDeaf] = 0 }, true, []string{"rest deaf"}},
+		"a loss":               {1000, func(_ *Config, s *Summary) { delete(s.counts.hits, loss(holdfast.Broken)) }, true, []string{"loss broken"}},
+		"a phase":              {1000, func(_ *Config, s *Summary) { s.counts.hits[phaseSettled] = 0 }, true, []string{"phase settled"}},
+		"a way to stay broken": {1000, func(_ *Config, s *Summary) { s.counts.hits[restDeaf.mark()] = 0 }, true, []string{"rest deaf"}},
 		"no core is healed first": {1000, func(c *Config, s *Summary) {
 			c.Core = CoreNever
-			s.counts.rests, s.counts.phases[phaseCore] = [restCount]int{}, 0
+			maps.DeleteFunc(s.counts.hits, func(m mark, _ int) bool { return m.sort == "rest" || m == phaseCore })
 		}, true, nil},
-		"slow links":       {1000, func(_ *Config, s *Summary) { s.counts.far[farViewed] = 0 }, true, []string{"far a view is formed over slow links"}},
+		"slow links":       {1000, func(_ *Config, s *Summary) { s.counts.hits[farViewed] = 0 }, true, []string{"far a view is formed over slow links"}},
 		"few runs":         {999, func(_ *Config, s *Summary) { s.counts.faults[Pause] = 0 }, false, []string{"fault pause"}},
 		"few faults":       {1000, func(c *Config, _ *Summary) { c.Faults = 1 << Crash }, false, nil},
 		"short runs":       {1000, func(c *Config, _ *Summary) { c.Duration = time.Second }, false, nil},

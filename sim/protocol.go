@@ -64,11 +64,7 @@ func (p Protocol) Check(set Faults) error {
 	if set&Within == Within || never == 0 {
 		return nil
 	}
-	var names []string
-	for _, f := range (p.Faults | Beyond).All() {
-		names = append(names, f.String())
-	}
-	return fmt.Errorf("fault %q cannot happen to protocol %s; all, beyond, none and %s are allowed", never.All()[0], p.Name, strings.Join(names, ", "))
+	return fmt.Errorf("fault %q cannot happen to protocol %s; all, beyond, none and %s are allowed", never.All()[0], p.Name, (p.Faults | Beyond).list(", "))
 }
 
 // Node is a member at its start: what the process knows, and its configuration.

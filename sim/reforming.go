@@ -18,19 +18,8 @@ import (
 func (w *world) voted(note protocol.Note) {
 	for i := range w.protocol.Votes {
 		if row := &w.protocol.Votes[i]; row.Is(note) {
-			w.count.votes[row.Name]++
+			w.count.hits[mark{"vote", row.Name}]++
 		}
-	}
-}
-
-// listVotes lists them, and what else concerns spaces whose members keep logs.
-func (c *counts) listVotes(of *Config, row func(sort, name string, n int)) {
-	c.listUnlinked(of, row)
-	if !of.Faults.Has(Operator) {
-		return
-	}
-	for _, noted := range of.Protocol.Votes {
-		row("vote", noted.Name, c.votes[noted.Name])
 	}
 }
 
@@ -87,13 +76,11 @@ func (m *process) reform(about *process, as protocol.Role) {
 	}
 	w.nemesis.reformed = true
 	w.befall(Operator, 0, []string{m.name}, "an operator makes %s a %v through %s", about, as, m)
-	replies := sinkFunc(func(reply *protocol.Reply) {
-		if answer, is := reply.Result.(*protocol.Reformed); is {
+	m.ask(userSpace, &protocol.Reform{Member: about.id, As: as}, func(result any) {
+		if answer, is := result.(*protocol.Reformed); is {
 			w.trace("%s answers the operator about %s: %v", m, about, answer.Err)
 		}
 	})
-	call := protocol.CallID{Sink: m.attach(replies), Op: 1}
-	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: &protocol.Reform{Member: about.id, As: as}})
 }
 
 // lateReforms is for how long after the last fault something may still come of what operators have asked before: a

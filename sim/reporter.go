@@ -80,9 +80,7 @@ func (t *reporter) cast() {
 
 // life tells of the beginning, the end, or a stay of a process.
 func (t *reporter) life(kind timeline.Kind, who fmt.Stringer, why string) {
-	if t != nil {
-		t.emit(timeline.Event{Kind: kind, Who: who.String(), Why: why})
-	}
+	t.emit(timeline.Event{Kind: kind, Who: who.String(), Why: why})
 }
 
 // paused tells that a process stands still for a while.
@@ -137,19 +135,15 @@ func (t *reporter) spoilt(f Fault, member string, until instant) {
 
 // happened tells of one fault of one process.
 func (t *reporter) happened(f Fault, until instant, member, text string) {
-	if t != nil {
-		t.fault(f, until, []string{member}, text)
-	}
+	t.fault(f, until, []string{member}, text)
 }
 
 // disconnected tells that the connection of a client breaks.
 func (t *reporter) disconnected(l *link) {
-	if t != nil {
-		t.emit(timeline.Event{
-			Kind: timeline.Fault, Who: l.client.name, Lanes: []string{l.client.name}, Short: "disconnected from " + l.member.name,
-			Text: fmt.Sprintf("the connection of %s to %s breaks", l.client, l.member),
-		})
-	}
+	t.emit(timeline.Event{
+		Kind: timeline.Fault, Who: l.client.name, Lanes: []string{l.client.name}, Short: "disconnected from " + l.member.name,
+		Text: fmt.Sprintf("the connection of %s to %s breaks", l.client, l.member),
+	})
 }
 
 // partitioned tells that the network has come apart into two sides.

@@ -80,21 +80,6 @@ func (t *reporter) expired(id uint64, at instant) {
 	t.close(i, at, "expired")
 }
 
-// leasedAt and powerfulAt are leased and powerful at another instant than now, if nothing
-// happens till then.
-func (m *process) leasedAt(at instant) bool {
-	return m.up && m.view != nil && m.view.Lease != nil && m.clock.read(at)-m.began < m.view.Lease.Member
-}
-
-func (m *process) powerfulAt(at instant) bool {
-	v := m.view
-	if !m.leasedAt(at) || v.Coordinator != m.id || !v.Installed {
-		return false
-	}
-	now := m.clock.read(at) - m.began
-	return now >= v.GrantFrom && now < v.Lease.Role
-}
-
 // viewed tells that a member follows another view.
 func (t *reporter) viewed(m *process, v *protocol.View) {
 	if t == nil || m.view != nil && m.view.Epoch == v.Epoch && m.view.Number == v.Number && m.view.Installed == v.Installed {
@@ -162,8 +147,8 @@ func (t *reporter) parties(id lock.SessionID) (lanes []string) {
 			lanes = append(lanes, c.name)
 		}
 	}
-	if at, known := t.world.network.id[protocol.ID(id.Member)]; known {
-		lanes = append(lanes, t.world.members[at].name)
+	if m := t.world.network.of[protocol.ID(id.Member)]; m != nil {
+		lanes = append(lanes, m.name)
 	}
 	return lanes
 }

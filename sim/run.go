@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -56,9 +57,7 @@ type Config struct {
 
 // check fills in what is not given. The error names what is wrong and what is allowed.
 func (c *Config) check() error {
-	if c.Duration == 0 {
-		c.Duration = usualDuration
-	}
+	c.Duration = cmp.Or(c.Duration, usualDuration)
 	switch {
 	case c.Protocol.Options == nil:
 		return fmt.Errorf("sim: Protocol has no Options; one of %s is allowed", Names())
@@ -135,10 +134,13 @@ func (w *world) play() (result Result) {
 	result = Result{Seed: w.settings.seed, counts: w.count}
 	defer func() {
 		result.Steps = w.steps
-		w.count.stale, w.count.lost, w.count.losses = w.register.stale, w.judge.lost, w.judge.losses
+		w.count.stale, w.count.lost = w.register.stale, w.judge.lost
+		for why, n := range w.judge.losses {
+			w.count.hits[loss(why)] = n
+		}
 		if broken := recover(); broken != nil {
 			result.Outcome = Crashed
-			result.Violation = &Violation{Promise: "panic", At: w.now, Detail: fmt.Sprintf("%v\n%s", broken, machineFrames(debug.Stack()))}
+			result.Violation = &Violation{Promise: "panic", At: w.now, Detail: fmt.Sprintf("%v\n%s", broken, MachineFrames(debug.Stack()))}
 			w.trace("CRASH %v", broken)
 			w.reporter.violated("panic", fmt.Sprint(broken), nil)
 		}
@@ -169,7 +171,7 @@ func (w *world) play() (result Result) {
 // how long it took to settle. It reports false where the run ends before that with nothing
 // found.
 func (w *world) phases() (settled time.Duration, complete bool) {
-	w.count.phases[phaseFaults]++
+	w.count.hits[phaseFaults]++
 	w.settings.far.begins(w.count)
 	w.begin()
 	if w.run(w.settings.duration); w.over() {
@@ -179,16 +181,16 @@ func (w *world) phases() (settled time.Duration, complete bool) {
 		return 0, w.judge.violation != nil
 	}
 	healed := w.now
-	w.count.phases[phaseHealed]++
+	w.count.hits[phaseHealed]++
 	w.heal()
 	if w.run(healed + settleAfter); w.over() {
 		return 0, false
 	}
-	w.count.phases[phaseSettling]++
+	w.count.hits[phaseSettling]++
 	w.settle()
 	settled = w.await(healed)
 	if w.judge.violation == nil {
-		w.count.phases[phaseSettled]++
+		w.count.hits[phaseSettled]++
 		w.afar(farSettled)
 	}
 	w.checkCosts()
@@ -197,8 +199,8 @@ func (w *world) phases() (settled time.Duration, complete bool) {
 	return settled, true
 }
 
-// machineFrames leaves of a stack what is above the recovery: the machine's own frames.
-func machineFrames(stack []byte) string {
+// MachineFrames leaves of a stack what is above the recovery: the machine's own frames.
+func MachineFrames(stack []byte) string {
 	text := string(stack)
 	if i := strings.LastIndex(text, "panic("); i >= 0 {
 		text = text[i:]

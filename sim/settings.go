@@ -331,13 +331,18 @@ func (s *settings) drawLogs(c *Config, r dice) {
 	s.drawReforms(c, r)
 }
 
+// atLeastNames adds names until there are so many.
+func (s *settings) atLeastNames(least int) {
+	for i := len(s.names); i < least; i++ {
+		s.names = append(s.names, lockName{name: fmt.Sprintf("n%d", i)})
+	}
+}
+
 // longReigns lets users lock by so many names that it is worth while to have the authority near them, and
 // faults come so seldom that a reign lasts for some windows.
 func (s *settings) longReigns() {
 	s.workers = 4
-	for i := len(s.names); i < 8; i++ {
-		s.names = append(s.names, lockName{name: fmt.Sprintf("n%d", i)})
-	}
+	s.atLeastNames(8)
 	//tidy:unordered each is changed by itself
 	for f, every := range s.every {
 		s.every[f] = 4 * every

@@ -68,8 +68,8 @@ func (s *sides) forget(j *judge) {
 		//tidy:unordered each is dropped or kept by itself
 		maps.DeleteFunc(r.reigns, func(reign protocol.Epoch, _ *[3]issued) bool { return over(reign) })
 		r.through = slices.DeleteFunc(r.through, func(t passage) bool {
-			at, known := s.world.network.id[protocol.ID(t.member)]
-			return !known || uint64(s.world.members[at].id) != t.member
+			m := s.world.network.of[protocol.ID(t.member)]
+			return m == nil || uint64(m.id) != t.member
 		})
 	}
 }
@@ -89,11 +89,7 @@ func (s *sides) origin(session lock.SessionID, reign uint64) (o origin) {
 
 // of is the member of a session if it is up and follows a view.
 func (s *sides) of(session lock.SessionID) *process {
-	at, known := s.world.network.id[protocol.ID(session.Member)]
-	if !known {
-		return nil
-	}
-	if m := s.world.members[at]; m.up && m.view != nil && uint64(m.id) == session.Member {
+	if m := s.world.network.of[protocol.ID(session.Member)]; m != nil && m.up && m.view != nil && uint64(m.id) == session.Member {
 		return m
 	}
 	return nil
@@ -101,11 +97,7 @@ func (s *sides) of(session lock.SessionID) *process {
 
 // authority is who leads a reign now, or nil.
 func (s *sides) authority(reign protocol.Epoch) *process {
-	at, known := s.world.network.id[reign.Candidate]
-	if !known {
-		return nil
-	}
-	if m := s.world.members[at]; m.up && m.view != nil && m.view.Epoch == reign && m.id == reign.Candidate {
+	if m := s.world.network.of[reign.Candidate]; m != nil && m.up && m.view != nil && m.view.Epoch == reign && m.id == reign.Candidate {
 		return m
 	}
 	return nil

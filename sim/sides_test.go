@@ -20,12 +20,12 @@ func newSplit() *split {
 	h := newWitness()
 	s := &split{h, &world{judge: h.judge, count: newCounts(false)}}
 	h.judge.sides = newSides(s.world)
-	s.world.network.id = map[protocol.ID]int32{}
+	s.world.network.of = map[protocol.ID]*process{}
 	s.world.settings.names = []lockName{{name: "n"}}
 	for i := range 4 {
 		m := &process{world: s.world, place: int32(i), name: string(rune('a' + i)), id: protocol.ID(i + 1), up: true}
 		s.world.members = append(s.world.members, m)
-		s.world.network.id[m.id] = m.place
+		s.world.network.of[m.id] = m
 	}
 	s.lead(1, 7, false, 1, 2)
 	s.lead(3, 7, false, 3, 4)

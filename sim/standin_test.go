@@ -13,7 +13,7 @@ func worldOf[S protocol.Machine](c *Config, standIn func() S) (*world, []S) {
 	for i, m := range w.members {
 		s := standIn()
 		m.up, m.id, m.life, m.spaces, m.view = true, protocol.ID(i+1), 1, []protocol.Machine{s}, view
-		w.network.id[m.id] = m.place
+		w.network.of[m.id] = m
 		view.Members = append(view.Members, protocol.Member{ID: m.id, Since: 1})
 		spaces = append(spaces, s)
 	}

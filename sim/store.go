@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -116,17 +117,7 @@ func (s *store) submit(m *process, port protocol.Port, request protocol.Message)
 func (m *process) toStore() string { return m.name + "→" + theStore }
 
 // named is what the act of a request is called, and inquired that of which it is the answer.
-func named(request protocol.Message) string {
-	switch request.(type) {
-	case storage.Slice:
-		return "Slice"
-	case storage.Swap:
-		return "Swap"
-	case storage.Clock:
-		return "Clock"
-	}
-	return "Mutate"
-}
+func named(request protocol.Message) string { return reflect.TypeOf(request).Name() }
 
 func inquired(answer any) string {
 	switch answer.(type) {

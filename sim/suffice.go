@@ -111,11 +111,11 @@ func (m *process) remembers() (id protocol.ID, accepted []*election.View) {
 // member that has lost a cell since, what it had written is not known.
 func (c *core) disowned(w *world) func(*election.View) bool {
 	return func(v *election.View) bool {
-		at, known := w.network.id[v.Epoch.Candidate]
-		if !known || c.in[at] || !w.members[at].kept || w.members[at].forgot {
+		m := w.network.of[v.Epoch.Candidate]
+		if m == nil || c.in[m.place] || !m.kept || m.forgot {
 			return false
 		}
-		cell, err := membership.DecodeCell(w.members[at].disk.synced)
+		cell, err := membership.DecodeCell(m.disk.synced)
 		return err == nil && cell.Accepted != nil && cell.Accepted.Epoch == v.Epoch && v.Newer(cell.Accepted)
 	}
 }

@@ -135,8 +135,8 @@ func (n *nemesis) look(m *process) {
 	default:
 		fact = &protocol.Inspect{}
 	}
-	screen := sinkFunc(func(reply *protocol.Reply) {
-		switch shown := reply.Result.(type) {
+	m.ask(userSpace, fact, func(result any) {
+		switch shown := result.(type) {
 		case *lock.Lock:
 			w.checkBounds(shown)
 		case *protocol.Scanned:
@@ -145,6 +145,4 @@ func (n *nemesis) look(m *process) {
 			}
 		}
 	})
-	call := protocol.CallID{Sink: m.attach(screen), Op: 1}
-	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: fact})
 }

@@ -158,80 +158,63 @@ func (t *tape) next(name string) (site, int) {
 // keep records a choice.
 func (t *tape) keep(at site, v Value) { t.choices = append(t.choices, Choice{site: at, Value: v}) }
 
-func (t *tape) flag(name string, drawn func() bool) bool {
+// chosen records what is drawn, where that is not as usual, or returns what a script says. What a script may not say reads as
+// what is allowed.
+func chosen[T comparable](t *tape, name string, usual T, drawn func() T, value func(T) Value, read func(Value) (T, string)) T {
 	at, i := t.next(name)
 	switch {
 	case !t.replaying:
-		yes := drawn()
-		if yes {
-			t.keep(at, flagValue(yes))
-		}
-		return yes
-	case i < 0:
-		return false
-	case t.choices[i].Value.sort != flagSort:
-		t.wrong[i] = "yes or no is allowed"
-		return false
-	}
-	return t.choices[i].Value.number != 0
-}
-
-func (t *tape) length(name string, usual time.Duration, drawn func() time.Duration) time.Duration {
-	at, i := t.next(name)
-	switch {
-	case !t.replaying:
-		d := drawn()
-		if d != usual {
-			t.keep(at, lengthValue(d))
-		}
-		return d
-	case i < 0:
-		return usual
-	}
-	d, is := t.choices[i].Value.Duration()
-	if !is || d < -longestChoice || d > longestChoice {
-		t.wrong[i] = "a duration like 20ms, of at most 24h, is allowed"
-		return usual
-	}
-	return d
-}
-
-func (t *tape) number(name string, usual, limit int64, drawn func() int64) int64 {
-	at, i := t.next(name)
-	switch {
-	case !t.replaying:
-		n := drawn()
-		if n != usual {
-			t.keep(at, numberValue(n))
-		}
-		return n
-	case i < 0:
-		return usual
-	}
-	n := t.choices[i].Value
-	if n.sort != numberSort || n.number < 0 || n.number >= limit {
-		t.wrong[i] = "a number from 0 to " + numberValue(limit-1).String() + " is allowed"
-		return usual
-	}
-	return n.number
-}
-
-func (t *tape) bits(name string, usual uint64, from dice) uint64 {
-	at, i := t.next(name)
-	switch {
-	case !t.replaying:
-		x := from.Uint64()
+		x := drawn()
 		if x != usual {
-			t.keep(at, bitsValue(x))
+			t.keep(at, value(x))
 		}
 		return x
 	case i < 0:
 		return usual
-	case t.choices[i].Value.sort != bitsSort:
-		t.wrong[i] = "a number like 0x2a is allowed"
+	}
+	x, allowed := read(t.choices[i].Value)
+	if allowed != "" {
+		t.wrong[i] = allowed
 		return usual
 	}
-	return uint64(t.choices[i].Value.number)
+	return x
+}
+
+func (t *tape) flag(name string, drawn func() bool) bool {
+	return chosen(t, name, false, drawn, flagValue, func(v Value) (bool, string) {
+		if v.sort != flagSort {
+			return false, "yes or no is allowed"
+		}
+		return v.number != 0, ""
+	})
+}
+
+func (t *tape) length(name string, usual time.Duration, drawn func() time.Duration) time.Duration {
+	return chosen(t, name, usual, drawn, lengthValue, func(v Value) (time.Duration, string) {
+		d, is := v.Duration()
+		if !is || d < -longestChoice || d > longestChoice {
+			return 0, "a duration like 20ms, of at most 24h, is allowed"
+		}
+		return d, ""
+	})
+}
+
+func (t *tape) number(name string, usual, limit int64, drawn func() int64) int64 {
+	return chosen(t, name, usual, drawn, numberValue, func(v Value) (int64, string) {
+		if v.sort != numberSort || v.number < 0 || v.number >= limit {
+			return 0, "a number from 0 to " + numberValue(limit-1).String() + " is allowed"
+		}
+		return v.number, ""
+	})
+}
+
+func (t *tape) bits(name string, usual uint64, from dice) uint64 {
+	return chosen(t, name, usual, from.Uint64, bitsValue, func(v Value) (uint64, string) {
+		if v.sort != bitsSort {
+			return 0, "a number like 0x2a is allowed"
+		}
+		return uint64(v.number), ""
+	})
 }
 
 func (t *tape) option(name string, usual, n int, option func(int) string, drawn func() int) int {

@@ -29,12 +29,8 @@ type linkless struct {
 // unlinks are the ways in which a link is cut, seen from the user's member.
 var unlinks = [...]string{"both", "it-is-not-heard", "it-hears-nothing"}
 
-// listUnlinked lists how often one is cut.
-func (c *counts) listUnlinked(of *Config, row func(sort, name string, n int)) {
-	if of.Protocol.Logs && of.Faults&unlinking != 0 {
-		row("link", "cut for good, and a third member hears both", c.unlinked)
-	}
-}
+// unlinked counts runs in which one is cut.
+var unlinked = mark{"link", "cut for good, and a third member hears both"}
 
 // unlinking are the faults of runs whose network comes apart.
 const unlinking Faults = 1<<Partition | 1<<OneWay
@@ -76,7 +72,7 @@ func (w *world) checkUnlinked() {
 		l.serve(w)
 		w.run(w.now + w.settings.lease)
 	}
-	w.count.unlinked++
+	w.count.hits[unlinked]++
 }
 
 // open opens the session.

@@ -25,7 +25,7 @@ func TestWhoIsBehindACutLinkIsServed(t *testing.T) {
 		if kept.Outcome != OK {
 			t.Fatalf("seed %d: %v %v", seed, kept.Outcome, kept.Violation)
 		}
-		cut += kept.counts.unlinked
+		cut += kept.counts.hits[unlinked]
 		mutation.Switch("an unheard leader is reached through the coordinator")
 		without := run(seed)
 		mutation.Switch("")

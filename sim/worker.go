@@ -1,11 +1,9 @@
 package sim
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -226,9 +224,7 @@ func (w *worker) failed(r *request, err error) {
 		world.trace("%s does not get %s: %v", w, r.want.name, err)
 	}
 	world.count.failures++
-	if limit, ok := errors.AsType[*holdfast.LimitError](err); ok {
-		world.judge.limited(limit)
-	}
+	world.judge.limited(err)
 	switch r {
 	case w.second:
 		w.second = nil

@@ -139,7 +139,7 @@ func (w *world) stage() {
 		w.visitors = append(w.visitors, newVisitor(w, fmt.Sprintf("visitor%d", i)))
 	}
 	if s.founders < s.members {
-		w.count.guests++
+		w.count.hits[hasGuests]++
 	}
 	w.nemesis = newNemesis(w)
 	if w.protocol.Stores {
@@ -429,8 +429,8 @@ func (w *world) patience() time.Duration {
 
 // called returns the name of the member with that id.
 func (w *world) called(id protocol.ID) string {
-	if at, known := w.network.id[id]; known {
-		return w.members[at].name
+	if m := w.network.of[id]; m != nil {
+		return m.name
 	}
 	return fmt.Sprint(id)
 }

@@ -26,7 +26,7 @@ func started(t *testing.T, target *Target) *Target {
 
 func connect(t *testing.T, target *Target) load.Client {
 	t.Helper()
-	client, err := target.Connect(limited(t), 2)
+	client, err := target.Connect(limited(t), load.Cell{Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,8 +139,8 @@ func TestMeasured(t *testing.T) {
 // lawless is a service whose locks are for everybody.
 type lawless struct{ *Target }
 
-func (l lawless) Connect(ctx context.Context, workers int) (load.Client, error) {
-	client, err := l.Target.Connect(ctx, workers)
+func (l lawless) Connect(ctx context.Context, c load.Cell) (load.Client, error) {
+	client, err := l.Target.Connect(ctx, c)
 	return lawlessClient{client}, err
 }
 

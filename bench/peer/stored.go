@@ -51,13 +51,12 @@ func StoredNames() (names []string) {
 }
 
 // Stored is Holdfast's own locks in a server of others, which is started as for the locks that
-// stand beside them. It is a [load.Target], a [load.Placer], a [load.RequestCounter] and a
-// [target.Hosted].
+// stand beside them. It is a [load.Target], a [load.RequestCounter] and a [target.Hosted].
 //
 // [target.Hosted]: https://pkg.go.dev/github.com/holdfast-locks/holdfast/internal/load/target#Hosted
 type Stored struct {
-	host  *Target
-	locks load.Target
+	load.Target // the locks
+	host        *Target
 }
 
 // Stored is the locks with that name. Where the server is not installed the error is a [*Missing].
@@ -74,48 +73,32 @@ func (c Config) Stored(ctx context.Context, name string) (*Stored, error) {
 		return nil, err
 	}
 	s := &Stored{host: host}
-	s.locks = target.Over(target.Stored{Name: name, CAS: cas, Keeps: keeps, Open: func(ctx context.Context) (storage.Store, error) {
+	s.Target = target.Over(target.Stored{Name: name, CAS: cas, Keeps: keeps, Open: func(ctx context.Context) (storage.Store, error) {
 		return open.Open(ctx, fmt.Sprintf(server.url, host.address))
 	}})
 	return s, nil
 }
 
-// Name is that of the server, and how its locks are taken.
-func (s *Stored) Name() string { return s.host.Name() }
-
 // Program says which server is measured.
 func (s *Stored) Program() string { return s.host.Program() }
-
-// Supports says that neither drain nor hold is measured.
-func (s *Stored) Supports(c load.Cell) bool { return s.locks.Supports(c) }
 
 // Start starts the server, and opens the store.
 func (s *Stored) Start(ctx context.Context) error {
 	if err := s.host.Start(ctx); err != nil {
 		return err
 	}
-	if err := s.locks.Start(ctx); err != nil {
+	if err := s.Target.Start(ctx); err != nil {
 		return errors.Join(err, s.host.Stop())
 	}
 	return nil
 }
 
 // Stop ends the locks, and the server.
-func (s *Stored) Stop() error { return errors.Join(s.locks.Stop(), s.host.Stop()) }
+func (s *Stored) Stop() error { return errors.Join(s.Target.Stop(), s.host.Stop()) }
 
-// Connect is that of workers of one program.
-func (s *Stored) Connect(ctx context.Context, workers int) (load.Client, error) {
-	return s.locks.Connect(ctx, workers)
-}
-
-// ConnectFor gives workers of the hot name a process each.
-func (s *Stored) ConnectFor(ctx context.Context, c load.Cell) (load.Client, error) {
-	return s.locks.(load.Placer).ConnectFor(ctx, c)
-}
-
-// Asked is what the server was asked for.
+// CountedRequests is what the server was asked for.
 func (s *Stored) CountedRequests() load.Requests {
-	return s.locks.(load.RequestCounter).CountedRequests()
+	return s.Target.(load.RequestCounter).CountedRequests()
 }
 
 // Usage is what the server's processes have used.

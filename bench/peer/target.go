@@ -125,8 +125,8 @@ func (t *Target) said() string {
 
 // Connect opens what all workers share, and what each of them has of its own: the workers,
 // counted from 0, and one more, as workload drain has it.
-func (t *Target) Connect(ctx context.Context, workers int) (load.Client, error) {
-	client, err := t.service.connect(ctx, t.address, workers+1)
+func (t *Target) Connect(ctx context.Context, c load.Cell) (load.Client, error) {
+	client, err := t.service.connect(ctx, t.address, c.Workers+1)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w; it says: %v", t.service.name, err, t.said())
 	}

@@ -51,14 +51,7 @@ func (p *program) benchCommand() *cli.Command {
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			ctx, stop := context.WithCancelCause(ctx)
-			defer stop(nil)
-			defer heedSignals(c.Name, stop)()
-			err := p.bench(ctx, c)
-			if cause := context.Cause(ctx); cause != nil {
-				return cause
-			}
-			return err
+			return untilSignal(ctx, c.Name, func(ctx context.Context) error { return p.bench(ctx, c) })
 		},
 	}
 }

@@ -72,14 +72,10 @@ func (p *program) benchOrder(c *cli.Command) (*benchOrder, error) {
 		return nil, usageError(c.Name, "flags --self and --server: give one of them")
 	}
 	o := &benchOrder{harness: target.Config{CPUProfile: c.String("cpuprofile"), MemoryProfile: c.String("memprofile")}}
-	var err error
-	if o.load.Workloads, err = listFlag(c, "workloads", load.Workloads()); err != nil {
-		return nil, err
+	if flag, err := o.load.ReadFlags(c); err != nil {
+		return nil, usageError(c.Name, "flag --%s: %v", flag, err)
 	}
 	if err := o.readTargets(c, running); err != nil {
-		return nil, err
-	}
-	if err := o.readNumbers(c); err != nil {
 		return nil, err
 	}
 	if err := o.readSoak(c); err != nil {
@@ -128,8 +124,8 @@ func (o *benchOrder) readTargets(c *cli.Command, running bool) (err error) {
 		usual = []string{target.Claims, target.CAS}
 		allowed = append(slices.Clone(allowed), target.Claims, target.CAS, target.CASKept)
 	}
-	if o.targets, err = listFlag(c, "targets", allowed); err != nil {
-		return err
+	if o.targets, err = load.ReadChoices(c.String("targets"), allowed); err != nil {
+		return usageError(c.Name, "flag --targets: %v", err)
 	}
 	if o.targets == nil {
 		o.targets = usual
@@ -181,36 +177,3 @@ func (o *benchOrder) readDelay(c *cli.Command) error {
 
 // leastEvery is the shortest time between two samples: each collects garbage everywhere.
 const leastEvery = 10 * time.Millisecond
-
-// readNumbers reads how much is measured.
-func (o *benchOrder) readNumbers(c *cli.Command) (err error) {
-	if c.Bool("quick") {
-		o.load.Quick()
-	}
-	if c.IsSet("rounds") {
-		if err := o.load.SetRounds(c.Int("rounds")); err != nil {
-			return usageError(c.Name, "flag --rounds: %v", err)
-		}
-	}
-	if c.IsSet("duration") {
-		if err := o.load.SetDuration(c.Duration("duration")); err != nil {
-			return usageError(c.Name, "flag --duration: %v", err)
-		}
-	}
-	if o.load.Workers, err = load.ReadWorkers(c.String("workers")); err != nil {
-		return usageError(c.Name, "flag --workers: %v", err)
-	}
-	if o.load.Think, err = load.ReadThink(c.String("think")); err != nil {
-		return usageError(c.Name, "flag --think: %v", err)
-	}
-	return nil
-}
-
-// listFlag reads words, separated by commas, that must be among some; nil without any.
-func listFlag(c *cli.Command, flag string, allowed []string) ([]string, error) {
-	values, err := load.ReadChoices(c.String(flag), allowed)
-	if err != nil {
-		return nil, usageError(c.Name, "flag --%s: %v", flag, err)
-	}
-	return values, nil
-}

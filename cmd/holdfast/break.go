@@ -40,16 +40,11 @@ func (p *program) breakLock(ctx context.Context, c *cli.Command) error {
 	case c.IsSet("token") && token == 0:
 		return usageError(c.Name, "flag --token: 0 is no token; leave it out to break all holders")
 	}
-	var broken *api.Broken
-	err = ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
-		broken, err = admin.Break(ctx, spaceOf(c), wanted, holdfast.Token(token), reason, "")
-		return err
+	broken, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*api.Broken, error) {
+		return admin.Break(ctx, spaceOf(c), wanted, holdfast.Token(token), reason, "")
 	})
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
-		return printJSON(p.stdout, broken)
-	}
-	return p.print(grantTable("BROKEN HOLDER", "UNTIL", broken.Broken, 0))
+	return p.answer(c, broken, grantTable("BROKEN HOLDER", "UNTIL", broken.Broken, 0))
 }

@@ -17,7 +17,6 @@ func (p *program) checkCommand() *cli.Command {
 		UsageText: name + " check DIR",
 		Description: "It reads all that DIR has (serve --data DIR), changes nothing, and prints a line for each thing that is wrong.\n" +
 			"It exits with 0 where nothing is, with 65 where something is, and with 78 where DIR is no such folder or in use.",
-		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
 		Action: func(_ context.Context, c *cli.Command) error {
 			if c.Args().Len() != 1 {
 				return usageError(calledAs(c), "want one folder, got %d arguments", c.Args().Len())

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/urfave/cli/v3"
+import (
+	"context"
+
+	"github.com/urfave/cli/v3"
+)
 
 // commands lists the commands, in the order of the help.
 func (p *program) commands() []*cli.Command {
@@ -33,5 +37,26 @@ func (p *program) commands() []*cli.Command {
 		p.benchChildCommand(),
 		p.versionCommand(),
 		p.helpCommand(),
+	}
+}
+
+// group is a command that has others below it, and does nothing without one of them.
+func group(name, usage, usageText string, commands ...*cli.Command) *cli.Command {
+	names := commands[0].Name
+	for i, command := range commands[1:] {
+		separator := ", "
+		if i == len(commands)-2 {
+			separator = " or "
+		}
+		names += separator + command.Name
+	}
+	return &cli.Command{
+		Name: name, Usage: usage, UsageText: usageText, Commands: commands,
+		Action: func(_ context.Context, c *cli.Command) error {
+			if c.Args().Present() {
+				return usageError(calledAs(c), "there is no command %q: want %s", c.Args().First(), names)
+			}
+			return usageError(calledAs(c), "say what to do: %s", names)
+		},
 	}
 }

@@ -136,22 +136,29 @@ func hinted(err error, more string) error {
 	return err
 }
 
-// ask lets a function ask the member that c's flags name, within --timeout.
-func ask(ctx context.Context, c *cli.Command, question func(context.Context, *client.Admin) error) error {
-	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
-		return within(ctx, c, func(ctx context.Context) error { return question(ctx, admin) })
-	})
+// ask returns the answer to a question to the member that c's flags name, within --timeout.
+func ask[T any](ctx context.Context, c *cli.Command, question func(context.Context, *client.Admin) (T, error)) (T, error) {
+	return askToChange(ctx, c, "", question)
 }
 
-// askToChange is ask for what may be under way, or done, when no answer has come in time.
-func askToChange(ctx context.Context, c *cli.Command, more string, question func(context.Context, *client.Admin) error) error {
+// askToChange is ask for what may be under way, or done, when no answer has come in time; more says that.
+func askToChange[T any](ctx context.Context, c *cli.Command, more string, question func(context.Context, *client.Admin) (T, error)) (answer T, err error) {
 	timeout, err := timeoutOf(c)
 	if err != nil {
-		return err
+		return answer, err
 	}
-	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
-		return limited(ctx, c, timeout, more, func(ctx context.Context) error { return question(ctx, admin) })
+	return askFor(ctx, c, timeout, more, question)
+}
+
+// askFor is askToChange with a limit of its own.
+func askFor[T any](ctx context.Context, c *cli.Command, limit time.Duration, more string, question func(context.Context, *client.Admin) (T, error)) (answer T, err error) {
+	err = askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
+		return limited(ctx, c, limit, more, func(ctx context.Context) (err error) {
+			answer, err = question(ctx, admin)
+			return err
+		})
 	})
+	return answer, err
 }
 
 // askLong is ask without a limit.

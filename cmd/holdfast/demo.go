@@ -2,10 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/urfave/cli/v3"
 
@@ -33,37 +32,25 @@ func (p *program) demoCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			ctx, stop := context.WithCancelCause(ctx)
-			defer stop(nil)
-			defer heedSignals(c.Name, stop)()
-			err = demo.Run(ctx, demo.Config{
-				Program: program, WorkerArgs: []string{demoWorker}, Out: p.stdout, Terminal: supervise.IsTerminal(p.stdout),
+			return untilSignal(ctx, c.Name, func(ctx context.Context) error {
+				return demo.Run(ctx, demo.Config{
+					Program: program, WorkerArgs: []string{demoWorker}, Out: p.stdout, Terminal: supervise.IsTerminal(p.stdout),
+				})
 			})
-			if cause := context.Cause(ctx); cause != nil {
-				return cause
-			}
-			return err
 		},
 	}
 }
 
-// heedSignals lets a signal stop a command that has started processes, which it then
-// ends: a user that has seen enough must not leave them behind. The function that is
-// returned ends that.
-func heedSignals(command string, stop context.CancelCauseFunc) func() {
-	arrived, over := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(arrived, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
-		select {
-		case sig := <-arrived:
-			stop(&exitError{supervise.SignalStatus(sig), fmt.Errorf("%s: ended by signal %v", command, sig)})
-		case <-over:
-		}
-	}()
-	return func() {
-		signal.Stop(arrived)
-		close(over)
+// untilSignal does something that has started processes, which it ends when a signal stops it:
+// a user that has seen enough must not leave them behind.
+func untilSignal(ctx context.Context, command string, do func(context.Context) error) error {
+	ctx, stop := supervise.UntilSignal(ctx)
+	defer stop()
+	err := do(ctx)
+	if by := new(supervise.Signalled); errors.As(context.Cause(ctx), &by) {
+		return &exitError{by.Status(), fmt.Errorf("%s: %w", command, by)}
 	}
+	return err
 }
 
 func (p *program) demoWorkerCommand() *cli.Command {

@@ -56,10 +56,8 @@ func (p *program) forceView(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	if order.Confirm == "" {
-		var plan *api.ForcePlan
-		err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
-			plan, err = admin.PlanForce(ctx, order.Members)
-			return err
+		plan, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*api.ForcePlan, error) {
+			return admin.PlanForce(ctx, order.Members)
 		})
 		if err != nil {
 			return err
@@ -76,10 +74,7 @@ func (p *program) forceView(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
-		return printJSON(p.stdout, forced)
-	}
-	return p.print(forcedTable(forced), forcedSpaces(forced.Spaces))
+	return p.answer(c, forced, forcedTable(forced), forcedSpaces(forced.Spaces))
 }
 
 // forceLimit is how long a member that forces a view tries to; farewell is added for its

@@ -97,7 +97,6 @@ func (p *program) completionCommand() *cli.Command {
 		Description: "bash: source <(" + name + " completion bash)\n" +
 			"zsh:  source <(" + name + " completion zsh)\n" +
 			"fish: " + name + " completion fish | source",
-		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(c.Name, err) },
 		Action: func(_ context.Context, c *cli.Command) error {
 			shell := c.Args().First()
 			if c.Args().Len() != 1 || !strings.Contains(" bash zsh fish ", " "+shell+" ") {

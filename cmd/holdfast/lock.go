@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -137,11 +136,6 @@ func (p *program) lock(ctx context.Context, c *cli.Command) error {
 	return err
 }
 
-// signalled is the cause of a wait that a signal ended.
-type signalled struct{ code int }
-
-func (s *signalled) Error() string { return "signal " + strconv.Itoa(s.code-128) }
-
 // heed returns a context that ends with the first signal. After stop, which may be
 // called often, signals are left to the next listener; it returns what a signal has
 // asked for, or nil.
@@ -152,7 +146,7 @@ func heed(ctx context.Context, signals *supervise.Signals) (heeding context.Cont
 		defer close(gone)
 		select {
 		case sig := <-signals.Arrived():
-			cancel(&signalled{supervise.SignalStatus(sig)})
+			cancel(&supervise.Signalled{Signal: sig})
 		case <-over:
 		}
 	}()
@@ -163,9 +157,8 @@ func heed(ctx context.Context, signals *supervise.Signals) (heeding context.Cont
 			close(over)
 			<-gone
 		}
-		var by *signalled
-		if errors.As(context.Cause(heeding), &by) {
-			return &exitError{code: by.code}
+		if by := new(supervise.Signalled); errors.As(context.Cause(heeding), &by) {
+			return &exitError{code: by.Status()}
 		}
 		cancel(nil)
 		return nil

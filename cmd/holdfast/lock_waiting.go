@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -188,7 +189,7 @@ func (w *wait) describe(shown *api.Lock) occurrence {
 		}
 		if len(shown.Holders) > 0 {
 			holder := shown.Holders[0]
-			o.Holder, o.Since, o.Reason = ownerOrClient(holder.Owner, holder.Client), holder.Since, holder.Reason
+			o.Holder, o.Since, o.Reason = cmp.Or(holder.Owner, holder.Client), holder.Since, holder.Reason
 		}
 	}
 	if w.waits {

@@ -116,20 +116,12 @@ func eachPage(ctx context.Context, c *cli.Command, admin *client.Admin, pages ch
 func lockRows(t *table, lock *api.Lock) {
 	waiters := strconv.Itoa(len(lock.Waiters))
 	for _, g := range lock.Holders {
-		t.row(formatName(lock.Name), grantState(g), formatMode(g.Mode, g.Units, lock.Capacity), formatToken(g.Token), ownerOrClient(g.Owner, g.Client),
+		t.row(formatName(lock.Name), grantState(g), formatMode(g.Mode, g.Units, lock.Capacity), formatToken(g.Token), cmp.Or(g.Owner, g.Client),
 			g.Member, formatTime(g.Since), waiters, g.Reason)
 	}
 	if len(lock.Holders) == 0 {
 		t.row(formatName(lock.Name), stateOf(lock), formatMode(lock.Mode, lock.Units, lock.Capacity), "", "", "", "", waiters, "")
 	}
-}
-
-// ownerOrClient is who holds or waits: the owner that it named, or else the client.
-func ownerOrClient(owner, client string) string {
-	if owner != "" {
-		return owner
-	}
-	return client
 }
 
 // watch prints events as they come, the header with the first.

@@ -78,6 +78,7 @@ func (p *program) root() *cli.Command {
 		EnableShellCompletion: true,
 		ConfigureShellCompletionCommand: func(c *cli.Command) {
 			*c = *p.completionCommand()
+			refuseUsage(c)
 		},
 		Writer:    p.stdout,
 		ErrWriter: p.stderr,
@@ -86,9 +87,7 @@ func (p *program) root() *cli.Command {
 		ExitErrHandler: func(context.Context, *cli.Command, error) {},
 	}
 	for _, command := range root.Commands {
-		command.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error {
-			return parseError(c.Name, err)
-		}
+		refuseUsage(command)
 	}
 	// The parser takes the flags of a command that it does not know for the root's.
 	root.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error {
@@ -98,4 +97,12 @@ func (p *program) root() *cli.Command {
 		return parseError(c.Name, err)
 	}
 	return root
+}
+
+// refuseUsage gives a command, and those below it, the handler of what the parser finds wrong.
+func refuseUsage(command *cli.Command) {
+	command.OnUsageError = func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) }
+	for _, below := range command.Commands {
+		refuseUsage(below)
+	}
 }

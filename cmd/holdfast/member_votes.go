@@ -14,28 +14,16 @@ import (
 
 // memberCommand changes who votes in a lockspace.
 func (p *program) memberCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "member",
-		Usage:     "change or show who votes in a lockspace (protocol consensus)",
-		UsageText: name + " member add|promote|remove MEMBER | list [--space SPACE] [flags]",
-		Commands: []*cli.Command{
-			p.reformCommand("add", protocol.Learner, "give a member all that is decided, and no vote yet",
-				"Start it before, with a data folder and the others' addresses: `"+name+" serve --data DIR --join ADDR,…`. Then it gets all\n"+
-					"that was decided, and can be promoted. One that votes loses its vote by this, and goes on with the rest."),
-			p.reformCommand("promote", protocol.Voter, "let a member vote that was added",
-				"It must have been added, and lack 100 entries at the most; else it is refused, and says how many it lacks."),
-			p.reformCommand("remove", protocol.Nonmember, "take a member out of a lockspace",
-				"Its vote goes with it. One that leads hands over before. Afterwards it may be switched off, and its folder be\n"+
-					"removed; drain it first, for its clients have to move. A member that is gone for good is removed in the same way."),
-			p.memberListCommand(),
-		},
-		Action: func(_ context.Context, c *cli.Command) error {
-			if c.Args().Present() {
-				return usageError(calledAs(c), "there is no command %q: want add, promote, remove or list", c.Args().First())
-			}
-			return usageError(calledAs(c), "say what to do: add, promote, remove or list")
-		},
-	}
+	return group("member", "change or show who votes in a lockspace (protocol consensus)", name+" member add|promote|remove MEMBER | list [--space SPACE] [flags]",
+		p.reformCommand("add", protocol.Learner, "give a member all that is decided, and no vote yet",
+			"Start it before, with a data folder and the others' addresses: `"+name+" serve --data DIR --join ADDR,…`. Then it gets all\n"+
+				"that was decided, and can be promoted. One that votes loses its vote by this, and goes on with the rest."),
+		p.reformCommand("promote", protocol.Voter, "let a member vote that was added",
+			"It must have been added, and lack 100 entries at the most; else it is refused, and says how many it lacks."),
+		p.reformCommand("remove", protocol.Nonmember, "take a member out of a lockspace",
+			"Its vote goes with it. One that leads hands over before. Afterwards it may be switched off, and its folder be\n"+
+				"removed; drain it first, for its clients have to move. A member that is gone for good is removed in the same way."),
+		p.memberListCommand())
 }
 
 // reformCommand gives a member a role.
@@ -50,54 +38,45 @@ func (p *program) reformCommand(verb string, as protocol.Role, usage, descriptio
 			"Refused is what would leave no majority of those who vote within hearing. It waits until all shards of the space\n" +
 			"have it, up to --timeout; after that it may be done nevertheless, and doing it again does what is left.\n" +
 			"Exits with 65 where something stands against it, and with 76 where the space has no votes.",
-		Flags:        clientFlags(switchFlag("json", "print one JSON document")),
-		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
+		Flags: clientFlags(switchFlag("json", "print one JSON document")),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			member := c.Args().First()
 			if c.Args().Len() != 1 || member == "" {
 				return usageError(calledAs(c), "give one member, as in '%s member %s d'", name, verb)
 			}
-			var shards *api.Shards
-			err := askToChange(ctx, c, "; it may be done nevertheless", func(ctx context.Context, admin *client.Admin) (err error) {
-				shards, err = admin.Reform(ctx, spaceOf(c), member, as.String())
-				return err
+			shards, err := askToChange(ctx, c, "; it may be done nevertheless", func(ctx context.Context, admin *client.Admin) (*api.Shards, error) {
+				return admin.Reform(ctx, spaceOf(c), member, as.String())
 			})
 			if err != nil {
 				return err
 			}
-			return p.printIfJSON(c, shards)
+			return p.answer(c, shards)
 		},
 	}
 }
 
 func (p *program) memberListCommand() *cli.Command {
 	return &cli.Command{
-		Name:         "list",
-		Usage:        "show who votes in a lockspace, and who leads",
-		UsageText:    name + " member list [--space SPACE] [--json] [flags]",
-		Description:  "A line for each shard, as the member knows it that is asked.",
-		Flags:        clientFlags(switchFlag("json", "print one JSON document")),
-		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
+		Name:        "list",
+		Usage:       "show who votes in a lockspace, and who leads",
+		UsageText:   name + " member list [--space SPACE] [--json] [flags]",
+		Description: "A line for each shard, as the member knows it that is asked.",
+		Flags:       clientFlags(switchFlag("json", "print one JSON document")),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			if c.Args().Present() {
 				return usageError(calledAs(c), "argument %q: none is wanted", c.Args().First())
 			}
-			var shards *api.Shards
-			err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
-				shards, err = admin.Shards(ctx, spaceOf(c))
-				return err
+			shards, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*api.Shards, error) {
+				return admin.Shards(ctx, spaceOf(c))
 			})
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case c.Bool("json"):
-				return printJSON(p.stdout, shards)
 			}
 			all := newTable("SPACE", "SHARD", "LEADER", "VOTERS", "LEARNERS")
 			for _, s := range shards.Shards {
 				all.row(shards.Space, fmt.Sprint(s.Shard), s.Leader, strings.Join(s.Voters, ","), strings.Join(s.Learners, ","))
 			}
-			return p.print(all)
+			return p.answer(c, shards, all)
 		},
 	}
 }

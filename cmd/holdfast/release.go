@@ -42,7 +42,7 @@ func (p *program) release(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	return ask(ctx, c, func(ctx context.Context, admin *client.Admin) error {
-		return admin.Release(ctx, spaceOf(c), lock, token, session)
+	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
+		return within(ctx, c, func(ctx context.Context) error { return admin.Release(ctx, spaceOf(c), lock, token, session) })
 	})
 }

@@ -53,10 +53,8 @@ func (p *program) renew(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	var renewed *api.Renewed
-	err = ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
-		renewed, err = admin.Renew(ctx, session, ttl)
-		return err
+	renewed, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*api.Renewed, error) {
+		return admin.Renew(ctx, session, ttl)
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -30,20 +31,13 @@ func (p *program) show(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	var lock *api.Lock
-	err = ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
-		lock, err = reads(c, admin).Show(ctx, spaceOf(c), wanted)
-		return err
+	lock, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*api.Lock, error) {
+		return reads(c, admin).Show(ctx, spaceOf(c), wanted)
 	})
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
-		err = printJSON(p.stdout, lock)
-	} else {
-		err = p.print(lockTables(lock)...)
-	}
-	if err == nil && len(lock.Holders) == 0 {
+	if err = p.answer(c, lock, lockTables(lock)...); err == nil && len(lock.Holders) == 0 {
 		return &exitError{code: exitFree}
 	}
 	return err
@@ -101,7 +95,7 @@ func grantTable(who, end string, grants []api.Grant, capacity int) *table {
 		case g.Units > 0:
 			mode += " " + strconv.Itoa(g.Units)
 		}
-		t.row(ownerOrClient(g.Owner, g.Client), mode, formatToken(g.Token), g.Member, g.Session, g.Client,
+		t.row(cmp.Or(g.Owner, g.Client), mode, formatToken(g.Token), g.Member, g.Session, g.Client,
 			formatTime(g.Since), formatTime(g.Until), g.Reason)
 	}
 	return t
@@ -117,7 +111,7 @@ func waitTable(lock *api.Lock) *table {
 	t := newTable(heads...)
 	for _, w := range lock.Waiters {
 		cells := []string{
-			ownerOrClient(w.Owner, w.Client), strconv.Itoa(w.Position), formatMode(w.Mode, w.Units, lock.Capacity), w.Member, w.Session,
+			cmp.Or(w.Owner, w.Client), strconv.Itoa(w.Position), formatMode(w.Mode, w.Units, lock.Capacity), w.Member, w.Session,
 			w.Client, formatTime(w.Since), formatTime(w.Until), w.Reason,
 		}
 		if waitsFor {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -98,7 +100,7 @@ func (p *program) simExplore(ctx context.Context, c *cli.Command) error {
 	if c.Int("jobs") < 1 || c.Int("memory") < 1 {
 		return usageError("sim explore", "flags --jobs %d --memory %d: want at least 1 of each", c.Int("jobs"), c.Int("memory"))
 	}
-	limits := explore.Limits{Jobs: c.Int("jobs"), Memory: int64(c.Int("memory")) << 20, Progress: p.exploring()}
+	limits := explore.Limits{Jobs: c.Int("jobs"), Memory: int64(c.Int("memory")) << 20, Progress: nowAndThen(p.exploring)}
 	exploration, err := simExploration(c, limits)
 	if err != nil {
 		return err
@@ -164,18 +166,21 @@ func exploredOptions(c *cli.Command) explore.Options {
 	return explore.Options{Capacity: c.Int("capacity"), Units: c.Int("units"), Retain: c.Bool("retain"), Defer: c.Bool("defer")}
 }
 
-// exploring tells every few seconds how far the exploration is.
-func (p *program) exploring() func(explore.Report) {
+// nowAndThen makes what tells how far an exploration is of what writes it down: every few seconds.
+func nowAndThen[R any](tell func(R)) func(R) {
 	const interval = 10 * time.Second
 	last := time.Now()
-	return func(r explore.Report) {
-		if time.Since(last) < interval {
-			return
+	return func(r R) {
+		if time.Since(last) >= interval {
+			last = time.Now()
+			tell(r)
 		}
-		last = time.Now()
-		fmt.Fprintf(p.stderr, "holdfast: %d states, %d transitions, depth %d, %d states to look at, %.0f states/s\n",
-			r.States, r.Transitions, r.Depth, r.Frontier, r.Speed())
 	}
+}
+
+// exploring tells how far the exploration is.
+func (p *program) exploring(r explore.Report) {
+	p.say("%d states, %d transitions, depth %d, %d states to look at, %.0f states/s", r.States, r.Transitions, r.Depth, r.Frontier, r.Speed())
 }
 
 // exploreStopped says how far an exploration came that ended early, and keeps what it knows.
@@ -198,44 +203,46 @@ func (p *program) explored(c *cli.Command, r *explore.Report) error {
 		return err
 	}
 	if r.Found == nil {
-		verdict := "complete"
-		if !r.Complete() {
-			verdict = "stopped"
-		}
-		return written(fmt.Fprintf(p.stdout, "explore: %s protocol=%s states=%d transitions=%d depth=%d violations=0 in=%.1fs\n",
-			verdict, r.Config.Protocol.Name, r.States, r.Transitions, r.Depth, r.Elapsed.Seconds()))
+		figures := fmt.Sprintf("protocol=%s states=%d transitions=%d depth=%d", r.Config.Protocol.Name, r.States, r.Transitions, r.Depth)
+		return p.exploreKept(!r.Complete(), figures, r.Elapsed)
 	}
-	trace := c.String("trace")
-	if trace == "" {
-		trace = "explore.txt"
-	}
-	if err := exploreTrace(r, trace); err != nil {
+	var trace strings.Builder
+	if err := r.Print(&trace); err != nil {
 		return err
 	}
-	code, verdict, promise := exitViolation, "VIOLATION", " promise="+r.Found.Promise
-	switch r.Found.Promise {
+	promise := " promise=" + r.Found.Promise
+	if r.Found.Promise == "panic" {
+		promise = ""
+	}
+	fields := fmt.Sprintf("protocol=%s%s states=%d transitions=%d depth=%d", r.Config.Protocol.Name, promise, r.States, r.Transitions, len(r.Found.Path)-1)
+	return p.exploreBroken(c, r.Found.Promise, r.Found.Detail, fields, r.Elapsed, trace.String())
+}
+
+// exploreBroken writes the trace of a run that breaks a promise, and says what it breaks; fields are what else the
+// verdict has.
+func (p *program) exploreBroken(c *cli.Command, promise, detail, fields string, took time.Duration, trace string) error {
+	path := cmp.Or(c.String("trace"), "explore.txt")
+	if err := os.WriteFile(path, []byte(trace), 0o644); err != nil {
+		return fmt.Errorf("write the trace: %w", err)
+	}
+	code, verdict := exitViolation, "VIOLATION"
+	switch promise {
 	case "P4":
 		code, verdict = exitStuck, "STUCK"
 	case "panic":
-		code, verdict, promise = exitCrash, "CRASH", ""
+		code, verdict = exitCrash, "CRASH"
 	}
-	if err := written(fmt.Fprintf(p.stdout, "%v\nexplore: %s protocol=%s%s states=%d transitions=%d depth=%d trace=%s in=%.1fs\n",
-		&r.Found.Violation, verdict, r.Config.Protocol.Name, promise, r.States, r.Transitions, len(r.Found.Path)-1, trace, r.Elapsed.Seconds())); err != nil {
+	if err := written(fmt.Fprintf(p.stdout, "%s: %s\nexplore: %s %s trace=%s in=%.1fs\n", promise, detail, verdict, fields, path, took.Seconds())); err != nil {
 		return err
 	}
 	return &exitError{code: code}
 }
 
-// exploreTrace writes the shortest run that breaks a promise.
-func exploreTrace(r *explore.Report, path string) (err error) {
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("write the trace: %w", err)
+// exploreKept says that no promise was broken in what was explored: all of it, unless it was stopped.
+func (p *program) exploreKept(stopped bool, figures string, took time.Duration) error {
+	verdict := "complete"
+	if stopped {
+		verdict = "stopped"
 	}
-	defer func() {
-		if closed := file.Close(); err == nil && closed != nil {
-			err = fmt.Errorf("write the trace: %w", closed)
-		}
-	}()
-	return r.Print(file)
+	return written(fmt.Fprintf(p.stdout, "explore: %s %s violations=0 in=%.1fs\n", verdict, figures, took.Seconds()))
 }

@@ -44,39 +44,17 @@ func (p *program) simStored(ctx context.Context, c *cli.Command, protocol sim.Pr
 	if err != nil {
 		return err
 	}
-	figures := fmt.Sprintf("protocol=%s runs=%d steps=%d", protocol.Name, r.Runs, r.Steps)
-	took := fmt.Sprintf("in=%.1fs", r.Elapsed.Seconds())
 	if err := written(fmt.Fprintf(p.stdout, "%v\n", &r.Config)); err != nil {
 		return err
 	}
-	switch {
-	case r.Found != nil:
-		return p.foundStored(c.String("trace"), &r, figures, took)
-	case r.Stopped:
-		return written(fmt.Fprintf(p.stdout, "explore: stopped %s violations=0 %s\n", figures, took))
-	}
-	return written(fmt.Fprintf(p.stdout, "explore: complete %s violations=0 %s\n", figures, took))
-}
-
-// foundStored writes the run that breaks a promise, and says what it breaks.
-func (p *program) foundStored(path string, r *stored.Report, figures, took string) error {
-	if path == "" {
-		path = "explore.txt"
+	figures := fmt.Sprintf("protocol=%s runs=%d steps=%d", protocol.Name, r.Runs, r.Steps)
+	if r.Found == nil {
+		return p.exploreKept(r.Stopped, figures, r.Elapsed)
 	}
 	lines, err := stored.Play(r.Config, r.Found.Choices)
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("%v\n%s\n", &r.Config, strings.Join(lines, "\n"))
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		return fmt.Errorf("write the trace: %w", err)
-	}
-	code, verdict := exitViolation, "VIOLATION"
-	if r.Found.Promise == "P4" {
-		code, verdict = exitStuck, "STUCK"
-	}
-	if err := written(fmt.Fprintf(p.stdout, "%s: %s\nexplore: %s promise=%s %s trace=%s %s\n", r.Found.Promise, r.Found.Detail, verdict, r.Found.Promise, figures, path, took)); err != nil {
-		return err
-	}
-	return &exitError{code: code}
+	trace := fmt.Sprintf("%v\n%s\n", &r.Config, strings.Join(lines, "\n"))
+	return p.exploreBroken(c, r.Found.Promise, r.Found.Detail, "promise="+r.Found.Promise+" "+figures, r.Elapsed, trace)
 }

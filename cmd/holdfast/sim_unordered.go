@@ -7,7 +7,6 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/urfave/cli/v3"
 
@@ -45,7 +44,7 @@ func (p *program) simUnordered(ctx context.Context, c *cli.Command) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	r, err := unordered.Explore(ctx, config, unordered.Limits{Progress: p.goingOn()})
+	r, err := unordered.Explore(ctx, config, unordered.Limits{Progress: nowAndThen(p.goingOn)})
 	if err != nil {
 		return err
 	}
@@ -53,44 +52,14 @@ func (p *program) simUnordered(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	figures := fmt.Sprintf("protocol=%s states=%d transitions=%d depth=%d", protocol.Name, r.States, r.Transitions, r.Depth)
-	took := fmt.Sprintf("in=%.1fs", r.Elapsed.Seconds())
-	switch {
-	case r.Found != nil:
-		return p.foundUnordered(c.String("trace"), &r, figures, took)
-	case r.Stopped != "":
-		return written(fmt.Fprintf(p.stdout, "explore: stopped %s violations=0 %s\n", figures, took))
+	if r.Found == nil {
+		return p.exploreKept(r.Stopped != "", figures, r.Elapsed)
 	}
-	return written(fmt.Fprintf(p.stdout, "explore: complete %s violations=0 %s\n", figures, took))
+	trace := fmt.Sprintf("%v\n%s\n%s: %s\n", &r.Config, strings.Join(r.Found.Path, "\n"), r.Found.Promise, r.Found.Detail)
+	return p.exploreBroken(c, r.Found.Promise, r.Found.Detail, "promise="+r.Found.Promise+" "+figures, r.Elapsed, trace)
 }
 
-// foundUnordered writes the run that breaks a promise, and says what it breaks.
-func (p *program) foundUnordered(path string, r *unordered.Report, figures, took string) error {
-	if path == "" {
-		path = "explore.txt"
-	}
-	text := fmt.Sprintf("%v\n%s\n%s: %s\n", &r.Config, strings.Join(r.Found.Path, "\n"), r.Found.Promise, r.Found.Detail)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		return fmt.Errorf("write the trace: %w", err)
-	}
-	code, verdict := exitViolation, "VIOLATION"
-	if r.Found.Promise == "P4" {
-		code, verdict = exitStuck, "STUCK"
-	}
-	if err := written(fmt.Fprintf(p.stdout, "%s: %s\nexplore: %s promise=%s %s trace=%s %s\n", r.Found.Promise, r.Found.Detail, verdict, r.Found.Promise, figures, path, took)); err != nil {
-		return err
-	}
-	return &exitError{code: code}
-}
-
-// goingOn tells every few seconds how far it is.
-func (p *program) goingOn() func(unordered.Report) {
-	const interval = 10 * time.Second
-	last := time.Now()
-	return func(r unordered.Report) {
-		if time.Since(last) < interval {
-			return
-		}
-		last = time.Now()
-		fmt.Fprintf(p.stderr, "holdfast: %d states, %d transitions, runs of up to %d steps, %.0f states/s\n", r.States, r.Transitions, r.Depth, r.Speed())
-	}
+// goingOn tells how far it is.
+func (p *program) goingOn(r unordered.Report) {
+	p.say("%d states, %d transitions, runs of up to %d steps, %.0f states/s", r.States, r.Transitions, r.Depth, r.Speed())
 }

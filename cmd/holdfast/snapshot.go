@@ -23,18 +23,8 @@ import (
 
 // snapshotCommand saves spaces that last, and restores them.
 func (p *program) snapshotCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "snapshot",
-		Usage:     "save a lockspace to a file, or restore it into a new data folder (protocol consensus)",
-		UsageText: name + " snapshot save FILE | restore FILE… --data DIR [flags]",
-		Commands:  []*cli.Command{p.snapshotSaveCommand(), p.snapshotRestoreCommand()},
-		Action: func(_ context.Context, c *cli.Command) error {
-			if c.Args().Present() {
-				return usageError(calledAs(c), "there is no command %q: want save or restore", c.Args().First())
-			}
-			return usageError(calledAs(c), "say what to do: save or restore")
-		},
-	}
+	return group("snapshot", "save a lockspace to a file, or restore it into a new data folder (protocol consensus)", name+" snapshot save FILE | restore FILE… --data DIR [flags]",
+		p.snapshotSaveCommand(), p.snapshotRestoreCommand())
 }
 
 func (p *program) snapshotSaveCommand() *cli.Command {
@@ -50,8 +40,7 @@ func (p *program) snapshotSaveCommand() *cli.Command {
 			switchFlag("replace", "replace FILE where it is there already"),
 			switchFlag("json", "print one JSON document"),
 		),
-		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
-		Action:       p.saveSnapshot,
+		Action: p.saveSnapshot,
 	}
 }
 
@@ -156,7 +145,6 @@ func (p *program) snapshotRestoreCommand() *cli.Command {
 			durationFlag("grace", 0, "for how long clients may still believe in what they held; 0 says that none is left"),
 			switchFlag("json", "print one JSON document"),
 		},
-		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
 		Action: func(_ context.Context, c *cli.Command) error {
 			order, err := restoreOf(c)
 			if err != nil {

@@ -30,42 +30,32 @@ func (p *program) status(ctx context.Context, c *cli.Command) error {
 	if err := noArguments(c); err != nil {
 		return err
 	}
-	var status *api.Status
-	err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
-		status, err = admin.Status(ctx)
-		return err
-	})
+	status, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*api.Status, error) { return admin.Status(ctx) })
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
-		return printJSON(p.stdout, status)
-	}
-	tables := append([]*table{clusterTable(status), memberTable(status), spaceTable(status)}, moreTables(status)...)
-	for _, t := range []*table{missingTable(status), needTable(status), preemptTable(status)} {
-		if t != nil {
-			tables = append(tables, t)
-		}
-	}
+	more := slices.Concat(moreTables(status), []*table{missingTable(status), needTable(status), preemptTable(status)}, troubleTables(status))
+	more = slices.DeleteFunc(more, func(t *table) bool { return len(t.cells) == 0 })
+	return p.answer(c, status, append([]*table{clusterTable(status), memberTable(status), spaceTable(status)}, more...)...)
+}
+
+// troubleTables tell how slow the disk is, what is not written to it, why there is no good view, and that one was forced.
+func troubleTables(status *api.Status) []*table {
+	disk, unwritten, view := newTable("DISK OF", "SYNC"), newTable("STATE OF", "UNWRITTEN SINCE", "WHY"), newTable("MEMBER", "STATE", "WHY")
 	if status.Disk != nil {
-		t := newTable("DISK OF", "SYNC")
-		t.row(status.Member.Name, status.Disk.Sync.String())
-		tables = append(tables, t)
+		disk.row(status.Member.Name, status.Disk.Sync.String())
 	}
 	if status.Unwritten != nil {
-		t := newTable("STATE OF", "UNWRITTEN SINCE", "WHY")
-		t.row(status.Member.Name, formatTime(status.Unwritten.Since), status.Unwritten.Why)
-		tables = append(tables, t)
+		unwritten.row(status.Member.Name, formatTime(status.Unwritten.Since), status.Unwritten.Why)
 	}
 	if status.View.Why != "" {
-		t := newTable("MEMBER", "STATE", "WHY")
-		t.row(status.Member.Name, status.Member.State, status.View.Why)
-		tables = append(tables, t)
+		view.row(status.Member.Name, status.Member.State, status.View.Why)
 	}
+	tables := []*table{disk, unwritten, view}
 	if status.View.Forced != nil {
 		tables = append(tables, forcedTable(status.View.Forced))
 	}
-	return p.print(tables...)
+	return tables
 }
 
 func clusterTable(status *api.Status) *table {
@@ -86,11 +76,8 @@ func memberTable(status *api.Status) *table {
 	return t
 }
 
-// missingTable lists the voters that are not here; nil where all are.
+// missingTable lists the voters that are not here.
 func missingTable(status *api.Status) *table {
-	if len(status.Missing) == 0 {
-		return nil
-	}
 	t := newTable("MISSING SINCE", "VOTER", "ADDRESS")
 	for _, member := range status.Missing {
 		t.row(formatTime(member.Since), member.Name, member.Address)
@@ -98,28 +85,27 @@ func missingTable(status *api.Status) *table {
 	return t
 }
 
-// preemptTable lists the voters in the order in which they are to coordinate, with the ids that make it; nil where seniority does.
+// preemptTable lists the voters in the order in which they are to coordinate, with the ids that make it; none where seniority does.
 func preemptTable(status *api.Status) *table {
+	t := newTable("PREEMPT", "VOTER", "ID")
 	if !slices.ContainsFunc(status.Spaces, func(space api.Space) bool { return space.Options["preempt"] == "true" }) {
-		return nil
+		return t
 	}
 	voters := slices.DeleteFunc(slices.Clone(status.View.Members), func(member api.Member) bool { return !member.Voter })
 	slices.SortFunc(voters, func(a, b api.Member) int { return cmp.Compare(b.ID, a.ID) })
-	t := newTable("PREEMPT", "VOTER", "ID")
 	for i, member := range voters {
 		t.row(strconv.Itoa(i+1), member.Name, strconv.FormatUint(member.ID, 10))
 	}
 	return t
 }
 
-// needTable says whose presence each space needs; nil where no space depends on a vote of several.
+// needTable says whose presence each space needs; none where no space depends on a vote of several.
 func needTable(status *api.Status) *table {
-	if status.Expected < 2 {
-		return nil
-	}
 	t := newTable("SPACE", "NEEDS")
 	for _, space := range status.Spaces {
-		t.row(space.Name, space.Needs)
+		if status.Expected > 1 {
+			t.row(space.Name, space.Needs)
+		}
 	}
 	return t
 }
@@ -138,7 +124,7 @@ func spaceTable(status *api.Status) *table {
 // are set to do by themselves, who has suspended them, what is being handed over, who
 // waits for whose reply, which leaders are elected out of which candidates, and what is closed on
 // which member.
-func moreTables(status *api.Status) (tables []*table) {
+func moreTables(status *api.Status) []*table {
 	elders := newTable("SPACE", "ELDER", "AUTHORITY", "REIGN", "VERSION")
 	options := newTable("SPACE", "OPTIONS")
 	suspended := newTable("SUSPENDED", "BY", "THROUGH", "SINCE", "REASON")
@@ -148,52 +134,37 @@ func moreTables(status *api.Status) (tables []*table) {
 	candidates := newTable("SPACE", "CANDIDATE", "PRIORITY", "ELIGIBLE", "WHY")
 	kept := newTable("SPACE", "STORE", "SETTINGS")
 	closed := newTable("CLOSED", "ON")
-	printed := map[*table]bool{}
 	for _, space := range status.Spaces {
 		if space.Elder != "" {
 			elders.row(space.Name, space.Elder, strings.Join(space.Authority, ","),
 				strconv.FormatUint(space.Reign, 10), strconv.FormatUint(space.Version, 10))
-			printed[elders] = true
 		}
 		if shown := formatOptions(space.Options); shown != "" {
 			options.row(space.Name, shown)
-			printed[options] = true
 		}
 		if space.Store != "" {
 			kept.row(space.Name, space.Store, space.Settings)
-			printed[kept] = true
 		}
 		if g := space.Suspension; g != nil {
 			suspended.row(space.Name, cmp.Or(g.Client, g.Owner), g.Member, formatTime(g.Since), g.Reason)
-			printed[suspended] = true
 		}
 		for _, h := range space.Transfers {
 			transfers.row(space.Name, h.From, h.To, formatTime(h.Since))
-			printed[transfers] = true
 		}
 		for _, a := range space.Awaited {
 			awaited.row(space.Name, a.Member, a.Reply, strconv.Itoa(a.Requests))
-			printed[awaited] = true
 		}
 		if len(space.Candidates) > 0 {
 			leaders.row(space.Name, strings.Join(space.Authority, ","), strconv.FormatUint(space.Reign, 10), strconv.FormatUint(space.Version, 10))
-			printed[leaders] = true
 		}
 		for _, c := range space.Candidates {
 			candidates.row(space.Name, c.Member, formatPriority(c.Priority), strconv.FormatBool(c.Eligible), c.Why)
-			printed[candidates] = true
 		}
 		for _, member := range space.ClosedAt {
 			closed.row(space.Name, member)
-			printed[closed] = true
 		}
 	}
-	for _, t := range []*table{elders, options, kept, suspended, transfers, awaited, leaders, candidates, closed} {
-		if printed[t] {
-			tables = append(tables, t)
-		}
-	}
-	return tables
+	return []*table{elders, options, kept, suspended, transfers, awaited, leaders, candidates, closed}
 }
 
 // formatPriority is how eligible a member is, as serve takes it.

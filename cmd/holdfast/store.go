@@ -21,18 +21,8 @@ import (
 
 // storeCommand looks at what stands in a store beside the locks.
 func (p *program) storeCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "store",
-		Usage:     "show or forget the settings that stand in a store beside the locks (protocol claim)",
-		UsageText: name + " store show|forget-settings URL [flags]",
-		Commands:  []*cli.Command{p.storeShowCommand(), p.storeForgetCommand()},
-		Action: func(_ context.Context, c *cli.Command) error {
-			if c.Args().Present() {
-				return usageError(calledAs(c), "there is no command %q: want show or forget-settings", c.Args().First())
-			}
-			return usageError(calledAs(c), "say what to do: show or forget-settings")
-		},
-	}
+	return group("store", "show or forget the settings that stand in a store beside the locks (protocol claim)", name+" store show|forget-settings URL [flags]",
+		p.storeShowCommand(), p.storeForgetCommand())
 }
 
 func (p *program) storeShowCommand() *cli.Command {
@@ -44,8 +34,7 @@ func (p *program) storeShowCommand() *cli.Command {
 			"\"agreed\" ones hold; \"asked\" are those of a process that is just starting, or has ended before it could.\n" +
 			"With --store-options it says whether a process with these would be refused, and exits with 78 if so.\n" +
 			"A password in a URL can be read in process lists: put such a URL into $HOLDFAST_STORE.",
-		Flags:        besideFlags(),
-		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
+		Flags: besideFlags(),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return p.withSettings(ctx, c, func(_ context.Context, _ storage.Store, beside *besideLocks) error {
 				return p.showSettings(c, beside)
@@ -70,8 +59,7 @@ func (p *program) storeForgetCommand() *cli.Command {
 			"with a code, changes nothing and exits with 64; a second run with --confirm CODE does it, unless the\n" +
 			"settings have changed meanwhile. With --store-options nothing is removed if those are what holds already.\n" +
 			"A password in a URL can be read in process lists: put such a URL into $HOLDFAST_STORE.",
-		Flags:        append([]cli.Flag{textFlag("confirm", "`CODE` that a first run has printed: do it")}, besideFlags()...),
-		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
+		Flags: append([]cli.Flag{textFlag("confirm", "`CODE` that a first run has printed: do it")}, besideFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return p.withSettings(ctx, c, func(ctx context.Context, store storage.Store, beside *besideLocks) error {
 				return p.forgetSettings(ctx, c, store, beside)

@@ -55,12 +55,8 @@ func (p *program) suspend(ctx context.Context, c *cli.Command) error {
 		timeout += farewell // it is the member that ends the wait, and tells who holds
 	}
 	reason := strings.TrimSpace(c.String("reason"))
-	var suspended *api.Suspended
-	err = askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
-		return limited(ctx, c, timeout, "", func(ctx context.Context) (err error) {
-			suspended, err = admin.Suspend(ctx, space, client.Suspension{Reason: reason, Wait: wait})
-			return err
-		})
+	suspended, err := askFor(ctx, c, timeout, "", func(ctx context.Context, admin *client.Admin) (*api.Suspended, error) {
+		return admin.Suspend(ctx, space, client.Suspension{Reason: reason, Wait: wait})
 	})
 	if err != nil {
 		return err
@@ -69,7 +65,7 @@ func (p *program) suspend(ctx context.Context, c *cli.Command) error {
 		p.say("suspend: space %q is suspended already, by %s on %s since %s%s",
 			space, cmp.Or(g.Client, g.Owner), g.Member, formatTime(g.Since), because(g.Reason))
 	}
-	return p.printIfJSON(c, suspended)
+	return p.answer(c, suspended)
 }
 
 // resumeCommand lets a space grant again.
@@ -93,10 +89,8 @@ func (p *program) resume(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	var resumed *api.Suspended
-	err = ask(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
-		resumed, err = admin.Resume(ctx, space, strings.TrimSpace(c.String("reason")), "")
-		return err
+	resumed, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*api.Suspended, error) {
+		return admin.Resume(ctx, space, strings.TrimSpace(c.String("reason")), "")
 	})
 	if err != nil {
 		return err
@@ -104,15 +98,7 @@ func (p *program) resume(ctx context.Context, c *cli.Command) error {
 	if !resumed.Changed {
 		p.say("resume: space %q is not suspended", space)
 	}
-	return p.printIfJSON(c, resumed)
-}
-
-// printIfJSON writes the answer of a command that prints nothing else.
-func (p *program) printIfJSON(c *cli.Command, document any) error {
-	if !c.Bool("json") {
-		return nil
-	}
-	return printJSON(p.stdout, document)
+	return p.answer(c, resumed)
 }
 
 // because is the end of a sentence that has a reason, if there is one.

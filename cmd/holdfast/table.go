@@ -13,6 +13,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/urfave/cli/v3"
+
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
@@ -102,6 +104,17 @@ func (p *program) print(tables ...*table) error {
 		}
 	}
 	return written(p.stdout.Write(text))
+}
+
+// answer writes what a member has answered: with --json as it is, and else as tables, if it has any.
+func (p *program) answer(c *cli.Command, document any, tables ...*table) error {
+	switch {
+	case c.Bool("json"):
+		return printJSON(p.stdout, document)
+	case len(tables) == 0:
+		return nil
+	}
+	return p.print(tables...)
 }
 
 // heading makes a header line stand out where that can be seen.

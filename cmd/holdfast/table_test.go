@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"strings"
@@ -105,8 +106,8 @@ func TestFormatCells(t *testing.T) {
 		{formatMode(holdfast.ModeShared, 0, 0), "shared"},
 		{formatToken(0), ""},
 		{formatToken(1 << 63), "9223372036854775808"},
-		{ownerOrClient("", "the client"), "the client"},
-		{ownerOrClient("job-7", "the client"), "job-7"},
+		{cmp.Or("", "the client"), "the client"},
+		{cmp.Or("job-7", "the client"), "job-7"},
 	} {
 		if row.got != row.want {
 			t.Errorf("shown as %s, want %s", row.got, row.want)

@@ -35,45 +35,30 @@ func (p *program) transfer(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	var transferred *api.Transferred
-	err = askToChange(ctx, c, "; it may be done nevertheless", func(ctx context.Context, admin *client.Admin) (err error) {
-		transferred, err = admin.Transfer(ctx, space, member)
-		return err
+	transferred, err := askToChange(ctx, c, "; it may be done nevertheless", func(ctx context.Context, admin *client.Admin) (*api.Transferred, error) {
+		return admin.Transfer(ctx, space, member)
 	})
 	if err != nil {
 		return err
 	}
-	return p.printIfJSON(c, transferred)
+	return p.answer(c, transferred)
 }
 
 // spaceCommand opens and closes lockspaces on one member.
 func (p *program) spaceCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "space",
-		Usage:     "open or close a lockspace on one member",
-		UsageText: name + " space open|close SPACE [--server ADDRESS] [flags]",
-		Commands:  []*cli.Command{p.spaceOpenCommand(), p.spaceCloseCommand()},
-		Action: func(_ context.Context, c *cli.Command) error {
-			if c.Args().Present() {
-				return usageError(calledAs(c), "there is no command %q: want open or close", c.Args().First())
-			}
-			return usageError(calledAs(c), "say what to do: open or close")
-		},
-	}
+	return group("space", "open or close a lockspace on one member", name+" space open|close SPACE [--server ADDRESS] [flags]",
+		p.spaceOpenCommand(), p.spaceCloseCommand())
 }
 
 func (p *program) spaceOpenCommand() *cli.Command {
 	return &cli.Command{
-		Name:         "open",
-		Usage:        "let a member take part in a lockspace again",
-		UsageText:    name + " space open SPACE [--server ADDRESS] [flags]",
-		Description:  "Every space is open on every member at first. One that is open stays so.",
-		Flags:        append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
-		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
+		Name:        "open",
+		Usage:       "let a member take part in a lockspace again",
+		UsageText:   name + " space open SPACE [--server ADDRESS] [flags]",
+		Description: "Every space is open on every member at first. One that is open stays so.",
+		Flags:       append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
-			return p.turnSpace(ctx, c, "", func(ctx context.Context, admin *client.Admin, space string) (*api.Opened, error) {
-				return admin.OpenSpace(ctx, space)
-			})
+			return p.turnSpace(ctx, c, "", (*client.Admin).OpenSpace)
 		},
 	}
 }
@@ -90,13 +75,10 @@ func (p *program) spaceCloseCommand() *cli.Command {
 			"\n" +
 			"It waits until all have stopped, up to --timeout; after that it exits with 69, and the space is closed\n" +
 			"all the same.",
-		Flags:        append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
-		OnUsageError: func(_ context.Context, c *cli.Command, err error, _ bool) error { return parseError(calledAs(c), err) },
+		Flags: append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			const more = "; the space takes nothing new there, and what is held is still waited for"
-			return p.turnSpace(ctx, c, more, func(ctx context.Context, admin *client.Admin, space string) (*api.Opened, error) {
-				return admin.CloseSpace(ctx, space)
-			})
+			return p.turnSpace(ctx, c, more, (*client.Admin).CloseSpace)
 		},
 	}
 }
@@ -104,9 +86,7 @@ func (p *program) spaceCloseCommand() *cli.Command {
 // turnSpace asks one member to open or close a space. It must be named alone: of several,
 // the first one would do it, whichever that is. More says what it means that no answer has
 // come in time.
-func (p *program) turnSpace(ctx context.Context, c *cli.Command, more string,
-	turn func(context.Context, *client.Admin, string) (*api.Opened, error),
-) error {
+func (p *program) turnSpace(ctx context.Context, c *cli.Command, more string, turn func(*client.Admin, context.Context, string) (*api.Opened, error)) error {
 	space, err := oneSpace(c)
 	if err != nil {
 		return err
@@ -115,15 +95,13 @@ func (p *program) turnSpace(ctx context.Context, c *cli.Command, more string,
 	if err == nil && len(addresses) > 1 {
 		return usageError(calledAs(c), "%s are named; say with --server which one member shall do it", strings.Join(formatAddresses(addresses), ", "))
 	}
-	var opened *api.Opened
-	err = askToChange(ctx, c, more, func(ctx context.Context, admin *client.Admin) (err error) {
-		opened, err = turn(ctx, admin, space)
-		return err
+	opened, err := askToChange(ctx, c, more, func(ctx context.Context, admin *client.Admin) (*api.Opened, error) {
+		return turn(admin, ctx, space)
 	})
 	if err != nil {
 		return err
 	}
-	return p.printIfJSON(c, opened)
+	return p.answer(c, opened)
 }
 
 func formatAddresses(addresses []api.Address) (texts []string) {

@@ -81,17 +81,14 @@ func (s *Store) following(of func(*made) *tls.Config) *tls.Config {
 // Membership returns what a listener for members alone needs: everybody must show a
 // certificate that their authority has signed.
 func (s *Store) Membership() *tls.Config {
-	demand := func(m *made) *tls.Config {
+	return s.following(func(m *made) *tls.Config {
 		c := m.shared.Clone()
 		c.ClientAuth, c.ClientCAs = tls.RequireAndVerifyClientCert, m.Members
 		if m.Members == nil {
 			c.ClientCAs = x509.NewCertPool()
 		}
 		return c
-	}
-	c := demand(s.current.Load())
-	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return demand(s.newest()), nil }
-	return c
+	})
 }
 
 // Calling returns what this member needs now to call another one: the process that
@@ -107,7 +104,10 @@ func (s *Store) Calling() *tls.Config {
 		if m.Members == nil {
 			return errNoMembers
 		}
-		return verify(&state, m.Members, "")
+		if err := chain(&state, m.Members, x509.ExtKeyUsageServerAuth); err != nil { // as crypto/tls has it
+			return &tls.CertificateVerificationError{UnverifiedCertificates: state.PeerCertificates, Err: err}
+		}
+		return nil
 	}
 	return c
 }
@@ -133,19 +133,4 @@ func alwaysPresent(c *tls.Config) {
 		own := &c.Certificates[0]
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return own, nil }
 	}
-}
-
-// verify is what crypto/tls does with a server's certificate.
-func verify(state *tls.ConnectionState, by *x509.CertPool, host string) error {
-	between := x509.NewCertPool()
-	for _, c := range state.PeerCertificates[1:] {
-		between.AddCert(c)
-	}
-	_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{
-		Roots: by, Intermediates: between, DNSName: host, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	})
-	if err != nil {
-		return &tls.CertificateVerificationError{UnverifiedCertificates: state.PeerCertificates, Err: err}
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"cmp"
 	"crypto/x509"
 	"fmt"
 	"net"
@@ -25,10 +26,8 @@ func Carries(leaf *x509.Certificate, name string) bool {
 	case slices.Contains(leaf.DNSNames, name), leaf.Subject.CommonName == name:
 		return true
 	}
-	for _, uri := range leaf.URIs {
-		if said, is := memberOf(uri); is && said == name {
-			return true
-		}
+	if slices.ContainsFunc(leaf.URIs, func(uri *url.URL) bool { said, is := memberOf(uri); return is && said == name }) {
+		return true
 	}
 	return slices.ContainsFunc(leaf.IPAddresses, func(ip net.IP) bool { return isAt(name, ip) })
 }
@@ -58,46 +57,31 @@ func isAt(name string, ip net.IP) bool {
 	return name == net.JoinHostPort(host, port) || name == strings.TrimLeft(strings.ReplaceAll(host, ":", "-"), "-")+"-"+port
 }
 
-// Names tells people all that a certificate is for.
-func Names(leaf *x509.Certificate) string {
-	var all []string
-	if leaf.Subject.CommonName != "" {
-		all = append(all, leaf.Subject.CommonName)
-	}
-	all = append(all, leaf.DNSNames...)
-	all = append(all, leaf.EmailAddresses...)
+// namesOf lists what a certificate is for, the common name first.
+func namesOf(leaf *x509.Certificate) []string {
+	all := slices.Concat([]string{leaf.Subject.CommonName}, leaf.DNSNames, leaf.EmailAddresses)
 	for _, uri := range leaf.URIs {
 		all = append(all, uri.String())
 	}
 	for _, ip := range leaf.IPAddresses {
 		all = append(all, ip.String())
 	}
-	if len(all) == 0 {
-		return "no name"
-	}
+	all = slices.DeleteFunc(all, func(name string) bool { return name == "" })
 	for i := range all {
 		all[i] = printable(all[i])
 	}
-	slices.Sort(all)
-	return strings.Join(slices.Compact(all), ", ")
+	return all
+}
+
+// Names tells people all that a certificate is for.
+func Names(leaf *x509.Certificate) string {
+	all := slices.Sorted(slices.Values(namesOf(leaf)))
+	return cmp.Or(strings.Join(slices.Compact(all), ", "), "no name")
 }
 
 // Name returns the one name that a certificate's owner is known by; "" if it has none.
 func Name(leaf *x509.Certificate) string {
-	all := append([]string{leaf.Subject.CommonName}, leaf.DNSNames...)
-	all = append(all, leaf.EmailAddresses...)
-	for _, uri := range leaf.URIs {
-		all = append(all, uri.String())
-	}
-	for _, ip := range leaf.IPAddresses {
-		all = append(all, ip.String())
-	}
-	for _, name := range all {
-		if name != "" {
-			return printable(name)
-		}
-	}
-	return ""
+	return append(namesOf(leaf), "")[0]
 }
 
 // printable quotes what people could not read.
@@ -110,11 +94,8 @@ func printable(name string) string {
 
 // signer names who has signed a certificate, for people.
 func signer(leaf *x509.Certificate) string {
-	if leaf.Issuer.CommonName != "" {
-		return printable(leaf.Issuer.CommonName)
-	}
-	if text := leaf.Issuer.String(); text != "" {
-		return printable(text)
+	if signed := cmp.Or(leaf.Issuer.CommonName, leaf.Issuer.String()); signed != "" {
+		return printable(signed)
 	}
 	return "a certificate without a name"
 }

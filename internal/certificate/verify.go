@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -68,11 +69,7 @@ func verifyAgainst(state *tls.ConnectionState, by *x509.CertPool, usage x509.Ext
 		return errors.New("there is no authority for that")
 	}
 	leaf := state.PeerCertificates[0]
-	between := x509.NewCertPool()
-	for _, c := range state.PeerCertificates[1:] {
-		between.AddCert(c)
-	}
-	_, err := leaf.Verify(x509.VerifyOptions{Roots: by, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{usage}})
+	err := chain(state, by, usage)
 	var unknown x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
 	switch {
@@ -85,6 +82,16 @@ func verifyAgainst(state *tls.ConnectionState, by *x509.CertPool, usage x509.Ext
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return validity(leaf, time.Now())
 	}
+	return err
+}
+
+// chain looks for one from what the other side has shown to a pool.
+func chain(state *tls.ConnectionState, by *x509.CertPool, usage x509.ExtKeyUsage) error {
+	between := x509.NewCertPool()
+	for _, c := range state.PeerCertificates[1:] {
+		between.AddCert(c)
+	}
+	_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: by, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{usage}})
 	return err
 }
 
@@ -135,10 +142,5 @@ func allows(leaf *x509.Certificate, usage x509.ExtKeyUsage) bool {
 	if len(leaf.ExtKeyUsage) == 0 && len(leaf.UnknownExtKeyUsage) == 0 {
 		return true
 	}
-	for _, has := range leaf.ExtKeyUsage {
-		if has == usage || has == x509.ExtKeyUsageAny {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(leaf.ExtKeyUsage, usage) || slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageAny)
 }

@@ -110,38 +110,15 @@ func clash(one, two string) bool {
 }
 
 func addressKey(name, value string, field func(*Config) *string, allowed address, help string) Key {
-	key := textKey(name, value, field, allowed.allowed(), help)
-	key.read = func(c *Config, text string) *flaw {
-		if wrong := allowed.check(text); wrong != nil {
-			return wrong
-		}
-		*field(c) = text
-		return nil
-	}
-	return key
+	return checkedKey(name, value, field, allowed.check, allowed.allowed(), help)
 }
 
 func joinKey() Key {
-	return Key{
-		Name: "join", Kind: List, Separator: ",",
-		Allowed: "HOST:PORT[,HOST:PORT…] with ports of 1 to 65535, or empty",
-		Help:    "Addresses of the founders, separated by commas; one's own may stand among them; may be repeated.",
-		read: func(c *Config, text string) *flaw {
-			c.Join = nil
-			if strings.TrimSpace(text) == "" {
-				return nil
-			}
-			var join []string
-			for item := range strings.SplitSeq(text, ",") {
-				item = strings.TrimSpace(item)
-				if wrong := (address{}).check(item); wrong != nil {
-					return &flaw{quote(item) + " in it: " + wrong.wrong, wrong.fix}
-				}
-				join = append(join, item)
-			}
-			c.Join = join
-			return nil
-		},
-		format: func(c *Config) string { return strings.Join(c.Join, ",") },
-	}
+	return listKey("join", func(c *Config) *[]string { return &c.Join }, func(item string) *flaw {
+		if wrong := (address{}).check(item); wrong != nil {
+			return &flaw{quote(item) + " in it: " + wrong.wrong, wrong.fix}
+		}
+		return nil
+	}, "HOST:PORT[,HOST:PORT…] with ports of 1 to 65535, or empty",
+		"Addresses of the founders, separated by commas; one's own may stand among them; may be repeated.")
 }

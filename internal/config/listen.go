@@ -54,40 +54,26 @@ func listenKey() Key {
 
 // modeKey is who may connect to the socket.
 func modeKey() Key {
-	key := textKey("socket_mode", "0600", nil, "an octal number from 0600 to 0777",
-		"Mode of the socket's file: who may write it may connect.")
-	key.read = func(c *Config, text string) *flaw {
+	key := Key{
+		Name: "socket_mode", Kind: Text, Default: "0600", Allowed: "an octal number from 0600 to 0777",
+		Help: "Mode of the socket's file: who may write it may connect.",
+	}
+	return into(key, func(c *Config) *fs.FileMode { return &c.SocketMode }, func(text string) (fs.FileMode, *flaw) {
 		mode, err := strconv.ParseUint(text, 8, 16)
 		if err != nil || mode > 0o777 || mode&0o600 != 0o600 {
-			return &flaw{"it is not the mode of a file that its owner can read and write", "write it as in 0660"}
+			return 0, &flaw{"it is not the mode of a file that its owner can read and write", "write it as in 0660"}
 		}
-		c.SocketMode = fs.FileMode(mode)
-		return nil
-	}
-	key.format = func(c *Config) string { return fmt.Sprintf("%04o", uint32(c.SocketMode)) }
-	return key
+		return fs.FileMode(mode), nil
+	}, func(mode fs.FileMode) string { return fmt.Sprintf("%04o", uint32(mode)) })
 }
 
 // hostsKey is under which further names HTTP requests may address this member.
 func hostsKey() Key {
-	return Key{
-		Name: "hosts", Kind: List, Separator: ",",
-		Allowed: "HOST[,HOST…] without ports, or empty",
-		Help:    "Further host names for HTTP requests, beside localhost, this machine's name, its addresses and those that others know; may be repeated.",
-		read: func(c *Config, text string) *flaw {
-			c.Hosts = nil
-			if strings.TrimSpace(text) == "" {
-				return nil
-			}
-			for item := range strings.SplitSeq(text, ",") {
-				item = strings.TrimSpace(item)
-				if item == "" || !goodHost(item) {
-					return &flaw{quote(item) + " in it is neither an IP address nor a host name", "write it as in lock.example, without a port"}
-				}
-				c.Hosts = append(c.Hosts, item)
-			}
-			return nil
-		},
-		format: func(c *Config) string { return strings.Join(c.Hosts, ",") },
-	}
+	return listKey("hosts", func(c *Config) *[]string { return &c.Hosts }, func(item string) *flaw {
+		if item == "" || !goodHost(item) {
+			return &flaw{quote(item) + " in it is neither an IP address nor a host name", "write it as in lock.example, without a port"}
+		}
+		return nil
+	}, "HOST[,HOST…] without ports, or empty",
+		"Further host names for HTTP requests, beside localhost, this machine's name, its addresses and those that others know; may be repeated.")
 }

@@ -102,6 +102,12 @@ func TestPlacesRefused(t *testing.T) {
 	}
 }
 
+// allowed lists the options that a space of a protocol can have.
+func allowed(protocol string) string {
+	list := optionsOf(protocol)
+	return strings.Join(list.Names(), ", ")
+}
+
 func TestSpacesRefused(t *testing.T) {
 	for _, test := range []struct{ value, key, parts string }{
 		{"billing", "spaces", "names no protocol|NAME=PROTOCOL[,option=value…]|billing=central"},
@@ -116,8 +122,8 @@ func TestSpacesRefused(t *testing.T) {
 		{"a=bakery,grace=5", "spaces.a", `option grace cannot be "5"; allowed: 0, snaplock, 1s to 1h; did you mean 0?`},
 		{"a=bakery,grace=10ms", "spaces.a", `option grace cannot be "10ms": it is too short; allowed: 0, snaplock, 1s to 1h; give 1s or more`},
 		{"a=bakery,grace=61m", "spaces.a", `it is too long|give 1h or less`},
-		{"a=bakery,priority=3", "spaces.a", `protocol bakery has no option "priority"; allowed: partition, preempt, messages, grace`},
-		{"a=permission,grace=5s", "spaces.a", `protocol permission has no option "grace"; allowed: partition, preempt, defer, retain, capacity; leave it out`},
+		{"a=bakery,priority=3", "spaces.a", `protocol bakery has no option "priority"; allowed: ` + allowed("bakery")},
+		{"a=permission,grace=5s", "spaces.a", `protocol permission has no option "grace"; allowed: ` + allowed("permission") + `; leave it out`},
 		{"a=grantor,placement=load", "spaces.a", `option placement cannot be "load"; allowed: off, on, 1s to 1h; leave it out for off`},
 		{"a=grantor,placement=", "spaces.a", `option placement cannot be ""; allowed: off, on, 1s to 1h; leave it out for off`},
 		{"a=grantor,placement=-30s", "spaces.a", `option placement cannot be "-30s": it is too short; allowed: off, on, 1s to 1h; give 1s or more`},
@@ -125,8 +131,8 @@ func TestSpacesRefused(t *testing.T) {
 		{"a=grantor,placement=30", "spaces.a", `option placement cannot be "30"; allowed: off, on, 1s to 1h`},
 		{"a=grantor,hold_on=61m", "spaces.a", `option hold_on cannot be "61m": it is too long; allowed: off, on, 1s to 1h; give 1h or less`},
 		{"a=grantor,hold_on=true", "spaces.a", `option hold_on cannot be "true"; allowed: off, on, 1s to 1h`},
-		{"a=grantor,holdon=on", "spaces.a", `protocol grantor has no option "holdon"; allowed: partition, preempt, placement, hold_on; did you mean hold_on?`},
-		{"a=central,placement=on", "spaces.a", `protocol central has no option "placement"; allowed: partition, preempt; leave it out`},
+		{"a=grantor,holdon=on", "spaces.a", `protocol grantor has no option "holdon"; allowed: ` + allowed("grantor") + `; did you mean hold_on?`},
+		{"a=central,placement=on", "spaces.a", `protocol central has no option "placement"; allowed: ` + allowed("central") + `; leave it out`},
 		{"a=grantor,partition=all", "spaces.a", `option partition cannot be "all"; allowed: primary, any`},
 		{"a=grantors", "spaces.a", "did you mean grantor?"},
 		{"a=permission,partition=any", "spaces.a", `option partition cannot be "any": no member could merge what the sides of a partition have granted; allowed: primary; leave it out for primary, or use protocol central or grantor`},
@@ -138,12 +144,12 @@ func TestSpacesRefused(t *testing.T) {
 		{"a=permission,capacity=99999999999999999999", "spaces.a", `option capacity cannot be "99999999999999999999"; allowed: off, 1 to`},
 		{"a=permission,retain=on", "spaces.a", `option retain cannot be "on"; allowed: false, true`},
 		{"a=permission,defer=", "spaces.a", `option defer cannot be ""; allowed: false, true`},
-		{"a=permission,placement=on", "spaces.a", `protocol permission has no option "placement"; allowed: partition, preempt, defer, retain, capacity; leave it out`},
-		{"a=grantor,retain=true", "spaces.a", `protocol grantor has no option "retain"; allowed: partition, preempt, placement, hold_on`},
-		{"a=central,capacity=2", "spaces.a", `protocol central has no option "capacity"; allowed: partition, preempt; leave it out`},
+		{"a=permission,placement=on", "spaces.a", `protocol permission has no option "placement"; allowed: ` + allowed("permission") + `; leave it out`},
+		{"a=grantor,retain=true", "spaces.a", `protocol grantor has no option "retain"; allowed: ` + allowed("grantor")},
+		{"a=central,capacity=2", "spaces.a", `protocol central has no option "capacity"; allowed: ` + allowed("central") + `; leave it out`},
 		{"a=centrall", "spaces.a", "central, grantor, permission, bakery, claim, consensus|did you mean central?"},
 		{"a=", "spaces.a", `there is no protocol ""|use central, grantor, permission, bakery, claim or consensus`},
-		{"a=central,shards=1", "spaces.a", `no option "shards"; allowed: partition, preempt; leave it out`},
+		{"a=central,shards=1", "spaces.a", `no option "shards"; allowed: ` + allowed("central") + `; leave it out`},
 		{"a=central,partitoin=any", "spaces.a", "did you mean partition?"},
 		{"a=central,partition=all", "spaces.a", `option partition cannot be "all"; allowed: primary, any`},
 		{"a=central,preempt=1", "spaces.a", "allowed: false, true; leave it out for false"},

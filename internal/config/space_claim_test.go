@@ -79,7 +79,7 @@ func TestClaimRefused(t *testing.T) {
 		{store + ",clock=mine", "allowed: machine, store"},
 		{store + ",partition=any", "the store decides, which has no sides|allowed: primary"},
 		{store + ",placement=on,wait=1s", `it has "placement="`},
-		{"a=claim,placement=on,store=redis://h", `protocol claim has no option "placement"; allowed: partition, preempt, store, wait, expiry, retries, skew, unit, rid, group, cas, hold_on, clock, cleaner`},
+		{"a=claim,placement=on,store=redis://h", `protocol claim has no option "placement"; allowed: ` + allowed("claim")},
 		{store + ",cas,hold_on=1m", `option hold_on cannot be "1m": it is too long; allowed: off, on, 1ms to 1s; give 1s or less`},
 		{store + ",cas,hold_on=100us", `option hold_on cannot be "100us": it is too short; allowed: off, on, 1ms to 1s; give 1ms or more`},
 		{store + ",cas,hold_on", `option "hold_on" has no value`},

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,27 +40,53 @@ type span struct{ least, most time.Duration }
 
 func (s span) String() string { return option.Format(s.least) + " to " + option.Format(s.most) }
 
-func textKey(name, value string, field func(*Config) *string, allowed, help string) Key {
-	return Key{
-		Name: name, Kind: Text, Default: value, Allowed: allowed, Help: help,
-		read:   func(c *Config, text string) *flaw { *field(c) = text; return nil },
-		format: func(c *Config) string { return *field(c) },
+// into lets a key have a field: its text is made by format and taken by parse.
+func into[T any](key Key, field func(*Config) *T, parse func(text string) (T, *flaw), format func(T) string) Key {
+	key.read = func(c *Config, text string) *flaw {
+		value, wrong := parse(text)
+		if wrong == nil {
+			*field(c) = value
+		}
+		return wrong
 	}
+	key.format = func(c *Config) string { return format(*field(c)) }
+	return key
+}
+
+func itself(text string) string { return text }
+
+// checkedKey is a key of a text that a function may refuse.
+func checkedKey(name, value string, field func(*Config) *string, check func(string) *flaw, allowed, help string) Key {
+	key := Key{Name: name, Kind: Text, Default: value, Allowed: allowed, Help: help}
+	return into(key, field, func(text string) (string, *flaw) { return text, check(text) }, itself)
+}
+
+func textKey(name, value string, field func(*Config) *string, allowed, help string) Key {
+	return checkedKey(name, value, field, func(string) *flaw { return nil }, allowed, help)
+}
+
+// listKey is a key of texts with commas between, each of which a function may refuse.
+func listKey(name string, field func(*Config) *[]string, check func(string) *flaw, allowed, help string) Key {
+	key := Key{Name: name, Kind: List, Separator: ",", Allowed: allowed, Help: help}
+	return into(key, field, func(text string) (items []string, wrong *flaw) {
+		if strings.TrimSpace(text) == "" {
+			return nil, nil
+		}
+		for item := range strings.SplitSeq(text, ",") {
+			item = strings.TrimSpace(item)
+			if wrong := check(item); wrong != nil {
+				return nil, wrong
+			}
+			items = append(items, item)
+		}
+		return items, nil
+	}, func(items []string) string { return strings.Join(items, ",") })
 }
 
 func nameKey() Key {
-	field := func(c *Config) *string { return &c.Name }
-	key := textKey("name", "", field,
+	return checkedKey("name", "", func(c *Config) *string { return &c.Name }, checkMemberName,
 		fmt.Sprintf("1 to %d of the characters A-Z a-z 0-9 . _ -, or empty for HOST-PORT", maxMemberName),
 		"Name of this member; without it HOST-PORT of the listen address.")
-	key.read = func(c *Config, text string) *flaw {
-		if wrong := checkMemberName(text); wrong != nil {
-			return wrong
-		}
-		*field(c) = text
-		return nil
-	}
-	return key
 }
 
 // checkMemberName takes only names that fit a log line, a URL and a folder.
@@ -97,75 +124,39 @@ func readCount(text string, least, most int) (int, *flaw) {
 }
 
 func countKey(name, value string, least, most int, field func(*Config) *int, help string) Key {
-	return Key{
-		Name: name, Kind: Count, Default: value, Allowed: fmt.Sprintf("%d to %d", least, most), Help: help,
-		read: func(c *Config, text string) *flaw {
-			n, wrong := readCount(text, least, most)
-			if wrong == nil {
-				*field(c) = n
-			}
-			return wrong
-		},
-		format: func(c *Config) string { return strconv.Itoa(*field(c)) },
-	}
+	key := Key{Name: name, Kind: Count, Default: value, Allowed: fmt.Sprintf("%d to %d", least, most), Help: help}
+	return into(key, field, func(text string) (int, *flaw) { return readCount(text, least, most) }, strconv.Itoa)
+}
+
+// countOrKey is a key of a number that may be a word instead, which stands for 0.
+func countOrKey(name, value, word string, most int, field func(*Config) *int, allowed, help string) Key {
+	key := Key{Name: name, Kind: Count, Default: value, Allowed: allowed, Help: help}
+	return into(key, field, func(text string) (int, *flaw) {
+		if text == word {
+			return 0, nil
+		}
+		return readCount(text, 1, most)
+	}, func(n int) string {
+		if n == 0 {
+			return word
+		}
+		return strconv.Itoa(n)
+	})
 }
 
 func expectKey() Key {
-	key := countKey("expect", "", 1, maxCount, func(c *Config) *int { return &c.Expect },
+	return countOrKey("expect", "", "", maxCount, func(c *Config) *int { return &c.Expect }, "the number of founders, 1 or more",
 		"How many founders there are, this member included; with join alone this member is a guest.")
-	key.Allowed = "the number of founders, 1 or more"
-	number := key.read
-	key.read = func(c *Config, text string) *flaw {
-		if text == "" {
-			c.Expect = 0
-			return nil
-		}
-		return number(c, text)
-	}
-	key.format = func(c *Config) string {
-		if c.Expect == 0 {
-			return ""
-		}
-		return strconv.Itoa(c.Expect)
-	}
-	return key
 }
 
 func candidateKey() Key {
-	const off = "off"
-	key := countKey("priority", "8", 1, maxCandidate, func(c *Config) *int { return &c.Candidate },
+	return countOrKey("priority", "8", "off", maxCandidate, func(c *Config) *int { return &c.Candidate }, fmt.Sprintf("1 to %d, or off", maxCandidate),
 		"How eligible this member is as a leader of spaces of protocol bakery: 1 is the most, off is never.")
-	key.Allowed = fmt.Sprintf("1 to %d, or off", maxCandidate)
-	number := key.read
-	key.read = func(c *Config, text string) *flaw {
-		if text == off {
-			c.Candidate = 0
-			return nil
-		}
-		return number(c, text)
-	}
-	key.format = func(c *Config) string {
-		if c.Candidate == 0 {
-			return off
-		}
-		return strconv.Itoa(c.Candidate)
-	}
-	return key
 }
 
 func durationKey(name, value string, allowed span, note string, field func(*Config) *time.Duration, help string) Key {
-	return Key{
-		Name: name, Kind: Duration, Default: value, Help: help,
-		Allowed: allowed.String() + note,
-		read: func(c *Config, text string) *flaw {
-			d, wrong := readDuration(text, allowed, value)
-			if wrong == nil {
-				*field(c) = d
-			}
-			return wrong
-		},
-		format: func(c *Config) string { return option.Format(*field(c)) },
-	}
+	key := Key{Name: name, Kind: Duration, Default: value, Allowed: allowed.String() + note, Help: help}
+	return into(key, field, func(text string) (time.Duration, *flaw) { return readDuration(text, allowed, value) }, option.Format)
 }
 
 // longestTTLKey is limits.ttl, whose default and bound are lower where a space is in memory: see settleTTL.
@@ -192,55 +183,38 @@ func readDuration(text string, allowed span, example string) (time.Duration, *fl
 }
 
 func driftKey() Key {
-	return Key{
+	key := Key{
 		Name: "drift", Kind: Fraction, Default: "0.05",
 		Allowed: fmt.Sprintf("more than 0, at most %v", maxDrift),
 		Help:    "By how much the rates of any two clocks may differ: 0.05 is 5 %.",
-		read: func(c *Config, text string) *flaw {
-			x, err := strconv.ParseFloat(text, 64)
-			switch {
-			case err != nil:
-				return &flaw{"it is not a number", "write it as in 0.05"}
-			case !(x > 0 && x <= maxDrift): // so that NaN is refused too
-				return &flaw{"it is out of bounds", "leave it out for 0.05, which is more than clocks differ by"}
-			}
-			c.Drift = x
-			return nil
-		},
-		format: func(c *Config) string { return strconv.FormatFloat(c.Drift, 'g', -1, 64) },
 	}
+	return into(key, func(c *Config) *float64 { return &c.Drift }, func(text string) (float64, *flaw) {
+		x, err := strconv.ParseFloat(text, 64)
+		switch {
+		case err != nil:
+			return 0, &flaw{"it is not a number", "write it as in 0.05"}
+		case !(x > 0 && x <= maxDrift): // so that NaN is refused too
+			return 0, &flaw{"it is out of bounds", "leave it out for 0.05, which is more than clocks differ by"}
+		}
+		return x, nil
+	}, func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) })
 }
 
 func choiceKey(name, value string, choices []string, field func(*Config) *string, help string) Key {
-	return Key{
-		Name: name, Kind: Text, Default: value, Allowed: strings.Join(choices, ", "), Help: help,
-		read: func(c *Config, text string) *flaw {
-			for _, choice := range choices {
-				if text == choice {
-					*field(c) = text
-					return nil
-				}
-			}
-			return &flaw{"it is none of the choices", suggest(strings.ToLower(text), choices, "leave it out for "+value)}
-		},
-		format: func(c *Config) string { return *field(c) },
-	}
+	return checkedKey(name, value, field, func(text string) *flaw {
+		if slices.Contains(choices, text) {
+			return nil
+		}
+		return &flaw{"it is none of the choices", suggest(strings.ToLower(text), choices, "leave it out for "+value)}
+	}, strings.Join(choices, ", "), help)
 }
 
 func switchKey(name string, field func(*Config) *bool, help string) Key {
-	return Key{
-		Name: name, Kind: Switch, Default: "false", Allowed: "true, false", Help: help,
-		read: func(c *Config, text string) *flaw {
-			switch text {
-			case "true":
-				*field(c) = true
-			case "false":
-				*field(c) = false
-			default:
-				return &flaw{"it is neither", "write true or false"}
-			}
-			return nil
-		},
-		format: func(c *Config) string { return strconv.FormatBool(*field(c)) },
-	}
+	key := Key{Name: name, Kind: Switch, Default: "false", Allowed: "true, false", Help: help}
+	return into(key, field, func(text string) (bool, *flaw) {
+		if text != "true" && text != "false" {
+			return false, &flaw{"it is neither", "write true or false"}
+		}
+		return text == "true", nil
+	}, strconv.FormatBool)
 }

@@ -47,12 +47,20 @@ func TestRefusalsOfAFollower(t *testing.T) {
 			}
 			_, tried := other.TryLock(ctx, "x")
 			_, waited := other.Lock(ctx, "x", holdfast.Wait(6*time.Second)) // a busy machine answers within it
-			short, cancel := context.WithTimeout(ctx, 6*time.Second)
-			defer cancel()
-			_, ended := other.Lock(short, "x")
-			for how, err := range map[string]error{"try": tried, "wait": waited, "context": ended} {
+			says := func(err error) bool {
 				var held *holdfast.HeldError
-				if !errors.As(err, &held) || held.Owner != "job" || held.Member != first.Name() || held.Since.IsZero() {
+				return errors.As(err, &held) && held.Owner == "job" && held.Member == first.Name() && !held.Since.IsZero()
+			}
+			// A context that ends leaves the other members lock.WaitGrace to say who holds the lock. A machine that
+			// is busier than that is asked again.
+			var ended error
+			for !says(ended) && ctx.Err() == nil {
+				short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+				_, ended = other.Lock(short, "x")
+				cancel()
+			}
+			for how, err := range map[string]error{"try": tried, "wait": waited, "context": ended} {
+				if !says(err) {
 					t.Errorf("%s: %v, want who holds it, and since when", how, err)
 				}
 			}

@@ -81,7 +81,7 @@ func (r *Result) compare() (found []Aim) {
 			continue
 		}
 		found = append(found, Aim{
-			Name: a.name, Measured: median(values), Smallest: values[0], Largest: values[len(values)-1],
+			Name: a.name, Measured: Median(values), Smallest: values[0], Largest: values[len(values)-1],
 			Wanted: max(a.most, a.least), AtLeast: a.least > 0,
 		})
 	}

@@ -83,8 +83,8 @@ func TestAimsAreReadable(t *testing.T) {
 // hungry allocates as it locks.
 type hungry struct{ fake }
 
-func (h *hungry) Connect(ctx context.Context, workers int) (Client, error) {
-	client, err := h.fake.Connect(ctx, workers)
+func (h *hungry) Connect(ctx context.Context, c Cell) (Client, error) {
+	client, err := h.fake.Connect(ctx, c)
 	return &hungryClient{Client: client}, err
 }
 

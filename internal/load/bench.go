@@ -211,7 +211,7 @@ func (b *bench) runHold(ctx context.Context, t Target, cell Cell, round int) err
 	if err != nil {
 		return fmt.Errorf("start %s: %w", t.Name(), err)
 	}
-	f, first, err := b.hold(ctx, t)
+	f, first, err := b.hold(ctx, t, cell)
 	if err == nil {
 		b.note(t, cell, f, first)
 	}

@@ -78,7 +78,7 @@ func drain(ctx context.Context, client Client, waiters int, ready func() error) 
 // awaitAll returns when all wait.
 func (q *queue) awaitAll(ctx context.Context, lockers []Locker) error {
 	if _, ok := lockers[0].(Announcer); !ok {
-		return pass(ctx, unannounced)
+		return Pass(ctx, unannounced)
 	}
 	for range lockers {
 		select {

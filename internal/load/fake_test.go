@@ -82,7 +82,7 @@ func (f *fake) Usage(_ context.Context, settle bool) (Usage, error) {
 	return Usage{CPU: f.worked, Resident: 1e6 + f.perLock*int64(f.held), Heap: f.perLock * int64(f.held) / 2}, nil
 }
 
-func (f *fake) Connect(_ context.Context, workers int) (Client, error) {
+func (f *fake) Connect(context.Context, Cell) (Client, error) {
 	f.clients++
 	return f, nil
 }

@@ -78,11 +78,12 @@ func (r *Row) Figure(m Metric) (float64, bool) {
 		}
 		return sum, true
 	}
-	return median(values), true
+	return Median(values), true
 }
 
-// median is that of sorted values, of which there is one at least.
-func median(values []float64) float64 {
+// Median is that of values, of which there is one at least.
+func Median(values []float64) float64 {
+	values = slices.Sorted(slices.Values(values))
 	middle := len(values) / 2
 	if len(values)%2 == 1 {
 		return values[middle]

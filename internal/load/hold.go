@@ -110,8 +110,8 @@ func (h *heldLocks) giveBack(ctx context.Context, limit time.Duration) {
 }
 
 // hold takes many locks, and looks at the servers' memory before and with them.
-func (b *bench) hold(ctx context.Context, t Target) (f Figures, first error, err error) {
-	client, err := t.Connect(ctx, holders)
+func (b *bench) hold(ctx context.Context, t Target, cell Cell) (f Figures, first error, err error) {
+	client, err := t.Connect(ctx, cell)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -50,8 +51,12 @@ func (o object) MarshalJSON() ([]byte, error) {
 // rounded keeps three decimals: more would only look exact.
 func rounded(value float64) float64 { return math.Round(value*1000) / 1000 }
 
-func (r *Row) object(metrics []Metric) object {
-	o := object{{"target", r.Target}, {"workload", r.Cell.Workload}, {"workers", r.Cell.Workers}}
+func (r *Row) object() object {
+	return r.figures(object{{"target", r.Target}, {"workload", r.Cell.Workload}, {"workers", r.Cell.Workers}}, rowMetrics)
+}
+
+// figures adds those metrics that the row has.
+func (r *Row) figures(o object, metrics []Metric) object {
 	for _, m := range metrics {
 		if value, ok := r.Figure(m); ok {
 			o = append(o, field{string(m), rounded(value)})
@@ -62,18 +67,12 @@ func (r *Row) object(metrics []Metric) object {
 
 // detail is a row with all that is known of it.
 func (r *Row) detail() object {
-	o := append(r.object(rowMetrics), field{"think_ms", rounded(float64(r.Cell.Think) / float64(time.Millisecond))})
-	for _, m := range detailMetrics {
-		if value, ok := r.Figure(m); ok {
-			o = append(o, field{string(m), rounded(value)})
-		}
-	}
+	o := append(r.object(), field{"think_ms", rounded(float64(r.Cell.Think) / float64(time.Millisecond))})
+	o = r.figures(o, detailMetrics)
 	var spread object
-	for _, metrics := range [][]Metric{rowMetrics, detailMetrics} {
-		for _, m := range metrics {
-			if smallest, largest, ok := r.spread(m); ok {
-				spread = append(spread, field{string(m), []float64{rounded(smallest), rounded(largest)}})
-			}
+	for _, m := range slices.Concat(rowMetrics, detailMetrics) {
+		if smallest, largest, ok := r.spread(m); ok {
+			spread = append(spread, field{string(m), []float64{rounded(smallest), rounded(largest)}})
 		}
 	}
 	return append(o, field{"rounds", len(r.Rounds)}, field{"spread", spread})
@@ -94,7 +93,7 @@ func (r *Result) WriteJSON(to io.Writer, host Host, more ...Section) error {
 	rows, details := Section{Name: "rows"}, Section{Name: "details"}
 	for _, row := range r.Rows {
 		if row.Cell.Think == 0 {
-			rows.Lines = append(rows.Lines, row.object(rowMetrics))
+			rows.Lines = append(rows.Lines, row.object())
 		}
 		details.Lines = append(details.Lines, row.detail())
 	}

@@ -47,8 +47,8 @@ type Target interface {
 	Start(ctx context.Context) error
 	// Stop ends them.
 	Stop() error
-	// Connect opens what the workers of one measurement share.
-	Connect(ctx context.Context, workers int) (Client, error)
+	// Connect opens what the workers of one measurement, of a cell, share.
+	Connect(ctx context.Context, c Cell) (Client, error)
 	// Usage is what the servers have used so far. With settle they are asked to throw away
 	// what they do not need before.
 	Usage(ctx context.Context, settle bool) (Usage, error)

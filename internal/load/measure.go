@@ -26,7 +26,7 @@ func (b *bench) measure(ctx context.Context, t Target, cell Cell, round uint64) 
 	}
 	there := cell
 	there.Workers = bound(t, cell.Workload, cell.Workers)
-	client, err := connect(ctx, t, there)
+	client, err := t.Connect(ctx, there)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (b *bench) timed(ctx context.Context, t Target, client Client, cell Cell, d
 	handoffs := m.handoffs()
 	begun := time.Now()
 	m.phase.Store(measuring)
-	err = pass(ctx, duration)
+	err = Pass(ctx, duration)
 	m.phase.Store(over)
 	window := time.Since(begun)
 	handoffs = m.handoffs() - handoffs

@@ -55,19 +55,7 @@ func (r *Result) Overview() Table {
 		figure("BYTES/LOCK", BytesPerLock), figure("CLIENT-CPU-µs", ClientCPU), figure("SERVER-CPU-µs", ServerCPU),
 		figure("VIOLATIONS", Violations), figure("ERRORS", Errors),
 	}
-	columns = append(columns, r.requestColumns("")...)
-	var t Table
-	for _, c := range columns {
-		t.Header = append(t.Header, c.header)
-	}
-	for _, row := range r.Rows {
-		var cells []string
-		for _, c := range columns {
-			cells = append(cells, c.cell(r, row))
-		}
-		t.Rows = append(t.Rows, cells)
-	}
-	return t
+	return r.lay(append(columns, r.requestColumns("")...), func(*Row) bool { return true })
 }
 
 // related is OfLimit with enough digits for what is far from it.

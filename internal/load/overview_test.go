@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -84,8 +85,8 @@ func TestHoldLimit(t *testing.T) {
 // stuck is a fake of which one lock is never granted.
 type stuck struct{ *fake }
 
-func (s stuck) Connect(ctx context.Context, workers int) (Client, error) {
-	_, err := s.fake.Connect(ctx, workers)
+func (s stuck) Connect(ctx context.Context, c Cell) (Client, error) {
+	_, err := s.fake.Connect(ctx, c)
 	return s, err
 }
 
@@ -157,8 +158,8 @@ func TestRelate(t *testing.T) {
 // TestParse: what is asked for is read, or refused with what is allowed.
 func TestParse(t *testing.T) {
 	var c Config
-	if err := errors.Join(c.SetRounds(7), c.SetDuration(time.Second)); err != nil || c.Rounds != 7 || c.Duration != time.Second {
-		t.Error(c, err)
+	if flag, err := c.ReadFlags(typed{"quick": true, "rounds": 7, "duration": time.Second}); err != nil || c.Rounds != 7 || c.Duration != time.Second || c.Locks != 50_000 {
+		t.Error(c, flag, err)
 	}
 	if c.Quick(); c.Rounds != 2 || c.HoldRounds != 1 || c.Duration != 100*time.Millisecond || c.Locks != 50_000 {
 		t.Error(c)
@@ -171,13 +172,20 @@ func TestParse(t *testing.T) {
 	if err != nil || think != nil {
 		t.Error(think, err)
 	}
+	refused := func(f typed) error {
+		flag, err := new(Config).ReadFlags(f)
+		return fmt.Errorf("%s: %w", flag, err)
+	}
 	_, noNumber := ReadWorkers("1,x")
 	_, tooLong := ReadThink("2h")
 	_, twice := ReadChoices("hot,hot", Workloads())
 	_, unknown := ReadChoices("cold", Workloads())
 	for want, err := range map[string]error{
-		"0: want 1 to 1000":                                     c.SetRounds(0),
-		"1ns: want 1ms to 1h0m":                                 c.SetDuration(1),
+		"rounds: 0: want 1 to 1000":       refused(typed{"rounds": 0}),
+		"duration: 1ns: want 1ms to 1h0m": refused(typed{"duration": time.Duration(1)}),
+		"workers: ":                       refused(typed{"workers": "1,x"}),
+		"think: ":                         refused(typed{"think": "2h"}),
+		"workloads: ":                     refused(typed{"workloads": "cold"}),
 		`"x": want numbers from 1 to 100000, as in 1,64`:        noNumber,
 		`"2h": want durations from 0 to 1m0s, as in 0,1ms`:      tooLong,
 		`"hot": it is given twice`:                              twice,
@@ -190,12 +198,25 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// typed are flags as a user has typed them.
+type typed map[string]any
+
+func (f typed) IsSet(name string) bool { return f[name] != nil }
+
+func (f typed) Bool(name string) bool { return f[name] == true }
+
+func (f typed) Int(name string) int { n, _ := f[name].(int); return n }
+
+func (f typed) Duration(name string) time.Duration { d, _ := f[name].(time.Duration); return d }
+
+func (f typed) String(name string) string { text, _ := f[name].(string); return text }
+
 // foreign is a fake of others; what it is asked for ends with an error.
 type foreign struct{ *fake }
 
 func (foreign) Foreign() {}
 
-func (foreign) Connect(context.Context, int) (Client, error) { return nil, errBroken }
+func (foreign) Connect(context.Context, Cell) (Client, error) { return nil, errBroken }
 
 // TestForeign: an error of a target of others is counted, and the others are measured.
 func TestForeign(t *testing.T) {

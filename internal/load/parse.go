@@ -14,22 +14,42 @@ func (c *Config) Quick() {
 	c.Rounds, c.Duration, c.HoldRounds, c.Locks = 2, 100*time.Millisecond, 1, 50_000
 }
 
-// SetRounds sets Rounds as a user wants them.
-func (c *Config) SetRounds(rounds int) error {
-	if rounds < 1 || rounds > MaxRounds {
-		return fmt.Errorf("%d: want 1 to %d", rounds, MaxRounds)
-	}
-	c.Rounds = rounds
-	return nil
+// Flags are those of a command that a user has given; *cli.Command has them.
+type Flags interface {
+	IsSet(name string) bool
+	Bool(name string) bool
+	Int(name string) int
+	Duration(name string) time.Duration
+	String(name string) string
 }
 
-// SetDuration sets Duration as a user wants it.
-func (c *Config) SetDuration(d time.Duration) error {
-	if d < time.Millisecond || d > MaxDuration {
-		return fmt.Errorf("%v: want 1ms to %v", d, MaxDuration)
+// ReadFlags sets what the flags workloads, quick, rounds, duration, workers and think say. The error
+// is about the flag that is returned.
+func (c *Config) ReadFlags(f Flags) (flag string, err error) {
+	if c.Workloads, err = ReadChoices(f.String("workloads"), Workloads()); err != nil {
+		return "workloads", err
 	}
-	c.Duration = d
-	return nil
+	if f.Bool("quick") {
+		c.Quick()
+	}
+	if f.IsSet("rounds") {
+		if c.Rounds = f.Int("rounds"); c.Rounds < 1 || c.Rounds > MaxRounds {
+			return "rounds", fmt.Errorf("%d: want 1 to %d", c.Rounds, MaxRounds)
+		}
+	}
+	if f.IsSet("duration") {
+		if c.Duration = f.Duration("duration"); c.Duration < time.Millisecond || c.Duration > MaxDuration {
+			return "duration", fmt.Errorf("%v: want 1ms to %v", c.Duration, MaxDuration)
+		}
+	}
+	if c.Workers, err = ReadWorkers(f.String("workers")); err != nil {
+		return "workers", err
+	}
+	think, err := ReadThink(f.String("think"))
+	if think != nil {
+		c.Think = think
+	}
+	return "think", err
 }
 
 // ReadWorkers reads numbers of workers, separated by commas; nil where there is no text.

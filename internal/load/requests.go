@@ -1,24 +1,9 @@
 package load
 
 import (
-	"context"
 	"slices"
 	"time"
 )
-
-// Placer is a Target whose workers share more or less, depending on what is measured.
-type Placer interface {
-	// ConnectFor is Connect for a cell.
-	ConnectFor(ctx context.Context, c Cell) (Client, error)
-}
-
-// connect opens what the workers of a cell share.
-func connect(ctx context.Context, t Target, c Cell) (Client, error) {
-	if p, ok := t.(Placer); ok {
-		return p.ConnectFor(ctx, c)
-	}
-	return t.Connect(ctx, c.Workers)
-}
 
 // RequestCounter is a Target that keeps its locks in a store, and counts what it asks that for.
 type RequestCounter interface {

@@ -30,25 +30,30 @@ func (r *Result) Tables() (tables []Table) {
 			columns = append(columns, figure("MESSAGES", MessagesPerLock))
 		}
 		columns = append(columns, r.requestColumns(workload)...)
-		var t Table
-		for _, c := range columns {
-			t.Header = append(t.Header, c.header)
-		}
-		for _, row := range r.Rows {
-			if row.Cell.Workload != workload {
-				continue
-			}
-			var cells []string
-			for _, c := range columns {
-				cells = append(cells, c.cell(r, row))
-			}
-			t.Rows = append(t.Rows, cells)
-		}
+		t := r.lay(columns, func(row *Row) bool { return row.Cell.Workload == workload })
 		if len(t.Rows) > 0 {
 			tables = append(tables, t)
 		}
 	}
 	return tables
+}
+
+// lay lays out those rows that are wanted.
+func (r *Result) lay(columns []column, wanted func(*Row) bool) (t Table) {
+	for _, c := range columns {
+		t.Header = append(t.Header, c.header)
+	}
+	for _, row := range r.Rows {
+		if !wanted(row) {
+			continue
+		}
+		var cells []string
+		for _, c := range columns {
+			cells = append(cells, c.cell(r, row))
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	return t
 }
 
 // counted reports whether messages were counted in a workload.
@@ -117,7 +122,7 @@ func ratio(m Metric) column {
 		if len(ratios) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%.2f", median(ratios))
+		return fmt.Sprintf("%.2f", Median(ratios))
 	}}
 }
 

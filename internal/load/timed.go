@@ -82,7 +82,7 @@ func (t *timed) start(ctx context.Context, warm time.Duration) error {
 	for _, w := range t.workers {
 		t.work.Go(func() { w.work(ctx, t) })
 	}
-	err := pass(ctx, warm)
+	err := Pass(ctx, warm)
 	// Where a cycle takes less than a few microseconds of all CPUs, reading the clock would
 	// be a large part of it.
 	if rate := float64(t.total()) / warm.Seconds(); rate > fastRate {
@@ -103,8 +103,8 @@ func (t *timed) total() (cycles int64) {
 	return cycles
 }
 
-// pass lets time pass.
-func pass(ctx context.Context, d time.Duration) error {
+// Pass lets time pass, unless ctx ends before.
+func Pass(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -119,12 +120,23 @@ func (o *order) single() string {
 }
 
 // digestOf condenses what a request asks for; who asks, when, and for how long it waits yet is
-// no part of it.
-func digestOf(in acquireInput) ([sha256.Size]byte, error) {
+// no part of it. It is kept in the logs of spaces, so it does not depend on the order of the fields, nor on
+// fields that are zero: a field that is added changes no sum of a request without it.
+func digestOf(in acquireInput) (sum [sha256.Size]byte, err error) {
 	in.Client, in.Arrived, in.Wait = "", 0, min(in.Wait, 1)
+	var fields map[string]json.RawMessage
 	text, err := json.Marshal(in)
+	if err == nil {
+		err = json.Unmarshal(text, &fields)
+	}
+	if err == nil {
+		maps.DeleteFunc(fields, func(_ string, value json.RawMessage) bool {
+			return slices.Contains([]string{`0`, `""`, `null`, `{}`}, string(value))
+		})
+		text, err = json.Marshal(fields) // in the order of the names
+	}
 	if err != nil {
-		return [sha256.Size]byte{}, fmt.Errorf("condense the request: %w", err)
+		return sum, fmt.Errorf("condense the request: %w", err)
 	}
 	return sha256.Sum256(text), nil
 }

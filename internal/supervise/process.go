@@ -3,6 +3,7 @@
 package supervise
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +77,7 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Stdin, c.Stdout, c.Stderr = or(c.Stdin, os.Stdin), or(c.Stdout, os.Stdout), or(c.Stderr, os.Stderr)
+	c.Stdin, c.Stdout, c.Stderr = cmp.Or(c.Stdin, os.Stdin), cmp.Or(c.Stdout, os.Stdout), cmp.Or(c.Stderr, os.Stderr)
 	p := &Process{
 		notice:   c.Notice,
 		children: make(chan os.Signal, 1),
@@ -101,13 +102,6 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 		return nil, err
 	}
 	return p, nil
-}
-
-func or(file, otherwise *os.File) *os.File {
-	if file != nil {
-		return file
-	}
-	return otherwise
 }
 
 // run starts the command and tends it to its end, on one thread: Linux kills the
@@ -273,10 +267,8 @@ func (p *Process) SetDeadline(at time.Duration) error {
 // sig is one that usually ends a command, so that it can act on it. After the
 // command's end it is for what was adopted, and then signal does nothing.
 func (p *Process) signal(sig syscall.Signal) error {
-	select {
-	case <-p.left:
+	if p.nothingLeft() {
 		return nil
-	default:
 	}
 	signal := p.group.signal
 	if p.over() {

@@ -3,6 +3,8 @@
 package supervise
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -67,4 +69,32 @@ func (s *Signals) Stop() {
 	signal.Stop(s.arrived)
 	signal.Stop(s.dropped)
 	close(s.stopped)
+}
+
+// Signalled is why a context has ended that a signal ends.
+type Signalled struct{ Signal os.Signal }
+
+// Error says which signal it was.
+func (s *Signalled) Error() string { return fmt.Sprintf("ended by signal %v", s.Signal) }
+
+// Status is the exit status that it asks for.
+func (s *Signalled) Status() int { return SignalStatus(s.Signal) }
+
+// UntilSignal returns a context that the first INT, TERM or HUP ends, with a *[Signalled] as its
+// cause. After stop signals are left to the system again.
+func UntilSignal(ctx context.Context) (until context.Context, stop func()) {
+	until, cancel := context.WithCancelCause(ctx)
+	arrived := make(chan os.Signal, 1)
+	signal.Notify(arrived, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		select {
+		case sig := <-arrived:
+			cancel(&Signalled{sig})
+		case <-until.Done():
+		}
+	}()
+	return until, func() {
+		signal.Stop(arrived)
+		cancel(nil)
+	}
 }

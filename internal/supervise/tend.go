@@ -45,10 +45,13 @@ func (p *Process) tend() {
 	}
 }
 
-// over reports whether the command has ended.
-func (p *Process) over() bool {
+// over reports whether the command has ended, and nothingLeft whether all that it has left running has, too.
+func (p *Process) over() bool        { return isClosed(p.done) }
+func (p *Process) nothingLeft() bool { return isClosed(p.left) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-p.done:
+	case <-c:
 		return true
 	default:
 		return false
@@ -98,15 +101,6 @@ func (p *Process) collectAdopted() {
 	}
 	if p.over() && !remains {
 		close(p.left)
-	}
-}
-
-func (p *Process) nothingLeft() bool {
-	select {
-	case <-p.left:
-		return true
-	default:
-		return false
 	}
 }
 

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -117,7 +118,7 @@ func attach(t *testing.T, args []string, stdout *os.File) (*exec.Cmd, *screen) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, or(stdout, slave), slave
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, cmp.Or(stdout, slave), slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

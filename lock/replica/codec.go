@@ -1,11 +1,11 @@
 package replica
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"slices"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/lock/wire"
 )
@@ -117,7 +117,7 @@ func (o *Op) form(c *wire.Coder) (with int) {
 	}
 	if wire.Enum(c, &first, math.MaxUint8); !c.Writing() {
 		o.Kind = Kind(first)
-		at = bytes.IndexByte(firsts[:], first)
+		at = slices.Index(firsts[:], first)
 	}
 	if first == 0 || at < 0 {
 		c.Fail(fmt.Errorf("an operation of kind %d: %w", o.Kind, wire.ErrRange))
@@ -136,7 +136,7 @@ const LeastOp = 5
 // Size is how many bytes an operation has at most.
 func (o *Op) Size() int {
 	const numbers = 200 // all of it that is no text
-	return numbers + len(o.Name) + len(o.Owner) + len(o.Reason) + len(o.Client) + len(o.Identity) + len(o.Once)
+	return numbers + len(o.Name) + o.TextBytes() + len(o.Client) + len(o.Identity) + len(o.Once)
 }
 
 // Code goes through what an operation's kind names.
@@ -182,15 +182,20 @@ func (o *Op) Code(c *wire.Coder) {
 	}
 }
 
+// codeAttributes goes through what a request says of its lock, but for its hold limit, and through who asks.
+func codeAttributes(c *wire.Coder, a *holdfast.Attributes, client *string) {
+	wire.Text(c, &a.Owner)
+	wire.Text(c, &a.Reason)
+	wire.Text(c, client)
+	wire.UpTo(c, &a.Mode, math.MaxUint8)
+	wire.UpTo(c, &a.Units, math.MaxInt32)
+	wire.UpTo(c, &a.Capacity, math.MaxInt32)
+}
+
 func (o *Op) codeAcquire(c *wire.Coder, with int) {
 	wire.Number(c, &o.Request)
 	wire.Text(c, &o.Name)
-	wire.Text(c, &o.Owner)
-	wire.Text(c, &o.Reason)
-	wire.Text(c, &o.Client)
-	wire.UpTo(c, &o.Mode, math.MaxUint8)
-	wire.UpTo(c, &o.Units, math.MaxInt32)
-	wire.UpTo(c, &o.Capacity, math.MaxInt32)
+	codeAttributes(c, &o.Attributes, &o.Client)
 	c.Bool(&o.Try)
 	c.Duration(&o.Age)
 	c.Duration(&o.Wait)

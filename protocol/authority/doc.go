@@ -158,5 +158,5 @@
 //	loan.go       and what its authority knows of it
 //	grant_count.go who is granted how much   past.go      which requests are over
 //	silence.go    who waits in vain          executed.go  a Break, and a change of authority
-//	messages.go                              limits.go    until when a client may be told to hold
+//	messages.go   wire.go: their bytes       limits.go    until when a client may be told to hold
 package authority

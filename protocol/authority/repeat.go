@@ -130,17 +130,16 @@ func (m *Machine) endingBefore(r *record) (after []Released, ok bool) {
 func (m *Machine) entry(now protocol.Time, r *record) lock.Entry {
 	q := &r.request
 	s := lock.Entry{
-		Name: q.Name, Session: r.grantee(), Request: r.seq, Attributes: holdfast.Attributes{Shape: q.Shape, Owner: q.Owner, Reason: q.Reason}, Client: q.Client,
-		Left: lock.Never,
+		Name: q.Name, Session: r.grantee(), Request: r.seq, Attributes: q.Attributes, Client: q.Client, Left: lock.Never,
 	}
 	if r.state == held {
-		s.Token, s.Revoked, s.Age = r.token, r.revoked, now-r.since
+		s.Token, s.Revoked, s.Age, s.Hold = r.token, r.revoked, now-r.since, 0
 		if r.end != protocol.Never {
 			s.Left = max(0, r.end-now)
 		}
 		return s
 	}
-	s.Age, s.Hold, s.Try = max(0, now-q.Arrived), q.Hold, q.Try
+	s.Age, s.Try = max(0, now-q.Arrived), q.Try
 	if q.WaitEnd != protocol.Never {
 		s.Left = max(0, q.WaitEnd-now)
 	}

@@ -213,7 +213,7 @@ func (m *Machine) takeReport() {
 		inherited := r.sessionEnd && m.config.Outlives && m.config.Any
 		r.reported, r.freed = first && r.state != ending, first && r.state == ending && !inherited
 		q := &r.request
-		bytes += len(q.Name) + len(q.Owner) + len(q.Reason) + len(q.Client)
+		bytes += len(q.Name) + q.TextBytes() + len(q.Client)
 		if n := len(h.report.seqs); n > begun && (n-begun == m.config.Chunk || bytes > maxChunkBytes) {
 			h.report.cuts = append(h.report.cuts, n)
 			begun, bytes = n, 0

@@ -183,11 +183,11 @@
 // # Files
 //
 //	bakery.go    Config, Machine, Step      book.go       names, tickets and their order
-//	messages.go  text.go                    master.go     the steps of a leader's own tickets
+//	messages.go  text.go, wire.go           master.go     the steps of a leader's own tickets
 //	view.go      views, who has left        replica.go    the steps of the others'
 //	election.go  who leads                  term.go       from one term to the next
 //	member.go    what clients want          link.go       what is said arrives
 //	activate.go  whose turn it is           malformed.go  what cannot be said
 //	grace.go     after a hold limit         condition.go  how it is
-//	probe.go     what the simulator and the explorers know of it
+//	options.go   what a space can have      probe.go      what the simulator knows of it
 package bakery

@@ -148,5 +148,6 @@
 //	clock.go   the store's time         cleaner.go   claims that have expired
 //	settings.go
 //	client.go  what clients need of it  condition.go how it is
-//	messages.go                         probe.go     what the simulator knows of it
+//	options.go what a space can have    notes.go     what is noted
+//	probe.go   what the simulator knows of it
 package claim

@@ -179,6 +179,7 @@
 //	copy.go       copies of shards
 //	afresh.go     clusters that begin with copies
 //	condition.go  how the space is
-//	messages.go
+//	messages.go   wire.go: their bytes
+//	options.go    what a space can have
 //	probe.go      what the simulator knows of it
 package consensus

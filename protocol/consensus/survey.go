@@ -29,7 +29,7 @@ func (m *Machine) suspensions() lock.Lock {
 		if slices.ContainsFunc(l.Holders, func(h lock.Grant) bool { return h.Session == g.Session && h.Owner == g.Owner }) {
 			continue
 		}
-		waits := lock.Wait{Session: g.Session, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: g.Mode}, Owner: g.Owner, Reason: g.Reason}, Client: g.Client, Since: g.Since, Until: lock.Never}
+		waits := lock.Wait{Session: g.Session, Attributes: g.Attributes, Client: g.Client, Since: g.Since, Until: lock.Never}
 		l.Waiters = append(l.Waiters, slices.Repeat([]lock.Wait{waits}, g.Holds)...)
 	}
 	l.Waiters = append(l.Waiters, first.Waiters...)

@@ -185,7 +185,7 @@ func (m *Machine) cutHandover(now protocol.Time, to recipient, handover *authori
 	return b
 }
 
-func entryBytes(s *lock.Entry) int { return len(s.Name) + len(s.Owner) + len(s.Reason) + len(s.Client) }
+func entryBytes(s *lock.Entry) int { return len(s.Name) + s.TextBytes() + len(s.Client) }
 
 // onTransferRequest gives a recipient a part of the table, and tells everybody else that there
 // is none. One that comes before the table has is remembered.

@@ -96,5 +96,7 @@
 //	calls.go     what clients do
 //	decisions.go what they are told
 //	survey.go    what operators ask, and are shown
-//	messages.go
+//	messages.go  wire.go: their bytes
+//	grace.go     names that stay taken after a hold limit
+//	probe.go     what the simulator and the explorers know of it
 package local

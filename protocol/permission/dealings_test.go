@@ -73,7 +73,7 @@ func TestDealingsAreRead(t *testing.T) {
 	}
 	s.act(b.clients[0])
 	settle()
-	are("nobody holds", probe.Dealings{}, probe.Dealings{Keeps: 1})
+	are("no member holds", probe.Dealings{}, probe.Dealings{Keeps: 1})
 	s.step(b, protocol.Event{Kind: protocol.Raised, Fact: &protocol.Lapsed{Tenure: protocol.Tenure{Lapses: 1}}})
 	if read().Heard(b.machine, a.id, sent) || read().Dealings(b.machine) != (probe.Dealings{}) {
 		t.Errorf("b has no lease any more, and has %+v", read().Dealings(b.machine))

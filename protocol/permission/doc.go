@@ -170,9 +170,10 @@
 // # Files
 //
 //	permission.go  Config, Machine, Step       view.go     newcomers, who may still hold
-//	messages.go                                clock.go    stamps and tokens
+//	messages.go    wire.go: their bytes        clock.go    stamps and tokens
 //	client.go      what clients need of it     request.go  a request: asking, entering, ending
 //	name.go        what is kept of a name      answer.go   what a peer is answered, and when
 //	unheard.go     peers that do not answer    retain.go   permissions that are kept
 //	probe.go       what simulators know of it  condition.go how it is
+//	options.go     what a space can have
 package permission

@@ -1,11 +1,12 @@
 package permission
 
 import (
+	"slices"
+
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/local"
 	"github.com/holdfast-locks/holdfast/protocol/option"
-	"slices"
 )
 
 // Options are those of a space. All members have the same.

@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -29,7 +30,7 @@ func choose(r *run, p *Picture) *choice {
 	c := &choice{run: r, from: p.From, to: p.To, worst: foreign}
 	repeated := c.repeated()
 	items := c.items(repeated)
-	most := p.most()
+	most := cmp.Or(p.Events, Events)
 	switch {
 	case p.From == 0 && p.To == 0 && r.breach != nil:
 		c.to = r.breach.at

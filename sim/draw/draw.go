@@ -26,13 +26,6 @@ type Picture struct {
 	Events int
 }
 
-func (p *Picture) most() int {
-	if p.Events == 0 {
-		return Events
-	}
-	return p.Events
-}
-
 // Check returns what is not allowed, and what is; nil if all of it is.
 func (p *Picture) Check() error {
 	switch {

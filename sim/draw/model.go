@@ -109,14 +109,11 @@ type reader struct {
 // read makes a run of a timeline that timeline.Check has found well.
 func read(events []timeline.Event) *run {
 	r := &reader{index: map[string]int{}, sent: map[uint64]*message{}, grants: map[uint64]*bar{}}
-	for i := range events { // members stand before clients
-		if events[i].Kind == timeline.Lane && !events[i].Client {
-			r.enter(&events[i])
-		}
-	}
-	for i := range events {
-		if events[i].Kind == timeline.Lane && events[i].Client {
-			r.enter(&events[i])
+	for _, clients := range []bool{false, true} { // members stand before clients
+		for i := range events {
+			if events[i].Kind == timeline.Lane && events[i].Client == clients {
+				r.enter(&events[i])
+			}
 		}
 	}
 	for i := range events {

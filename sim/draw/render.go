@@ -105,45 +105,33 @@ func (l *layout) renderBands(s *sheet) {
 // may grant.
 func (l *layout) renderLanes(s *sheet, end float64) {
 	top := l.top + headSize
-	clip := func(p span) (y1, y2 float64, there bool) {
-		if p.to < l.from || p.from > l.to || p.from == p.to {
-			return 0, 0, false
+	each := func(spans []span, render func(y1, y2 float64)) {
+		for _, p := range spans {
+			if p.to < l.from || p.from > l.to || p.from == p.to {
+				continue
+			}
+			y1, y2 := top, end
+			if p.from > l.from {
+				y1 = l.height(p.from)
+			}
+			if p.to < l.to {
+				y2 = l.height(p.to)
+			}
+			render(y1, y2)
 		}
-		y1, y2 = top, end
-		if p.from > l.from {
-			y1 = l.height(p.from)
-		}
-		if p.to < l.to {
-			y2 = l.height(p.to)
-		}
-		return y1, y2, true
 	}
 	for i, lane := range l.lanes {
 		x, who := l.xs[i], &l.run.lanes[lane]
 		s.line(x, top, x, end, "down")
-		for _, p := range who.up {
-			if y1, y2, there := clip(p); there {
-				s.line(x, y1, x, y2, "life")
+		each(who.up, func(y1, y2 float64) { s.line(x, y1, x, y2, "life") })
+		each(who.leased, func(y1, y2 float64) { s.rect(box{x - 9, y1, x - 5, y2}, "lease", "") })
+		each(who.reigns, func(y1, y2 float64) { s.rect(box{x - 9, y1, x - 5, y2}, "reign", "") })
+		each(who.paused, func(y1, y2 float64) {
+			s.rect(box{x - 4, y1, x + 4, y2}, "pause", ` rx="2"`)
+			for y := y1 + 4; y < y2-4; y += 8 {
+				s.line(x-4, y+4, x+4, y, "zig")
 			}
-		}
-		for _, p := range who.leased {
-			if y1, y2, there := clip(p); there {
-				s.rect(box{x - 9, y1, x - 5, y2}, "lease", "")
-			}
-		}
-		for _, p := range who.reigns {
-			if y1, y2, there := clip(p); there {
-				s.rect(box{x - 9, y1, x - 5, y2}, "reign", "")
-			}
-		}
-		for _, p := range who.paused {
-			if y1, y2, there := clip(p); there {
-				s.rect(box{x - 4, y1, x + 4, y2}, "pause", ` rx="2"`)
-				for y := y1 + 4; y < y2-4; y += 8 {
-					s.line(x-4, y+4, x+4, y, "zig")
-				}
-			}
-		}
+		})
 	}
 }
 

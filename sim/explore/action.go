@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/sim"
 )
 
 // action is something that can happen in a state. Which can is a list in an order that
@@ -264,7 +264,7 @@ func (e *engine) alter(w *world, n next, a action) error {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			e.out = protocol.Effects{}
-			e.violate("panic", "%v\n%s", panicked, frames(debug.Stack()))
+			e.violate("panic", "%v\n%s", panicked, sim.MachineFrames(debug.Stack()))
 		}
 	}()
 	if err := e.happen(w, n, a); err != nil {
@@ -272,16 +272,6 @@ func (e *engine) alter(w *world, n next, a action) error {
 	}
 	e.judge(w)
 	return nil
-}
-
-// frames leaves of a stack what is above the recovery.
-func frames(stack []byte) string {
-	text := string(stack)
-	if i := strings.LastIndex(text, "panic("); i >= 0 {
-		text = text[i:]
-	}
-	lines := strings.SplitAfter(text, "\n")
-	return strings.Join(lines[:min(len(lines), 14)], "")
 }
 
 func (e *engine) happen(w *world, n next, a action) error {
@@ -312,9 +302,7 @@ func (e *engine) happen(w *world, n next, a action) error {
 		return e.crash(w, a.at, a.kind == crashKept)
 	case pause:
 		e.say("%s is paused", w.members[a.at].name)
-		m := *w.members[a.at]
-		m.paused = true
-		w.members[a.at] = &m
+		w.replace(a.at).paused = true
 		w.Left.Pauses--
 	default:
 		return e.misdeliver(w, a.kind)
@@ -364,40 +352,37 @@ func (e *engine) earliest(w *world) time.Duration {
 
 // resume wakes a member: what has come meanwhile is read first.
 func (e *engine) resume(w *world, place int) {
-	m := *w.members[place]
+	m := w.replace(place)
 	e.say("%s goes on", m.name)
 	w.flying = append(slices.Clone(m.inbox), w.flying...)
 	m.paused, m.inbox = false, nil
-	w.members[place] = &m
 }
 
 // restart begins another life of a member. Beyond the budget there are no faults after it.
 func (e *engine) restart(w *world, place int) error {
-	m := *w.members[place]
+	m := w.replace(place)
 	e.say("%s starts again", m.name)
-	w.members[place] = &m
 	if w.Left.Restarts > 0 {
 		w.Left.Restarts--
 	} else {
 		w.Left = budgets{}
 	}
-	return e.start(w, &m)
+	return e.start(w, m)
 }
 
 // crash ends a member's process. What it has sent is under way.
 func (e *engine) crash(w *world, place int, kept bool) error {
-	m := *w.members[place]
-	writing := w.writing(&m)
+	m := w.replace(place)
+	writing := w.writing(m)
 	mine := func(p *packet) bool { return p.saved != nil && p.To == place }
 	w.flying = slices.DeleteFunc(w.flying, mine)
 	m.up, m.paused, m.soul, m.inbox, m.formed = false, false, nil, nil, false
-	w.members[place] = &m
 	w.end(place)
 	w.Left.Crashes--
 	switch {
 	case kept:
 		e.say("%s crashes, and has saved #%d", m.name, writing.ID)
-		return e.sync(&m, writing)
+		return e.sync(m, writing)
 	case writing != nil:
 		e.say("%s crashes, and has not saved #%d", m.name, writing.ID)
 	default:

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -122,57 +123,39 @@ const (
 )
 
 func (c *Config) defaults() {
-	if c.Members == 0 {
-		c.Members = 3
+	c.Members = cmp.Or(c.Members, 3)
+	if c.Users > 0 {
+		c.Names, c.Calls = cmp.Or(c.Names, 1), cmp.Or(c.Calls, 1)
 	}
-	if c.Users > 0 && c.Names == 0 {
-		c.Names = 1
-	}
-	if c.Users > 0 && c.Calls == 0 {
-		c.Calls = 1
-	}
-	if c.Lease == 0 {
-		c.Lease = 3 * time.Second
-	}
-	if c.Drift == 0 {
-		c.Drift = 0.05
-	}
-	if c.Quantum == 0 {
-		c.Quantum = max(finest, (c.Lease / 60).Truncate(finest))
-	}
+	c.Lease, c.Drift = cmp.Or(c.Lease, 3*time.Second), cmp.Or(c.Drift, 0.05)
+	c.Quantum = cmp.Or(c.Quantum, max(finest, (c.Lease/60).Truncate(finest)))
 }
 
 // String says what is explored, in the words of the command line.
 func (c *Config) String() string {
 	text := fmt.Sprintf("protocol=%s members=%d", c.Protocol.Name, c.Members)
-	if c.Users > 0 {
-		text += fmt.Sprintf(" users=%d locks=%d calls=%d dawdles=%d", c.Users, c.Names, c.Calls, c.Dawdles)
-	}
-	text += fmt.Sprintf(" crashes=%d restarts=%d pauses=%d losses=%d duplicates=%d delays=%d", c.Crashes, c.Restarts, c.Pauses, c.Losses, c.Duplicates, c.Delays)
-	if c.Transfers > 0 {
-		text += fmt.Sprintf(" transfers=%d", c.Transfers)
-	}
-	if c.HoldOn > 0 {
-		text += fmt.Sprintf(" hold_on=%v", c.HoldOn)
-	}
-	text += c.Options.String()
-	if c.Fast {
-		text += " fast-clock"
-	}
-	if c.Formed {
-		text += " formed"
-	}
-	text += fmt.Sprintf(" lease=%v quantum=%v", c.Lease, c.Quantum)
-	if c.Depth > 0 {
-		text += fmt.Sprintf(" depth=%d", c.Depth)
-	}
-	if c.Exact {
-		text += " exact"
-	}
-	if c.Unreduced {
-		text += " whole"
-	}
+	say := sayer(&text)
+	say(c.Users > 0, " users=%d locks=%d calls=%d dawdles=%d", c.Users, c.Names, c.Calls, c.Dawdles)
+	say(true, " crashes=%d restarts=%d pauses=%d losses=%d duplicates=%d delays=%d", c.Crashes, c.Restarts, c.Pauses, c.Losses, c.Duplicates, c.Delays)
+	say(c.Transfers > 0, " transfers=%d", c.Transfers)
+	say(c.HoldOn > 0, " hold_on=%v", c.HoldOn)
+	say(true, "%v", &c.Options)
+	say(c.Fast, " fast-clock")
+	say(c.Formed, " formed")
+	say(true, " lease=%v quantum=%v", c.Lease, c.Quantum)
+	say(c.Depth > 0, " depth=%d", c.Depth)
+	say(c.Exact, " exact")
+	say(c.Unreduced, " whole")
 	return text
+}
+
+// sayer returns what appends to a text where something is so.
+func sayer(text *string) func(is bool, format string, arguments ...any) {
+	return func(is bool, format string, arguments ...any) {
+		if is {
+			*text += fmt.Sprintf(format, arguments...)
+		}
+	}
 }
 
 // longest is how far back an instant may lie and still matter: longer than every timer

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"fmt"
 	"strconv"
 
 	"github.com/holdfast-locks/holdfast/protocol/option"
@@ -49,17 +48,10 @@ func (o *Options) Demand(user int) (units, capacity int) {
 
 // String says which are set, in the words of the command line, each after a space.
 func (o *Options) String() (text string) {
-	if o.Capacity > 0 {
-		text += fmt.Sprintf(" capacity=%d", o.Capacity)
-	}
-	if o.Units > 0 {
-		text += fmt.Sprintf(" units=%d", o.Units)
-	}
-	if o.Retain {
-		text += " retain"
-	}
-	if o.Defer {
-		text += " defer"
-	}
+	say := sayer(&text)
+	say(o.Capacity > 0, " capacity=%d", o.Capacity)
+	say(o.Units > 0, " units=%d", o.Units)
+	say(o.Retain, " retain")
+	say(o.Defer, " defer")
 	return text
 }

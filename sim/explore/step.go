@@ -149,9 +149,8 @@ func (e *engine) deliver(w *world, p *packet) error {
 			return nil
 		}
 		e.say("%s is paused: %s waits", at.name, p.what())
-		m := *at
+		m := w.replace(p.To)
 		m.inbox = append(m.inbox[:len(m.inbox):len(m.inbox)], p)
-		w.members[p.To] = &m
 		return nil
 	}
 	m, err := e.change(w, p.To)

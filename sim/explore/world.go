@@ -185,7 +185,7 @@ func (e *engine) change(w *world, place int) (*member, error) {
 		w.members[place].formed = false
 		return w.members[place], nil
 	}
-	m := *w.members[place]
+	m := w.replace(place)
 	m.owned, m.formed = true, false
 	if m.soul != nil {
 		copied, err := snapshot.Copy(e.copier, m.soul)
@@ -194,8 +194,14 @@ func (e *engine) change(w *world, place int) (*member, error) {
 		}
 		m.soul = copied
 	}
+	return m, nil
+}
+
+// replace puts a copy in the place of a member, which may be changed but for its machines.
+func (w *world) replace(place int) *member {
+	m := *w.members[place]
 	w.members[place] = &m
-	return &m, nil
+	return &m
 }
 
 // clone returns a state that may be changed without changing this one.

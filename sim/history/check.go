@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -32,16 +33,9 @@ func (l *Log) Check(m Model, steps int) Result {
 	if l.Len() == 0 {
 		return Linearizable
 	}
-	search := search{model: m, left: bound(steps)}
+	search := search{model: m, left: cmp.Or(steps, DefaultSteps)}
 	found := porcupine.CheckOperations(search.porcupine(), l.operations())
 	return search.result(found)
-}
-
-func bound(steps int) int {
-	if steps == 0 {
-		return DefaultSteps
-	}
-	return steps
 }
 
 // Blame names the promise that a violated log has broken: P1 where a lock without tokens
@@ -69,11 +63,11 @@ func (l *Log) Blame(m Model, steps int) string {
 // WriteHTML writes a page on which the log can be looked at: who held when, and how far an
 // order was found. It returns what became of the check.
 func (l *Log) WriteHTML(out io.Writer, m Model, steps int) (Result, error) {
-	search := search{model: m, left: bound(steps)}
+	search := search{model: m, left: cmp.Or(steps, DefaultSteps)}
 	model := search.porcupine()
 	found, information := porcupine.CheckOperationsVerbose(model, l.operations(), 0)
 	result := search.result(found == porcupine.Ok)
-	search.left = bound(steps) // it is stepped again, along what was found
+	search.left = cmp.Or(steps, DefaultSteps) // it is stepped again, along what was found
 	if err := porcupine.Visualize(model, information, out); err != nil {
 		return result, fmt.Errorf("draw the history of %q: %w", l.Name, err)
 	}

@@ -1,6 +1,7 @@
 package published
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -82,20 +83,13 @@ func (r *Row) Config() (sim.Config, error) {
 	if !known {
 		return sim.Config{}, fmt.Errorf("rule %q: %q is no protocol that can be simulated", r.Rule, r.Protocol)
 	}
-	faults, err := sim.ParseFaults(r.faults())
+	faults, err := sim.ParseFaults(cmp.Or(r.Faults, "all"))
 	if err != nil {
 		return sim.Config{}, fmt.Errorf("rule %q: %w", r.Rule, err)
 	}
 	return sim.Config{
 		Protocol: protocol, Members: r.Members, Faults: faults, Duration: r.Duration, Bias: r.Bias, Survive: r.Survive,
 	}, nil
-}
-
-func (r *Row) faults() string {
-	if r.Faults == "" {
-		return "all"
-	}
-	return r.Faults
 }
 
 // Run simulates one seed without the rule. If trace is not nil, it gets a line for
@@ -109,22 +103,20 @@ func (r *Row) Run(seed uint64, trace io.Writer) (sim.Result, error) {
 
 // Observe simulates one seed without the rule, and lets by be told its timeline.
 func (r *Row) Observe(seed uint64, by func(timeline.Event)) (sim.Result, error) {
+	mutation.Switch(r.Rule)
+	defer mutation.Switch("")
+	return r.run(seed, nil, by)
+}
+
+// Kept simulates one seed with the rule in place.
+func (r *Row) Kept(seed uint64, trace io.Writer) (sim.Result, error) { return r.run(seed, trace, nil) }
+
+func (r *Row) run(seed uint64, trace io.Writer, by func(timeline.Event)) (sim.Result, error) {
 	config, err := r.Config()
 	if err != nil {
 		return sim.Result{}, err
 	}
 	config.Observe = by
-	mutation.Switch(r.Rule)
-	defer mutation.Switch("")
-	return sim.Run(config, seed, nil)
-}
-
-// Kept simulates one seed with the rule in place.
-func (r *Row) Kept(seed uint64, trace io.Writer) (sim.Result, error) {
-	config, err := r.Config()
-	if err != nil {
-		return sim.Result{}, err
-	}
 	return sim.Run(config, seed, trace)
 }
 

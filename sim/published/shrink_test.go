@@ -47,7 +47,7 @@ func (r *Row) Shrink(how shrink.Config) (string, error) {
 	}
 	best.Script.Without = r.Rule
 	head := fmt.Sprintf("%s\n# %s\n# Shrunk from seed %d of %s with faults %s, which makes %d unusual choices.\n",
-		sim.ScriptHeader, r.Hole, from, r.Protocol, r.faults(), best.From.Choices)
+		sim.ScriptHeader, r.Hole, from, r.Protocol, cmp.Or(r.Faults, "all"), best.From.Choices)
 	return strings.Replace(best.Script.String(), sim.ScriptHeader+"\n", head, 1), nil
 }
 

@@ -270,13 +270,10 @@ func (s *search) remaining(group func(*sim.Choice) string, keys []string, from i
 
 // less is the script without some groups of choices.
 func (s *search) less(group func(*sim.Choice) string, keys []string) *sim.Script {
-	out := maps.Collect(func(yield func(string, bool) bool) {
-		for _, key := range keys {
-			if !yield(key, true) {
-				return
-			}
-		}
-	})
+	out := map[string]bool{}
+	for _, key := range keys {
+		out[key] = true
+	}
 	c := s.script.Clone()
 	c.Choices = slices.DeleteFunc(c.Choices, func(choice sim.Choice) bool { return out[group(&choice)] })
 	return c

@@ -1,6 +1,7 @@
 package shrink
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -70,9 +71,7 @@ func Script(script *sim.Script, c Config) (*Shrunk, error) {
 	if c.Runs < 0 || c.Jobs < 0 {
 		return nil, fmt.Errorf("shrink: Runs %d, Jobs %d: neither may be negative", c.Runs, c.Jobs)
 	}
-	if c.Runs == 0 {
-		c.Runs = DefaultRuns
-	}
+	c.Runs = cmp.Or(c.Runs, DefaultRuns)
 	played, err := sim.Play(script, sim.Stage{Protocol: c.Protocol})
 	if err != nil {
 		return nil, err

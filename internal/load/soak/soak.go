@@ -249,12 +249,5 @@ func (w *worker) pause(mean time.Duration) bool {
 
 // pass lets time pass, and says whether that was all of it.
 func (w *worker) pass(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return w.ctx.Err() == nil
-	case <-w.ctx.Done():
-		return false
-	}
+	return load.Pass(w.ctx, d) == nil && w.ctx.Err() == nil
 }

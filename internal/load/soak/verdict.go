@@ -3,6 +3,8 @@ package soak
 import (
 	"slices"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/load"
 )
 
 // Trend is how a figure has gone on.
@@ -39,13 +41,13 @@ type figure struct {
 func figures() []figure {
 	const mebibyte = 1 << 20
 	return []figure{
-		{name: "resident_bytes", typical: median, allowance: 4 * mebibyte, ofProcess: func(p Process) float64 { return float64(p.Resident) }},
+		{name: "resident_bytes", typical: load.Median, allowance: 4 * mebibyte, ofProcess: func(p Process) float64 { return float64(p.Resident) }},
 		{name: "heap_bytes", typical: slices.Min[[]float64], allowance: mebibyte, ofProcess: func(p Process) float64 { return float64(p.Heap) }},
-		{name: "goroutines", typical: median, allowance: 16, ofProcess: func(p Process) float64 { return float64(p.Goroutines) }},
-		{name: "descriptors", typical: median, allowance: 16, ofProcess: func(p Process) float64 { return float64(p.Files) }},
-		{name: "sessions", typical: median, allowance: 8, ofCluster: func(s Sample) float64 { return float64(s.Sessions) }},
-		{name: "locks", typical: median, allowance: 32, ofCluster: func(s Sample) float64 { return float64(s.Locks) }},
-		{name: "waiters", typical: median, allowance: 32, ofCluster: func(s Sample) float64 { return float64(s.Waiters) }},
+		{name: "goroutines", typical: load.Median, allowance: 16, ofProcess: func(p Process) float64 { return float64(p.Goroutines) }},
+		{name: "descriptors", typical: load.Median, allowance: 16, ofProcess: func(p Process) float64 { return float64(p.Files) }},
+		{name: "sessions", typical: load.Median, allowance: 8, ofCluster: func(s Sample) float64 { return float64(s.Sessions) }},
+		{name: "locks", typical: load.Median, allowance: 32, ofCluster: func(s Sample) float64 { return float64(s.Locks) }},
+		{name: "waiters", typical: load.Median, allowance: 32, ofCluster: func(s Sample) float64 { return float64(s.Waiters) }},
 	}
 }
 
@@ -99,15 +101,6 @@ func (f figure) trend(process string, samples []Sample, judged bool, value func(
 	t.First, t.Last = f.typical(values[:quarter]), f.typical(values[len(values)-quarter:])
 	t.Allowed = t.First*growth + f.allowance
 	return []Trend{t}
-}
-
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
-	}
-	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
 // slope is what a line through the values gains in an hour.

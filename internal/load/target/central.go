@@ -6,73 +6,36 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/load"
-	"github.com/holdfast-locks/holdfast/internal/load/soak"
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
 // three is a cluster of three, talked to through its authority or another member.
 type three struct {
-	cluster *cluster
-	direct  bool
+	*cluster
+	direct bool
 }
 
 func (c *three) Name() string {
 	if c.direct {
-		return c.cluster.protocol
+		return c.protocol
 	}
-	return c.cluster.protocol + "-member"
+	return c.protocol + "-member"
 }
 
 func (c *three) Supports(load.Cell) bool { return true }
-
-func (c *three) Start(ctx context.Context) error { return c.cluster.start(ctx) }
-
-func (c *three) Stop() error { return c.cluster.stop() }
-
-func (c *three) children() []*child { return c.cluster.members }
-
-func (c *three) Usage(ctx context.Context, settle bool) (sum load.Usage, err error) {
-	for _, m := range c.cluster.members {
-		used, err := m.usage(ctx, settle)
-		if err != nil {
-			return sum, err
-		}
-		sum = sum.Plus(used)
-	}
-	return sum, nil
-}
-
-// Addresses are those of its members.
-func (c *three) Addresses() []string { return c.cluster.addresses }
-
-// TLS is nil: members of a bench alone with each other do not encrypt.
-func (c *three) TLS() *tls.Config { return nil }
-
-// Sample is what its members have.
-func (c *three) Sample(ctx context.Context) (all []soak.Process, err error) {
-	for _, m := range c.cluster.members {
-		p, err := m.sample(ctx)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, p)
-	}
-	return all, nil
-}
 
 // pollInterval is the pause between two looks at which member a session has reached.
 const pollInterval = 5 * time.Millisecond
 
 // Connect dials, and waits until the session is where it shall be: a client that goes to
 // the authority begins at the member that tells it about that.
-func (c *three) Connect(ctx context.Context, _ int) (load.Client, error) {
-	authority, err := c.cluster.authority(ctx)
+func (c *three) Connect(ctx context.Context, _ load.Cell) (load.Client, error) {
+	authority, err := c.authority(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -81,9 +44,9 @@ func (c *three) Connect(ctx context.Context, _ int) (load.Client, error) {
 	if c.direct {
 		options = append(options, client.Direct())
 	} else {
-		first = (authority + 1) % len(c.cluster.addresses)
+		first = (authority + 1) % len(c.addresses)
 	}
-	dialled, err := client.Dial(ctx, c.cluster.addresses[first], options...)
+	dialled, err := client.Dial(ctx, c.addresses[first], options...)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +62,7 @@ func (c *three) Connect(ctx context.Context, _ int) (load.Client, error) {
 			return nil, errors.Join(err, dialled.Close())
 		}
 	}
-	return session{locks{dialled}, dialled}, nil
+	return session{lockers{dialled}, dialled}, nil
 }
 
 // replicated is the protocol whose members keep what they agree on in folders.
@@ -108,24 +71,28 @@ const replicated = "consensus"
 // cluster is three members in children, whose default space has a protocol. Two targets
 // share it.
 type cluster struct {
-	harness   *Harness
+	servers
 	protocol  string
 	users     int
 	addresses []string
-	members   []*child
 }
 
 func memberNames() []string { return []string{"a", "b", "c"} }
 
-func (c *cluster) start(ctx context.Context) error {
+// Addresses are those of its members.
+func (c *cluster) Addresses() []string { return c.addresses }
+
+// TLS is nil: members of a bench alone with each other do not encrypt.
+func (c *cluster) TLS() *tls.Config { return nil }
+
+// Start starts the members, unless another target has.
+func (c *cluster) Start(ctx context.Context) error {
 	if c.users++; c.users > 1 {
 		return nil
 	}
 	err := c.startAll(ctx)
 	if err != nil {
-		c.users = 0
-		err = stopAll(err, c.members...)
-		c.members = nil
+		err = errors.Join(err, c.Stop())
 	}
 	return err
 }
@@ -134,23 +101,11 @@ func (c *cluster) startAll(ctx context.Context) (err error) {
 	if c.addresses, err = clustertest.FreeAddresses(len(memberNames())); err != nil {
 		return err
 	}
-	for i, name := range memberNames() {
-		folder := c.harness.fresh("member-" + name)
-		args := c.harness.memberArgs(name, folder, c.addresses[i],
-			"--join", strings.Join(c.addresses, ","), "--expect", fmt.Sprint(len(c.addresses)), "--space", "default="+c.protocol)
-		if c.protocol == replicated {
-			args = append(args, "--data", folder+"-data")
-		}
-		member, err := c.harness.start("member "+name, "member-"+name, args...)
-		if err != nil {
-			return err
-		}
-		c.members = append(c.members, member)
+	if err := c.startMembers(memberNames(), c.addresses, c.protocol, c.protocol == replicated); err != nil {
+		return err
 	}
-	for _, m := range c.members {
-		if err := m.awaitReady(ctx); err != nil {
-			return err
-		}
+	if err := c.awaitReady(ctx); err != nil {
+		return err
 	}
 	if c.protocol == replicated {
 		// Its voters elect a leader that the view does not name; and direct clients go where the view sends them.
@@ -174,13 +129,12 @@ func appoint(ctx context.Context, address, member string) error {
 	return errors.Join(err, admin.Close())
 }
 
-func (c *cluster) stop() error {
+// Stop ends them, unless another target needs them.
+func (c *cluster) Stop() error {
 	if c.users--; c.users > 0 {
 		return nil
 	}
-	err := stopAll(nil, c.members...)
-	c.members = nil
-	return err
+	return c.servers.Stop()
 }
 
 // authority is which of the members is the authority of the default space. It waits until there is one: a cluster

@@ -11,6 +11,7 @@
 //	running.go     a cluster that the bench has not started; metrics.go: what it tells
 //	encryption.go  the certificates of a run
 //	profile.go     where time and memory go
+//	servers.go     the children that a target consists of
 //	child.go       a child process, as the bench sees it
 //	leash.go       the same, as the child sees it
 //	pin_*.go       one CPU for all

@@ -42,13 +42,18 @@ func (b *Harness) encryption() (*material, error) {
 	return m, nil
 }
 
-// server makes the files of a server's certificate.
-func (m *material) server(name string) (issuer.Files, error) {
-	certificate, err := m.authority.Issue(issuer.Request{Name: name, Hosts: []string{"127.0.0.1"}, Member: true})
+// certificate makes the files of a server's certificate, and names that of its authority.
+func (b *Harness) certificate(name string) (files issuer.Files, ca string, err error) {
+	m, err := b.encryption()
 	if err != nil {
-		return issuer.Files{}, err
+		return files, "", err
 	}
-	return certificate.Write(m.folder, name)
+	issued, err := m.authority.Issue(issuer.Request{Name: name, Hosts: []string{"127.0.0.1"}, Member: true})
+	if err != nil {
+		return files, "", err
+	}
+	files, err = issued.Write(m.folder, name)
+	return files, m.ca, err
 }
 
 // mutual is what a server's listener needs to show a certificate and to ask for one.

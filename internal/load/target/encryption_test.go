@@ -16,7 +16,7 @@ import (
 // authority, and no others.
 func TestLimitTLS(t *testing.T) {
 	b := harness(t)
-	l := &limited{harness: b, name: "limit-tls", encrypted: true}
+	l := &limited{servers: servers{harness: b}, name: "limit-tls", encrypted: true}
 	if l.Supports(load.Cell{Workload: load.Drain, Workers: 1000}) || l.Supports(load.Cell{Workload: load.Hot, Workers: 8, Think: time.Second}) {
 		t.Error("it is measured where TLS is not the question")
 	}
@@ -28,7 +28,7 @@ func TestLimitTLS(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	c, err := l.Connect(limitedContext(t), 1)
+	c, err := l.Connect(limitedContext(t), load.Cell{Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestLimitTLS(t *testing.T) {
 	stranger := b.material.client.Clone()
 	stranger.Certificates = nil
 	for name, options := range map[string][]limit.Option{"nobody": {limit.TLS(stranger)}, "plain": nil} {
-		other, err := limit.Dial(limitedContext(t), l.server.listen, options...)
+		other, err := limit.Dial(limitedContext(t), l.running[0].listen, options...)
 		if err != nil {
 			continue // refused at once
 		}
@@ -68,7 +68,7 @@ func TestLimitTLS(t *testing.T) {
 func TestPipeline(t *testing.T) {
 	b := harness(t)
 	r := &raw{harness: b}
-	c, err := r.Connect(limitedContext(t), 100)
+	c, err := r.Connect(limitedContext(t), load.Cell{Workers: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,12 +112,12 @@ func TestProfiles(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	l := &limited{harness: b, name: "limit"}
+	l := &limited{servers: servers{harness: b}, name: "limit"}
 	for range 2 {
 		if err := l.Start(limitedContext(t)); err != nil {
 			t.Fatal(err)
 		}
-		if p, err := l.server.sample(limitedContext(t)); err != nil || p.Goroutines == 0 || p.Heap == 0 || p.Name != "the limit server" {
+		if p, err := l.running[0].sample(limitedContext(t)); err != nil || p.Goroutines == 0 || p.Heap == 0 || p.Name != "the limit server" {
 			t.Errorf("%+v, %v", p, err)
 		}
 		if err := l.Stop(); err != nil {

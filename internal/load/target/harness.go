@@ -51,13 +51,13 @@ func Names() []string {
 	return append([]string{
 		"raw", "limit", "limit-queued", "limit-tls", "local", "local-grantor", "remote", "remote-tls",
 		"central", "central-member", replicated, replicated + "-member", grantors, grantors + "-member", grantors + "-own", grantors + "-kept",
-	}, allSpreadNames()...)
+	}, spreadNames()...)
 }
 
 // Rare are those that are measured only where a user names them.
 func Rare() []string {
 	return append([]string{"limit-queued", "limit-tls", "local-grantor", replicated, replicated + "-member", grantors, grantors + "-member", grantors + "-own", grantors + "-kept"},
-		allSpreadNames()...)
+		spreadNames()...)
 }
 
 // Usual are those that are measured where no user says which.
@@ -135,24 +135,25 @@ func (b *Harness) Targets(names []string) ([]load.Target, error) {
 	if b.clusters == nil {
 		b.clusters = map[string]*cluster{}
 		for _, protocol := range []string{"central", grantors, replicated} {
-			b.clusters[protocol] = &cluster{harness: b, protocol: protocol}
+			b.clusters[protocol] = &cluster{servers: servers{harness: b}, protocol: protocol}
 		}
 	}
+	alone := servers{harness: b}
 	makers := map[string]func() load.Target{
 		"raw":           func() load.Target { return &raw{harness: b} },
-		"limit":         func() load.Target { return &limited{harness: b, name: "limit"} },
-		"limit-queued":  func() load.Target { return &limited{harness: b, name: "limit-queued", queued: true} },
-		"limit-tls":     func() load.Target { return &limited{harness: b, name: "limit-tls", encrypted: true} },
+		"limit":         func() load.Target { return &limited{servers: alone, name: "limit"} },
+		"limit-queued":  func() load.Target { return &limited{servers: alone, name: "limit-queued", queued: true} },
+		"limit-tls":     func() load.Target { return &limited{servers: alone, name: "limit-tls", encrypted: true} },
 		"local":         func() load.Target { return &local{protocol: "central"} },
 		"local-grantor": func() load.Target { return &local{protocol: grantors} },
-		"remote":        func() load.Target { return &remote{harness: b} },
-		"remote-tls":    func() load.Target { return &remote{harness: b, encrypted: true} },
-		"grantor-own":   func() load.Target { return &own{harness: b} },
-		"grantor-kept":  func() load.Target { return &own{harness: b, kept: true} },
+		"remote":        func() load.Target { return &remote{servers: alone} },
+		"remote-tls":    func() load.Target { return &remote{servers: alone, encrypted: true} },
+		"grantor-own":   func() load.Target { return &own{servers: alone} },
+		"grantor-kept":  func() load.Target { return &own{servers: alone, kept: true} },
 	}
 	for protocol, c := range b.clusters {
-		makers[protocol] = func() load.Target { return &three{cluster: c, direct: true} }
-		makers[protocol+"-member"] = func() load.Target { return &three{cluster: c} }
+		makers[protocol] = func() load.Target { return &three{c, true} }
+		makers[protocol+"-member"] = func() load.Target { return &three{c, false} }
 	}
 	for _, count := range sizes() {
 		for _, t := range b.spreads(count) {

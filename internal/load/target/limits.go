@@ -9,11 +9,10 @@ import (
 
 // limited is package limit's server in a child, and one connection for all workers.
 type limited struct {
-	harness   *Harness
+	servers
 	name      string
 	queued    bool // Unlock returns when the release is on its way
 	encrypted bool // mutual TLS
-	server    *child
 }
 
 func (l *limited) Name() string { return l.name }
@@ -26,37 +25,19 @@ func besideTLS(c load.Cell) bool {
 	return c.Think == 0 && (c.Workload == load.Uncontended || c.Workload == load.Hot)
 }
 
-func (l *limited) Start(ctx context.Context) (err error) {
+func (l *limited) Start(ctx context.Context) error {
 	args := []string{LimitServer}
 	if l.encrypted {
-		m, err := l.harness.encryption()
+		files, ca, err := l.harness.certificate(l.name)
 		if err != nil {
 			return err
 		}
-		files, err := m.server(l.name)
-		if err != nil {
-			return err
-		}
-		args = append(args, files.Cert, files.Key, m.ca)
+		args = append(args, files.Cert, files.Key, ca)
 	}
-	if l.server, err = l.harness.start("the limit server", l.name, args...); err != nil {
-		return err
-	}
-	if err := l.server.awaitReady(ctx); err != nil {
-		return stopAll(err, l.server)
-	}
-	return nil
+	return l.startAlone(ctx, "the limit server", l.name, args...)
 }
 
-func (l *limited) Stop() error { return l.server.stop() }
-
-func (l *limited) children() []*child { return []*child{l.server} }
-
-func (l *limited) Usage(ctx context.Context, settle bool) (load.Usage, error) {
-	return l.server.usage(ctx, settle)
-}
-
-func (l *limited) Connect(ctx context.Context, _ int) (load.Client, error) {
+func (l *limited) Connect(ctx context.Context, _ load.Cell) (load.Client, error) {
 	var options []limit.Option
 	if l.queued {
 		options = append(options, limit.Queued())
@@ -64,7 +45,7 @@ func (l *limited) Connect(ctx context.Context, _ int) (load.Client, error) {
 	if l.encrypted {
 		options = append(options, limit.TLS(l.harness.material.client))
 	}
-	c, err := limit.Dial(ctx, l.server.listen, options...)
+	c, err := limit.Dial(ctx, l.running[0].listen, options...)
 	if err != nil {
 		return nil, err
 	}

@@ -10,25 +10,22 @@ import (
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/load"
-	"github.com/holdfast-locks/holdfast/internal/load/soak"
 )
 
-// stopAll ends children after an error.
-func stopAll(err error, children ...*child) error {
-	errs := []error{err}
-	for _, c := range children {
-		errs = append(errs, c.stop())
-	}
-	return errors.Join(errs...)
+// lockers are what workers use in turns: each of their requests is an owner of its own. Whose the lockers are
+// closes them.
+type lockers []holdfast.Locker
+
+// Worker gives a worker its locker.
+func (l lockers) Worker(_ context.Context, number int) (load.Locker, error) {
+	return locker{l[number%len(l)]}, nil
 }
 
-// locks is a [holdfast.Locker] as the workloads see it. All workers share it: each of
-// their requests is an owner of its own.
-type locks struct{ holdfast.Locker }
+// Close leaves them as they are.
+func (lockers) Close() error { return nil }
 
-func (l locks) Worker(context.Context, int) (load.Locker, error) { return locker(l), nil }
-
-type locker locks
+// locker is a [holdfast.Locker] as the workloads see it.
+type locker struct{ holdfast.Locker }
 
 // ahead is a lock whose release goes to the authority with the next request: nothing waits
 // for its acknowledgement, before all of a measurement are waited for.
@@ -85,23 +82,12 @@ func (l *local) Usage(_ context.Context, settle bool) (load.Usage, error) {
 	return load.Usage{Heap: settled().Heap}, nil
 }
 
-func (l *local) Connect(context.Context, int) (load.Client, error) { return open{locks{l.node}}, nil }
-
-// open is locks whose end is not the client's affair.
-type open struct{ locks }
-
-func (open) Close() error { return nil }
-
-// memberArgs make a child a member.
-func (b *Harness) memberArgs(name, folder, listen string, more ...string) []string {
-	return append([]string{"serve", "--name", name, "--listen", listen, "--http", "", "--state", folder, "--log-level", "warn"}, more...)
-}
+func (l *local) Connect(context.Context, load.Cell) (load.Client, error) { return lockers{l.node}, nil }
 
 // remote is a member alone in a child.
 type remote struct {
-	harness   *Harness
+	servers
 	encrypted bool // mutual TLS
-	server    *child
 }
 
 func (r *remote) Name() string {
@@ -113,45 +99,27 @@ func (r *remote) Name() string {
 
 func (r *remote) Supports(c load.Cell) bool { return !r.encrypted || besideTLS(c) }
 
-func (r *remote) Start(ctx context.Context) (err error) {
-	args := r.harness.memberArgs(r.Name(), r.harness.fresh(r.Name()), "127.0.0.1:0", "--memory")
+func (r *remote) Start(ctx context.Context) error {
+	args := memberArgs(r.Name(), r.harness.fresh(r.Name()), "127.0.0.1:0", "--memory")
 	if r.encrypted {
-		m, err := r.harness.encryption()
+		files, ca, err := r.harness.certificate(r.Name())
 		if err != nil {
 			return err
 		}
-		files, err := m.server(r.Name())
-		if err != nil {
-			return err
-		}
-		args = append(args, "--tls-cert", files.Cert, "--tls-key", files.Key, "--tls-ca", m.ca)
+		args = append(args, "--tls-cert", files.Cert, "--tls-key", files.Key, "--tls-ca", ca)
 	}
-	if r.server, err = r.harness.start("member "+r.Name(), r.Name(), args...); err != nil {
-		return err
-	}
-	if err := r.server.awaitReady(ctx); err != nil {
-		return stopAll(err, r.server)
-	}
-	return nil
+	return r.startAlone(ctx, "member "+r.Name(), r.Name(), args...)
 }
 
-func (r *remote) Stop() error { return r.server.stop() }
-
-func (r *remote) children() []*child { return []*child{r.server} }
-
-func (r *remote) Usage(ctx context.Context, settle bool) (load.Usage, error) {
-	return r.server.usage(ctx, settle)
-}
-
-func (r *remote) Connect(ctx context.Context, _ int) (load.Client, error) {
+func (r *remote) Connect(ctx context.Context, _ load.Cell) (load.Client, error) {
 	if r.encrypted {
-		return dial(ctx, r.server.listen, client.TLS(r.TLS()))
+		return dial(ctx, r.running[0].listen, client.TLS(r.TLS()))
 	}
-	return dial(ctx, r.server.listen)
+	return dial(ctx, r.running[0].listen)
 }
 
 // Addresses is its own.
-func (r *remote) Addresses() []string { return []string{r.server.listen} }
+func (r *remote) Addresses() []string { return []string{r.running[0].listen} }
 
 // TLS is what a connection to it needs, once it is started.
 func (r *remote) TLS() *tls.Config {
@@ -161,24 +129,18 @@ func (r *remote) TLS() *tls.Config {
 	return r.harness.material.client
 }
 
-// Sample is what it has.
-func (r *remote) Sample(ctx context.Context) ([]soak.Process, error) {
-	p, err := r.server.sample(ctx)
-	return []soak.Process{p}, err
-}
-
 // dial opens the session that all workers share.
 func dial(ctx context.Context, servers string, options ...client.Option) (load.Client, error) {
 	c, err := client.Dial(ctx, servers, append([]client.Option{client.Name("holdfast bench")}, options...)...)
 	if err != nil {
 		return nil, err
 	}
-	return session{locks{c}, c}, nil
+	return session{lockers{c}, c}, nil
 }
 
 // session is a client's.
 type session struct {
-	locks
+	lockers
 	client *client.Client
 }
 

@@ -47,15 +47,15 @@ func (r *raw) Usage(ctx context.Context, settle bool) (load.Usage, error) {
 	return r.harness.echo.usage(ctx, settle)
 }
 
-func (r *raw) Connect(ctx context.Context, workers int) (load.Client, error) {
+func (r *raw) Connect(ctx context.Context, c load.Cell) (load.Client, error) {
 	p, err := dialPinger(ctx, r.harness.echo.listen)
 	if err != nil {
 		return nil, err
 	}
-	if workers == 1 {
+	if c.Workers == 1 {
 		return rawClient{p}, nil
 	}
-	return newPipeline(p, workers), nil
+	return newPipeline(p, c.Workers), nil
 }
 
 type rawClient struct{ *pinger }

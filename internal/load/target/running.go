@@ -55,7 +55,7 @@ func (r *running) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c, err := r.Connect(ctx, 0)
+	c, err := r.Connect(ctx, load.Cell{})
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (r *running) Addresses() []string {
 // TLS is what a connection needs.
 func (r *running) TLS() *tls.Config { return r.Elsewhere.TLS }
 
-func (r *running) Connect(ctx context.Context, _ int) (load.Client, error) {
+func (r *running) Connect(ctx context.Context, _ load.Cell) (load.Client, error) {
 	return dial(ctx, r.Servers, append(slices.Clone(r.Options), client.Direct())...)
 }
 

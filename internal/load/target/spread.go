@@ -28,117 +28,81 @@ func sizes() []int { return []int{3, 5, 9} }
 // spread is a cluster that is all in this process, with its workers at members of their
 // own, or all at the coordinator.
 type spread struct {
-	gathering   *gathering
+	*gathering
+	name        string
+	sends       load.Messages // how a lock is asked for
 	coordinator bool
 }
 
-// spreadNames are the names of its kinds of so many members.
-func spreadNames(count int) []string {
-	central, permission := "central-"+strconv.Itoa(count), peers+"-"+strconv.Itoa(count)
-	return []string{central + "-coordinator", central, permission, permission + "-retain", leaders + "-" + strconv.Itoa(count)}
+// spreads makes all targets of so many members. Those of protocol central share a cluster.
+func (b *Harness) spreads(count int) []*spread {
+	of := func(protocol string, options map[string]string) *gathering {
+		return &gathering{harness: b, count: count, space: host.Space{Protocol: protocol, Options: options}}
+	}
+	central, number := of("central", nil), "-"+strconv.Itoa(count)
+	return []*spread{
+		{central, "central" + number + "-coordinator", load.NoMessages, true},
+		{central, "central" + number, load.Centralized, false},
+		{of(peers, nil), peers + number, load.Broadcast, false},
+		{of(peers, map[string]string{"retain": "true"}), peers + number + "-retain", load.Broadcast, false},
+		{of(leaders, nil), leaders + number, load.TwoPhase, false},
+	}
 }
 
-// allSpreadNames are the names of all of them.
-func allSpreadNames() (names []string) {
+// spreadNames are the names of all of them.
+func spreadNames() (names []string) {
 	for _, count := range sizes() {
-		names = append(names, spreadNames(count)...)
+		for _, s := range (&Harness{}).spreads(count) {
+			names = append(names, s.name)
+		}
 	}
 	return names
 }
 
-// retains lets members keep permissions.
-var retains = map[string]string{"retain": "true"}
-
-// spreads makes all targets of so many members. Those of protocol central share a cluster.
-func (b *Harness) spreads(count int) []load.Target {
-	central := &gathering{harness: b, count: count, space: host.Space{Protocol: "central"}}
-	return []load.Target{
-		&spread{gathering: central, coordinator: true},
-		&spread{gathering: central},
-		&spread{gathering: &gathering{harness: b, count: count, space: host.Space{Protocol: peers}}},
-		&spread{gathering: &gathering{harness: b, count: count, space: host.Space{Protocol: peers, Options: retains}}},
-		&spread{gathering: &gathering{harness: b, count: count, space: host.Space{Protocol: leaders}}},
-	}
-}
-
 // Delayed reports whether a delay of messages between members applies to a target.
-func Delayed(name string) bool { return slices.Contains(allSpreadNames(), name) }
+func Delayed(name string) bool { return slices.Contains(spreadNames(), name) }
 
-func (s *spread) Name() string {
-	names := spreadNames(s.gathering.count)
-	switch {
-	case s.coordinator:
-		return names[0]
-	case s.gathering.space.Protocol == leaders:
-		return names[4]
-	case s.gathering.space.Protocol != peers:
-		return names[1]
-	case s.gathering.space.Options == nil:
-		return names[2]
-	}
-	return names[3]
-}
+func (s *spread) Name() string { return s.name }
 
 // Supports says that memory is not measured: all members share that of this process.
 func (s *spread) Supports(c load.Cell) bool { return c.Workload != load.Hold }
 
 // Messages says how a lock is asked for.
-func (s *spread) Messages() load.Messages {
-	switch {
-	case s.coordinator:
-		return load.NoMessages
-	case s.gathering.space.Protocol == peers:
-		return load.Broadcast
-	case s.gathering.space.Protocol == leaders:
-		return load.TwoPhase
-	}
-	return load.Centralized
-}
+func (s *spread) Messages() load.Messages { return s.sends }
 
 // Ping is a ping-pong as it is between the members: with their delay, there and back.
 func (s *spread) Ping(ctx context.Context, d time.Duration) (time.Duration, error) {
-	ping, err := s.gathering.harness.Ping(ctx, d)
-	return ping + 2*s.gathering.harness.config.Delay, err
+	ping, err := s.harness.Ping(ctx, d)
+	return ping + 2*s.harness.config.Delay, err
 }
-
-func (s *spread) Start(ctx context.Context) error { return s.gathering.start(ctx) }
-
-func (s *spread) Stop() error { return s.gathering.stop() }
 
 // Usage is nothing: what the members use counts as the workers'.
 func (s *spread) Usage(context.Context, bool) (load.Usage, error) { return load.Usage{}, nil }
 
 // Counted is how many messages of their space the members have sent each other. Each was
 // noted where it left and where it arrived.
-func (s *spread) Counted() uint64 { return s.gathering.messages.count.Load() / 2 }
+func (s *spread) Counted() uint64 { return s.messages.count.Load() / 2 }
 
 // Connect places the workers: one at each member, where there are as many of them, and
 // otherwise in turns at those that do not coordinate, so that what is cheaper at the
 // coordinator is not mixed with what it is elsewhere.
-func (s *spread) Connect(_ context.Context, workers int) (load.Client, error) {
-	nodes := s.gathering.nodes
+func (s *spread) Connect(_ context.Context, c load.Cell) (load.Client, error) {
+	nodes := s.nodes
 	at := slices.IndexFunc(nodes, func(n *host.Member) bool { return n.View().Coordinator == n.Identity().ID })
 	switch {
 	case at < 0:
 		return nil, fmt.Errorf("find the coordinator of %s: no member says that it is", s.Name())
 	case s.coordinator:
-		return places{nodes[at : at+1]}, nil
-	case workers == len(nodes):
-		return places{nodes}, nil
+		nodes = nodes[at : at+1]
+	case c.Workers != len(nodes):
+		nodes = slices.Concat(nodes[:at], nodes[at+1:])
 	}
-	return places{slices.Concat(nodes[:at], nodes[at+1:])}, nil
+	var used lockers
+	for _, n := range nodes {
+		used = append(used, n)
+	}
+	return used, nil
 }
-
-// places are members that workers sit at in turns.
-type places struct{ nodes []*host.Member }
-
-// Worker gives a worker its member.
-func (p places) Worker(ctx context.Context, number int) (load.Locker, error) {
-	return locks{p.nodes[number%len(p.nodes)]}.Worker(ctx, number)
-}
-
-// Close leaves the members as they are.
-func (places) Close() error { return nil }
 
 // gathering is a cluster of members in this process, which reach each other over the
 // loopback. Several targets may share it.
@@ -152,13 +116,14 @@ type gathering struct {
 	hearing  sync.WaitGroup
 }
 
-func (g *gathering) start(ctx context.Context) error {
+// Start starts the members, unless another target has.
+func (g *gathering) Start(ctx context.Context) error {
 	if g.users++; g.users > 1 {
 		return nil
 	}
 	err := g.startAll(ctx)
 	if err != nil {
-		err = errors.Join(err, g.stop())
+		err = errors.Join(err, g.Stop())
 	}
 	return err
 }
@@ -217,7 +182,8 @@ func (g *gathering) awaitAll(ctx context.Context) error {
 // gatherLimit is how long members may take to have one view, once each can grant.
 const gatherLimit = 30 * time.Second
 
-func (g *gathering) stop() error {
+// Stop ends them, unless another target needs them.
+func (g *gathering) Stop() error {
 	if g.users--; g.users > 0 {
 		return nil
 	}

@@ -29,7 +29,7 @@ func TestSpread(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
 	b := harness(t)
-	targets, err := b.Targets(spreadNames(3))
+	targets, err := b.Targets(spreadNames()[:5])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +77,8 @@ func TestPlaces(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
 	b := harness(t)
-	g := &gathering{harness: b, count: 3, space: host.Space{Protocol: "central"}}
-	at, beside := &spread{gathering: g, coordinator: true}, &spread{gathering: g}
+	spreads := b.spreads(3)
+	at, beside := spreads[0], spreads[1]
 	for _, s := range []*spread{at, beside} {
 		if err := s.Start(limitedContext(t)); err != nil {
 			t.Fatal(err)
@@ -95,12 +95,16 @@ func TestPlaces(t *testing.T) {
 		members      int
 		coordinators int
 	}{{beside, 1, 2, 0}, {beside, 2, 2, 0}, {beside, 3, 3, 1}, {beside, 64, 2, 0}, {at, 3, 1, 1}} {
-		client, err := tt.target.Connect(t.Context(), tt.workers)
+		client, err := tt.target.Connect(t.Context(), load.Cell{Workers: tt.workers})
 		if err != nil {
 			t.Fatal(err)
 		}
-		nodes := slices.Clone(client.(places).nodes)
-		coordinators := len(slices.DeleteFunc(slices.Clone(nodes), func(n *host.Member) bool { return n.View().Coordinator != n.Identity().ID }))
+		nodes, coordinators := client.(lockers), 0
+		for _, n := range nodes {
+			if n := n.(*host.Member); n.View().Coordinator == n.Identity().ID {
+				coordinators++
+			}
+		}
 		if len(nodes) != tt.members || coordinators != tt.coordinators {
 			t.Errorf("%s, %d workers: %d members, %d of them coordinate; want %d and %d",
 				tt.target.Name(), tt.workers, len(nodes), coordinators, tt.members, tt.coordinators)

@@ -51,7 +51,7 @@ type Stored struct {
 // of one kind each.
 func Over(s Stored) load.Target { return &stored{Stored: s, ledger: &ledger{}} }
 
-// stored is a [load.Target], a [load.Placer] and a [load.RequestCounter].
+// stored is a [load.Target] and a [load.RequestCounter].
 type stored struct {
 	Stored
 	ledger    *ledger
@@ -131,16 +131,11 @@ func (*stored) Ping(context.Context, time.Duration) (time.Duration, error) { ret
 // CountedRequests is what the store was asked for.
 func (s *stored) CountedRequests() load.Requests { return s.ledger.sum() }
 
-// Connect is that of workers of one program.
-func (s *stored) Connect(ctx context.Context, workers int) (load.Client, error) {
-	return s.ConnectFor(ctx, load.Cell{Workload: load.Uncontended, Workers: workers})
-}
-
 // mostProcesses is how many there are at most: each may have some connections.
 const mostProcesses = 64
 
-// ConnectFor gives workers a process together, or one each.
-func (s *stored) ConnectFor(ctx context.Context, c load.Cell) (load.Client, error) {
+// Connect gives workers a process together, or one each.
+func (s *stored) Connect(ctx context.Context, c load.Cell) (load.Client, error) {
 	count := 1
 	if c.Workload != load.Uncontended {
 		count = min(c.Workers, mostProcesses)
@@ -148,19 +143,12 @@ func (s *stored) ConnectFor(ctx context.Context, c load.Cell) (load.Client, erro
 	if err := s.grow(ctx, count); err != nil {
 		return nil, err
 	}
-	return processes(slices.Clone(s.processes[:count])), nil
+	var used lockers
+	for _, p := range s.processes[:count] {
+		used = append(used, p.locks)
+	}
+	return used, nil
 }
-
-// processes are what workers use in turns.
-type processes []*process
-
-// Worker gives a worker its process.
-func (p processes) Worker(ctx context.Context, number int) (load.Locker, error) {
-	return locks{p[number%len(p)].locks}.Worker(ctx, number)
-}
-
-// Close leaves them as they are.
-func (processes) Close() error { return nil }
 
 // process is what one program has: connections to the store, and a locker.
 type process struct {

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -56,22 +57,12 @@ func New(values []any, sentinels ...Sentinel) (*Codec, error) {
 		}
 		c.types[name], c.names[t] = t, name
 	}
-	for _, name := range c.sorted() {
+	for _, name := range slices.Sorted(maps.Keys(c.types)) {
 		if _, err := c.plan(c.types[name]); err != nil {
 			return nil, fmt.Errorf("literal: %w", err)
 		}
 	}
 	return c, nil
-}
-
-// sorted lists the names of all types.
-func (c *Codec) sorted() []string {
-	var names []string
-	for name := range c.types {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // Veil names a type of bytes that must not be written as they are: [Codec.Append] asks its
@@ -82,9 +73,7 @@ func (c *Codec) Veil(t reflect.Type) { c.veiled = t }
 // type and changes them into what is to be written. The error says what cannot be written;
 // then b comes back as it was.
 func (c *Codec) Append(b []byte, v any, veil func([]byte)) ([]byte, error) {
-	w := writer{codec: c, b: b, veil: veil}
-	w.any(reflect.ValueOf(v))
-	return w.end(b)
+	return c.append(b, reflect.ValueOf(v), veil)
 }
 
 // AppendFields appends a line for each field of the struct at which v points that is not
@@ -112,11 +101,8 @@ func (c *Codec) Parse(text string) (any, error) {
 	r := reader{codec: c, text: text}
 	var v any
 	r.any(reflect.ValueOf(&v).Elem())
-	if r.err == nil && r.at < len(r.text) {
-		r.fail("%q stands behind the value", r.rest())
-	}
-	if r.err != nil {
-		return nil, r.err
+	if err := r.end(); err != nil {
+		return nil, err
 	}
 	return v, nil
 }
@@ -135,18 +121,16 @@ func (c *Codec) ParseField(line string, v any) error {
 	}
 	r := reader{codec: c, text: text, path: []string{name}}
 	p.read(&r, s.FieldByIndex(field.Index))
-	if r.err == nil && r.at < len(r.text) {
-		r.fail("%q stands behind the value", r.rest())
-	}
-	if r.err != nil {
-		return r.err
-	}
-	return nil
+	return r.end()
 }
 
 // AppendPointed is Append for the value at which a pointer points, without copying it.
 func (c *Codec) AppendPointed(b []byte, pointer any, veil func([]byte)) ([]byte, error) {
+	return c.append(b, reflect.ValueOf(pointer).Elem(), veil)
+}
+
+func (c *Codec) append(b []byte, v reflect.Value, veil func([]byte)) ([]byte, error) {
 	w := writer{codec: c, b: b, veil: veil}
-	w.any(reflect.ValueOf(pointer).Elem())
+	w.any(v)
 	return w.end(b)
 }

@@ -66,11 +66,28 @@ func (c *Codec) functions(t reflect.Type) (writes, reads, error) {
 		return c.structure(t)
 	case reflect.Interface:
 		if t.Implements(errorType) {
-			return (*writer).failure, (*reader).failure, nil
+			return unlessNil((*writer).failure, (*reader).failure)
 		}
 		return (*writer).any, (*reader).any, nil
 	}
 	return nil, nil, fmt.Errorf("type %s is a %s, which has no place in a text", t, t.Kind())
+}
+
+// unlessNil is how what may be nil is written and read.
+func unlessNil(write writes, read reads) (writes, reads, error) {
+	return func(w *writer, v reflect.Value) {
+			if v.IsNil() {
+				w.b = append(w.b, "nil"...)
+				return
+			}
+			write(w, v)
+		}, func(r *reader, v reflect.Value) {
+			if r.nothing() {
+				v.SetZero()
+				return
+			}
+			read(r, v)
+		}, nil
 }
 
 // enumeration is a byte, by the words that its String has for its values.
@@ -141,34 +158,21 @@ func (c *Codec) list(t reflect.Type) (writes, reads, error) {
 	isBytes := t.Elem().Kind() == reflect.Uint8 && !t.Elem().Implements(stringerType)
 	switch {
 	case isBytes && t.Kind() == reflect.Slice:
-		return (*writer).bytes, (*reader).bytes, nil
+		return unlessNil((*writer).bytes, (*reader).bytes)
 	case isBytes:
 		return (*writer).octets, (*reader).octets, nil
 	case t.Kind() == reflect.Array:
 		return element.writeAll, element.readArray, nil
 	}
-	write := func(w *writer, v reflect.Value) {
-		if v.IsNil() {
-			w.b = append(w.b, "nil"...)
-			return
-		}
-		element.writeAll(w, v)
-	}
 	read := func(r *reader, v reflect.Value) {
-		if r.nothing() {
-			v.SetZero()
-			return
-		}
 		v.Set(reflect.MakeSlice(t, 0, 0))
 		r.each('[', ']', func(i int) {
-			r.path = append(r.path, fmt.Sprintf("[%d]", i))
 			v.Grow(1)
 			v.SetLen(i + 1)
-			element.read(r, v.Index(i))
-			r.path = r.path[:len(r.path)-1]
+			element.readElement(r, v, i)
 		})
 	}
-	return write, read, nil
+	return unlessNil(element.writeAll, read)
 }
 
 // writeAll writes the elements of a slice or an array.
@@ -188,6 +192,12 @@ func (p *plan) writeAll(w *writer, v reflect.Value) {
 	w.depth--
 }
 
+func (p *plan) readElement(r *reader, v reflect.Value, i int) {
+	r.path = append(r.path, fmt.Sprintf("[%d]", i))
+	p.read(r, v.Index(i))
+	r.path = r.path[:len(r.path)-1]
+}
+
 // readArray reads the elements of an array, which are as many as it has.
 func (p *plan) readArray(r *reader, v reflect.Value) {
 	v.SetZero()
@@ -197,9 +207,7 @@ func (p *plan) readArray(r *reader, v reflect.Value) {
 			r.fail("more than the %d elements of %s", v.Len(), v.Type())
 			return
 		}
-		r.path = append(r.path, fmt.Sprintf("[%d]", i))
-		p.read(r, v.Index(i))
-		r.path = r.path[:len(r.path)-1]
+		p.readElement(r, v, i)
 		read = i + 1
 	})
 	if read < v.Len() {
@@ -213,10 +221,6 @@ func (c *Codec) table(t reflect.Type) (writes, reads, error) {
 		return nil, nil, fmt.Errorf("type %s is a map of other things than texts, which has no place in a text", t)
 	}
 	write := func(w *writer, v reflect.Value) {
-		if v.IsNil() {
-			w.b = append(w.b, "nil"...)
-			return
-		}
 		keys := v.MapKeys()
 		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 		w.b = append(w.b, '{')
@@ -232,10 +236,6 @@ func (c *Codec) table(t reflect.Type) (writes, reads, error) {
 		w.b = append(w.b, '}')
 	}
 	read := func(r *reader, v reflect.Value) {
-		if r.nothing() {
-			v.SetZero()
-			return
-		}
 		v.Set(reflect.MakeMap(t))
 		r.each('{', '}', func(int) {
 			key, value := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
@@ -250,7 +250,7 @@ func (c *Codec) table(t reflect.Type) (writes, reads, error) {
 			v.SetMapIndex(key, value)
 		})
 	}
-	return write, read, nil
+	return unlessNil(write, read)
 }
 
 func (c *Codec) pointer(t reflect.Type) (writes, reads, error) {
@@ -259,10 +259,6 @@ func (c *Codec) pointer(t reflect.Type) (writes, reads, error) {
 		return nil, nil, fmt.Errorf("what %s points to: %w", t, err)
 	}
 	write := func(w *writer, v reflect.Value) {
-		if v.IsNil() {
-			w.b = append(w.b, "nil"...)
-			return
-		}
 		if w.enter() {
 			w.b = append(w.b, '&')
 			pointed.write(w, v.Elem())
@@ -270,17 +266,13 @@ func (c *Codec) pointer(t reflect.Type) (writes, reads, error) {
 		}
 	}
 	read := func(r *reader, v reflect.Value) {
-		if r.nothing() {
-			v.SetZero()
-			return
-		}
 		if r.take('&') && r.enter() {
 			v.Set(reflect.New(t.Elem()))
 			pointed.read(r, v.Elem())
 			r.depth--
 		}
 	}
-	return write, read, nil
+	return unlessNil(write, read)
 }
 
 // field is an exported field of a struct.

@@ -54,6 +54,14 @@ func (r *reader) fail(format string, arguments ...any) {
 	r.at = len(r.text)
 }
 
+// end returns what went wrong, and that is also what stands behind the value.
+func (r *reader) end() error {
+	if r.err == nil && r.at < len(r.text) {
+		r.fail("%q stands behind the value", r.rest())
+	}
+	return r.err
+}
+
 // take takes one character, if it is there.
 func (r *reader) take(b byte) bool {
 	if r.err != nil {
@@ -211,10 +219,6 @@ func (r *reader) hex() []byte {
 }
 
 func (r *reader) bytes(v reflect.Value) {
-	if r.nothing() {
-		v.SetZero()
-		return
-	}
 	if data := r.hex(); r.err == nil {
 		v.SetBytes(data)
 	}
@@ -271,10 +275,6 @@ func (r *reader) any(v reflect.Value) {
 
 // failure takes an error.
 func (r *reader) failure(v reflect.Value) {
-	if r.nothing() {
-		v.SetZero()
-		return
-	}
 	if err := r.anError(); r.err == nil && err != nil {
 		v.Set(reflect.ValueOf(err))
 	}

@@ -66,13 +66,7 @@ func AppendDuration(b []byte, d time.Duration) []byte {
 	return append(b, d.String()...)
 }
 
-func (w *writer) bytes(v reflect.Value) {
-	if v.IsNil() {
-		w.b = append(w.b, "nil"...)
-		return
-	}
-	w.hex(v.Bytes())
-}
+func (w *writer) bytes(v reflect.Value) { w.hex(v.Bytes()) }
 
 // octets is an array of bytes, which may be veiled. Zero stays zero: it is nothing.
 func (w *writer) octets(v reflect.Value) {
@@ -148,10 +142,6 @@ func (w *writer) any(v reflect.Value) {
 // failure is an error: as itself where it can come back so, and otherwise as what it says
 // and all that it can be tested for.
 func (w *writer) failure(v reflect.Value) {
-	if v.IsNil() {
-		w.b = append(w.b, "nil"...)
-		return
-	}
 	err := v.Interface().(error)
 	if w.known(err) {
 		return

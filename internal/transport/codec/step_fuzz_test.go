@@ -140,11 +140,11 @@ func twist(bytes []byte, where int, what byte) []byte {
 	var values []reflect.Value
 	collect(v, &values)
 	var said any // in an envelope
-	switch letter := message.(type) {
+	switch envelope := message.(type) {
 	case bakery.Envelope:
-		said = letter.Body
+		said = envelope.Body
 	case consensus.Envelope:
-		said = letter.Body
+		said = envelope.Body
 	}
 	var body reflect.Value
 	if said != nil {

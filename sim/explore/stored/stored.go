@@ -1,6 +1,7 @@
 package stored
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -41,12 +42,7 @@ func (c *Config) Check() error {
 		all := sim.Protocols()
 		c.Protocol = all[slices.IndexFunc(all, func(p sim.Protocol) bool { return p.Stores })]
 	}
-	if c.Calls == 0 {
-		c.Calls = 2
-	}
-	if c.Spread == 0 {
-		c.Spread = 10
-	}
+	c.Calls, c.Spread = cmp.Or(c.Calls, 2), cmp.Or(c.Spread, 10)
 	switch {
 	case !c.Protocol.Stores:
 		return fmt.Errorf("stored: protocol %s asks no store; one that does is allowed", c.Protocol.Name)

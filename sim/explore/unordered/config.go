@@ -1,6 +1,7 @@
 package unordered
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -35,18 +36,9 @@ type Config struct {
 
 // Check fills in what is not given. The error names what is wrong and what is allowed.
 func (c *Config) Check() error {
-	if c.Members == 0 {
-		c.Members = 3
-	}
-	if c.Users == 0 {
-		c.Users = c.Members
-	}
-	if c.Calls == 0 {
-		c.Calls = 1
-	}
-	if c.Requests == 0 {
-		c.Requests = c.Users * c.Calls
-	}
+	c.Members, c.Calls = cmp.Or(c.Members, 3), cmp.Or(c.Calls, 1)
+	c.Users = cmp.Or(c.Users, c.Members)
+	c.Requests = cmp.Or(c.Requests, c.Users*c.Calls)
 	switch {
 	case !ask(&c.Protocol):
 		return fmt.Errorf("unordered: in protocol %q no peers ask one another; %s are allowed", c.Protocol.Name, those(ask))
