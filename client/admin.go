@@ -156,7 +156,7 @@ func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*Acqu
 	question.Wait, question.Ttl, question.Require = int64(want.Wait), int64(q.TTL), api.ToClass(want.Require)
 	answer, err := reach(ctx, a, opLock, true, func(conn *grpc.ClientConn) (*schema.AcquireResponse, error) {
 		// What is left of it, where another address has taken some of it.
-		if left := end - a.settings.clock.Now(); end != clock.Never && want.Wait-left >= raceDelay/2 {
+		if left := end - a.settings.clock.Now(); end != clock.Never && want.Wait-left >= session.RaceDelay/2 {
 			question.Wait = int64(max(1, left))
 		}
 		return schema.NewLocksClient(conn).Acquire(ctx, question)

@@ -25,9 +25,6 @@ func (s *alarms) arm(a *clock.Alarm, at time.Duration) {
 	}
 }
 
-// disarm lets a not ring. The timer may fire for it once more; nothing is due then.
-func (s *alarms) disarm(a *clock.Alarm) { s.queue.Stop(a) }
-
 // ring rings all that is due, and sets the timer to what is next.
 func (s *alarms) ring(now time.Duration) {
 	for a := s.queue.Due(now); a != nil; a = s.queue.Due(now) {
@@ -46,7 +43,6 @@ func (s *alarms) stop() {
 
 // keepTime rings the alarms until the Client is closed.
 func (c *Client) keepTime() {
-	defer c.work.Done()
 	for {
 		select {
 		case <-c.alarms.timer.C():

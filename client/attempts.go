@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/client/session"
 )
 
 // UnreachableError is an [holdfast.ErrUnavailable] of a call that no member has served. It
@@ -34,9 +35,6 @@ type Attempt struct {
 	heard   bool // Err is a member's word
 	refused bool // nothing listens there
 }
-
-// errSilent is why an address does not serve that has said nothing so far.
-var errSilent = errors.New("no answer")
 
 // Error lists the addresses with their reasons.
 func (e *UnreachableError) Error() string {
@@ -58,7 +56,7 @@ func (e *UnreachableError) Error() string {
 func (e *UnreachableError) Unwrap() []error {
 	all := []error{holdfast.ErrUnavailable}
 	for _, a := range e.Attempts {
-		if isOverload(a.Err) {
+		if session.IsOverload(a.Err) {
 			all = append(all, a.Err)
 			break
 		}
@@ -90,7 +88,7 @@ type attemptLog struct {
 // begin notes that an address is asked. What it said before stands until it says more.
 func (q *attemptLog) begin(place api.Address) {
 	if q.find(place) == nil {
-		q.attempts = append(q.attempts, Attempt{Address: place.String(), Err: errSilent, place: place})
+		q.attempts = append(q.attempts, Attempt{Address: place.String(), Err: session.ErrSilent, place: place})
 	}
 }
 
@@ -102,7 +100,7 @@ func (q *attemptLog) end(place api.Address, err error, refused bool) {
 	if errors.As(err, &opErr) { // the list says already which operation it is about
 		err = opErr.Err
 	}
-	a.Err, a.heard, a.refused = err, isHeard(err), refused
+	a.Err, a.heard, a.refused = err, session.IsHeard(err), refused
 	q.heard = q.heard || a.heard
 }
 
@@ -123,21 +121,6 @@ func (q *attemptLog) error(cause error) error {
 	return &UnreachableError{Attempts: slices.Clone(q.attempts), cause: cause}
 }
 
-// unheard is an error that is no member's word: of the network, or of another program.
-type unheard struct{ error }
-
-func isHeard(err error) bool {
-	var network unheard
-	return !errors.As(err, &network) && !errors.Is(err, errSilent)
-}
-
-// isOverload reports whether a member has refused what it would have served if it had less to do: another one may
-// serve, or the same one a moment later.
-func isOverload(err error) bool {
-	var limit *holdfast.LimitError
-	return errors.As(err, &limit) && limit.Limit == "overload"
-}
-
 // unreached says that gRPC, and not a member, found that no member answers: no connection,
 // or one to a program that is no member.
 func unreached(err error) bool {
@@ -148,7 +131,7 @@ func unreached(err error) bool {
 // reasonOf says why an address does not serve, by what gRPC says about a call there.
 func reasonOf(op string, err error) error {
 	if unreached(err) {
-		return unheard{errors.New(dialSentence(status.Convert(err).Message()))}
+		return session.Unheard{Err: errors.New(dialSentence(status.Convert(err).Message()))}
 	}
 	var opErr *holdfast.Error
 	if err = api.FromStatus(op, err); errors.As(err, &opErr) {

@@ -43,25 +43,6 @@ func (s *stage) beatAt() time.Duration {
 	return s.client.machine.BeatAt()
 }
 
-// TestAttemptLimit: a session that has a deadline leaves time for another address; to open one, an address is
-// given longer than a member takes that has thousands of others to serve first.
-func TestAttemptLimit(t *testing.T) {
-	s, v := newStage(t)
-	s.hold(v, "x", 1) // the welcome was taken
-	if got := s.client.attemptLimit(); got != testTTL/4 {
-		t.Errorf("with a session of %v: %v, want a quarter", testTTL, got)
-	}
-	s.client.mu.Lock()
-	s.client.session.TTL = 2 * time.Second
-	s.client.mu.Unlock()
-	if got := s.client.attemptLimit(); got != time.Second {
-		t.Errorf("with a session of 2s: %v, want 1s: a durable space over slow links takes longer to answer than a quarter of the ttl", got)
-	}
-	if got := build(s.client.settings, nil).attemptLimit(); got != freshAttempt || got < 3*maxAttempt {
-		t.Errorf("without a session: %v, want %v", got, freshAttempt)
-	}
-}
-
 // TestSlowAnswers: where the heartbeats before took long to be answered, the next one is not late until it has been
 // unanswered for longer than they were. One that was slow by itself changes nothing.
 func TestSlowAnswers(t *testing.T) {

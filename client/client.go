@@ -18,43 +18,31 @@ import (
 // Client is a [holdfast.Locker] over the network. Its own methods are those of the
 // lockspace that option Space names.
 type Client struct {
-	settings  *settings
-	clock     clock.Clock
-	log       *slog.Logger
-	addresses []api.Address
-	number    uint64 // which client this is, beside others that resume its session
+	settings *settings
+	clock    clock.Clock
+	log      *slog.Logger
 
-	ctx      context.Context // ends when Close has said goodbye
-	stop     context.CancelFunc
-	work     sync.WaitGroup // the goroutines
-	retryNow chan struct{}  // do not wait before the next connection
-	first    chan error     // gets the result of the first hello that was answered
-	ended    chan struct{}  // closed when nothing of the session is left to end
+	ctx   context.Context // ends when Close has said goodbye
+	stop  context.CancelFunc
+	work  sync.WaitGroup // the goroutines
+	first chan error     // gets the result of the first hello that was answered
+	ended chan struct{}  // closed when nothing of the session is left to end
 
 	mu       sync.Mutex
-	begun    bool // first has its value
 	started  time.Duration
 	machine  *session.Machine
+	now      time.Duration   // when the clock was read last
 	effects  session.Effects // of the step that is under way
 	session  *backing        // the machine's session
-	stream   *stream
-	attempts attemptLog            // why there is no connection
-	contacts map[*contact]struct{} // to make one, under way
-	reading  bool                  // a frame is being taken: calls return when all of it was
-	decided  []*request            // by it
-	outcomes sync.Pool             // of chan outcome
-	durable  []string              // spaces that write their decisions to disks, as the member that was connected last has said
+	stream   *contact        // that is served
+	attempts attemptLog      // why there is no connection
+	reading  bool            // a frame is being taken: calls return when all of it was
+	decided  []*request      // by it
+	outcomes sync.Pool       // of chan outcome
+	durable  []string        // spaces that write their decisions to disks, as the member that was connected last has said
 
 	quiet   chan struct{} // closed when no release that a caller asked for is left; nil where no call waits for that
 	refused error         // the first release that was refused
-
-	last       api.Address   // has answered last
-	cluster    string        // the id of the cluster, as the first member has told it; "" where it tells none
-	learned    []api.Address // of its members, beside the addresses that were given
-	plain      bool          // a given address is among those that members have told
-	sentAway   bool          // the member at the latest place does not serve, by its own word
-	authority  string        // the address of the authority, as far as known
-	redirected bool          // option Direct has been followed for the present session
 
 	alarms  alarms
 	due     clock.Alarm   // of the machine
@@ -111,20 +99,19 @@ func Dial(ctx context.Context, target string, o ...Option) (*Client, error) {
 // start makes a Client and its goroutines.
 func start(settings *settings, addresses []api.Address) *Client {
 	c := build(settings, addresses)
-	c.work.Add(2)
-	go c.run()
-	go c.keepTime()
+	c.work.Go(c.keepTime)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.step(session.Event{Kind: session.Begin})
 	return c
 }
 
 // build makes a Client that no goroutine runs yet.
 func build(settings *settings, addresses []api.Address) *Client {
 	c := &Client{
-		settings: settings, clock: settings.clock, log: settings.log, addresses: addresses,
-		number:   max(1, rand.Uint64()),
-		retryNow: make(chan struct{}, 1),
-		first:    make(chan error, 1), ended: make(chan struct{}),
-		contacts: map[*contact]struct{}{}, wakes: clock.Never,
+		settings: settings, clock: settings.clock, log: settings.log,
+		first: make(chan error, 1), ended: make(chan struct{}),
+		wakes: clock.Never,
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.outcomes.New = func() any { return make(chan outcome, 1) }
@@ -137,7 +124,10 @@ func build(settings *settings, addresses []api.Address) *Client {
 		c.alarms.arm(&c.limit, session.After(c.started, p))
 		c.alarms.arm(&c.refusal, session.After(c.started, refusedLimit))
 	}
-	config := session.Config{Keep: settings.keep}
+	config := session.Config{
+		TTL: settings.ttl, Name: settings.name, Number: max(1, rand.Uint64()), Keep: settings.keep,
+		Addresses: addresses, Direct: settings.direct, Jitter: settings.jitter,
+	}
 	if settings.resume {
 		// The ids of the process that had the session before must not come again.
 		config.LastID = rand.Uint64() >> 2
@@ -165,15 +155,22 @@ const refusedLimit = 2 * time.Second
 // giveUpDial ends a Dial with option Patience that waits in vain: no member has ever
 // answered, and the patience is over, or all addresses have refused for long enough.
 func (c *Client) giveUpDial() {
-	if c.settings.patience == 0 || c.begun || c.attempts.heard {
+	if c.settings.patience == 0 || c.machine.Begun() || c.attempts.heard {
 		return
 	}
 	err := c.attempts.error(nil)
 	waited := c.clock.Now() - c.started
 	var unreachable *UnreachableError
 	if waited >= c.settings.patience || waited >= refusedLimit && errors.As(err, &unreachable) && unreachable.Refused() {
-		c.begun = true
-		c.first <- &holdfast.Error{Op: "dial", Err: err}
+		c.begin(&holdfast.Error{Op: "dial", Err: err})
+	}
+}
+
+// begin lets Dial return, once.
+func (c *Client) begin(err error) {
+	select {
+	case c.first <- err:
+	default: // it has returned
 	}
 }
 
@@ -202,7 +199,7 @@ func (c *Client) TTLCut() string {
 
 // Member returns the name of the member that has the present session.
 func (c *Client) Member() string {
-	return present(c, func(s *backing) string { return s.member })
+	return present(c, func(s *backing) string { return s.Member })
 }
 
 // Deadline returns when the present session ends unless it is renewed, on the clock of
@@ -222,9 +219,6 @@ func present[T any](c *Client, read func(*backing) T) T {
 	}
 	return read(c.session)
 }
-
-// closeLimit is how long Close waits for the end of its session to be acknowledged.
-const closeLimit = time.Second
 
 // closeLimitEmpty is how long it does where no member is connected and the session has nothing that would be
 // freed: a call whose wait limit has ended there is followed by a Close, and the two together take less than
@@ -248,7 +242,6 @@ func (c *Client) Close() error {
 		limit = c.settings.goodbyeEmpty
 	}
 	c.step(session.Event{Kind: session.Close})
-	c.hasten()
 	c.mu.Unlock()
 
 	timer := time.NewTimer(limit)
@@ -267,12 +260,4 @@ func (c *Client) Close() error {
 	c.step(session.Event{Kind: session.Abandon, Err: holdfast.ErrUnavailable})
 	c.mu.Unlock()
 	return err
-}
-
-// hasten ends the pause before the next connection.
-func (c *Client) hasten() {
-	select {
-	case c.retryNow <- struct{}{}:
-	default:
-	}
 }

@@ -2,8 +2,11 @@ package client_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -189,11 +192,14 @@ func suiteTTL() time.Duration {
 // conforms runs the suite with clients of a member.
 func conforms(t *testing.T, rounds int, n *host.Member, address string, options ...client.Option) {
 	t.Helper()
+	var cables sync.Map // each Locker's
 	lockertest.Run(t, func(tb testing.TB) holdfast.Locker {
-		locks, err := client.Dial(context.Background(), address, append(options, client.TTL(suiteTTL()))...)
+		way := newCable(tb, address)
+		locks, err := client.Dial(context.Background(), way.address(), append(options, client.TTL(suiteTTL()))...)
 		if err != nil {
 			tb.Fatal(err)
 		}
+		cables.Store(locks, way)
 		return locks
 	}, lockertest.Caps{
 		Rounds:            rounds,
@@ -202,7 +208,10 @@ func conforms(t *testing.T, rounds int, n *host.Member, address string, options 
 		Spaces:            []string{"billing"},
 		MaxWaitersPerName: 300,
 		LocksPerSession:   250,
-		Kill:              func(tb testing.TB, locks holdfast.Locker) { client.Vanish(locks.(*client.Client)) },
+		Kill: func(tb testing.TB, locks holdfast.Locker) {
+			way, _ := cables.Load(locks)
+			way.(*cable).cut()
+		},
 		Break: func(tb testing.TB, space, name string) {
 			if err := n.Break(context.Background(), space, name, "conformance"); err != nil {
 				tb.Error(err)
@@ -218,4 +227,91 @@ func conforms(t *testing.T, rounds int, n *host.Member, address string, options 
 			return admin.Release(context.Background(), lock.Space(), lock.Name(), lock.Token(), c.Session()+"."+c.Secret())
 		},
 	})
+}
+
+// cable is the way of one client to its member, which can be cut for good: then the client keeps its locks until their deadline
+// by its own clock, and reaches no member any more.
+type cable struct {
+	target   string
+	listener net.Listener
+	work     sync.WaitGroup
+
+	mu    sync.Mutex
+	conns []net.Conn
+	over  bool
+}
+
+func newCable(tb testing.TB, target string) *cable {
+	tb.Helper()
+	way := &cable{target: target}
+	var err error
+	if strings.HasPrefix(target, "unix://") {
+		way.listener, err = net.Listen("unix", filepath.Join(tb.TempDir(), "s"))
+	} else {
+		way.listener, err = net.Listen("tcp", "127.0.0.1:0")
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	way.work.Go(way.serve)
+	tb.Cleanup(func() { way.cut(); way.work.Wait() })
+	return way
+}
+
+func (w *cable) address() string {
+	if at := w.listener.Addr(); at.Network() == "unix" {
+		return "unix://" + at.String()
+	}
+	return w.listener.Addr().String()
+}
+
+func (w *cable) serve() {
+	for {
+		near, err := w.listener.Accept()
+		if err != nil {
+			return // it is cut
+		}
+		network, place := "tcp", w.target
+		if path, local := strings.CutPrefix(place, "unix://"); local {
+			network, place = "unix", path
+		}
+		far, err := net.Dial(network, place)
+		if err != nil || !w.keep(near, far) {
+			near.Close() // as where nothing listens
+			continue
+		}
+		for _, way := range [][2]net.Conn{{near, far}, {far, near}} {
+			w.work.Go(func() {
+				_, _ = io.Copy(way[0], way[1]) // it ends with either end
+				near.Close()
+				far.Close()
+			})
+		}
+	}
+}
+
+// keep notes a connection, unless the cable is cut.
+func (w *cable) keep(ends ...net.Conn) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.conns = append(w.conns, ends...)
+	if w.over {
+		w.closeAll()
+	}
+	return !w.over
+}
+
+func (w *cable) closeAll() {
+	for _, end := range w.conns {
+		end.Close()
+	}
+}
+
+// cut ends all connections, and takes no further one.
+func (w *cable) cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	w.listener.Close()
+	w.closeAll()
 }

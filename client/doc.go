@@ -86,17 +86,15 @@
 //
 // # Inside
 //
-// What a session is, what is believed of it until when, what is sent, sent again and given up is decided by a pure machine,
-// [github.com/holdfast-locks/holdfast/internal/client/session]. This package drives it (drive.go): it tells what callers want, what came and
-// what time it is, and does what comes of it. Requests are kept there by id until they are
+// What a session is, what is believed of it until when, what is sent, sent again and given up, and which address is asked next, is
+// decided by a pure machine, [github.com/holdfast-locks/holdfast/internal/client/session]. This package drives it (drive.go): it tells
+// what callers want, what came and what time it is, and does what comes of it. Requests are kept there by id until they are
 // settled, with a state each, so that what has to be sent after a break is read off the
 // states.
 //
-// One mutex guards everything. Four goroutines serve a Client: one looks for a member, with
-// one more for each address that is being asked; one reads
-// the stream, a frame at a time; one writes, all that is queued in one frame, without
+// One mutex guards everything. Three goroutines serve a Client: one for each address that is asked, which reads the stream when that is
+// the one that serves, a frame at a time; one writes, all that is queued in one frame, without
 // waiting for it to fill; one keeps the time, with one timer for all that is due;
-// link.go has the connections. While
-// a second stream is opened there are more; only the stream that
+// link.go has the connections. While a second stream is opened there are more; only the stream that
 // was welcomed last is heard and has the queue.
 package client

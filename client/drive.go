@@ -9,9 +9,16 @@ import (
 )
 
 // step lets the session's machine take an event now, and does what comes of it. The mutex is held.
-func (c *Client) step(ev session.Event) { c.stepAt(c.clock.Now(), &ev) }
+func (c *Client) step(ev session.Event) { c.stepAt(c.readClock(), &ev) }
 
-// stepAt is step at a time that was read with the mutex held.
+// readClock reads the clock, with the mutex held.
+func (c *Client) readClock() time.Duration {
+	c.now = c.clock.Now()
+	return c.now
+}
+
+// stepAt is step at a time that was read with the mutex held. A call for a lock, and a release, have no moment but that of their
+// sending, so the latest time does for them.
 func (c *Client) stepAt(now time.Duration, ev *session.Event) {
 	c.machine.Step(now, ev, &c.effects)
 	for i := 0; i < len(c.effects.List); i++ { // an effect may add others
@@ -73,7 +80,7 @@ func (c *Client) answer(r *request, e *session.Effect) {
 	case session.TellQueued:
 		if r.queued != nil && !r.notified {
 			r.notified = true
-			r.queued <- e.Position
+			r.queued <- int(e.Position)
 		}
 	}
 }
@@ -109,9 +116,19 @@ func (c *Client) finishExtend(r *request, e *session.Effect) {
 	close(wanted.done)
 }
 
-// react does what is to be done about the session.
+// react does what is to be done about contacts, the stream and the session.
 func (c *Client) react(e *session.Effect) {
 	switch e.Kind {
+	case session.Ask:
+		c.ask(e.Contact)
+	case session.LetGo, session.Refuse, session.HangUp:
+		if a, asked := e.Contact.Caller.(*contact); asked {
+			c.leave(a, e)
+		}
+	case session.Serve:
+		c.enterSession(e)
+	case session.Begun:
+		c.begin(e.Err)
 	case session.Renewed:
 		if c.settings.renewed != nil {
 			go c.settings.renewed()
@@ -134,26 +151,66 @@ func (c *Client) react(e *session.Effect) {
 	}
 }
 
-// forget leaves a session that has ended, and its stream unless that has acknowledged the end.
+// ask lets a goroutine ask an address, unless the Client is at its end.
+func (c *Client) ask(of *session.Contact) {
+	if c.ctx.Err() != nil {
+		return
+	}
+	a := c.newContact(of)
+	c.attempts.begin(a.Place)
+	c.work.Go(func() { c.attend(a) })
+}
+
+// leave ends a contact or a stream.
+func (c *Client) leave(a *contact, e *session.Effect) {
+	switch e.Kind {
+	case session.Refuse:
+		a.refusal, a.opened = e.Err, e.Opened // the goroutine that has read the frame leaves it
+	case session.LetGo:
+		if e.At > 0 {
+			time.AfterFunc(e.At, a.cancel)
+			return
+		}
+		a.cancel()
+	case session.HangUp:
+		c.stream = nil
+		a.cancel()
+	}
+}
+
+// enterSession takes the stream of a contact for the one that there is.
+func (c *Client) enterSession(e *session.Effect) {
+	c.stream = e.Contact.Caller.(*contact)
+	if c.session == nil || c.session.Session != e.Session {
+		c.session = &backing{client: c, Session: e.Session}
+	}
+	c.attempts.attempts, c.durable = nil, e.Welcome.GetDurable()
+	c.log.Info("connected", "address", c.stream.Place, "member", e.Session.Member, "session", e.Session.ID)
+}
+
+// forget leaves a session that has ended.
 func (c *Client) forget(e *session.Effect) {
 	c.session = nil
 	switch {
 	case e.Lost:
-		c.redirected = false
 		c.log.Warn("the session is lost", "session", e.Session.ID, "requests", e.Left)
 	case e.Err != nil:
 		c.log.Warn("the session was taken over by another client", "session", e.Session.ID, "requests", e.Left)
-	default:
-		return
 	}
-	if c.stream != nil {
-		c.stream.cancel()
-		c.stream = nil
-	}
-	c.hasten()
 }
 
-// onLate lets another stream be opened, beside the one that there is.
+// failRelease tells why a release was not taken: the call of Unlock that waits for it, or
+// else Settle, which tells the first one.
+func (c *Client) failRelease(r *request, err error) {
+	switch {
+	case r.Awaited():
+		r.refusal = err
+	case c.refused == nil:
+		c.refused = err
+	}
+}
+
+// onLate says that another stream is opened, beside the one that there is.
 func (c *Client) onLate(e *session.Effect) {
 	c.log.Warn("no heartbeat is acknowledged", "session", e.Session.ID, "remaining", e.At)
 	if c.settings.late != nil {
@@ -162,7 +219,6 @@ func (c *Client) onLate(e *session.Effect) {
 	if c.stream != nil {
 		c.settings.links.doubt(c.stream.link)
 	}
-	c.hasten()
 }
 
 // notifyLate calls what OnLate has set, unless the session was renewed, or has ended,

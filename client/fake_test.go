@@ -255,7 +255,7 @@ func (f *fake) dialled(target string, options ...Option) (*stage, *conversation)
 
 func (s *stage) dial(target string, options ...Option) <-chan error {
 	result := make(chan error, 1)
-	options = append([]Option{withClock(s.clock), withGoodbye(time.Millisecond), withDraw(func(time.Duration) time.Duration { return 0 })}, options...)
+	options = append([]Option{withClock(s.clock), withGoodbye(time.Millisecond), withDraw(func(time.Duration) time.Duration { return 0 }), withoutPause}, options...)
 	go func() {
 		var err error
 		s.client, err = Dial(s.ctx, target, options...)

@@ -50,6 +50,7 @@ func newFakeServer(t *testing.T) *fakeServer {
 		t.Fatal(err)
 	}
 	p.c = build(settings, []api.Address{{Network: "tcp", Place: "a:1"}})
+	p.c.stop() // it asks no address
 	return p
 }
 
@@ -94,8 +95,8 @@ func FuzzServer(f *testing.F) {
 			script = p.perform(script)
 			p.check()
 		}
-		p.c.stop()
 		p.close()
+		p.abandon()
 		p.check()
 		for _, r := range p.calls {
 			if r.State() != session.Settled {
@@ -135,7 +136,7 @@ func (p *fakeServer) perform(script []byte) (rest []byte) {
 		}
 	case scriptWrite:
 		if on := p.c.stream; on != nil {
-			p.c.fill(&frame{}, on)
+			p.c.fill(&session.Frame{}, on)
 		}
 	case scriptPass:
 		p.clock.Advance(time.Duration(argument()) * 100 * time.Millisecond)
@@ -144,7 +145,7 @@ func (p *fakeServer) perform(script []byte) (rest []byte) {
 		p.c.mu.Unlock()
 	case scriptBreak:
 		if on := p.c.stream; on != nil {
-			p.c.onBroken(on, errSilent)
+			p.c.onBroken(on, session.ErrSilent, session.ErrSilent)
 		}
 	case scriptClose:
 		p.close()
@@ -158,17 +159,14 @@ func (p *fakeServer) hello(data []byte) {
 	if frame.Read(data) != nil {
 		return
 	}
-	a := &contact{place: p.c.addresses[0]}
-	p.c.hello(a)
+	a := p.c.newContact(&session.Contact{Place: api.Address{Network: "tcp", Place: "a:1"}})
+	a.link = &link{of: linkKey{clock: p.clock}, doubts: func() {}}
+	p.c.notify(session.Greet, a)
 	if len(frame.List()) > 0 {
 		p.lives(frame.List()[0].GetWelcome().GetTtl())
 	}
 	p.beats(frame.List())
-	_, cancel := context.WithCancel(p.c.ctx)
-	on := &stream{link: &link{of: linkKey{clock: p.clock}, doubts: func() {}}, cancel: cancel, wake: make(chan struct{}, 1), ended: make(chan struct{})}
-	if p.c.onHello(on, a, p.clock.Now(), frame.List()) != nil {
-		cancel()
-	}
+	p.c.hear(a, session.Event{Kind: session.Answered, Said: frame.List()})
 }
 
 func (p *fakeServer) hear(data []byte) {
@@ -177,7 +175,7 @@ func (p *fakeServer) hear(data []byte) {
 		return
 	}
 	p.beats(frame.List())
-	p.c.onFrame(p.c.stream, frame.List())
+	p.c.hear(p.c.stream, session.Event{Kind: session.Heard, Said: frame.List()})
 }
 
 func (p *fakeServer) beats(events []*schema.Event) {
@@ -234,11 +232,15 @@ func (p *fakeServer) close() {
 	if !p.c.machine.Closing() {
 		p.c.step(session.Event{Kind: session.Close})
 	}
-	if p.c.ctx.Err() != nil {
-		p.c.step(session.Event{Kind: session.Abandon, Err: holdfast.ErrUnavailable})
-		p.c.alarms.stop()
-	}
 	p.c.mu.Unlock()
+}
+
+// abandon does what Close does behind its wait.
+func (p *fakeServer) abandon() {
+	p.c.mu.Lock()
+	defer p.c.mu.Unlock()
+	p.c.step(session.Event{Kind: session.Abandon, Err: holdfast.ErrUnavailable})
+	p.c.alarms.stop()
 }
 
 // check checks what holds after every step.

@@ -65,8 +65,8 @@ func TestMovedReplacesWhatWasLearned(t *testing.T) {
 	waitFor(t, func() bool {
 		s.client.mu.Lock()
 		defer s.client.mu.Unlock()
-		known := s.client.known()
-		return len(known) == 2 && known[1].Place == two.address && s.client.authority == two.address
+		known := s.client.machine.Known()
+		return len(known) == 2 && known[1].Place == two.address
 	})
 	one.stop()
 	member := two.accept()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
+	"github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/turns"
 )
@@ -70,7 +71,7 @@ type links struct {
 const mostMade = 64
 
 func newLinks() *links {
-	return &links{turns: turns.New(mostMade, raceDelay), open: map[linkKey][]*link{}}
+	return &links{turns: turns.New(mostMade, session.RaceDelay), open: map[linkKey][]*link{}}
 }
 
 // ours has those of all Clients of this process: the one thing that Clients share, as those of
@@ -95,7 +96,7 @@ func (all *links) enter(s *settings, place api.Address) (l *link, made bool, err
 	}
 	l = &link{door: door{place: place}, of: key, material: material, phase: s.draw(phases), streams: 1}
 	l.hears()
-	if l.conn, err = connect(s, &l.door, freshAttempt); err != nil {
+	if l.conn, err = connect(s, &l.door, session.FreshAttempt); err != nil {
 		return nil, false, err
 	}
 	l.late, l.doubts = context.WithCancel(context.Background())

@@ -6,6 +6,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
@@ -17,15 +18,16 @@ func BenchmarkLockUnlock(b *testing.B) {
 		b.Fatal(err)
 	}
 	c := build(settings, []api.Address{{Network: "tcp", Place: "a:1"}})
-	defer c.stop()
+	c.stop() // it asks no address
 	defer c.alarms.stop()
-	on := &stream{link: &link{of: linkKey{clock: c.clock}, doubts: func() {}}, cancel: func() {}, wake: make(chan struct{}, 1), ended: make(chan struct{})}
-	a := &contact{place: c.addresses[0]}
-	c.hello(a)
-	if err := c.onHello(on, a, c.clock.Now(), []*schema.Event{welcomed("a-1", testTTL*1000)}); err != nil {
-		b.Fatal(err)
+	on := c.newContact(&session.Contact{Place: api.Address{Network: "tcp", Place: "a:1"}})
+	on.link = &link{of: linkKey{clock: c.clock}, doubts: func() {}}
+	c.notify(session.Greet, on)
+	c.hear(on, session.Event{Kind: session.Answered, Said: []*schema.Event{welcomed("a-1", testTTL*1000)}})
+	if c.stream != on {
+		b.Fatal(on.refusal)
 	}
-	want, out := must(holdfast.NewRequest("x")), &frame{}
+	want, out := must(holdfast.NewRequest("x")), &session.Frame{}
 	grant, release := []*schema.Event{granted(0, 1)}, []*schema.Event{released(0, nil)}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -34,8 +36,8 @@ func BenchmarkLockUnlock(b *testing.B) {
 			b.Fatal(err)
 		}
 		c.fill(out, on)
-		grant[0].Id = out.message.Operations[0].Id
-		c.onFrame(on, grant)
+		grant[0].Id = out.Message.Operations[0].Id
+		c.hear(on, session.Event{Kind: session.Heard, Said: grant})
 		got := <-r.outcome
 		c.outcomes.Put(r.outcome)
 		if err := got.lock.UnlockAsync(); err != nil {
@@ -43,6 +45,6 @@ func BenchmarkLockUnlock(b *testing.B) {
 		}
 		c.fill(out, on)
 		release[0].Id = grant[0].Id
-		c.onFrame(on, release)
+		c.hear(on, session.Event{Kind: session.Heard, Said: release})
 	}
 }

@@ -497,7 +497,7 @@ func TestManyInAFrame(t *testing.T) {
 	v.welcome("a-1", testTTL)
 	for seen := 0; seen < n; {
 		frame := v.nextFrame()
-		want := min(maxFrameOperations, n-seen)
+		want := min(session.MaxOperations, n-seen)
 		if got := len(frame.Operations); got != want {
 			t.Fatalf("a frame of %d operations, want %d", got, want)
 		}
@@ -530,7 +530,7 @@ func TestBigFrames(t *testing.T) {
 	for seen := 0; seen < n; {
 		frame := v.nextFrame()
 		seen += len(frame.Operations)
-		if size := len(frame.String()); size > maxFrameBytes {
+		if size := len(frame.String()); size > session.MaxFrameBytes {
 			t.Errorf("a frame of about %d bytes", size)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
+	"github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
 )
@@ -47,6 +48,8 @@ type settings struct {
 	goodbyeEmpty time.Duration // the same where no member is connected and no name is to be freed
 	// draw draws a length of time below another.
 	draw func(below time.Duration) time.Duration
+	// jitter draws what is added to half of a pause before all addresses are asked again, from 0 to that half.
+	jitter func(half time.Duration) time.Duration
 }
 
 // drawBelow draws a length of time below another, which may be too short to draw from.
@@ -146,7 +149,7 @@ func KeepLost() Option { return func(s *settings) { s.keep = true } }
 
 // resolve applies the options and checks them.
 func resolve(options []Option) (*settings, error) {
-	s := &settings{space: holdfast.DefaultSpace, goodbye: closeLimit, goodbyeEmpty: closeLimitEmpty, draw: drawBelow, links: ours}
+	s := &settings{space: holdfast.DefaultSpace, goodbye: session.CloseLimit, goodbyeEmpty: closeLimitEmpty, draw: drawBelow, jitter: drawBelow, links: ours}
 	for _, option := range options {
 		option(s)
 	}
@@ -230,7 +233,7 @@ func (s *settings) dialOptions(attempt time.Duration) []grpc.DialOption {
 		// By its own defaults gRPC would refuse calls for up to two minutes after a
 		// member is back, without looking again.
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: minPause, Multiplier: 2, Jitter: 0.2, MaxDelay: maxPause},
+			Backoff:           backoff.Config{BaseDelay: leastBackoff, Multiplier: 2, Jitter: 0.2, MaxDelay: mostBackoff},
 			MinConnectTimeout: attempt,
 		}),
 		// Where these are given gRPC does not measure the connection's bandwidth, for
@@ -258,6 +261,12 @@ func (s *settings) introduceCall(ctx context.Context, method string, request, an
 func (s *settings) introduceStream(ctx context.Context, of *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
 	return open(metadata.AppendToOutgoingContext(ctx, secure.MemberKey, s.member), of, conn, method, options...)
 }
+
+// How long gRPC waits before it makes a connection again.
+const (
+	leastBackoff = 10 * time.Millisecond
+	mostBackoff  = time.Second
+)
 
 const (
 	maxReceived = 16 << 20 // of a message of the server, in bytes

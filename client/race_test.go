@@ -13,11 +13,12 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/client/session"
 )
 
-// soon is far above raceDelay, and far below the limits that a silent address ran into
-// before the next one was asked (maxAttempt, and what callers give).
-const soon = maxAttempt - time.Second
+// soon is far above session.RaceDelay, and far below the limits that a silent address ran into
+// before the next one was asked (a quarter of the ttl, 1 s to 5 s, and what callers give).
+const soon = 4 * time.Second
 
 // mute is an address that accepts connections and never says anything, as a process that
 // stands still does.
@@ -61,7 +62,7 @@ func refusing(t *testing.T) string {
 }
 
 // TestDialPastSilence: an address that accepts and says nothing, first in the list, costs
-// raceDelay and not its whole limit; the addresses behind the one that serves are not asked.
+// session.RaceDelay and not its whole limit; the addresses behind the one that serves are not asked.
 func TestDialPastSilence(t *testing.T) {
 	silent, two, three := newMute(t), newFake(t), newMute(t)
 	result := make(chan error, 1)
@@ -77,8 +78,8 @@ func TestDialPastSilence(t *testing.T) {
 	if err := <-result; err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(began); took < raceDelay || took > soon {
-		t.Errorf("it took %v, want a little more than %v", took, raceDelay)
+	if took := time.Since(began); took < session.RaceDelay || took > soon {
+		t.Errorf("it took %v, want a little more than %v", took, session.RaceDelay)
 	}
 	if silent.dialed.Load() == 0 || three.dialed.Load() > 0 {
 		t.Errorf("the first was asked %d times, the last %d; want 1 and 0", silent.dialed.Load(), three.dialed.Load())
@@ -111,7 +112,7 @@ func TestLateWelcome(t *testing.T) {
 	s := newStageUndialled(one)
 	result := s.dial(one.address + "," + two.address)
 	first := one.accept() // and takes its time
-	s.clock.Advance(raceDelay)
+	s.clock.Advance(session.RaceDelay)
 	second := two.accept()
 	second.welcome("b-1", testTTL)
 	s.finish(result)
@@ -126,13 +127,13 @@ func TestLateWelcome(t *testing.T) {
 	}
 }
 
-// TestNoRaceWithinItsDelay: an address that answers within raceDelay is the only one asked.
+// TestNoRaceWithinItsDelay: an address that answers within session.RaceDelay is the only one asked.
 func TestNoRaceWithinItsDelay(t *testing.T) {
 	one, two := newFake(t), newMute(t)
 	s := newStageUndialled(one)
 	result := s.dial(one.address + "," + two.address)
 	v := one.accept()
-	s.clock.Advance(raceDelay - 1)
+	s.clock.Advance(session.RaceDelay - 1)
 	v.welcome("a-1", testTTL)
 	s.finish(result)
 	s.hold(v, "x", 5)
@@ -149,7 +150,7 @@ func TestReconnectPastSilence(t *testing.T) {
 	lock := s.hold(v, "x", 5)
 	v.broken()
 	again := one.accept() // and is not answered
-	s.clock.Advance(raceDelay)
+	s.clock.Advance(session.RaceDelay)
 	other := two.accept()
 	if other.hello.GetSession() != "a-1" {
 		t.Errorf("hello %v, want to resume", other.hello)
@@ -178,7 +179,7 @@ func TestDialNamesEachAddress(t *testing.T) {
 		result <- err
 	}()
 	waitFor(t, func() bool { return silent.dialed.Load() > 0 })
-	s.clock.Advance(raceDelay) // the second refuses, so that the third is asked at once
+	s.clock.Advance(session.RaceDelay) // the second refuses, so that the third is asked at once
 	v := away.accept()
 	v.send(&schema.Event{Kind: &schema.Event_Refused{Refused: &schema.Refused{Problem: &schema.Problem{Code: api.CodeUnavailable, Detail: "unavailable: no view yet"}}}})
 	v.hangUp <- nil
@@ -225,8 +226,8 @@ func TestPatience(t *testing.T) {
 	v.send(refused(0, api.CodeUnavailable))
 	v.hangUp <- nil
 	v = f.accept()
-	s.clock.Advance(time.Hour)
-	v.welcome("a-1", 2*time.Hour)
+	s.clock.Advance(4 * refusedLimit)
+	v.welcome("a-1", time.Hour)
 	s.finish(result)
 }
 
@@ -256,7 +257,7 @@ func TestAdminPastSilence(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), raceDelay)
+	ctx, cancel := context.WithTimeout(t.Context(), session.RaceDelay)
 	defer cancel()
 	_, err = b.Status(ctx)
 	var unreachable *UnreachableError
@@ -277,7 +278,7 @@ func TestAdminUnknownSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), raceDelay)
+	ctx, cancel := context.WithTimeout(t.Context(), session.RaceDelay)
 	defer cancel()
 	if _, err := a.Renew(ctx, "a-1.s", 0); api.Code(err) != api.CodeUnavailable || errors.Is(err, holdfast.ErrLost) {
 		t.Errorf("Renew: %v, want unavailable", err)
@@ -296,7 +297,7 @@ func TestStaysAtItsAddress(t *testing.T) {
 	for range 3 {
 		v.broken()
 		v = proxy.accept()
-		s.clock.Advance(raceDelay)
+		s.clock.Advance(session.RaceDelay)
 		v.send(welcomeFrom("a-1", "ours", member.address))
 		s.holdAmongBeats(v, "x", 5)
 	}

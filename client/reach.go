@@ -11,13 +11,11 @@ import (
 	health "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/client/session"
 )
 
-// raceDelay is how long an address has been asked before the next one is asked as well
-// (RFC 8305 §5 recommends 250 ms): longer than a round trip takes nearly everywhere, so that
-// the first address serves as long as it can, and short enough that a call through a
-// member that stands still takes well under a second.
-const raceDelay = 250 * time.Millisecond
+// attemptLimit is how long an Admin's connection may take to be made.
+const attemptLimit = 5 * time.Second
 
 // member is an address of an Admin, with a connection that gRPC opens when it is used.
 type member struct {
@@ -30,7 +28,7 @@ type member struct {
 func newMember(settings *settings, place api.Address) (*member, error) {
 	m := &member{door: door{place: place}}
 	var err error
-	m.conn, err = connect(settings, &m.door, maxAttempt)
+	m.conn, err = connect(settings, &m.door, attemptLimit)
 	return m, err
 }
 
@@ -52,7 +50,7 @@ const presence = "holdfast.presence"
 // its kernel accepts connections, and nothing comes.
 func (m *member) settle(ctx context.Context, now func() time.Duration) {
 	if m.conn.GetState() == connectivity.Ready {
-		if last := m.heard.Load(); last == 0 || now()-time.Duration(last) >= raceDelay {
+		if last := m.heard.Load(); last == 0 || now()-time.Duration(last) >= session.RaceDelay {
 			// How it answers says nothing; that it does is what is asked.
 			_, _ = health.NewHealthClient(m.conn).Check(ctx, &health.HealthCheckRequest{Service: presence})
 		}
@@ -71,7 +69,7 @@ func (m *member) settle(ctx context.Context, now func() time.Duration) {
 	}
 }
 
-// race finds members that live, the first address first. Each is given raceDelay before the
+// race finds members that live, the first address first. Each is given session.RaceDelay before the
 // next one is asked as well.
 type race struct {
 	admin   *Admin
@@ -119,7 +117,7 @@ func (r *race) next() *member {
 	clock := r.admin.settings.clock
 	timer := clock.NewTimer()
 	defer timer.Stop()
-	for at := clock.Now() + raceDelay; ; {
+	for at := clock.Now() + session.RaceDelay; ; {
 		timer.Reset(at)
 		select {
 		case m := <-r.settled:
@@ -131,7 +129,7 @@ func (r *race) next() *member {
 		case <-timer.C():
 			if now := clock.Now(); now >= at {
 				r.begin()
-				at = now + raceDelay
+				at = now + session.RaceDelay
 			}
 		case <-r.ctx.Done():
 			return nil

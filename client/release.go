@@ -52,7 +52,7 @@ func (c *Client) beginUnlock(s *backing, l *holdfast.Lock, wait bool) (*request,
 		r.outcome = c.outcomes.Get().(chan outcome)
 	}
 	ev.Request = &r.Request
-	c.step(ev)
+	c.stepAt(c.now, &ev)
 	return r, nil
 }
 

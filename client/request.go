@@ -100,7 +100,7 @@ func (c *Client) enter(ctx context.Context, space string, want holdfast.Request,
 		r.queued = make(chan int, 1)
 	}
 	c.limitWait(r)
-	c.step(session.Event{Kind: session.Lock, Request: &r.Request})
+	c.stepAt(c.now, &session.Event{Kind: session.Lock, Request: &r.Request})
 	return r, nil
 }
 
@@ -137,11 +137,11 @@ func (c *Client) whyWaited(r *request) error {
 	case r.Waiting():
 		return holdfast.ErrHeld
 	case c.stream != nil:
-		return fmt.Errorf("%w: %s has not said what became of the request", holdfast.ErrUnavailable, c.stream.place)
+		return fmt.Errorf("%w: %s has not said what became of the request", holdfast.ErrUnavailable, c.stream.Place)
 	case len(c.attempts.attempts) > 0:
 		return c.attempts.error(nil)
 	}
-	return fmt.Errorf("%w: the connection to %s has ended", holdfast.ErrUnavailable, c.last)
+	return fmt.Errorf("%w: the connection to %s has ended", holdfast.ErrUnavailable, c.machine.Last())
 }
 
 // awaitOutcome waits, beyond the deadline of a call's context, for the word of the authority.

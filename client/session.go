@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/client/session"
 )
 
@@ -13,11 +12,6 @@ import (
 type backing struct {
 	*session.Session
 	client *Client
-	member string      // who opened it
-	at     api.Address // where it was opened or resumed last
-
-	// unknown has the addresses whose members say that they do not know the session.
-	unknown map[api.Address]bool
 }
 
 // Now reads the clock, and lets the session be over if its deadline has passed by it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -223,13 +222,19 @@ func silent(t *testing.T) (c *Client, calls *int) {
 			t.Errorf("late with %v left", remaining)
 		}
 	}
-	c = &Client{
-		clock: manual(), log: slog.New(slog.DiscardHandler), retryNow: make(chan struct{}, 1),
-		settings: &settings{late: late}, machine: session.New(session.Config{}),
+	settings, err := resolve([]Option{withClock(manual()), OnLate(late)})
+	if err != nil {
+		t.Fatal(err)
 	}
-	c.alarms.timer = c.clock.NewTimer()
-	c.session = &backing{client: c, Session: &session.Session{ID: "a-1"}}
-	c.step(session.Event{Kind: session.Welcome, Session: c.session.Session, Span: testTTL})
+	c = build(settings, []api.Address{{Network: "tcp", Place: "a:1"}})
+	c.stop() // it asks no address
+	on := c.newContact(&session.Contact{Place: api.Address{Network: "tcp", Place: "a:1"}})
+	on.link = &link{of: linkKey{clock: c.clock}, doubts: func() {}}
+	c.notify(session.Greet, on)
+	c.hear(on, session.Event{Kind: session.Answered, Said: []*schema.Event{welcomed("a-1", testTTL)}})
+	if c.session == nil {
+		t.Fatal(on.refusal)
+	}
 	return c, calls
 }
 

@@ -40,7 +40,7 @@ func TestTakenOver(t *testing.T) {
 			}
 			s.begin("c").fails(holdfast.EndedByAnother)
 			s.empty()
-			waitFor(t, func() bool { on, over := s.client.answering(); return on == nil && over })
+			s.until(func() bool { return s.client.stream == nil && s.client.machine.Searched() })
 			if s.client.Session() != "" {
 				t.Errorf("its session is still %s", s.client.Session())
 			}

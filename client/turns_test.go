@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/turns"
 )
@@ -55,7 +56,7 @@ func TestConnectionsAreMadeInTurn(t *testing.T) {
 		under[0].End()
 		under[0].End() // twice is once
 		check("when one has ended", "first", "second")
-		time.Sleep(raceDelay - time.Millisecond) //nolint:forbidigo // inside a synctest bubble
+		time.Sleep(session.RaceDelay - time.Millisecond) //nolint:forbidigo // inside a synctest bubble
 		synctest.Wait()
 		check("before the limit", "first", "second")
 		time.Sleep(time.Millisecond) //nolint:forbidigo // inside a synctest bubble
@@ -131,7 +132,7 @@ func TestDoubtEndsInLine(t *testing.T) {
 			t.Error("another stream was opened")
 		default:
 		}
-		return len(s.client.contacts) == 0
+		return s.client.machine.Asking() == 0
 	})
 	s.hold(v, "x", 1)
 }

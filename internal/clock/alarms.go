@@ -17,6 +17,9 @@ type Alarm struct {
 // At returns the time that a was set to last.
 func (a *Alarm) At() time.Duration { return a.at }
 
+// IsSet reports whether a will ring.
+func (a *Alarm) IsSet() bool { return a.place != 0 }
+
 // Queue orders alarms by their times. The zero Queue is empty. Its methods are called
 // by one caller at a time.
 type Queue struct{ set alarmHeap }

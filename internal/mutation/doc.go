@@ -2,14 +2,14 @@
 // can see what the rule is for: the simulator and its explorer must find, by the checks
 // of the promises alone, what goes wrong without it.
 //
-// A rule has a name. Where it stands, the code asks [Off] by way of protocol.Mutated:
+// A rule has a name. Where it stands, the code asks [Off], a member's machines by way of protocol.Mutated:
 //
 //	if epoch == promised || protocol.Mutated("epoch check off") { ... }
 //
 // In a member that serves the switch is empty for as long as the process lives. Asking
 // costs one comparison of a length with a constant, inlined; names are compared only behind
 // that. No flag, variable or key of a configuration leads here: package internal/test/tidy lets only
-// package protocol, which asks, and package sim and those below it, which run no member
+// package protocol and a client's session, which ask, and package sim and those below it, which run no member
 // that anybody could reach, import this package; and that it is internal keeps out every
 // program that embeds a member.
 //

@@ -1,65 +1,85 @@
 package session
 
-import "github.com/holdfast-locks/holdfast"
+import (
+	"time"
 
-// onAnswer takes what a member says.
-func (m *Machine) onAnswer(ev *Event) {
-	r := m.requests[ev.ID]
-	switch {
-	case ev.Kind == Beaten:
-		m.onBeaten(ev)
-	case ev.Kind == Refused:
-		m.onRefused(r, ev)
-	case ev.Kind == Released && ev.ID != 0 && ev.ID == m.endID:
-		m.onEnded()
-	case r != nil:
-		m.onOwn(r, ev)
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
+)
+
+// onHeard takes what the member says on the stream.
+func (m *Machine) onHeard(said []*schema.Event) {
+	for on, i := m.stream, 0; i < len(said) && on != nil && m.stream == on; i++ {
+		m.onSaid(said[i])
+	}
+}
+
+// onSaid takes one thing that the member says. What is not known is of a newer member.
+func (m *Machine) onSaid(event *schema.Event) {
+	id := event.GetId()
+	r := m.requests[id]
+	switch kind := event.GetKind().(type) {
+	case *schema.Event_Moved:
+		m.cluster.learn(m.config.Addresses, kind.Moved.GetAuthority(), kind.Moved.GetMembers())
+	case *schema.Event_Beat:
+		m.onBeaten(id, kind.Beat)
+	case *schema.Event_Refused:
+		problem := kind.Refused.GetProblem()
+		if problem == nil {
+			problem = &schema.Problem{Code: api.CodeInternal, Detail: "refused without a reason"}
+		}
+		m.onRefused(r, id, problem)
+	case *schema.Event_Released:
+		if id != 0 && id == m.endID {
+			m.onEnded()
+		} else if r != nil {
+			m.onReleased(r, kind.Released.GetProblem())
+		}
+	default:
+		if r != nil {
+			m.onOwn(r, event)
+		}
 	}
 }
 
 // onOwn takes what only a request of this client can be told.
-func (m *Machine) onOwn(r *Request, ev *Event) {
-	switch ev.Kind {
-	case Granted:
-		m.onGranted(r, ev)
-	case Queued:
-		if r.state == Requested {
-			r.waiting = ev.Position >= 0 // before that its member looks for the authority
-			m.out.add(Effect{Kind: TellQueued, Request: r, Position: ev.Position})
+func (m *Machine) onOwn(r *Request, event *schema.Event) {
+	switch kind := event.GetKind().(type) {
+	case *schema.Event_Granted:
+		m.onGranted(r, kind.Granted)
+	case *schema.Event_Queued:
+		if position := kind.Queued.GetPosition(); r.state == Requested {
+			r.waiting = position >= 0 // before that its member looks for the authority
+			m.out.add(Effect{Kind: TellQueued, Request: r, Position: position})
 		}
-	case Lost:
-		m.onLost(r, ev)
-	case LostBefore:
-		if r.state == Held {
-			m.out.of(End, r, ev.Why)
-		}
-	case Released:
-		m.onReleased(r, ev)
-	case Extended:
-		m.onExtended(r, ev.Span)
+	case *schema.Event_Lost:
+		m.onLost(r, holdfast.Loss(kind.Lost.GetWhy()), kind.Lost.GetMustRelease())
+	case *schema.Event_Extended:
+		m.onExtended(r, time.Duration(kind.Extended.GetHold()))
 	}
 }
 
 // onGranted makes the lock. A grant that the call no longer waits for is undone by
 // the cancel or the release that is under way.
-func (m *Machine) onGranted(r *Request, ev *Event) {
+func (m *Machine) onGranted(r *Request, granted *schema.Granted) {
 	if r.state != Requested || r.unsent {
 		return
 	}
-	holdEnd := holdfast.Forever
-	if ev.Span > 0 {
-		holdEnd = After(r.sent, ev.Span)
+	holdEnd, token := holdfast.Forever, holdfast.Token(granted.GetToken())
+	if hold := time.Duration(granted.GetHold()); hold > 0 {
+		holdEnd = After(r.sent, hold)
 	}
-	if r.bound.token == ev.Token {
+	if r.bound.token == token {
 		holdEnd = min(holdEnd, r.bound.end)
 	}
-	if r.limit.token == ev.Token {
+	if r.limit.token == token {
 		holdEnd = min(holdEnd, After(r.sent, r.limit.hold))
 	} else {
 		r.limit = limit{}
 	}
 	m.alarms.Stop(&r.guard)
-	r.state, r.waiting, r.holdEnd, r.grace, r.token = Held, false, holdEnd, ev.Grace, ev.Token
+	r.state, r.waiting, r.holdEnd, r.grace, r.token = Held, false, holdEnd, granted.GetGrace(), token
 	if holdEnd != holdfast.Forever {
 		m.armHoldEnd(r)
 	}
@@ -67,8 +87,8 @@ func (m *Machine) onGranted(r *Request, ev *Event) {
 }
 
 // onLost ends a lock, then says that it has stopped if the authority waits for that.
-func (m *Machine) onLost(r *Request, ev *Event) {
-	if ev.Why == holdfast.SessionExpired {
+func (m *Machine) onLost(r *Request, why holdfast.Loss, mustRelease bool) {
+	if why == holdfast.SessionExpired {
 		m.lose()
 		return
 	}
@@ -77,36 +97,45 @@ func (m *Machine) onLost(r *Request, ev *Event) {
 		// Its grant was not told, or not in time, and has ended. The acquire may have been
 		// sent again since and be granted anew, and then no caller would hold the grant:
 		// so the acquire is cancelled, which releases any grant that it has.
-		m.out.of(Fail, r, ev.Why)
+		m.out.of(Fail, r, why)
 		m.cancel(r)
 	case Held:
-		m.out.of(End, r, ev.Why)
-		m.finishExtend(r, ev.Why)
-		if !ev.MustRelease {
+		m.out.of(End, r, why)
+		m.finishExtend(r, why)
+		if !mustRelease {
 			m.settle(r)
 			return
 		}
 		m.concede(r)
 	case Ended:
-		if !ev.MustRelease {
+		if !mustRelease {
 			m.settle(r)
 		}
 	case Releasing:
-		r.loss = ev.Why // its answer is still to come
+		r.loss = why // its answer is still to come
 	}
 }
 
-// onReleased takes the answer to a release or to a cancel.
-func (m *Machine) onReleased(r *Request, ev *Event) {
+// reason is the error that a problem tells.
+func reason(problem *schema.Problem) error { return bare(api.FromProblem("", problem)) }
+
+// isGone reports whether a problem says that the session is not known any more.
+func isGone(problem *schema.Problem) bool {
+	code := problem.GetCode()
+	return code == api.CodeUnknownSession || code == api.CodeLost && problem.GetWhy() == string(holdfast.SessionExpired)
+}
+
+// onReleased takes the answer to a release or to a cancel; its problem is nil where the authority has taken it.
+func (m *Machine) onReleased(r *Request, problem *schema.Problem) {
 	switch {
-	case ev.Verdict == Gone:
+	case isGone(problem):
 		m.lose()
-	case ev.Verdict == TooMuch && (r.state == Releasing || r.state == Cancelling):
-		m.sayLater(r)
+	case problem.GetCode() == api.CodeLimit && (r.state == Releasing || r.state == Cancelling):
+		m.sendLater(r)
 	case r.state == Releasing:
-		r.refused = ev.Err != nil
-		if ev.Err != nil && !r.quiet {
-			m.refusedRelease(r, ev)
+		r.refused = problem != nil
+		if problem != nil && !r.quiet {
+			m.failRelease(r, problem)
 		}
 		m.settle(r)
 	case r.state == Cancelling:
@@ -114,45 +143,45 @@ func (m *Machine) onReleased(r *Request, ev *Event) {
 	}
 }
 
-// sayLater sends a release or a cancel again that was refused because this client has asked
+// sendLater sends a release or a cancel again that was refused because this client has asked
 // for too much at once: what it gives back would stay taken otherwise.
-func (m *Machine) sayLater(r *Request) {
-	kind := SendRelease
+func (m *Machine) sendLater(r *Request) {
+	kind := sendRelease
 	if r.state == Cancelling {
-		kind = SendCancel
+		kind = sendCancel
 	}
 	r.guard.Ring = func() { m.push(kind, r) }
 	m.alarms.Set(&r.guard, m.now+LaterPause)
 }
 
-// refusedRelease tells why a release was refused. That a release which was sent
+// failRelease tells why a release was refused. That a release which was sent
 // twice is of something not held means that its first copy has acted: had the lock
 // been lost, the authority would have told that before.
-func (m *Machine) refusedRelease(r *Request, ev *Event) {
+func (m *Machine) failRelease(r *Request, problem *schema.Problem) {
 	switch {
 	case r.loss != "":
 		m.out.of(FailRelease, r, r.loss)
-	case r.copies == 1 || ev.Verdict != NotHeld:
-		m.out.of(FailRelease, r, ev.Err)
+	case r.copies == 1 || problem.GetCode() != api.CodeNotHeld:
+		m.out.of(FailRelease, r, reason(problem))
 	}
 }
 
 // onRefused takes a refusal of the request or other operation that the id names.
-func (m *Machine) onRefused(r *Request, ev *Event) {
+func (m *Machine) onRefused(r *Request, id uint64, problem *schema.Problem) {
 	switch {
-	case ev.Verdict == Gone:
+	case isGone(problem):
 		m.lose()
-	case ev.ID != 0 && ev.ID == m.endID:
+	case id != 0 && id == m.endID:
 		m.onEnded()
 	case r == nil:
-		m.out.add(Effect{Kind: Unmatched, ID: ev.ID, Err: ev.Err})
+		m.out.add(Effect{Kind: Unmatched, Err: reason(problem), Detail: &Detail{ID: id}})
 	case r.state == Requested:
 		r.refused = true
-		m.out.of(Fail, r, ev.Err)
+		m.out.of(Fail, r, reason(problem))
 		m.settle(r)
 	case r.behind:
-		m.onExtendRefused(r, ev.Err)
+		m.onExtendRefused(r, reason(problem))
 	default:
-		m.onReleased(r, ev)
+		m.onReleased(r, problem)
 	}
 }

@@ -3,11 +3,15 @@ package session_test
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/test/golden"
@@ -15,15 +19,17 @@ import (
 
 // TestConversations plays each testdata/*.txt against the session of a client.
 //
-//	start [keep] [resume=s9]      first, and once
-//	hello                         what a hello says now
-//	welcome s1 ttl=9s [phase=1s]  the answer to the latest hello
-//	broken   goodbye   gone   taken   nowhere    what becomes of the stream and the session
-//	stall    flow                 the stream takes nothing; it takes what waits
+//	start [keep] [resume=s9] [direct] [pauses] [addresses=a,b]    first, and once; without pauses addresses are asked again at once
+//	hello [at=b]                  the stream that is opened at an address says hello: the latest that is asked, if none is named
+//	welcome s1 ttl=9s [at=b] [phase=1s] [cluster=k] [members=a,b] [authority=a] [cut=why] [lost=#1:broken[:must]]    the answer to that
+//	refuse CODE [why] [at=b]      another answer to it
+//	fail silent|away [at=b]       there is no answer, or no connection
+//	broken [gone|taken]   goodbye   stall   flow    the stream ends; it takes nothing; it takes what waits
+//	moved [members=a,b] [authority=a]
 //	lock NAME [wait=1s] [hold=3s] [try] [owner=o] [bounded]
 //	giveup #1   unlock #1 [awaited]   stopped #1 NAME [token=4:1]   unawait #1   extend #1 5s   unheld #1 WHY   close   abandon
 //	granted #1 token=4:1 [hold=3s] [grace]   queued #1 0   extended #1 5s   beaten #7 9s [cut=why]
-//	refused #1 [gone|much|unheld]   released #1 [refused|gone|much|unheld]   lost #1 WHY [must] [before]
+//	refused #1 CODE [why]   released #1 [CODE] [why]   lost #1 WHY [must]
 //	at 3s                         time passes
 //	look                          what is believed, and what is not settled
 func TestConversations(t *testing.T) {
@@ -36,9 +42,11 @@ type conversation struct {
 	machine  *session.Machine
 	now      time.Duration
 	out      session.Effects
+	frame    session.Frame
 	stalled  bool
-	hello    session.Hello
-	sent     time.Duration // the hello
+	asked    []*session.Contact // and not answered yet
+	stream   *session.Contact
+	refusal  error // of the answer that was just given
 	requests map[uint64]*session.Request
 	told     strings.Builder
 }
@@ -50,11 +58,7 @@ func (c *conversation) play(l *golden.Line) string {
 	c.told.Reset()
 	switch l.Verb {
 	case "start":
-		config := session.Config{Keep: l.Flag("keep")}
-		if id := l.Value("resume"); id != "" {
-			config.Resume, config.LastID = &session.Session{ID: id}, 100
-		}
-		c.machine = session.New(config)
+		c.start(l)
 	case "at":
 		golden.Advance(l, &c.now, l.Time(), func() (time.Duration, func()) {
 			return c.machine.Wake(), func() { c.step(session.Event{Kind: session.Tick}) }
@@ -63,63 +67,181 @@ func (c *conversation) play(l *golden.Line) string {
 		c.stalled = l.Verb == "stall"
 		c.send()
 	case "hello":
-		c.step(session.Event{Kind: session.Tick})
-		c.hello, c.sent = c.machine.Hello(), c.now
-		c.tell("hello%s", c.lists())
+		a := c.contact(l)
+		c.step(session.Event{Kind: session.Opening, Contact: a})
+		c.step(session.Event{Kind: session.Greet, Contact: a})
+		c.tell("hello%s", said(a.Hello().GetHello()))
+	case "welcome", "refuse", "fail":
+		c.answer(l)
 	case "look":
 		c.look()
 	default:
 		c.step(c.event(l))
 	}
+	for c.machine.Wake() <= c.now {
+		c.step(session.Event{Kind: session.Tick})
+	}
 	return c.told.String()
 }
 
+// start makes the machine, and lets it look for a member.
+func (c *conversation) start(l *golden.Line) {
+	config := session.Config{Keep: l.Flag("keep"), Direct: l.Flag("direct"), Jitter: func(half time.Duration) time.Duration { return -half }}
+	if l.Flag("pauses") {
+		config.Jitter = func(time.Duration) time.Duration { return 0 }
+	}
+	if id := l.Value("resume"); id != "" {
+		config.Resume, config.LastID = &session.Session{ID: id}, 100
+	}
+	addresses := l.List("addresses")
+	if len(addresses) == 0 {
+		addresses = []string{"a"}
+	}
+	for _, name := range addresses {
+		config.Addresses = append(config.Addresses, place(name))
+	}
+	c.machine = session.New(config)
+	c.step(session.Event{Kind: session.Begin})
+}
+
+func place(name string) api.Address { return api.Address{Network: "tcp", Place: name + ":4040"} }
+
+// contact is the one that a line names, or the latest.
+func (c *conversation) contact(l *golden.Line) *session.Contact {
+	l.Helper()
+	at := l.Value("at")
+	for _, a := range slices.Backward(c.asked) {
+		if at == "" || a.Place == place(at) {
+			return a
+		}
+	}
+	l.Wrong("%q is not asked", at)
+	return nil
+}
+
+// tell says what comes of a step.
 func (c *conversation) tell(format string, args ...any) {
 	fmt.Fprintf(&c.told, format+"\n", args...)
 }
 
-// lists tells what the hello says of the session.
-func (c *conversation) lists() (text string) {
-	if c.hello.Session == nil {
+// said tells what a hello says of the session.
+func said(hello *schema.Hello) (text string) {
+	if hello.GetSession() == "" {
 		return ""
 	}
-	for _, r := range c.hello.Requests {
-		text += fmt.Sprintf(" #%d", r.ID)
+	for _, id := range hello.GetRequests() {
+		text += fmt.Sprintf(" #%d", id)
 	}
-	return fmt.Sprintf(" %s last=%d%s", c.hello.Session.ID, c.hello.Last, text)
+	return fmt.Sprintf(" %s last=%d%s", hello.GetSession(), hello.GetLast(), text)
+}
+
+// answer reads what becomes of a hello.
+func (c *conversation) answer(l *golden.Line) {
+	l.Helper()
+	a := c.contact(l)
+	c.refusal = nil
+	switch l.Verb {
+	case "fail":
+		c.refusal = session.ErrSilent
+		if !l.Flag("silent") && l.Flag("away") {
+			c.refusal = session.Unheard{Err: errors.New("connection refused")}
+		}
+	case "refuse":
+		c.step(session.Event{Kind: session.Answered, Contact: a, Said: []*schema.Event{{Kind: &schema.Event_Refused{Refused: &schema.Refused{Problem: problem(l)}}}}})
+	default:
+		c.step(session.Event{Kind: session.Answered, Contact: a, Phase: l.Duration("phase"), Said: welcome(l)})
+	}
+	c.asked = slices.DeleteFunc(c.asked, func(b *session.Contact) bool { return a == b })
+	if c.refusal != nil {
+		c.step(session.Event{Kind: session.Failed, Contact: a, Err: c.refusal})
+	}
+}
+
+// welcome is a first frame.
+func welcome(l *golden.Line) []*schema.Event {
+	l.Helper()
+	authority, members := roster(l)
+	events := []*schema.Event{{Kind: &schema.Event_Welcome{Welcome: &schema.Welcome{
+		Session: l.Next(), Secret: "secret", Ttl: int64(l.Duration("ttl")), TtlCut: l.Value("cut"), Cluster: l.Value("cluster"), Authority: authority, Members: members,
+	}}}}
+	for _, lost := range l.List("lost") {
+		lost, must := strings.CutSuffix(lost, ":must")
+		id, why, _ := strings.Cut(strings.TrimPrefix(lost, "#"), ":")
+		number, err := strconv.ParseUint(id, 10, 64)
+		if err != nil {
+			l.Wrong("%v", err)
+		}
+		events = append(events, &schema.Event{Id: number, Kind: &schema.Event_Lost{Lost: &schema.Lost{Why: why, MustRelease: must}}})
+	}
+	return events
+}
+
+// roster reads where clients can go.
+func roster(l *golden.Line) (authority string, members []string) {
+	l.Helper()
+	if authority = l.Value("authority"); authority != "" {
+		authority = place(authority).String()
+	}
+	for _, name := range l.List("members") {
+		members = append(members, place(name).String())
+	}
+	return authority, members
+}
+
+// problem reads a refusal: its code, and why.
+func problem(l *golden.Line) *schema.Problem {
+	l.Helper()
+	if !l.More() {
+		return nil
+	}
+	p := &schema.Problem{Code: l.Next(), Detail: errSaid.Error()}
+	if l.More() {
+		if p.Why = l.Next(); p.Code == api.CodeLimit {
+			p.Limit, p.Why = p.Why, ""
+		}
+	}
+	return p
 }
 
 // event reads what a caller wants or a member says.
 func (c *conversation) event(l *golden.Line) session.Event {
 	l.Helper()
-	streams := map[string]session.EventKind{
-		"broken": session.Broken, "goodbye": session.Goodbye, "gone": session.SessionLost, "taken": session.TakenOver,
-		"nowhere": session.NoSession, "close": session.Close, "abandon": session.Abandon,
-	}
-	if kind, ok := streams[l.Verb]; ok {
-		return session.Event{Kind: kind, Err: errSaid}
-	}
 	switch l.Verb {
+	case "close":
+		return session.Event{Kind: session.Close}
+	case "abandon":
+		return session.Event{Kind: session.Abandon, Err: errSaid}
+	case "goodbye", "broken":
+		ev := session.Event{Kind: session.Broken, Contact: c.stream}
+		switch {
+		case l.Flag("gone"):
+			ev.Err = api.Fail(api.CodeUnknownSession, "unknown session: the test says so")
+		case l.Flag("taken"):
+			ev.Err = &api.Failure{Code: api.CodeUnknownSession, Detail: "taken over", Err: holdfast.EndedByAnother}
+		case l.Verb == "broken":
+			ev.Err = api.Fail(api.CodeUnavailable, "the connection is broken")
+		}
+		return ev
 	case "lock":
 		return c.lock(l)
-	case "welcome":
-		s := c.machine.Session()
-		if id := l.Next(); s == nil {
-			s = &session.Session{ID: id, Opened: true}
-		}
-		return session.Event{Kind: session.Welcome, Session: s, Sent: c.sent, Span: l.Duration("ttl"), Phase: l.Duration("phase"), Listed: c.hello.Requests}
+	case "moved":
+		authority, members := roster(l)
+		return c.heard(&schema.Event{Kind: &schema.Event_Moved{Moved: &schema.Moved{Authority: authority, Members: members}}})
 	}
-	ev := session.Event{ID: l.Request(), Token: l.Token()}
-	ev.Request = c.requests[ev.ID]
-	if c.asks(l, &ev) {
+	id := l.Request()
+	ev := session.Event{Request: c.requests[id]}
+	if c.asks(l, id, &ev) {
 		return ev
 	}
-	c.says(l, &ev)
-	return ev
+	return c.heard(says(l, id))
+}
+
+func (c *conversation) heard(event *schema.Event) session.Event {
+	return session.Event{Kind: session.Heard, Contact: c.stream, Said: []*schema.Event{event}}
 }
 
 // asks reads what a caller wants of a request.
-func (c *conversation) asks(l *golden.Line, ev *session.Event) bool {
+func (c *conversation) asks(l *golden.Line, id uint64, ev *session.Event) bool {
 	l.Helper()
 	switch l.Verb {
 	case "giveup":
@@ -127,9 +249,9 @@ func (c *conversation) asks(l *golden.Line, ev *session.Event) bool {
 	case "unlock":
 		ev.Kind, ev.Awaited = session.Unlock, l.Flag("awaited")
 	case "stopped":
-		ev.Kind, ev.Stopped = session.Unlock, true
+		ev.Kind, ev.Stopped, ev.Token = session.Unlock, true, l.Token()
 		if name := l.Next(); ev.Request.State() == session.Settled {
-			ev.Request = &session.Request{ID: ev.ID, Want: holdfast.Request{Name: name}}
+			ev.Request = &session.Request{ID: id, Want: holdfast.Request{Name: name}}
 		}
 	case "unawait":
 		ev.Kind = session.Unawait
@@ -143,36 +265,30 @@ func (c *conversation) asks(l *golden.Line, ev *session.Event) bool {
 	return true
 }
 
-// says reads what a member says.
-func (c *conversation) says(l *golden.Line, ev *session.Event) {
+// says reads what a member says of an operation.
+func says(l *golden.Line, id uint64) *schema.Event {
 	l.Helper()
-	for word, verdict := range map[string]session.Verdict{"refused": session.Other, "gone": session.Gone, "much": session.TooMuch, "unheld": session.NotHeld} {
-		if l.Flag(word) || l.Verb == "refused" && word == "refused" {
-			ev.Verdict, ev.Err = max(ev.Verdict, verdict), errSaid
-		}
-	}
+	event := &schema.Event{Id: id}
 	switch l.Verb {
 	case "granted":
-		ev.Kind, ev.Span, ev.Grace = session.Granted, l.Duration("hold"), l.Flag("grace")
+		event.Kind = &schema.Event_Granted{Granted: &schema.Granted{Token: uint64(l.Token()), Hold: int64(l.Duration("hold")), Grace: l.Flag("grace")}}
 	case "queued":
-		ev.Kind, ev.Position = session.Queued, int(l.Count())
+		event.Kind = &schema.Event_Queued{Queued: &schema.Queued{Position: int32(l.Count())}}
 	case "extended":
-		ev.Kind, ev.Span = session.Extended, l.Time()
+		event.Kind = &schema.Event_Extended{Extended: &schema.Extended{Hold: int64(l.Time())}}
 	case "beaten":
-		ev.Kind, ev.Span, ev.Cut = session.Beaten, l.Time(), l.Value("cut")
+		event.Kind = &schema.Event_Beat{Beat: &schema.Beaten{Ttl: int64(l.Time()), TtlCut: l.Value("cut")}}
 	case "refused":
-		ev.Kind = session.Refused
+		event.Kind = &schema.Event_Refused{Refused: &schema.Refused{Problem: problem(l)}}
 	case "released":
-		ev.Kind = session.Released
+		event.Kind = &schema.Event_Released{Released: &schema.Released{Problem: problem(l)}}
 	case "lost":
-		ev.Kind, ev.MustRelease = session.Lost, l.Flag("must")
-		if l.Flag("before") {
-			ev.Kind = session.LostBefore
-		}
-		ev.Why = holdfast.Loss(strings.Join(l.Words(), " "))
+		must := l.Flag("must")
+		event.Kind = &schema.Event_Lost{Lost: &schema.Lost{Why: strings.Join(l.Words(), " "), MustRelease: must}}
 	default:
 		l.Unknown()
 	}
+	return event
 }
 
 // lock reads a call.
@@ -204,30 +320,42 @@ func (c *conversation) step(ev session.Event) {
 
 // send takes what there is to send.
 func (c *conversation) send() {
-	for !c.stalled {
-		op, more := c.machine.Next(c.now)
-		if !more {
-			return
+	for !c.stalled && c.machine.Fill(c.now, &c.frame) {
+		for _, operation := range c.frame.Message.Operations {
+			c.tell("%v send %s", c.now, sent(operation))
 		}
-		kind := [...]string{session.SendAcquire: "acquire", session.SendRelease: "release", session.SendCancel: "cancel", session.SendExtend: "extend", session.SendBeat: "beat", session.SendEnd: "end"}[op.Kind]
-		text := fmt.Sprintf("send %s #%d", kind, op.ID)
-		if op.Request != nil {
-			text += " " + golden.Name(op.Request.Want.Name)
-		}
-		if op.Wait != 0 {
-			text += fmt.Sprintf(" wait=%v", op.Wait)
-		}
-		if op.Hold != 0 {
-			text += fmt.Sprintf(" hold=%v", op.Hold)
-		}
-		c.tell("%v %s", c.now, text)
 	}
+}
+
+// sent tells an operation.
+func sent(operation *schema.Operation) string {
+	named := func(kind string, of interface{ GetName() string }) string {
+		return fmt.Sprintf("%s #%d %s", kind, operation.GetId(), golden.Name(of.GetName()))
+	}
+	switch kind := operation.GetKind().(type) {
+	case *schema.Operation_Acquire:
+		text := named("acquire", kind.Acquire)
+		if wait := kind.Acquire.GetWait(); wait != 0 {
+			text += fmt.Sprintf(" wait=%v", time.Duration(wait))
+		}
+		return text
+	case *schema.Operation_Release:
+		return named("release", kind.Release)
+	case *schema.Operation_Cancel:
+		return named("cancel", kind.Cancel)
+	case *schema.Operation_Extend:
+		return named("extend", kind.Extend) + fmt.Sprintf(" hold=%v", time.Duration(kind.Extend.GetHold()))
+	case *schema.Operation_Beat:
+		return fmt.Sprintf("beat #%d", operation.GetId())
+	}
+	return fmt.Sprintf("end #%d", operation.GetId())
 }
 
 var effects = [...]string{
 	session.Hold: "hold", session.Fail: "fail", session.TimeOut: "time out", session.End: "end", session.Move: "move", session.AnswerExtend: "answer extend",
 	session.FailRelease: "fail release", session.Settle: "settle", session.TellQueued: "tell queued", session.Renewed: "renewed", session.CutTTL: "cut",
 	session.Late: "late", session.Forget: "forget", session.Finish: "finish", session.Quiet: "quiet", session.Unmatched: "unmatched",
+	session.Ask: "ask", session.LetGo: "let go", session.Serve: "serve", session.Refuse: "refuse", session.HangUp: "hang up", session.Begun: "begun",
 }
 
 // effect tells one thing to do.
@@ -239,7 +367,23 @@ func (c *conversation) effect(e *session.Effect) {
 			text += " token=" + golden.Token(r.Token()) + until(r.HoldEnd())
 		}
 	}
+	if e.Detail != nil && e.Contact != nil {
+		text += " " + strings.TrimSuffix(e.Contact.Place.String(), ":4040")
+	}
 	switch e.Kind {
+	case session.Ask:
+		c.asked = append(c.asked, e.Contact)
+	case session.Serve:
+		c.stream = e.Contact
+		text += " " + e.Session.ID
+	case session.Refuse:
+		if c.refusal = e.Err; e.Opened {
+			text += " and end its session"
+		}
+	case session.LetGo:
+		if e.At > 0 {
+			text += fmt.Sprintf(" after %v", e.At)
+		}
 	case session.Renewed:
 		text += until(c.machine.Session().Deadline())
 	case session.Move:

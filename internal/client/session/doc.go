@@ -1,19 +1,26 @@
 // Package session is a client's session as a pure machine: no goroutine, no clock, no connection.
 //
-// Package client drives it. Its mutex, its stream, its timer and the channels on which calls wait are client's; the decisions are here.
+// Package client drives it with connections, and package sim with its links. Mutexes, connections, timers and the channels on which calls
+// wait are theirs; the decisions are here.
 //
 // # What it takes
 //
-// [Machine.Step] takes the time now, on the client's own clock, and an [Event]: what a call wants (a lock, an unlock, an extend), what a
-// member has said, what became of the stream, or a Tick when [Machine.Wake] has come. The memory of a [Request] is its caller's, who may
-// embed it in what it keeps of the call; from Lock on the Machine alone changes it.
+// [Machine.Step] takes the time now, on the client's own clock, and an [Event]: what a call wants (a lock, an unlock, an extend), what
+// became of an address that is asked, what a member has said, in the messages of the API, or a Tick when [Machine.Wake] has come. The
+// memory of a [Request] is its caller's, who may embed it in what it keeps of the call; from Lock on the Machine alone changes it.
 //
 // # What it gives out
 //
-// Step appends to [Effects] what is to be done, in order, before the next Step: calls to answer, locks to end, a hold limit to move, a
-// stream to leave. [Machine.Next] gives the next [Operation] to send, and is asked at the moment of the sending: what has become moot by
-// then is not sent, and what is anchored at the sending is anchored there. A stream that takes nothing for a while makes no moment earlier
-// than it was.
+// Step appends to [Effects] what is to be done, in order, before the next Step: addresses to ask, calls to answer, locks to end, a hold
+// limit to move, a stream to leave. [Machine.Fill] gives the next frame to send, and is asked at the moment of the sending: what has become
+// moot by then is not sent, and what is anchored at the sending is anchored there. A stream that takes nothing for a while makes no moment
+// earlier than it was.
+//
+// # Failover
+//
+// A Machine without a stream that answers asks the addresses that it knows in turn (search.go): the next one beside one that has not
+// answered for [RaceDelay], and at once behind one that has failed. Each is a [Contact]: Opening, Greet, then Answered or Failed. The first
+// that welcomes the client serves it. Which addresses there are, and which of them comes first, is in places.go.
 //
 // # What is believed until when
 //

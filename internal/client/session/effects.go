@@ -3,7 +3,7 @@ package session
 import (
 	"time"
 
-	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // EffectKind says what an Effect is.
@@ -30,13 +30,26 @@ const (
 	// TellQueued says that Request waits at Position.
 	TellQueued
 
+	// Ask asks the place of Contact for a stream.
+	Ask
+	// LetGo ends a Contact that is not wanted any more: after At, where a member may just open a session for it, which is to be ended.
+	LetGo
+	// Serve makes the stream of Contact the one that there is. It has Session, which Welcome has opened or resumed.
+	Serve
+	// Refuse leaves the stream of Contact, because of Err. Opened says that the session that it has opened is to be ended.
+	Refuse
+	// HangUp ends the stream that there is.
+	HangUp
+	// Begun says that the first hello was answered, with Err where no session can be had.
+	Begun
+
 	// Renewed says that the deadline of the session has moved.
 	Renewed
 	// CutTTL says that the ttl of the session, At, is shorter than was asked for from now on, for the reason Session has.
 	CutTTL
-	// Late says that no heartbeat is acknowledged, and that At is left until the deadline: another stream is to be opened.
+	// Late says that no heartbeat is acknowledged, and that At is left until the deadline.
 	Late
-	// Forget says that Session has ended: it was lost, or was taken over because of Err, and the stream is to be left; with neither, its end
+	// Forget says that Session has ended: it was lost, or was taken over because of Err; with neither, its end
 	// was acknowledged. Left counts the requests that were not settled.
 	Forget
 	// Finish says that nothing of the session is left to end.
@@ -49,16 +62,24 @@ const (
 
 // Effect is one thing to do.
 type Effect struct {
-	Kind      EffectKind
-	Lost      bool // Forget: the session is lost
-	Request   *Request
+	Kind     EffectKind
+	Lost     bool // Forget: the session is lost
+	Opened   bool
+	Position int32
+	Request  *Request
+	At       time.Duration
+	Err      error
+	*Detail  // nil for those of a lock and its release, which are many
+}
+
+// Detail is what only some kinds of effects have.
+type Detail struct {
 	Extension *Extension
+	Contact   *Contact
 	Session   *Session
-	At        time.Duration
-	Position  int
+	Welcome   *schema.Welcome
 	Left      int
 	ID        uint64
-	Err       error
 }
 
 // Effects is what a Step wants done, in order. The driver empties it.
@@ -77,27 +98,4 @@ func (e *Effects) add(f Effect) { e.List = append(e.List, f) }
 
 func (e *Effects) of(kind EffectKind, r *Request, err error) {
 	e.add(Effect{Kind: kind, Request: r, Err: err})
-}
-
-// OperationKind says what an Operation is.
-type OperationKind uint8
-
-// The kinds of operations.
-const (
-	SendAcquire OperationKind = iota // Request, with Wait
-	SendRelease                      // Request
-	SendCancel                       // Request
-	SendExtend                       // Request, with Hold
-	SendBeat
-	SendEnd
-)
-
-// Operation is one thing to send.
-type Operation struct {
-	Kind    OperationKind
-	ID      uint64
-	Request *Request
-	Wait    time.Duration // what remains of the wait limit; 0 for none
-	Hold    time.Duration
-	Token   holdfast.Token
 }

@@ -3,23 +3,9 @@ package session
 import (
 	"maps"
 	"time"
-)
 
-// onWelcome takes a stream that has opened or resumed a session.
-func (m *Machine) onWelcome(ev *Event) {
-	resumed := m.session != nil
-	m.detach() // from one that was doubted
-	m.session, m.connected, m.phase = ev.Session, true, ev.Phase
-	if resumed {
-		m.answers.note(m.now - ev.Sent)
-	}
-	if !m.acknowledged(ev.Sent, ev.Span) {
-		return
-	}
-	m.cancelRefused(ev.Listed)
-	m.refill()
-	m.alarms.Set(&m.beat, m.nextBeat(ev.Sent, ev.Span))
-}
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
+)
 
 // acknowledged renews the session by the answer to what was sent at the time sent.
 func (m *Machine) acknowledged(sent, ttl time.Duration) bool {
@@ -37,19 +23,20 @@ func (m *Machine) acknowledged(sent, ttl time.Duration) bool {
 
 // onBeaten moves the deadline: to the ttl after this very beat was sent. The answers
 // to beats before it say nothing new.
-func (m *Machine) onBeaten(ev *Event) {
-	sent, known := m.beats[ev.ID]
+func (m *Machine) onBeaten(id uint64, beaten *schema.Beaten) {
+	sent, known := m.beats[id]
 	if !known {
 		return
 	}
 	//tidy:unordered each is forgotten by itself
-	maps.DeleteFunc(m.beats, func(earlier uint64, _ time.Duration) bool { return earlier <= ev.ID })
-	begins := ev.Cut != "" && m.session.Cut == ""
-	if m.session.Cut = ev.Cut; begins {
-		m.out.add(Effect{Kind: CutTTL, Session: m.session, At: ev.Span})
+	maps.DeleteFunc(m.beats, func(earlier uint64, _ time.Duration) bool { return earlier <= id })
+	ttl, cut := time.Duration(beaten.GetTtl()), beaten.GetTtlCut()
+	begins := cut != "" && m.session.Cut == ""
+	if m.session.Cut = cut; begins {
+		m.out.add(Effect{Kind: CutTTL, At: ttl, Detail: &Detail{Session: m.session}})
 	}
 	m.answers.note(m.now - sent)
-	m.acknowledged(sent, ev.Span)
+	m.acknowledged(sent, ttl)
 }
 
 // onLate is called when the session's heartbeats have not been acknowledged for half
@@ -67,14 +54,15 @@ func (m *Machine) onLate() {
 		m.alarms.Set(&m.late, again)
 		return
 	}
-	m.doubted = m.connected
-	m.out.add(Effect{Kind: Late, Session: s, At: s.Deadline() - m.now})
+	m.doubted = m.stream != nil
+	m.out.add(Effect{Kind: Late, At: s.Deadline() - m.now, Detail: &Detail{Session: s}})
+	m.hasten()
 }
 
 // onBeat sends a heartbeat.
 func (m *Machine) onBeat() {
-	if m.session != nil && m.connected {
-		m.push(SendBeat, nil)
+	if m.session != nil && m.stream != nil {
+		m.push(sendBeat, nil)
 		m.alarms.Set(&m.beat, m.nextBeat(m.now, m.session.TTL))
 	}
 }

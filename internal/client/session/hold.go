@@ -92,13 +92,13 @@ func (m *Machine) askExtend(r *Request, wanted *Extension, hold time.Duration) {
 		}
 		m.bind(r, min(end, wanted.before))
 	}
-	m.push(SendExtend, r)
+	m.push(sendExtend, r)
 }
 
 // finishExtend lets a call of Extend return.
 func (m *Machine) finishExtend(r *Request, err error) {
 	if r.extend != nil {
-		m.out.add(Effect{Kind: AnswerExtend, Request: r, Extension: r.extend, Err: err})
+		m.out.add(Effect{Kind: AnswerExtend, Request: r, Err: err, Detail: &Detail{Extension: r.extend}})
 		r.extend = nil
 	}
 }

@@ -1,25 +1,10 @@
 package session
 
-import "time"
+import (
+	"time"
 
-// Hello is what a hello says of the session that there is.
-type Hello struct {
-	Session  *Session   // nil: it opens one
-	Requests []*Request // that are not settled, in the order of their ids
-	Last     uint64     // the latest id that was given; 0 where another process has given others before
-}
-
-// Hello returns what a hello says now. A Tick comes before, for the session may have ended.
-func (m *Machine) Hello() Hello {
-	hello := Hello{Session: m.session}
-	if m.session != nil {
-		hello.Requests = m.all()
-		if m.session.Opened {
-			hello.Last = m.lastID
-		}
-	}
-	return hello
-}
+	"github.com/holdfast-locks/holdfast/internal/api"
+)
 
 // Session returns the present session, nil while there is none.
 func (m *Machine) Session() *Session { return m.session }
@@ -28,10 +13,25 @@ func (m *Machine) Session() *Session { return m.session }
 func (m *Machine) Request(id uint64) *Request { return m.requests[id] }
 
 // Connected reports whether there is a stream.
-func (m *Machine) Connected() bool { return m.connected }
+func (m *Machine) Connected() bool { return m.stream != nil }
 
 // Doubted reports whether the stream has not answered in time.
 func (m *Machine) Doubted() bool { return m.doubted }
+
+// Begun reports whether the first hello was answered, or no session can be had.
+func (m *Machine) Begun() bool { return m.begun }
+
+// Last returns the address that has answered last.
+func (m *Machine) Last() api.Address { return m.cluster.last }
+
+// Known lists the addresses that may be gone to.
+func (m *Machine) Known() []api.Address { return m.known() }
+
+// Searched reports whether no member is looked for any more.
+func (m *Machine) Searched() bool { return m.search.phase == ended }
+
+// Asking counts the addresses that are asked.
+func (m *Machine) Asking() int { return len(m.search.under) }
 
 // Closing reports whether Close has come.
 func (m *Machine) Closing() bool { return m.closing }

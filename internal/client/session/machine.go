@@ -6,12 +6,22 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
 // Config is what a Machine is made with.
 type Config struct {
-	Keep   bool   // it is left to Close to let the authority know of a lock that has ended otherwise than by Unlock
+	TTL    time.Duration // to ask for; 0 means the server's default
+	Name   string        // which client this is, for people
+	Number uint64        // which client this is, beside others that resume its session
+	Keep   bool          // it is left to Close to let the authority know of a lock that has ended otherwise than by Unlock
+
+	Addresses []api.Address // where to look for a member
+	Direct    bool          // go to the member that is the authority
+	// Jitter draws what is added to half of a pause before all addresses are asked again, from 0 to that half.
+	Jitter func(half time.Duration) time.Duration
+
 	LastID uint64 // the ids of operations begin behind it
 	// Resume is a session to take over, or nil.
 	Resume *Session
@@ -19,19 +29,23 @@ type Config struct {
 
 // Machine is a client's session and its requests. It goes on in another session when one is lost.
 type Machine struct {
-	keep bool
+	config Config
 
 	now time.Duration // of the Step that is under way, and its effects
 	out *Effects
 
 	session   *Session // nil while there is none
-	connected bool     // there is a stream, which was welcomed
+	stream    *Contact // that was welcomed and is served; nil while there is none
 	phase     time.Duration
 	doubted   bool    // the stream has not answered in time
 	answers   answers // how long heartbeats take to be answered
 	closing   bool
+	abandoned bool  // no stream is needed any more
 	taken     error // another client has taken the session over: what the member has said; nil otherwise
 	finished  bool  // nothing of the session is left to end
+	begun     bool  // Begun was said
+	search    search
+	cluster   cluster
 
 	requests map[uint64]*Request
 	lastID   uint64
@@ -53,10 +67,11 @@ type Machine struct {
 // New makes a Machine.
 func New(config Config) *Machine {
 	m := &Machine{
-		keep: config.Keep, lastID: config.LastID, session: config.Resume,
+		config: config, lastID: config.LastID, session: config.Resume,
+		search:   search{pause: minPause},
 		requests: map[uint64]*Request{}, beats: map[uint64]time.Duration{},
 	}
-	m.deadline.Ring, m.late.Ring, m.beat.Ring = m.onDeadline, m.onLate, m.onBeat
+	m.deadline.Ring, m.late.Ring, m.beat.Ring, m.search.next.Ring = m.onDeadline, m.onLate, m.onBeat, m.onNext
 	return m
 }
 
@@ -66,12 +81,12 @@ func (m *Machine) Step(now time.Duration, ev *Event, out *Effects) {
 	switch {
 	case ev.Kind == Tick:
 		m.tick()
+	case ev.Kind == Heard:
+		m.onHeard(ev.Said)
 	case ev.Kind <= Abandon:
 		m.onCall(ev)
-	case ev.Kind <= NoSession:
-		m.onStream(ev)
 	default:
-		m.onAnswer(ev)
+		m.onContact(ev)
 	}
 	m.out = nil
 }
@@ -82,6 +97,8 @@ func (m *Machine) Wake() time.Duration { return m.alarms.First() }
 // onCall takes what the client's callers want.
 func (m *Machine) onCall(ev *Event) {
 	switch r := ev.Request; ev.Kind {
+	case Begin:
+		m.seek()
 	case Lock:
 		m.enter(r)
 	case GiveUp:
@@ -97,37 +114,23 @@ func (m *Machine) onCall(ev *Event) {
 	case Close:
 		m.close()
 	case Abandon:
-		if m.session != nil {
-			m.session.End(m.now)
-		}
-		for _, r := range m.all() {
-			m.settleUnacknowledged(r, ev.Err)
-		}
+		m.abandon(ev.Err)
 	}
 }
 
-// onStream takes what becomes of the stream, and of the session by it.
-func (m *Machine) onStream(ev *Event) {
-	switch ev.Kind {
-	case Welcome:
-		m.onWelcome(ev)
+// onContact takes what becomes of the contacts, and of the stream.
+func (m *Machine) onContact(ev *Event) {
+	switch a := ev.Contact; ev.Kind {
+	case Opening:
+		m.limitContact(a)
+	case Greet:
+		m.greet(a)
+	case Answered:
+		m.onAnswered(a, ev)
+	case Failed:
+		m.onFailed(a, ev.Err)
 	case Broken:
-		m.detach()
-	case Goodbye:
-		if m.endID != 0 && m.session != nil {
-			m.onEnded()
-		}
-	case SessionLost:
-		m.lose()
-	case TakenOver:
-		m.onTakenOver(ev.Err)
-	case NoSession:
-		for _, r := range m.all() {
-			if r.state == Requested {
-				m.out.of(Fail, r, ev.Err)
-				m.settle(r)
-			}
-		}
+		m.onBroken(a, ev.Err)
 	}
 }
 
@@ -158,7 +161,8 @@ func (m *Machine) close() {
 	if m.session == nil {
 		m.finish()
 	}
-	m.push(SendEnd, nil)
+	m.push(sendEnd, nil)
+	m.hasten()
 }
 
 // closeRequest ends what a request still is about. A release that a caller asked for is
@@ -191,6 +195,18 @@ func (m *Machine) settleUnacknowledged(r *Request, why error) {
 	m.settle(r)
 }
 
+// abandon lets go of the session, whose end will not be acknowledged because of why.
+func (m *Machine) abandon(why error) {
+	if m.session != nil {
+		m.session.End(m.now)
+	}
+	for _, r := range m.all() {
+		m.settleUnacknowledged(r, why)
+	}
+	m.abandoned = true
+	m.seek()
+}
+
 // finish says that nothing of the session is left to end.
 func (m *Machine) finish() {
 	if !m.finished {
@@ -204,7 +220,7 @@ func (m *Machine) finish() {
 func (m *Machine) onEnded() {
 	if m.session != nil {
 		m.session.End(m.now)
-		m.out.add(Effect{Kind: Forget, Session: m.session})
+		m.out.add(Effect{Kind: Forget, Detail: &Detail{Session: m.session}})
 		m.session = nil
 	}
 	for _, r := range m.all() { // releases: they ended with the session
@@ -226,16 +242,14 @@ func (m *Machine) lose() {
 	if m.session == nil {
 		return
 	}
-	m.session.End(m.now)
-	m.out.add(Effect{Kind: Forget, Lost: true, Session: m.session, Left: len(m.requests)})
-	m.session = nil
-	m.detach()
+	m.forget(Effect{Lost: true})
 	for _, r := range m.all() {
 		m.loseRequest(r)
 	}
 	if m.closing {
 		m.finish()
 	}
+	m.hasten()
 }
 
 func (m *Machine) loseRequest(r *Request) {
@@ -257,22 +271,37 @@ func (m *Machine) onTakenOver(said error) {
 	if m.session == nil {
 		return
 	}
-	m.taken = said
-	m.session.End(m.now)
-	m.out.add(Effect{Kind: Forget, Session: m.session, Left: len(m.requests), Err: said})
-	m.session = nil
-	m.detach()
+	m.taken = bare(said)
+	m.forget(Effect{Err: m.taken})
 	for _, r := range m.all() {
-		m.endRequest(r, said)
-		m.settleUnacknowledged(r, said)
+		m.endRequest(r, m.taken)
+		m.settleUnacknowledged(r, m.taken)
 	}
 	m.finish()
+	m.hasten()
+}
+
+// forget leaves the session, which has ended as e says, and its stream.
+func (m *Machine) forget(e Effect) {
+	m.session.End(m.now)
+	e.Kind, e.Detail = Forget, &Detail{Session: m.session, Left: len(m.requests)}
+	m.out.add(e)
+	m.session, m.cluster.redirected = nil, false
+	m.hangUp()
+}
+
+// hangUp ends the stream, if there is one.
+func (m *Machine) hangUp() {
+	if m.stream != nil {
+		m.out.add(Effect{Kind: HangUp, Detail: &Detail{Contact: m.stream}})
+		m.detach()
+	}
 }
 
 // detach forgets the stream and what depends on it: the queue, and the heartbeats
 // whose answers will not come.
 func (m *Machine) detach() {
-	m.connected, m.doubted, m.queue, m.head = false, false, nil, 0
+	m.stream, m.doubted, m.queue, m.head = nil, false, nil, 0
 	clear(m.beats)
 	m.alarms.Stop(&m.beat)
 }

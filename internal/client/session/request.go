@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/mutation"
 )
 
 // WaitGrace is how long a call waits, beyond its wait limit, for the refusal of the authority,
@@ -98,7 +99,7 @@ func (m *Machine) enter(r *Request) {
 	m.requests[r.ID] = r
 	m.unsent++
 	m.limitWait(r)
-	m.push(SendAcquire, r)
+	m.push(sendAcquire, r)
 }
 
 // limitWait sets the guard of a call, at its wait limit.
@@ -140,7 +141,7 @@ func (m *Machine) timeOut(r *Request) {
 }
 
 // MayAnswer reports whether a member that is connected has the request, or is about to.
-func (m *Machine) MayAnswer(r *Request) bool { return m.connected && r.state == Requested }
+func (m *Machine) MayAnswer(r *Request) bool { return m.stream != nil && r.state == Requested }
 
 // giveUp is called when the call has ended by itself. A grant that has come
 // already is released.
@@ -166,7 +167,7 @@ func (m *Machine) cancel(r *Request) {
 		return
 	}
 	r.state = Cancelling
-	m.push(SendCancel, r)
+	m.push(sendCancel, r)
 }
 
 // cancelRefused cancels each request that a hello has listed and that another member has refused before its welcome.
@@ -174,6 +175,9 @@ func (m *Machine) cancel(r *Request) {
 // later, and no client would give the lock back. The table keeps such a request until the cancel is acknowledged, so each later
 // hello lists it, and each stream begins with its cancel.
 func (m *Machine) cancelRefused(listed []*Request) {
+	if mutation.Off("what is refused behind a hello is cancelled") {
+		return
+	}
 	for _, r := range listed {
 		if r.refused && r.state == Settled && m.requests[r.ID] == nil && !m.closing {
 			m.requests[r.ID] = &Request{ID: r.ID, Space: r.Space, Want: holdfast.Request{Name: r.Want.Name}, state: Cancelling}
@@ -200,13 +204,13 @@ func (m *Machine) release(r *Request) {
 	if !r.quiet {
 		m.releases++
 	}
-	m.push(SendRelease, r)
+	m.push(sendRelease, r)
 }
 
 // concede tells the authority that a lock has ended which the caller has not
 // unlocked; it may be left to Close.
 func (m *Machine) concede(r *Request) {
-	if m.keep {
+	if m.config.Keep {
 		m.alarms.Stop(&r.guard)
 		r.state = Ended
 		return

@@ -3,19 +3,32 @@ package session
 import (
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/clock"
+)
+
+// sending is a kind of what is sent.
+type sending uint8
+
+const (
+	sendAcquire sending = iota
+	sendRelease
+	sendCancel
+	sendExtend
+	sendBeat
+	sendEnd
 )
 
 // item is one thing to send. What has become moot meanwhile is skipped.
 type item struct {
-	kind    OperationKind
+	kind    sending
 	request *Request
 }
 
 // push queues an item, if there is a stream: what is to be sent on the next one is
 // read off the states.
-func (m *Machine) push(kind OperationKind, r *Request) {
-	if m.connected {
+func (m *Machine) push(kind sending, r *Request) {
+	if m.stream != nil {
 		m.queue = append(m.queue, item{kind, r})
 		m.out.Send = true
 	}
@@ -25,62 +38,62 @@ func (m *Machine) push(kind OperationKind, r *Request) {
 func (m *Machine) refill() {
 	m.queue, m.head = nil, 0
 	if m.closing {
-		m.push(SendEnd, nil)
+		m.push(sendEnd, nil)
 		return
 	}
 	for _, r := range m.all() {
 		r.behind = false
 		switch {
 		case r.state == Requested:
-			m.push(SendAcquire, r)
+			m.push(sendAcquire, r)
 		case r.state == Releasing:
-			m.push(SendRelease, r)
+			m.push(sendRelease, r)
 		case r.state == Cancelling:
-			m.push(SendCancel, r)
+			m.push(sendCancel, r)
 		case r.extend != nil:
-			m.push(SendExtend, r)
+			m.push(sendExtend, r)
 		}
 	}
 }
 
-// Next takes the next operation to send, at the time now, at which it is sent. It reports false if there is none.
-func (m *Machine) Next(now time.Duration) (op Operation, ok bool) {
-	for !ok && m.head < len(m.queue) {
+// Fill empties a frame and puts into it what is to be sent next, at the time now, at which it is sent, as much as a frame takes. It
+// reports false if there is nothing.
+func (m *Machine) Fill(now time.Duration, frame *Frame) bool {
+	frame.empty()
+	for m.head < len(m.queue) && frame.hasRoom() {
 		next := m.queue[m.head]
 		m.queue[m.head] = item{}
 		m.head++
-		op, ok = m.operation(next, now)
+		m.put(frame, next, now)
 	}
 	m.compact()
-	return op, ok
+	return frame.used > 0
 }
 
-// operation is what an item sends at the time now, unless it is moot.
-func (m *Machine) operation(next item, now time.Duration) (op Operation, sent bool) {
+// put puts into a frame what an item sends at the time now, unless it is moot.
+func (m *Machine) put(f *Frame, next item, now time.Duration) {
 	r := next.request
-	op = Operation{Kind: next.kind, Request: r}
 	switch {
-	case next.kind == SendBeat:
+	case next.kind == sendBeat:
 		m.lastID++
-		op.ID = m.lastID
-		m.beats[op.ID] = now
-		return op, true
-	case next.kind == SendEnd:
+		m.beats[m.lastID] = now
+		f.add(m.lastID, nil).Kind = &schema.Operation_Beat{Beat: &schema.Beat{Ttl: int64(m.config.TTL)}}
+	case next.kind == sendEnd:
 		m.lastID++
-		op.ID, m.endID = m.lastID, m.lastID
-		return op, true
-	case next.kind == SendAcquire && r.state == Requested:
-		op.Wait = m.acquired(r, now)
-	case next.kind == SendCancel && r.state == Cancelling:
-	case next.kind == SendRelease && r.state == Releasing:
+		m.endID = m.lastID
+		f.add(m.endID, nil).Kind = &schema.Operation_End{End: &schema.End{}}
+	case next.kind == sendAcquire && r.state == Requested:
+		f.acquire(r, m.acquired(r, now))
+	case next.kind == sendCancel && r.state == Cancelling:
+		f.add(r.ID, r).Kind = &schema.Operation_Cancel{Cancel: &schema.Cancel{Space: r.Space, Name: r.Want.Name}}
+	case next.kind == sendRelease && r.state == Releasing:
 		r.copies++
-	case next.kind == SendExtend && r.state == Held && r.extend != nil:
-		op.Hold = m.extended(r, now)
-	default:
-		return op, false
+		f.release(r)
+	case next.kind == sendExtend && r.state == Held && r.extend != nil:
+		f.add(r.ID, r).Kind = &schema.Operation_Extend{Extend: &schema.Extend{
+			Space: r.Space, Name: r.Want.Name, Token: uint64(r.token), Hold: int64(m.extended(r, now)),
+		}}
 	}
-	op.ID, op.Token = r.ID, r.token
-	return op, true
 }
 
 // acquired notes that an acquire is sent. Its hold limit counts from the first sending,

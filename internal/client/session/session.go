@@ -3,11 +3,15 @@ package session
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/mutation"
 )
 
 // Session is one session of a member, as its client knows it: its names, and what is believed until when.
 type Session struct {
 	ID, Secret string
+	Member     string // the name of the one that has answered last
 	// Generation is this client's place among those that have used the session, in the latest welcome; 0 before the first, and with a
 	// member that has none.
 	Generation uint64
@@ -15,7 +19,9 @@ type Session struct {
 	TTL        time.Duration // in the latest answer
 	Cut        string        // why it is shorter than was asked for
 
-	anchor time.Duration // when what that answered was sent
+	anchor  time.Duration        // when what that answered was sent
+	at      api.Address          // where it was opened or resumed last
+	unknown map[api.Address]bool // whose members say that they do not know it
 
 	// deadline is when the session ends; 0 before the first answer. Negative, it is over: the first reader of a clock that has passed it
 	// makes it so, and nothing makes it positive again.
@@ -26,6 +32,9 @@ type Session struct {
 // session is alive; one that was not is not revived. The deadline may come nearer by it: what the member says last counts. It is
 // the one place where the rule of a client's deadline stands (docs/design/membership.md §6).
 func (s *Session) Renew(now, sent, ttl time.Duration) bool {
+	if mutation.Off("client deadline counted from receipt") {
+		sent = now
+	}
 	for {
 		old := s.deadline.Load()
 		if old < 0 {

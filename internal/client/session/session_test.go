@@ -79,23 +79,40 @@ func TestExpiredIsExpired(t *testing.T) {
 // TestBusyQueue: what was sent leaves the queue's memory even where the queue is never
 // empty.
 func TestBusyQueue(t *testing.T) {
-	const frame = 512
 	m := New(Config{})
-	m.connected, m.out = true, &Effects{}
-	for range frame {
-		m.push(SendBeat, nil)
+	m.stream, m.out = &Contact{}, &Effects{}
+	for range MaxOperations {
+		m.push(sendBeat, nil)
 	}
+	frame := &Frame{}
 	for range 200 {
-		for range frame {
-			m.push(SendBeat, nil)
+		for range MaxOperations {
+			m.push(sendBeat, nil)
 		}
-		for range frame {
-			if _, more := m.Next(0); !more {
-				t.Fatal("nothing to send")
-			}
+		if !m.Fill(0, frame) || len(frame.Message.Operations) != MaxOperations {
+			t.Fatalf("a frame of %d operations, want %d", len(frame.Message.Operations), MaxOperations)
 		}
-		if n := cap(m.queue); n > 16*frame {
-			t.Fatalf("the queue takes the room of %d operations, and %d wait", n, frame)
+		if n := cap(m.queue); n > 16*MaxOperations {
+			t.Fatalf("the queue takes the room of %d operations, and %d wait", n, MaxOperations)
 		}
+	}
+}
+
+// TestContactLimit: a session that has a deadline leaves time for another address, and at least a second; to open one, an address is
+// given longer than a member takes that has thousands of others to serve first.
+func TestContactLimit(t *testing.T) {
+	for _, of := range []struct{ ttl, limit time.Duration }{{0, FreshAttempt}, {testTTL, testTTL / 4}, {2 * time.Second, time.Second}, {time.Hour, maxAttempt}} {
+		m := New(Config{})
+		if of.ttl > 0 {
+			m.session = &Session{TTL: of.ttl}
+		}
+		var out Effects
+		m.Step(time.Second, &Event{Kind: Opening, Contact: &Contact{}}, &out)
+		if got := m.Wake() - time.Second; got != of.limit {
+			t.Errorf("with a session of %v: %v, want %v", of.ttl, got, of.limit)
+		}
+	}
+	if FreshAttempt < 3*maxAttempt {
+		t.Errorf("%v to open a session, and %v to resume one", FreshAttempt, maxAttempt)
 	}
 }

@@ -74,7 +74,7 @@ var table = []row{
 	// Edges do not know each other. The drivers of stores
 	// reach a member as values; a guest locks through members, as any client.
 	{[]string{"lockertest"}, []string{""}},
-	{[]string{"internal/client/session"}, []string{"", "internal/clock"}},
+	{[]string{"internal/client/session"}, []string{"", "internal/api", "internal/api/schema", "internal/clock", switchFolder}},
 	{[]string{"client"}, slices.Concat([]string{"", "internal/client/session", "internal/api/...", "internal/transport/secure"}, leaves)},
 	{[]string{"internal/server"}, engines},
 	// A host writes the first logs of a cluster that begins with a snapshot.
@@ -133,7 +133,7 @@ func imports(t *Tree) (found []Finding) {
 // instead says what a package may import of this module where it may not import own.
 func instead(may []string, own string) string {
 	if own == switchFolder {
-		return "switch rules off in the simulator alone; rules ask protocol.Mutated"
+		return "switch rules off in the simulator alone; rules ask protocol.Mutated, and those of the client mutation.Off"
 	}
 	layers := slices.Clone(may)
 	for i, layer := range layers {

@@ -47,7 +47,7 @@ func layerExamples() []example {
 		{"imports", imports("protocol/a.go", "/internal/mutation"), nil},
 		{"imports", imports("sim/published/a.go", "/internal/mutation"), nil},
 		{"imports", imports("node/a_test.go", "/internal/mutation"), nil},
-		{"imports", imports("internal/member/membership/a.go", "/internal/mutation"), []string{"rules ask protocol.Mutated"}},
+		{"imports", imports("internal/member/membership/a.go", "/internal/mutation"), []string{"rules ask protocol.Mutated, "}},
 		{"imports", imports("internal/host/a.go", "/internal/mutation"), []string{"in the simulator alone"}},
 		{"imports", imports("cmd/holdfast/a.go", "/internal/mutation"), []string{"in the simulator alone"}},
 		{"imports", imports("internal/config/a.go", "/internal/mutation"), []string{"in the simulator alone"}},

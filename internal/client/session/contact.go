@@ -1,0 +1,319 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/clock"
+)
+
+// How long one address may take to answer a hello.
+const (
+	minAttempt = time.Second
+	maxAttempt = 5 * time.Second
+	// FreshAttempt is how long one address may take to open a session.
+	FreshAttempt = 30 * time.Second
+)
+
+// CloseLimit is how long the end of a session is waited for.
+const CloseLimit = time.Second
+
+// Contact is one address that is asked for a stream, and then that stream.
+type Contact struct {
+	Place  api.Address
+	Caller any // what the driver knows of it
+
+	hello  *schema.Operation // that was sent last
+	asked  *Session          // that the hello names; nil: it opens one
+	listed []*Request        // by the hello, as not settled; in the order of their ids
+	sent   time.Duration     // when the hello was
+	over   bool              // it is not wanted any more, even if it is welcomed
+	silent bool              // it has not answered in time
+	limit  clock.Alarm
+}
+
+// Hello is what to send, after a Greet.
+func (a *Contact) Hello() *schema.Operation { return a.hello }
+
+// Over reports whether the contact is not wanted any more.
+func (a *Contact) Over() bool { return a.over }
+
+// Silent reports whether the contact has not answered in time.
+func (a *Contact) Silent() bool { return a.silent }
+
+// opens reports whether a member may open a session for it that it does not have yet.
+func (a *Contact) opens() bool { return a.hello != nil && a.asked == nil }
+
+// Why a contact is not served.
+var (
+	ErrSilent    = errors.New("no answer")
+	errEnded     = errors.New("the session has ended meanwhile")
+	errLate      = errors.New("another address has answered before")
+	errElsewhere = errors.New("the authority is at another address")
+	errStranger  = errors.New("it belongs to another cluster")
+)
+
+// Unheard is an error that is no member's word: of the network, or of another program.
+type Unheard struct{ Err error }
+
+func (e Unheard) Error() string { return e.Err.Error() }
+
+// IsHeard reports whether an error is a member's word.
+func IsHeard(err error) bool {
+	var network Unheard
+	return !errors.As(err, &network) && !errors.Is(err, ErrSilent)
+}
+
+// IsOverload reports whether a member has refused what it would have served if it had less to do: another one may
+// serve, or the same one a moment later.
+func IsOverload(err error) bool {
+	var limit *holdfast.LimitError
+	return errors.As(err, &limit) && limit.Limit == "overload"
+}
+
+// isTakenOver reports whether a member says that another client has taken the session over.
+func isTakenOver(err error) bool {
+	return api.Code(err) == api.CodeUnknownSession && holdfast.Why(err) == holdfast.EndedByAnother
+}
+
+// bare takes the operation off an error: the caller's is another one.
+func bare(err error) error {
+	var opErr *holdfast.Error
+	if errors.As(err, &opErr) {
+		return opErr.Err
+	}
+	return err
+}
+
+// limitContact lets a contact be silent for no longer than leaves time for another address before the session ends. But the
+// others are asked beside this one, so an answer has a second at least: a member that resumes a session of a durable space asks
+// members that may be far away. Without a session no deadline presses: an attempt that a member with much to do will come to is
+// not thrown away and made again, which would cost it more than to serve it.
+func (m *Machine) limitContact(a *Contact) {
+	limit := FreshAttempt
+	if m.session != nil && m.session.TTL > 0 {
+		limit = min(max(m.session.TTL/4, minAttempt), maxAttempt)
+	}
+	a.limit.Ring = func() {
+		a.silent = true
+		m.out.add(Effect{Kind: LetGo, Detail: &Detail{Contact: a}})
+	}
+	m.alarms.Set(&a.limit, m.now+limit)
+}
+
+// greet makes the hello for the present session if it is alive, else for a new one.
+func (m *Machine) greet(a *Contact) {
+	m.tick() // the session may have ended
+	hello := &schema.Hello{Ttl: int64(m.config.TTL), Client: m.config.Name, Number: m.config.Number}
+	if s := m.session; s != nil {
+		hello.Session, hello.Secret, hello.Generation = s.ID, s.Secret, s.Generation
+		if s.Opened {
+			hello.Last = m.lastID
+		}
+		a.listed = m.all()
+		hello.Requests = make([]uint64, 0, len(a.listed))
+		for _, r := range a.listed {
+			hello.Requests = append(hello.Requests, r.ID)
+		}
+	}
+	a.hello, a.asked, a.sent = &schema.Operation{Kind: &schema.Operation_Hello{Hello: hello}}, m.session, m.now
+}
+
+// onAnswered takes the answer to a hello.
+func (m *Machine) onAnswered(a *Contact, ev *Event) {
+	m.alarms.Stop(&a.limit)
+	if err := m.take(a, ev); err != nil {
+		unwanted := errors.Is(err, errElsewhere) || errors.Is(err, errStranger) || errors.Is(err, errLate)
+		m.out.add(Effect{Kind: Refuse, Err: err, Opened: unwanted && a.asked == nil, Detail: &Detail{Contact: a}})
+	}
+}
+
+// take takes the first frame of a stream. The error says why it is not served.
+func (m *Machine) take(a *Contact, ev *Event) error {
+	if len(ev.Said) == 0 {
+		return errors.New("the first frame is empty")
+	}
+	first, rest := ev.Said[0], ev.Said[1:]
+	if welcome := first.GetWelcome(); welcome != nil {
+		m.endLost(a, rest)
+		if err := m.onWelcome(a, welcome, ev.Phase); err != nil {
+			return err
+		}
+		m.onHeard(rest)
+		return nil
+	}
+	refused := first.GetRefused()
+	if refused == nil || first.GetId() != 0 {
+		return errors.New("the first event is neither welcome nor refused")
+	}
+	if err := api.FromProblem("open", refused.GetProblem()); err != nil {
+		return err
+	}
+	return api.Fail(api.CodeInternal, "refused without a reason")
+}
+
+// endLost ends the locks whose loss comes with a welcome, before that renews the
+// session: no caller may believe in them for an instant longer than without it.
+func (m *Machine) endLost(a *Contact, events []*schema.Event) {
+	if a.over || m.session != a.asked {
+		return
+	}
+	for _, event := range events {
+		if lost := event.GetLost(); lost != nil {
+			if r := m.requests[event.GetId()]; r != nil && r.state == Held {
+				m.out.of(End, r, holdfast.Loss(lost.GetWhy()))
+			}
+		}
+	}
+}
+
+// checkWelcome says why a welcome does not count.
+func (m *Machine) checkWelcome(a *Contact, w *schema.Welcome) error {
+	s := a.asked
+	switch {
+	case a.over, m.session != s:
+		return errLate
+	case s == nil && (w.GetSession() == "" || w.GetSecret() == ""):
+		return errors.New("welcome names no session or no secret")
+	case s != nil && w.GetSession() != s.ID:
+		return fmt.Errorf("welcome to session %q, which is not ours", w.GetSession())
+	case w.GetTtl() <= 0:
+		return fmt.Errorf("welcome with a ttl of %v", time.Duration(w.GetTtl()))
+	case s == nil && m.cluster.strange(m.config.Addresses, a.Place, w.GetCluster()):
+		return errStranger
+	}
+	return nil
+}
+
+// onWelcome opens or renews the session. The stream that was served till then, if one was, is over.
+func (m *Machine) onWelcome(a *Contact, w *schema.Welcome, phase time.Duration) error {
+	if err := m.checkWelcome(a, w); err != nil {
+		return err
+	}
+	s, k := a.asked, &m.cluster
+	if k.id == "" || slices.Contains(m.config.Addresses, a.Place) {
+		k.id = w.GetCluster()
+	}
+	k.learn(m.config.Addresses, w.GetAuthority(), w.GetMembers())
+	if s == nil && m.config.Direct && !k.redirected && k.authority != "" && k.authority != a.Place.String() {
+		k.redirected = true
+		return errElsewhere
+	}
+	if s == nil {
+		s = &Session{ID: w.GetSession(), Secret: w.GetSecret(), Opened: true}
+	} else {
+		m.answers.note(m.now - a.sent)
+	}
+	m.hangUp() // one that was doubted
+	m.letGoOthers(a)
+	m.session, m.stream, m.phase, k.last, k.sentAway = s, a, phase, a.Place, false
+	s.Member, s.at, s.unknown, s.Cut, s.Generation = w.GetMember(), a.Place, nil, w.GetTtlCut(), w.GetGeneration()
+	m.out.add(Effect{Kind: Serve, Detail: &Detail{Contact: a, Session: s, Welcome: w}})
+	listed := a.listed
+	a.listed = nil
+	if !m.acknowledged(a.sent, time.Duration(w.GetTtl())) {
+		return errEnded
+	}
+	m.cancelRefused(listed)
+	m.refill()
+	m.alarms.Set(&m.beat, m.nextBeat(a.sent, s.TTL))
+	m.begin(nil)
+	m.seek()
+	return nil
+}
+
+// begin says that the first hello was answered, once.
+func (m *Machine) begin(err error) {
+	if !m.begun {
+		m.begun = true
+		m.out.add(Effect{Kind: Begun, Err: err})
+	}
+}
+
+// onFailed takes a contact that has come to nothing. A session that its own member does not know
+// any more is lost; another member's word on it is not believed before its deadline,
+// unless all say so. A member that says that another client has taken the session over
+// has the session, and is believed. What no patience will change ends the calls that wait for a session.
+func (m *Machine) onFailed(a *Contact, err error) {
+	m.alarms.Stop(&a.limit)
+	a.listed = nil
+	q := &m.search
+	if !q.leave(a) {
+		return // it was served, or let go
+	}
+	if IsOverload(err) {
+		q.pause = maxPause // what it has too much of is not to become more
+	}
+	round := q.rounds
+	if a.hello != nil && m.session == a.asked {
+		m.onRefusal(a, err)
+	}
+	if q.rounds == round {
+		m.onAsked(m.finished || a.hello != nil && m.session != a.asked || errors.Is(err, errElsewhere))
+	}
+}
+
+// onRefusal takes why a hello was not answered by a welcome.
+func (m *Machine) onRefusal(a *Contact, err error) {
+	s, code := a.asked, api.Code(err)
+	m.cluster.sentAway = m.cluster.sentAway || IsHeard(err) && (code == api.CodeUnavailable || IsOverload(err))
+	if s != nil && isTakenOver(err) {
+		m.onTakenOver(err)
+	} else if s != nil && code == api.CodeUnknownSession {
+		if s.unknown == nil {
+			s.unknown = map[api.Address]bool{}
+		}
+		s.unknown[a.Place] = true
+		if a.Place != s.at && len(s.unknown) < len(m.known()) {
+			return
+		}
+		m.lose()
+	}
+	if code == api.CodeUnavailable || code == api.CodeInternal || !IsHeard(err) || IsOverload(err) {
+		return
+	}
+	if !m.begun {
+		m.begin(err)
+	} else if s == nil {
+		m.failAll(bare(err))
+	}
+}
+
+// failAll ends the calls that wait, because no session can be had.
+func (m *Machine) failAll(why error) {
+	for _, r := range m.all() {
+		if r.state == Requested {
+			m.out.of(Fail, r, why)
+			m.settle(r)
+		}
+	}
+}
+
+// onBroken takes the end of the stream. That the session has ended is the word of its own member, on its own stream: waiting for the
+// deadline would keep those who wait from going elsewhere. A stream that was closed in good order after the end of the session was
+// sent is its acknowledgement.
+func (m *Machine) onBroken(a *Contact, err error) {
+	if m.stream != a {
+		return
+	}
+	served := m.search.phase == resting
+	m.detach()
+	switch {
+	case err == nil && m.endID != 0 && m.session != nil:
+		m.onEnded()
+	case api.Code(err) != api.CodeUnknownSession:
+	case isTakenOver(err):
+		m.onTakenOver(err)
+	default:
+		m.cluster.sentAway = true
+		m.lose()
+	}
+	if served && m.search.phase == resting {
+		m.rest()
+	}
+}
