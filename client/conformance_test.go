@@ -192,15 +192,13 @@ func suiteTTL() time.Duration {
 // conforms runs the suite with clients of a member.
 func conforms(t *testing.T, rounds int, n *host.Member, address string, options ...client.Option) {
 	t.Helper()
-	var cables sync.Map // each Locker's
 	lockertest.Run(t, func(tb testing.TB) holdfast.Locker {
 		way := newCable(tb, address)
 		locks, err := client.Dial(context.Background(), way.address(), append(options, client.TTL(suiteTTL()))...)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		cables.Store(locks, way)
-		return locks
+		return &wired{locks, way}
 	}, lockertest.Caps{
 		Rounds:            rounds,
 		Class:             holdfast.Fenced,
@@ -208,10 +206,7 @@ func conforms(t *testing.T, rounds int, n *host.Member, address string, options 
 		Spaces:            []string{"billing"},
 		MaxWaitersPerName: 300,
 		LocksPerSession:   250,
-		Kill: func(tb testing.TB, locks holdfast.Locker) {
-			way, _ := cables.Load(locks)
-			way.(*cable).cut()
-		},
+		Kill:              func(tb testing.TB, locks holdfast.Locker) { locks.(*wired).way.cut() },
 		Break: func(tb testing.TB, space, name string) {
 			if err := n.Break(context.Background(), space, name, "conformance"); err != nil {
 				tb.Error(err)
@@ -223,10 +218,24 @@ func conforms(t *testing.T, rounds int, n *host.Member, address string, options 
 				tb.Fatal(err)
 			}
 			defer admin.Close()
-			c := locks.(*client.Client)
+			c := locks.(*wired)
 			return admin.Release(context.Background(), lock.Space(), lock.Name(), lock.Token(), c.Session()+"."+c.Secret())
 		},
 	})
+}
+
+// wired is a Client and the way to its member.
+type wired struct {
+	*client.Client
+	way *cable
+}
+
+// Close ends both.
+func (w *wired) Close() error {
+	err := w.Client.Close()
+	w.way.cut()
+	w.way.work.Wait()
+	return err
 }
 
 // cable is the way of one client to its member, which can be cut for good: then the client keeps its locks until their deadline
