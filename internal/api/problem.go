@@ -23,6 +23,14 @@ type Failure struct {
 // Fail makes a Failure.
 func Fail(code, detail string) error { return &Failure{Code: code, Detail: detail} }
 
+// BadRequest makes an error that has no code of its own the client's.
+func BadRequest(err error) error {
+	if Code(err) == CodeInternal {
+		return Fail(CodeBadRequest, err.Error())
+	}
+	return err
+}
+
 func (f *Failure) Error() string {
 	if f.Detail == "" {
 		return strings.ToLower(Title(f.Code))
