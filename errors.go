@@ -89,11 +89,8 @@ func (l Loss) Is(target error) bool { return target == ErrLost }
 
 // Why returns why a lock was lost, or "" if err is no ErrLost or does not say.
 func Why(err error) Loss {
-	var loss Loss
-	if errors.As(err, &loss) {
-		return loss
-	}
-	return ""
+	loss, _ := errors.AsType[Loss](err)
+	return loss
 }
 
 // UnavailableError is an ErrUnavailable that says why nothing is granted, and until when.

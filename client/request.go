@@ -8,14 +8,10 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/client/session"
-	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
 // maxUnsent bounds the acquires that no stream has taken yet.
 const maxUnsent = 100_000
-
-// tryLimit is how long TryLock waits for a decision.
-const tryLimit = 5 * time.Second
 
 // contextGrace is how long a call whose context's deadline has passed waits for the word of the authority.
 const contextGrace = 250 * time.Millisecond
@@ -104,17 +100,9 @@ func (c *Client) enter(ctx context.Context, space string, want holdfast.Request,
 	return r, nil
 }
 
-// waitEnd is when the wait of a call ends that is made now, by its own limit: one moment,
-// even if the connection or the authority is lost before then, and for all the names of a
-// LockAll together.
+// waitEnd is when the wait of a call ends that is made now, by its own limit.
 func (c *Client) waitEnd(want *holdfast.Request) time.Duration {
-	switch {
-	case want.Wait > 0:
-		return session.After(c.clock.Now(), want.Wait)
-	case want.Try:
-		return session.After(c.clock.Now(), tryLimit)
-	}
-	return clock.Never
+	return session.WaitEnd(c.clock.Now(), want)
 }
 
 // clearlySooner is by how much the deadline of a context has to be before a wait limit to

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -183,7 +184,7 @@ func (w *world) lent(m *process, d *lock.Decision) bool {
 // reaches reports whether what is told to a sink about a request may be heard. A client that has gone to another member does not
 // hear it, and one whose hello is not answered yet takes nothing for what it has settled: the member may be behind what others know.
 func (m *process) reaches(sink, request uint64) bool {
-	e, stream := m.sinks[sink].(*edge)
+	e, stream := m.sinks[sink].(*server)
 	if !stream {
 		return m.sinks[sink] != nil
 	}
@@ -193,7 +194,7 @@ func (m *process) reaches(sink, request uint64) bool {
 	case of.link == e.link:
 		return true
 	default:
-		return of.attempt.link == e.link && of.find(request) != nil
+		return of.asks(e.link) && of.find(request) != nil
 	}
 }
 
@@ -208,14 +209,14 @@ func (w *world) decided(m *process, reply *protocol.Reply) {
 		w.judge.lends(key)
 		w.count.hits[heldLent]++
 	}
-	w.judge.decision(m, callOf(reply.To.Op), key, d)
+	w.judge.decision(m, edge.CallOf(reply.To.Op), key, d)
 	if d.Kind == lock.Granted {
 		w.afar(farGranted)
 	}
 	w.gracious(m, d)
 	// Where it has no lease, it says so of what others will notice later; and of what a
 	// client gives up, before others know.
-	if d.Kind == lock.Released && callOf(reply.To.Op) == opRelease && m.leased() {
+	if d.Kind == lock.Released && edge.CallOf(reply.To.Op) == edge.CallRelease && m.leased() {
 		w.judge.histories.taken(key)
 	}
 }

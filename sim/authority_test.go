@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -195,23 +196,23 @@ func TestWhatReachesAClient(t *testing.T) {
 	link, sink := s.link, uint64(0)
 	//tidy:unordered there is one
 	for number, of := range m.sinks {
-		if e, is := of.(*edge); is && e.link == link {
+		if e, is := of.(*server); is && e.link == link {
 			sink = number
 		}
 	}
-	reaches := func(want bool, how string) {
+	reaches := func(want bool, id uint64, how string) {
 		t.Helper()
-		if got := m.reaches(sink, 9); got != want {
+		if got := m.reaches(sink, id); got != want {
 			t.Errorf("%s: %v", how, got)
 		}
 	}
-	reaches(true, "on the stream")
-	s.attempt.link, s.link = link, nil
-	reaches(false, "before the welcome, of a request that is settled")
-	s.requests = append(s.requests, &request{client: s.client, id: 9, state: requested})
-	reaches(true, "before the welcome, of a request that waits")
+	waits := s.acquire(wantedLock{name: "n"}, &keeper{})
+	reaches(true, waits.ID+1, "on the stream")
+	s.asked, s.link = append(s.asked, link), nil
+	reaches(false, waits.ID+1, "before the welcome, of a request that is settled")
+	reaches(true, waits.ID, "before the welcome, of a request that waits")
 	link.broken = true
-	reaches(false, "on a connection that is broken")
+	reaches(false, waits.ID, "on a connection that is broken")
 }
 
 // keeper keeps all that it is granted.
@@ -245,10 +246,10 @@ func TestAReleaseIsAnsweredBeforeTheNextServes(t *testing.T) {
 			w.judge.requested(first, caller("one"), wantedLock{name: "n"})
 			spaces[1].decides = true
 			w.members[1].drain()
-			w.judge.decision(w.members[1], opRelease, first, &lock.Decision{Kind: lock.Released, Session: first.session, Request: first.id, Name: "n"})
+			w.judge.decision(w.members[1], edge.CallRelease, first, &lock.Decision{Kind: lock.Released, Session: first.session, Request: first.id, Name: "n"})
 			w.now += 1 + tt.later*instant(w.judge.lease)
 			w.judge.requested(second, caller("two"), wantedLock{name: "n"})
-			w.judge.decision(w.members[0], opAcquire, second, &lock.Decision{
+			w.judge.decision(w.members[0], edge.CallRequest, second, &lock.Decision{
 				Kind: lock.Refused, Session: second.session, Request: second.id, Name: "n", Err: &lock.HeldBy{Holder: first.session},
 			})
 			judgedAs(t, w.judge, tt.promise)

@@ -1,104 +1,101 @@
 package sim
 
 import (
+	"context"
+	"encoding/hex"
 	"fmt"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	clientsession "github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// What a client believes, and for how long. These are the rules of
-// internal/client/session, cited by function, on the client's own clock:
-//
-//	Session.Renew, Alive   a session lives for the ttl of an answer, counted from when
-//	                       what it answers was sent; once over it is over for good
-//	Machine.onGranted      a lock's hold limit counts from when its request was first sent
-//	Lock.expire            a lock has ended when the clock has passed either, looked at or not
-//	Machine.onLost         what the authority takes ends at once; then that is said if it waits
-//	Machine.onHoldEnd,     a lock whose name has a grace is not given back at its hold limit; its
-//	Machine.stopped        unlock after that says that its holder has stopped
-//	Machine.onReleased,    a release is repeated until it is acknowledged, a cancelled
-//	Machine.cancel         request is cancelled until that is acknowledged
-
-// presence is the client's side of a session.
+// presence is the client's side of a session, and the backing of its locks.
 type presence struct {
-	client   *client
-	id       lock.SessionID
-	secret   session.Secret
-	at       *process      // where it was opened or resumed last
-	ttl      time.Duration // in the latest answer
-	anchor   time.Duration // when what that answered was sent
-	deadline time.Duration // when it ends; 0 before the first answer
-	over     bool
-	unknown  map[*process]bool // who says that they do not know it
-	tenure   protocol.Tenure   // of its member, when it was opened
+	*clientsession.Session
+	client  *client
+	id      lock.SessionID
+	secret  session.Secret
+	at      *process        // where it was opened or resumed last
+	tenure  protocol.Tenure // of its member, when it was opened
+	unlocks *request        // whose lock is being unlocked
 
-	taken      bool       // it was taken over from another client
-	heirlooms  []*request // of that, to be given up
-	generation uint64     // this client's, in the latest welcome
+	taken     bool       // it was taken over from another client
+	heirlooms []*request // of that, to be given up
 }
 
-// renew takes an answer to what was sent at the time sent. What is over stays over.
-func (p *presence) renew(now, sent, ttl time.Duration) bool {
-	if protocol.Mutated("client deadline counted from receipt") {
-		sent = now
+// newPresence makes the client's side of a session that a member has opened.
+func newPresence(c *client, s *clientsession.Session) *presence {
+	p := &presence{Session: s, client: c}
+	id, known := lock.ParseSessionID(s.ID)
+	if _, err := hex.Decode(p.secret[:], []byte(s.Secret)); err != nil || !known {
+		panic(fmt.Sprintf("sim: a session %q with the secret %q", s.ID, s.Secret))
 	}
-	if !p.alive(now) && p.deadline != 0 || p.over || now >= sent+ttl {
-		p.over = true
-		return false
-	}
-	p.deadline, p.ttl, p.anchor = sent+ttl, ttl, sent
-	return true
+	p.id = id
+	return p
 }
 
-// alive compares with the clock.
-func (p *presence) alive(now time.Duration) bool { return !p.over && now < p.deadline }
+// Now reads the client's clock, and lets the session be over if its deadline has passed by it.
+func (p *presence) Now() time.Duration {
+	now := p.client.now()
+	p.Look(now)
+	return now
+}
 
-// state says what a request is about, and so what to send after a break.
-type state uint8
+// UnlockLock queues the release of a lock: what becomes of that comes as an effect.
+func (p *presence) UnlockLock(_ context.Context, l *holdfast.Lock) error { return p.QueueUnlock(l) }
 
-const (
-	requested state = iota
-	held
-	limited // its hold limit has passed, and its name has a grace
-	releasing
-	cancelling
-	settled
-)
+// QueueUnlock queues the release of a lock, as package client does.
+func (p *presence) QueueUnlock(l *holdfast.Lock) error {
+	s, r := &p.client.stream, p.unlocks
+	ev := clientsession.Event{Kind: clientsession.Unlock, Request: &r.Request, Token: l.Token()}
+	switch state := r.State(); {
+	case (state == clientsession.Settled || state == clientsession.Ended) && s.session == p && holdfast.Why(l.Check()) == holdfast.HoldLimit:
+		ev.Stopped = true
+	case state != clientsession.Held:
+		return holdfast.ErrNotHeld
+	}
+	s.step(ev)
+	return nil
+}
+
+// ExtendLock is not called: a user asks for another hold limit by extendTo, and does not wait.
+func (p *presence) ExtendLock(context.Context, *holdfast.Lock, time.Duration) error {
+	panic("sim: a user waits for an extend")
+}
+
+// aliveAt compares with what the clock shows at another moment, which nothing sees.
+func (p *presence) aliveAt(now time.Duration) bool {
+	deadline := p.Deadline()
+	return now < deadline && p.LivesUntil(deadline)
+}
 
 // request is one acquire and what became of it.
 type request struct {
+	clientsession.Request
 	client *client
-	id     uint64
 	want   wantedLock
 	asker  asker
 
-	state   state
-	unsent  bool
-	sent    time.Duration
-	waitEnd time.Duration
-	waiting bool // the authority has queued it, as far as known
-	session *presence
-	token   holdfast.Token
-	holdEnd time.Duration
-	bound   bound // while it is asked: of the grant that it may turn out to enter
-	limit   limit // of its own extend, or of the one that it may have overtaken
-	ended   bool  // the lock has ended by something else than the clock
-	loss    holdfast.Loss
-	copies  int
-	quiet   bool
-	grace   bool // its name stays taken for a while after its hold limit
-	over    bool // that has ended it
+	sentIn  *presence // the session in which it was sent first
+	session *presence // in which it was granted
+	lock    *holdfast.Lock
+	ended   bool // the lock has ended by something else than the clock
+	copies  int  // of its release, that were sent
 	// outlived says that it is being unlocked, and its owner has asked for a limit of the same grant since.
 	outlived bool
-	extend   *extension
-	behind   bool
-	guard    time.Duration // wait limit, limit of a try, or hold limit
-	late     bool          // the wait limit is over, and its grace runs
-	refused  bool          // a member has refused it, or its release
+}
+
+// hold makes the lock of a grant.
+func (r *request) hold(p *presence) {
+	r.session = p
+	r.lock = holdfast.NewLock(holdfast.Grant{
+		Space: r.Space, Name: r.Want.Name, Owner: r.Want.Owner, Shape: r.Want.Shape, Token: r.Token(), Grace: r.Grace(),
+	}, r.ID, r.HoldEnd(), p, context.Background())
 }
 
 // wantedLock is what a user wants locked, and how.
@@ -134,26 +131,12 @@ func (w wantedLock) String() string {
 	return text
 }
 
-// bound is until when the grant with token may be believed in, by the last extend that went
-// out before the answer to a request of the same owner came.
-type bound struct {
-	token holdfast.Token
-	end   time.Duration
-}
-
-// limit is the hold limit that an extend asks for which is not answered: what enters the
-// grant with token behind it is believed in for no longer after it was sent.
-type limit struct {
-	token holdfast.Token
-	hold  time.Duration
-}
-
-// extension is a request for another hold limit.
-type extension struct {
-	hold   time.Duration
-	unsent bool
-	sent   time.Duration
-	before time.Duration
+// request is what package client is asked for.
+func (w *wantedLock) request() holdfast.Request {
+	return holdfast.Request{
+		Name: w.name, Try: w.try, Wait: w.wait,
+		Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: w.mode, Units: w.units, Capacity: w.capacity}, Owner: w.owner, Hold: w.hold},
+	}
 }
 
 // asker is told what became of a request.
@@ -163,29 +146,35 @@ type asker interface {
 	extended(r *request, err error)
 }
 
-// believes reports whether the holder of the lock takes itself for one: whether its
-// context is not done when the clock shows now.
+// believes reports whether the holder of the lock takes itself for one, now that it looks.
 func (r *request) believes(now time.Duration) bool {
-	return r.state == held && !r.ended && r.session.alive(now) && now < r.holdEnd
+	return r.lock != nil && !r.ended && r.session.Alive(now) && now < r.lock.Deadline()
 }
 
-// believesAt is believes at a real instant, whether its process looks or not.
+// over reports whether its hold limit has ended the lock, while its name has a grace.
+func (r *request) over() bool {
+	return r.lock != nil && r.Grace() && holdfast.Why(r.lock.Check()) == holdfast.HoldLimit
+}
+
+// believesAt reports whether the holder of the lock takes itself for one at a real instant, whether its process looks or not.
 func (r *request) believesAt(at instant) bool {
-	return r.client.up && r.believes(r.client.clock.read(at))
+	now := r.client.clock.read(at)
+	return r.client.up && r.lock != nil && !r.ended && r.session.aliveAt(now) && now < r.lock.Deadline()
+}
+
+// release is its release, as a user says it that knows no session's machine.
+func (r *request) release() operation {
+	return operation{Operation: releaseOf(r.ID, r.want.name, r.Token())}
+}
+
+func releaseOf(id uint64, name string, token holdfast.Token) *schema.Operation {
+	return &schema.Operation{Id: id, Kind: &schema.Operation_Release{Release: &schema.Release{Name: name, Token: uint64(token)}}}
 }
 
 // grantOf is a lock as its holder knows it.
 func grantOf(c *client, r *request) grant {
 	return grant{
-		name: r.want.name, mode: r.want.mode, units: r.want.units, capacity: r.want.capacity, token: r.token,
-		session: r.session.id, request: r.id, who: c, holder: r,
+		name: r.want.name, mode: r.want.mode, units: r.want.units, capacity: r.want.capacity, token: r.lock.Token(),
+		session: r.session.id, request: r.ID, who: c, holder: r,
 	}
-}
-
-// after adds without passing the end of time.
-func after(now, d time.Duration) time.Duration {
-	if d > protocol.Never-now {
-		return protocol.Never
-	}
-	return now + d
 }

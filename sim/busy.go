@@ -40,7 +40,7 @@ func (m *process) pauses() {
 		return
 	}
 	for _, l := range w.links {
-		if id := l.edge.session; l.member == m && l.life == m.life && !l.broken && id != (lock.SessionID{}) {
+		if id := l.server.session; l.member == m && l.life == m.life && !l.broken && id != (lock.SessionID{}) {
 			if known, is := m.query(protocol.Below, &session.Who{ID: id}).(*session.Known); is {
 				m.busy.ends[id] = known.Until
 			}
@@ -68,8 +68,8 @@ func (m *process) wakes() {
 		l := c.link
 		place := l.operations.taken + before[l]
 		before[l]++
-		id := l.edge.session
-		if until, served := b.ends[id]; served && c.at < until && l.up <= w.now && l.operations.waiting[place].kind == opBeat {
+		id := l.server.session
+		if until, served := b.ends[id]; served && c.at < until && l.up <= w.now && l.operations.waiting[place].GetBeat() != nil {
 			b.beats[id]++
 			w.count.busy++
 		}

@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	clientsession "github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 )
@@ -49,13 +50,9 @@ func (c *client) start() {
 	c.life++
 	c.inbox = c.inbox[:0]
 	c.wakeAt = protocol.Never
-	c.stream = newStream(c)
-	c.stream.search.next = c.now()
-	c.stream.lastID = uint64(c.life) << 32
+	c.stream = newStream(c, c.handover)
 	c.workers, c.gathers = c.workers[:0], nil
-	if c.heir {
-		c.inherit()
-	} else if w.protocol.Locks && c.crowd == nil {
+	if !c.heir && w.protocol.Locks && c.crowd == nil {
 		for range w.settings.workers {
 			c.workers = append(c.workers, newWorker(c, len(c.workers)))
 		}
@@ -65,6 +62,7 @@ func (c *client) start() {
 	}
 	w.trace("%s starts", c)
 	w.reporter.life(timeline.Started, c, "")
+	c.stream.step(clientsession.Event{Kind: clientsession.Begin})
 	c.arm()
 }
 
@@ -150,14 +148,18 @@ func (c *client) unsettle(pause func() time.Duration) {
 }
 
 // hear takes what the member at the other end of l has told.
-func (c *client) hear(l *link, events []event) {
-	c.stream.hear(l, events)
+func (c *client) hear(l *link, a *answer) {
+	if a.frame == nil {
+		c.broken(l, a.status)
+		return
+	}
+	c.stream.heard(l, a.frame.Message.GetEvents())
 	c.arm()
 }
 
-// broken takes note of a connection that has ended.
-func (c *client) broken(l *link) {
-	c.stream.broken(l)
+// broken takes note of a connection that has ended, with what its status says; nil is the end in good order.
+func (c *client) broken(l *link, status error) {
+	c.stream.broken(l, status)
 	c.arm()
 }
 
@@ -207,15 +209,7 @@ func (c *client) close() {
 	}
 	c.world.trace("%s closes", c)
 	c.world.reporter.emit(timeline.Event{Kind: timeline.Remark, Who: c.name, Text: c.name + " closes its session"})
-	for _, r := range s.requests { // Machine.closeRequest
-		if r.state == held {
-			s.end(r, "")
-		}
-		s.settle(r)
-	}
-	s.compact()
-	s.closing = true
-	s.sayEnd()
+	s.step(clientsession.Event{Kind: clientsession.Close})
 	c.workers, c.gathers = c.workers[:0], nil
 }
 
@@ -233,13 +227,13 @@ func (c *client) crash() {
 	}
 	c.up = false
 	c.wake++
-	for _, r := range c.stream.requests {
-		if r.state == held {
-			c.stream.end(r, "")
+	for _, r := range c.stream.requests() {
+		if r.lock != nil {
+			c.stream.end(r, nil)
 		}
 	}
 	if c.stream.session != nil {
-		c.stream.session.over = true
+		c.stream.session.End(c.now())
 	}
 	for _, l := range w.links {
 		if l.client == c {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	clientsession "github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/protocol/probe"
 	"github.com/holdfast-locks/holdfast/sim/timeline"
@@ -186,8 +187,8 @@ func (d *doing) acquire(who *client, try bool) *request {
 
 // end gives back what is kept.
 func (d *doing) end() {
-	if d.first != nil && d.first.state == held {
-		d.first.client.stream.unlock(d.first)
+	if d.first != nil && d.first.State() == clientsession.Held {
+		d.first.client.stream.abandonOrUnlock(d.first)
 		d.first.client.arm()
 	}
 }
@@ -197,7 +198,7 @@ func (d *doing) granted(r *request) {
 	w := r.client.world
 	switch {
 	case r != d.first:
-		r.client.stream.unlock(r)
+		r.client.stream.abandonOrUnlock(r)
 		d.done()
 	case d.cost.Deed == probe.TryRefused:
 		d.acquire(d.users[1], true)

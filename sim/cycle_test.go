@@ -56,7 +56,7 @@ type cycler struct {
 }
 
 func (c *cycler) granted(r *request) {
-	c.client.stream.unlock(r)
+	c.client.stream.abandonOrUnlock(r)
 	if c.left--; c.left > 0 {
 		c.client.stream.acquire(wantedLock{name: "n"}, c)
 	}

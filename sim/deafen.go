@@ -8,7 +8,8 @@ import (
 // Where members keep logs, in a sixth of the runs that have crashes and links that are cut one way a leader hears no other member near
 // the end of the faults, and crashes before it hears one again. It goes on writing down what clients ask it for, and the others get
 // that, and it learns of no majority. So it refuses a request at its wait limit, while the client says hello to another member, and a
-// later leader grants the request. When all is well no name is held that no client knows of (P4).
+// later leader grants the request. In half of these runs the leader takes no new connection of its clients, as behind a firewall that
+// knows the established ones: so what it says on those is heard until another member has welcomed the client. When all is well no name is held that no client knows of (P4).
 
 // drawDeaf draws whether and when that happens, from a source of chance of its own.
 func (s *settings) drawDeaf(c *Config, r dice) {
@@ -34,12 +35,12 @@ const (
 
 // deafTTL is the ttl of sessions there: after half of it without an answer a client says hello to another member, and the others have
 // another leader before the session ends.
-const deafTTL = 4 * time.Second
+const deafTTL = 5 * time.Second
 
 // deafen cuts what others say to a leader until it crashes, and lets its clients ask it for names of their own.
 func (n *nemesis) deafen() {
 	w := n.world
-	m, lasts := w.decider(), w.between("crashes-after", 3*time.Second, 4*time.Second)
+	m, lasts, closed := w.decider(), w.between("crashes-after", 3*time.Second, 4*time.Second), w.oneIn("takes-no-connection", 2)
 	if m == nil || m.paused {
 		return
 	}
@@ -51,8 +52,11 @@ func (n *nemesis) deafen() {
 	}
 	n.strike(m, lasts-1)
 	for _, c := range w.clients[:w.settings.clients] {
-		if l := c.stream.link; !c.up || c.paused || l == nil || l.member != m || c.stream.closing {
+		if l := c.stream.link; !c.up || c.paused || l == nil || l.member != m || c.stream.machine.Closing() {
 			continue
+		}
+		if closed {
+			n.cutOff[int(c.number)*len(w.members)+int(m.place)] = until
 		}
 		w.count.hits[deafRequested]++
 		for i := range deafNumber {

@@ -2,12 +2,11 @@
 // clocks, disks and stores in one thread, and one seed that draws everything.
 //
 // The members are the very machines that ship: a [session.Machine] in front of a stack of
-// membership and spaces. What is around them is made here: the part of package run
-// (member.go), of internal/disk/cell (disk.go), of internal/disk/journal (journal.go, ledger.go), of transport (network.go), of server (edge.go,
-// link.go), of client (belief.go, asking.go, stream.go, connection.go), of node (local.go)
-// and of curl (visitor.go). The files that repeat the rules of another package name the
-// functions that they repeat, because a client that believed otherwise than the real one
-// would prove nothing. A store that members share (store.go) keeps what package storage
+// membership and spaces. So are the two ends of what connects them with clients: package internal/server/edge
+// (edge.go), and internal/client/session (stream.go, connection.go, belief.go). What is around them is made here:
+// the part of package run (member.go), of internal/disk/cell (disk.go), of internal/disk/journal (journal.go,
+// ledger.go), of transport (network.go), of gRPC (link.go), of node (local.go) and of curl (visitor.go). A store
+// that members share (store.go) keeps what package storage
 // promises of every one, and no more. So does a member's journal, which is written as
 // internal/disk/journal does it, in groups that are synced together: a crash leaves some first ones of
 // the requests that were not answered; a disk that fails ends the journal, and that the process,

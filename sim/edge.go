@@ -5,286 +5,233 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// edge is a member's end of a link. It does what package server does with a stream:
-// hello opens or resumes a session, operations become events of the machine, replies
-// become events of the client, the welcome before all others.
-type edge struct {
+// server is a member's end of a link. It drives package edge, as package server does with a stream: one thing at a time, and what waits
+// for others goes on later. What a stream tells last may be lost with its connection.
+type server struct {
 	link    *link
+	machine edge.Machine
+	box     edge.Outbox
 	sink    uint64
 	session lock.SessionID
+	tenure  protocol.Tenure // of the member, when it opened the session
+	arrived protocol.Time   // the hello
 	greeted bool
-	over    bool    // a last word was said
-	early   []event // what was told before the welcome
+	over    bool // nothing is told any more
 }
 
-// The number of a call says what its answer is about, as in package server.
-const (
-	callBit   = 1 << 63
-	callShift = 56
-	helloCall = callBit | uint64(opHello)<<callShift
-)
+// serving is what the servers of all members have in common, and their memory.
+type serving struct {
+	config   edge.Config
+	roster   edge.Roster
+	effects  edge.Effects
+	greeting edge.Effects
+	batch    []edge.Outgoing
 
-// tryWait is how long a try waits for an authority where it does not say.
-const tryWait = 5 * time.Second
-
-func callOf(op uint64) opKind {
-	if op&callBit == 0 {
-		return opAcquire
-	}
-	return opKind(op >> callShift & 0x7f)
+	operations [1]*schema.Operation // of the frame that is taken
 }
 
-// perform does what an operation asks for.
-func (e *edge) perform(op *operation) {
-	m := e.link.member
-	if e.over {
+// serve makes the member's end of a link.
+func (l *link) serve() {
+	config := &l.world.edge.config
+	l.server = server{link: l, machine: edge.New(config), box: edge.NewOutbox(config)}
+}
+
+// edgeConfig is what the edges of all members have in common.
+func (w *world) edgeConfig() edge.Config {
+	space := &edge.Space{Name: holdfast.DefaultSpace, Port: userSpace, Class: holdfast.Fenced, Grace: w.settings.known.Grace > 0}
+	return edge.Config{
+		Space:     func(string) (*edge.Space, error) { return space, nil },
+		SpaceAt:   func(protocol.Port) *edge.Space { return space },
+		CheckName: holdfast.CheckName,
+		Identity:  func() (member, cluster string) { return "", "" },
+		Explain:   func(err error) error { return err },
+		Events:    1 << 20, Bytes: 1 << 30, All: &edge.Together{Most: 1 << 60, Share: 1 << 30},
+	}
+}
+
+// perform takes a frame of one operation.
+func (s *server) perform(op *schema.Operation) {
+	m, pool := s.link.member, &s.link.world.edge
+	if s.over {
 		return
 	}
-	if op.kind == opHello {
-		e.greet(op)
+	if op.GetBeat() != nil {
+		m.busy.hears(s.session)
+	}
+	pool.operations[0] = op
+	frame := edge.Event{Operations: pool.operations[:]}
+	if !s.greeted {
+		s.arrived = m.now()
+		s.greet(&frame)
 		return
 	}
-	if op.kind == opBeat {
-		m.busy.hears(e.session)
+	out := &pool.effects
+	s.machine.Step(m.now(), &frame, out)
+	s.box.Apply(out)
+	for i := range out.Calls {
+		m.step(out.Calls[i])
 	}
-	now := m.now()
-	number := callBit | uint64(op.kind)<<callShift | op.id
-	port, fact := userSpace, any(nil)
-	switch op.kind {
-	case opAcquire:
-		number = op.id
-		fact = &lock.Request{
-			Session: e.session, ID: op.id, Name: op.name, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: op.mode, Units: op.units, Capacity: op.capacity}, Owner: op.owner, Hold: op.hold},
-			Try: op.try, Arrived: now, WaitEnd: waitEnd(now, op),
+	out.Reset()
+	s.send()
+}
+
+// greet takes an event of the greeting, and does what it wants next.
+func (s *server) greet(ev *edge.Event) {
+	m, out := s.link.member, &s.link.world.edge.greeting
+	for ev != nil && !s.over {
+		out.Reset()
+		s.machine.Step(s.arrived, ev, out)
+		ev = nil
+		switch do := out.Do; do.Kind { // a copy: to ask may be answered at once, and that be greeted
+		case edge.Admit:
+			s.sink = m.attach(s)
+			ev = &edge.Event{Answer: edge.Admission{Sink: s.sink, Roster: &m.world.edge.roster}}
+		case edge.Check:
+			ev = s.check(do.Fact)
+		case edge.Occupy:
+			m.occupy(s, do.Session, do.Err)
+			ev = &edge.Event{}
+		case edge.Ask:
+			m.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: s.sink, Op: edge.HelloCall}, Fact: do.Fact})
+		case edge.Welcome:
+			s.greeted = true
+			s.box.Apply(out)
+		case edge.Refuse:
+			s.box.Refuse(do.Err)
 		}
-	case opRelease:
-		fact = &protocol.Release{Session: e.session, Name: op.name, Token: op.token, Request: op.id}
-	case opForeign:
-		fact = &protocol.Release{Session: e.session, Name: op.name, Token: op.token}
-	case opCancel:
-		fact = &protocol.Cancel{Session: e.session, Name: op.name, Request: op.id}
-	case opExtend:
-		fact = &protocol.Extend{Session: e.session, Name: op.name, Token: op.token, Request: op.id, Hold: op.hold}
-	case opBeat:
-		port, fact = protocol.Below, &session.Renew{ID: e.session, Proven: true, TTL: op.ttl, Arrived: now}
-	case opEnd:
-		port, fact = protocol.Below, &session.End{ID: e.session, Proven: true}
 	}
-	m.step(protocol.Event{Kind: protocol.Call, Port: port, Call: protocol.CallID{Sink: e.sink, Op: number}, Fact: fact})
+	s.send()
 }
 
-// waitEnd is when the wait of an acquire that arrived at now ends.
-func waitEnd(now protocol.Time, op *operation) protocol.Time {
-	switch {
-	case op.wait > 0:
-		return now + op.wait
-	case op.try:
-		return now + tryWait
-	}
-	return protocol.Never
-}
-
-// greet opens or resumes the session.
-func (e *edge) greet(op *operation) {
-	m := e.link.member
-	e.sink = m.attach(e)
-	call := protocol.CallID{Sink: e.sink, Op: helloCall}
-	if op.session == (lock.SessionID{}) {
-		m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &session.Open{Kind: session.Stream, TTL: op.ttl, Number: op.number}})
-		return
-	}
-	e.session = op.session
-	resume := &session.Resume{
-		ID: op.session, Secret: op.secret, TTL: op.ttl, Requests: op.requests, Last: op.last, Number: op.number, Generation: op.generation,
-	}
-	if m.world.protocol.Logs {
-		// Any member may have it, and has to ask the others before it says so.
-		m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: resume})
-		return
-	}
-	check := &session.Check{ID: op.session, Secret: op.secret, Number: op.number, Generation: op.generation}
-	checked, ok := m.query(protocol.Below, check).(*session.Renewed)
-	if !ok || checked.Err != nil {
-		why := session.ErrUnknown
-		if ok && errors.Is(checked.Err, session.ErrTakenOver) {
-			why = checked.Err
+// check asks whether the client may go on with a session. An answer that comes after the step, from other members, goes on later.
+func (s *server) check(fact any) (now *edge.Event) {
+	m := s.link.member
+	life, asking := m.life, true
+	m.ask(protocol.Below, fact, func(result any) {
+		checked := &edge.Event{Answer: result}
+		if asking {
+			now = checked
+			return
 		}
-		e.refuse(why)
-		return
-	}
-	m.step(protocol.Event{Kind: protocol.Call, Call: call, Fact: resume})
+		m.world.do(m.world.now, func() {
+			if m.up && m.life == life {
+				s.greet(checked)
+			}
+		})
+	})
+	asking = false
+	return now
 }
 
-// refuse refuses the hello and ends the stream.
-func (e *edge) refuse(err error) {
-	e.link.deliver(event{kind: evRefused, err: err})
-	e.finish()
+// occupy makes s the stream of a session, and ends the one before.
+func (m *process) occupy(s *server, id lock.SessionID, why error) {
+	for _, l := range m.world.links {
+		if other := &l.server; l.member == m && l.life == m.life && other != s && other.session == id && other.sink != 0 {
+			other.box.End(why)
+			other.send()
+			m.detach(other.sink)
+			other.sink = 0
+		}
+	}
+	s.session = id
+}
+
+// hear takes what the member tells on the stream.
+func (s *server) hear(reply *protocol.Reply) {
+	w := s.link.world
+	switch result := reply.Result.(type) {
+	case *session.Expired:
+		s.link.member.expired(result.ID, result.Err)
+	case *session.Opened:
+		if result.Err == nil {
+			s.tenure = s.link.member.view.Lease.Tenure
+		}
+	case nil:
+		if d := &reply.Decision; d.Kind == lock.Released && s.link.foreign[d.Request] {
+			w.judge.foreignReleased(d.Name, d.Token, s.session)
+		}
+	}
+	if answer := s.box.Hear([]protocol.Reply{*reply}); answer != nil {
+		s.greet(&edge.Event{Answer: answer})
+		return
+	}
+	s.send()
+}
+
+// send sends what there is to tell, and ends the stream where that is over.
+func (s *server) send() {
+	if s.over {
+		return
+	}
+	pool := &s.link.world.edge
+	for pool.batch = s.box.Take(pool.batch); len(pool.batch) > 0; pool.batch = s.box.Take(pool.batch) {
+		for rest := pool.batch; len(rest) > 0; {
+			frame := s.link.world.frames.member()
+			n := frame.Fill(rest, &pool.config, time.Time{})
+			s.link.deliver(answer{frame: frame})
+			s.box.Sent(rest[:n])
+			rest = rest[n:]
+		}
+	}
+	if state, result := s.box.State(); state == edge.Over {
+		s.ends(result)
+	}
 }
 
 // finish ends the stream when what was told has arrived.
-func (e *edge) finish() {
-	if !e.over {
-		e.over = true
-		e.link.close()
+func (s *server) finish() {
+	s.box.Finish(nil)
+	s.send()
+}
+
+// ends ends the stream, with what its status says; that may be lost with the connection.
+func (s *server) ends(result error) {
+	l, w := s.link, s.link.world
+	s.over = true
+	switch {
+	case errors.Is(result, edge.ErrSuperseded):
+		// What was told before on it may arrive, and count until the later one is welcomed.
+		l.downward("superseded")
+		if w.butOneIn("lost", 2) {
+			l.sever(neither)
+			return
+		}
+	case holdfast.Why(result) == holdfast.EndedByAnother:
+		l.downward("takeover")
+		if w.oneIn("lost", 4) {
+			l.sever(neither)
+			return
+		}
+		l.deliver(answer{status: result})
+	case holdfast.Why(result) == holdfast.SessionExpired:
+		l.downward("farewell")
+		if w.settings.faults&Later != 0 && !w.oneIn("lost", 4) {
+			l.deliver(answer{status: result})
+		}
 	}
+	l.close()
 }
 
 // leave lets go of the session, which lives on until its ttl is over. It happens
 // after the step that it may be called in.
-func (e *edge) leave() {
-	m, sink := e.link.member, e.sink
+func (s *server) leave() {
+	m, sink := s.link.member, s.sink
+	s.over = true
 	if sink == 0 {
 		return
 	}
-	e.sink = 0
+	s.sink = 0
 	life := m.life
 	m.world.do(m.world.now, func() {
 		if m.up && m.life == life {
 			m.detach(sink)
 		}
 	})
-}
-
-// hear turns a reply into what the client is told.
-func (e *edge) hear(reply *protocol.Reply) {
-	id := reply.To.Op &^ (callBit | 0x7f<<callShift)
-	switch result := reply.Result.(type) {
-	case nil:
-		e.decision(reply)
-	case *session.Opened:
-		if result.Err != nil {
-			e.refuse(result.Err)
-			return
-		}
-		e.session = result.ID
-		e.welcome(event{kind: evWelcome, session: result.ID, secret: result.Secret, span: result.TTL, generation: result.Generation, tenure: e.link.member.view.Lease.Tenure})
-	case *session.Renewed:
-		e.renewed(reply.To.Op, id, result)
-	case *session.Ended:
-		e.put(event{kind: evReleased, id: id, err: result.Err})
-		e.finish()
-	case *session.Expired:
-		e.link.member.expired(result.ID, result.Err)
-		e.farewell()
-		e.finish()
-	case *session.Dismissed:
-		e.finish() // its status says that another member may serve
-	case *session.Superseded:
-		e.superseded()
-	case *session.TakenOver:
-		e.takenOver()
-	}
-}
-
-// superseded ends the stream of a session that a later one has resumed (server:
-// errSuperseded). What was told before on it may arrive, and count until the later one
-// is welcomed.
-func (e *edge) superseded() {
-	e.link.downward("superseded")
-	if !e.link.world.butOneIn("lost", 2) {
-		e.finish()
-		return
-	}
-	e.over = true
-	e.link.sever(neither)
-}
-
-// farewell is the status with which the stream of a session that has ended ends
-// (server: errExpired). It may be lost with the connection, as it always is in runs
-// without the faults of Later.
-func (e *edge) farewell() {
-	w := e.link.world
-	e.link.downward("farewell")
-	if e.greeted && !e.over && w.settings.faults&Later != 0 && !w.oneIn("lost", 4) {
-		e.link.deliver(event{kind: evGoodbye, err: session.ErrUnknown})
-	}
-}
-
-func (e *edge) renewed(op, id uint64, renewed *session.Renewed) {
-	if op == helloCall {
-		if renewed.Err != nil {
-			e.refuse(renewed.Err)
-			return
-		}
-		for i := range renewed.Lost {
-			e.put(lostEvent(&renewed.Lost[i].Decision))
-		}
-		e.welcome(event{kind: evWelcome, session: e.session, span: renewed.TTL, generation: renewed.Generation})
-		return
-	}
-	for i := range renewed.Lost {
-		e.put(lostEvent(&renewed.Lost[i].Decision))
-	}
-	if errors.Is(renewed.Err, session.ErrTakenOver) {
-		e.takenOver()
-		return
-	}
-	if renewed.Err != nil {
-		e.put(event{kind: evRefused, id: id, err: renewed.Err})
-		if !errors.Is(renewed.Err, holdfast.ErrUnavailable) {
-			e.finish()
-		}
-		return
-	}
-	e.put(event{kind: evBeat, id: id, span: renewed.TTL})
-}
-
-// welcome tells that the session goes on, together with what it was told before.
-func (e *edge) welcome(first event) {
-	e.greeted = true
-	e.link.deliver(append([]event{first}, e.early...)...)
-	e.early = nil
-}
-
-func (e *edge) put(ev event) {
-	if !e.greeted {
-		e.early = append(e.early, ev)
-		return
-	}
-	e.link.deliver(ev)
-}
-
-// decision tells what became of a request, as the answer to a call about it or by
-// itself.
-func (e *edge) decision(reply *protocol.Reply) {
-	d := &reply.Decision
-	kind := callOf(reply.To.Op)
-	ev := event{id: d.Request}
-	if kind == opForeign {
-		if d.Kind == lock.Released {
-			e.link.world.judge.foreignReleased(d.Name, d.Token, e.session)
-		}
-		return
-	}
-	switch d.Kind {
-	case lock.Granted:
-		ev.kind, ev.token, ev.span = evGranted, d.Token, d.Hold
-		ev.grace = d.Hold > 0 && e.link.world.settings.known.Grace > 0
-		if kind == opExtend {
-			ev.kind = evExtended
-		}
-	case lock.Queued:
-		ev.kind, ev.position = evQueued, d.Position
-	case lock.Refused:
-		ev.kind, ev.err = evRefused, d.Err
-		if kind == opRelease || kind == opCancel {
-			ev.kind = evReleased
-		}
-	case lock.Lost, lock.Revoked:
-		ev = lostEvent(d)
-	case lock.Released:
-		ev.kind = evReleased
-	default:
-		return
-	}
-	e.put(ev)
-}
-
-func lostEvent(d *lock.Decision) event {
-	return event{kind: evLost, id: d.Request, why: d.Loss, mustRelease: d.Kind == lock.Revoked}
 }

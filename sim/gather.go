@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	clientsession "github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -157,7 +158,7 @@ func (g *gatherer) enter(want wantedLock) *pendingRequest {
 // granted and failed note what became of a request.
 func (g *gatherer) granted(r *request) {
 	g.client.world.count.grants++
-	g.client.world.trace("%s has %s, token %d", g, r.want.name, r.token)
+	g.client.world.trace("%s has %s, token %d", g, r.want.name, r.Token())
 	g.learn(r, nil)
 }
 
@@ -226,7 +227,7 @@ func (g *gatherer) abandonAll() {
 	behind := g.batch
 	g.batch = nil
 	for _, i := range slices.Backward(behind) {
-		g.client.world.exercises(togetherBehind, i.request.state == held)
+		g.client.world.exercises(togetherBehind, i.request.State() == clientsession.Held)
 		g.client.stream.abandon(i.request)
 	}
 }

@@ -3,8 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/member/session"
+	clientsession "github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/sim/timeline"
@@ -60,19 +59,19 @@ func (n *nemesis) inherit() {
 	p := c.stream.session
 	elsewhere := w.oneIn("elsewhere", 2) && w.protocol.Logs
 	life, closes := w.between("keeps", 500*time.Millisecond, 6*time.Second), w.butOneIn("dies", 3)
-	if !c.up || p == nil || p.at == nil || c.stream.closing || heir.up || heir.stuck {
+	if !c.up || p == nil || p.at == nil || c.stream.machine.Closing() || heir.up || heir.stuck {
 		return
 	}
 	w.hit(Operator)
 	w.befall(Operator, 0, []string{c.name}, "another client takes the session of %s over", c)
-	heir.handover = &presence{client: heir, id: p.id, secret: p.secret, at: p.at, tenure: p.tenure, taken: true}
-	if elsewhere {
-		heir.handover.at = nil
+	heir.handover = newPresence(heir, &clientsession.Session{ID: p.ID, Secret: p.Secret})
+	heir.handover.tenure, heir.handover.taken = p.tenure, true
+	if !elsewhere {
+		heir.handover.at = p.at
 	}
-	heir.handover.heirlooms = nil
 	if w.settings.squanders {
-		for _, r := range c.stream.requests {
-			if r.state == held {
+		for _, r := range c.stream.requests() {
+			if r.State() == clientsession.Held {
 				heir.handover.heirlooms = append(heir.handover.heirlooms, r)
 			}
 		}
@@ -87,20 +86,15 @@ func (n *nemesis) inherit() {
 	})
 }
 
-// inherit begins a life with the session that the client is started for.
-func (c *client) inherit() {
-	p := *c.handover
-	c.stream.session = &p
-}
-
 // squander gives up what the heir has inherited.
 func (s *stream) squander() {
 	for _, r := range s.session.heirlooms {
 		if r.believes(r.client.now()) {
 			s.client.world.count.hits[inheritedGiven]++
 		}
-		s.say(operation{kind: opRelease, id: r.id, name: r.want.name, token: r.token})
+		s.say(r.release())
 	}
+	s.session.heirlooms = nil
 }
 
 // retire ends the heir, and with it the session, at once or when that expires.
@@ -128,46 +122,24 @@ func (c *client) endSoon() {
 	c.crashAt(c.world.now)
 }
 
-// onTakenOver ends the locks of a client whose session another one has taken over, and its process, which is started again
-// (Machine.onTakenOver: there the Client ends, and its process makes another).
-func (s *stream) onTakenOver() {
+// onTakenOver ends the process of a client whose session another one has taken over, which is started again: package client's Client
+// has ended, and its process makes another.
+func (s *stream) onTakenOver(p *presence) {
 	c := s.client
 	w := c.world
-	w.trace("%s has lost session %v to another client", c, s.session.id)
+	w.trace("%s has lost session %v to another client", c, p.id)
 	w.reporter.emit(timeline.Event{Kind: timeline.Remark, Who: c.name, Text: "the session of " + c.name + " was taken over"})
-	for _, r := range s.requests {
-		if r.state == held {
-			s.end(r, holdfast.EndedByAnother)
-		}
-		s.settle(r)
+	if s.present.Kind == clientsession.Heard || s.present.Kind == clientsession.Broken {
+		w.count.hits[inheritedNotified]++
+	} else {
+		w.count.hits[inheritedLate]++
 	}
-	s.compact()
-	s.session.over = true
-	s.session, s.lateAt = nil, protocol.Never
-	s.hangUp()
-	s.closing = true
 	c.workers, c.gathers, c.handover = c.workers[:0], nil, nil
 	was := w.scope()
 	c.crashAt(w.now)
 	w.tape.begin(c.name, "ousted")
 	w.do(w.now+w.between("again", 100*time.Millisecond, 3*time.Second), c.start)
 	w.goOn(was)
-}
-
-// takenOver ends the stream of a client whose session another one has taken over (server: errTakenOver). The word of it may be
-// lost with the connection.
-func (e *edge) takenOver() {
-	e.link.downward("takeover")
-	if e.over {
-		return
-	}
-	if w := e.link.world; w.oneIn("lost", 4) {
-		e.over = true
-		e.link.sever(neither)
-		return
-	}
-	e.link.deliver(event{kind: evGoodbye, err: session.ErrTakenOver})
-	e.finish()
 }
 
 // usage is which client uses a session, as the clients know it, and until when those before it did.

@@ -18,7 +18,7 @@ func TestASessionHasOneClient(t *testing.T) {
 			came = map[mark]int{}
 			c := config(protocol)
 			c.Faults, c.Coverage = 1<<Operator|1<<Partition|1<<Crash|1<<Pause, true
-			for seed := uint64(1); seed <= 24 && (promise == "" || broken == 0); seed++ {
+			for seed := uint64(1); seed <= 32 && (promise == "" || broken == 0); seed++ {
 				result, err := Run(c, seed, nil)
 				if err != nil {
 					t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -289,19 +290,19 @@ func (j *judge) granting(g grant) {
 
 // decision is called with everything that a member decides about a request; op is
 // what the client had said that it answers.
-func (j *judge) decision(who fmt.Stringer, op opKind, key requestKey, d *lock.Decision) {
+func (j *judge) decision(who fmt.Stringer, op edge.Call, key requestKey, d *lock.Decision) {
 	if j.tenants != nil {
 		j.refusedTry(d)
 		j.quits(op, d)
 	}
 	switch {
-	case d.Kind == lock.Granted && op != opExtend:
+	case d.Kind == lock.Granted && op != edge.CallExtend:
 		g := grantIn(d, who)
 		if j.sides != nil {
 			g.origin = j.sides.origin(d.Session, uint64(d.Token)>>32)
 		}
 		j.granting(g)
-	case d.Kind == lock.Released && (op == opRelease || op == opCancel):
+	case d.Kind == lock.Released && (op == edge.CallRelease || op == edge.CallCancel):
 		j.released(key)
 		j.leaves(d.Name, key)
 	case d.Kind == lock.Lost:
@@ -309,7 +310,7 @@ func (j *judge) decision(who fmt.Stringer, op opKind, key requestKey, d *lock.De
 		f := j.fate(key)
 		f.token = 0
 		j.leaves(d.Name, key)
-	case d.Kind == lock.Refused && op == opAcquire, d.Kind == lock.Released:
+	case d.Kind == lock.Refused && op == edge.CallRequest, d.Kind == lock.Released:
 		j.leaves(d.Name, key)
 	}
 }

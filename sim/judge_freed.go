@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
@@ -47,15 +48,15 @@ func (j *judge) enters(name string, key requestKey) {
 }
 
 // quits takes account of how a request of a session has ended.
-func (j *judge) quits(op opKind, d *lock.Decision) {
+func (j *judge) quits(op edge.Call, d *lock.Decision) {
 	t := j.tenants[tenant{d.Name, d.Session}]
 	if t == nil {
 		return
 	}
 	switch {
-	case d.Kind == lock.Granted || d.Kind == lock.Queued || d.Kind == lock.Revoked || d.Kind == lock.Refused && op != opAcquire:
+	case d.Kind == lock.Granted || d.Kind == lock.Queued || d.Kind == lock.Revoked || d.Kind == lock.Refused && op != edge.CallRequest:
 		return
-	case d.Kind == lock.Released && op == opRelease:
+	case d.Kind == lock.Released && op == edge.CallRelease:
 		t.freed = j.clock()
 	default:
 		t.unsure = true

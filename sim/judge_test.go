@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -212,10 +213,10 @@ func TestTheJudgeSeesWhatIsNotFree(t *testing.T) {
 		ended()
 		h.now += instant(time.Second)
 		h.requested(try, caller("two"), wantedLock{name: "n"})
-		h.decision(caller("member"), opAcquire, try, refused)
+		h.decision(caller("member"), edge.CallRequest, try, refused)
 	}
 	release := func(h *witness) {
-		h.decision(caller("member"), opRelease, key(1), &lock.Decision{Kind: lock.Released, Session: key(1).session, Request: 1, Name: "n"})
+		h.decision(caller("member"), edge.CallRelease, key(1), &lock.Decision{Kind: lock.Released, Session: key(1).session, Request: 1, Name: "n"})
 	}
 	judgedAll(t, map[string]scenario{
 		"a try after an answered release": {"P4", func(h *witness) {
@@ -232,7 +233,7 @@ func TestTheJudgeSeesWhatIsNotFree(t *testing.T) {
 		}},
 		"a try after a release that was told to have been lost": {"", func(h *witness) {
 			refusal(h, func() {
-				h.decision(caller("member"), opAcquire, key(1), &lock.Decision{Kind: lock.Lost, Session: key(1).session, Request: 1, Name: "n"})
+				h.decision(caller("member"), edge.CallRequest, key(1), &lock.Decision{Kind: lock.Lost, Session: key(1).session, Request: 1, Name: "n"})
 				release(h)
 			})
 		}},
@@ -254,12 +255,12 @@ func TestTheJudgeSeesWhatActsWrongly(t *testing.T) {
 			h.granting(hold(1, 2))
 		}},
 		"a request that comes back": {"P6", func(h *witness) {
-			h.decision(caller("member"), opRelease, key(1), &lock.Decision{Kind: lock.Released, Name: "n"})
+			h.decision(caller("member"), edge.CallRelease, key(1), &lock.Decision{Kind: lock.Released, Name: "n"})
 			h.granting(hold(1, 2))
 		}},
 		"a request that was lost before its client heard of it": {"", func(h *witness) {
 			h.granting(hold(1, 1))
-			h.decision(caller("member"), opAcquire, key(1), &lock.Decision{Kind: lock.Lost, Name: "n"})
+			h.decision(caller("member"), edge.CallRequest, key(1), &lock.Decision{Kind: lock.Lost, Name: "n"})
 			h.granting(hold(1, 2))
 		}},
 		"a foreign unlock": {"P7", func(h *witness) {

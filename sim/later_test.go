@@ -279,7 +279,7 @@ func TestDrain(t *testing.T) {
 	if h.lock == nil || !h.lock.believesAt(w.now) || !m.up {
 		t.Fatal("a lock is lost because its member is drained")
 	}
-	c.stream.unlock(h.lock)
+	c.stream.abandonOrUnlock(h.lock)
 	c.arm()
 	w.run(w.now + 5*time.Second)
 	again := &holder{t: t}

@@ -1,13 +1,14 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/member/session"
-	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	clientsession "github.com/holdfast-locks/holdfast/internal/client/session"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -26,94 +27,162 @@ type link struct {
 	world            *world
 	client           *client
 	member           *process
-	life             uint32           // of the member's process
-	edge             edge             // the member's end
+	life             uint32          // of the member's process
+	server           server          // the member's end
+	foreign          map[uint64]bool // releases of what other sessions hold
+	contact          *clientsession.Contact
+	helloed          instant          // when hello was said
+	phase            time.Duration    // of the heartbeats
+	answered         bool             // the hello
+	refusal          error            // why the client does not take the answer; the session that was opened is being ended
+	orderly          bool             // the member has closed it
 	broken           bool             // one end has gone, or what lies between
 	upLost, downLost bool             // nothing arrives any more in that direction
 	up, down         instant          // when the latest of each direction arrives
 	operations       queue[operation] // what is under way, in the order in which it was sent
-	events           queue[event]
-	batches          queue[int] // of how many events each that arrives together
+	answers          queue[answer]
 }
-
-// opKind is the kind of an operation, as in wire/api.
-type opKind uint8
-
-const (
-	opHello opKind = iota + 1
-	opAcquire
-	opRelease
-	opCancel
-	opExtend
-	opBeat
-	opEnd
-	opForeign // a release of what another session holds
-)
 
 // operation is what a client says.
 type operation struct {
-	kind     opKind
-	id       uint64
-	name     string
-	owner    string
-	mode     holdfast.Mode
-	units    int
-	capacity int
-	try      bool
-	wait     time.Duration // that remains; 0 for no limit
-	hold     time.Duration
-	ttl      time.Duration
-	token    holdfast.Token
-	session  lock.SessionID // opHello: to resume; zero for a new one
-	secret   session.Secret
-	requests []uint64 // opHello: those that are not settled
-	last     uint64   // opHello: the latest id that was given
-	number   uint64   // opHello: which client this is
-	// generation is opHello's, as the session's latest welcome has told it.
-	generation uint64
-	eventID    uint32 // its number in the timeline
+	*schema.Operation
+	frame   *clientFrame // whose memory it is in, or nil
+	foreign bool         // a release of what another session holds
+	eventID uint32       // its number in the timeline
 }
 
-// evKind is the kind of an event, as in wire/api.
-type evKind uint8
-
-const (
-	evWelcome evKind = iota + 1
-	evGranted
-	evQueued
-	evRefused
-	evReleased
-	evLost
-	evExtended
-	evBeat
-	evGoodbye // the member has closed the stream
-)
-
-// event is what a member tells.
-type event struct {
-	kind        evKind
-	id          uint64
-	token       holdfast.Token
-	span        time.Duration // ttl or hold limit
-	grace       bool          // evGranted: its name stays taken for a while after that
-	position    int
-	why         holdfast.Loss
-	mustRelease bool
-	err         error
-	session     lock.SessionID
-	secret      session.Secret
-	generation  uint64          // evWelcome
-	tenure      protocol.Tenure // evWelcome to a new session: of the member, which no client is told
-	eventID     uint32          // the number in the timeline of this and what is told with it
+// answer is what a member tells: a frame, or the status with which it ends the stream.
+type answer struct {
+	frame   *edge.Frame
+	status  error
+	eventID uint32 // its number in the timeline
 }
 
-var opNames = [...]string{opHello: "hello", opAcquire: "acquire", opRelease: "release", opCancel: "cancel", opExtend: "extend", opBeat: "beat", opEnd: "end", opForeign: "release"}
+// clientFrame is a frame of a client, and how many of its operations are under way.
+type clientFrame struct {
+	clientsession.Frame
+	left int
+}
 
-func (k opKind) String() string { return opNames[k] }
+// frames is the memory of what goes over links.
+type frames struct {
+	ofClients []*clientFrame
+	ofMembers []*edge.Frame
+}
 
-var evNames = [...]string{evWelcome: "welcome", evGranted: "granted", evQueued: "queued", evRefused: "refused", evReleased: "released", evLost: "lost", evExtended: "extended", evBeat: "beat", evGoodbye: "goodbye"}
+// client returns an empty frame for a client.
+func (f *frames) client() *clientFrame {
+	if n := len(f.ofClients); n > 0 {
+		frame := f.ofClients[n-1]
+		f.ofClients = f.ofClients[:n-1]
+		return frame
+	}
+	return &clientFrame{}
+}
 
-func (k evKind) String() string { return evNames[k] }
+// taken gives back the memory of an operation that has arrived, or was lost.
+func (f *frames) taken(frame *clientFrame) {
+	if frame == nil {
+		return
+	}
+	if frame.left--; frame.left == 0 {
+		f.ofClients = append(f.ofClients, frame)
+	}
+}
+
+// member returns an empty frame for a member.
+func (f *frames) member() *edge.Frame {
+	if n := len(f.ofMembers); n > 0 {
+		frame := f.ofMembers[n-1]
+		f.ofMembers = f.ofMembers[:n-1]
+		return frame
+	}
+	return &edge.Frame{}
+}
+
+// heard gives back the memory of an answer that has arrived, or was lost.
+func (f *frames) heard(frame *edge.Frame) {
+	if frame != nil {
+		frame.Empty()
+		f.ofMembers = append(f.ofMembers, frame)
+	}
+}
+
+// kind is the name of what an operation asks for.
+func (op *operation) kind() string {
+	switch op.GetKind().(type) {
+	case *schema.Operation_Hello:
+		return "hello"
+	case *schema.Operation_Acquire:
+		return "acquire"
+	case *schema.Operation_Release:
+		return "release"
+	case *schema.Operation_Cancel:
+		return "cancel"
+	case *schema.Operation_Extend:
+		return "extend"
+	case *schema.Operation_Beat:
+		return "beat"
+	}
+	return "end"
+}
+
+// kindOf is the name of what an event tells.
+func kindOf(e *schema.Event) string {
+	switch e.GetKind().(type) {
+	case *schema.Event_Welcome:
+		return "welcome"
+	case *schema.Event_Granted:
+		return "granted"
+	case *schema.Event_Queued:
+		return "queued"
+	case *schema.Event_Refused:
+		return "refused"
+	case *schema.Event_Released:
+		return "released"
+	case *schema.Event_Lost:
+		return "lost"
+	case *schema.Event_Extended:
+		return "extended"
+	case *schema.Event_Beat:
+		return "beat"
+	}
+	return "moved"
+}
+
+// kind is the name of what an answer tells first.
+func (a *answer) kind() string {
+	if a.frame == nil {
+		return "goodbye"
+	}
+	return kindOf(a.frame.Message.GetEvents()[0])
+}
+
+// texts are what an answer tells, one by one.
+func (a *answer) texts() (all []string) {
+	if a.frame == nil {
+		return []string{fmt.Sprintf("client.goodbye: %v", a.status)}
+	}
+	for _, e := range a.frame.Message.GetEvents() {
+		all = append(all, textOf(e))
+	}
+	return all
+}
+
+// lock is the name and the token of the lock that an operation is about.
+func (op *operation) lock() (name string, token holdfast.Token) {
+	switch kind := op.GetKind().(type) {
+	case *schema.Operation_Acquire:
+		return kind.Acquire.GetName(), 0
+	case *schema.Operation_Release:
+		return kind.Release.GetName(), holdfast.Token(kind.Release.GetToken())
+	case *schema.Operation_Cancel:
+		return kind.Cancel.GetName(), 0
+	case *schema.Operation_Extend:
+		return kind.Extend.GetName(), holdfast.Token(kind.Extend.GetToken())
+	}
+	return "", 0
+}
 
 // String names the link by its client and its member.
 func (l *link) String() string { return l.client.name + "→" + l.member.name }
@@ -132,44 +201,46 @@ func (l *link) downward(what string) {
 }
 
 func (op *operation) String() string {
-	text := "client." + op.kind.String()
-	if op.kind == opForeign {
+	text := "client." + op.kind()
+	if op.foreign {
 		text += " of another's"
 	}
-	if op.session != (lock.SessionID{}) {
-		text += fmt.Sprintf(" of session %v", op.session)
+	if id := op.GetHello().GetSession(); id != "" {
+		text += " of session " + id
 	}
-	if op.id != 0 {
-		text += fmt.Sprintf(" #%d", op.id)
+	if id := op.GetId(); id != 0 {
+		text += fmt.Sprintf(" #%d", id)
 	}
-	if op.name != "" {
-		text += fmt.Sprintf(" %q", op.name)
+	name, token := op.lock()
+	if name != "" {
+		text += fmt.Sprintf(" %q", name)
 	}
-	if op.token != 0 {
-		text += fmt.Sprintf(" token=%d", op.token)
+	if token != 0 {
+		text += fmt.Sprintf(" token=%d", token)
 	}
 	return text
 }
 
-func (e *event) String() string {
-	text := "client." + e.kind.String()
-	if e.session != (lock.SessionID{}) {
-		text += fmt.Sprintf(" to session %v", e.session)
+// textOf is an event as traces have it.
+func textOf(e *schema.Event) string {
+	text := "client." + kindOf(e)
+	if id := e.GetWelcome().GetSession(); id != "" {
+		text += " to session " + id
 	}
-	if e.id != 0 {
-		text += fmt.Sprintf(" #%d", e.id)
+	if id := e.GetId(); id != 0 {
+		text += fmt.Sprintf(" #%d", id)
 	}
-	if e.token != 0 {
-		text += fmt.Sprintf(" token=%d", e.token)
+	if token := e.GetGranted().GetToken(); token != 0 {
+		text += fmt.Sprintf(" token=%d", token)
 	}
-	if e.span != 0 {
-		text += fmt.Sprintf(" for %v", e.span)
+	if span := e.GetWelcome().GetTtl() + e.GetGranted().GetHold() + e.GetExtended().GetHold() + e.GetBeat().GetTtl(); span != 0 {
+		text += fmt.Sprintf(" for %v", time.Duration(span))
 	}
-	if e.why != "" {
-		text += fmt.Sprintf(": %s", e.why)
+	if why := e.GetLost().GetWhy(); why != "" {
+		text += ": " + why
 	}
-	if e.err != nil {
-		text += fmt.Sprintf(": %v", e.err)
+	if problem := cmp.Or(e.GetRefused().GetProblem(), e.GetReleased().GetProblem()); problem != nil {
+		text += ": " + problem.GetDetail()
 	}
 	return text
 }
@@ -177,12 +248,14 @@ func (e *event) String() string {
 // connect makes the link; both ends know each other one latency later.
 func (w *world) connect(c *client, m *process) *link {
 	l := &link{world: w, client: c, member: m, life: m.life, up: w.now, down: w.now}
-	l.edge.link = l
+	l.server.link = l
 	switch {
 	case !m.up: // no process listens: the machine says so, or says nothing
 		l.broken = true
 	case w.severed(c, m):
 		l.upLost, l.downLost = true, true
+	default:
+		l.serve()
 	}
 	if len(w.links) > 2*len(w.clients)+16 {
 		w.forgetLinks()
@@ -194,7 +267,7 @@ func (w *world) connect(c *client, m *process) *link {
 // say carries an operation to the member.
 func (l *link) say(op operation) {
 	w := l.world
-	l.upward(op.kind.String())
+	l.upward(op.kind())
 	if w.tracing {
 		said := op // a copy, so that op itself stays off the heap
 		w.detail("%s → %s  %v", l.client, l.member, &said)
@@ -205,6 +278,7 @@ func (l *link) say(op operation) {
 	if l.upLost {
 		w.detail("        lost: the connection is broken")
 		w.reporter.lost(op.eventID, "the connection is broken")
+		w.frames.taken(op.frame)
 		return
 	}
 	l.up = max(l.up, w.now+w.latency())
@@ -212,31 +286,28 @@ func (l *link) say(op operation) {
 	w.at(l.up, task{kind: taskOperation, link: l, eventID: op.eventID})
 }
 
-// deliver carries events to the client, together.
-func (l *link) deliver(events ...event) {
+// deliver carries an answer to the client.
+func (l *link) deliver(a answer) {
 	w := l.world
-	l.downward(events[0].kind.String())
+	l.downward(a.kind())
 	if w.tracing {
-		for _, ev := range events { // a copy, so that events stay off the heap
-			w.detail("%s → %s  %v", l.member, l.client, &ev)
+		for _, text := range a.texts() {
+			w.detail("%s → %s  %v", l.member, l.client, text)
 		}
 	}
-	eventID := uint32(0)
 	if w.reporter != nil {
-		eventID = w.reporter.answers(l, slices.Clone(events)) // a copy, as above
-		events[0].eventID = eventID
+		told := a // a copy, so that a itself stays off the heap
+		a.eventID = w.reporter.answers(l, &told)
 	}
 	if l.downLost {
 		w.detail("        lost: the connection is broken")
-		w.reporter.lost(eventID, "the connection is broken")
+		w.reporter.lost(a.eventID, "the connection is broken")
+		w.frames.heard(a.frame)
 		return
 	}
 	l.down = max(l.down, w.now+w.latency())
-	for i := range events {
-		l.events.put(events[i])
-	}
-	l.batches.put(len(events))
-	w.at(l.down, task{kind: taskEvents, link: l, eventID: eventID})
+	l.answers.put(a)
+	w.at(l.down, task{kind: taskEvents, link: l, eventID: a.eventID})
 }
 
 // arrive hands the next of what is under way to one end, if that is still there. The
@@ -252,9 +323,16 @@ func (w *world) arrive(t *task) {
 		case m.paused:
 			m.keep(*t)
 		default:
-			op := l.operations.take(1)[0]
+			op := &l.operations.take(1)[0]
 			w.reporter.delivered(op.eventID)
-			l.edge.perform(&op)
+			if op.foreign {
+				if l.foreign == nil {
+					l.foreign = map[uint64]bool{}
+				}
+				l.foreign[op.GetId()] = true
+			}
+			l.server.perform(op.Operation)
+			w.frames.taken(op.frame)
 		}
 		return
 	}
@@ -264,9 +342,11 @@ func (w *world) arrive(t *task) {
 	case c.paused:
 		c.keep(*t)
 	default:
-		events := l.events.take(l.batches.take(1)[0])
-		w.reporter.delivered(events[0].eventID)
-		c.hear(l, events)
+		a := &l.answers.take(1)[0]
+		w.reporter.delivered(a.eventID)
+		frame := a.frame
+		c.hear(l, a)
+		w.frames.heard(frame)
 	}
 }
 
@@ -274,10 +354,10 @@ func (w *world) arrive(t *task) {
 // that; a client says that its session has ended, or is gone.
 func (l *link) close() {
 	w := l.world
-	l.broken = true
+	l.broken, l.orderly = true, true
 	l.downward("close")
 	w.at(max(l.down, w.now+w.latency()), task{kind: taskBreak, end: clientEnd, link: l})
-	l.edge.leave()
+	l.server.leave()
 }
 
 // neither is no end: it is what lies between them that has broken.
@@ -320,12 +400,16 @@ func (w *world) learn(t *task) {
 		m.keep(*t)
 	case t.end == serverEnd && m.up && m.life == l.life:
 		l.upLost = true
-		l.edge.leave()
+		l.server.leave()
 	case t.end == clientEnd && c.up && c.paused:
 		c.keep(*t)
 	case t.end == clientEnd && c.up:
 		l.downLost = true
-		c.broken(l)
+		var status error
+		if !l.orderly {
+			status = errBroken
+		}
+		c.broken(l, status)
 	}
 }
 
@@ -333,7 +417,7 @@ func (w *world) learn(t *task) {
 func (w *world) forgetLinks() {
 	kept := w.links[:0]
 	for _, l := range w.links {
-		if !l.broken || l.edge.sink != 0 && l.member.up && l.member.life == l.life {
+		if !l.broken || l.server.sink != 0 && l.member.up && l.member.life == l.life {
 			kept = append(kept, l)
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	clientsession "github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -79,7 +81,7 @@ func (l *ownClient) open() {
 	}
 	l.sink = m.attach(l)
 	m.step(protocol.Event{
-		Kind: protocol.Call, Call: protocol.CallID{Sink: l.sink, Op: callBit}, Fact: &session.Open{Kind: session.Local},
+		Kind: protocol.Call, Call: protocol.CallID{Sink: l.sink, Op: edge.HelloCall}, Fact: &session.Open{Kind: session.Local},
 	})
 }
 
@@ -105,7 +107,7 @@ func (l *ownClient) hear(reply *protocol.Reply) {
 		return
 	}
 	d := &reply.Decision
-	if callOf(reply.To.Op) != opAcquire {
+	if edge.CallOf(reply.To.Op) != edge.CallRequest {
 		return // the answer to a release or a cancel
 	}
 	for _, t := range l.takings {
@@ -159,15 +161,10 @@ func (l *ownClient) begin() {
 	l.chooses(l.call)
 	t := &taking{local: l, id: l.lastID, call: l.call, want: w.request(nil), holdEnd: protocol.Never}
 	l.takings = append(l.takings, t)
+	wanted := t.want.request()
 	request := &lock.Request{
 		Session: l.session, ID: t.id, Name: t.want.name, Attributes: holdfast.Attributes{Shape: holdfast.Shape{Mode: t.want.mode, Units: t.want.units, Capacity: t.want.capacity}, Hold: t.want.hold},
-		Try: t.want.try, Arrived: now, WaitEnd: protocol.Never,
-	}
-	switch {
-	case t.want.try:
-		request.WaitEnd = now + tryWait
-	case t.want.wait > 0:
-		request.WaitEnd = now + t.want.wait
+		Try: t.want.try, Arrived: now, WaitEnd: clientsession.WaitEnd(now, &wanted),
 	}
 	if t.want.hold > 0 {
 		t.holdEnd = now + t.want.hold
@@ -288,7 +285,7 @@ func (t *taking) unlock() {
 func (t *taking) release() {
 	l := t.local
 	l.lastID++
-	call := protocol.CallID{Sink: l.sink, Op: callBit | uint64(opRelease)<<callShift | l.lastID}
+	call := protocol.CallID{Sink: l.sink, Op: edge.NumberOf(edge.CallRelease, l.lastID)}
 	l.member.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: &protocol.Release{
 		Session: l.session, Name: t.want.name, Token: t.token, Request: t.id,
 	}})
@@ -302,7 +299,7 @@ func (t *taking) abandon() {
 	}
 	t.over = true
 	l.lastID++
-	call := protocol.CallID{Sink: l.sink, Op: callBit | uint64(opCancel)<<callShift | l.lastID}
+	call := protocol.CallID{Sink: l.sink, Op: edge.NumberOf(edge.CallCancel, l.lastID)}
 	l.member.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: call, Fact: &protocol.Cancel{
 		Session: l.session, Name: t.want.name, Request: t.id,
 	}})

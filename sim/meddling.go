@@ -47,7 +47,7 @@ func (n *nemesis) meddle() {
 		if r == nil {
 			return
 		}
-		port, fact, what = userSpace, &protocol.Release{Session: p.id, Name: r.want.name, Token: r.token}, "releases "+r.want.name
+		port, fact, what = userSpace, &protocol.Release{Session: p.id, Name: r.want.name, Token: r.Token()}, "releases "+r.want.name
 	}
 	w.befall(Operator, 0, []string{m.name, c.name}, "another client with the credentials of %s %s through %s", c, what, m)
 	life := m.life
@@ -61,7 +61,7 @@ func (n *nemesis) meddle() {
 
 // held is the first lock that a client believes in.
 func (s *stream) held() *request {
-	for _, r := range s.requests {
+	for _, r := range s.requests() {
 		if r.believes(s.client.now()) {
 			return r
 		}

@@ -94,7 +94,7 @@ func (m *process) quit(life uint32, ends func()) {
 func (m *process) sendAway() {
 	for _, l := range m.world.links {
 		if l.member == m && l.life == m.life && !l.broken {
-			l.edge.finish()
+			l.server.finish()
 		}
 	}
 	if l := m.local; l != nil && l.session.Number != 0 {

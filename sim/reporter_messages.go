@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 	"github.com/holdfast-locks/holdfast/sim/timeline"
 	"strings"
@@ -55,43 +54,48 @@ func (t *reporter) said(from, to fmt.Stringer, short, text, name string, token h
 
 // called tells of an operation.
 func (t *reporter) called(l *link, op operation) uint32 {
-	short := strings.TrimPrefix((&operation{kind: op.kind}).String(), "client.")
-	if op.name != "" {
-		short += " " + op.name
+	short := op.kind()
+	if op.foreign {
+		short += " of another's"
 	}
-	if op.token != 0 {
-		short += " " + timeline.Token(uint64(op.token))
+	name, token := op.lock()
+	if name != "" {
+		short += " " + name
 	}
-	fresh := op.kind == opHello && op.session == lock.SessionID{}
-	return t.said(l.client, l.member, short, op.String(), op.name, op.token, op.kind == opBeat || fresh)
+	if token != 0 {
+		short += " " + timeline.Token(uint64(token))
+	}
+	fresh := op.GetHello() != nil && op.GetHello().GetSession() == ""
+	return t.said(l.client, l.member, short, op.String(), name, token, op.GetBeat() != nil || fresh)
 }
 
 // answers tells of events that go out together.
-func (t *reporter) answers(l *link, events []event) uint32 {
-	var short, text, name string
+func (t *reporter) answers(l *link, a *answer) uint32 {
+	text := strings.Join(a.texts(), "; ")
+	if a.frame == nil {
+		return t.said(l.member, l.client, a.kind(), text, "", 0, false)
+	}
+	var short []string
+	var name string
 	var token holdfast.Token
 	routine := true
-	for i := range events {
-		ev := &events[i]
-		one := strings.TrimPrefix((&event{kind: ev.kind}).String(), "client.")
-		if r := l.client.stream.find(ev.id); r != nil {
+	for _, e := range a.frame.Message.GetEvents() {
+		one := kindOf(e)
+		if r := l.client.stream.find(e.GetId()); r != nil {
 			name = r.want.name
 			one += " " + name
 		}
-		if ev.token != 0 {
-			token = ev.token
-			one += " " + timeline.Token(uint64(ev.token))
+		if granted := e.GetGranted().GetToken(); granted != 0 {
+			token = holdfast.Token(granted)
+			one += " " + timeline.Token(granted)
 		}
-		if ev.why != "" {
-			one += ": " + string(ev.why)
+		if why := e.GetLost().GetWhy(); why != "" {
+			one += ": " + why
 		}
-		if i > 0 {
-			short, text = short+", ", text+"; "
-		}
-		short, text = short+one, text+ev.String()
-		routine = routine && (ev.kind == evBeat || ev.kind == evRefused && !l.edge.greeted)
+		short = append(short, one)
+		routine = routine && (e.GetBeat() != nil || e.GetRefused() != nil && !l.server.greeted)
 	}
-	return t.said(l.member, l.client, short, text, name, token, routine)
+	return t.said(l.member, l.client, strings.Join(short, ", "), text, name, token, routine)
 }
 
 // posted tells of a visitor's request over HTTP.

@@ -127,9 +127,8 @@ func TestAViolationNamesWhomItConcerns(t *testing.T) {
 	for i := range 2 {
 		c := w.clients[i]
 		c.up = true
-		p := &presence{client: c, deadline: c.now() + time.Duration(5+i)*time.Second}
-		p.id.Number = uint64(i + 1)
-		r := &request{client: c, state: held, session: p, holdEnd: 1 << 62, want: wantedLock{name: "n0"}, token: 4}
+		r := heldFor(c, time.Duration(5+i)*time.Second)
+		r.session.id.Number = uint64(i + 1)
 		w.judge.noteHolder(grantOf(c, r))
 	}
 	if err := timeline.Check(events); err != nil {

@@ -75,14 +75,8 @@ func (n *nemesis) stir(c *client) {
 	}
 }
 
-// crave lets a client ask for another ttl at once, as `holdfast renew` does.
-func (c *client) crave(ttl time.Duration) {
-	c.ttl = ttl
-	if c.up && !c.paused && c.stream.connected() {
-		c.stream.beatAt = c.now()
-		c.arm()
-	}
-}
+// crave lets a client ask for another ttl from its next heartbeat on, as a client can that speaks gRPC itself.
+func (c *client) crave(ttl time.Duration) { c.ttl = ttl }
 
 // silence is called before a message is sent. A member that has just won an election may not be
 // heard until others have been elected; its clients want more of it meanwhile,
@@ -158,7 +152,7 @@ func (w *world) checkBacking(m *process) {
 	}
 	for _, c := range w.clients {
 		p := c.stream.session
-		if !c.up || p == nil || c.stream.closing || !holds(p.id) || !p.alive(c.now()) {
+		if !c.up || p == nil || c.stream.machine.Closing() || !holds(p.id) || !p.aliveAt(c.now()) {
 			continue
 		}
 		of := tenancy{protocol.ID(p.id.Member), p.tenure}
@@ -168,6 +162,6 @@ func (w *world) checkBacking(m *process) {
 			continue
 		}
 		w.judge.violate("P3", "%s may grant in view %d of epoch %d (%s), and %s believes in session %v of tenure %v of %s for another %v",
-			m, m.view.Number, m.view.Epoch.Counter, w.listed(m.view), c, p.id, p.tenure, w.called(of.id), p.deadline-c.now())
+			m, m.view.Number, m.view.Epoch.Counter, w.listed(m.view), c, p.id, p.tenure, w.called(of.id), p.Deadline()-c.now())
 	}
 }

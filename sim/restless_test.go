@@ -18,7 +18,7 @@ func TestTheJudgeSeesWhoIsNotWaitedFor(t *testing.T) {
 		"another tenure is":          {func(_ *world, _ *protocol.View, p *presence) { p.tenure.Incarnation-- }, "P3"},
 		"no member has ever had it":  {func(w *world, _ *protocol.View, p *presence) { p.tenure.Incarnation--; clear(w.tenures) }, ""},
 		"it stands for nothing held": {func(_ *world, _ *protocol.View, p *presence) { p.tenure.Incarnation--; p.id.Number = 2 }, ""},
-		"its session has ended":      {func(_ *world, _ *protocol.View, p *presence) { p.tenure.Incarnation--; p.over = true }, ""},
+		"its session has ended":      {func(_ *world, _ *protocol.View, p *presence) { p.tenure.Incarnation--; p.End(1) }, ""},
 		"it is waited for": {func(w *world, v *protocol.View, p *presence) {
 			p.tenure.Incarnation--
 			v.Dropped = []protocol.Dropped{{ID: protocol.ID(p.id.Member), Tenure: p.tenure, Free: time.Hour}}

@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	clientsession "github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -186,8 +188,18 @@ func TestTheJudgeWaitsForTheNotice(t *testing.T) {
 func heldBy(away bool) func(*grant) {
 	client := &client{up: true, stuck: away}
 	return func(g *grant) {
-		g.holder = &request{client: client, state: held, session: &presence{deadline: time.Hour}, holdEnd: time.Hour}
+		g.holder = heldFor(client, time.Hour)
 	}
+}
+
+// heldFor is a lock of a client, which ends with its session.
+func heldFor(c *client, ttl time.Duration) *request {
+	p := &presence{Session: &clientsession.Session{}, client: c}
+	now := c.clock.read(0)
+	p.Renew(now, now, ttl)
+	r := &request{client: c, want: wantedLock{name: "n0"}, session: p}
+	r.lock = holdfast.NewLock(holdfast.Grant{Name: "n0", Token: 4}, 1, holdfast.Forever, p, context.Background())
+	return r
 }
 
 // holder takes a name once, and notes what becomes of it.

@@ -324,7 +324,7 @@ func TestANaiveLockerIsCaught(t *testing.T) {
 	c := sim.Config{Protocol: lockerProtocol(true), Faults: sim.Faults(0).With(sim.StoreFail), Duration: 10 * time.Second}
 	clean(t, c, 40)
 	c.Faults = ofStores().Without(sim.StoreFail)
-	s, err := sim.RunMany(c, 1, 30, 2, nil)
+	s, err := sim.RunMany(c, 100, 30, 2, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

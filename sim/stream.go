@@ -1,187 +1,380 @@
 package sim
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	clientsession "github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A client's session, and what time does to it: package client's client.go and alarm.go.
-// How it stays connected is in connection.go.
-
-// stream is a client's connection, its session and its requests.
+// stream is a client's session and what it is connected by. It drives package internal/client/session as package client does, with links
+// and one thing at a time.
 type stream struct {
-	client  *client
+	client   *client
+	machine  *clientsession.Machine
+	effects  clientsession.Effects
+	waiting  []clientsession.Event // for their step: the present one, and those that its effects have led to
+	stepping bool
+	present  clientsession.Event
+	said     [1]*schema.Event // memory of present
+
 	session *presence
-	link    *link   // that was welcomed, and is served; nil while there is none (Client.stream)
-	doubted bool    // it has acknowledged nothing for half of the ttl, and another is to be opened
-	attempt attempt // to open another
-	search  search
-	closing bool
-
-	requests []*request // not settled, in the order of their ids
-	spent    bool       // some of them are settled, and not forgotten yet
-	lastID   uint64
-	beats    []beat
-	beatAt   time.Duration
-	lateAt   time.Duration
+	link    *link              // that is served; nil while there is none
+	asked   []*link            // that are not
+	later   []laterAct         // what the client does some time
+	sent    map[uint64]instant // when its heartbeats were, that may be answered
+	renewed instant            // when that was sent which the present event answers
+	foreign uint64             // attempts to release what another session holds
 }
 
-// beat is a heartbeat that is not answered.
-type beat struct {
-	id   uint64
-	sent time.Duration
-	at   instant
+// foreignIDs is below the ids of releases of what other sessions hold: the machine gives none of them.
+const foreignIDs = 1 << 60
+
+// laterAct is what a client does at a time of its clock.
+type laterAct struct {
+	at time.Duration
+	do func()
 }
 
-func newStream(c *client) stream {
-	return stream{client: c, attempt: noAttempt(), search: search{pause: minPause}, beatAt: protocol.Never, lateAt: protocol.Never}
+// newStream makes the stream of a life of a client, with a session to take over or none.
+func newStream(c *client, resumes *presence) stream {
+	config := clientsession.Config{
+		TTL: c.ttl, Name: c.name, Number: c.drawn(), LastID: uint64(c.life) << 32,
+		Jitter: func(half time.Duration) time.Duration {
+			c.world.tape.begin(c.name, "retries")
+			return c.world.below("after", half)
+		},
+	}
+	for _, m := range c.places {
+		config.Addresses = append(config.Addresses, placeOf(m))
+	}
+	if resumes != nil {
+		config.Resume = resumes.Session
+		if resumes.at != nil {
+			config.Addresses = first(config.Addresses, placeOf(resumes.at))
+		}
+	}
+	return stream{client: c, machine: clientsession.New(config), session: resumes, sent: map[uint64]instant{}}
+}
+
+// placeOf is the address of a member.
+func placeOf(m *process) api.Address { return api.Address{Network: "tcp", Place: m.name} }
+
+// first puts an address in front of the others.
+func first(all []api.Address, place api.Address) []api.Address {
+	ordered := []api.Address{place}
+	for _, other := range all {
+		if other != place {
+			ordered = append(ordered, other)
+		}
+	}
+	return ordered
 }
 
 // wake is when the stream has something to do.
 func (s *stream) wake() time.Duration {
-	at := min(s.attempt.silence, s.search.next, s.beatAt, s.lateAt)
-	if s.session != nil && s.session.deadline != 0 {
-		at = min(at, s.session.deadline)
-	}
-	for _, r := range s.requests {
-		at = min(at, r.guard)
+	at := s.machine.Wake()
+	for _, act := range s.later {
+		at = min(at, act.at)
 	}
 	return at
 }
 
 // tick does what the time has come for.
 func (s *stream) tick(now time.Duration) {
-	if p := s.session; p != nil && p.deadline != 0 && !p.alive(now) {
-		s.lose()
-	}
-	if now >= s.lateAt {
-		s.onLate(now)
-	}
-	if now >= s.attempt.silence {
-		s.failed(now)
-	}
-	if now >= s.beatAt {
-		s.onBeat(now)
-	}
-	for i := 0; i < len(s.requests); i++ {
-		if r := s.requests[i]; now >= r.guard {
-			s.onGuard(r, now)
+	for i := 0; i < len(s.later); {
+		act := s.later[i]
+		if now < act.at {
+			i++
+			continue
 		}
+		s.later = append(s.later[:i], s.later[i+1:]...)
+		act.do()
 	}
-	s.compact()
-	if now >= s.search.next {
-		s.attend(now)
+	if now >= s.machine.Wake() {
+		s.step(clientsession.Event{Kind: clientsession.Tick})
 	}
 }
 
-// connected is Client.connected.
+// after lets the client do something when a while has passed.
+func (s *stream) after(while time.Duration, do func()) {
+	s.later = append(s.later, laterAct{after(s.client.now(), while), do})
+}
+
+// connected reports whether there is a stream.
 func (s *stream) connected() bool { return s.link != nil }
 
-func (s *stream) say(op operation) {
-	if s.link != nil {
-		s.link.say(op)
-	}
-}
-
-// onBeat sends a heartbeat (Machine.onBeat).
-func (s *stream) onBeat(now time.Duration) {
-	s.lastID++
-	s.beats = append(s.beats, beat{s.lastID, now, s.client.world.now})
-	s.say(operation{kind: opBeat, id: s.lastID, ttl: s.client.ttl})
-	s.beatAt = now + max(time.Millisecond, s.session.ttl/4)
-}
-
-// onLate is called when no heartbeat has been acknowledged for half of the ttl. Another
-// stream is opened then; but the one that there is goes on until that is welcomed
-// (Machine.onLate).
-func (s *stream) onLate(now time.Duration) {
-	s.lateAt = protocol.Never
-	s.doubted = s.link != nil
-	s.hasten(now)
-}
-
-// acknowledged renews the session by the answer to what was sent at the time sent
-// (Machine.acknowledged). A member that has answered is not doubted any more; an attempt that
-// was begun meanwhile goes on nevertheless.
-func (s *stream) acknowledged(now, sent, ttl time.Duration) bool {
-	if !s.session.renew(now, sent, ttl) {
-		s.lose()
-		return false
-	}
-	s.doubted = false
-	s.lateAt = s.session.anchor + ttl/2
-	return true
-}
-
-// onBeaten moves the deadline to the ttl after this very beat was sent. The answers to
-// beats before it say nothing new (Machine.onBeaten).
-func (s *stream) onBeaten(now time.Duration, ev *event) {
-	for i, b := range s.beats {
-		if b.id == ev.id {
-			s.beats = append(s.beats[:0], s.beats[i+1:]...)
-			s.client.world.judge.renews(s.session.id, s.client, b.at)
-			s.acknowledged(now, b.sent, ev.span)
-			return
-		}
-	}
-}
-
-// lose ends the session: its locks are lost, and what still waits is asked for again
-// in the next one (Machine.lose). An attempt to resume it goes on, and comes to nothing.
-func (s *stream) lose() {
-	if s.session == nil {
+// step lets the machine take an event now, and does what comes of it. An event that its effects lead to comes behind them.
+func (s *stream) step(ev clientsession.Event) {
+	s.waiting = append(s.waiting, ev)
+	if s.stepping {
 		return
 	}
-	c := s.client
-	c.world.trace("%s has lost session %v", c, s.session.id)
-	s.session.over = true
-	if s.session.taken {
-		c.endSoon() // what it was started for is over
-	}
-	s.session, s.lateAt = nil, protocol.Never
-	for _, r := range s.requests {
-		switch r.state {
-		case requested:
-			r.waiting, r.unsent = false, true
-		case held:
-			s.end(r, holdfast.SessionExpired)
-			s.settle(r)
-		default:
-			s.settle(r)
+	s.stepping = true
+	for i := 0; i < len(s.waiting); i++ {
+		s.present = s.waiting[i]
+		s.machine.Step(s.client.now(), &s.present, &s.effects)
+		for i := 0; i < len(s.effects.List); i++ { // an effect may add others
+			e := &s.effects.List[i]
+			if e.Request == nil {
+				s.react(e)
+			} else if r, asked := e.Request.Caller.(*request); asked {
+				s.answer(r, e)
+			}
 		}
+		s.effects.Reset()
+		s.send()
 	}
-	s.compact()
-	s.hangUp()
-	s.hasten(c.now())
+	clear(s.waiting)
+	s.waiting, s.stepping = s.waiting[:0], false
 }
 
-// find returns a request that is not settled.
-func (s *stream) find(id uint64) *request {
-	for _, r := range s.requests {
-		if r.id == id && r.state != settled {
-			return r
+// send says what there is to say on the stream, and the hello on one that greets.
+func (s *stream) send() {
+	if a := s.present.Contact; s.present.Kind == clientsession.Greet {
+		hello := a.Hello()
+		hello.GetHello().Ttl = int64(s.client.ttl)
+		linkOf(a).say(operation{Operation: hello})
+	}
+	for s.link != nil && s.machine.Sending() {
+		frame := s.client.world.frames.client()
+		s.machine.Fill(s.client.now(), &frame.Frame)
+		all := frame.Message.GetOperations()
+		frame.left = 1 + len(all)
+		for _, op := range all {
+			s.note(op)
+			s.link.say(operation{Operation: op, frame: frame})
 		}
+		s.client.world.frames.taken(frame)
+	}
+}
+
+// note takes note of what is sent.
+func (s *stream) note(op *schema.Operation) {
+	c := s.client
+	switch kind := op.GetKind().(type) {
+	case *schema.Operation_Beat:
+		s.sent[op.GetId()], kind.Beat.Ttl = c.world.now, int64(c.ttl)
+	case *schema.Operation_Acquire:
+		if r := s.find(op.GetId()); r.sentIn != s.session {
+			r.sentIn = s.session
+			c.world.judge.requested(requestKey{s.session.id, r.ID}, c, r.want)
+		}
+	case *schema.Operation_Release:
+		if r := s.find(op.GetId()); r != nil {
+			r.copies++
+		}
+	case *schema.Operation_Cancel:
+		if s.find(op.GetId()) == nil {
+			c.world.count.hits[deafRefused]++
+		}
+	}
+}
+
+// find returns a user's request that is not settled, or nil.
+func (s *stream) find(id uint64) *request {
+	if r := s.machine.Request(id); r != nil {
+		asked, _ := r.Caller.(*request)
+		return asked
 	}
 	return nil
 }
 
-// compact forgets what is settled.
-func (s *stream) compact() {
-	if !s.spent {
+// acquire enters a request.
+func (s *stream) acquire(want wantedLock, who asker) *request {
+	r := &request{client: s.client, want: want, asker: who}
+	r.Space, r.Want, r.Caller = holdfast.DefaultSpace, want.request(), r
+	r.WaitEnd = clientsession.WaitEnd(s.client.now(), &r.Want)
+	s.step(clientsession.Event{Kind: clientsession.Lock, Request: &r.Request})
+	return r
+}
+
+// abandon is called when the user that asked does not want the lock any more.
+func (s *stream) abandon(r *request) {
+	s.step(clientsession.Event{Kind: clientsession.GiveUp, Request: &r.Request})
+}
+
+// abandonOrUnlock is what a user's last word about a lock comes to: it does not want
+// it any more, or unlocks it.
+func (s *stream) abandonOrUnlock(r *request) {
+	if r.lock == nil {
+		s.abandon(r)
 		return
 	}
-	s.spent = false
-	kept := s.requests[:0]
-	for _, r := range s.requests {
-		if r.state != settled {
-			kept = append(kept, r)
+	if r.believes(s.client.now()) {
+		s.end(r, nil)
+	}
+	r.session.unlocks = r
+	_ = r.lock.UnlockAsync() // why it had ended before was told
+}
+
+// extendTo asks for another hold limit.
+func (s *stream) extendTo(r *request, hold time.Duration) {
+	if r.State() != clientsession.Held || s.machine.ExtendingMate(&r.Request) != nil || r.lock.Check() != nil {
+		return
+	}
+	if hold > 0 {
+		s.outlive(r)
+	}
+	s.step(clientsession.Event{Kind: clientsession.Extend, Request: &r.Request, Extension: &clientsession.Extension{}, Span: hold})
+}
+
+// outlive notes of what its owner has unlocked already of the grant of r that the grant may end by the limit that is asked for before
+// that unlock arrives: then the unlock is refused, rightly.
+func (s *stream) outlive(r *request) {
+	for _, left := range s.requests() {
+		if left.State() == clientsession.Releasing && left.want.name == r.want.name && left.Token() == r.Token() {
+			left.outlived = true
 		}
 	}
-	clear(s.requests[len(kept):])
-	s.requests = kept
+}
+
+// requests lists the users' requests that are not settled, in the order of their ids.
+func (s *stream) requests() (all []*request) {
+	for _, r := range s.machine.Requests() {
+		if asked, is := r.Caller.(*request); is {
+			all = append(all, asked)
+		}
+	}
+	return all
+}
+
+// answer does what is to be done about a request.
+func (s *stream) answer(r *request, e *clientsession.Effect) {
+	w := s.client.world
+	switch e.Kind {
+	case clientsession.Hold:
+		r.hold(s.session)
+		if r.believes(s.client.now()) {
+			w.judge.noteHolder(grantOf(s.client, r))
+		}
+		r.asker.granted(r)
+	case clientsession.Fail:
+		if r.sentIn != nil && holdfast.Why(e.Err) == "" && !errors.Is(e.Err, holdfast.ErrClosed) {
+			w.judge.histories.refused(requestKey{r.sentIn.id, r.ID}, e.Err)
+		}
+		r.asker.failed(r, e.Err)
+	case clientsession.TimeOut:
+		err := errUnanswered
+		if r.Waiting() {
+			err = holdfast.ErrHeld
+		}
+		r.asker.failed(r, err)
+	case clientsession.End:
+		if s.end(r, e.Err); r.State() == clientsession.Ended {
+			s.tellEnded(r)
+		}
+	case clientsession.Move:
+		r.lock.SetHoldEnd(e.At)
+		s.tellEnded(r)
+	case clientsession.AnswerExtend:
+		err := e.Err
+		if err == nil {
+			err = r.lock.Check() // its old limit may have been seen to end it
+		}
+		r.asker.extended(r, err)
+	case clientsession.FailRelease:
+		if holdfast.Why(e.Err) == "" && r.copies == 1 && r.HoldEnd() == holdfast.Forever && !r.outlived {
+			w.judge.unlockRefused(grantOf(s.client, r), e.Err)
+		}
+	}
+}
+
+// end ends the lock of a request because of why; nil is its user's word.
+func (s *stream) end(r *request, why error) {
+	if r.ended {
+		return
+	}
+	if why != nil {
+		r.lock.End(why)
+	}
+	r.ended = true
+	s.client.world.judge.ended(grantOf(s.client, r), holdfast.Why(why))
+}
+
+// tellEnded tells the machine if the lock of a request has ended otherwise: its user has seen its deadline pass. What comes of it is done
+// with the effects that are being done.
+func (s *stream) tellEnded(r *request) {
+	if err := r.lock.Check(); err != nil {
+		s.machine.Step(s.client.now(), &clientsession.Event{Kind: clientsession.Unheld, Request: &r.Request, Err: err}, &s.effects)
+	}
+}
+
+// react does what is to be done about links and the session.
+func (s *stream) react(e *clientsession.Effect) {
+	c := s.client
+	switch e.Kind {
+	case clientsession.Ask:
+		s.ask(e.Contact)
+	case clientsession.LetGo:
+		s.letGo(linkOf(e.Contact), e.At)
+	case clientsession.Refuse:
+		s.refuse(linkOf(e.Contact), e)
+	case clientsession.HangUp:
+		s.link = nil
+		linkOf(e.Contact).sever(clientEnd)
+	case clientsession.Serve:
+		s.serve(e)
+	case clientsession.Renewed:
+		c.world.judge.renews(s.session.id, c, s.renewed)
+	case clientsession.Forget:
+		s.forget(e)
+	}
+}
+
+// serve takes the stream of a contact for the one that there is.
+func (s *stream) serve(e *clientsession.Effect) {
+	l := linkOf(e.Contact)
+	s.link, s.renewed = l, l.helloed
+	s.leave(l)
+	clear(s.sent)
+	if s.session == nil || s.session.Session != e.Session {
+		s.session = newPresence(s.client, e.Session)
+		s.session.tenure = l.server.tenure
+	}
+	s.session.at = l.member
+	s.squander()
+}
+
+// forget leaves a session that has ended.
+func (s *stream) forget(e *clientsession.Effect) {
+	p := s.session
+	s.session = nil
+	switch {
+	case e.Lost:
+		s.client.world.trace("%s has lost session %v", s.client, p.id)
+		if p.taken {
+			s.client.endSoon() // what it was started for is over
+		}
+	case e.Err != nil:
+		s.onTakenOver(p)
+	}
+}
+
+// heard takes what a member has told on a link.
+func (s *stream) heard(l *link, events []*schema.Event) {
+	switch {
+	case l == s.link:
+		for _, event := range events {
+			if s.link != l {
+				return // the session has ended by an event before
+			}
+			if event.GetBeat() != nil {
+				s.renewed = s.sent[event.GetId()]
+			}
+			s.said[0] = event
+			s.step(clientsession.Event{Kind: clientsession.Heard, Contact: l.contact, Said: s.said[:]})
+		}
+	case s.asks(l) && !l.answered:
+		l.answered, s.renewed = true, l.helloed
+		s.step(clientsession.Event{Kind: clientsession.Answered, Contact: l.contact, Said: events, Phase: l.phase})
+	}
 }
 
 // sessionID is the present session's, zero while there is none.
@@ -190,4 +383,22 @@ func (s *stream) sessionID() lock.SessionID {
 		return lock.SessionID{}
 	}
 	return s.session.id
+}
+
+// say says something that the machine does not: a user's mistake, or an attempt to take what is another's.
+func (s *stream) say(op operation) {
+	if s.link != nil {
+		s.link.say(op)
+	}
+}
+
+// errUnanswered is why a request fails that no member has answered in time.
+var errUnanswered = fmt.Errorf("%w: no member has answered", holdfast.ErrUnavailable)
+
+// after adds without passing the end of time.
+func after(now, d time.Duration) time.Duration {
+	if d > protocol.Never-now {
+		return protocol.Never
+	}
+	return now + d
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -78,14 +79,14 @@ func (w *world) checkUnlinked() {
 // open opens the session.
 func (l *linkless) open() {
 	l.sink = l.member.attach(sinkFunc(l.hear))
-	l.member.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: l.sink, Op: callBit}, Fact: &session.Open{Kind: session.Local}})
+	l.member.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: l.sink, Op: edge.HelloCall}, Fact: &session.Open{Kind: session.Local}})
 }
 
 func (l *linkless) hear(reply *protocol.Reply) {
 	if opened, is := reply.Result.(*session.Opened); is {
 		l.session = opened.ID
 	}
-	if reply.Result != nil || callOf(reply.To.Op) != opAcquire {
+	if reply.Result != nil || edge.CallOf(reply.To.Op) != edge.CallRequest {
 		return
 	}
 	switch d := &reply.Decision; d.Kind {
@@ -121,5 +122,5 @@ func (l *linkless) serve(w *world) {
 			m, l.patience(w), w.now-l.since, l.decider, l.got)
 		return
 	}
-	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: protocol.CallID{Sink: l.sink, Op: l.request | callBit | uint64(opRelease)<<callShift}, Fact: &protocol.Release{Session: l.session, Request: l.request, Name: "unlinked"}})
+	m.step(protocol.Event{Kind: protocol.Call, Port: userSpace, Call: protocol.CallID{Sink: l.sink, Op: edge.NumberOf(edge.CallRelease, l.request)}, Fact: &protocol.Release{Session: l.session, Request: l.request, Name: "unlinked"}})
 }

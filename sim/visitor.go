@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -305,7 +306,11 @@ func (s *visitor) renewed(v *visit, renewed *session.Renewed) {
 		s.until = max(s.until, v.sent+renewed.TTL.Truncate(time.Millisecond))
 		s.world.trace("%s is renewed for %v from %v on", s, renewed.TTL, v.sent)
 	case !errors.Is(renewed.Err, holdfast.ErrUnavailable):
-		s.end("lost")
+		why := cmp.Or(holdfast.Why(renewed.Err), holdfast.SessionExpired)
+		if len(renewed.Lost) > 0 {
+			why = renewed.Lost[0].Decision.Loss
+		}
+		s.end(why)
 		s.rest()
 	}
 }

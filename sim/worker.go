@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	clientsession "github.com/holdfast-locks/holdfast/internal/client/session"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -52,11 +53,11 @@ func (w *worker) act(now time.Duration) {
 	switch r := w.request; {
 	case r == nil:
 		w.begin(now)
-	case r.state == requested:
+	case r.State() == clientsession.Requested:
 		w.client.world.trace("%s gives up waiting for %s", w, r.want.name)
 		w.client.stream.abandon(r)
 		w.rest()
-	case !r.believes(now) && !(r.over && w.ignores):
+	case !r.believes(now) && !(w.ignores && r.over()):
 		w.client.stream.abandonOrUnlock(r)
 		w.rest() // it has noticed that the lock is lost
 	case now >= w.until:
@@ -106,7 +107,7 @@ func (w *worker) granted(r *request) {
 	world := w.client.world
 	now := w.client.now()
 	world.count.grants++
-	world.trace("%s has %s, token %d, until %v by its clock", w, r.want.name, r.token, min(r.session.deadline, r.holdEnd))
+	world.trace("%s has %s, token %d, until %v by its clock", w, r.want.name, r.Token(), r.lock.Deadline())
 	switch {
 	case r == w.second:
 		return
@@ -120,8 +121,8 @@ func (w *worker) granted(r *request) {
 		w.chooses()
 		w.until = now + world.hold()
 		w.writes = world.number("writes", 3)
-		if w.ignores = r.grace && world.oneIn("ignores-limit", 2); w.ignores {
-			w.until = r.holdEnd + world.below("holds-on", 2*world.settings.known.Grace)
+		if w.ignores = r.Grace() && world.oneIn("ignores-limit", 2); w.ignores {
+			w.until = r.HoldEnd() + world.below("holds-on", 2*world.settings.known.Grace)
 		}
 		if r.want.owner != "" && world.oneIn("again", 2) {
 			w.second = w.client.stream.acquire(r.want, w)
@@ -164,16 +165,16 @@ func (w *worker) steal() {
 	if token == 0 || !s.connected() {
 		return
 	}
-	s.lastID++
 	world.trace("%s unlocks %s of another worker, token %d", w, name, token)
-	s.say(operation{kind: opForeign, id: s.lastID, name: name, token: token})
+	s.foreign++
+	s.say(operation{Operation: releaseOf(foreignIDs+s.foreign, name, token), foreign: true})
 }
 
 // write writes to the register under the token. A worker that does not look may do so
 // long after its lock has ended.
 func (w *worker) write(looks bool) {
 	r := w.request
-	if r == nil || r.state != held && !r.over || w.writes == 0 && !looks {
+	if r == nil || r.State() != clientsession.Held && !r.over() || w.writes == 0 && !looks {
 		return
 	}
 	world := w.client.world
@@ -189,12 +190,12 @@ func (w *worker) unlock() {
 		if r == nil {
 			continue
 		}
-		world.trace("%s unlocks %s, token %d", w, r.want.name, r.token)
+		world.trace("%s unlocks %s, token %d", w, r.want.name, r.Token())
 		w.client.stream.abandonOrUnlock(r)
 		w.chooses()
 		if world.odds("unlocks-twice", world.settings.foreign) && w.client.stream.connected() {
 			r.copies++
-			w.client.stream.say(operation{kind: opRelease, id: r.id, name: r.want.name, token: r.token})
+			w.client.stream.say(r.release())
 		}
 	}
 	w.rest()

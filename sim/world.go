@@ -27,6 +27,8 @@ type world struct {
 	visitors []*visitor
 	crowd    *crowd // nil where no client asks for many names at the same time
 	links    []*link
+	edge     serving
+	frames   frames
 	network  network
 	nemesis  nemesis
 	mover    mover
@@ -95,7 +97,7 @@ func (w *world) observed(by func(timeline.Event)) {
 // stage makes all members and clients that the settings have. None has started yet.
 func (w *world) stage() {
 	s := &w.settings
-	w.weather = s.weather
+	w.weather, w.edge.config = s.weather, w.edgeConfig()
 	w.judge = newJudge(func() instant { return w.now })
 	w.judge.limits, w.judge.loose, w.judge.turns = limitsOf(s), w.protocol.Peers, w.protocol.LeaderProbe != nil
 	if s.faults.Has(Any) {

@@ -23,6 +23,14 @@ type Failure struct {
 // Fail makes a Failure.
 func Fail(code, detail string) error { return &Failure{Code: code, Detail: detail} }
 
+// BadRequest makes an error that has no code of its own the client's.
+func BadRequest(err error) error {
+	if Code(err) == CodeInternal {
+		return Fail(CodeBadRequest, err.Error())
+	}
+	return err
+}
+
 func (f *Failure) Error() string {
 	if f.Detail == "" {
 		return strings.ToLower(Title(f.Code))
@@ -55,28 +63,30 @@ func ToProblem(err error) *schema.Problem {
 		return nil
 	}
 	p := &schema.Problem{}
-	var wrapped *holdfast.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, is := errors.AsType[*holdfast.Error](err); is {
 		p.Space, p.Name, err = wrapped.Space, wrapped.Name, wrapped.Err
 	}
 	if err == nil {
 		err = Fail(CodeInternal, "")
 	}
 	p.Code, p.Detail = codeOf(err), clean(err.Error())
-	var held *holdfast.HeldError
-	var unavailable *holdfast.UnavailableError
-	var limit *holdfast.LimitError
-	switch {
-	case errors.As(err, &held):
-		p.Owner, p.Member, p.Others = held.Owner, held.Member, int32(held.Others)
-		p.Since = At(held.Since).Nanoseconds()
-		p.Suspended, p.Reason = held.Suspended, held.Reason
-		p.Gone, p.Grace, p.Until = held.Gone, held.Grace, int64(held.Until)
-	case errors.As(err, &unavailable):
-		p.Why, p.Until = clean(unavailable.Why), int64(unavailable.Until)
-	case errors.As(err, &limit):
-		p.Limit, p.Value = limit.Limit, limit.Value
-	case p.Code == CodeLost || p.Code == CodeUnknownSession:
+	switch p.Code {
+	case CodeHeld:
+		if held, is := errors.AsType[*holdfast.HeldError](err); is {
+			p.Owner, p.Member, p.Others = held.Owner, held.Member, int32(held.Others)
+			p.Since = At(held.Since).Nanoseconds()
+			p.Suspended, p.Reason = held.Suspended, held.Reason
+			p.Gone, p.Grace, p.Until = held.Gone, held.Grace, int64(held.Until)
+		}
+	case CodeUnavailable:
+		if unavailable, is := errors.AsType[*holdfast.UnavailableError](err); is {
+			p.Why, p.Until = clean(unavailable.Why), int64(unavailable.Until)
+		}
+	case CodeLimit:
+		if limit, is := errors.AsType[*holdfast.LimitError](err); is {
+			p.Limit, p.Value = limit.Limit, limit.Value
+		}
+	case CodeLost, CodeUnknownSession:
 		p.Why = string(holdfast.Why(err))
 	}
 	return p
@@ -94,8 +104,7 @@ func Code(err error) string {
 }
 
 func codeOf(err error) string {
-	var failure *Failure
-	if errors.As(err, &failure) {
+	if failure, is := errors.AsType[*Failure](err); is {
 		return failure.Code
 	}
 	for _, r := range table {
@@ -177,7 +186,7 @@ var timed = regexp.MustCompile(` since \d\d:\d\d:\d\d`)
 // sameSentence compares two sentences but for the times of day in them, which depend on the
 // zone.
 func sameSentence(one, two string) bool {
-	return one == two || timed.ReplaceAllString(one, "") == timed.ReplaceAllString(two, "")
+	return one == two || strings.Contains(one, " since ") && timed.ReplaceAllString(one, "") == timed.ReplaceAllString(two, "")
 }
 
 // NewProblem makes the document that tells an error. Its detail is the whole

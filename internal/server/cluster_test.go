@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/election"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -249,7 +250,7 @@ func TestClientsLearnWhereToGo(t *testing.T) {
 	if got := strings.Join(welcome.GetMembers(), " "); got != "b.example:4040 a.example:4040" || welcome.GetAuthority() != "a.example:4040" {
 		t.Errorf("welcome tells of %s, authority %s", got, welcome.GetAuthority())
 	}
-	b.service.moved(&roster{authority: "b.example:4040", members: []string{"b.example:4040"}})
+	b.service.moved(&edge.Roster{Authority: "b.example:4040", Members: []string{"b.example:4040"}})
 	if moved := c.hear().GetMoved(); moved.GetAuthority() != "b.example:4040" || len(moved.GetMembers()) != 1 {
 		t.Errorf("moved tells %v", moved)
 	}

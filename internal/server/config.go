@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/descriptors"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/run"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -100,6 +101,7 @@ type Space struct {
 	Store, Settings string
 
 	described protocol.Descriptor // from newService on
+	edge      edge.Space          // from newService on
 }
 
 // Identity is who this member is.

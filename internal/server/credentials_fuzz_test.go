@@ -3,6 +3,8 @@ package server
 import (
 	"strings"
 	"testing"
+
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 )
 
 // FuzzCredentials: what proves a session is read in one way alone, but for the case of
@@ -22,7 +24,7 @@ func FuzzCredentials(f *testing.F) {
 		if _, private, _ := strings.Cut(text, "."); err != nil && len(private) > 8 && strings.Contains(err.Error(), private) {
 			t.Errorf("the error says %q", err)
 		}
-		if secret, ok := parseSecret(text); ok && !strings.EqualFold(formatSecret(secret), text) {
+		if secret, ok := edge.ParseSecret(text); ok && !strings.EqualFold(edge.FormatSecret(secret), text) {
 			t.Errorf("%q is read as the secret %v", text, secret)
 		}
 	})

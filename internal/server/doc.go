@@ -4,7 +4,7 @@
 // It decides nothing about locks. What a client asks is checked, handed to the
 // member's machines through a [run.Driver], and what they decide is told. Both ports
 // share the service type for what is asked in one go, so that they cannot differ;
-// the streams of port 4040 speak to the driver themselves.
+// the streams of port 4040 speak to the driver by package edge, which has their rules.
 //
 //	stream*.go  grpc*.go                port 4040: sessions as streams, the unary calls
 //	http*.go    openapi.json            port 4041: JSON, server-sent events, health

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/frames"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
 	"github.com/holdfast-locks/holdfast/lock"
 )
@@ -53,12 +54,10 @@ type grpcServer struct {
 	certificates *certificate.Store
 	// patience is how long a client may take to begin: the handshake of a connection,
 	// the hello of a stream. It is also how long its last answer waits to be read.
-	patience     time.Duration
-	outboxEvents int
-	outboxBytes  int
-	unsent       outboxes
-	connections  int
-	stile        *turnstile
+	patience    time.Duration
+	edge        edge.Config
+	connections int
+	stile       *turnstile
 
 	ending    context.Context // ends when the server stops
 	leave     context.CancelFunc
@@ -66,7 +65,7 @@ type grpcServer struct {
 	occupants occupants
 	work      sync.WaitGroup // the goroutines of the streams
 	frames    sync.Pool      // of *frame
-	scratches sync.Pool      // of *scratch
+	scratches sync.Pool      // of *edge.Effects
 }
 
 // newGRPC returns the server of port 4040 for a Config that was resolved.
@@ -75,15 +74,13 @@ func newGRPC(c Config, s *service) *grpcServer {
 		service:      s,
 		certificates: c.Certificates,
 		patience:     c.Limits.Header,
-		outboxEvents: outboxEvents,
-		outboxBytes:  outboxBytes,
-		unsent:       outboxes{most: unsentBytes, share: unsentShare},
+		edge:         s.edge(),
 		connections:  c.Limits.Connections,
 		stile:        newTurnstile(greetedAtOnce, greetingLine, greetingLimit),
 		live:         liveStreams{all: map[*stream]struct{}{}},
 		occupants:    occupants{bySession: map[lock.SessionID]*stream{}},
 		frames:       sync.Pool{New: func() any { return newFrame() }},
-		scratches:    sync.Pool{New: func() any { return &scratch{} }},
+		scratches:    sync.Pool{New: func() any { return &edge.Effects{} }},
 	}
 	g.ending, g.leave = context.WithCancel(context.Background())
 	g.rpc = grpc.NewServer(g.options(c)...)

@@ -25,6 +25,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 )
 
 // raw opens a TCP connection to the port.
@@ -156,7 +157,7 @@ func TestGarbage(t *testing.T) {
 			if _, err := io.Copy(io.Discard, c); err != nil && !errors.As(err, new(*net.OpError)) {
 				t.Errorf("the connection ended with %v", err)
 			}
-			client.serves(rand.Uint64N(maxID) + 1)
+			client.serves(rand.Uint64N(edge.MaxID) + 1)
 		})
 	}
 }
@@ -191,7 +192,7 @@ func TestBadMessages(t *testing.T) {
 			if _, err := io.Copy(io.Discard, c); err != nil && !errors.As(err, new(*net.OpError)) {
 				t.Errorf("the connection ended with %v", err)
 			}
-			client.serves(rand.Uint64N(maxID) + 1)
+			client.serves(rand.Uint64N(edge.MaxID) + 1)
 		})
 	}
 }

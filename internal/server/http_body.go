@@ -102,7 +102,7 @@ type fields map[string]func(raw json.RawMessage) error
 func (c *exchange) decode(known fields) (has map[string]bool, err error) {
 	defer func() {
 		if err != nil {
-			err = badRequest(err)
+			err = api.BadRequest(err)
 		}
 	}()
 	if len(bytes.TrimSpace(c.body)) == 0 {

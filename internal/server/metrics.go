@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -216,7 +217,7 @@ func limitOf(err error) string {
 func limits() []string {
 	return []string{
 		"sessions", "locks_per_session", "waiters_per_name", "names", "requests", "watchers",
-		overloaded, "operators", "snapshots", "connections", "files", "operations_per_frame", unreadAnswers, unreadEvents, rateLimit,
+		overloaded, "operators", "snapshots", "connections", "files", "operations_per_frame", edge.UnreadAnswers, unreadEvents, rateLimit,
 	}
 }
 

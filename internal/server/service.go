@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/internal/server/admin"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -36,7 +37,7 @@ type service struct {
 	lag      func() (time.Duration, bool)
 	admin    *admin.Service
 	seen     atomic.Pointer[protocol.Condition] // of the default space, when it was looked at last; nil before
-	moved    func(*roster)                      // tells the streams; nil where there are none
+	moved    func(*edge.Roster)                 // tells the streams; nil where there are none
 	observer *Observer
 	gatherer *events.Gatherer // of what happens through other members
 	feeds    feedPace
@@ -54,8 +55,8 @@ type service struct {
 	requests    *requests
 	losses      *losses
 	forwarder   *forwarder
-	snapshots   atomic.Int64                                    // that are being sent
-	cuts        struct{ limit, horizon, enrolment atomic.Bool } // of a ttl, that were logged
+	snapshots   atomic.Int64                            // that are being sent
+	cuts        [session.CutByEnrolment + 1]atomic.Bool // of a ttl, that were logged
 
 	// life ends when the server is shut down: what waits then is cancelled.
 	life context.Context
@@ -148,6 +149,7 @@ func newService(c Config) (*service, error) {
 		if space.described.Lasting {
 			s.durable = append(s.durable, space.Name)
 		}
+		space.edge = edge.Space{Name: space.Name, Port: space.Port, Class: space.Class, Grace: space.HasGrace}
 		s.byName[space.Name], s.byPort[space.Port] = space, space
 	}
 	return s, nil
@@ -199,10 +201,34 @@ func (s *service) spaceName(port protocol.Port) string {
 	return ""
 }
 
-// hasGrace reports whether names of a space stay taken for a while after a hold limit.
-func (s *service) hasGrace(port protocol.Port) bool {
-	space := s.byPort[port]
-	return space != nil && space.HasGrace
+// edge is what the edges of all streams have in common.
+func (s *service) edge() edge.Config {
+	return edge.Config{
+		Space: func(name string) (*edge.Space, error) {
+			space, err := s.space(name)
+			if err != nil {
+				return nil, err
+			}
+			return &space.edge, nil
+		},
+		SpaceAt: func(port protocol.Port) *edge.Space {
+			if space := s.byPort[port]; space != nil {
+				return &space.edge
+			}
+			return nil
+		},
+		CheckName: s.checkName,
+		Identity: func() (member, cluster string) {
+			identity := s.identity()
+			return identity.Member.Name, identity.Cluster
+		},
+		Explain: func(err error) error {
+			view := s.view()
+			return s.driver.Explain(err, view.Name)
+		},
+		Durable: s.durable,
+		Events:  outboxEvents, Bytes: outboxBytes, All: &edge.Together{Most: unsentBytes, Share: unsentShare},
+	}
 }
 
 // checkName says what is wrong with a lock's name here.
@@ -216,33 +242,17 @@ func (s *service) checkName(name string) error {
 	return nil
 }
 
-// checkTTL says what is wrong with the ttl that a client wants; 0 is its request for
-// the default. A longer one than this member allows is cut.
-func (s *service) checkTTL(ttl time.Duration) error {
-	if ttl == 0 || time.Millisecond <= ttl {
-		return nil
-	}
-	return api.Fail(api.CodeBadRequest, fmt.Sprintf("ttl %v: want %v or more", ttl, time.Millisecond))
+// whyCut says why a client is given less than the ttl that it wanted; "" where it is not.
+func (s *service) whyCut(cut session.Cut, wanted, given time.Duration) string {
+	s.noteCut(cut, wanted, given)
+	return edge.WhyCut(cut)
 }
 
-// whyCut says why a client is given less than the ttl that it wanted; "" where it is not. The first cut of each kind
-// is logged.
-func (s *service) whyCut(cut session.Cut, wanted, given time.Duration) string {
-	because, logged := "", (*atomic.Bool)(nil)
-	switch cut {
-	case session.CutByLimit:
-		because, logged = "limits.ttl of this member allows no more", &s.cuts.limit
-	case session.CutByHorizon:
-		because, logged = "a member keeps no folder (state none) or cannot write to it, and so no more is promised", &s.cuts.horizon
-	case session.CutByEnrolment:
-		because, logged = "the session was opened with no more", &s.cuts.enrolment
-	default:
-		return ""
+// noteCut logs the first cut of each kind.
+func (s *service) noteCut(cut session.Cut, wanted, given time.Duration) {
+	if cut != session.Uncut && s.cuts[cut].CompareAndSwap(false, true) {
+		s.logger.Warn("the ttl of a session is cut; this is logged once", "wanted", wanted, "given", given, "because", edge.WhyCut(cut))
 	}
-	if logged.CompareAndSwap(false, true) {
-		s.logger.Warn("the ttl of a session is cut; this is logged once", "wanted", wanted, "given", given, "because", because)
-	}
-	return because
 }
 
 // query puts one question to the machine at port and returns its answer. It outlives

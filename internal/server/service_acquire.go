@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -99,7 +99,7 @@ func (s *service) take(ctx context.Context, o *order) (*taken, error) {
 	}
 	numbered, err := query[*session.Numbered](s, protocol.Below, &session.Number{ID: t.session.id, Count: len(o.sorted)})
 	if err == nil && numbered.First == 0 {
-		err = errSession(t.session.id)
+		err = edge.ErrSession(t.session.id)
 	}
 	if err != nil {
 		s.undo(o, t)
@@ -121,7 +121,7 @@ func (s *service) take(ctx context.Context, o *order) (*taken, error) {
 		}
 		g := &grant{name: name, decision: decision, holdEnd: protocol.Never}
 		if decision.Hold > 0 {
-			g.holdEnd = after(o.Arrived, decision.Hold)
+			g.holdEnd = lock.After(o.Arrived, decision.Hold)
 		}
 		t.grants = append(t.grants, g)
 	}
@@ -180,7 +180,7 @@ func (s *service) takeOne(ctx context.Context, port protocol.Port, r lock.Reques
 		return decision, decision.Loss
 	case lock.Refused:
 		if errors.Is(decision.Err, session.ErrUnknown) {
-			return decision, errSession(r.Session)
+			return decision, edge.ErrSession(r.Session)
 		}
 		return decision, decision.Err
 	default:
@@ -226,7 +226,7 @@ func (s *service) present(o *order, t *taken, arrived protocol.Time) (answer api
 	for _, name := range o.Names {
 		at, _ := slices.BinarySearch(o.sorted, name)
 		g := t.grants[at]
-		end := min(after(arrived, renewed.TTL), g.holdEnd)
+		end := min(lock.After(arrived, renewed.TTL), g.holdEnd)
 		answer.Locks = append(answer.Locks, api.Acquired{
 			Space: o.space.Name, Name: name, Mode: g.decision.Mode, Units: g.decision.Units, Owner: g.decision.Owner,
 			Token: g.decision.Token, Since: api.At(s.driver.Wall(g.decision.Since)), Until: api.At(s.driver.Wall(end)),
@@ -234,12 +234,4 @@ func (s *service) present(o *order, t *taken, arrived protocol.Time) (answer api
 		})
 	}
 	return answer, nil
-}
-
-// after adds without running past the end of time.
-func after(at protocol.Time, d time.Duration) protocol.Time {
-	if at > protocol.Never-d {
-		return protocol.Never
-	}
-	return at + d
 }

@@ -64,7 +64,7 @@ func (s *service) onSpace(op string, in spaceInput, do func(space *Space) (done 
 	defer func() { s.observer.operation(space.Name, op, err) }()
 	err = cmp.Or(holdfast.CheckText("reason", in.Reason), holdfast.CheckText("member", in.Member), holdfast.CheckText("by", in.By))
 	if err != nil {
-		return failed(op, space.Name, "", badRequest(err))
+		return failed(op, space.Name, "", api.BadRequest(err))
 	}
 	done, err := do(space)
 	switch {

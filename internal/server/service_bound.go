@@ -28,7 +28,7 @@ func (s *service) bounded(ctx context.Context, o *order) (context.Context, conte
 	if o.waitEnd == 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, max(0, after(o.waitEnd, answerGrace)-s.now()), errWaitOver)
+	return context.WithTimeoutCause(ctx, max(0, lock.After(o.waitEnd, answerGrace)-s.now()), errWaitOver)
 }
 
 // promptly returns what f returns, or false where a context ends before and f, which

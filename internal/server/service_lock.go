@@ -189,7 +189,7 @@ func (s *service) breakLock(in breakInput) (answer api.Broken, err error) {
 	}
 	defer func() { s.observer.operation(space.Name, "break", err) }()
 	if err := s.checkBreak(in); err != nil {
-		return answer, failed("break", space.Name, strings.ToValidUTF8(in.Name, "\uFFFD"), badRequest(err))
+		return answer, failed("break", space.Name, strings.ToValidUTF8(in.Name, "\uFFFD"), api.BadRequest(err))
 	}
 	if out := s.forwarderAt(space); out != nil {
 		return out.breakLock(in)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -81,35 +82,25 @@ func memberDocument(member protocol.Member, state, election string) api.Member {
 	}
 }
 
-// roster is where clients can go.
-type roster struct {
-	authority string   // of the default space; "" where no member is in charge
-	members   []string // that serve clients
-}
-
-func (r *roster) equal(o *roster) bool {
-	return r.authority == o.authority && slices.Equal(r.members, o.members)
-}
-
 // roster returns where clients can go, as far as is known here.
-func (s *service) roster() *roster {
+func (s *service) roster() *edge.Roster {
 	view := s.view()
-	r := &roster{}
+	r := &edge.Roster{}
 	if authority, known := view.Of(s.authority(&view)); known {
-		r.authority = authority.Address
+		r.Authority = authority.Address
 	}
 	self := s.self()
 	if self == nil {
 		for _, member := range view.Members {
 			if member.Address != "" {
-				r.members = append(r.members, member.Address)
+				r.Members = append(r.Members, member.Address)
 			}
 		}
 		return r
 	}
 	for _, standing := range self.Members {
 		if standing.Serves && standing.Address != "" && standing.State != membership.Leaving {
-			r.members = append(r.members, standing.Address)
+			r.Members = append(r.Members, standing.Address)
 		}
 	}
 	return r

@@ -12,6 +12,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -48,11 +50,11 @@ func (s *service) order(in acquireInput) (*order, error) {
 	}
 	for _, name := range in.Names {
 		if err := s.checkOne(in, name); err != nil {
-			return o, failed("acquire", space.Name, strings.ToValidUTF8(name, "\uFFFD"), badRequest(err))
+			return o, failed("acquire", space.Name, strings.ToValidUTF8(name, "\uFFFD"), api.BadRequest(err))
 		}
 	}
 	if err := s.checkAll(o); err != nil {
-		return o, failed("acquire", space.Name, o.single(), badRequest(err))
+		return o, failed("acquire", space.Name, o.single(), api.BadRequest(err))
 	}
 	o.sorted = slices.Sorted(slices.Values(in.Names))
 	for i := 1; i < len(o.sorted); i++ {
@@ -61,7 +63,7 @@ func (s *service) order(in acquireInput) (*order, error) {
 		}
 	}
 	if in.Wait > 0 {
-		o.waitEnd = after(in.Arrived, in.Wait)
+		o.waitEnd = lock.After(in.Arrived, in.Wait)
 	}
 	if in.Request != "" {
 		if o.digest, err = digestOf(in); err != nil {
@@ -80,7 +82,7 @@ func (s *service) checkOne(in acquireInput, name string) error {
 }
 
 func (s *service) checkAll(o *order) (err error) {
-	if err := s.checkTTL(o.TTL); err != nil {
+	if err := edge.CheckTTL(o.TTL); err != nil {
 		return err
 	}
 	if len(o.Request) > maxRequestID || strings.ContainsFunc(o.Request, unprintable) {
@@ -102,14 +104,6 @@ func (s *service) checkAll(o *order) (err error) {
 const maxRequestID = 64
 
 func unprintable(r rune) bool { return r < ' ' || r > '~' }
-
-// badRequest makes an error that has no code of its own the client's.
-func badRequest(err error) error {
-	if api.Code(err) == api.CodeInternal {
-		return api.Fail(api.CodeBadRequest, err.Error())
-	}
-	return err
-}
 
 // single returns the name of an order for one.
 func (o *order) single() string {

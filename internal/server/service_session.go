@@ -1,15 +1,14 @@
 package server
 
 import (
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -22,35 +21,18 @@ type credentials struct {
 }
 
 // String returns id.secret, which only the client may see.
-func (c credentials) String() string { return c.id.String() + "." + formatSecret(c.secret) }
-
-// formatSecret returns the secret as clients see it.
-func formatSecret(secret session.Secret) string { return hex.EncodeToString(secret[:]) }
-
-// parseSecret reads what formatSecret writes and reports whether it was well formed.
-func parseSecret(text string) (secret session.Secret, ok bool) {
-	if len(text) != hex.EncodedLen(len(secret)) {
-		return secret, false
-	}
-	n, err := hex.Decode(secret[:], []byte(text))
-	return secret, err == nil && n == len(secret)
-}
+func (c credentials) String() string { return c.id.String() + "." + edge.FormatSecret(c.secret) }
 
 // parseCredentials reads id.secret, shown by who has that identity. The error does not
 // repeat the text, which may be a secret.
 func parseCredentials(text, identity string) (credentials, error) {
 	public, private, _ := strings.Cut(text, ".")
 	id, known := lock.ParseSessionID(public)
-	secret, proven := parseSecret(private)
+	secret, proven := edge.ParseSecret(private)
 	if !known || !proven {
 		return credentials{}, api.Fail(api.CodeBadRequest, "session: want ID.SECRET, as the acquire that opened it answered")
 	}
 	return credentials{id, secret, identity}, nil
-}
-
-// errSession is the answer about a session that has ended or whose secret is wrong.
-func errSession(id lock.SessionID) error {
-	return api.Fail(api.CodeUnknownSession, fmt.Sprintf("session %v: unknown, or it has ended, or its secret is wrong", id))
 }
 
 // touch renews a session for what its client has asked at arrived, and keeps what it
@@ -70,7 +52,7 @@ func (s *service) touch(c credentials, ttl time.Duration, arrived protocol.Time)
 	case holdfast.Why(renewed.Err) != "" && renewed.Err != session.ErrUnknown, errors.Is(renewed.Err, holdfast.ErrUnavailable), errors.Is(renewed.Err, session.ErrForeign):
 		return nil, s.whyUnavailable(renewed.Err)
 	default:
-		return nil, errSession(c.id)
+		return nil, edge.ErrSession(c.id)
 	}
 }
 
@@ -85,27 +67,16 @@ func (s *service) check(c credentials) error {
 func (s *service) mayResume(check *session.Check) (takes bool, err error) {
 	checked, err := query[*session.Renewed](s, protocol.Below, check)
 	if err == nil && checked.Err != nil {
-		err = s.whyUnavailable(notYours(check.ID, checked.Err))
+		err = s.whyUnavailable(edge.NotYours(check.ID, checked.Err))
 	}
 	return err == nil && checked.Takes, err
-}
-
-// notYours is the answer of a member where its session machine has refused a client's session.
-func notYours(id lock.SessionID, why error) error {
-	switch {
-	case errors.Is(why, session.ErrForeign), errors.Is(why, holdfast.ErrUnavailable):
-		return why
-	case errors.Is(why, session.ErrTakenOver):
-		return errTakenOver(id)
-	}
-	return errSession(id)
 }
 
 // renew lets a session live on. Where it has lost a lock since it was told last, the
 // answer is that loss, once, though the session may live on with its others.
 func (s *service) renew(in renewInput) (answer api.Renewed, err error) {
 	defer func() { s.observer.operation("", "renew", err) }()
-	if err := s.checkTTL(in.TTL); err != nil {
+	if err := edge.CheckTTL(in.TTL); err != nil {
 		return answer, failed("renew", "", "", err)
 	}
 	c, err := parseCredentials(in.Session, in.Caller.identity)
@@ -154,7 +125,7 @@ func (s *service) end(text string, by caller) (answer api.SessionReleased, err e
 	case errors.Is(ended.Err, session.ErrForeign), errors.Is(ended.Err, holdfast.ErrUnavailable):
 		return answer, failed("end", "", "", s.whyUnavailable(ended.Err))
 	case ended.Err != nil:
-		return answer, failed("end", "", "", errSession(c.id))
+		return answer, failed("end", "", "", edge.ErrSession(c.id))
 	}
 	s.requests.released(c.id, 0)
 	for _, was := range ended.Released {

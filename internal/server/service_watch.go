@@ -3,10 +3,12 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -37,12 +39,12 @@ func (s *service) watchSpaces() {
 }
 
 // announceMoved tells the streams where clients can go, if that is another place than before.
-func (s *service) announceMoved(before *roster) *roster {
+func (s *service) announceMoved(before *edge.Roster) *edge.Roster {
 	if s.moved == nil {
 		return before
 	}
 	now := s.roster()
-	if now.equal(before) {
+	if now.Authority == before.Authority && slices.Equal(now.Members, before.Members) {
 		return before
 	}
 	s.moved(now)

@@ -273,7 +273,7 @@ func TestClientsAreSentToTheGrantor(t *testing.T) {
 	} {
 		condition.Elder, condition.Authority = c.elder, c.authority
 		b.service.lookAt(space, &spaceState{})
-		if got := b.service.roster().authority; got != c.want {
+		if got := b.service.roster().Authority; got != c.want {
 			t.Errorf("with the elder %v and the authority %v clients are sent to %q, want %q", c.elder, c.authority, got, c.want)
 		}
 	}
@@ -329,7 +329,7 @@ func TestClientsStayWhereAllDecide(t *testing.T) {
 	} {
 		condition.Authority = authority
 		b.service.lookAt(space, &spaceState{})
-		if got := b.service.roster().authority; got != want {
+		if got := b.service.roster().Authority; got != want {
 			t.Errorf("where %v decide clients are sent to %q, want %q", authority, got, want)
 		}
 	}

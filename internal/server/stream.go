@@ -2,8 +2,8 @@ package server
 
 import (
 	"errors"
-	"fmt"
 	"io"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,14 +12,15 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/frames"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// A stream carries one session for as long as it does not break. Three goroutines
+// A stream carries one session for as long as it does not break. It drives the two halves of package edge. Three goroutines
 // share it, however many operations are under way:
 //
 //   - Open, the handler, waits for the end and says how it ended. Returning from it
@@ -35,41 +36,38 @@ type stream struct {
 	server *grpcServer
 	rpc    grpc.BidiStreamingServer[schema.ClientFrame, schema.ServerFrame]
 
+	machine edge.Machine // the reader's
 	sink    uint64
-	session lock.SessionID
-	client  string
-	caller  caller
-	opening chan any // what Deliver was told about the session: *session.Opened or *session.Renewed
-	box     outbox
+	session lock.SessionID // guarded by occupants
+	opening chan any       // the answer to the hello
+	owner   *client        // whose requests these are, where they are bounded in number
 
-	opened    chan struct{} // closed when the client has been greeted
-	finishing chan struct{} // closed when only the outbox is left to send
-	lastOnce  sync.Once
-	last      error // how it ends once the outbox is sent
+	mu   sync.Mutex // guards box
+	box  edge.Outbox
+	wake chan struct{} // has a value when there may be something to take
+	held atomic.Bool   // a goroutine is about to look into the box anyway
+
+	opened     chan struct{} // closed when the client has been greeted
+	finishing  chan struct{} // closed when only the outbox is left to send
+	finishOnce sync.Once
 
 	ended   chan struct{} // closed when it is over
 	over    atomic.Bool
 	endOnce sync.Once
-	result  error
 	gone    chan struct{} // closed when nothing of it can step the driver any more
 
-	sending   sync.Mutex // who has it takes from the box and sends
-	batch     []outgoing // memory of who sends
-	owner     *client    // whose requests these are, where they are bounded in number
-	allowance allowance
-
-	calls    uint64       // numbered so far
-	before   uint64       // the latest request that the client may have made on another stream: up to it they may stand in a queue
-	wanted   atomic.Int64 // the ttl that its client has asked for last; 0 where it asks for none
-	*scratch              // while a frame is performed
+	sending sync.Mutex      // who has it takes from the box and sends
+	batch   []edge.Outgoing // memory of who sends
 }
 
 func newStream(g *grpcServer, rpc grpc.BidiStreamingServer[schema.ClientFrame, schema.ServerFrame]) *stream {
 	return &stream{
 		server:    g,
 		rpc:       rpc,
+		machine:   edge.New(&g.edge),
+		box:       edge.NewOutbox(&g.edge),
+		wake:      make(chan struct{}, 1),
 		opening:   make(chan any, 1),
-		box:       newOutbox(g.outboxEvents, g.outboxBytes, &g.unsent),
 		opened:    make(chan struct{}),
 		finishing: make(chan struct{}),
 		ended:     make(chan struct{}),
@@ -90,7 +88,7 @@ func (g *grpcServer) Open(rpc grpc.BidiStreamingServer[schema.ClientFrame, schem
 	s.owner = g.service.clients.enter(callerName(rpc.Context()), g.service.now())
 	g.work.Go(s.read)
 	s.wait()
-	return s.result
+	return s.result()
 }
 
 // wait returns when the stream is over. A client that neither greets in time nor
@@ -117,23 +115,51 @@ func (s *stream) wait() {
 	}
 }
 
-// end ends the stream now; what the outbox still has is not sent. The first end
-// counts. It never blocks.
-func (s *stream) end(result error) {
-	s.endOnce.Do(func() {
-		s.result = result
-		s.over.Store(true)
-		close(s.ended)
-	})
+// result is the status with which a stream that is over ends.
+func (s *stream) result() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := s.box.State()
+	if errors.Is(err, edge.ErrSuperseded) {
+		return status.Error(codes.Aborted, err.Error())
+	}
+	if _, is := status.FromError(err); is {
+		return err
+	}
+	return api.ToStatus(err)
 }
 
-// finish ends the stream as soon as the outbox is sent. It never blocks.
-func (s *stream) finish(result error) {
-	s.lastOnce.Do(func() {
-		s.last = result
-		close(s.finishing)
-	})
+// change changes the outbox, and lets the others know if that ends the stream. It never blocks.
+func (s *stream) change(change func(*edge.Outbox)) {
+	s.mu.Lock()
+	change(&s.box)
+	state, result := s.box.State()
+	s.mu.Unlock()
+	s.heed(state, result)
 }
+
+// heed lets the others know that the stream ends.
+func (s *stream) heed(state edge.State, result error) {
+	if state == edge.Finishing {
+		s.finishOnce.Do(func() { close(s.finishing) })
+	}
+	if state == edge.Over {
+		s.endOnce.Do(func() {
+			if isSlow(result) {
+				s.server.service.observer.refused(edge.UnreadAnswers)
+			}
+			s.over.Store(true)
+			close(s.ended)
+		})
+	}
+}
+
+// end ends the stream now; what the outbox still has is not sent. The first end
+// counts. It never blocks.
+func (s *stream) end(result error) { s.change(func(o *edge.Outbox) { o.End(result) }) }
+
+// finish ends the stream as soon as the outbox is sent. It never blocks.
+func (s *stream) finish(result error) { s.change(func(o *edge.Outbox) { o.Finish(result) }) }
 
 // read takes the client's frames until the stream is over.
 func (s *stream) read() {
@@ -176,134 +202,96 @@ func (s *stream) leave() {
 		s.server.service.driver.Detach(s.sink)
 	}
 	s.owner.leave()
-	s.box.close()
+	s.change((*edge.Outbox).Close)
 	close(s.gone)
 	s.server.occupants.leave(s)
 	s.server.live.remove(s)
 }
 
-// write sends what the reader does not send by itself, a batch at a time, until the stream
-// is over.
-func (s *stream) write() {
-	for {
-		select {
-		case <-s.ended:
-			return
-		default:
-		}
-		finishing := s.isFinishing() // asked before the batch: what is told later than this is not waited for
-		switch sent, err := s.flush(); {
-		case err != nil:
-			s.end(err)
-			return
-		case sent:
-			continue
-		case finishing:
-			s.end(s.last)
-			return
-		}
-		select {
-		case <-s.box.wake:
-		case <-s.finishing:
-		case <-s.ended:
+// perform does what a frame asks for, in its order, and reports whether the stream
+// goes on.
+func (s *stream) perform(operations []*schema.Operation, arrived protocol.Time) bool {
+	event := edge.Event{Operations: operations, Allowance: s.admit(operations, arrived)}
+	for len(event.Operations) > 0 {
+		out := s.server.scratches.Get().(*edge.Effects)
+		goesOn := s.understand(arrived, &event, out)
+		s.say(out)
+		s.held.Store(true)
+		s.server.service.driver.Step(out.Calls...)
+		s.held.Store(false)
+		s.answer() // and for what was refused here
+		event.Operations, event.Before = event.Operations[out.Taken:], event.Before+out.Taken
+		out.Reset()
+		s.server.scratches.Put(out)
+		if !goesOn || s.over.Load() {
+			return false
 		}
 	}
+	return true
 }
 
-// flush sends all that has gathered, and reports whether there was something.
-func (s *stream) flush() (sent bool, err error) {
-	s.sending.Lock()
-	defer s.sending.Unlock()
-	return s.sendGathered()
+// understand turns operations into calls, and reports whether the stream goes on
+// after them. A mistake of its own must not end the member: it is refused as one
+// and ends the stream.
+func (s *stream) understand(arrived protocol.Time, event *edge.Event, out *edge.Effects) (goesOn bool) {
+	defer func() {
+		if mistake := recover(); mistake != nil {
+			s.server.panicked("holdfast.v1.Sessions/Open", mistake, debug.Stack())
+			s.end(errInternal())
+			goesOn = false
+		}
+	}()
+	event.Overload = s.server.service.overload()
+	s.machine.Step(arrived, event, out)
+	return !out.Over
 }
 
-// sendGathered is flush for who has s.sending.
-func (s *stream) sendGathered() (sent bool, err error) {
-	s.batch = s.box.take(s.batch)
-	if len(s.batch) == 0 {
-		return false, nil
+// admit takes the tokens for a frame, all at once.
+func (s *stream) admit(operations []*schema.Operation, arrived protocol.Time) *edge.Allowance {
+	if s.owner == nil {
+		return nil
 	}
-	return true, s.send(s.batch)
+	requests, returns := edge.Count(operations)
+	requests, returns = s.owner.admit(arrived, requests, returns)
+	return &edge.Allowance{Requests: requests, Returns: returns, Refusal: s.owner.all.refusal()}
 }
 
-// atOnce is how many events the reader sends by itself.
-const atOnce = 16
-
-// answer sends what the frame that was just performed has led to. If that is little it
-// does so on the reader's own goroutine, since to wake another one costs more than the rest
-// of a lock; a client that does not read its answers is then not read any further. Much is
-// left to the writer, while the reader goes on: there the outbox has its bound.
-func (s *stream) answer() {
-	if s.box.waiting() > atOnce || !s.sending.TryLock() {
-		s.box.signal()
+// say puts what the machine says into the outbox without waking the writer, and counts what it refuses.
+func (s *stream) say(out *edge.Effects) {
+	if !out.ForOutbox() {
 		return
 	}
-	defer s.sending.Unlock()
-	if _, err := s.sendGathered(); err != nil {
-		s.end(err)
-	}
-}
-
-func (s *stream) isFinishing() bool {
-	select {
-	case <-s.finishing:
-		return true
-	default:
-		return false
-	}
-}
-
-// send sends a batch in as few frames as the bound of a frame allows.
-func (s *stream) send(batch []outgoing) error {
-	f := s.server.frames.Get().(*frame)
-	defer s.server.frames.Put(f)
-	for len(batch) > 0 {
-		n := f.fill(batch, s.server.service)
-		err := s.rpc.SendMsg(&f.message)
-		f.counted(s.server.service)
-		f.empty()
-		if err != nil {
-			return err
+	for i := range out.Says {
+		if _, _, _, refused := out.Says[i].Outcome(); refused != nil {
+			s.countRefusal(refused)
 		}
-		s.server.service.observer.frame(sent)
-		s.box.sent(batch[:n])
-		batch = batch[n:]
 	}
-	return nil
+	s.change(func(o *edge.Outbox) { o.Apply(out) })
 }
 
-// errSlow ends the stream of a client that does not read what it asked for.
-func (s *stream) errSlow() error {
-	return api.ToStatus(&api.Failure{
-		Code: api.CodeLimit,
-		Detail: fmt.Sprintf("more than %d events or %d bytes were waiting to be read; resume the session and read faster",
-			s.server.outboxEvents, s.server.outboxBytes),
-		Err: &holdfast.LimitError{Limit: unreadAnswers, Value: int64(s.server.outboxEvents)},
-	})
-}
-
-// unreadAnswers is the name of the limit of what may wait for a client to read it.
-const unreadAnswers = "unread_answers"
-
-// errSuperseded ends the earlier stream of a session that a later one resumes.
-func errSuperseded() error {
-	return status.Error(codes.Aborted, "a later stream has resumed this session")
-}
-
-// errTakenOver refuses the client of a session that a later one has taken over, and ends its stream. It is the
-// unknown_session that ends the clients of older programs, too, and says why.
-func errTakenOver(id lock.SessionID) error {
-	return &api.Failure{
-		Code: api.CodeUnknownSession, Detail: fmt.Sprintf("session %v: taken over by another client", id), Err: holdfast.EndedByAnother,
+// countRefusal counts a refusal by its code. That of a limit is counted by its name, when
+// it is told.
+func (s *stream) countRefusal(err error) {
+	if code := api.Code(err); code != api.CodeLimit {
+		s.server.service.observer.refused(code)
 	}
 }
 
-// errExpired ends the stream of a session that has ended: it was not renewed in time, or
-// why says what else has ended it.
-func errExpired(why error) error {
-	text := "it was not renewed in time"
-	if why != nil {
-		text = why.Error()
+// Deliver implements run.Sink: it lets the outbox hear what is told, and wakes the
+// writer once.
+func (s *stream) Deliver(replies []protocol.Reply) {
+	s.mu.Lock()
+	answer := s.box.Hear(replies)
+	state, result := s.box.State()
+	s.mu.Unlock()
+	if answer != nil {
+		select {
+		case s.opening <- answer:
+		default: // it was answered before
+		}
 	}
-	return api.ToStatus(api.Fail(api.CodeUnknownSession, "unknown session: "+text))
+	if state != edge.Open {
+		s.heed(state, result)
+	}
+	s.signal()
 }

@@ -44,19 +44,3 @@ func BenchmarkBatch(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/lock")
 }
-
-// BenchmarkFill turns 256 answers into a frame, again and again.
-func BenchmarkFill(b *testing.B) {
-	harness := newHarness(b, nil, nil)
-	f := newFrame()
-	batch := make([]outgoing, keepSlots)
-	for i := range batch {
-		batch[i] = outgoing{saying: sayGranted, id: uint64(i + 1), port: 1, token: 1 << 33, since: 1}
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		f.fill(batch, harness.service)
-		f.counted(harness.service)
-		f.empty()
-	}
-}

@@ -10,9 +10,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 )
 
 // TestBadOperations: each mistake is refused by itself, and what stands beside it
@@ -92,19 +92,19 @@ func TestReusedID(t *testing.T) {
 func TestOperationsPerFrame(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	c := b.open()
-	operations := make([]*schema.Operation, maxOperations+3)
+	operations := make([]*schema.Operation, edge.MaxOperations+3)
 	for i := range operations {
 		operations[i] = opBeat(uint64(i+1), 0)
 	}
 	c.say(operations...)
-	for range maxOperations {
+	for range edge.MaxOperations {
 		if event := c.hear(); event.GetBeat() == nil {
 			t.Fatalf("heard %v", event)
 		}
 	}
 	for i := range uint64(3) {
-		problem := c.refused(maxOperations+i+1, api.CodeLimit)
-		if problem.GetLimit() != "operations_per_frame" || problem.GetValue() != maxOperations {
+		problem := c.refused(edge.MaxOperations+i+1, api.CodeLimit)
+		if problem.GetLimit() != "operations_per_frame" || problem.GetValue() != edge.MaxOperations {
 			t.Errorf("the limit is told as %v", problem)
 		}
 	}
@@ -114,7 +114,7 @@ func TestOperationsPerFrame(t *testing.T) {
 // else, and costs no more memory than the bound.
 func TestSlowReader(t *testing.T) {
 	const bound = 20_000
-	b := newHarness(t, nil, func(g *grpcServer) { g.outboxEvents = bound })
+	b := newHarness(t, nil, func(g *grpcServer) { g.edge.Events = bound })
 	c, other := b.open(), b.open()
 	c.say(opAcquire(1, "x"))
 	c.granted(1)
@@ -138,11 +138,9 @@ func TestSlowReader(t *testing.T) {
 		}
 	}()
 	<-slow.gone
-	slow.box.mu.Lock()
-	if len(slow.box.queue) > 0 || !slow.box.broken {
-		t.Errorf("%d events are kept for a client that does not read", len(slow.box.queue))
+	if n := slow.waiting(); n > 0 || !slow.over.Load() {
+		t.Errorf("%d events are kept for a client that does not read", n)
 	}
-	slow.box.mu.Unlock()
 	other.say(opTry(1, "x"))
 	other.refused(1, api.CodeHeld) // the session lives until its TTL is over
 	if got := status.Code(c.end()); got != codes.ResourceExhausted {
@@ -156,106 +154,6 @@ func TestSlowReader(t *testing.T) {
 	again.released(1)
 	other.say(opTry(2, "x"))
 	other.granted(2)
-}
-
-// TestOutboxBound counts what is queued and what is being sent.
-func TestOutboxBound(t *testing.T) {
-	size := (&outgoing{}).size()
-	plenty := &outboxes{most: 1 << 30}
-	o := newOutbox(10, 5*size, plenty)
-	for i := range 5 {
-		if !o.put(outgoing{id: uint64(i)}) {
-			t.Fatalf("event %d was not taken", i)
-		}
-	}
-	batch := o.take(nil)
-	if len(batch) != 5 {
-		t.Fatalf("took %d events", len(batch))
-	}
-	o.sent(batch[:3])
-	for i := range 3 {
-		if !o.put(outgoing{id: uint64(i)}) {
-			t.Fatalf("event %d was not taken, though 3 are on their way", i)
-		}
-	}
-	if o.put(outgoing{}) {
-		t.Error("the bound of bytes was passed")
-	}
-	if o.put(outgoing{}) || len(o.take(nil)) != 0 {
-		t.Error("a broken outbox takes events or keeps some")
-	}
-	few := newOutbox(1, 1<<20, plenty)
-	if !few.put(outgoing{}) || few.put(outgoing{}) {
-		t.Error("the bound of events was not kept")
-	}
-	text := outgoing{text: "name", err: holdfast.ErrHeld}
-	if text.size() <= size {
-		t.Error("texts and errors count for nothing")
-	}
-}
-
-// TestOutboxesTogether: many who do not read may not keep together what each may keep
-// alone, and who keeps little is not disturbed by them.
-func TestOutboxesTogether(t *testing.T) {
-	size := (&outgoing{}).size()
-	all := &outboxes{most: int64(10 * size), share: 2 * size}
-	greedy, greedier, modest := newOutbox(100, 1<<20, all), newOutbox(100, 1<<20, all), newOutbox(100, 1<<20, all)
-	for range 5 {
-		if !greedy.put(outgoing{}) || !greedier.put(outgoing{}) {
-			t.Fatal("there is room for it")
-		}
-	}
-	for range 2 {
-		if !modest.put(outgoing{}) {
-			t.Error("a share is not to be had where others keep too much")
-		}
-	}
-	if greedy.put(outgoing{}) {
-		t.Error("more than a share is to be had where all keep too much")
-	}
-	greedy.close()
-	if !greedier.put(outgoing{}) {
-		t.Error("what was let go of is not to be had")
-	}
-	batch := greedier.take(nil)
-	greedier.close()
-	greedier.sent(batch)
-	modest.sent(modest.take(nil))
-	if left := all.bytes.Load(); left != 0 {
-		t.Errorf("%d bytes are counted, and nothing is kept", left)
-	}
-	if greedy.put(outgoing{}) {
-		t.Error("a closed outbox takes something")
-	}
-}
-
-// TestFrameBound: a large batch is cut, a welcome and what belongs to it is not.
-func TestFrameBound(t *testing.T) {
-	b := newHarness(t, nil, nil)
-	f := newFrame()
-	batch := make([]outgoing, frameEvents+10)
-	for i := range batch {
-		batch[i] = outgoing{saying: sayReleased, id: uint64(i + 1)}
-	}
-	if n := f.fill(batch, b.service); n != frameEvents || len(f.message.GetEvents()) != n {
-		t.Errorf("a frame took %d of %d events", n, len(batch))
-	}
-	f.empty()
-	if len(f.slots) > keepSlots {
-		t.Errorf("an idle frame keeps %d slots", len(f.slots))
-	}
-	batch[0] = outgoing{saying: sayWelcome, roster: &roster{}, opened: &credentials{}}
-	if n := f.fill(batch, b.service); n != len(batch) {
-		t.Errorf("a welcome took %d of %d events with it", n, len(batch))
-	}
-	f.empty()
-	long := outgoing{saying: sayRefused, text: strings.Repeat("n", 500), err: holdfast.ErrConflict}
-	for i := range batch {
-		batch[i] = long
-	}
-	if n := f.fill(batch, b.service); n >= len(batch) || n < frameBytes/2000 {
-		t.Errorf("a frame took %d refusals of %d", n, len(batch))
-	}
 }
 
 // TestOversizedFrame is refused before it is understood.

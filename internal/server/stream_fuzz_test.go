@@ -9,7 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
-	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 )
 
 // FuzzOperations performs frames of any content for two clients in turn: none is a mistake
@@ -60,26 +60,33 @@ func (b *harness) openRaw(t *testing.T) *stream {
 	t.Helper()
 	s := newStream(b.server, nil)
 	s.sending.Lock() // what it answers stays in the box
-	s.sink = b.driver.Attach(s)
-	answer, err := s.query(&session.Open{Kind: session.Stream})
-	must(t, err)
-	s.session = answer.(*session.Opened).ID
+	event, out := edge.Event{Operations: []*schema.Operation{{Kind: &schema.Operation_Hello{Hello: &schema.Hello{}}}}}, edge.Effects{}
+	for s.machine.Step(0, &event, &out); out.Do.Kind != edge.Welcome; s.machine.Step(0, &event, &out) {
+		if event = (edge.Event{}); out.Do.Kind == edge.Occupy {
+			s.session = out.Do.Session
+		} else {
+			event.Answer, event.Err = s.provide(&out.Do, 0)
+		}
+		must(t, event.Err)
+		out.Reset()
+	}
+	s.say(&out)
 	return s
 }
 
 // closeRaw ends a session, and checks what its client would be told.
 func (b *harness) closeRaw(t *testing.T, s *stream) {
 	t.Helper()
-	if s.over.Load() && status.Code(s.result) != codes.ResourceExhausted {
-		t.Errorf("the stream ended with %v", s.result)
+	if s.over.Load() && status.Code(s.result()) != codes.ResourceExhausted {
+		t.Errorf("the stream ended with %v", s.result())
 	}
 	s.perform([]*schema.Operation{opEnd()}, b.service.now())
-	if batch := s.box.take(nil); !s.over.Load() && len(batch) > 0 {
+	if batch := s.box.Take(nil); !s.over.Load() && len(batch) > 0 {
 		out := newFrame()
-		if n := out.fill(batch, b.service); n == 0 {
+		if n := out.fill(batch, b.server); n == 0 {
 			t.Error("nothing of a batch fits a frame")
 		}
-		if _, err := proto.Marshal(&out.message); err != nil {
+		if _, err := proto.Marshal(&out.Message); err != nil {
 			t.Errorf("what is told cannot be encoded: %v", err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
@@ -32,12 +33,12 @@ func (l *liveStreams) remove(s *stream) {
 }
 
 // announce tells all streams where clients can go.
-func (l *liveStreams) announce(r *roster) {
+func (l *liveStreams) announce(r *edge.Roster) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for s := range l.all {
-		s.say(outgoing{saying: sayMoved, roster: r})
-		s.box.signal()
+		s.change(func(o *edge.Outbox) { o.Move(r) })
+		s.signal()
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -455,21 +456,11 @@ func TestBeatCountsFromArrival(t *testing.T) {
 	c.refused(1<<63, api.CodeBadRequest)
 }
 
-func TestCallNumbers(t *testing.T) {
-	for _, kind := range []call{callRelease, callCancel, callExtend} {
-		for _, count := range []uint64{1, countMask, countMask + 1} {
-			if number := numberOf(kind, count); callOf(number) != kind || number <= maxID {
-				t.Errorf("the number %d of %v means %v", number, kind, callOf(number))
-			}
-		}
-	}
-}
-
 // TestLargeIDs: an id may be any positive int64 but the largest.
 func TestLargeIDs(t *testing.T) {
 	b := newHarness(t, nil, nil)
 	c := b.open()
-	for id := uint64(maxID); id > maxID-3; id-- {
+	for id := uint64(edge.MaxID); id > edge.MaxID-3; id-- {
 		c.say(opAcquire(id, "x"))
 		token := c.granted(id).GetToken()
 		c.say(opExtend(id, "x", token, time.Minute))
@@ -484,8 +475,8 @@ func TestLargeIDs(t *testing.T) {
 			t.Errorf("heard %v", event)
 		}
 	}
-	c.say(&schema.Operation{Id: maxID, Kind: &schema.Operation_End{End: &schema.End{}}})
-	c.released(maxID)
+	c.say(&schema.Operation{Id: edge.MaxID, Kind: &schema.Operation_End{End: &schema.End{}}})
+	c.released(edge.MaxID)
 	must(t, c.end())
 }
 
@@ -502,21 +493,5 @@ func TestForeignRequests(t *testing.T) {
 	c.say(opBeat(4, 0))
 	if event := c.hear(); event.GetId() != 4 || event.GetBeat() == nil {
 		t.Errorf("heard %v", event)
-	}
-}
-
-func TestWaitEnds(t *testing.T) {
-	for want, a := range map[protocol.Time]*schema.Acquire{
-		protocol.Never:          {Wait: 1<<63 - 1},
-		time.Hour + time.Second: {Wait: int64(time.Second)},
-		time.Hour + time.Minute: {Wait: int64(time.Minute), Try: true},
-		time.Hour + tryWait:     {Try: true},
-	} {
-		if waitEnd(time.Hour, a) != want {
-			t.Errorf("%v waits until %v, want %v", a, waitEnd(time.Hour, a), want)
-		}
-	}
-	if got := waitEnd(time.Hour, &schema.Acquire{}); got != protocol.Never {
-		t.Errorf("without a limit it waits until %v", got)
 	}
 }

@@ -235,7 +235,7 @@ func TestEveryRuleHasARow(t *testing.T) {
 // rules lists the names of all rules that can be switched off, as the code has them.
 func rules(t *testing.T) (all []string) {
 	t.Helper()
-	mutated := regexp.MustCompile(`protocol\.Mutated\("([^"]+)"\)`)
+	mutated := regexp.MustCompile(`(?:protocol\.Mutated|mutation\.Off)\("([^"]+)"\)`)
 	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

@@ -10,22 +10,8 @@ import (
 // keeps its memory: a client has one stream.
 type Events struct {
 	list  []*schema.Event
-	slots []*eventSlot
+	slots []*schema.EventSlot
 	used  int
-}
-
-// eventSlot is the memory of one event.
-type eventSlot struct {
-	event    schema.Event
-	granted  schema.Event_Granted
-	queued   schema.Event_Queued
-	released schema.Event_Released
-	beat     schema.Event_Beat
-
-	grantedBody  schema.Granted
-	queuedBody   schema.Queued
-	releasedBody schema.Released
-	beatBody     schema.Beaten
 }
 
 // List returns the events, in their order. They are valid until the next frame is read.
@@ -64,14 +50,9 @@ func (e *Events) empty() {
 	e.list, e.used = e.list[:0], 0
 }
 
-func (e *Events) next() *eventSlot {
+func (e *Events) next() *schema.EventSlot {
 	if e.used == len(e.slots) {
-		slot := &eventSlot{}
-		slot.granted.Granted = &slot.grantedBody
-		slot.queued.Queued = &slot.queuedBody
-		slot.released.Released = &slot.releasedBody
-		slot.beat.Beat = &slot.beatBody
-		e.slots = append(e.slots, slot)
+		e.slots = append(e.slots, schema.NewEventSlot())
 	}
 	e.used++
 	return e.slots[e.used-1]
@@ -80,7 +61,7 @@ func (e *Events) next() *eventSlot {
 // event reads one event.
 func (e *Events) event(data []byte) (*schema.Event, error) {
 	slot := e.next()
-	event := &slot.event
+	event := &slot.Event
 	event.Id, event.Kind = 0, nil
 	r := reader{b: data}
 	for {
@@ -94,7 +75,7 @@ func (e *Events) event(data []byte) (*schema.Event, error) {
 		case tag&(1<<typeBits-1) != typeBytes || event.Kind != nil:
 			r.odd = true
 		default:
-			slot.kind(tag>>typeBits, &r)
+			readKind(slot, tag>>typeBits, &r)
 		}
 	}
 	if r.odd {
@@ -104,22 +85,22 @@ func (e *Events) event(data []byte) (*schema.Event, error) {
 	return event, nil
 }
 
-// kind reads what an event tells, where it is of one of the kinds that are many.
-func (s *eventSlot) kind(field byte, r *reader) {
+// readKind reads what an event tells, where it is of one of the kinds that are many.
+func readKind(s *schema.EventSlot, field byte, r *reader) {
 	body := reader{b: r.bytes()}
 	switch field {
 	case 3:
-		readGranted(&s.grantedBody, &body)
-		s.event.Kind = &s.granted
+		readGranted(s.Granted.Granted, &body)
+		s.Event.Kind = &s.Granted
 	case 4:
-		readQueued(&s.queuedBody, &body)
-		s.event.Kind = &s.queued
+		readQueued(s.Queued.Queued, &body)
+		s.Event.Kind = &s.Queued
 	case 6:
-		s.event.Kind = &s.released
+		s.Event.Kind = &s.Released
 		body.odd = body.odd || len(body.b) > 0 // a problem
 	case 9:
-		readBeat(&s.beatBody.Ttl, &body)
-		s.event.Kind = &s.beat
+		readBeat(&s.Beat.Beat.Ttl, &body)
+		s.Event.Kind = &s.Beat
 	default:
 		body.odd = true
 	}

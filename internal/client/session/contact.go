@@ -28,17 +28,24 @@ type Contact struct {
 	Place  api.Address
 	Caller any // what the driver knows of it
 
-	hello  *schema.Operation // that was sent last
-	asked  *Session          // that the hello names; nil: it opens one
-	listed []*Request        // by the hello, as not settled; in the order of their ids
-	sent   time.Duration     // when the hello was
-	over   bool              // it is not wanted any more, even if it is welcomed
-	silent bool              // it has not answered in time
+	hello  *hello        // that was sent last
+	asked  *Session      // that the hello names; nil: it opens one
+	listed []*Request    // by the hello, as not settled; in the order of their ids
+	sent   time.Duration // when the hello was
+	over   bool          // it is not wanted any more, even if it is welcomed
+	silent bool          // it has not answered in time
 	limit  clock.Alarm
 }
 
+// hello is the memory of one.
+type hello struct {
+	operation schema.Operation
+	kind      schema.Operation_Hello
+	body      schema.Hello
+}
+
 // Hello is what to send, after a Greet.
-func (a *Contact) Hello() *schema.Operation { return a.hello }
+func (a *Contact) Hello() *schema.Operation { return &a.hello.operation }
 
 // Over reports whether the contact is not wanted any more.
 func (a *Contact) Over() bool { return a.over }
@@ -65,15 +72,15 @@ func (e Unheard) Error() string { return e.Err.Error() }
 
 // IsHeard reports whether an error is a member's word.
 func IsHeard(err error) bool {
-	var network Unheard
-	return !errors.As(err, &network) && !errors.Is(err, ErrSilent)
+	_, network := errors.AsType[Unheard](err)
+	return !network && !errors.Is(err, ErrSilent)
 }
 
 // IsOverload reports whether a member has refused what it would have served if it had less to do: another one may
 // serve, or the same one a moment later.
 func IsOverload(err error) bool {
-	var limit *holdfast.LimitError
-	return errors.As(err, &limit) && limit.Limit == "overload"
+	limit, is := errors.AsType[*holdfast.LimitError](err)
+	return is && limit.Limit == "overload"
 }
 
 // isTakenOver reports whether a member says that another client has taken the session over.
@@ -83,8 +90,7 @@ func isTakenOver(err error) bool {
 
 // bare takes the operation off an error: the caller's is another one.
 func bare(err error) error {
-	var opErr *holdfast.Error
-	if errors.As(err, &opErr) {
+	if opErr, is := errors.AsType[*holdfast.Error](err); is {
 		return opErr.Err
 	}
 	return err
@@ -109,19 +115,22 @@ func (m *Machine) limitContact(a *Contact) {
 // greet makes the hello for the present session if it is alive, else for a new one.
 func (m *Machine) greet(a *Contact) {
 	m.tick() // the session may have ended
-	hello := &schema.Hello{Ttl: int64(m.config.TTL), Client: m.config.Name, Number: m.config.Number}
+	a.hello = &hello{}
+	a.hello.operation.Kind, a.hello.kind.Hello = &a.hello.kind, &a.hello.body
+	h := &a.hello.body
+	h.Ttl, h.Client, h.Number = int64(m.config.TTL), m.config.Name, m.config.Number
 	if s := m.session; s != nil {
-		hello.Session, hello.Secret, hello.Generation = s.ID, s.Secret, s.Generation
+		h.Session, h.Secret, h.Generation = s.ID, s.Secret, s.Generation
 		if s.Opened {
-			hello.Last = m.lastID
+			h.Last = m.lastID
 		}
 		a.listed = m.all()
-		hello.Requests = make([]uint64, 0, len(a.listed))
+		h.Requests = make([]uint64, 0, len(a.listed))
 		for _, r := range a.listed {
-			hello.Requests = append(hello.Requests, r.ID)
+			h.Requests = append(h.Requests, r.ID)
 		}
 	}
-	a.hello, a.asked, a.sent = &schema.Operation{Kind: &schema.Operation_Hello{Hello: hello}}, m.session, m.now
+	a.asked, a.sent = m.session, m.now
 }
 
 // onAnswered takes the answer to a hello.

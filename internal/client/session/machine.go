@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -136,10 +137,12 @@ func (m *Machine) onContact(ev *Event) {
 
 // all lists the requests in the order of their ids.
 func (m *Machine) all() []*Request {
-	all := make([]*Request, 0, len(m.requests))
-	for _, id := range slices.Sorted(maps.Keys(m.requests)) {
-		all = append(all, m.requests[id])
+	if len(m.requests) == 0 {
+		return nil
 	}
+	//tidy:unordered they are sorted below
+	all := slices.AppendSeq(make([]*Request, 0, len(m.requests)), maps.Values(m.requests))
+	slices.SortFunc(all, func(a, b *Request) int { return cmp.Compare(a.ID, b.ID) })
 	return all
 }
 

@@ -247,3 +247,19 @@ func After(now, d time.Duration) time.Duration {
 	}
 	return now + d
 }
+
+// tryLimit is how long a call that does not wait for holders waits for a decision.
+const tryLimit = 5 * time.Second
+
+// WaitEnd is when the wait of a call ends that is made at the time now, by its own limit: one moment,
+// even if the connection or the authority is lost before then, and for all the names of a
+// LockAll together.
+func WaitEnd(now time.Duration, want *holdfast.Request) time.Duration {
+	switch {
+	case want.Wait > 0:
+		return After(now, want.Wait)
+	case want.Try:
+		return After(now, tryLimit)
+	}
+	return clock.Never
+}

@@ -108,7 +108,7 @@ func (v *View) Reaches(address string) bool {
 
 // Electorate returns who votes on what follows the view.
 func (v *View) Electorate() Electorate {
-	e := Electorate{Number: v.Number, Epoch: v.Epoch}
+	e := Electorate{Number: v.Number, Epoch: v.Epoch, Voters: make([]protocol.ID, 0, len(v.Members))}
 	for _, member := range v.Members {
 		if member.Founder || protocol.Mutated("guests vote") {
 			e.Voters = append(e.Voters, member.ID)

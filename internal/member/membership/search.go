@@ -105,7 +105,11 @@ func (m *Machine) beginPhase(now protocol.Time) {
 // addresses lists where members of the accepted view and founders are, but for this
 // member.
 func (m *Machine) addresses(v *election.View) []string {
-	var all []string
+	most := len(m.rules.Founders)
+	if v != nil {
+		most += len(v.Members)
+	}
+	all := make([]string, 0, most)
 	if v != nil {
 		for _, member := range v.Members {
 			if member.ID != m.self {

@@ -16,7 +16,7 @@ type row struct {
 // it, and one that begins with ! takes out what the others match.
 var (
 	// rules are pure: an event goes in, effects come out.
-	rules = []string{"lock/...", "storage", "protocol/...", "!protocol/protocoltest", "internal/member/...", "internal/client/session"}
+	rules = []string{"lock/...", "storage", "protocol/...", "!protocol/protocoltest", "internal/member/...", "internal/client/session", "internal/server/edge"}
 
 	// leaves know nothing of locks.
 	leaves = []string{
@@ -31,7 +31,7 @@ var (
 	engines = slices.Concat(contract, leaves, []string{
 		"internal/member/...",
 		"internal/api/...", "internal/transport/...", "internal/run", "internal/trace",
-		"internal/server/admin", "internal/server/events",
+		"internal/server/admin", "internal/server/edge", "internal/server/events",
 	})
 )
 
@@ -69,8 +69,9 @@ var table = []row{
 	{[]string{"internal/run", "internal/trace"}, slices.Concat(contract, leaves, []string{"internal/member/..."})},
 	{[]string{"internal/server/admin", "internal/server/events"}, slices.Concat(contract, []string{"internal/member/...", "internal/api/...", "internal/run"})},
 	// The simulator knows no protocol but by its descriptor.
-	{[]string{"sim/..."}, slices.Concat(contract, []string{"internal/member/...", "sim/...", "internal/trace", "storage/memory", switchFolder})},
+	{[]string{"sim/..."}, slices.Concat(contract, []string{"internal/member/...", "sim/...", "internal/client/session", "internal/server/edge", "internal/api/...", "internal/trace", "storage/memory", switchFolder})},
 
+	{[]string{"internal/server/edge"}, []string{"", "lock", "protocol", "internal/api", "internal/api/schema", "internal/member/session"}},
 	// Edges do not know each other. The drivers of stores
 	// reach a member as values; a guest locks through members, as any client.
 	{[]string{"lockertest"}, []string{""}},

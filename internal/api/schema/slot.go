@@ -1,0 +1,22 @@
+package schema
+
+// EventSlot is the memory of one event of the kinds that are told often, used again and again.
+type EventSlot struct {
+	Event    Event
+	Granted  Event_Granted
+	Queued   Event_Queued
+	Released Event_Released
+	Beat     Event_Beat
+}
+
+// NewEventSlot returns memory whose kinds have their bodies.
+func NewEventSlot() *EventSlot {
+	s, bodies := &EventSlot{}, &struct {
+		granted  Granted
+		queued   Queued
+		released Released
+		beat     Beaten
+	}{}
+	s.Granted.Granted, s.Queued.Queued, s.Released.Released, s.Beat.Beat = &bodies.granted, &bodies.queued, &bodies.released, &bodies.beat
+	return s
+}
