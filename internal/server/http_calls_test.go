@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/api/openapi"
 )
 
 func TestAcquireReleaseRow(t *testing.T) {
@@ -384,7 +386,7 @@ func TestHealthRows(t *testing.T) {
 	if response.StatusCode != 200 {
 		t.Errorf("HEAD: %d", response.StatusCode)
 	}
-	if document := b.get(200, "/v1/openapi.json"); document.raw != string(openapi) {
+	if document := b.get(200, "/v1/openapi.json"); document.raw != string(openapi.Document) {
 		t.Error("another document")
 	}
 }

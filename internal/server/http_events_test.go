@@ -64,7 +64,7 @@ func (s *sse) next() (string, map[string]any) {
 	}
 	var event map[string]any
 	must(s.t, json.Unmarshal([]byte(data), &event))
-	if err := readContract(s.t).check(&jsonSchema{Ref: "#/components/schemas/Event"}, event, "event"); err != nil {
+	if err := readContract(s.t).check(&jsonSchema{Ref: "#/components/schemas/WatchEvent"}, event, "event"); err != nil {
 		s.t.Error(err)
 	}
 	return kind, event
@@ -182,7 +182,7 @@ func TestEventsOfOtherMembers(t *testing.T) {
 	if kind, event := events.next(); kind != eventLost || event["member"] != "b" || event["token"] != "7" || event["why"] != "member_lost" {
 		t.Errorf("%s %v", kind, event)
 	}
-	b.server.service.observer.source.Publish(api.Event{Event: "space", Space: "default"})
+	b.server.service.observer.source.Publish(&schema.WatchEvent{Event: "space", Space: "default"})
 	if kind, event := events.next(); kind != "space" || event["member"] != "a" {
 		t.Errorf("%s %v", kind, event)
 	}

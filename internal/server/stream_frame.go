@@ -171,7 +171,7 @@ func welcome(t *outgoing, service *service) *schema.Welcome {
 		Ttl:        int64(t.span),
 		TtlCut:     t.cut,
 		Generation: t.generation,
-		Member:     service.identity().Member.Name,
+		Member:     service.identity().Member.GetName(),
 		Authority:  t.roster.authority,
 		Members:    t.roster.members,
 		Cluster:    service.identity().Cluster,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // FeedBound is how many events may wait for one watcher. A watcher that lets more pile
@@ -37,7 +38,7 @@ func (f Filter) covers(other Filter) bool {
 	return (f.Space == "" || f.Space == other.Space) && strings.HasPrefix(other.Prefix, f.Prefix)
 }
 
-func (f Filter) wants(e *api.Event) bool {
+func (f Filter) wants(e *schema.WatchEvent) bool {
 	return (f.Space == "" || e.Space == "" || f.Space == e.Space) && (e.Name == "" || strings.HasPrefix(e.Name, f.Prefix))
 }
 
@@ -90,7 +91,7 @@ func (s *Source) admit(one *Feed) *Feed {
 
 // put adds an event of this member about a lock, if it is wanted; count is its number.
 func (f *Feed) put(item *Item, count uint64) {
-	wanted := f.want.wants(&item.Event)
+	wanted := f.want.wants(item.WatchEvent)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.count = max(f.count, count)

@@ -125,7 +125,7 @@ func (f *following) take(m *schema.MemberEvents) {
 	var items []*Item
 	for _, item := range m.GetEvents() {
 		if e, known := received(item, f.member.Name); known {
-			items = append(items, &Item{Event: e})
+			items = append(items, &Item{WatchEvent: e})
 		}
 	}
 	if len(items) > 0 {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
@@ -42,8 +42,8 @@ func TestWatchersSeeEveryMember(t *testing.T) {
 		wants(b, f, "b granted x 2", "b released x 2")
 		grant(b.life(3), "y", 3)
 		wants(b, f, "c granted y 3", "c released y 3")
-		b.own.Publish(api.Event{Event: Space, Space: "default"})
-		b.life(2).Publish(api.Event{Event: Space, Space: "default"})
+		b.own.Publish(&schema.WatchEvent{Event: Space, Space: "default"})
+		b.life(2).Publish(&schema.WatchEvent{Event: Space, Space: "default"})
 		see(b.life(3), 1, 1, 2, 3)
 		wants(b, f, "a space  0") // each has its own eye on spaces and views
 		f.Close()

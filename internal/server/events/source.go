@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -53,7 +54,6 @@ type Source struct {
 	watchers int     // of the feeds, those that are no other member's
 	member   string  // this member's name, for them
 	gathered []*Item // what they have not been handed yet
-	room     []Item  // for the next ones
 	handing  bool    // the timer will hand them on
 	timer    *time.Timer
 	ended    bool          // no other member is told anything more
@@ -89,7 +89,7 @@ func (s *Source) Observe(effects *protocol.Effects) {
 			continue
 		}
 		if before := s.view.Swap(view); before == nil || before.Number != view.Number {
-			s.Publish(api.Event{Event: View, Why: viewText(view)})
+			s.Publish(&schema.WatchEvent{Event: View, Why: viewText(view)})
 		}
 		select {
 		case s.viewed <- struct{}{}: // what follows from it is told behind it
@@ -110,7 +110,7 @@ func (s *Source) decided(space string, d *lock.Decision) {
 	}
 	count := s.count.Add(1)
 	if s.open.Load() > 0 {
-		s.emit(count, api.Event{Event: event, Space: space, Name: d.Name, Owner: d.Owner, Token: d.Token, Why: why(event, d)})
+		s.emit(count, &schema.WatchEvent{Event: event, Space: space, Name: d.Name, Owner: d.Owner, Token: uint64(d.Token), Why: why(event, d)})
 	}
 }
 
@@ -133,26 +133,26 @@ func (s *Source) account(d *lock.Decision) (waited bool) {
 
 // Publish tells an event that is not about a lock to those who watch at this member,
 // without waiting for anybody.
-func (s *Source) Publish(e api.Event) {
+func (s *Source) Publish(e *schema.WatchEvent) {
 	if s.open.Load() == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e.Time = api.At(time.Now())
-	s.gather(&e)
+	e.Time = api.Stamp(time.Now())
+	s.gather(e)
 }
 
 // emit tells an event about a lock to everybody, count being its number.
-func (s *Source) emit(count uint64, e api.Event) {
+func (s *Source) emit(count uint64, e *schema.WatchEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e.Time = api.At(time.Now())
-	s.gather(&e)
+	e.Time = api.Stamp(time.Now())
+	s.gather(e)
 	if len(s.feeds) == s.watchers {
 		return
 	}
-	item := &Item{Event: e}
+	item := &Item{WatchEvent: e}
 	//tidy:unordered every other member is told
 	for one := range s.feeds {
 		if one.other {

@@ -76,9 +76,9 @@ func sendAll(taken portion, last bool, send func(*schema.MemberEvents) error) er
 	bytes := 0
 	all := flat(taken.batches)
 	for i, item := range all {
-		e := &item.Event
+		e := item.WatchEvent
 		m.Events = append(m.Events, &schema.MemberEvent{
-			Event: e.Event, Time: e.Time.Nanoseconds(), Space: e.Space, Name: e.Name, Owner: e.Owner, Token: uint64(e.Token), Why: e.Why,
+			Event: e.Event, Time: e.Time.AsTime().UnixNano(), Space: e.Space, Name: e.Name, Owner: e.Owner, Token: e.Token, Why: e.Why,
 		})
 		bytes += len(e.Name) + len(e.Owner) + len(e.Why)
 		if (len(m.Events) == messageEvents || bytes >= messageBytes) && i+1 < len(all) {
@@ -105,12 +105,12 @@ func flat(batches []*Batch) (items []*Item) {
 // received is an event as another member has told it. It reports false for one that this
 // version does not know, and for one that could not have happened: watchers, who read
 // what they are told, are not told of it.
-func received(e *schema.MemberEvent, member string) (api.Event, bool) {
+func received(e *schema.MemberEvent, member string) (*schema.WatchEvent, bool) {
 	possible := e.GetToken() <= math.MaxInt64 && holdfast.CheckName(e.GetName()) == nil && holdfast.CheckSpace(e.GetSpace()) == nil &&
 		holdfast.CheckText("owner", e.GetOwner()) == nil && holdfast.CheckText("why", e.GetWhy()) == nil
-	return api.Event{
-		Event: e.GetEvent(), Time: api.AtNanoseconds(e.GetTime()), Space: e.GetSpace(), Name: e.GetName(),
-		Owner: e.GetOwner(), Token: holdfast.Token(e.GetToken()), Why: e.GetWhy(), Member: member,
+	return &schema.WatchEvent{
+		Event: e.GetEvent(), Time: api.Stamp(api.AtNanoseconds(e.GetTime()).Time), Space: e.GetSpace(), Name: e.GetName(),
+		Owner: e.GetOwner(), Token: e.GetToken(), Why: e.GetWhy(), Member: member,
 	}, possible && aboutLocks(e.GetEvent())
 }
 

@@ -52,7 +52,8 @@ func TestWorktree(t *testing.T) {
 // library.
 var light = []string{
 	tidy.Module, "google.golang.org/grpc", "google.golang.org/protobuf",
-	"google.golang.org/genproto/googleapis/rpc", "golang.org/x/net", "golang.org/x/sys", "golang.org/x/text",
+	"google.golang.org/genproto/googleapis/api", "google.golang.org/genproto/googleapis/rpc",
+	"golang.org/x/net", "golang.org/x/sys", "golang.org/x/text",
 }
 
 // TestClientLinks keeps the daemon's dependencies out of programs that are only
