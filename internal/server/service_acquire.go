@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -140,19 +139,12 @@ func (s *service) enter(o *order, t *taken) error {
 		_, err := s.touch(o.given, o.TTL, o.Arrived)
 		return failed("acquire", o.space.Name, o.single(), err)
 	}
-	opened, err := query[*session.Opened](s, protocol.Below, &session.Open{Kind: session.OneShot, TTL: o.TTL, Client: o.Client, Identity: o.Caller.identity})
-	if err = cmp.Or(err, s.whyUnavailable(openedError(opened))); err != nil {
+	opened, err := s.open(o.Client, o.TTL, o.Caller)
+	if err != nil {
 		return failed("acquire", o.space.Name, o.single(), err)
 	}
 	t.session, t.opened = credentials{opened.ID, opened.Secret, o.Caller.identity}, true
 	return nil
-}
-
-func openedError(opened *session.Opened) error {
-	if opened == nil {
-		return nil
-	}
-	return opened.Err
 }
 
 // takeOne asks for one name and waits for what becomes of it. When the wait is cut

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -103,6 +104,43 @@ func notYours(id lock.SessionID, why error) error {
 		return errTakenOver(id)
 	}
 	return errSession(id)
+}
+
+// OpenSession opens a session that holds nothing yet. A member that passes on what concerns durable spaces passes this on,
+// too: such a session is known where they are.
+func (s *service) OpenSession(ctx context.Context, r *schema.OpenSessionRequest) (answer *schema.OpenedSession, err error) {
+	defer func() { s.observer.operation("", "open", err) }()
+	by := callerOf(ctx)
+	client, arrived := by.called(r.GetClient()), s.arrived(ctx)
+	wanted, err := atLeast("ttl", r.GetTtl(), time.Millisecond)
+	if err = cmp.Or(err, badRequest(holdfast.CheckText("client", client)), s.overload()); err != nil {
+		return nil, failed("open", "", "", err)
+	}
+	if len(s.durable) > 0 && s.forwarder.passesOn() {
+		answer, err = passOnBriefly(ctx, s.forwarder, about{}, "open", schema.Locks_OpenSession_FullMethodName, r, &schema.OpenedSession{})
+		if err == nil {
+			answer.ExpiresIn = s.expiresIn(answer.GetTtl().AsDuration(), arrived)
+		}
+		return answer, err
+	}
+	opened, err := s.open(client, wanted, by)
+	if err != nil {
+		return nil, failed("open", "", "", err)
+	}
+	ttl := roundedTTL(opened.TTL)
+	return &schema.OpenedSession{
+		Session: credentials{opened.ID, opened.Secret, by.identity}.String(), Ttl: api.Span(ttl), ExpiresIn: s.expiresIn(ttl, arrived),
+		TtlCut: s.whyCut(opened.Cut, wanted, opened.TTL), Until: s.wall(arrived + opened.TTL),
+	}, nil
+}
+
+// open opens a session that lives by its requests.
+func (s *service) open(client string, ttl time.Duration, by caller) (*session.Opened, error) {
+	opened, err := query[*session.Opened](s, protocol.Below, &session.Open{Kind: session.OneShot, TTL: ttl, Client: client, Identity: by.identity})
+	if err == nil {
+		err = s.whyUnavailable(opened.Err)
+	}
+	return opened, err
 }
 
 // Renew lets a session live on. Where it has lost a lock since it was told last, the

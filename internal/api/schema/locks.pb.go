@@ -544,6 +544,141 @@ func (x *ReleasedLock) GetReleased() bool {
 	return false
 }
 
+// Opens a session.
+type OpenSessionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How long the session lives after its last renewal. Absent: the server's default, which the answer tells.
+	Ttl           *durationpb.Duration `protobuf:"bytes,1,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	Client        string               `protobuf:"bytes,2,opt,name=client,proto3" json:"client,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenSessionRequest) Reset() {
+	*x = OpenSessionRequest{}
+	mi := &file_locks_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenSessionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenSessionRequest) ProtoMessage() {}
+
+func (x *OpenSessionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_locks_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenSessionRequest.ProtoReflect.Descriptor instead.
+func (*OpenSessionRequest) Descriptor() ([]byte, []int) {
+	return file_locks_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *OpenSessionRequest) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
+	}
+	return nil
+}
+
+func (x *OpenSessionRequest) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+// A session that was opened.
+type OpenedSession struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only this answer has its secret.
+	Session string `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	// How long it lives without a renewal, counted from the moment the request was sent.
+	Ttl *durationpb.Duration `protobuf:"bytes,2,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// What is left of ttl when the answer leaves the member.
+	ExpiresIn *durationpb.Duration `protobuf:"bytes,3,opt,name=expires_in,json=expiresIn,proto3" json:"expires_in,omitempty"`
+	// Why ttl is shorter than was asked for. Left out where it is not.
+	TtlCut        string                 `protobuf:"bytes,4,opt,name=ttl_cut,json=ttlCut,proto3" json:"ttl_cut,omitempty"`
+	Until         *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenedSession) Reset() {
+	*x = OpenedSession{}
+	mi := &file_locks_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenedSession) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenedSession) ProtoMessage() {}
+
+func (x *OpenedSession) ProtoReflect() protoreflect.Message {
+	mi := &file_locks_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenedSession.ProtoReflect.Descriptor instead.
+func (*OpenedSession) Descriptor() ([]byte, []int) {
+	return file_locks_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *OpenedSession) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
+}
+
+func (x *OpenedSession) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
+	}
+	return nil
+}
+
+func (x *OpenedSession) GetExpiresIn() *durationpb.Duration {
+	if x != nil {
+		return x.ExpiresIn
+	}
+	return nil
+}
+
+func (x *OpenedSession) GetTtlCut() string {
+	if x != nil {
+		return x.TtlCut
+	}
+	return ""
+}
+
+func (x *OpenedSession) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
 // Asks for a session to live on.
 type RenewRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -556,7 +691,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_locks_proto_msgTypes[5]
+	mi := &file_locks_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -568,7 +703,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[5]
+	mi := &file_locks_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -581,7 +716,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{5}
+	return file_locks_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RenewRequest) GetSession() string {
@@ -615,7 +750,7 @@ type Renewed struct {
 
 func (x *Renewed) Reset() {
 	*x = Renewed{}
-	mi := &file_locks_proto_msgTypes[6]
+	mi := &file_locks_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -627,7 +762,7 @@ func (x *Renewed) String() string {
 func (*Renewed) ProtoMessage() {}
 
 func (x *Renewed) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[6]
+	mi := &file_locks_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -640,7 +775,7 @@ func (x *Renewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renewed.ProtoReflect.Descriptor instead.
 func (*Renewed) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{6}
+	return file_locks_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Renewed) GetSession() string {
@@ -688,7 +823,7 @@ type EndSessionRequest struct {
 
 func (x *EndSessionRequest) Reset() {
 	*x = EndSessionRequest{}
-	mi := &file_locks_proto_msgTypes[7]
+	mi := &file_locks_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -700,7 +835,7 @@ func (x *EndSessionRequest) String() string {
 func (*EndSessionRequest) ProtoMessage() {}
 
 func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[7]
+	mi := &file_locks_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -713,7 +848,7 @@ func (x *EndSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSessionRequest.ProtoReflect.Descriptor instead.
 func (*EndSessionRequest) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{7}
+	return file_locks_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *EndSessionRequest) GetSession() string {
@@ -734,7 +869,7 @@ type SessionReleased struct {
 
 func (x *SessionReleased) Reset() {
 	*x = SessionReleased{}
-	mi := &file_locks_proto_msgTypes[8]
+	mi := &file_locks_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -746,7 +881,7 @@ func (x *SessionReleased) String() string {
 func (*SessionReleased) ProtoMessage() {}
 
 func (x *SessionReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[8]
+	mi := &file_locks_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -759,7 +894,7 @@ func (x *SessionReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionReleased.ProtoReflect.Descriptor instead.
 func (*SessionReleased) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{8}
+	return file_locks_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SessionReleased) GetReleased() []*ReleasedLock {
@@ -789,7 +924,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_locks_proto_msgTypes[9]
+	mi := &file_locks_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -801,7 +936,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[9]
+	mi := &file_locks_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -814,7 +949,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{9}
+	return file_locks_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListRequest) GetSpace() string {
@@ -865,7 +1000,7 @@ type LockPage struct {
 
 func (x *LockPage) Reset() {
 	*x = LockPage{}
-	mi := &file_locks_proto_msgTypes[10]
+	mi := &file_locks_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -877,7 +1012,7 @@ func (x *LockPage) String() string {
 func (*LockPage) ProtoMessage() {}
 
 func (x *LockPage) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[10]
+	mi := &file_locks_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -890,7 +1025,7 @@ func (x *LockPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockPage.ProtoReflect.Descriptor instead.
 func (*LockPage) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{10}
+	return file_locks_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LockPage) GetLocks() []*Lock {
@@ -921,7 +1056,7 @@ type ShowRequest struct {
 
 func (x *ShowRequest) Reset() {
 	*x = ShowRequest{}
-	mi := &file_locks_proto_msgTypes[11]
+	mi := &file_locks_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -933,7 +1068,7 @@ func (x *ShowRequest) String() string {
 func (*ShowRequest) ProtoMessage() {}
 
 func (x *ShowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[11]
+	mi := &file_locks_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -946,7 +1081,7 @@ func (x *ShowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShowRequest.ProtoReflect.Descriptor instead.
 func (*ShowRequest) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{11}
+	return file_locks_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ShowRequest) GetSpace() string {
@@ -995,7 +1130,7 @@ type Lock struct {
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_locks_proto_msgTypes[12]
+	mi := &file_locks_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1007,7 +1142,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[12]
+	mi := &file_locks_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1020,7 +1155,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{12}
+	return file_locks_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Lock) GetSpace() string {
@@ -1109,7 +1244,7 @@ type Wait struct {
 
 func (x *Wait) Reset() {
 	*x = Wait{}
-	mi := &file_locks_proto_msgTypes[13]
+	mi := &file_locks_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1121,7 +1256,7 @@ func (x *Wait) String() string {
 func (*Wait) ProtoMessage() {}
 
 func (x *Wait) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[13]
+	mi := &file_locks_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1134,7 +1269,7 @@ func (x *Wait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wait.ProtoReflect.Descriptor instead.
 func (*Wait) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{13}
+	return file_locks_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Wait) GetOwner() string {
@@ -1231,7 +1366,7 @@ type BreakRequest struct {
 
 func (x *BreakRequest) Reset() {
 	*x = BreakRequest{}
-	mi := &file_locks_proto_msgTypes[14]
+	mi := &file_locks_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1243,7 +1378,7 @@ func (x *BreakRequest) String() string {
 func (*BreakRequest) ProtoMessage() {}
 
 func (x *BreakRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[14]
+	mi := &file_locks_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1256,7 +1391,7 @@ func (x *BreakRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BreakRequest.ProtoReflect.Descriptor instead.
 func (*BreakRequest) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{14}
+	return file_locks_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BreakRequest) GetSpace() string {
@@ -1304,7 +1439,7 @@ type Broken struct {
 
 func (x *Broken) Reset() {
 	*x = Broken{}
-	mi := &file_locks_proto_msgTypes[15]
+	mi := &file_locks_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1316,7 +1451,7 @@ func (x *Broken) String() string {
 func (*Broken) ProtoMessage() {}
 
 func (x *Broken) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[15]
+	mi := &file_locks_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1329,7 +1464,7 @@ func (x *Broken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Broken.ProtoReflect.Descriptor instead.
 func (*Broken) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{15}
+	return file_locks_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Broken) GetBroken() []*Grant {
@@ -1348,7 +1483,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_locks_proto_msgTypes[16]
+	mi := &file_locks_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1360,7 +1495,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[16]
+	mi := &file_locks_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1373,7 +1508,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{16}
+	return file_locks_proto_rawDescGZIP(), []int{18}
 }
 
 // Asks for what happens from now on.
@@ -1389,7 +1524,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_locks_proto_msgTypes[17]
+	mi := &file_locks_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1401,7 +1536,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[17]
+	mi := &file_locks_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1414,7 +1549,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{17}
+	return file_locks_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WatchRequest) GetSpace() string {
@@ -1455,7 +1590,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_locks_proto_msgTypes[18]
+	mi := &file_locks_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1467,7 +1602,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[18]
+	mi := &file_locks_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1480,7 +1615,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{18}
+	return file_locks_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *WatchEvent) GetEvent() string {
@@ -1596,7 +1731,7 @@ type ProblemDocument struct {
 
 func (x *ProblemDocument) Reset() {
 	*x = ProblemDocument{}
-	mi := &file_locks_proto_msgTypes[19]
+	mi := &file_locks_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1608,7 +1743,7 @@ func (x *ProblemDocument) String() string {
 func (*ProblemDocument) ProtoMessage() {}
 
 func (x *ProblemDocument) ProtoReflect() protoreflect.Message {
-	mi := &file_locks_proto_msgTypes[19]
+	mi := &file_locks_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1621,7 +1756,7 @@ func (x *ProblemDocument) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProblemDocument.ProtoReflect.Descriptor instead.
 func (*ProblemDocument) Descriptor() ([]byte, []int) {
-	return file_locks_proto_rawDescGZIP(), []int{19}
+	return file_locks_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ProblemDocument) GetType() string {
@@ -1754,15 +1889,15 @@ var File_locks_proto protoreflect.FileDescriptor
 
 const file_locks_proto_rawDesc = "" +
 	"\n" +
-	"\vlocks.proto\x12\vholdfast.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x0eholdfast.proto\x1a\roptions.proto\x1a\fstatus.proto\"\x8f\x05\n" +
+	"\vlocks.proto\x12\vholdfast.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x0eholdfast.proto\x1a\roptions.proto\x1a\fstatus.proto\"\x9d\x05\n" +
 	"\x0eAcquireRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12!\n" +
 	"\x04name\x18\x02 \x01(\tB\b\x8a\xce\x18\x04NameH\x00R\x04name\x88\x01\x01\x12\x1e\n" +
 	"\x05names\x18\x03 \x03(\tB\b\x8a\xce\x18\x04NameR\x05names\x12%\n" +
 	"\x04mode\x18\x04 \x01(\x0e2\x11.holdfast.v1.ModeR\x04mode\x12\x1f\n" +
 	"\x05units\x18\x05 \x01(\x05B\t\x8a\xce\x18\x05CountR\x05units\x12%\n" +
-	"\bcapacity\x18\x06 \x01(\x05B\t\x8a\xce\x18\x05CountR\bcapacity\x12-\n" +
-	"\x04wait\x18\a \x01(\v2\x19.google.protobuf.DurationR\x04wait\x129\n" +
+	"\bcapacity\x18\x06 \x01(\x05B\t\x8a\xce\x18\x05CountR\bcapacity\x12;\n" +
+	"\x04wait\x18\a \x01(\v2\x19.google.protobuf.DurationB\f\x8a\xce\x18\bPatienceR\x04wait\x129\n" +
 	"\x03ttl\x18\b \x01(\v2\x19.google.protobuf.DurationB\f\x8a\xce\x18\bLifetimeR\x03ttl\x128\n" +
 	"\x04hold\x18\t \x01(\v2\x19.google.protobuf.DurationB\t\x8a\xce\x18\x05LimitR\x04hold\x12.\n" +
 	"\asession\x18\n" +
@@ -1806,7 +1941,18 @@ const file_locks_proto_rawDesc = "" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x1c\n" +
 	"\x04name\x18\x02 \x01(\tB\b\x8a\xce\x18\x04NameR\x04name\x12\x1f\n" +
 	"\x05token\x18\x03 \x01(\x04B\t\x8a\xce\x18\x05TokenR\x05token\x12\x1a\n" +
-	"\breleased\x18\x04 \x01(\bR\breleased\"x\n" +
+	"\breleased\x18\x04 \x01(\bR\breleased\"s\n" +
+	"\x12OpenSessionRequest\x129\n" +
+	"\x03ttl\x18\x01 \x01(\v2\x19.google.protobuf.DurationB\f\x8a\xce\x18\bLifetimeR\x03ttl\x12\"\n" +
+	"\x06client\x18\x02 \x01(\tB\n" +
+	"\x8a\xce\x18\x06CallerR\x06client\"\x84\x02\n" +
+	"\rOpenedSession\x12)\n" +
+	"\asession\x18\x01 \x01(\tB\x0f\x8a\xce\x18\vCredentialsR\asession\x121\n" +
+	"\x03ttl\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x04\x90\xce\x18\x01R\x03ttl\x12>\n" +
+	"\n" +
+	"expires_in\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\x04\x90\xce\x18\x01R\texpiresIn\x12\x1d\n" +
+	"\attl_cut\x18\x04 \x01(\tB\x04\x98\xce\x18\x01R\x06ttlCut\x126\n" +
+	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\x04\x90\xce\x18\x01R\x05until\"x\n" +
 	"\fRenewRequest\x12-\n" +
 	"\asession\x18\x01 \x01(\tB\x13\x8a\xce\x18\vCredentials\x90\xce\x18\x01R\asession\x129\n" +
 	"\x03ttl\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\f\x8a\xce\x18\bLifetimeR\x03ttl\"\xfc\x01\n" +
@@ -1903,7 +2049,7 @@ const file_locks_proto_rawDesc = "" +
 	"\x06others\x18\x0f \x01(\x05B\x04\x98\xce\x18\x01R\x06others\x12\x18\n" +
 	"\x04gone\x18\x10 \x01(\bB\x04\x98\xce\x18\x01R\x04gone\x12\x1a\n" +
 	"\x05grace\x18\x11 \x01(\bB\x04\x98\xce\x18\x01R\x05grace\x12/\n" +
-	"\x05until\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\x05until2\xa6\b\n" +
+	"\x05until\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\x05until2\x8b\t\n" +
 	"\x05Locks\x12\xbd\x01\n" +
 	"\aAcquire\x12\x1b.holdfast.v1.AcquireRequest\x1a\x18.holdfast.v1.AcquiredAll\"{\x82\xce\x18R\n" +
 	"\x04held\n" +
@@ -1916,7 +2062,8 @@ const file_locks_proto_rawDesc = "" +
 	"\aRelease\x12\x1b.holdfast.v1.ReleaseRequest\x1a\x19.holdfast.v1.ReleasedLock\"J\x82\xce\x18!\n" +
 	"\bnot_held\n" +
 	"\x04lost\n" +
-	"\x0funknown_session\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/spaces/{space}/release\x12r\n" +
+	"\x0funknown_session\x82\xd3\xe4\x93\x02\x1f:\x01*\"\x1a/v1/spaces/{space}/release\x12c\n" +
+	"\vOpenSession\x12\x1f.holdfast.v1.OpenSessionRequest\x1a\x1a.holdfast.v1.OpenedSession\"\x17\x82\xd3\xe4\x93\x02\x11:\x01*\"\f/v1/sessions\x12r\n" +
 	"\x05Renew\x12\x19.holdfast.v1.RenewRequest\x1a\x14.holdfast.v1.Renewed\"8\x82\xce\x18\x17\n" +
 	"\x04lost\n" +
 	"\x0funknown_session\x82\xd3\xe4\x93\x02\x17:\x01*\"\x12/v1/sessions/renew\x12|\n" +
@@ -1945,90 +2092,98 @@ func file_locks_proto_rawDescGZIP() []byte {
 	return file_locks_proto_rawDescData
 }
 
-var file_locks_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_locks_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_locks_proto_goTypes = []any{
 	(*AcquireRequest)(nil),        // 0: holdfast.v1.AcquireRequest
 	(*Acquired)(nil),              // 1: holdfast.v1.Acquired
 	(*AcquiredAll)(nil),           // 2: holdfast.v1.AcquiredAll
 	(*ReleaseRequest)(nil),        // 3: holdfast.v1.ReleaseRequest
 	(*ReleasedLock)(nil),          // 4: holdfast.v1.ReleasedLock
-	(*RenewRequest)(nil),          // 5: holdfast.v1.RenewRequest
-	(*Renewed)(nil),               // 6: holdfast.v1.Renewed
-	(*EndSessionRequest)(nil),     // 7: holdfast.v1.EndSessionRequest
-	(*SessionReleased)(nil),       // 8: holdfast.v1.SessionReleased
-	(*ListRequest)(nil),           // 9: holdfast.v1.ListRequest
-	(*LockPage)(nil),              // 10: holdfast.v1.LockPage
-	(*ShowRequest)(nil),           // 11: holdfast.v1.ShowRequest
-	(*Lock)(nil),                  // 12: holdfast.v1.Lock
-	(*Wait)(nil),                  // 13: holdfast.v1.Wait
-	(*BreakRequest)(nil),          // 14: holdfast.v1.BreakRequest
-	(*Broken)(nil),                // 15: holdfast.v1.Broken
-	(*StatusRequest)(nil),         // 16: holdfast.v1.StatusRequest
-	(*WatchRequest)(nil),          // 17: holdfast.v1.WatchRequest
-	(*WatchEvent)(nil),            // 18: holdfast.v1.WatchEvent
-	(*ProblemDocument)(nil),       // 19: holdfast.v1.ProblemDocument
-	(Mode)(0),                     // 20: holdfast.v1.Mode
-	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
-	(Class)(0),                    // 22: holdfast.v1.Class
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
-	(*Grant)(nil),                 // 24: holdfast.v1.Grant
-	(*Status)(nil),                // 25: holdfast.v1.Status
+	(*OpenSessionRequest)(nil),    // 5: holdfast.v1.OpenSessionRequest
+	(*OpenedSession)(nil),         // 6: holdfast.v1.OpenedSession
+	(*RenewRequest)(nil),          // 7: holdfast.v1.RenewRequest
+	(*Renewed)(nil),               // 8: holdfast.v1.Renewed
+	(*EndSessionRequest)(nil),     // 9: holdfast.v1.EndSessionRequest
+	(*SessionReleased)(nil),       // 10: holdfast.v1.SessionReleased
+	(*ListRequest)(nil),           // 11: holdfast.v1.ListRequest
+	(*LockPage)(nil),              // 12: holdfast.v1.LockPage
+	(*ShowRequest)(nil),           // 13: holdfast.v1.ShowRequest
+	(*Lock)(nil),                  // 14: holdfast.v1.Lock
+	(*Wait)(nil),                  // 15: holdfast.v1.Wait
+	(*BreakRequest)(nil),          // 16: holdfast.v1.BreakRequest
+	(*Broken)(nil),                // 17: holdfast.v1.Broken
+	(*StatusRequest)(nil),         // 18: holdfast.v1.StatusRequest
+	(*WatchRequest)(nil),          // 19: holdfast.v1.WatchRequest
+	(*WatchEvent)(nil),            // 20: holdfast.v1.WatchEvent
+	(*ProblemDocument)(nil),       // 21: holdfast.v1.ProblemDocument
+	(Mode)(0),                     // 22: holdfast.v1.Mode
+	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
+	(Class)(0),                    // 24: holdfast.v1.Class
+	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
+	(*Grant)(nil),                 // 26: holdfast.v1.Grant
+	(*Status)(nil),                // 27: holdfast.v1.Status
 }
 var file_locks_proto_depIdxs = []int32{
-	20, // 0: holdfast.v1.AcquireRequest.mode:type_name -> holdfast.v1.Mode
-	21, // 1: holdfast.v1.AcquireRequest.wait:type_name -> google.protobuf.Duration
-	21, // 2: holdfast.v1.AcquireRequest.ttl:type_name -> google.protobuf.Duration
-	21, // 3: holdfast.v1.AcquireRequest.hold:type_name -> google.protobuf.Duration
-	22, // 4: holdfast.v1.AcquireRequest.require:type_name -> holdfast.v1.Class
-	20, // 5: holdfast.v1.Acquired.mode:type_name -> holdfast.v1.Mode
-	23, // 6: holdfast.v1.Acquired.since:type_name -> google.protobuf.Timestamp
-	23, // 7: holdfast.v1.Acquired.until:type_name -> google.protobuf.Timestamp
-	21, // 8: holdfast.v1.Acquired.ttl:type_name -> google.protobuf.Duration
-	21, // 9: holdfast.v1.Acquired.expires_in:type_name -> google.protobuf.Duration
-	22, // 10: holdfast.v1.Acquired.class:type_name -> holdfast.v1.Class
+	22, // 0: holdfast.v1.AcquireRequest.mode:type_name -> holdfast.v1.Mode
+	23, // 1: holdfast.v1.AcquireRequest.wait:type_name -> google.protobuf.Duration
+	23, // 2: holdfast.v1.AcquireRequest.ttl:type_name -> google.protobuf.Duration
+	23, // 3: holdfast.v1.AcquireRequest.hold:type_name -> google.protobuf.Duration
+	24, // 4: holdfast.v1.AcquireRequest.require:type_name -> holdfast.v1.Class
+	22, // 5: holdfast.v1.Acquired.mode:type_name -> holdfast.v1.Mode
+	25, // 6: holdfast.v1.Acquired.since:type_name -> google.protobuf.Timestamp
+	25, // 7: holdfast.v1.Acquired.until:type_name -> google.protobuf.Timestamp
+	23, // 8: holdfast.v1.Acquired.ttl:type_name -> google.protobuf.Duration
+	23, // 9: holdfast.v1.Acquired.expires_in:type_name -> google.protobuf.Duration
+	24, // 10: holdfast.v1.Acquired.class:type_name -> holdfast.v1.Class
 	1,  // 11: holdfast.v1.AcquiredAll.locks:type_name -> holdfast.v1.Acquired
-	21, // 12: holdfast.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
-	21, // 13: holdfast.v1.Renewed.ttl:type_name -> google.protobuf.Duration
-	21, // 14: holdfast.v1.Renewed.expires_in:type_name -> google.protobuf.Duration
-	23, // 15: holdfast.v1.Renewed.until:type_name -> google.protobuf.Timestamp
-	4,  // 16: holdfast.v1.SessionReleased.released:type_name -> holdfast.v1.ReleasedLock
-	12, // 17: holdfast.v1.LockPage.locks:type_name -> holdfast.v1.Lock
-	20, // 18: holdfast.v1.Lock.mode:type_name -> holdfast.v1.Mode
-	24, // 19: holdfast.v1.Lock.holders:type_name -> holdfast.v1.Grant
-	13, // 20: holdfast.v1.Lock.waiters:type_name -> holdfast.v1.Wait
-	24, // 21: holdfast.v1.Lock.history:type_name -> holdfast.v1.Grant
-	20, // 22: holdfast.v1.Wait.mode:type_name -> holdfast.v1.Mode
-	23, // 23: holdfast.v1.Wait.since:type_name -> google.protobuf.Timestamp
-	23, // 24: holdfast.v1.Wait.until:type_name -> google.protobuf.Timestamp
-	24, // 25: holdfast.v1.Broken.broken:type_name -> holdfast.v1.Grant
-	23, // 26: holdfast.v1.WatchEvent.time:type_name -> google.protobuf.Timestamp
-	23, // 27: holdfast.v1.WatchEvent.since:type_name -> google.protobuf.Timestamp
-	23, // 28: holdfast.v1.WatchEvent.until:type_name -> google.protobuf.Timestamp
-	23, // 29: holdfast.v1.ProblemDocument.since:type_name -> google.protobuf.Timestamp
-	21, // 30: holdfast.v1.ProblemDocument.until:type_name -> google.protobuf.Duration
-	0,  // 31: holdfast.v1.Locks.Acquire:input_type -> holdfast.v1.AcquireRequest
-	3,  // 32: holdfast.v1.Locks.Release:input_type -> holdfast.v1.ReleaseRequest
-	5,  // 33: holdfast.v1.Locks.Renew:input_type -> holdfast.v1.RenewRequest
-	7,  // 34: holdfast.v1.Locks.EndSession:input_type -> holdfast.v1.EndSessionRequest
-	9,  // 35: holdfast.v1.Locks.List:input_type -> holdfast.v1.ListRequest
-	11, // 36: holdfast.v1.Locks.Show:input_type -> holdfast.v1.ShowRequest
-	14, // 37: holdfast.v1.Locks.Break:input_type -> holdfast.v1.BreakRequest
-	16, // 38: holdfast.v1.Locks.Status:input_type -> holdfast.v1.StatusRequest
-	17, // 39: holdfast.v1.Locks.Watch:input_type -> holdfast.v1.WatchRequest
-	2,  // 40: holdfast.v1.Locks.Acquire:output_type -> holdfast.v1.AcquiredAll
-	4,  // 41: holdfast.v1.Locks.Release:output_type -> holdfast.v1.ReleasedLock
-	6,  // 42: holdfast.v1.Locks.Renew:output_type -> holdfast.v1.Renewed
-	8,  // 43: holdfast.v1.Locks.EndSession:output_type -> holdfast.v1.SessionReleased
-	10, // 44: holdfast.v1.Locks.List:output_type -> holdfast.v1.LockPage
-	12, // 45: holdfast.v1.Locks.Show:output_type -> holdfast.v1.Lock
-	15, // 46: holdfast.v1.Locks.Break:output_type -> holdfast.v1.Broken
-	25, // 47: holdfast.v1.Locks.Status:output_type -> holdfast.v1.Status
-	18, // 48: holdfast.v1.Locks.Watch:output_type -> holdfast.v1.WatchEvent
-	40, // [40:49] is the sub-list for method output_type
-	31, // [31:40] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	23, // 12: holdfast.v1.OpenSessionRequest.ttl:type_name -> google.protobuf.Duration
+	23, // 13: holdfast.v1.OpenedSession.ttl:type_name -> google.protobuf.Duration
+	23, // 14: holdfast.v1.OpenedSession.expires_in:type_name -> google.protobuf.Duration
+	25, // 15: holdfast.v1.OpenedSession.until:type_name -> google.protobuf.Timestamp
+	23, // 16: holdfast.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
+	23, // 17: holdfast.v1.Renewed.ttl:type_name -> google.protobuf.Duration
+	23, // 18: holdfast.v1.Renewed.expires_in:type_name -> google.protobuf.Duration
+	25, // 19: holdfast.v1.Renewed.until:type_name -> google.protobuf.Timestamp
+	4,  // 20: holdfast.v1.SessionReleased.released:type_name -> holdfast.v1.ReleasedLock
+	14, // 21: holdfast.v1.LockPage.locks:type_name -> holdfast.v1.Lock
+	22, // 22: holdfast.v1.Lock.mode:type_name -> holdfast.v1.Mode
+	26, // 23: holdfast.v1.Lock.holders:type_name -> holdfast.v1.Grant
+	15, // 24: holdfast.v1.Lock.waiters:type_name -> holdfast.v1.Wait
+	26, // 25: holdfast.v1.Lock.history:type_name -> holdfast.v1.Grant
+	22, // 26: holdfast.v1.Wait.mode:type_name -> holdfast.v1.Mode
+	25, // 27: holdfast.v1.Wait.since:type_name -> google.protobuf.Timestamp
+	25, // 28: holdfast.v1.Wait.until:type_name -> google.protobuf.Timestamp
+	26, // 29: holdfast.v1.Broken.broken:type_name -> holdfast.v1.Grant
+	25, // 30: holdfast.v1.WatchEvent.time:type_name -> google.protobuf.Timestamp
+	25, // 31: holdfast.v1.WatchEvent.since:type_name -> google.protobuf.Timestamp
+	25, // 32: holdfast.v1.WatchEvent.until:type_name -> google.protobuf.Timestamp
+	25, // 33: holdfast.v1.ProblemDocument.since:type_name -> google.protobuf.Timestamp
+	23, // 34: holdfast.v1.ProblemDocument.until:type_name -> google.protobuf.Duration
+	0,  // 35: holdfast.v1.Locks.Acquire:input_type -> holdfast.v1.AcquireRequest
+	3,  // 36: holdfast.v1.Locks.Release:input_type -> holdfast.v1.ReleaseRequest
+	5,  // 37: holdfast.v1.Locks.OpenSession:input_type -> holdfast.v1.OpenSessionRequest
+	7,  // 38: holdfast.v1.Locks.Renew:input_type -> holdfast.v1.RenewRequest
+	9,  // 39: holdfast.v1.Locks.EndSession:input_type -> holdfast.v1.EndSessionRequest
+	11, // 40: holdfast.v1.Locks.List:input_type -> holdfast.v1.ListRequest
+	13, // 41: holdfast.v1.Locks.Show:input_type -> holdfast.v1.ShowRequest
+	16, // 42: holdfast.v1.Locks.Break:input_type -> holdfast.v1.BreakRequest
+	18, // 43: holdfast.v1.Locks.Status:input_type -> holdfast.v1.StatusRequest
+	19, // 44: holdfast.v1.Locks.Watch:input_type -> holdfast.v1.WatchRequest
+	2,  // 45: holdfast.v1.Locks.Acquire:output_type -> holdfast.v1.AcquiredAll
+	4,  // 46: holdfast.v1.Locks.Release:output_type -> holdfast.v1.ReleasedLock
+	6,  // 47: holdfast.v1.Locks.OpenSession:output_type -> holdfast.v1.OpenedSession
+	8,  // 48: holdfast.v1.Locks.Renew:output_type -> holdfast.v1.Renewed
+	10, // 49: holdfast.v1.Locks.EndSession:output_type -> holdfast.v1.SessionReleased
+	12, // 50: holdfast.v1.Locks.List:output_type -> holdfast.v1.LockPage
+	14, // 51: holdfast.v1.Locks.Show:output_type -> holdfast.v1.Lock
+	17, // 52: holdfast.v1.Locks.Break:output_type -> holdfast.v1.Broken
+	27, // 53: holdfast.v1.Locks.Status:output_type -> holdfast.v1.Status
+	20, // 54: holdfast.v1.Locks.Watch:output_type -> holdfast.v1.WatchEvent
+	45, // [45:55] is the sub-list for method output_type
+	35, // [35:45] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_locks_proto_init() }
@@ -2040,14 +2195,14 @@ func file_locks_proto_init() {
 	file_options_proto_init()
 	file_status_proto_init()
 	file_locks_proto_msgTypes[0].OneofWrappers = []any{}
-	file_locks_proto_msgTypes[9].OneofWrappers = []any{}
+	file_locks_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_locks_proto_rawDesc), len(file_locks_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,15 +23,16 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Locks_Acquire_FullMethodName    = "/holdfast.v1.Locks/Acquire"
-	Locks_Release_FullMethodName    = "/holdfast.v1.Locks/Release"
-	Locks_Renew_FullMethodName      = "/holdfast.v1.Locks/Renew"
-	Locks_EndSession_FullMethodName = "/holdfast.v1.Locks/EndSession"
-	Locks_List_FullMethodName       = "/holdfast.v1.Locks/List"
-	Locks_Show_FullMethodName       = "/holdfast.v1.Locks/Show"
-	Locks_Break_FullMethodName      = "/holdfast.v1.Locks/Break"
-	Locks_Status_FullMethodName     = "/holdfast.v1.Locks/Status"
-	Locks_Watch_FullMethodName      = "/holdfast.v1.Locks/Watch"
+	Locks_Acquire_FullMethodName     = "/holdfast.v1.Locks/Acquire"
+	Locks_Release_FullMethodName     = "/holdfast.v1.Locks/Release"
+	Locks_OpenSession_FullMethodName = "/holdfast.v1.Locks/OpenSession"
+	Locks_Renew_FullMethodName       = "/holdfast.v1.Locks/Renew"
+	Locks_EndSession_FullMethodName  = "/holdfast.v1.Locks/EndSession"
+	Locks_List_FullMethodName        = "/holdfast.v1.Locks/List"
+	Locks_Show_FullMethodName        = "/holdfast.v1.Locks/Show"
+	Locks_Break_FullMethodName       = "/holdfast.v1.Locks/Break"
+	Locks_Status_FullMethodName      = "/holdfast.v1.Locks/Status"
+	Locks_Watch_FullMethodName       = "/holdfast.v1.Locks/Watch"
 )
 
 // LocksClient is the client API for Locks service.
@@ -46,6 +47,9 @@ type LocksClient interface {
 	Acquire(ctx context.Context, in *AcquireRequest, opts ...grpc.CallOption) (*AcquiredAll, error)
 	// Give a lock up. The answer comes when the authority has taken it.
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleasedLock, error)
+	// Open a session without a lock, for acquires that name it. It ends ttl after its last renewal, or with the release of
+	// its last lock.
+	OpenSession(ctx context.Context, in *OpenSessionRequest, opts ...grpc.CallOption) (*OpenedSession, error)
 	// Let a session live on.
 	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*Renewed, error)
 	// End a session: its locks in all spaces are released, its waits cancelled.
@@ -88,6 +92,16 @@ func (c *locksClient) Release(ctx context.Context, in *ReleaseRequest, opts ...g
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ReleasedLock)
 	err := c.cc.Invoke(ctx, Locks_Release_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *locksClient) OpenSession(ctx context.Context, in *OpenSessionRequest, opts ...grpc.CallOption) (*OpenedSession, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(OpenedSession)
+	err := c.cc.Invoke(ctx, Locks_OpenSession_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -185,6 +199,9 @@ type LocksServer interface {
 	Acquire(context.Context, *AcquireRequest) (*AcquiredAll, error)
 	// Give a lock up. The answer comes when the authority has taken it.
 	Release(context.Context, *ReleaseRequest) (*ReleasedLock, error)
+	// Open a session without a lock, for acquires that name it. It ends ttl after its last renewal, or with the release of
+	// its last lock.
+	OpenSession(context.Context, *OpenSessionRequest) (*OpenedSession, error)
 	// Let a session live on.
 	Renew(context.Context, *RenewRequest) (*Renewed, error)
 	// End a session: its locks in all spaces are released, its waits cancelled.
@@ -218,6 +235,9 @@ func (UnimplementedLocksServer) Acquire(context.Context, *AcquireRequest) (*Acqu
 }
 func (UnimplementedLocksServer) Release(context.Context, *ReleaseRequest) (*ReleasedLock, error) {
 	return nil, status.Error(codes.Unimplemented, "method Release not implemented")
+}
+func (UnimplementedLocksServer) OpenSession(context.Context, *OpenSessionRequest) (*OpenedSession, error) {
+	return nil, status.Error(codes.Unimplemented, "method OpenSession not implemented")
 }
 func (UnimplementedLocksServer) Renew(context.Context, *RenewRequest) (*Renewed, error) {
 	return nil, status.Error(codes.Unimplemented, "method Renew not implemented")
@@ -293,6 +313,24 @@ func _Locks_Release_Handler(srv interface{}, ctx context.Context, dec func(inter
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(LocksServer).Release(ctx, req.(*ReleaseRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Locks_OpenSession_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(OpenSessionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LocksServer).OpenSession(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Locks_OpenSession_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LocksServer).OpenSession(ctx, req.(*OpenSessionRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -430,6 +468,10 @@ var Locks_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Release",
 			Handler:    _Locks_Release_Handler,
+		},
+		{
+			MethodName: "OpenSession",
+			Handler:    _Locks_OpenSession_Handler,
 		},
 		{
 			MethodName: "Renew",
