@@ -210,6 +210,9 @@ func (f *field) number(text string) (protoreflect.Value, error) {
 		return protoreflect.ValueOfInt64(n), nil
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
+	if whole, failed := strconv.ParseFloat(text, 64); err != nil && failed == nil && whole == math.Trunc(whole) && math.Abs(whole) <= math.MaxInt32 {
+		n, err = int64(whole), nil // 5.0 is a whole number to JSON
+	}
 	if err != nil {
 		return protoreflect.Value{}, fmt.Errorf("%s: want a whole number of at most %d", excerpt([]byte(text)), math.MaxInt32)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api/openapi"
 )
 
@@ -56,6 +57,7 @@ type jsonSchema struct {
 	Additional  any                    `json:"additionalProperties"`
 	Items       *jsonSchema            `json:"items"`
 	MinItems    int                    `json:"minItems"`
+	MaxItems    int                    `json:"maxItems"`
 	Enum        []any                  `json:"enum"`
 	Pattern     string                 `json:"pattern"`
 	MinLength   int                    `json:"minLength"`
@@ -228,13 +230,22 @@ func (c *contract) checkObject(s *jsonSchema, value any, at string) error {
 	return nil
 }
 
-// spelled reports whether a text is a length of time that Go reads: the document has one spelling of each, and more are taken.
+// spelled reports whether a text is taken of which the document has less: a length of time in another spelling, or a text that
+// has as many bytes as are allowed and more than a quarter of the characters.
 func (c *contract) spelled(s *jsonSchema, text string) bool {
-	if !slices.ContainsFunc([]string{"Patience", "Lifetime", "Limit"}, func(name string) bool { return c.Components.Schemas[name].Pattern == s.Pattern }) {
-		return false
+	is := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return c.Components.Schemas[name].Pattern == s.Pattern })
 	}
-	_, err := time.ParseDuration(text)
-	return err == nil
+	switch {
+	case is("Patience", "Lifetime", "Limit"):
+		_, err := time.ParseDuration(text)
+		return err == nil
+	case is("Name"):
+		return holdfast.CheckName(text) == nil
+	case is("Text", "Reason", "MemberName"):
+		return holdfast.CheckText("text", text) == nil
+	}
+	return false
 }
 
 func (c *contract) checkString(s *jsonSchema, value any, at string) error {

@@ -1517,7 +1517,10 @@ type WatchRequest struct {
 	// Only this space.
 	Space string `protobuf:"bytes,1,opt,name=space,proto3" json:"space,omitempty"`
 	// Only names that begin so.
-	Prefix        string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// Go on behind the event with this id, as a browser's EventSource says by the header Last-Event-ID, which counts before
+	// this. What has happened since comes first, or an event with since and until that says that it is missing.
+	After         string `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1566,6 +1569,13 @@ func (x *WatchRequest) GetPrefix() string {
 	return ""
 }
 
+func (x *WatchRequest) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
 // Something that has happened.
 type WatchEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1583,7 +1593,11 @@ type WatchEvent struct {
 	// Times count by that member's clock, as far as they are known.
 	Since *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=since,proto3" json:"since,omitempty"`
 	// The end of that; left out while it goes on.
-	Until         *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=until,proto3" json:"until,omitempty"`
+	Until *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=until,proto3" json:"until,omitempty"`
+	// For after, at the same member. Left out where an event says what is missing.
+	Id string `protobuf:"bytes,11,opt,name=id,proto3" json:"id,omitempty"`
+	// The session of the request that it is about. Left out where there is none.
+	Session       string `protobuf:"bytes,12,opt,name=session,proto3" json:"session,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1686,6 +1700,20 @@ func (x *WatchEvent) GetUntil() *timestamppb.Timestamp {
 		return x.Until
 	}
 	return nil
+}
+
+func (x *WatchEvent) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *WatchEvent) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
 }
 
 // A refusal, by RFC 9457.
@@ -1912,10 +1940,10 @@ const file_locks_proto_rawDesc = "" +
 	"\n" +
 	"\b_sessionB\n" +
 	"\n" +
-	"\b_request\"\x83\x04\n" +
+	"\b_request\"\xf9\x03\n" +
 	"\bAcquired\x12\x14\n" +
-	"\x05space\x18\x01 \x01(\tR\x05space\x12\x1c\n" +
-	"\x04name\x18\x02 \x01(\tB\b\x8a\xce\x18\x04NameR\x04name\x12%\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
 	"\x04mode\x18\x03 \x01(\x0e2\x11.holdfast.v1.ModeR\x04mode\x12\x14\n" +
 	"\x05units\x18\x04 \x01(\x05R\x05units\x12\x14\n" +
 	"\x05owner\x18\x05 \x01(\tR\x05owner\x12\x1f\n" +
@@ -1936,10 +1964,10 @@ const file_locks_proto_rawDesc = "" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12 \n" +
 	"\x04name\x18\x02 \x01(\tB\f\x8a\xce\x18\x04Name\x90\xce\x18\x01R\x04name\x12#\n" +
 	"\x05token\x18\x03 \x01(\x04B\r\x8a\xce\x18\x05Token\x90\xce\x18\x01R\x05token\x12-\n" +
-	"\asession\x18\x04 \x01(\tB\x13\x8a\xce\x18\vCredentials\x90\xce\x18\x01R\asession\"\x7f\n" +
+	"\asession\x18\x04 \x01(\tB\x13\x8a\xce\x18\vCredentials\x90\xce\x18\x01R\asession\"u\n" +
 	"\fReleasedLock\x12\x14\n" +
-	"\x05space\x18\x01 \x01(\tR\x05space\x12\x1c\n" +
-	"\x04name\x18\x02 \x01(\tB\b\x8a\xce\x18\x04NameR\x04name\x12\x1f\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1f\n" +
 	"\x05token\x18\x03 \x01(\x04B\t\x8a\xce\x18\x05TokenR\x05token\x12\x1a\n" +
 	"\breleased\x18\x04 \x01(\bR\breleased\"s\n" +
 	"\x12OpenSessionRequest\x129\n" +
@@ -1980,10 +2008,10 @@ const file_locks_proto_rawDesc = "" +
 	"\vShowRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x1c\n" +
 	"\x04name\x18\x02 \x01(\tB\b\x8a\xce\x18\x04NameR\x04name\x12\x14\n" +
-	"\x05stale\x18\x03 \x01(\bR\x05stale\"\xc1\x02\n" +
+	"\x05stale\x18\x03 \x01(\bR\x05stale\"\xb7\x02\n" +
 	"\x04Lock\x12\x14\n" +
-	"\x05space\x18\x01 \x01(\tR\x05space\x12\x1c\n" +
-	"\x04name\x18\x02 \x01(\tB\b\x8a\xce\x18\x04NameR\x04name\x12%\n" +
+	"\x05space\x18\x01 \x01(\tR\x05space\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
 	"\x04mode\x18\x03 \x01(\x0e2\x11.holdfast.v1.ModeR\x04mode\x12\x14\n" +
 	"\x05units\x18\x04 \x01(\x05R\x05units\x12\x1a\n" +
 	"\bcapacity\x18\x05 \x01(\x05R\bcapacity\x12#\n" +
@@ -2003,20 +2031,21 @@ const file_locks_proto_rawDesc = "" +
 	"\bposition\x18\t \x01(\x05R\bposition\x12\x16\n" +
 	"\x06reason\x18\n" +
 	" \x01(\tR\x06reason\x12\x16\n" +
-	"\x03for\x18\v \x03(\tB\x04\x98\xce\x18\x01R\x03for\"\xa9\x01\n" +
+	"\x03for\x18\v \x03(\tB\x04\x98\xce\x18\x01R\x03for\"\xab\x01\n" +
 	"\fBreakRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12 \n" +
 	"\x04name\x18\x02 \x01(\tB\f\x8a\xce\x18\x04Name\x90\xce\x18\x01R\x04name\x12\x1f\n" +
-	"\x05token\x18\x03 \x01(\x04B\t\x8a\xce\x18\x05TokenR\x05token\x12$\n" +
-	"\x06reason\x18\x04 \x01(\tB\f\x8a\xce\x18\x04Text\x90\xce\x18\x01R\x06reason\x12\x1a\n" +
+	"\x05token\x18\x03 \x01(\x04B\t\x8a\xce\x18\x05TokenR\x05token\x12&\n" +
+	"\x06reason\x18\x04 \x01(\tB\x0e\x8a\xce\x18\x06Reason\x90\xce\x18\x01R\x06reason\x12\x1a\n" +
 	"\x02by\x18\x05 \x01(\tB\n" +
 	"\x8a\xce\x18\x06CallerR\x02by\"4\n" +
 	"\x06Broken\x12*\n" +
 	"\x06broken\x18\x01 \x03(\v2\x12.holdfast.v1.GrantR\x06broken\"\x0f\n" +
-	"\rStatusRequest\"<\n" +
+	"\rStatusRequest\"_\n" +
 	"\fWatchRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x16\n" +
-	"\x06prefix\x18\x02 \x01(\tR\x06prefix\"\xda\x02\n" +
+	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12!\n" +
+	"\x05after\x18\x03 \x01(\tB\v\x8a\xce\x18\aEventIDR\x05after\"\xa8\x03\n" +
 	"\n" +
 	"WatchEvent\x12#\n" +
 	"\x05event\x18\x01 \x01(\tB\r\x8a\xce\x18\tEventKindR\x05event\x124\n" +
@@ -2029,7 +2058,9 @@ const file_locks_proto_rawDesc = "" +
 	"\x06member\x18\b \x01(\tR\x06member\x120\n" +
 	"\x05since\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
 	"\x05until\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\x97\x04\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x1f\n" +
+	"\x02id\x18\v \x01(\tB\x0f\x8a\xce\x18\aEventID\x98\xce\x18\x01R\x02id\x12+\n" +
+	"\asession\x18\f \x01(\tB\x11\x8a\xce\x18\tSessionID\x98\xce\x18\x01R\asession\"\x97\x04\n" +
 	"\x0fProblemDocument\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +

@@ -278,7 +278,7 @@ func (d *document) value(field *protogen.Field, asked bool) object {
 	case field.Desc.IsList():
 		list := object{{"type", "array"}, {"items", d.one(field, asked)}}
 		if asked {
-			list = append(list, member{"minItems", 1})
+			list = append(list, member{"minItems", 1}, member{"maxItems", 1000}) // a member may allow fewer
 		}
 		return list
 	}
