@@ -17,6 +17,9 @@ func (h *web) events(c *exchange, t *webCall) error {
 	if err := h.read(c, t, request); err != nil {
 		return err
 	}
+	if last := c.r.Header.Get("Last-Event-ID"); last != "" {
+		request.After = last
+	}
 	to := &webFeed{h: h, c: c}
 	err := h.service.follow(c.r.Context(), request, to)
 	switch {
@@ -68,6 +71,9 @@ func (f *webFeed) send(ctx context.Context, turn *feedTurn, happened []*events.B
 			for _, item := range batch.Items {
 				one, err := item.Text.Of(func() ([]byte, error) {
 					begin := "event: " + item.GetEvent() + "\ndata: "
+					if item.GetId() != "" {
+						begin = "id: " + item.GetId() + "\n" + begin
+					}
 					return append(f.h.json.Append([]byte(begin), item.WatchEvent), "\n\n"...), nil
 				})
 				if err != nil {

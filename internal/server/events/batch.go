@@ -11,6 +11,8 @@ import (
 type Item struct {
 	*schema.WatchEvent
 	Wire, Text Encoded
+
+	number uint64 // of the events that watchers here have been handed; 0 where it says what is missing
 }
 
 // Batch is events that happened one after the other, as all watchers with one filter share them.
@@ -40,9 +42,16 @@ const (
 	pause     = 2 * time.Millisecond
 )
 
-// spread puts events into the feeds that want some of them: feeds with one filter share a batch.
-// It costs the number of feeds, and of filters times events.
-func spread(items []*Item, feeds map[*Feed]struct{}) {
+// spread numbers events, and puts them into the feeds that want some of them: feeds with one filter share a batch.
+// It costs the number of feeds, and of filters times events. In all feeds numbers go up.
+func (s *Source) spread(items []*Item, feeds map[*Feed]struct{}) {
+	s.order.Lock()
+	defer s.order.Unlock()
+	for _, item := range items {
+		s.number++
+		item.number = s.number
+		item.Id = s.place(item)
+	}
 	batches := map[Filter]*Batch{}
 	//tidy:unordered every feed gets the batch of its filter
 	for feed := range feeds {
@@ -76,7 +85,7 @@ func (f Filter) of(items []*Item) []*Item {
 
 // gather keeps an event for those who watch here. It is called with the mutex held.
 func (s *Source) gather(e *schema.WatchEvent) {
-	if s.watchers == 0 {
+	if s.watchers+s.keepers == 0 {
 		return
 	}
 	e.Member = s.member
@@ -93,7 +102,7 @@ func (s *Source) gather(e *schema.WatchEvent) {
 // hand hands on what was gathered. It is called with the mutex held.
 func (s *Source) hand() {
 	if len(s.gathered) > 0 {
-		spread(s.gathered, s.feeds)
+		s.spread(s.gathered, s.feeds)
 		s.gathered = nil
 	}
 }

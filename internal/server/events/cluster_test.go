@@ -134,7 +134,7 @@ func watchAt(t *testing.T, m *member) (*watcher, *events.Gatherer) {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	feed, err := g.Watch(bounded(t), events.Filter{}, m.config.Name, 10)
+	feed, err := g.Watch(bounded(t), events.Filter{}, "", m.config.Name, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestSubscriptionsEndWithTheLastWatcher(t *testing.T) {
 	parallel.SkipBrief(t)
 	all := startCluster(t)
 	first, g := watchAt(t, all[0])
-	second, err := g.Watch(bounded(t), events.Filter{Prefix: "x"}, "a", 10)
+	second, err := g.Watch(bounded(t), events.Filter{Prefix: "x"}, "", "a", 10)
 	if err != nil {
 		t.Fatal(err)
 	}

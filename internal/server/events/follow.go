@@ -130,7 +130,7 @@ func (f *following) take(m *schema.MemberEvents) {
 	}
 	if len(items) > 0 {
 		s.of.source.flush()
-		spread(items, s.feeds)
+		s.of.source.spread(items, s.feeds)
 	}
 	if m.GetAt() != 0 {
 		f.at, f.count, f.last = time.Unix(0, m.GetAt()), m.GetCount(), m.GetLast()

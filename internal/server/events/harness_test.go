@@ -160,7 +160,7 @@ func newHarness(t *testing.T, others ...protocol.ID) *harness {
 // watch begins to watch.
 func (b *harness) watch(space, prefix string) *Feed {
 	b.Helper()
-	f, err := b.Watch(b.Context(), Filter{space, prefix}, "a", 100)
+	f, err := b.Watch(b.Context(), Filter{space, prefix}, "", "a", 100)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,9 +50,14 @@ type Source struct {
 	view   atomic.Pointer[protocol.View]
 	viewed chan struct{} // holds one when the view may be another
 
+	order   sync.Mutex // taken last but for those of feeds: what is handed to watchers here is numbered and handed in one go
+	number  uint64     // of the latest of these events
+	process uint64     // drawn at random: numbers are those of this life of the member
+
 	mu       sync.Mutex
 	feeds    map[*Feed]struct{}
-	watchers int     // of the feeds, those that are no other member's
+	watchers int     // of the feeds, those of watchers here
+	keepers  int     // of the feeds, those that keep what watchers here may ask for again
 	member   string  // this member's name, for them
 	gathered []*Item // what they have not been handed yet
 	handing  bool    // the timer will hand them on
@@ -71,7 +77,7 @@ type request struct {
 func NewSource(spaces []string) *Source {
 	return &Source{
 		spaces: spaces, waiting: map[request]struct{}{}, viewed: make(chan struct{}, 1),
-		feeds: map[*Feed]struct{}{}, quiet: make(chan struct{}),
+		process: rand.Uint64(), feeds: map[*Feed]struct{}{}, quiet: make(chan struct{}),
 	}
 }
 
@@ -110,7 +116,7 @@ func (s *Source) decided(space string, d *lock.Decision) {
 	}
 	count := s.count.Add(1)
 	if s.open.Load() > 0 {
-		s.emit(count, &schema.WatchEvent{Event: event, Space: space, Name: d.Name, Owner: d.Owner, Token: uint64(d.Token), Why: why(event, d)})
+		s.emit(count, &schema.WatchEvent{Event: event, Space: space, Name: d.Name, Owner: d.Owner, Token: uint64(d.Token), Why: why(event, d), Session: d.Session.String()})
 	}
 }
 
@@ -149,7 +155,7 @@ func (s *Source) emit(count uint64, e *schema.WatchEvent) {
 	defer s.mu.Unlock()
 	e.Time = api.Stamp(time.Now())
 	s.gather(e)
-	if len(s.feeds) == s.watchers {
+	if len(s.feeds) == s.watchers+s.keepers {
 		return
 	}
 	item := &Item{WatchEvent: e}

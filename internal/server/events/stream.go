@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/lock"
 )
 
 // Beat is how often another member is told that nothing has happened.
@@ -78,7 +79,7 @@ func sendAll(taken portion, last bool, send func(*schema.MemberEvents) error) er
 	for i, item := range all {
 		e := item.WatchEvent
 		m.Events = append(m.Events, &schema.MemberEvent{
-			Event: e.Event, Time: e.Time.AsTime().UnixNano(), Space: e.Space, Name: e.Name, Owner: e.Owner, Token: e.Token, Why: e.Why,
+			Event: e.Event, Time: e.Time.AsTime().UnixNano(), Space: e.Space, Name: e.Name, Owner: e.Owner, Token: e.Token, Why: e.Why, Session: e.Session,
 		})
 		bytes += len(e.Name) + len(e.Owner) + len(e.Why)
 		if (len(m.Events) == messageEvents || bytes >= messageBytes) && i+1 < len(all) {
@@ -106,11 +107,12 @@ func flat(batches []*Batch) (items []*Item) {
 // version does not know, and for one that could not have happened: watchers, who read
 // what they are told, are not told of it.
 func received(e *schema.MemberEvent, member string) (*schema.WatchEvent, bool) {
-	possible := e.GetToken() <= math.MaxInt64 && holdfast.CheckName(e.GetName()) == nil && holdfast.CheckSpace(e.GetSpace()) == nil &&
+	_, known := lock.ParseSessionID(e.GetSession())
+	possible := (known || e.GetSession() == "") && e.GetToken() <= math.MaxInt64 && holdfast.CheckName(e.GetName()) == nil && holdfast.CheckSpace(e.GetSpace()) == nil &&
 		holdfast.CheckText("owner", e.GetOwner()) == nil && holdfast.CheckText("why", e.GetWhy()) == nil
 	return &schema.WatchEvent{
 		Event: e.GetEvent(), Time: api.Stamp(api.AtNanoseconds(e.GetTime()).Time), Space: e.GetSpace(), Name: e.GetName(),
-		Owner: e.GetOwner(), Token: e.GetToken(), Why: e.GetWhy(), Member: member,
+		Owner: e.GetOwner(), Token: e.GetToken(), Why: e.GetWhy(), Member: member, Session: e.GetSession(),
 	}, possible && aboutLocks(e.GetEvent())
 }
 
@@ -134,7 +136,7 @@ func (s *Source) End() <-chan struct{} {
 // seeQuiet says so when no other member is told anything any more. It is called with the
 // mutex held.
 func (s *Source) seeQuiet() {
-	if !s.ended || len(s.feeds) > s.watchers {
+	if !s.ended || len(s.feeds) > s.watchers+s.keepers {
 		return
 	}
 	select {

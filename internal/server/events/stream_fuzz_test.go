@@ -36,7 +36,7 @@ func FuzzStream(f *testing.F) {
 		}
 		defer g.Close()
 		want := Filter{Space: "default", Prefix: prefix}
-		feed, err := g.Watch(t.Context(), want, "a", 10)
+		feed, err := g.Watch(t.Context(), want, "", "a", 10)
 		if err != nil {
 			t.Fatal(err)
 		}
