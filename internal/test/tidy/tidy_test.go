@@ -56,9 +56,15 @@ var light = []string{
 	"golang.org/x/net", "golang.org/x/sys", "golang.org/x/text",
 }
 
+// mostLight is how many modules such a program may have in its binary.
+const mostLight = 15
+
 // TestClientLinks keeps the daemon's dependencies out of programs that are only
 // clients.
 func TestClientLinks(t *testing.T) {
+	if len(light) > mostLight {
+		t.Errorf("a program that is only a client may link %d modules; %d are allowed", len(light), mostLight)
+	}
 	tree, err := tidy.Read(os.DirFS(root))
 	if err != nil {
 		t.Fatal(err)
