@@ -1,20 +1,17 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
@@ -79,7 +76,7 @@ const opBreak = "break"
 // limit (0: 1 min), and waits for it. Clients that hold something through it are told to
 // stop.
 func (a *Admin) Leave(ctx context.Context, limit time.Duration) error {
-	_, err := schema.NewAdminClient(a.members[0].conn).Leave(ctx, &schema.LeaveRequest{Limit: int64(limit)})
+	_, err := schema.NewAdminClient(a.members[0].conn).Leave(ctx, &schema.LeaveRequest{Limit: api.Span(limit)})
 	if err != nil {
 		return a.explain("leave", err)
 	}
@@ -89,7 +86,7 @@ func (a *Admin) Leave(ctx context.Context, limit time.Duration) error {
 // Drain lets the member at the first address take nothing new, wait until nothing is
 // held through it any more, at most for limit (0: as long as that takes), and then leave.
 func (a *Admin) Drain(ctx context.Context, limit time.Duration) error {
-	_, err := schema.NewAdminClient(a.members[0].conn).Drain(ctx, &schema.DrainRequest{Limit: int64(limit)})
+	_, err := schema.NewAdminClient(a.members[0].conn).Drain(ctx, &schema.DrainRequest{Limit: api.Span(limit)})
 	if err != nil {
 		return a.explain("drain", err)
 	}
@@ -151,28 +148,29 @@ func (a *Admin) Acquire(ctx context.Context, space string, q Acquisition) (*Acqu
 		ctx, cancel = context.WithTimeout(ctx, session.After(want.Wait, session.WaitGrace))
 		defer cancel()
 	}
-	question := api.ToAcquireRequest(want.Attributes)
-	question.Space, question.Names, question.Session, question.Request, question.Client = a.space(space), q.Names, q.Session, q.Request, a.settings.name
-	question.Wait, question.Ttl, question.Require = int64(want.Wait), int64(q.TTL), api.ToClass(want.Require)
-	answer, err := reach(ctx, a, opLock, true, func(conn *grpc.ClientConn) (*schema.AcquireResponse, error) {
+	question := &schema.AcquireRequest{
+		Space: a.space(space), Names: q.Names, Mode: api.ToMode(want.Mode), Units: int32(want.Units), Capacity: int32(want.Capacity),
+		Wait: spanOf(want.Wait), Ttl: spanOf(q.TTL), Hold: spanOf(want.Hold), Owner: want.Owner, Reason: want.Reason,
+		Require: api.ToClass(want.Require), Request: &q.Request, Client: a.settings.name,
+	}
+	if q.Session != "" {
+		question.Session = &q.Session
+	}
+	return reach(ctx, a, opLock, true, func(conn *grpc.ClientConn) (*schema.AcquiredAll, error) {
 		// What is left of it, where another address has taken some of it.
 		if left := end - a.settings.clock.Now(); end != clock.Never && want.Wait-left >= session.RaceDelay/2 {
-			question.Wait = int64(max(1, left))
+			question.Wait = api.Span(max(1, left))
 		}
 		return schema.NewLocksClient(conn).Acquire(ctx, question)
 	})
-	if err != nil {
-		return nil, err
+}
+
+// spanOf is the message of a duration that is left out where it is 0.
+func spanOf(d time.Duration) *durationpb.Duration {
+	if d == 0 {
+		return nil
 	}
-	all := &api.AcquiredAll{Session: answer.GetSession()}
-	for _, one := range answer.GetLocks() {
-		acquired, err := api.FromAcquired(one)
-		if err != nil {
-			return nil, &holdfast.Error{Op: opLock, Space: a.space(space), Err: err}
-		}
-		all.Locks = append(all.Locks, acquired)
-	}
-	return all, nil
+	return api.Span(d)
 }
 
 // Release gives up a lock that a session holds, and returns when the authority has
@@ -187,24 +185,14 @@ func (a *Admin) Release(ctx context.Context, space, name string, token holdfast.
 
 // Renew lets a session live for ttl from the sending of this; 0 means as before.
 func (a *Admin) Renew(ctx context.Context, session string, ttl time.Duration) (*Renewed, error) {
-	answer, err := call(ctx, a, "renew", &schema.RenewRequest{Session: session, Ttl: int64(ttl)}, schema.LocksClient.Renew)
-	if err != nil {
-		return nil, err
-	}
-	return &api.Renewed{
-		Session: answer.GetSession(), TTL: api.Duration(answer.GetTtl()), TTLCut: answer.GetTtlCut(), Until: api.AtNanoseconds(answer.GetUntil()),
-	}, nil
+	return call(ctx, a, "renew", &schema.RenewRequest{Session: session, Ttl: spanOf(ttl)}, schema.LocksClient.Renew)
 }
 
 // EndSession ends a session, and returns what it held. A client that uses the session over
 // a stream is told first, as by Release. In spaces of protocol consensus the session lives
 // on where that client has got something new through another member meanwhile.
 func (a *Admin) EndSession(ctx context.Context, session string) (*SessionReleased, error) {
-	answer, err := call(ctx, a, "end", &schema.EndSessionRequest{Session: session}, schema.LocksClient.EndSession)
-	if err != nil {
-		return nil, err
-	}
-	return decode[api.SessionReleased]("end", answer.GetReleased())
+	return call(ctx, a, "end", &schema.EndSessionRequest{Session: session}, schema.LocksClient.EndSession)
 }
 
 // Stale returns an Admin of the same members whose List and Show may be answered with what is old: with what the member
@@ -221,26 +209,16 @@ func (a *Admin) Stale() *Admin {
 // List returns one page of the names of a space that begin with prefix and come after
 // the name after; limit 0 means 1000.
 func (a *Admin) List(ctx context.Context, space, prefix, after string, limit int) (*Locks, error) {
-	answer, err := call(ctx, a, "list", &schema.ListRequest{
-		Space: a.space(space), Prefix: prefix, After: after, Limit: int32(limit), Stale: a.stale,
-	}, schema.LocksClient.List)
-	if err != nil {
-		return nil, err
+	question := &schema.ListRequest{Space: a.space(space), Prefix: prefix, After: after, Stale: a.stale}
+	if limit != 0 {
+		question.Limit = new(int32(limit))
 	}
-	locks, err := decodeAll[api.Lock]("list", answer.GetLocks())
-	if err != nil {
-		return nil, err
-	}
-	return &api.Locks{Next: answer.GetNext(), Locks: locks}, nil
+	return call(ctx, a, "list", question, schema.LocksClient.List)
 }
 
 // Show returns one name in full. A free name has no holders.
 func (a *Admin) Show(ctx context.Context, space, name string) (*Lock, error) {
-	answer, err := call(ctx, a, "show", &schema.ShowRequest{Space: a.space(space), Name: name, Stale: a.stale}, schema.LocksClient.Show)
-	if err != nil {
-		return nil, err
-	}
-	return decode[api.Lock]("show", answer)
+	return call(ctx, a, "show", &schema.ShowRequest{Space: a.space(space), Name: name, Stale: a.stale}, schema.LocksClient.Show)
 }
 
 // Break takes a name from its holders, or from the one with the token if it is not
@@ -250,22 +228,14 @@ func (a *Admin) Break(ctx context.Context, space, name string, token holdfast.To
 	if by == "" {
 		by = a.settings.name
 	}
-	answer, err := call(ctx, a, opBreak, &schema.BreakRequest{
+	return call(ctx, a, opBreak, &schema.BreakRequest{
 		Space: a.space(space), Name: name, Token: uint64(token), Reason: reason, By: by,
 	}, schema.LocksClient.Break)
-	if err != nil {
-		return nil, err
-	}
-	return decode[api.Broken](opBreak, answer)
 }
 
 // Status returns how the member, its view and its spaces are.
 func (a *Admin) Status(ctx context.Context) (*Status, error) {
-	answer, err := call(ctx, a, "status", &schema.StatusRequest{}, schema.LocksClient.Status)
-	if err != nil {
-		return nil, err
-	}
-	return decode[api.Status]("status", answer)
+	return call(ctx, a, "status", &schema.StatusRequest{}, schema.LocksClient.Status)
 }
 
 // Watch yields what happens to the names of a space that begin with prefix, through
@@ -273,8 +243,8 @@ func (a *Admin) Status(ctx context.Context) (*Status, error) {
 // is the last thing that it yields. Events of one member come in the order of its
 // decisions; one with a Since says that some of a member are missing.
 // The space "" is that of option Space.
-func (a *Admin) Watch(ctx context.Context, space, prefix string) iter.Seq2[Event, error] {
-	return func(yield func(api.Event, error) bool) {
+func (a *Admin) Watch(ctx context.Context, space, prefix string) iter.Seq2[*Event, error] {
+	return func(yield func(*Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		question := &schema.WatchRequest{Space: a.space(space), Prefix: prefix}
@@ -282,16 +252,12 @@ func (a *Admin) Watch(ctx context.Context, space, prefix string) iter.Seq2[Event
 		_, err := reach(ctx, a, opWatch, false, func(conn *grpc.ClientConn) (*struct{}, error) {
 			events, err := schema.NewLocksClient(conn).Watch(ctx, question)
 			for err == nil && !enough {
-				var document *schema.JSON
-				if document, err = events.Recv(); err != nil {
+				var event *schema.WatchEvent
+				if event, err = events.Recv(); err != nil {
 					break
 				}
 				begun = true
-				event, wrong := decode[api.Event](opWatch, document)
-				if wrong != nil {
-					return nil, wrong
-				}
-				enough = !yield(*event, nil)
+				enough = !yield(event, nil)
 			}
 			if begun && unreached(err) { // what the next member shows does not go on where this one has ended
 				err = fmt.Errorf("%w: the member's events have ended: %w", holdfast.ErrUnavailable, reasonOf(opWatch, err))
@@ -299,7 +265,7 @@ func (a *Admin) Watch(ctx context.Context, space, prefix string) iter.Seq2[Event
 			return nil, err
 		})
 		if err != nil && !enough && !errors.Is(err, io.EOF) {
-			yield(api.Event{}, err)
+			yield(nil, err)
 		}
 	}
 }
@@ -313,55 +279,4 @@ func (a *Admin) space(name string) string {
 		return a.settings.space
 	}
 	return name
-}
-
-// decode reads a document. A newer server's further fields are no error.
-func decode[T any](op string, document *schema.JSON) (*T, error) {
-	var decoded T
-	if err := json.Unmarshal(document.GetDocument(), &decoded); err != nil {
-		return nil, unreadable(op, err)
-	}
-	return &decoded, nil
-}
-
-func unreadable(op string, err error) error {
-	return &holdfast.Error{Op: op, Err: fmt.Errorf("read the answer: %w", err)}
-}
-
-// decodeAll reads documents, many of them on several processors.
-func decodeAll[T any](op string, documents []*schema.JSON) ([]T, error) {
-	const many = 256
-	all := make([]T, len(documents))
-	parts := min(runtime.GOMAXPROCS(0), 1+len(documents)/many)
-	failures := make([]error, parts)
-	var work sync.WaitGroup
-	for part := range parts {
-		from, to := part*len(all)/parts, (part+1)*len(all)/parts
-		work.Go(func() { failures[part] = decodeInto(op, all[from:to:to], documents[from:to]) })
-	}
-	work.Wait()
-	return all, cmp.Or(failures...)
-}
-
-// decodeInto reads documents as the elements of one array, which costs less than to read each by itself.
-func decodeInto[T any](op string, into []T, documents []*schema.JSON) error {
-	size := len("[]")
-	for _, document := range documents {
-		size += len(document.GetDocument()) + len(",")
-	}
-	array := append(make([]byte, 0, size), '[')
-	for i, document := range documents {
-		if i > 0 {
-			array = append(array, ',')
-		}
-		array = append(array, document.GetDocument()...)
-	}
-	read := into
-	if err := json.Unmarshal(append(array, ']'), &read); err != nil {
-		return unreadable(op, err)
-	}
-	if len(read) != len(into) {
-		return unreadable(op, fmt.Errorf("%d documents hold %d values; want one in each", len(into), len(read)))
-	}
-	return nil
 }

@@ -1,9 +1,9 @@
 package client
 
 import (
+	"cmp"
 	"context"
 
-	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
@@ -18,22 +18,19 @@ func (a *Admin) PlanForce(ctx context.Context, members []string) (*ForcePlan, er
 	if err != nil {
 		return nil, a.explain(opForce, err)
 	}
-	return decode[api.ForcePlan](opForce, answer)
+	return answer, nil
 }
 
 // ForceView lets the member at the first address make the view that PlanForce told of,
 // whose code is in Confirm, and returns when it is installed. By "" means the name of
 // this program. If the founders that are not named are alive with a quorum of their own,
 // two clients may hold one lock from then on.
-func (a *Admin) ForceView(ctx context.Context, order ForceView) (*ForcedView, error) {
-	if order.By == "" {
-		order.By = a.settings.name
-	}
+func (a *Admin) ForceView(ctx context.Context, order *ForceView) (*ForcedView, error) {
 	answer, err := schema.NewAdminClient(a.members[0].conn).ForceView(ctx, &schema.ForceViewRequest{
-		Members: order.Members, Reason: order.Reason, By: order.By, Confirm: order.Confirm,
+		Members: order.GetMembers(), Reason: order.GetReason(), By: cmp.Or(order.GetBy(), a.settings.name), Confirm: order.GetConfirm(),
 	})
 	if err != nil {
 		return nil, a.explain(opForce, err)
 	}
-	return decode[api.ForcedView](opForce, answer)
+	return answer, nil
 }

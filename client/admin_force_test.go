@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
@@ -17,13 +18,13 @@ type survivor struct {
 	err   error
 }
 
-func (s *survivor) PlanForce(_ context.Context, q *schema.PlanForceRequest) (*schema.JSON, error) {
-	return &schema.JSON{Document: []byte(`{"member":"a","view":"7","named":["` + q.GetMembers()[0] + `"],"wait":"3s","code":"0123abcd","later":1}`)}, api.ToStatus(s.err)
+func (s *survivor) PlanForce(_ context.Context, q *schema.PlanForceRequest) (*schema.ForcePlan, error) {
+	return &schema.ForcePlan{Member: "a", View: 7, Named: q.GetMembers()[:1], Wait: api.Span(3 * time.Second), Code: "0123abcd"}, api.ToStatus(s.err)
 }
 
-func (s *survivor) ForceView(_ context.Context, q *schema.ForceViewRequest) (*schema.JSON, error) {
+func (s *survivor) ForceView(_ context.Context, q *schema.ForceViewRequest) (*schema.ForcedView, error) {
 	s.order = q
-	return &schema.JSON{Document: []byte(`{"view":"8","replaced":"7","members":["a"],"by":"me"}`)}, api.ToStatus(s.err)
+	return &schema.ForcedView{View: 8, Replaced: 7, Members: []string{"a"}, By: "me"}, api.ToStatus(s.err)
 }
 
 // TestForceView: the first address is asked, and no other.
@@ -36,10 +37,10 @@ func TestForceView(t *testing.T) {
 	}
 	defer admin.Close()
 	plan, err := admin.PlanForce(t.Context(), []string{"a"})
-	if err != nil || plan.View != 7 || plan.Named[0] != "a" || plan.Code != "0123abcd" || plan.Wait.String() != "3s" {
+	if err != nil || plan.View != 7 || plan.Named[0] != "a" || plan.Code != "0123abcd" || plan.Wait.AsDuration() != 3*time.Second {
 		t.Errorf("plan %+v, %v", plan, err)
 	}
-	forced, err := admin.ForceView(t.Context(), api.ForceView{Members: plan.Named, Reason: "fire", Confirm: plan.Code})
+	forced, err := admin.ForceView(t.Context(), &schema.ForceViewRequest{Members: plan.Named, Reason: "fire", Confirm: plan.Code})
 	if err != nil || forced.View != 8 || forced.Replaced != 7 {
 		t.Errorf("forced %+v, %v", forced, err)
 	}
@@ -47,7 +48,7 @@ func TestForceView(t *testing.T) {
 		t.Errorf("ordered %v", q)
 	}
 	one.err = api.Fail(api.CodeConflict, "nothing need be forced")
-	if _, err := admin.ForceView(t.Context(), api.ForceView{Members: plan.Named, By: "ops"}); !errors.Is(err, holdfast.ErrConflict) || one.order.GetBy() != "ops" {
+	if _, err := admin.ForceView(t.Context(), &schema.ForceViewRequest{Members: plan.Named, By: "ops"}); !errors.Is(err, holdfast.ErrConflict) || one.order.GetBy() != "ops" {
 		t.Errorf("by %q: %v", one.order.GetBy(), err)
 	}
 	if _, err := admin.PlanForce(t.Context(), []string{"a"}); err == nil || err.Error() != "force-view: nothing need be forced" {

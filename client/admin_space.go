@@ -36,7 +36,7 @@ type Suspension struct {
 // ErrUnsupported, an ErrConflict where there is no such member or it cannot be the
 // authority, or an ErrUnavailable.
 func (a *Admin) Transfer(ctx context.Context, space, member string) (*Transferred, error) {
-	return onSpace[api.Transferred](ctx, a, opTransfer, &schema.TransferRequest{
+	return onSpace(ctx, a, opTransfer, &schema.TransferRequest{
 		Space: a.space(space), Member: member, By: a.settings.name,
 	}, schema.AdminClient.Transfer)
 }
@@ -47,13 +47,13 @@ func (a *Admin) Transfer(ctx context.Context, space, member string) (*Transferre
 // ErrUnsupported where members do not vote, an ErrConflict that says what stands against it, or an ErrUnavailable; after the
 // latter it may be done nevertheless.
 func (a *Admin) Reform(ctx context.Context, space, member, as string) (*Shards, error) {
-	return onSpace[api.Shards](ctx, a, opReform, &schema.ReformRequest{Space: a.space(space), Member: member, As: as, By: a.settings.name}, schema.AdminClient.Reform)
+	return onSpace(ctx, a, opReform, &schema.ReformRequest{Space: a.space(space), Member: member, As: as, By: a.settings.name}, schema.AdminClient.Reform)
 }
 
 // Shards tells who votes in a space, as the first member that can be reached knows it: no shards in a space without votes. The error
 // is an ErrUnavailable where that one was removed from the space.
 func (a *Admin) Shards(ctx context.Context, space string) (*Shards, error) {
-	return onSpace[api.Shards](ctx, a, opShards, &schema.ShardsRequest{Space: a.space(space)}, schema.AdminClient.Shards)
+	return onSpace(ctx, a, opShards, &schema.ShardsRequest{Space: a.space(space)}, schema.AdminClient.Shards)
 }
 
 // Suspend stops new grants of a space at once, and returns when all that is held has been
@@ -64,28 +64,27 @@ func (a *Admin) Shards(ctx context.Context, space string) (*Shards, error) {
 func (a *Admin) Suspend(ctx context.Context, space string, s Suspension) (*Suspended, error) {
 	question := &schema.SuspendRequest{Space: a.space(space), Reason: s.Reason, By: cmp.Or(s.By, a.settings.name)}
 	if s.Wait >= 0 {
-		wait := int64(s.Wait)
-		question.Wait = &wait
+		question.Wait = api.Span(s.Wait)
 	}
-	return onSpace[api.Suspended](ctx, a, opSuspend, question, schema.AdminClient.Suspend)
+	return onSpace(ctx, a, opSuspend, question, schema.AdminClient.Suspend)
 }
 
 // Resume lets a space grant again, regardless of which caller has suspended it and through
 // which member. The answer says whether it was suspended. By "" means the name of this
 // program.
 func (a *Admin) Resume(ctx context.Context, space, reason, by string) (*Suspended, error) {
-	return onSpace[api.Suspended](ctx, a, opResume, &schema.ResumeRequest{
+	return onSpace(ctx, a, opResume, &schema.ResumeRequest{
 		Space: a.space(space), Reason: reason, By: cmp.Or(by, a.settings.name),
 	}, schema.AdminClient.Resume)
 }
 
 // OpenSpace begins a space's instance at the member at the first address again.
 func (a *Admin) OpenSpace(ctx context.Context, space string) (*Opened, error) {
-	document, err := schema.NewAdminClient(a.members[0].conn).OpenSpace(ctx, &schema.OpenSpaceRequest{Space: a.space(space), By: a.settings.name})
+	opened, err := schema.NewAdminClient(a.members[0].conn).OpenSpace(ctx, &schema.OpenSpaceRequest{Space: a.space(space), By: a.settings.name})
 	if err != nil {
 		return nil, a.explain(opOpenSpace, err)
 	}
-	return decode[api.Opened](opOpenSpace, document)
+	return opened, nil
 }
 
 // CloseSpace ends a space's instance at the member at the first address: what its clients
@@ -93,22 +92,18 @@ func (a *Admin) OpenSpace(ctx context.Context, space string) (*Opened, error) {
 // through it. It returns when nothing of the member's is left in the space; the end of ctx
 // ends the waiting alone.
 func (a *Admin) CloseSpace(ctx context.Context, space string) (*Opened, error) {
-	document, err := schema.NewAdminClient(a.members[0].conn).CloseSpace(ctx, &schema.CloseSpaceRequest{Space: a.space(space), By: a.settings.name})
+	opened, err := schema.NewAdminClient(a.members[0].conn).CloseSpace(ctx, &schema.CloseSpaceRequest{Space: a.space(space), By: a.settings.name})
 	if err != nil {
 		return nil, a.explain(opCloseSpace, err)
 	}
-	return decode[api.Opened](opCloseSpace, document)
+	return opened, nil
 }
 
-// onSpace asks the first member that can be reached for a deed whose answer is a document.
+// onSpace asks the first member that can be reached for a deed.
 func onSpace[A, Q any](ctx context.Context, a *Admin, op string, question *Q,
-	ask func(schema.AdminClient, context.Context, *Q, ...grpc.CallOption) (*schema.JSON, error),
+	ask func(schema.AdminClient, context.Context, *Q, ...grpc.CallOption) (*A, error),
 ) (*A, error) {
-	document, err := reach(ctx, a, op, false, func(conn *grpc.ClientConn) (*schema.JSON, error) {
+	return reach(ctx, a, op, false, func(conn *grpc.ClientConn) (*A, error) {
 		return ask(schema.NewAdminClient(conn), ctx, question)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return decode[A](op, document)
 }

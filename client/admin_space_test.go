@@ -22,33 +22,29 @@ type grantor struct {
 	err       error
 }
 
-func (g *grantor) says(document string) (*schema.JSON, error) {
-	return &schema.JSON{Document: []byte(document)}, api.ToStatus(g.err)
-}
-
-func (g *grantor) Transfer(_ context.Context, q *schema.TransferRequest) (*schema.JSON, error) {
+func (g *grantor) Transfer(_ context.Context, q *schema.TransferRequest) (*schema.Transferred, error) {
 	g.transfer = q
-	return g.says(`{"space":"billing","authority":["b"],"later":1}`)
+	return &schema.Transferred{Space: "billing", Authority: []string{"b"}}, api.ToStatus(g.err)
 }
 
-func (g *grantor) Suspend(_ context.Context, q *schema.SuspendRequest) (*schema.JSON, error) {
+func (g *grantor) Suspend(_ context.Context, q *schema.SuspendRequest) (*schema.Suspended, error) {
 	g.suspend = q
-	return g.says(`{"space":"billing","suspended":true,"changed":false,"suspension":{"owner":"operator","token":"9"}}`)
+	return &schema.Suspended{Space: "billing", Suspended: true, Suspension: &schema.Grant{Owner: "operator", Token: 9}}, api.ToStatus(g.err)
 }
 
-func (g *grantor) Resume(_ context.Context, q *schema.ResumeRequest) (*schema.JSON, error) {
+func (g *grantor) Resume(_ context.Context, q *schema.ResumeRequest) (*schema.Suspended, error) {
 	g.resume = q
-	return g.says(`{"space":"billing","suspended":false,"changed":true}`)
+	return &schema.Suspended{Space: "billing", Changed: true}, api.ToStatus(g.err)
 }
 
-func (g *grantor) OpenSpace(_ context.Context, q *schema.OpenSpaceRequest) (*schema.JSON, error) {
+func (g *grantor) OpenSpace(_ context.Context, q *schema.OpenSpaceRequest) (*schema.OpenedSpace, error) {
 	g.openSpace = q
-	return g.says(`{"space":"billing","open":true}`)
+	return &schema.OpenedSpace{Space: "billing", Open: true}, api.ToStatus(g.err)
 }
 
-func (g *grantor) CloseSpace(_ context.Context, q *schema.CloseSpaceRequest) (*schema.JSON, error) {
+func (g *grantor) CloseSpace(_ context.Context, q *schema.CloseSpaceRequest) (*schema.OpenedSpace, error) {
 	g.close = q
-	return g.says(`{"space":"billing","open":false}`)
+	return &schema.OpenedSpace{Space: "billing"}, api.ToStatus(g.err)
 }
 
 // TestOperationsOnSpaces: what any member can do the first that can be reached is asked for, and
@@ -69,10 +65,10 @@ func TestOperationsOnSpaces(t *testing.T) {
 	if err != nil || !suspended.Suspended || suspended.Changed || suspended.Suspension.Owner != "operator" {
 		t.Errorf("suspended %+v, %v", suspended, err)
 	}
-	if q := one.suspend; q.GetReason() != "restore" || q.GetBy() != "me" || q.Wait == nil || q.GetWait() != int64(time.Second) {
+	if q := one.suspend; q.GetReason() != "restore" || q.GetBy() != "me" || q.Wait == nil || q.GetWait().AsDuration() != time.Second {
 		t.Errorf("asked %v", q)
 	}
-	if _, err := behind.Suspend(t.Context(), "", Suspension{By: "ops"}); err != nil || one.suspend.Wait == nil || one.suspend.GetWait() != 0 || one.suspend.GetBy() != "ops" {
+	if _, err := behind.Suspend(t.Context(), "", Suspension{By: "ops"}); err != nil || one.suspend.Wait == nil || one.suspend.GetWait().AsDuration() != 0 || one.suspend.GetBy() != "ops" {
 		t.Errorf("asked %v, %v", one.suspend, err)
 	}
 	if _, err := behind.Suspend(t.Context(), "", Suspension{Wait: -1}); err != nil || one.suspend.Wait != nil {

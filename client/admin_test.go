@@ -2,12 +2,9 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,74 +24,64 @@ type fakeLocks struct {
 	t     *testing.T
 	calls []string
 	err   error
-	lock  api.Lock
-}
-
-// document is what the fake answers, as bytes.
-func (k *fakeLocks) document(of any) *schema.JSON {
-	bytes, err := json.Marshal(of)
-	if err != nil {
-		k.t.Error(err)
-	}
-	return &schema.JSON{Document: bytes}
+	lock  *schema.Lock
 }
 
 func (k *fakeLocks) note(question interface{ String() string }) {
 	k.calls = append(k.calls, question.String())
 }
 
-func (k *fakeLocks) Acquire(_ context.Context, q *schema.AcquireRequest) (*schema.AcquireResponse, error) {
-	if q.Request == "" || q.Client == "" {
+func (k *fakeLocks) Acquire(_ context.Context, q *schema.AcquireRequest) (*schema.AcquiredAll, error) {
+	if q.GetRequest() == "" || q.Client == "" {
 		k.t.Errorf("acquire %v names no request or no client", q)
 	}
-	q.Request = ""
+	q.Request = nil
 	k.note(q)
-	return &schema.AcquireResponse{
+	return &schema.AcquiredAll{
 		Session: "a-1.s",
-		Locks:   []*schema.Acquired{api.ToAcquired(api.Acquired{Name: "x", Token: 5, Session: "a-1.s", Class: holdfast.Fenced})},
+		Locks:   []*schema.Acquired{{Name: "x", Token: 5, Session: "a-1.s", Class: schema.Class_CLASS_FENCED}},
 	}, api.ToStatus(k.err)
 }
 
-func (k *fakeLocks) Release(_ context.Context, q *schema.ReleaseRequest) (*schema.ReleaseResponse, error) {
+func (k *fakeLocks) Release(_ context.Context, q *schema.ReleaseRequest) (*schema.ReleasedLock, error) {
 	k.note(q)
-	return &schema.ReleaseResponse{}, api.ToStatus(k.err)
+	return &schema.ReleasedLock{}, api.ToStatus(k.err)
 }
 
-func (k *fakeLocks) Renew(_ context.Context, q *schema.RenewRequest) (*schema.RenewResponse, error) {
+func (k *fakeLocks) Renew(_ context.Context, q *schema.RenewRequest) (*schema.Renewed, error) {
 	k.note(q)
-	return &schema.RenewResponse{Session: "a-1", Ttl: int64(time.Minute), Until: 7}, api.ToStatus(k.err)
+	return &schema.Renewed{Session: "a-1", Ttl: api.Span(time.Minute), Until: api.Stamp(time.Unix(0, 7))}, api.ToStatus(k.err)
 }
 
-func (k *fakeLocks) EndSession(_ context.Context, q *schema.EndSessionRequest) (*schema.EndSessionResponse, error) {
+func (k *fakeLocks) EndSession(_ context.Context, q *schema.EndSessionRequest) (*schema.SessionReleased, error) {
 	k.note(q)
-	document := api.SessionReleased{Released: []api.Released{{Name: "x", Token: 5, Released: true}}}
-	return &schema.EndSessionResponse{Released: k.document(document)}, api.ToStatus(k.err)
+	return &schema.SessionReleased{Released: []*schema.ReleasedLock{{Name: "x", Token: 5, Released: true}}}, api.ToStatus(k.err)
 }
 
-func (k *fakeLocks) List(_ context.Context, q *schema.ListRequest) (*schema.ListResponse, error) {
+func (k *fakeLocks) List(_ context.Context, q *schema.ListRequest) (*schema.LockPage, error) {
 	k.note(q)
-	return &schema.ListResponse{Locks: []*schema.JSON{k.document(k.lock)}, Next: "n"}, api.ToStatus(k.err)
+	return &schema.LockPage{Locks: []*schema.Lock{k.lock}, Next: "n"}, api.ToStatus(k.err)
 }
 
-func (k *fakeLocks) Show(_ context.Context, q *schema.ShowRequest) (*schema.JSON, error) {
+func (k *fakeLocks) Show(_ context.Context, q *schema.ShowRequest) (*schema.Lock, error) {
 	k.note(q)
-	return k.document(k.lock), api.ToStatus(k.err)
+	return k.lock, api.ToStatus(k.err)
 }
 
-func (k *fakeLocks) Break(_ context.Context, q *schema.BreakRequest) (*schema.JSON, error) {
+func (k *fakeLocks) Break(_ context.Context, q *schema.BreakRequest) (*schema.Broken, error) {
 	k.note(q)
-	return k.document(api.Broken{Broken: []api.Grant{{Token: 5}}}), api.ToStatus(k.err)
+	return &schema.Broken{Broken: []*schema.Grant{{Token: 5}}}, api.ToStatus(k.err)
 }
 
-func (k *fakeLocks) Status(_ context.Context, q *schema.StatusRequest) (*schema.JSON, error) {
+func (k *fakeLocks) Status(_ context.Context, q *schema.StatusRequest) (*schema.Status, error) {
 	k.note(q)
-	return k.document(api.Status{Version: "v1", View: api.View{Number: 3}}), api.ToStatus(k.err)
+	return &schema.Status{Version: "v1", View: &schema.View{Number: 3}}, api.ToStatus(k.err)
 }
 
-func (k *fakeLocks) Watch(q *schema.WatchRequest, stream grpc.ServerStreamingServer[schema.JSON]) error {
+func (k *fakeLocks) Watch(q *schema.WatchRequest, stream grpc.ServerStreamingServer[schema.WatchEvent]) error {
 	k.note(q)
 	for _, event := range []string{"waiting", "granted"} {
-		if err := stream.Send(k.document(api.Event{Event: event, Name: "x"})); err != nil {
+		if err := stream.Send(&schema.WatchEvent{Event: event, Name: "x"}); err != nil {
 			return err
 		}
 	}
@@ -104,7 +91,7 @@ func (k *fakeLocks) Watch(q *schema.WatchRequest, stream grpc.ServerStreamingSer
 // newAdmin is an Admin whose first address is dead.
 func newAdmin(t *testing.T, options ...Option) (*Admin, *fakeLocks) {
 	t.Helper()
-	k := &fakeLocks{t: t, lock: api.Lock{Space: "default", Name: "x", Token: 5, Holders: []api.Grant{{Owner: "o", Token: 5}}}}
+	k := &fakeLocks{t: t, lock: &schema.Lock{Space: "default", Name: "x", Token: 5, Holders: []*schema.Grant{{Owner: "o", Token: 5}}}}
 	dead, alive := newFake(t), newServer(t, func(s *grpc.Server) { schema.RegisterLocksServer(s, k) })
 	dead.stop()
 	a, err := DialAdmin(dead.address+","+alive.address, append([]Option{Name("tester")}, options...)...)
@@ -125,13 +112,13 @@ func TestAdmin(t *testing.T) {
 	acquired, err := a.Acquire(ctx, "", Acquisition{
 		Names: []string{"y", "x"}, Options: []holdfast.Option{holdfast.Shared(), holdfast.Wait(2)}, TTL: 3, Session: "a-1.s",
 	})
-	if err != nil || acquired.Session != "a-1.s" || len(acquired.Locks) != 1 || acquired.Locks[0].Token != 5 || acquired.Locks[0].Class != holdfast.Fenced {
+	if err != nil || acquired.Session != "a-1.s" || len(acquired.Locks) != 1 || acquired.Locks[0].Token != 5 || acquired.Locks[0].Class != schema.Class_CLASS_FENCED {
 		t.Errorf("Acquire: %+v, %v", acquired, err)
 	}
 	if err := a.Release(ctx, "s", "x", 5, "a-1.s"); err != nil {
 		t.Errorf("Release: %v", err)
 	}
-	if got, err := a.Renew(ctx, "a-1.s", time.Hour); err != nil || got.TTL != api.Duration(time.Minute) || got.Session != "a-1" || got.Until.Nanoseconds() != 7 {
+	if got, err := a.Renew(ctx, "a-1.s", time.Hour); err != nil || got.Ttl.AsDuration() != time.Minute || got.Session != "a-1" || got.Until.AsTime().UnixNano() != 7 {
 		t.Errorf("Renew: %+v, %v", got, err)
 	}
 	if got, err := a.EndSession(ctx, "a-1.s"); err != nil || len(got.Released) != 1 || got.Released[0].Token != 5 {
@@ -160,11 +147,11 @@ func TestAdmin(t *testing.T) {
 		t.Errorf("Watch: %q", events)
 	}
 	want := []interface{ String() string }{
-		&schema.AcquireRequest{Space: "billing", Names: []string{"y", "x"}, Mode: schema.Mode_MODE_SHARED, Wait: 2, Ttl: 3, Session: "a-1.s", Client: "tester"},
+		&schema.AcquireRequest{Space: "billing", Names: []string{"y", "x"}, Mode: schema.Mode_MODE_SHARED, Wait: api.Span(2), Ttl: api.Span(3), Session: new("a-1.s"), Client: "tester"},
 		&schema.ReleaseRequest{Space: "s", Name: "x", Token: 5, Session: "a-1.s"},
-		&schema.RenewRequest{Session: "a-1.s", Ttl: int64(time.Hour)},
+		&schema.RenewRequest{Session: "a-1.s", Ttl: api.Span(time.Hour)},
 		&schema.EndSessionRequest{Session: "a-1.s"},
-		&schema.ListRequest{Space: "s", Prefix: "p", After: "a", Limit: 7},
+		&schema.ListRequest{Space: "s", Prefix: "p", After: "a", Limit: new(int32(7))},
 		&schema.ShowRequest{Space: "s", Name: "x"},
 		&schema.BreakRequest{Space: "s", Name: "x", Token: 5, Reason: "stuck", By: "tester"},
 		&schema.StatusRequest{},
@@ -220,39 +207,6 @@ func TestAdminRefused(t *testing.T) {
 	cancel()
 	if _, err := a.Status(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Status with a context that has ended: %v", err)
-	}
-}
-
-// TestDocumentsOfAPage: the documents of a page are read in their order, at whichever document one goroutine's part
-// ends; an answer that is not as many values as it has documents is an error.
-func TestDocumentsOfAPage(t *testing.T) {
-	k := &fakeLocks{t: t}
-	for _, length := range []int{0, 1, 2, 255, 256, 257, 999, 1000} {
-		var documents []*schema.JSON
-		for i := range length {
-			documents = append(documents, k.document(api.Lock{Name: strconv.Itoa(i), Holders: []api.Grant{{Token: 5}}}))
-		}
-		locks, err := decodeAll[api.Lock]("list", documents)
-		if err != nil || len(locks) != length {
-			t.Fatalf("%d documents are read as %d: %v", length, len(locks), err)
-		}
-		for i, lock := range locks {
-			if lock.Name != strconv.Itoa(i) || len(lock.Holders) != 1 || lock.Holders[0].Token != 5 {
-				t.Fatalf("document %d is read as %+v", i, lock)
-			}
-		}
-	}
-	for _, bad := range [][]string{
-		{`{`}, {``}, {`{}`, ``}, {`{}`, `{},{}`}, {`{"name":"a"}]`, `[{}`}, {`{"name":1}`}, {`{},{}`, `{"holders":[`, `{}]}`},
-	} {
-		var documents []*schema.JSON
-		for _, text := range bad {
-			documents = append(documents, &schema.JSON{Document: []byte(text)})
-		}
-		locks, err := decodeAll[api.Lock]("list", documents)
-		if err == nil || !strings.HasPrefix(err.Error(), "list: read the answer: ") {
-			t.Errorf("documents %q are read as %+v: %v", bad, locks, err)
-		}
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
@@ -116,7 +116,7 @@ func (m *served) start(t *testing.T, config host.Config) {
 		Members: m.members, TLS: m.tls, Insiders: m.node.Insiders, Leave: m.node.Leave, Drain: m.node.Drain,
 		Identity: func() server.Identity {
 			self := m.node.Identity()
-			return server.Identity{Cluster: fmt.Sprint(self.Cluster), Member: api.Member{Name: config.Name, ID: uint64(self.ID), Address: m.address}}
+			return server.Identity{Cluster: fmt.Sprint(self.Cluster), Member: &schema.Member{Name: config.Name, Id: uint64(self.ID), Address: m.address}}
 		},
 	})
 	if err != nil {

@@ -1,37 +1,37 @@
 package client
 
-import "github.com/holdfast-locks/holdfast/internal/api"
+import "github.com/holdfast-locks/holdfast/internal/api/schema"
 
-// The documents of the network API, as an Admin gives them. Their JSON is that of HTTP (/v1/openapi.json).
+// The messages of the network API, as an Admin gives them. HTTP has the same ones as JSON (/v1/openschema.json).
 type (
 	// AcquiredAll is what was granted of an Acquisition.
-	AcquiredAll = api.AcquiredAll
+	AcquiredAll = schema.AcquiredAll
 	// Renewed is a session with its new time to live.
-	Renewed = api.Renewed
+	Renewed = schema.Renewed
 	// SessionReleased is the end of a session, with what it held.
-	SessionReleased = api.SessionReleased
+	SessionReleased = schema.SessionReleased
 	// Locks is a page of the locks of a space.
-	Locks = api.Locks
+	Locks = schema.LockPage
 	// Lock is a name, with its holders, and the requests that wait for it.
-	Lock = api.Lock
+	Lock = schema.Lock
 	// Broken is a lock that an operator has taken from its holders.
-	Broken = api.Broken
+	Broken = schema.Broken
 	// Status is what a member knows of itself, of the cluster and of the spaces.
-	Status = api.Status
+	Status = schema.Status
 	// Event is something that has happened in a space.
-	Event = api.Event
+	Event = schema.WatchEvent
 	// Transferred is a transfer of a space's authority.
-	Transferred = api.Transferred
+	Transferred = schema.Transferred
 	// Shards are the voters of a space of protocol consensus.
-	Shards = api.Shards
+	Shards = schema.Shards
 	// Suspended is the suspension of a space, or its end.
-	Suspended = api.Suspended
+	Suspended = schema.Suspended
 	// Opened says whether a member has a space open.
-	Opened = api.Opened
+	Opened = schema.OpenedSpace
 	// ForcePlan is what a forced view would be.
-	ForcePlan = api.ForcePlan
+	ForcePlan = schema.ForcePlan
 	// ForceView orders a view without the quorum that is lost for good.
-	ForceView = api.ForceView
+	ForceView = schema.ForceViewRequest
 	// ForcedView is a view that an operator has forced.
-	ForcedView = api.ForcedView
+	ForcedView = schema.ForcedView
 )

@@ -98,8 +98,8 @@ func TestGuestsAreConstant(t *testing.T) {
 		case err != nil:
 			t.Fatal(err)
 		case first == 0:
-			first = got.Locks[0].Token
-		case got.Locks[0].Token != first:
+			first = holdfast.Token(got.Locks[0].Token)
+		case holdfast.Token(got.Locks[0].Token) != first:
 			t.Errorf("token %v follows %v", got.Locks[0].Token, first)
 		}
 	}

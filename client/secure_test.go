@@ -12,7 +12,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/internal/socket"
 	"github.com/holdfast-locks/holdfast/internal/test/issuer"
@@ -136,7 +136,7 @@ func second[T any](_ T, err error) error { return err }
 func TestRequestsAreTheirOwners(t *testing.T) {
 	b, l := newTestPKI(t), loopback(t)
 	serveMember(t, l, func(c *server.Config) { c.TLS = b.server("m1") })
-	ask := func(who string) (*api.AcquiredAll, error) {
+	ask := func(who string) (*schema.AcquiredAll, error) {
 		return b.admin(l.Addr().String(), client.TLSFiles(b.client(who))).Acquire(context.Background(), "", client.Acquisition{Names: []string{"x"}, Request: "r-1"})
 	}
 	first, err := ask("job-7")

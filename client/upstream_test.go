@@ -8,7 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 )
 
@@ -37,7 +37,7 @@ func serveKept(t *testing.T) *kept {
 func (k *kept) on(t *testing.T) *kept { return &kept{t, k.all, k.admins} }
 
 // until asks a member until what it shows of a name is so, and returns that.
-func (k *kept) until(i int, name, what string, is func(*api.Lock) bool) *api.Lock {
+func (k *kept) until(i int, name, what string, is func(*schema.Lock) bool) *schema.Lock {
 	k.Helper()
 	ctx, cancel := context.WithTimeout(k.Context(), time.Minute)
 	defer cancel()
@@ -52,8 +52,8 @@ func (k *kept) until(i int, name, what string, is func(*api.Lock) bool) *api.Loc
 	}
 }
 
-func held(l *api.Lock) bool { return len(l.Holders) == 1 }
-func free(l *api.Lock) bool { return len(l.Holders)+len(l.Waiters) == 0 }
+func held(l *schema.Lock) bool { return len(l.Holders) == 1 }
+func free(l *schema.Lock) bool { return len(l.Holders)+len(l.Waiters) == 0 }
 
 // sessionOf is what proves that a client's session is its own.
 func sessionOf(c *client.Client) string { return c.Session() + "." + c.Secret() }
@@ -91,7 +91,7 @@ func (k *kept) lockOfASessionThatHasEnded() {
 		waited <- err
 	}()
 	<-queued
-	k.until(2, "expired", "waited for", func(l *api.Lock) bool { return len(l.Waiters) == 1 })
+	k.until(2, "expired", "waited for", func(l *schema.Lock) bool { return len(l.Waiters) == 1 })
 	ended := sessionOf(second)
 	if err := second.Close(); err != nil {
 		k.Fatal(err)
@@ -127,7 +127,7 @@ func (k *kept) unlockOfWhatIsNotHeld() {
 			k.Errorf("an unlock of what another holds, through %s: %v", k.all[i].name(), err)
 		}
 	}
-	if shown := k.until(2, "unlocked", "held", held); shown.Holders[0].Token != two.Token() || two.Check() != nil {
+	if shown := k.until(2, "unlocked", "held", held); shown.Holders[0].Token != uint64(two.Token()) || two.Check() != nil {
 		k.Errorf("%+v, %v; want it to be held under %v", shown.Holders, two.Check(), two.Token())
 	}
 }
@@ -141,7 +141,7 @@ func (k *kept) sessionThatIsNamed() {
 	if second.Session() != named {
 		k.Errorf("session %s was named, and it is %s", named, second.Session())
 	}
-	if shown := k.until(1, "named", "held", held); shown.Holders[0].Session != named || shown.Holders[0].Token != l.Token() {
+	if shown := k.until(1, "named", "held", held); shown.Holders[0].Session != named || shown.Holders[0].Token != uint64(l.Token()) {
 		k.Errorf("it is held by %+v; want session %s under %v", shown.Holders, named, l.Token())
 	}
 	if _, err := client.Dial(k.Context(), k.all[2].address, client.Resume(named, other.Secret())); !errors.Is(err, holdfast.ErrLost) {
@@ -158,7 +158,7 @@ func (k *kept) sessionWithATTL() {
 	}
 	lock(k.T, requested, "ttl")
 	renewed, err := k.admins[2].Renew(k.Context(), sessionOf(requested), 15*time.Second)
-	if err != nil || time.Duration(renewed.TTL) != 15*time.Second {
+	if err != nil || time.Duration(renewed.Ttl.AsDuration()) != 15*time.Second {
 		k.Fatalf("it is renewed for %+v, %v; want 15s, which was asked for", renewed, err)
 	}
 }
@@ -209,7 +209,7 @@ func (k *kept) resumedLeadership() {
 	lostBecause(k.T, l, holdfast.EndedByAnother)
 	for i := range k.all {
 		shown := k.until(i, "leader", "held", held)
-		if g := shown.Holders[0]; g.Token != l.Token() || g.Session != second.Session() || len(shown.Waiters) != 1 {
+		if g := shown.Holders[0]; g.Token != uint64(l.Token()) || g.Session != second.Session() || len(shown.Waiters) != 1 {
 			k.Errorf("%s shows %+v, waited for by %+v; want session %s under %v, and one who waits", k.all[i].name(), g, shown.Waiters, second.Session(), l.Token())
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // ForceView orders a view without the quorum that is lost for good.
@@ -67,11 +68,11 @@ func (n *Node) PlanForce(ctx context.Context, members []string) (*ForcePlan, err
 	}
 	plan := &ForcePlan{
 		View: p.View, Epoch: p.Epoch, Coordinator: p.Coordinator, Named: p.Named, Rivals: p.Rivals,
-		Wait: time.Duration(p.Wait), Spaces: forcedSpaces(p.Spaces), Code: p.Code,
+		Wait: p.Wait.AsDuration(), Spaces: forcedSpaces(p.Spaces), Code: p.Code,
 	}
 	for _, place := range p.Places {
 		plan.Places = append(plan.Places, ForcedPlace{
-			Name: place.Name, Address: place.Address, Voter: place.Voter, Named: place.Named, Alive: place.Alive, Heard: place.Heard.Time,
+			Name: place.Name, Address: place.Address, Voter: place.Voter, Named: place.Named, Alive: place.Alive, Heard: api.TimeOf(place.Heard),
 		})
 	}
 	return plan, nil
@@ -86,7 +87,7 @@ func (n *Node) PlanForce(ctx context.Context, members []string) (*ForcePlan, err
 // The errors are those of PlanForce; an ErrConflict for a code that does not fit; and an ErrUnavailable where a named member did
 // not answer: then the view is as it was, unless ctx has ended before that was known.
 func (n *Node) Force(ctx context.Context, order ForceView) (*ForcedView, error) {
-	forced, err := n.member.Force(ctx, api.ForceView(order))
+	forced, err := n.member.Force(ctx, &schema.ForceViewRequest{Members: order.Members, Reason: order.Reason, By: order.By, Confirm: order.Confirm})
 	if err != nil {
 		return nil, err
 	}
@@ -97,19 +98,19 @@ func (n *Node) Force(ctx context.Context, order ForceView) (*ForcedView, error) 
 // there is none.
 func (n *Node) Forced() *ForcedView { return forcedView(n.member.Forced()) }
 
-func forcedView(f *api.ForcedView) *ForcedView {
+func forcedView(f *schema.ForcedView) *ForcedView {
 	if f == nil {
 		return nil
 	}
 	return &ForcedView{
 		View: f.View, Replaced: f.Replaced, Members: f.Members, Reason: f.Reason, By: f.By,
-		Time: f.Time.Time, From: f.From.Time, Spaces: forcedSpaces(f.Spaces),
+		Time: api.TimeOf(f.Time), From: api.TimeOf(f.From), Spaces: forcedSpaces(f.Spaces),
 	}
 }
 
-func forcedSpaces(spaces []api.ForcedSpace) (all []ForcedSpace) {
+func forcedSpaces(spaces []*schema.ForcedSpace) (all []ForcedSpace) {
 	for _, space := range spaces {
-		all = append(all, ForcedSpace(space))
+		all = append(all, ForcedSpace{Name: space.Name, Protocol: space.Protocol, Serves: space.Serves, Why: space.Why})
 	}
 	return all
 }

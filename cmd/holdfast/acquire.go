@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,10 +12,12 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v3"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
@@ -84,8 +85,8 @@ func (p *program) acquire(ctx context.Context, c *cli.Command) (err error) {
 		if err == nil {
 			err = p.printAcquired(got, c.Bool("json"))
 		}
-		if err == nil && got.Locks[0].TTLCut != "" {
-			p.say("%s", cutTTL(request.ttl, time.Duration(got.Locks[0].TTL), got.Locks[0].TTLCut))
+		if err == nil && got.Locks[0].TtlCut != "" {
+			p.say("%s", cutTTL(request.ttl, got.Locks[0].Ttl.AsDuration(), got.Locks[0].TtlCut))
 		}
 		if err == nil && witness != nil {
 			p.say("kept while process %d lives; `%s release` gives a lock back before that", witness.pid, name)
@@ -134,7 +135,7 @@ const waitMargin = 400 * time.Millisecond
 // acquire asks for the locks. A member answers a long wait in parts: asked again
 // under its id, the request keeps its place. Members that do not serve yet are asked
 // again, too, for as long as lock would wait for them.
-func (w *request) acquire(ctx context.Context, c *cli.Command, admin *client.Admin) (*api.AcquiredAll, error) {
+func (w *request) acquire(ctx context.Context, c *cli.Command, admin *client.Admin) (*schema.AcquiredAll, error) {
 	order := client.Acquisition{Names: w.names, TTL: w.ttl, Request: rand.Text()}
 	timeout, err := timeoutOf(c)
 	if err != nil {
@@ -230,7 +231,7 @@ const takeBackLimit = 250 * time.Millisecond
 // takeBack asks once more what became of a request that was cut off. A grant that
 // has crossed that is returned, so that it can be ended; what still waits is
 // cancelled by the end of this.
-func (w *request) takeBack(admin *client.Admin, c *cli.Command, order client.Acquisition) *api.AcquiredAll {
+func (w *request) takeBack(admin *client.Admin, c *cli.Command, order client.Acquisition) *schema.AcquiredAll {
 	ctx, cancel := context.WithTimeout(context.Background(), takeBackLimit)
 	defer cancel()
 	got, err := admin.Acquire(ctx, spaceOf(c), order)
@@ -241,7 +242,7 @@ func (w *request) takeBack(admin *client.Admin, c *cli.Command, order client.Acq
 }
 
 // endSession gives back a grant that is not reported to a caller.
-func endSession(c *cli.Command, admin *client.Admin, got *api.AcquiredAll) error {
+func endSession(c *cli.Command, admin *client.Admin, got *schema.AcquiredAll) error {
 	if got == nil {
 		return nil
 	}
@@ -259,19 +260,19 @@ func endSession(c *cli.Command, admin *client.Admin, got *api.AcquiredAll) error
 }
 
 // printAcquired prints what was acquired, all at once.
-func (p *program) printAcquired(got *api.AcquiredAll, asJSON bool) error {
+func (p *program) printAcquired(got *schema.AcquiredAll, asJSON bool) error {
 	var text bytes.Buffer
 	if asJSON {
-		var document any = got
+		var document proto.Message = got
 		if len(got.Locks) == 1 {
 			document = got.Locks[0]
 		}
-		if err := json.NewEncoder(&text).Encode(document); err != nil {
-			return fmt.Errorf("encode the answer: %w", err)
+		if err := printMessage(&text, api.NewJSON(), document); err != nil {
+			return err
 		}
 	} else {
 		for _, lock := range got.Locks {
-			until := lock.Until.String()
+			until := api.At(api.TimeOf(lock.Until)).String()
 			if until == "" {
 				until = "-"
 			}

@@ -17,8 +17,8 @@ type grantAll struct {
 	schema.UnimplementedLocksServer
 }
 
-func (grantAll) Acquire(_ context.Context, q *schema.AcquireRequest) (*schema.AcquireResponse, error) {
-	granted := &schema.AcquireResponse{Session: "id.secret"}
+func (grantAll) Acquire(_ context.Context, q *schema.AcquireRequest) (*schema.AcquiredAll, error) {
+	granted := &schema.AcquiredAll{Session: "id.secret"}
 	for _, name := range q.GetNames() {
 		granted.Locks = append(granted.Locks, &schema.Acquired{
 			Space: q.GetSpace(), Name: name, Mode: schema.Mode_MODE_EXCLUSIVE, Token: 7, Session: "id.secret", Class: schema.Class_CLASS_FENCED,

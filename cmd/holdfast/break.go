@@ -8,7 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // breakCommand takes a name from its holders.
@@ -40,7 +40,7 @@ func (p *program) breakLock(ctx context.Context, c *cli.Command) error {
 	case c.IsSet("token") && token == 0:
 		return usageError(c.Name, "flag --token: 0 is no token; leave it out to break all holders")
 	}
-	broken, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*api.Broken, error) {
+	broken, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*schema.Broken, error) {
 		return admin.Break(ctx, spaceOf(c), wanted, holdfast.Token(token), reason, "")
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
@@ -56,7 +57,7 @@ func (p *program) forceView(ctx context.Context, c *cli.Command) error {
 		return err
 	}
 	if order.Confirm == "" {
-		plan, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*api.ForcePlan, error) {
+		plan, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*schema.ForcePlan, error) {
 			return admin.PlanForce(ctx, order.Members)
 		})
 		if err != nil {
@@ -83,7 +84,7 @@ const forceLimit = time.Minute
 
 // force lets the member do it. It has to ask the other named members, perhaps several
 // times, so --timeout does not count here.
-func force(ctx context.Context, c *cli.Command, order api.ForceView) (forced *api.ForcedView, err error) {
+func force(ctx context.Context, c *cli.Command, order *schema.ForceViewRequest) (forced *schema.ForcedView, err error) {
 	ctx, cancel := context.WithTimeout(ctx, forceLimit+farewell)
 	defer cancel()
 	err = askLong(ctx, c, func(ctx context.Context, admin *client.Admin) (err error) {
@@ -97,11 +98,11 @@ func force(ctx context.Context, c *cli.Command, order api.ForceView) (forced *ap
 }
 
 // orderOf reads what c's flags ask for.
-func (p *program) orderOf(c *cli.Command) (order api.ForceView, err error) {
+func (p *program) orderOf(c *cli.Command) (order *schema.ForceViewRequest, err error) {
 	if err := noArguments(c); err != nil {
 		return order, err
 	}
-	order = api.ForceView{Members: namesOf(c.String("members")), Reason: strings.TrimSpace(c.String("reason")), Confirm: strings.TrimSpace(c.String("confirm"))}
+	order = &schema.ForceViewRequest{Members: namesOf(c.String("members")), Reason: strings.TrimSpace(c.String("reason")), Confirm: strings.TrimSpace(c.String("confirm"))}
 	addresses, err := api.ParseTarget(serverOf(c))
 	switch {
 	case len(order.Members) == 0:

@@ -12,11 +12,11 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // printPlan prints what a forced view would be, and what the danger is.
-func (p *program) printPlan(c *cli.Command, plan *api.ForcePlan) error {
+func (p *program) printPlan(c *cli.Command, plan *schema.ForcePlan) error {
 	if c.Bool("json") {
 		return printJSON(p.stdout, plan)
 	}
@@ -51,7 +51,7 @@ View %d, coordinated by %s, has lost its quorum, as far as member %s knows.
 The view that follows it would have %s alone, and grant locks from %v after it is made.
 THE DANGER: if %s with a quorum that this member cannot hear, two clients will hold one lock.
 No member can know that: see that each is stopped, and stays stopped until the new view is there.
-`, plan.View, plan.Coordinator, plan.Member, listed(plan.Named), time.Duration(plan.Wait).Round(time.Millisecond),
+`, plan.View, plan.Coordinator, plan.Member, listed(plan.Named), plan.Wait.AsDuration().Round(time.Millisecond),
 		areAlive(plan.Rivals))
 	return written(0, err)
 }
@@ -60,7 +60,7 @@ No member can know that: see that each is stopped, and stays stopped until the n
 var errNotConfirmed = errors.New("not confirmed; nothing was changed")
 
 // confirm asks twice, or says how the plan is confirmed where no person can be asked.
-func (p *program) confirm(c *cli.Command, plan *api.ForcePlan) error {
+func (p *program) confirm(c *cli.Command, plan *schema.ForcePlan) error {
 	if !p.interactive(c) {
 		return usageError(c.Name, "nothing was changed, because that must be asked twice and this is no terminal; if it shall be done, run it again with --confirm %s", plan.Code)
 	}
@@ -95,7 +95,7 @@ func (p *program) question(answers *bufio.Reader, text string) (string, error) {
 }
 
 // forcedTable shows a view that was forced.
-func forcedTable(forced *api.ForcedView) *table {
+func forcedTable(forced *schema.ForcedView) *table {
 	t := newTable("FORCED VIEW", "REPLACED", "MEMBERS", "AT", "GRANTS FROM", "BY", "REASON")
 	t.row(strconv.FormatUint(forced.View, 10), strconv.FormatUint(forced.Replaced, 10), strings.Join(forced.Members, ","),
 		formatTime(forced.Time), formatTime(forced.From), forced.By, forced.Reason)
@@ -103,7 +103,7 @@ func forcedTable(forced *api.ForcedView) *table {
 }
 
 // forcedSpaces shows what becomes of each space under a forced view.
-func forcedSpaces(spaces []api.ForcedSpace) *table {
+func forcedSpaces(spaces []*schema.ForcedSpace) *table {
 	t := newTable("SPACE", "PROTOCOL", "SERVES AGAIN", "WHY")
 	for i := range spaces {
 		serves := "yes"

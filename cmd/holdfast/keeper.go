@@ -144,7 +144,7 @@ func (k *keeper) renew(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		k.ttl, k.sent = time.Duration(renewed.TTL), sent
+		k.ttl, k.sent = renewed.Ttl.AsDuration(), sent
 		k.deadline = sent + k.ttl
 		return nil
 	})

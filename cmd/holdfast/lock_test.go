@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
@@ -505,7 +505,7 @@ func TestLockStatusOfALookWithoutAnswer(t *testing.T) {
 	s := newLineWriter(end, 1<<10)
 	w := wait{locking: &locking{status: status{to: s, space: "default"}}, name: "n", waits: true}
 	w.report(nil)
-	w.report(&api.Lock{Name: "n", Holders: []api.Grant{{Owner: "job-7"}}})
+	w.report(&schema.Lock{Name: "n", Holders: []*schema.Grant{{Owner: "job-7"}}})
 	w.report(nil)
 	must(t, s.close())
 	must(t, end.Close())

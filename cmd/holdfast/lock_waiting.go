@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
@@ -30,7 +31,7 @@ func (p *program) outerSessions() []string {
 
 // ownParent returns the error of a wait that could never end: the name is held by a command
 // of lock that runs this one and waits for its end. It is nil where the modes are compatible.
-func (w *request) ownParent(outer []string, shown *api.Lock) error {
+func (w *request) ownParent(outer []string, shown *schema.Lock) error {
 	wanted, err := holdfast.NewRequest(shown.Name, w.options...)
 	if err != nil {
 		return err
@@ -47,12 +48,12 @@ func (w *request) ownParent(outer []string, shown *api.Lock) error {
 }
 
 // compatible reports whether a request can be granted beside a holder.
-func compatible(wanted holdfast.Request, shown *api.Lock, holder api.Grant) bool {
+func compatible(wanted holdfast.Request, shown *schema.Lock, holder *schema.Grant) bool {
 	switch {
-	case wanted.Mode != holder.Mode:
+	case wanted.Mode != holdfast.Mode(holder.Mode):
 		return false
 	case wanted.Mode == holdfast.ModeSlots:
-		return wanted.Units+holder.Units <= shown.Capacity
+		return wanted.Units+int(holder.Units) <= int(shown.Capacity)
 	}
 	return wanted.Mode == holdfast.ModeShared
 }
@@ -119,7 +120,7 @@ func (l *locking) reportWaits(ctx context.Context, fail func(error)) (queued fun
 	go func() {
 		defer close(over)
 		w := wait{locking: l, admin: admin, name: l.order.names[0], screen: screen}
-		w.run(ctx, names, func(shown *api.Lock) {
+		w.run(ctx, names, func(shown *schema.Lock) {
 			if err := l.order.ownParent(outer, shown); err != nil {
 				fail(err)
 			}
@@ -131,7 +132,7 @@ func (l *locking) reportWaits(ctx context.Context, fail func(error)) (queued fun
 }
 
 // run looks at the name that is waited for, again and again.
-func (w *wait) run(ctx context.Context, names <-chan wait, found func(*api.Lock)) {
+func (w *wait) run(ctx context.Context, names <-chan wait, found func(*schema.Lock)) {
 	timer := time.NewTimer(lookLimit)
 	defer timer.Stop()
 	for {
@@ -154,7 +155,7 @@ func (w *wait) run(ctx context.Context, names <-chan wait, found func(*api.Lock)
 }
 
 // look asks the member once.
-func (w *wait) look(ctx context.Context, found func(*api.Lock)) {
+func (w *wait) look(ctx context.Context, found func(*schema.Lock)) {
 	lookCtx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	shown, err := w.admin.Show(lookCtx, spaceOf(w.flags), w.name)
@@ -169,7 +170,7 @@ func (w *wait) look(ctx context.Context, found func(*api.Lock)) {
 
 // report writes what a look has found, if it is new; nil where the member has not answered. That tells
 // nothing new of a wait of which something was told.
-func (w *wait) report(shown *api.Lock) occurrence {
+func (w *wait) report(shown *schema.Lock) occurrence {
 	now, reported := w.describe(shown), w.last.Event != ""
 	if w.waits && !now.equal(w.last) && (shown != nil || !reported) {
 		w.last = now
@@ -179,17 +180,17 @@ func (w *wait) report(shown *api.Lock) occurrence {
 }
 
 // describe says who holds the name, and how many wait before us.
-func (w *wait) describe(shown *api.Lock) occurrence {
+func (w *wait) describe(shown *schema.Lock) occurrence {
 	o := occurrence{Event: "waiting", Name: w.name}
 	if shown != nil {
 		for _, waiter := range shown.Waiters {
 			if waiter.Session == w.client.Session() {
-				w.position = waiter.Position
+				w.position = int(waiter.Position)
 			}
 		}
 		if len(shown.Holders) > 0 {
 			holder := shown.Holders[0]
-			o.Holder, o.Since, o.Reason = cmp.Or(holder.Owner, holder.Client), holder.Since, holder.Reason
+			o.Holder, o.Since, o.Reason = cmp.Or(holder.Owner, holder.Client), api.At(api.TimeOf(holder.Since)), holder.Reason
 		}
 	}
 	if w.waits {
@@ -200,7 +201,7 @@ func (w *wait) describe(shown *api.Lock) occurrence {
 }
 
 // sentenceOf is what a terminal shows.
-func sentenceOf(o occurrence, shown *api.Lock, err error) string {
+func sentenceOf(o occurrence, shown *schema.Lock, err error) string {
 	text := fmt.Sprintf("%s: waiting for lock %q", name, o.Name)
 	if o.Position != nil {
 		text += fmt.Sprintf(", %d before it", *o.Position)
@@ -225,7 +226,7 @@ func sentenceOf(o occurrence, shown *api.Lock, err error) string {
 			text += fmt.Sprintf(" and %d more", others)
 		}
 		if first := shown.Holders[0]; first.Grace {
-			text += "; its hold limit has passed, and its grace ends at " + first.Until.Local().Format(time.TimeOnly)
+			text += "; its hold limit has passed, and its grace ends at " + first.Until.AsTime().Local().Format(time.TimeOnly)
 		}
 	}
 	return text

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // locksCommand lists who holds what and who waits, or follows it.
@@ -40,12 +41,12 @@ func (p *program) locks(ctx context.Context, c *cli.Command) error {
 		return p.watch(ctx, c)
 	}
 	if c.Bool("json") {
-		return list(ctx, c, func(page []api.Lock) error { return printLines(p, page) })
+		return list(ctx, c, func(page []*schema.Lock) error { return printLines(p, page) })
 	}
 	t := newTable("NAME", "STATE", "MODE", "TOKEN", "HOLDER", "MEMBER", "SINCE", "WAITERS", "REASON")
-	return list(ctx, c, func(page []api.Lock) error {
+	return list(ctx, c, func(page []*schema.Lock) error {
 		for i := range page {
-			lockRows(t, &page[i])
+			lockRows(t, page[i])
 		}
 		err := p.print(t)
 		t = t.continued()
@@ -68,11 +69,11 @@ func reads(c *cli.Command, admin *client.Admin) *client.Admin {
 
 // list shows a listing page by page, and asks for the next page while one is shown. Each page may
 // take --timeout.
-func list(ctx context.Context, c *cli.Command, printPage func(page []api.Lock) error) error {
+func list(ctx context.Context, c *cli.Command, printPage func(page []*schema.Lock) error) error {
 	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		pages := make(chan *api.Locks)
+		pages := make(chan *schema.LockPage)
 		var failure error
 		go func() {
 			defer close(pages)
@@ -91,9 +92,9 @@ func list(ctx context.Context, c *cli.Command, printPage func(page []api.Lock) e
 }
 
 // eachPage asks for the pages of a listing, one after the other.
-func eachPage(ctx context.Context, c *cli.Command, admin *client.Admin, pages chan<- *api.Locks) error {
+func eachPage(ctx context.Context, c *cli.Command, admin *client.Admin, pages chan<- *schema.LockPage) error {
 	for after := ""; ; {
-		var page *api.Locks
+		var page *schema.LockPage
 		err := within(ctx, c, func(ctx context.Context) (err error) {
 			page, err = admin.List(ctx, spaceOf(c), c.String("prefix"), after, 0)
 			return err
@@ -113,7 +114,7 @@ func eachPage(ctx context.Context, c *cli.Command, admin *client.Admin, pages ch
 }
 
 // lockRows adds a line for each holder of a name, or one if it only has waiters.
-func lockRows(t *table, lock *api.Lock) {
+func lockRows(t *table, lock *schema.Lock) {
 	waiters := strconv.Itoa(len(lock.Waiters))
 	for _, g := range lock.Holders {
 		t.row(formatName(lock.Name), grantState(g), formatMode(g.Mode, g.Units, lock.Capacity), formatToken(g.Token), cmp.Or(g.Owner, g.Client),
@@ -126,7 +127,10 @@ func lockRows(t *table, lock *api.Lock) {
 
 // watch prints events as they come, the header with the first.
 func (p *program) watch(ctx context.Context, c *cli.Command) error {
-	header := !c.Bool("json")
+	header, json := true, (*api.JSON)(nil)
+	if c.Bool("json") {
+		header, json = false, api.NewJSON()
+	}
 	return askLong(ctx, c, func(ctx context.Context, admin *client.Admin) error {
 		for event, err := range admin.Watch(ctx, spaceOf(c), c.String("prefix")) {
 			if err != nil {
@@ -138,7 +142,7 @@ func (p *program) watch(ctx context.Context, c *cli.Command) error {
 					return err
 				}
 			}
-			if err := p.printEvent(c.Bool("json"), event); err != nil {
+			if err := p.printEvent(json, event); err != nil {
 				return err
 			}
 		}
@@ -148,11 +152,11 @@ func (p *program) watch(ctx context.Context, c *cli.Command) error {
 
 // printEvent writes one line. Its first columns have a fixed width, because the lines
 // to come are not known.
-func (p *program) printEvent(asJSON bool, event api.Event) error {
-	if asJSON {
-		return printJSON(p.stdout, event)
+func (p *program) printEvent(json *api.JSON, event *schema.WatchEvent) error {
+	if json != nil {
+		return printMessage(p.stdout, json, event)
 	}
 	return written(fmt.Fprintf(p.stdout, "%s  %-9s  %-20s  %s  %s  %s  %s\n",
-		event.Time.Local().Format("15:04:05.000"), printable(event.Event), printable(formatToken(event.Token)),
+		event.Time.AsTime().Local().Format("15:04:05.000"), printable(event.Event), printable(formatToken(event.Token)),
 		printable(formatName(event.Name)), printable(event.Owner), printable(event.Member), printable(event.Why)))
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/config"
 	"github.com/holdfast-locks/holdfast/internal/disk/cell"
@@ -343,10 +344,10 @@ func (m *member) identity() server.Identity {
 	}
 	return server.Identity{
 		Cluster: m.cluster(), Version: m.version, Sync: m.node.SyncTime(),
-		Member: api.Member{
-			Name: m.node.Name(), ID: uint64(remembered.ID), Incarnation: remembered.Incarnation, Voter: !m.settings.Guest(), Founder: !m.settings.Guest(),
-			Address: m.address(), HTTP: m.http,
-			Since: api.At(m.node.Started()), State: state, Election: "normal",
+		Member: &schema.Member{
+			Name: m.node.Name(), Id: uint64(remembered.ID), Incarnation: remembered.Incarnation, Voter: !m.settings.Guest(), Founder: !m.settings.Guest(),
+			Address: m.address(), Http: m.http,
+			Since: api.Stamp(m.node.Started()), State: state, Election: "normal",
 		},
 	}
 }

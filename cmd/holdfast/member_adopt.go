@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/server"
 )
@@ -27,7 +27,7 @@ func (m *member) adopt(ctx context.Context, config host.Config) (host.Config, er
 	waiting, err := server.NewWaiting(server.WaitingConfig{
 		Why: func() string { return why.Load().(string) },
 		Identity: func() server.Identity {
-			return server.Identity{Member: api.Member{Name: config.Name, Address: config.Address, HTTP: config.HTTP}}
+			return server.Identity{Member: &schema.Member{Name: config.Name, Address: config.Address, Http: config.HTTP}}
 		},
 		Limits: server.Limits{Connections: limits.Connections}, Hosts: m.settings.Hosts, Certificates: m.identities, Logger: m.log,
 	})

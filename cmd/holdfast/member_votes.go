@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -44,7 +44,7 @@ func (p *program) reformCommand(verb string, as protocol.Role, usage, descriptio
 			if c.Args().Len() != 1 || member == "" {
 				return usageError(calledAs(c), "give one member, as in '%s member %s d'", name, verb)
 			}
-			shards, err := askToChange(ctx, c, "; it may be done nevertheless", func(ctx context.Context, admin *client.Admin) (*api.Shards, error) {
+			shards, err := askToChange(ctx, c, "; it may be done nevertheless", func(ctx context.Context, admin *client.Admin) (*schema.Shards, error) {
 				return admin.Reform(ctx, spaceOf(c), member, as.String())
 			})
 			if err != nil {
@@ -66,7 +66,7 @@ func (p *program) memberListCommand() *cli.Command {
 			if c.Args().Present() {
 				return usageError(calledAs(c), "argument %q: none is wanted", c.Args().First())
 			}
-			shards, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*api.Shards, error) {
+			shards, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*schema.Shards, error) {
 				return admin.Shards(ctx, spaceOf(c))
 			})
 			if err != nil {

@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v3"
 
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // sessionVariable names a session with its secret instead of --session.
@@ -53,16 +52,16 @@ func (p *program) renew(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	renewed, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*api.Renewed, error) {
+	renewed, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*schema.Renewed, error) {
 		return admin.Renew(ctx, session, ttl)
 	})
 	if err != nil {
 		return err
 	}
-	if renewed.TTLCut != "" {
-		p.say("%s", cutTTL(ttl, time.Duration(renewed.TTL), renewed.TTLCut))
+	if renewed.TtlCut != "" {
+		p.say("%s", cutTTL(ttl, renewed.Ttl.AsDuration(), renewed.TtlCut))
 	}
-	return written(fmt.Fprintln(p.stdout, renewed.Session, time.Duration(renewed.TTL)))
+	return written(fmt.Fprintln(p.stdout, renewed.Session, renewed.Ttl.AsDuration()))
 }
 
 // maxSession bounds a session that is read, in bytes.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
@@ -19,35 +20,37 @@ type answering struct {
 	problem  string // a code; "" for the document
 }
 
-func (a *answering) answer(ctx context.Context) (*schema.JSON, error) {
+// answerOf reads the answer, unless there is a problem.
+func answerOf[M proto.Message](ctx context.Context, a *answering, m M) (M, error) {
+	var none M
 	switch {
 	case a.problem == "silence":
 		<-ctx.Done()
-		return nil, ctx.Err()
+		return none, ctx.Err()
 	case a.problem != "":
-		return nil, api.ToStatus(api.Fail(a.problem, a.document))
+		return none, api.ToStatus(api.Fail(a.problem, a.document))
 	}
-	return &schema.JSON{Document: []byte(a.document)}, nil
+	return m, api.NewJSON().Read([]byte(a.document), m)
 }
 
-func (a *answering) Transfer(ctx context.Context, _ *schema.TransferRequest) (*schema.JSON, error) {
-	return a.answer(ctx)
+func (a *answering) Transfer(ctx context.Context, _ *schema.TransferRequest) (*schema.Transferred, error) {
+	return answerOf(ctx, a, &schema.Transferred{})
 }
 
-func (a *answering) Suspend(ctx context.Context, _ *schema.SuspendRequest) (*schema.JSON, error) {
-	return a.answer(ctx)
+func (a *answering) Suspend(ctx context.Context, _ *schema.SuspendRequest) (*schema.Suspended, error) {
+	return answerOf(ctx, a, &schema.Suspended{})
 }
 
-func (a *answering) Resume(ctx context.Context, _ *schema.ResumeRequest) (*schema.JSON, error) {
-	return a.answer(ctx)
+func (a *answering) Resume(ctx context.Context, _ *schema.ResumeRequest) (*schema.Suspended, error) {
+	return answerOf(ctx, a, &schema.Suspended{})
 }
 
-func (a *answering) OpenSpace(ctx context.Context, _ *schema.OpenSpaceRequest) (*schema.JSON, error) {
-	return a.answer(ctx)
+func (a *answering) OpenSpace(ctx context.Context, _ *schema.OpenSpaceRequest) (*schema.OpenedSpace, error) {
+	return answerOf(ctx, a, &schema.OpenedSpace{})
 }
 
-func (a *answering) CloseSpace(ctx context.Context, _ *schema.CloseSpaceRequest) (*schema.JSON, error) {
-	return a.answer(ctx)
+func (a *answering) CloseSpace(ctx context.Context, _ *schema.CloseSpaceRequest) (*schema.OpenedSpace, error) {
+	return answerOf(ctx, a, &schema.OpenedSpace{})
 }
 
 // scriptAnswering starts a member that answers deeds on spaces until the end of the script.

@@ -9,8 +9,9 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // showCommand tells everything about one name.
@@ -31,7 +32,7 @@ func (p *program) show(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	lock, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*api.Lock, error) {
+	lock, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*schema.Lock, error) {
 		return reads(c, admin).Show(ctx, spaceOf(c), wanted)
 	})
 	if err != nil {
@@ -45,7 +46,7 @@ func (p *program) show(ctx context.Context, c *cli.Command) error {
 
 // lockTables tells of a lock itself, and of holders, waiters and history where there
 // are any.
-func lockTables(lock *api.Lock) []*table {
+func lockTables(lock *schema.Lock) []*table {
 	t := newTable("NAME", "SPACE", "STATE", "MODE", "TOKEN", "HOLDERS", "WAITERS")
 	mode := ""
 	if len(lock.Holders)+len(lock.Waiters) > 0 {
@@ -66,18 +67,18 @@ func lockTables(lock *api.Lock) []*table {
 }
 
 // stateOf says whether a name is held, taken for its last holder because it has a grace, or free.
-func stateOf(lock *api.Lock) string {
+func stateOf(lock *schema.Lock) string {
 	switch {
 	case len(lock.Holders) == 0:
 		return "free"
-	case slices.ContainsFunc(lock.Holders, func(g api.Grant) bool { return !g.Grace }):
+	case slices.ContainsFunc(lock.Holders, func(g *schema.Grant) bool { return !g.Grace }):
 		return "held"
 	}
 	return "grace"
 }
 
 // grantState says whether a holder holds, or is in its grace.
-func grantState(g api.Grant) string {
+func grantState(g *schema.Grant) string {
 	if g.Grace {
 		return "grace"
 	}
@@ -85,15 +86,15 @@ func grantState(g api.Grant) string {
 }
 
 // grantTable lists grants. The capacity is that of live ones; 0 where it is not known.
-func grantTable(who, end string, grants []api.Grant, capacity int) *table {
+func grantTable(who, end string, grants []*schema.Grant, capacity int32) *table {
 	t := newTable(who, "MODE", "TOKEN", "MEMBER", "SESSION", "CLIENT", "SINCE", end, "REASON")
 	for _, g := range grants {
-		mode := g.Mode.String()
+		mode := holdfast.Mode(g.Mode).String()
 		switch {
 		case g.Units > 0 && capacity > 0:
 			mode = formatMode(g.Mode, g.Units, capacity)
 		case g.Units > 0:
-			mode += " " + strconv.Itoa(g.Units)
+			mode += " " + strconv.Itoa(int(g.Units))
 		}
 		t.row(cmp.Or(g.Owner, g.Client), mode, formatToken(g.Token), g.Member, g.Session, g.Client,
 			formatTime(g.Since), formatTime(g.Until), g.Reason)
@@ -102,16 +103,16 @@ func grantTable(who, end string, grants []api.Grant, capacity int) *table {
 }
 
 // waitTable lists the queue, with whose permission is waited for where members are asked.
-func waitTable(lock *api.Lock) *table {
+func waitTable(lock *schema.Lock) *table {
 	heads := []string{"WAITER", "BEFORE IT", "MODE", "MEMBER", "SESSION", "CLIENT", "SINCE", "UNTIL", "REASON"}
-	waitsFor := slices.ContainsFunc(lock.Waiters, func(w api.Wait) bool { return len(w.For) > 0 })
+	waitsFor := slices.ContainsFunc(lock.Waiters, func(w *schema.Wait) bool { return len(w.For) > 0 })
 	if waitsFor {
 		heads = append(heads, "WAITS FOR")
 	}
 	t := newTable(heads...)
 	for _, w := range lock.Waiters {
 		cells := []string{
-			cmp.Or(w.Owner, w.Client), strconv.Itoa(w.Position), formatMode(w.Mode, w.Units, lock.Capacity), w.Member, w.Session,
+			cmp.Or(w.Owner, w.Client), strconv.Itoa(int(w.Position)), formatMode(w.Mode, w.Units, lock.Capacity), w.Member, w.Session,
 			w.Client, formatTime(w.Since), formatTime(w.Until), w.Reason,
 		}
 		if waitsFor {

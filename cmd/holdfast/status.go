@@ -10,8 +10,9 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/host"
 )
 
@@ -30,7 +31,7 @@ func (p *program) status(ctx context.Context, c *cli.Command) error {
 	if err := noArguments(c); err != nil {
 		return err
 	}
-	status, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*api.Status, error) { return admin.Status(ctx) })
+	status, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*schema.Status, error) { return admin.Status(ctx) })
 	if err != nil {
 		return err
 	}
@@ -40,10 +41,10 @@ func (p *program) status(ctx context.Context, c *cli.Command) error {
 }
 
 // troubleTables tell how slow the disk is, what is not written to it, why there is no good view, and that one was forced.
-func troubleTables(status *api.Status) []*table {
+func troubleTables(status *schema.Status) []*table {
 	disk, unwritten, view := newTable("DISK OF", "SYNC"), newTable("STATE OF", "UNWRITTEN SINCE", "WHY"), newTable("MEMBER", "STATE", "WHY")
 	if status.Disk != nil {
-		disk.row(status.Member.Name, status.Disk.Sync.String())
+		disk.row(status.Member.Name, status.Disk.Sync.AsDuration().String())
 	}
 	if status.Unwritten != nil {
 		unwritten.row(status.Member.Name, formatTime(status.Unwritten.Since), status.Unwritten.Why)
@@ -58,26 +59,26 @@ func troubleTables(status *api.Status) []*table {
 	return tables
 }
 
-func clusterTable(status *api.Status) *table {
+func clusterTable(status *schema.Status) *table {
 	t := newTable("CLUSTER", "VIEW", "COORDINATOR", "ANSWERED BY", "VERSION")
 	t.row(status.Cluster, strconv.FormatUint(status.View.Number, 10), status.View.Coordinator, status.Member.Name, status.Version)
 	return t
 }
 
-func memberTable(status *api.Status) *table {
+func memberTable(status *schema.Status) *table {
 	t := newTable("MEMBER", "ROLE", "ADDRESS", "HTTP", "STATE", "ELECTION", "SINCE")
 	for _, member := range status.View.Members {
 		role := "voter"
 		if !member.Voter {
 			role = "guest"
 		}
-		t.row(member.Name, role, member.Address, member.HTTP, member.State, member.Election, formatTime(member.Since))
+		t.row(member.Name, role, member.Address, member.Http, member.State, member.Election, formatTime(member.Since))
 	}
 	return t
 }
 
 // missingTable lists the voters that are not here.
-func missingTable(status *api.Status) *table {
+func missingTable(status *schema.Status) *table {
 	t := newTable("MISSING SINCE", "VOTER", "ADDRESS")
 	for _, member := range status.Missing {
 		t.row(formatTime(member.Since), member.Name, member.Address)
@@ -86,21 +87,21 @@ func missingTable(status *api.Status) *table {
 }
 
 // preemptTable lists the voters in the order in which they are to coordinate, with the ids that make it; none where seniority does.
-func preemptTable(status *api.Status) *table {
+func preemptTable(status *schema.Status) *table {
 	t := newTable("PREEMPT", "VOTER", "ID")
-	if !slices.ContainsFunc(status.Spaces, func(space api.Space) bool { return space.Options["preempt"] == "true" }) {
+	if !slices.ContainsFunc(status.Spaces, func(space *schema.Space) bool { return space.Options["preempt"] == "true" }) {
 		return t
 	}
-	voters := slices.DeleteFunc(slices.Clone(status.View.Members), func(member api.Member) bool { return !member.Voter })
-	slices.SortFunc(voters, func(a, b api.Member) int { return cmp.Compare(b.ID, a.ID) })
+	voters := slices.DeleteFunc(slices.Clone(status.View.Members), func(member *schema.Member) bool { return !member.Voter })
+	slices.SortFunc(voters, func(a, b *schema.Member) int { return cmp.Compare(b.Id, a.Id) })
 	for i, member := range voters {
-		t.row(strconv.Itoa(i+1), member.Name, strconv.FormatUint(member.ID, 10))
+		t.row(strconv.Itoa(i+1), member.Name, strconv.FormatUint(member.Id, 10))
 	}
 	return t
 }
 
 // needTable says whose presence each space needs; none where no space depends on a vote of several.
-func needTable(status *api.Status) *table {
+func needTable(status *schema.Status) *table {
 	t := newTable("SPACE", "NEEDS")
 	for _, space := range status.Spaces {
 		if status.Expected > 1 {
@@ -110,12 +111,12 @@ func needTable(status *api.Status) *table {
 	return t
 }
 
-func spaceTable(status *api.Status) *table {
+func spaceTable(status *schema.Status) *table {
 	t := newTable("SPACE", "PROTOCOL", "CLASS", "STATE", "AUTHORITY", "REIGN", "LOCKS", "WAITERS", "SESSIONS", "UNTIL", "WHY")
 	for _, space := range status.Spaces {
-		t.row(space.Name, space.Protocol, space.Class.String(), space.State, strings.Join(space.Authority, ","),
-			strconv.FormatUint(space.Reign, 10), strconv.Itoa(space.Locks), strconv.Itoa(space.Waiters),
-			strconv.Itoa(space.Sessions), formatTime(space.Until), space.Why)
+		t.row(space.Name, space.Protocol, holdfast.Class(space.Class).String(), space.State, strings.Join(space.Authority, ","),
+			strconv.FormatUint(space.Reign, 10), strconv.Itoa(int(space.Locks)), strconv.Itoa(int(space.Waiters)),
+			strconv.Itoa(int(space.Sessions)), formatTime(space.Until), space.Why)
 	}
 	return t
 }
@@ -124,7 +125,7 @@ func spaceTable(status *api.Status) *table {
 // are set to do by themselves, who has suspended them, what is being handed over, who
 // waits for whose reply, which leaders are elected out of which candidates, and what is closed on
 // which member.
-func moreTables(status *api.Status) []*table {
+func moreTables(status *schema.Status) []*table {
 	elders := newTable("SPACE", "ELDER", "AUTHORITY", "REIGN", "VERSION")
 	options := newTable("SPACE", "OPTIONS")
 	suspended := newTable("SUSPENDED", "BY", "THROUGH", "SINCE", "REASON")
@@ -152,13 +153,13 @@ func moreTables(status *api.Status) []*table {
 			transfers.row(space.Name, h.From, h.To, formatTime(h.Since))
 		}
 		for _, a := range space.Awaited {
-			awaited.row(space.Name, a.Member, a.Reply, strconv.Itoa(a.Requests))
+			awaited.row(space.Name, a.Member, a.Reply, strconv.Itoa(int(a.Requests)))
 		}
 		if len(space.Candidates) > 0 {
 			leaders.row(space.Name, strings.Join(space.Authority, ","), strconv.FormatUint(space.Reign, 10), strconv.FormatUint(space.Version, 10))
 		}
 		for _, c := range space.Candidates {
-			candidates.row(space.Name, c.Member, formatPriority(c.Priority), strconv.FormatBool(c.Eligible), c.Why)
+			candidates.row(space.Name, c.Member, formatPriority(int(c.Priority)), strconv.FormatBool(c.Eligible), c.Why)
 		}
 		for _, member := range space.ClosedAt {
 			closed.row(space.Name, member)

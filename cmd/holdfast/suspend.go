@@ -9,7 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // suspendCommand stops new grants of a whole space.
@@ -55,7 +55,7 @@ func (p *program) suspend(ctx context.Context, c *cli.Command) error {
 		timeout += farewell // it is the member that ends the wait, and tells who holds
 	}
 	reason := strings.TrimSpace(c.String("reason"))
-	suspended, err := askFor(ctx, c, timeout, "", func(ctx context.Context, admin *client.Admin) (*api.Suspended, error) {
+	suspended, err := askFor(ctx, c, timeout, "", func(ctx context.Context, admin *client.Admin) (*schema.Suspended, error) {
 		return admin.Suspend(ctx, space, client.Suspension{Reason: reason, Wait: wait})
 	})
 	if err != nil {
@@ -89,7 +89,7 @@ func (p *program) resume(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	resumed, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*api.Suspended, error) {
+	resumed, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*schema.Suspended, error) {
 		return admin.Resume(ctx, space, strings.TrimSpace(c.String("reason")), "")
 	})
 	if err != nil {

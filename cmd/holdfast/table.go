@@ -14,9 +14,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/supervise"
 )
 
@@ -147,16 +150,24 @@ func (p *program) variable(name string) string {
 
 // printJSON writes a document as one line.
 func printJSON(to io.Writer, document any) error {
+	if message, is := document.(proto.Message); is {
+		return printMessage(to, api.NewJSON(), message)
+	}
 	encoder := json.NewEncoder(to)
 	encoder.SetEscapeHTML(false)
 	return written(0, encoder.Encode(document))
 }
 
-// printLines writes documents as one line each.
-func printLines[T any](p *program, documents []T) error {
-	out := bufio.NewWriter(p.stdout)
-	for _, document := range documents {
-		if err := printJSON(out, document); err != nil {
+// printMessage writes a message of the network API as one line.
+func printMessage(to io.Writer, json *api.JSON, message proto.Message) error {
+	return written(to.Write(append(json.Append(nil, message), '\n')))
+}
+
+// printLines writes messages as one line each.
+func printLines[M proto.Message](p *program, messages []M) error {
+	out, json := bufio.NewWriter(p.stdout), api.NewJSON()
+	for _, message := range messages {
+		if err := printMessage(out, json, message); err != nil {
 			return err
 		}
 	}
@@ -187,11 +198,11 @@ func formatName(name string) string {
 }
 
 // formatTime is a time as a cell, in the reader's zone: the time alone if it is today.
-func formatTime(t api.Time) string {
-	if t.IsZero() {
+func formatTime(t *timestamppb.Timestamp) string {
+	if t == nil {
 		return ""
 	}
-	local, now := t.Local(), time.Now()
+	local, now := t.AsTime().Local(), time.Now()
 	if local.YearDay() == now.YearDay() && local.Year() == now.Year() {
 		return local.Format(time.TimeOnly)
 	}
@@ -199,15 +210,15 @@ func formatTime(t api.Time) string {
 }
 
 // formatMode is a mode as a cell: with slots, how many of how many.
-func formatMode(mode holdfast.Mode, units, capacity int) string {
-	if mode != holdfast.ModeSlots {
-		return mode.String()
+func formatMode(mode schema.Mode, units, capacity int32) string {
+	if mode != schema.Mode_MODE_SLOTS {
+		return holdfast.Mode(mode).String()
 	}
-	return fmt.Sprintf("%v %d/%d", mode, units, capacity)
+	return fmt.Sprintf("%v %d/%d", holdfast.Mode(mode), units, capacity)
 }
 
 // formatToken is a token as a cell.
-func formatToken(token holdfast.Token) string {
+func formatToken[T ~uint64](token T) string {
 	if token == 0 {
 		return ""
 	}

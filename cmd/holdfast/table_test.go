@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 func TestTableCells(t *testing.T) {
@@ -102,10 +102,10 @@ func TestFormatCells(t *testing.T) {
 	for _, row := range []struct{ got, want string }{
 		{formatName("orders/42"), "orders/42"},
 		{formatName(`a "b"`), `"a \"b\""`},
-		{formatMode(holdfast.ModeSlots, 2, 5), "slots 2/5"},
-		{formatMode(holdfast.ModeShared, 0, 0), "shared"},
-		{formatToken(0), ""},
-		{formatToken(1 << 63), "9223372036854775808"},
+		{formatMode(schema.Mode_MODE_SLOTS, 2, 5), "slots 2/5"},
+		{formatMode(schema.Mode_MODE_SHARED, 0, 0), "shared"},
+		{formatToken(uint64(0)), ""},
+		{formatToken(uint64(1 << 63)), "9223372036854775808"},
 		{cmp.Or("", "the client"), "the client"},
 		{cmp.Or("job-7", "the client"), "job-7"},
 	} {

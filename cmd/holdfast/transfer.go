@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // transferCommand moves the authority of a space.
@@ -35,7 +36,7 @@ func (p *program) transfer(ctx context.Context, c *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	transferred, err := askToChange(ctx, c, "; it may be done nevertheless", func(ctx context.Context, admin *client.Admin) (*api.Transferred, error) {
+	transferred, err := askToChange(ctx, c, "; it may be done nevertheless", func(ctx context.Context, admin *client.Admin) (*schema.Transferred, error) {
 		return admin.Transfer(ctx, space, member)
 	})
 	if err != nil {
@@ -86,7 +87,7 @@ func (p *program) spaceCloseCommand() *cli.Command {
 // turnSpace asks one member to open or close a space. It must be named alone: of several,
 // the first one would do it, whichever that is. More says what it means that no answer has
 // come in time.
-func (p *program) turnSpace(ctx context.Context, c *cli.Command, more string, turn func(*client.Admin, context.Context, string) (*api.Opened, error)) error {
+func (p *program) turnSpace(ctx context.Context, c *cli.Command, more string, turn func(*client.Admin, context.Context, string) (*schema.OpenedSpace, error)) error {
 	space, err := oneSpace(c)
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func (p *program) turnSpace(ctx context.Context, c *cli.Command, more string, tu
 	if err == nil && len(addresses) > 1 {
 		return usageError(calledAs(c), "%s are named; say with --server which one member shall do it", strings.Join(formatAddresses(addresses), ", "))
 	}
-	opened, err := askToChange(ctx, c, more, func(ctx context.Context, admin *client.Admin) (*api.Opened, error) {
+	opened, err := askToChange(ctx, c, more, func(ctx context.Context, admin *client.Admin) (*schema.OpenedSpace, error) {
 		return turn(admin, ctx, space)
 	})
 	if err != nil {

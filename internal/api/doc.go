@@ -5,9 +5,8 @@
 //
 //   - port 4040 speaks protocol buffers. Package schema is the schema; this package
 //     converts between it and the types of the root package.
-//   - port 4041 speaks JSON. The documents are the structs of document.go: the
-//     server encodes them, the command line decodes them, and the calls of port
-//     4040 that list or show carry the same documents as bytes.
+//   - port 4041 speaks JSON. Its documents are the messages of package schema: [JSON]
+//     writes and reads them, for the server and for the command line.
 //
 // # Errors
 //

@@ -191,14 +191,17 @@ func sameSentence(one, two string) bool {
 
 // NewProblem makes the document that tells an error. Its detail is the whole
 // sentence, with the operation if a [*holdfast.Error] names it.
-func NewProblem(err error) Problem {
+func NewProblem(err error) *schema.ProblemDocument {
 	p := ToProblem(err)
-	document := Problem{
-		Type: "about:blank", Title: Title(p.GetCode()), Status: HTTPStatus(p.GetCode()),
+	document := &schema.ProblemDocument{
+		Type: "about:blank", Title: Title(p.GetCode()), Status: int32(HTTPStatus(p.GetCode())),
 		Detail: p.GetDetail(), Code: p.GetCode(), Space: p.GetSpace(), Name: p.GetName(),
 		Why: p.GetWhy(), Limit: p.GetLimit(), Value: p.GetValue(),
-		Owner: p.GetOwner(), Member: p.GetMember(), Since: AtNanoseconds(p.GetSince()), Others: int(p.GetOthers()),
-		Gone: p.GetGone(), Grace: p.GetGrace(), Until: Duration(p.GetUntil()),
+		Owner: p.GetOwner(), Member: p.GetMember(), Since: Stamp(AtNanoseconds(p.GetSince()).Time), Others: p.GetOthers(),
+		Gone: p.GetGone(), Grace: p.GetGrace(),
+	}
+	if p.GetUntil() != 0 {
+		document.Until = Span(time.Duration(p.GetUntil()))
 	}
 	var wrapped *holdfast.Error
 	if errors.As(err, &wrapped) && wrapped.Err != nil {

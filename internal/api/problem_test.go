@@ -151,7 +151,7 @@ func TestSameOnBothSides(t *testing.T) {
 				t.Errorf("%s by %s: lost because of %q, want %q", name, way, holdfast.Why(got), holdfast.Why(err))
 			}
 		}
-		if document := api.NewProblem(err); document.Detail != err.Error() || document.Status != api.HTTPStatus(api.Code(err)) {
+		if document := api.NewProblem(err); document.Detail != err.Error() || int(document.Status) != api.HTTPStatus(api.Code(err)) {
 			t.Errorf("%s: document %+v", name, document)
 		}
 	}

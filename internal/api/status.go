@@ -12,12 +12,13 @@ import (
 )
 
 // ToStatus makes the error that a gRPC handler returns: a status whose details hold
-// the problem. nil stays nil. A context's error stays one, because gRPC has codes
+// the problem. nil stays nil, and so does a status. A context's error stays one, because gRPC has codes
 // for it and the caller's context has ended as well.
 func ToStatus(err error) error {
+	if _, is := err.(interface{ GRPCStatus() *status.Status }); is || err == nil {
+		return err
+	}
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, context.Canceled) && !coded(err):
 		return status.Error(codes.Canceled, clean(err.Error()))
 	case errors.Is(err, context.DeadlineExceeded) && !coded(err):

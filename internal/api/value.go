@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -15,14 +14,7 @@ func (l List[T]) MarshalJSON() ([]byte, error) {
 	if l == nil {
 		return []byte("[]"), nil
 	}
-	if _, appends := any((*T)(nil)).(appender); !appends {
-		return json.Marshal([]T(l))
-	}
-	text := []byte{'['}
-	for i := range l {
-		text = any(&l[i]).(appender).AppendJSON(separate(text, i))
-	}
-	return append(text, ']'), nil
+	return json.Marshal([]T(l))
 }
 
 // timeLayout has nine digits of a second always, so that times in UTC sort as text.
@@ -64,9 +56,7 @@ func (t Time) String() string {
 func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // MarshalJSON writes what String returns, as a string.
-func (t Time) MarshalJSON() ([]byte, error) {
-	return t.appendJSON(make([]byte, 0, len(timeLayout)+2)), nil
-}
+func (t Time) MarshalJSON() ([]byte, error) { return json.Marshal(t.String()) }
 
 // UnmarshalText accepts RFC 3339 with any number of digits, and "" for no time.
 func (t *Time) UnmarshalText(text []byte) error {
@@ -88,9 +78,6 @@ func (t *Time) UnmarshalText(text []byte) error {
 
 // UnmarshalJSON accepts a string that UnmarshalText accepts.
 func (t *Time) UnmarshalJSON(data []byte) error {
-	if last := len(data) - 1; last > 0 && data[0] == '"' && data[last] == '"' && bytes.IndexByte(data, '\\') < 0 {
-		return t.UnmarshalText(data[1:last])
-	}
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
 		return fmt.Errorf("time %s: want a string", data)

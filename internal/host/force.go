@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -23,7 +24,7 @@ import (
 // The error is as those of PlanForce; an ErrConflict for a code that does not fit; or an
 // ErrUnavailable where a named member did not answer: then the view is as it was, unless
 // ctx has ended before it was known.
-func (n *Member) Force(ctx context.Context, order api.ForceView) (*api.ForcedView, error) {
+func (n *Member) Force(ctx context.Context, order *schema.ForceViewRequest) (*schema.ForcedView, error) {
 	if !n.forcing.TryLock() {
 		return nil, api.Fail(api.CodeConflict, "another call forces a view through this member now; ask again when it has ended")
 	}
@@ -40,11 +41,11 @@ func (n *Member) Force(ctx context.Context, order api.ForceView) (*api.ForcedVie
 			"confirm %q does not fit what is known now: view %d, to be replaced by one of %s; ask again without it, and read what has changed",
 			order.Confirm, plan.View, protocol.JoinNames(plan.Named)))
 	}
-	forced := &api.ForcedView{
-		Replaced: plan.View, Members: plan.Named, Reason: order.Reason, By: order.By, Time: api.At(time.Now()), Spaces: plan.Spaces,
+	forced := &schema.ForcedView{
+		Replaced: plan.View, Members: plan.Named, Reason: order.Reason, By: order.By, Time: api.Stamp(time.Now()), Spaces: plan.Spaces,
 	}
-	log := n.logger.With("members", []string(plan.Named), "reason", order.Reason, "by", order.By)
-	log.Warn("an operator forces a view", "replaces", plan.View, "without", []string(plan.Rivals))
+	log := n.logger.With("members", plan.Named, "reason", order.Reason, "by", order.By)
+	log.Warn("an operator forces a view", "replaces", plan.View, "without", plan.Rivals)
 	self, err := n.force(ctx, plan, order)
 	if err != nil {
 		log.Warn("the view was not forced", "replaces", plan.View, "error", err)
@@ -52,9 +53,9 @@ func (n *Member) Force(ctx context.Context, order api.ForceView) (*api.ForcedVie
 	}
 	forced.View, forced.Members = self.Cell.Accepted.Number, n.places(self, isFounder)
 	if self.Until != protocol.Never {
-		forced.From = api.At(n.driver.Wall(self.Until))
+		forced.From = api.Stamp(n.driver.Wall(self.Until))
 	}
-	log.Warn("a view was forced", "view", forced.View, "replaces", plan.View, "has", []string(forced.Members), "grants_from", forced.From)
+	log.Warn("a view was forced", "view", forced.View, "replaces", plan.View, "has", forced.Members, "grants_from", api.At(api.TimeOf(forced.From)))
 	n.change(func() { n.forced = forced })
 	return forced, nil
 }
@@ -67,8 +68,8 @@ func (n *Member) noteOrder(note membership.Ordered) {
 		return // Force says so, when it is done
 	}
 	v := note.View
-	forced := &api.ForcedView{
-		View: v.Number, Replaced: v.Number - 1, Reason: v.Order.Reason, By: v.Order.By, Time: api.At(time.Now()),
+	forced := &schema.ForcedView{
+		View: v.Number, Replaced: v.Number - 1, Reason: v.Order.Reason, By: v.Order.By, Time: api.Stamp(time.Now()),
 	}
 	for _, member := range v.Members {
 		if member.Founder {
@@ -76,20 +77,20 @@ func (n *Member) noteOrder(note membership.Ordered) {
 		}
 	}
 	n.logger.Warn("an operator has forced a view through another member",
-		"view", v.Number, "epoch", v.Epoch.Counter, "members", []string(forced.Members), "reason", forced.Reason, "by", forced.By)
+		"view", v.Number, "epoch", v.Epoch.Counter, "members", forced.Members, "reason", forced.Reason, "by", forced.By)
 	n.change(func() { n.forced = forced })
 }
 
 // Forced returns the latest forced view that this member has made, taken part in or
 // learnt of in its life; nil where there is none.
-func (n *Member) Forced() *api.ForcedView {
+func (n *Member) Forced() *schema.ForcedView {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.forced
 }
 
 // force lets the membership do it, and returns what it says when the view is installed.
-func (n *Member) force(ctx context.Context, plan *api.ForcePlan, order api.ForceView) (*membership.Self, error) {
+func (n *Member) force(ctx context.Context, plan *schema.ForcePlan, order *schema.ForceViewRequest) (*membership.Self, error) {
 	wall := time.Duration(time.Now().UnixNano())
 	reply, err := n.driver.Do(ctx, protocol.Below, &membership.Force{Members: plan.Named, Reason: order.Reason, By: order.By, Wall: wall})
 	switch {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -19,7 +20,7 @@ import (
 // forced, and what to do instead: an ErrConflict with how things are, where the quorum
 // is not lost or a name does not fit; an ErrUnavailable where this member does not know
 // yet; an ErrUnsupported where there is no quorum to lose.
-func (n *Member) PlanForce(ctx context.Context, members []string) (*api.ForcePlan, error) {
+func (n *Member) PlanForce(ctx context.Context, members []string) (*schema.ForcePlan, error) {
 	self, err := n.Who(ctx)
 	if err != nil {
 		return nil, err
@@ -41,20 +42,20 @@ func (n *Member) PlanForce(ctx context.Context, members []string) (*api.ForcePla
 }
 
 // plan tells the facts, and draws the code from those that must not change.
-func (n *Member) plan(now protocol.Time, self *membership.Self, named []string) *api.ForcePlan {
+func (n *Member) plan(now protocol.Time, self *membership.Self, named []string) *schema.ForcePlan {
 	v := self.Cell.Accepted
-	plan := &api.ForcePlan{
-		Member: n.Name(), Started: api.At(n.started), View: v.Number, Epoch: v.Epoch.Counter, Wait: api.Duration(n.forcedWait(self)),
+	plan := &schema.ForcePlan{
+		Member: n.Name(), Started: api.Stamp(n.started), View: v.Number, Epoch: v.Epoch.Counter, Wait: api.Span(n.forcedWait(self)),
 	}
 	digest := sha256.New()
 	fmt.Fprintf(digest, "%x %x %x %x %x %x", self.Cell.Cluster, self.Cell.ID, self.Cell.Incarnation, v.Epoch.Counter, v.Epoch.Candidate, v.Number)
 	for _, member := range v.Members {
-		place := api.ForcedPlace{
+		place := &schema.ForcedPlace{
 			Name: member.Name, Address: member.Address, Voter: member.Founder,
 			Named: slices.Contains(named, member.Name), Alive: n.alive(now, self, member.ID),
 		}
 		if at, known := n.roll.last(member.ID); known {
-			place.Heard = api.At(n.driver.Wall(at))
+			place.Heard = api.Stamp(n.driver.Wall(at))
 		}
 		switch {
 		case place.Named:
@@ -128,7 +129,7 @@ func (n *Member) wellText(self *membership.Self) string {
 		text += fmt.Sprintf(", which grants from %s on", stamp(n.driver.Wall(self.Until)))
 	}
 	if forced := n.Forced(); forced != nil {
-		return text + fmt.Sprintf("; view %d was forced at %s by %s: %s", forced.View, stamp(forced.Time.Time), forced.By, forced.Reason)
+		return text + fmt.Sprintf("; view %d was forced at %s by %s: %s", forced.View, stamp(api.TimeOf(forced.Time)), forced.By, forced.Reason)
 	}
 	return text + fmt.Sprintf("; if the others were lost just now, ask again in %v", n.config.Lease)
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -13,13 +13,13 @@ import (
 // forcedSpaces says what becomes of each space under a view of the named members alone. All that members decide under a
 // view comes back with it. What a space of protocol consensus has stands in the logs of its voters, and without a majority
 // of them it is not known what was decided: a forced view does not replace that.
-func (n *Member) forcedSpaces(ctx context.Context, self *membership.Self, named []string) (spaces []api.ForcedSpace, err error) {
+func (n *Member) forcedSpaces(ctx context.Context, self *membership.Self, named []string) (spaces []*schema.ForcedSpace, err error) {
 	there := map[protocol.ID]bool{}
 	for _, member := range self.Cell.Accepted.Members {
 		there[member.ID] = slices.Contains(named, member.Name)
 	}
 	for i := range n.config.Spaces {
-		space := api.ForcedSpace{Name: n.config.Spaces[i].Name, Protocol: n.config.Spaces[i].Protocol, Serves: true}
+		space := &schema.ForcedSpace{Name: n.config.Spaces[i].Name, Protocol: n.config.Spaces[i].Protocol, Serves: true}
 		if n.config.Spaces[i].Votes() {
 			shards, err := n.admin.Shards(ctx, space.Name)
 			if err != nil && shards == nil {

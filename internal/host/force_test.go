@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
@@ -32,7 +33,7 @@ func (c *cluster) crash(t *testing.T, members ...int) {
 }
 
 // plan asks until the quorum is known to be lost, because no event reports that.
-func plan(t *testing.T, n *host.Member, members ...string) *api.ForcePlan {
+func plan(t *testing.T, n *host.Member, members ...string) *schema.ForcePlan {
 	t.Helper()
 	ctx := bounded(t)
 	again := time.NewTicker(50 * time.Millisecond)
@@ -119,28 +120,28 @@ func TestForce(t *testing.T) {
 		t.Errorf("right after it the space is %v: %s", got.State, got.Why)
 	}
 	l := take(t, n, "x")
-	if l.Token() <= before.Token() || time.Now().Before(forced.From.Time.Add(-10*time.Millisecond)) {
+	if l.Token() <= before.Token() || time.Now().Before(forced.From.AsTime().Add(-10*time.Millisecond)) {
 		t.Errorf("granted token %v after %v, before %v", l.Token(), before.Token(), forced.From)
 	}
-	_, err := n.Force(bounded(t), api.ForceView{Members: p.Named, Reason: "a fire", By: "ops", Confirm: p.Code})
+	_, err := n.Force(bounded(t), &schema.ForceViewRequest{Members: p.Named, Reason: "a fire", By: "ops", Confirm: p.Code})
 	says(t, err, "nothing need be forced", "was forced at", "by ops: a fire")
 	says(t, errors.New(log.String()), `msg="an operator forces a view"`, `msg="a view was forced"`, `reason="a fire" by=ops`)
 	c.comeBack(t, l, survivor, lost)
 }
 
 // checkPlan compares a plan of the survivor's view alone with what was done.
-func (c *cluster) checkPlan(t *testing.T, p *api.ForcePlan, survivor, coordinator int) {
+func (c *cluster) checkPlan(t *testing.T, p *schema.ForcePlan, survivor, coordinator int) {
 	t.Helper()
 	self := c.configs[survivor].Name
-	if !slices.Equal(p.Named, api.List[string]{self}) || len(p.Rivals) != 2 || slices.Contains(p.Rivals, self) {
+	if !slices.Equal(p.Named, []string{self}) || len(p.Rivals) != 2 || slices.Contains(p.Rivals, self) {
 		t.Errorf("the plan names %v and leaves out %v", p.Named, p.Rivals)
 	}
-	if lease := c.configs[survivor].Lease; time.Duration(p.Wait) < lease+lease/20 || p.View == 0 || p.Coordinator != c.configs[coordinator].Name {
+	if lease := c.configs[survivor].Lease; p.Wait.AsDuration() < lease+lease/20 || p.View == 0 || p.Coordinator != c.configs[coordinator].Name {
 		t.Errorf("the plan is %+v", p)
 	}
 	for _, place := range p.Places {
 		is := place.Name == self
-		if place.Alive != is || place.Named != is || place.Heard.IsZero() != is || !place.Voter {
+		if place.Alive != is || place.Named != is || (place.Heard == nil) != is || !place.Voter {
 			t.Errorf("a place of the plan: %+v", place)
 		}
 	}
@@ -163,19 +164,19 @@ func stuck(t *testing.T, n *host.Member, wanted ...string) {
 
 // force forces what was planned, after it was tried without a reason and with another
 // code.
-func force(t *testing.T, n *host.Member, p *api.ForcePlan) *api.ForcedView {
+func force(t *testing.T, n *host.Member, p *schema.ForcePlan) *schema.ForcedView {
 	t.Helper()
-	if _, err := n.Force(bounded(t), api.ForceView{Members: p.Named, Reason: "a fire", Confirm: "00000000"}); api.Code(err) != api.CodeConflict {
+	if _, err := n.Force(bounded(t), &schema.ForceViewRequest{Members: p.Named, Reason: "a fire", Confirm: "00000000"}); api.Code(err) != api.CodeConflict {
 		t.Errorf("another code: %v", err)
 	}
-	if _, err := n.Force(bounded(t), api.ForceView{Members: p.Named, Confirm: p.Code}); api.Code(err) != api.CodeBadRequest {
+	if _, err := n.Force(bounded(t), &schema.ForceViewRequest{Members: p.Named, Confirm: p.Code}); api.Code(err) != api.CodeBadRequest {
 		t.Errorf("no reason: %v", err)
 	}
-	forced, err := n.Force(bounded(t), api.ForceView{Members: p.Named, Reason: "a fire", By: "ops", Confirm: p.Code})
+	forced, err := n.Force(bounded(t), &schema.ForceViewRequest{Members: p.Named, Reason: "a fire", By: "ops", Confirm: p.Code})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if forced.Replaced != p.View || forced.View <= p.View || n.Forced() != forced || forced.From.Before(forced.Time.Add(time.Duration(p.Wait))) {
+	if forced.Replaced != p.View || forced.View <= p.View || n.Forced() != forced || forced.From.AsTime().Before(forced.Time.AsTime().Add(p.Wait.AsDuration())) {
 		t.Errorf("forced %+v after %+v", forced, p)
 	}
 	return forced
@@ -237,7 +238,7 @@ func TestForceOfSeveral(t *testing.T) {
 	}
 	refused(t, n, api.CodeConflict, []string{"d"}, `member "e" at unix://`, "is alive and not named", "name it, or stop it")
 
-	forced, err := n.Force(bounded(t), api.ForceView{Members: p.Named, Reason: "a fire", By: "ops", Confirm: p.Code})
+	forced, err := n.Force(bounded(t), &schema.ForceViewRequest{Members: p.Named, Reason: "a fire", By: "ops", Confirm: p.Code})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +265,7 @@ func TestForceWithoutOneOfTheNamed(t *testing.T) {
 	n := c.nodes[2]
 	p := plan(t, n, "c", "d")
 	c.crash(t, 3)
-	_, err := n.Force(bounded(t), api.ForceView{Members: p.Named, Reason: "a fire", Confirm: p.Code})
+	_, err := n.Force(bounded(t), &schema.ForceViewRequest{Members: p.Named, Reason: "a fire", Confirm: p.Code})
 	if code := api.Code(err); code != api.CodeUnavailable && code != api.CodeConflict || n.Forced() != nil {
 		t.Errorf("forced with one that is dead: %v", err)
 	}
@@ -285,7 +286,7 @@ func TestForceTooLate(t *testing.T) {
 	p := plan(t, n, "a")
 	c.start(t, 1)
 	c.ready(t)
-	if _, err := n.Force(bounded(t), api.ForceView{Members: p.Named, Reason: "a fire", Confirm: p.Code}); api.Code(err) != api.CodeConflict {
+	if _, err := n.Force(bounded(t), &schema.ForceViewRequest{Members: p.Named, Reason: "a fire", Confirm: p.Code}); api.Code(err) != api.CodeConflict {
 		t.Errorf("with a quorum: %v", err)
 	}
 	if epoch := n.View().Epoch.Counter; epoch > p.Epoch+1000 || n.Forced() != nil {
@@ -309,7 +310,7 @@ func TestForceAfterARestart(t *testing.T) {
 	c.start(t, 2)
 	n := c.nodes[2]
 	p := plan(t, n, "c")
-	if p.View == 0 || !slices.Equal(p.Rivals, api.List[string]{"a", "b"}) || !p.Places[0].Heard.IsZero() {
+	if p.View == 0 || !slices.Equal(p.Rivals, []string{"a", "b"}) || p.Places[0].Heard != nil {
 		t.Errorf("the plan is %+v", p)
 	}
 	stuck(t, n, "a (not heard of since this one's start at ")

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/disk/cell"
 	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
@@ -67,8 +67,8 @@ type Member struct {
 	unfit   error
 	faults  map[string]error // by group: why nothing can be locked in a space of protocol claim
 	over    bool
-	forced  *api.ForcedView // the latest; nil where there is none
-	changed chan struct{}   // closed and replaced whenever view, unfit or a space's state changes
+	forced  *schema.ForcedView // the latest; nil where there is none
+	changed chan struct{}      // closed and replaced whenever view, unfit or a space's state changes
 
 	closing sync.Once
 	closed  error

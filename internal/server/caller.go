@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/transport/secure"
+	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // caller is the caller, as the port has found out: by a certificate, or by the system at
@@ -24,10 +25,26 @@ type caller struct {
 // else what it says of itself.
 func (v caller) called(itself string) string { return cmp.Or(v.name, itself) }
 
-// callerOf returns who makes a call of gRPC.
+// known is what an edge knows of a call beside its request.
+type known struct {
+	caller  caller
+	arrived protocol.Time // 0: it arrives now
+}
+
+type knownKey struct{}
+
+// arrived is when a call has reached this member.
+func (s *service) arrived(ctx context.Context) protocol.Time {
+	if v, is := ctx.Value(knownKey{}).(known); is && v.arrived != 0 {
+		return v.arrived
+	}
+	return s.now()
+}
+
+// callerOf returns who makes a call.
 func callerOf(ctx context.Context) caller {
-	if v, is := ctx.Value(passedOnKey{}).(caller); is {
-		return v
+	if v, is := ctx.Value(knownKey{}).(known); is {
+		return v.caller
 	}
 	if v := secure.Of(ctx); v != nil {
 		return caller{v.Name, v.Identity}
@@ -62,7 +79,7 @@ func (g *grpcServer) admitUnary(ctx context.Context, request any, info *grpc.Una
 // admitStream is admitUnary for streams.
 func (g *grpcServer) admitStream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if v, is := g.passedOn(stream.Context()); is {
-		stream = &passedOn{stream, context.WithValue(stream.Context(), passedOnKey{}, v)}
+		stream = &passedOn{stream, context.WithValue(stream.Context(), knownKey{}, known{caller: v})}
 	} else if err := g.admit(stream.Context(), info.FullMethod); err != nil {
 		return err
 	}
@@ -79,8 +96,6 @@ type passedOn struct {
 }
 
 func (p *passedOn) Context() context.Context { return p.context }
-
-type passedOnKey struct{}
 
 // passedOn returns who has asked where a member passes a call on, or asks for itself, as a certificate proves; false where none does.
 func (g *grpcServer) passedOn(ctx context.Context) (v caller, is bool) {

@@ -284,7 +284,7 @@ func TestAdminLeaves(t *testing.T) {
 	if limit := <-limits; limit != 0 {
 		t.Errorf("a drain may take %v", limit)
 	}
-	if _, err := admin.Drain(t.Context(), &schema.DrainRequest{Limit: -1}); status.Code(err) != codes.InvalidArgument {
+	if _, err := admin.Drain(t.Context(), &schema.DrainRequest{Limit: api.Span(-1)}); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("a negative limit: %v", err)
 	}
 	embedded := newHarness(t, nil, nil)
@@ -311,7 +311,7 @@ func TestDrainEndsWithTheServer(t *testing.T) {
 		}
 	}()
 	<-begun
-	b.server.leave()
+	b.service.stop()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 	"github.com/holdfast-locks/holdfast/internal/descriptors"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
@@ -80,11 +80,11 @@ type Config struct {
 // Forcer is who makes a view without the quorum that is lost for good.
 type Forcer interface {
 	// PlanForce tells what a view of the named founders alone would be.
-	PlanForce(ctx context.Context, members []string) (*api.ForcePlan, error)
+	PlanForce(ctx context.Context, members []string) (*schema.ForcePlan, error)
 	// Force makes it, unless what the confirmed plan told is true no longer.
-	Force(ctx context.Context, order api.ForceView) (*api.ForcedView, error)
+	Force(ctx context.Context, order *schema.ForceViewRequest) (*schema.ForcedView, error)
 	// Forced returns the latest view that was forced; nil where there is none.
-	Forced() *api.ForcedView
+	Forced() *schema.ForcedView
 }
 
 // Space is one lockspace as it is served.
@@ -106,7 +106,7 @@ type Space struct {
 
 // Identity is who this member is.
 type Identity struct {
-	Member  api.Member
+	Member  *schema.Member
 	Cluster string
 	Version string
 	// Sync is how long the disk of the data folder takes to sync a small write. Zero means that nothing is kept there.
@@ -203,9 +203,9 @@ func (c *Config) resolve() error {
 }
 
 // alone is the view of a member without others.
-func alone(me api.Member) func() protocol.View {
-	id := protocol.ID(me.ID)
-	view := protocol.View{Number: 1, Coordinator: id, Members: []protocol.Member{{ID: id, Name: me.Name, Address: me.Address, Founder: me.Founder}}}
+func alone(me *schema.Member) func() protocol.View {
+	id := protocol.ID(me.GetId())
+	view := protocol.View{Number: 1, Coordinator: id, Members: []protocol.Member{{ID: id, Name: me.GetName(), Address: me.GetAddress(), Founder: me.GetFounder()}}}
 	return func() protocol.View { return view }
 }
 

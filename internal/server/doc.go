@@ -2,15 +2,16 @@
 // gRPC on port 4040, to people and scripts as JSON over HTTP on port 4041.
 //
 // It decides nothing about locks. What a client asks is checked, handed to the
-// member's machines through a [run.Driver], and what they decide is told. Both ports
-// share the service type for what is asked in one go, so that they cannot differ;
+// member's machines through a [run.Driver], and what they decide is told. The service type
+// has the calls of the schema, and both ports call its methods, so that they cannot differ;
 // the streams of port 4040 speak to the driver by package edge, which has their rules.
 //
-//	stream*.go  grpc*.go                port 4040: sessions as streams, the unary calls
-//	http*.go    openapi.json            port 4041: JSON, server-sent events, health
+//	stream*.go  grpc*.go                port 4040: sessions as streams, the calls
+//	http.go  http_listen.go             port 4041: routes, refusals, health
+//	http_call.go  http_events.go        the calls of the schema that have a rule for HTTP
 //	service*.go requests.go losses.go   what is asked in one go
 //	service_watch.go  metrics.go        what happens, for watchers
-//	grpc_admin.go                       leave, drain and force a view, for operators
+//	service_leave.go  service_force.go  leave, drain and force a view, for operators
 //	forwarder*.go                       what is passed on to members that have a part
 //	waiting.go                          both ports of a guest that does not know its spaces yet
 //

@@ -26,7 +26,7 @@ const (
 // for, and a holder asks for another hold limit; neither is news to anybody else.
 func TestRepeatedAnswerIsNoEvent(t *testing.T) {
 	b := newHarness(t, nil, nil)
-	f, err := b.service.watch(t.Context(), "", "")
+	f, err := b.service.watch(t.Context(), &schema.WatchRequest{})
 	must(t, err)
 	defer f.Close()
 	holder, waiter := b.open(), b.open()
@@ -68,13 +68,13 @@ func TestRepeatedAnswerIsNoEvent(t *testing.T) {
 }
 
 // happened returns events that a feed has.
-func happened(t testing.TB, f *events.Feed) (all []api.Event) {
+func happened(t testing.TB, f *events.Feed) (all []*schema.WatchEvent) {
 	t.Helper()
 	batches, err := f.Next(t.Context())
 	must(t, err)
 	for _, batch := range batches {
 		for _, item := range batch.Items {
-			all = append(all, item.Event)
+			all = append(all, item.WatchEvent)
 		}
 	}
 	return all
@@ -105,6 +105,6 @@ func (b *harness) flood(count int) { floodFrom(b.service, count) }
 func floodFrom(s *service, count int) {
 	text := strings.Repeat("x", 4<<10) // so that the network does not hold it all
 	for range count {
-		s.observer.source.Publish(api.Event{Event: events.Space, Why: text})
+		s.observer.source.Publish(&schema.WatchEvent{Event: events.Space, Why: text})
 	}
 }

@@ -17,24 +17,24 @@ import (
 // survivor forces what it is asked to, unless it has an error to tell.
 type survivor struct {
 	err    error
-	orders []api.ForceView
-	forced *api.ForcedView
+	orders []*schema.ForceViewRequest
+	forced *schema.ForcedView
 }
 
-func (s *survivor) PlanForce(_ context.Context, members []string) (*api.ForcePlan, error) {
-	return &api.ForcePlan{Member: "a", View: 7, Named: members, Rivals: []string{"b", "c"}, Code: "0123abcd"}, s.err
+func (s *survivor) PlanForce(_ context.Context, members []string) (*schema.ForcePlan, error) {
+	return &schema.ForcePlan{Member: "a", View: 7, Named: members, Rivals: []string{"b", "c"}, Code: "0123abcd"}, s.err
 }
 
-func (s *survivor) Force(_ context.Context, order api.ForceView) (*api.ForcedView, error) {
+func (s *survivor) Force(_ context.Context, order *schema.ForceViewRequest) (*schema.ForcedView, error) {
 	s.orders = append(s.orders, order)
 	if s.err != nil {
 		return nil, s.err
 	}
-	s.forced = &api.ForcedView{View: 8, Replaced: 7, Members: order.Members, Reason: order.Reason, By: order.By, Time: api.At(time.Unix(1, 0))}
+	s.forced = &schema.ForcedView{View: 8, Replaced: 7, Members: order.Members, Reason: order.Reason, By: order.By, Time: api.Stamp(time.Unix(1, 0))}
 	return s.forced, nil
 }
 
-func (s *survivor) Forced() *api.ForcedView { return s.forced }
+func (s *survivor) Forced() *schema.ForcedView { return s.forced }
 
 // TestForceView: the plan, the view, the event, and the status afterwards.
 func TestForceView(t *testing.T) {
@@ -46,20 +46,20 @@ func TestForceView(t *testing.T) {
 	}, nil)
 	admin := schema.NewAdminClient(b.conn)
 	plan, err := admin.PlanForce(t.Context(), &schema.PlanForceRequest{Members: []string{"a"}})
-	if err != nil || !strings.Contains(string(plan.GetDocument()), `"rivals":["b","c"],"wait":"0s","spaces":[],"code":"0123abcd"`) {
-		t.Errorf("plan %s, %v", plan.GetDocument(), err)
+	if err != nil || !strings.Contains(documentOf(plan), `"rivals":["b","c"],"wait":"0s","spaces":[],"code":"0123abcd"`) {
+		t.Errorf("plan %s, %v", documentOf(plan), err)
 	}
 	if !strings.Contains(log.String(), `msg="asked what a forced view would be" members=[a] replaces=7`) {
 		t.Errorf("the log is %s", &log)
 	}
-	feed, err := b.service.watch(t.Context(), "", "")
+	feed, err := b.service.watch(t.Context(), &schema.WatchRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer feed.Close()
 	forced, err := admin.ForceView(t.Context(), &schema.ForceViewRequest{Members: []string{"a"}, Reason: "fire", By: "ops", Confirm: "0123abcd"})
-	if err != nil || !strings.Contains(string(forced.GetDocument()), `{"view":"8","replaced":"7","members":["a"],"reason":"fire","by":"ops"`) {
-		t.Errorf("forced %s, %v", forced.GetDocument(), err)
+	if err != nil || !strings.Contains(documentOf(forced), `{"view":"8","replaced":"7","members":["a"],"reason":"fire","by":"ops"`) {
+		t.Errorf("forced %s, %v", documentOf(forced), err)
 	}
 	if len(one.orders) != 1 || one.orders[0].Confirm != "0123abcd" {
 		t.Errorf("ordered %+v", one.orders)
@@ -68,7 +68,7 @@ func TestForceView(t *testing.T) {
 	if events[0].Event != "view" || events[0].Why != "view 8: a; forced by ops in the place of view 7: fire" {
 		t.Errorf("events %+v", events)
 	}
-	status, err := b.service.status()
+	status, err := b.service.Status(t.Context(), &schema.StatusRequest{})
 	if err != nil || status.View.Forced == nil || status.View.Forced.By != "ops" || status.View.Why != "the view is not installed" {
 		t.Errorf("status %+v, %v", status.View, err)
 	}

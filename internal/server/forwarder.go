@@ -112,14 +112,14 @@ func (o *forwarder) passesOn() bool { return len(o.where()) > 0 }
 // ctx does, when that member is not there any more, and by finish, which is to be called.
 func (o *forwarder) begin(ctx context.Context, by caller, about about) (*pass, context.Context, error) {
 	if forwarders := metadata.ValueFromIncomingContext(ctx, forwarderKey); len(forwarders) > 0 {
-		return nil, nil, &holdfast.UnavailableError{Why: fmt.Sprintf("member %s has no part in the spaces that are kept on disks either, as member %.64q, which has passed the request on", o.service.identity().Member.Name, forwarders[0])}
+		return nil, nil, &holdfast.UnavailableError{Why: fmt.Sprintf("member %s has no part in the spaces that are kept on disks either, as member %.64q, which has passed the request on", o.service.identity().Member.GetName(), forwarders[0])}
 	}
 	p := &pass{}
 	if err := o.find(ctx, p, o.order(about)); err != nil {
 		return nil, nil, err
 	}
 	ctx, p.end = context.WithCancelCause(ctx)
-	pairs := []string{forwarderKey, o.service.identity().Member.Name}
+	pairs := []string{forwarderKey, o.service.identity().Member.GetName()}
 	if by.name != "" {
 		pairs = append(pairs, callerKey, by.name)
 	}

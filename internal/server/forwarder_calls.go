@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -40,126 +39,42 @@ func (s *service) forwarderOf(c credentials) *forwarder {
 	return s.forwarder
 }
 
-// passOn makes a call anew at a member that has a part. The error is as this member's own would be.
-func (o *forwarder) passOn(ctx context.Context, by caller, about about, op, method string, request, answer proto.Message) error {
-	p, ctx, err := o.begin(ctx, by, about)
+// passOn makes a call anew at a member that has a part, and returns its answer. The error is as this member's own would be.
+func passOn[A proto.Message](ctx context.Context, o *forwarder, about about, op, method string, request proto.Message, answer A) (A, error) {
+	var none A
+	p, ctx, err := o.begin(ctx, callerOf(ctx), about)
 	if err != nil {
-		return failed(op, "", "", err)
+		return none, failed(op, "", "", err)
 	}
 	defer o.finish(p)
 	if err := p.conn.Invoke(ctx, method, request, answer); err != nil {
-		return api.FromStatus(op, o.broken(ctx, p, err))
+		return none, api.FromStatus(op, o.broken(ctx, p, err))
 	}
-	return nil
+	return answer, nil
 }
 
-// passOnDocument is passOn for a call that is answered with a document.
-func passOnDocument[Document any](ctx context.Context, o *forwarder, op, method string, request proto.Message) (document Document, err error) {
-	var answer schema.JSON
-	if err := o.passOn(ctx, caller{}, about{}, op, method, request, &answer); err != nil {
-		return document, err
-	}
-	return documentOf[Document](op, &answer)
+// passOnBriefly is passOn for a call that does not wait: it goes on when its client has gone.
+func passOnBriefly[A proto.Message](ctx context.Context, o *forwarder, about about, op, method string, request proto.Message, answer A) (A, error) {
+	ctx, done := context.WithTimeoutCause(context.WithoutCancel(ctx), o.service.limits.LongPoll, errLongPoll)
+	defer done()
+	return passOn(ctx, o, about, op, method, request, answer)
 }
 
-func documentOf[Document any](op string, answer *schema.JSON) (document Document, err error) {
-	if err := json.Unmarshal(answer.GetDocument(), &document); err != nil {
-		return document, failed(op, "", "", fmt.Errorf("%w: another member's answer cannot be read: %w", holdfast.ErrUnavailable, err))
+func (o *forwarder) acquire(ctx context.Context, in acquireInput) (*schema.AcquiredAll, error) {
+	all, err := passOn(ctx, o, about{in.Session, in.Request}, "acquire", schema.Locks_Acquire_FullMethodName, in.message, &schema.AcquiredAll{})
+	for _, one := range all.GetLocks() {
+		one.ExpiresIn = o.service.expiresIn(one.GetTtl().AsDuration(), in.Arrived)
 	}
-	return document, nil
+	return all, err
 }
 
-func (o *forwarder) acquire(ctx context.Context, in acquireInput) (all api.AcquiredAll, err error) {
-	question := api.ToAcquireRequest(in.Attributes)
-	question.Space, question.Names, question.Session, question.Request, question.Client = in.Space, in.Names, in.Session, in.Request, in.Client
-	question.Wait, question.Ttl, question.Require = int64(in.Wait), int64(in.TTL), api.ToClass(in.Require)
-	var answer schema.AcquireResponse
-	err = o.passOn(ctx, in.Caller, about{in.Session, in.Request}, "acquire", schema.Locks_Acquire_FullMethodName, question, &answer)
+func (o *forwarder) renew(ctx context.Context, r *schema.RenewRequest, arrived protocol.Time) (*schema.Renewed, error) {
+	renewed, err := passOnBriefly(ctx, o, about{session: r.GetSession()}, "renew", schema.Locks_Renew_FullMethodName, r, &schema.Renewed{})
 	if err != nil {
-		return all, err
+		return nil, err
 	}
-	all.Session = answer.GetSession()
-	for _, one := range answer.GetLocks() {
-		acquired, err := api.FromAcquired(one)
-		if err != nil {
-			return all, failed("acquire", in.Space, one.GetName(), err)
-		}
-		all.Locks = append(all.Locks, acquired)
-	}
-	return all, nil
-}
-
-// bounded is the context of a call that does not wait.
-func (o *forwarder) bounded() (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(o.service.life, o.service.limits.LongPoll, errLongPoll)
-}
-
-func (o *forwarder) release(in releaseInput) (api.Released, error) {
-	ctx, done := o.bounded()
-	defer done()
-	err := o.passOn(ctx, in.Caller, about{session: in.Session}, "release", schema.Locks_Release_FullMethodName, &schema.ReleaseRequest{
-		Space: in.Space, Name: in.Name, Token: uint64(in.Token), Session: in.Session,
-	}, &schema.ReleaseResponse{})
-	if err != nil {
-		return api.Released{}, err
-	}
-	return api.Released{Space: in.Space, Name: in.Name, Token: in.Token, Released: true}, nil
-}
-
-func (o *forwarder) renew(in renewInput) (api.Renewed, error) {
-	ctx, done := o.bounded()
-	defer done()
-	var answer schema.RenewResponse
-	err := o.passOn(ctx, in.Caller, about{session: in.Session}, "renew", schema.Locks_Renew_FullMethodName, &schema.RenewRequest{Session: in.Session, Ttl: int64(in.TTL)}, &answer)
-	if err != nil {
-		return api.Renewed{}, err
-	}
-	return api.Renewed{
-		Session: answer.GetSession(), TTL: api.Duration(answer.GetTtl()), TTLCut: answer.GetTtlCut(), Until: api.AtNanoseconds(answer.GetUntil()),
-	}, nil
-}
-
-func (o *forwarder) end(session string, by caller) (api.SessionReleased, error) {
-	ctx, done := o.bounded()
-	defer done()
-	var answer schema.EndSessionResponse
-	if err := o.passOn(ctx, by, about{session: session}, "end", schema.Locks_EndSession_FullMethodName, &schema.EndSessionRequest{Session: session}, &answer); err != nil {
-		return api.SessionReleased{}, err
-	}
-	return documentOf[api.SessionReleased]("end", answer.GetReleased())
-}
-
-func (o *forwarder) list(ctx context.Context, in listInput) (all api.Locks, err error) {
-	var answer schema.ListResponse
-	err = o.passOn(ctx, caller{}, about{}, "list", schema.Locks_List_FullMethodName, &schema.ListRequest{
-		Space: in.Space, Prefix: in.Prefix, After: in.After, Limit: int32(in.Limit), Stale: in.Stale,
-	}, &answer)
-	if err != nil {
-		return all, err
-	}
-	all.Next = answer.GetNext()
-	for _, document := range answer.GetLocks() {
-		lock, err := documentOf[api.Lock]("list", document)
-		if err != nil {
-			return all, err
-		}
-		all.Locks = append(all.Locks, lock)
-	}
-	return all, nil
-}
-
-func (o *forwarder) show(space, name string, stale bool) (api.Lock, error) {
-	ctx, done := o.bounded()
-	defer done()
-	return passOnDocument[api.Lock](ctx, o, "show", schema.Locks_Show_FullMethodName, &schema.ShowRequest{Space: space, Name: name, Stale: stale})
-}
-
-func (o *forwarder) breakLock(in breakInput) (api.Broken, error) {
-	ctx, done := o.bounded()
-	defer done()
-	return passOnDocument[api.Broken](ctx, o, "break", schema.Locks_Break_FullMethodName, &schema.BreakRequest{
-		Space: in.Space, Name: in.Name, Token: uint64(in.Token), Reason: in.Reason, By: in.By,
-	})
+	renewed.ExpiresIn = o.service.expiresIn(renewed.GetTtl().AsDuration(), arrived)
+	return renewed, nil
 }
 
 // snapshot passes on a copy of a space as it comes, and keeps none of it.
@@ -186,19 +101,19 @@ func (o *forwarder) snapshot(ctx context.Context, by caller, space string, to pi
 }
 
 // status is how a space is, as a member says that has a part in it.
-func (o *forwarder) status(space string) (api.Space, error) {
+func (o *forwarder) status(space string) (*schema.Space, error) {
 	ctx, done := context.WithTimeout(o.service.life, insiderLimit)
 	defer done()
-	all, err := passOnDocument[api.Status](ctx, o, "status", schema.Locks_Status_FullMethodName, &schema.StatusRequest{})
+	all, err := passOn(ctx, o, about{}, "status", schema.Locks_Status_FullMethodName, &schema.StatusRequest{}, &schema.Status{})
 	if err != nil {
-		return api.Space{}, err
+		return nil, err
 	}
-	for _, document := range all.Spaces {
-		if document.Name == space {
+	for _, document := range all.GetSpaces() {
+		if document.GetName() == space {
 			return document, nil
 		}
 	}
-	return api.Space{}, failed("status", space, "", fmt.Errorf("%w: member %s does not have it", holdfast.ErrUnavailable, all.Member.Name))
+	return nil, failed("status", space, "", fmt.Errorf("%w: member %s does not have it", holdfast.ErrUnavailable, all.GetMember().GetName()))
 }
 
 // unready says why a space cannot grant; "" where it can, as a member says that has a part in it.

@@ -44,7 +44,7 @@ const (
 )
 
 // grpcServer serves port 4040: package schema over HTTP/2. Sessions are streams, see
-// stream; everything one-shot is the service's, see grpcLocks.
+// stream; everything one-shot is the service's.
 type grpcServer struct {
 	schema.UnimplementedSessionsServer
 
@@ -85,8 +85,8 @@ func newGRPC(c Config, s *service) *grpcServer {
 	g.ending, g.leave = context.WithCancel(context.Background())
 	g.rpc = grpc.NewServer(g.options(c)...)
 	schema.RegisterSessionsServer(g.rpc, g)
-	g.rpc.RegisterService(g.oneShot(schema.Locks_ServiceDesc), &grpcLocks{service: s, ending: g.ending})
-	g.rpc.RegisterService(g.oneShot(schema.Admin_ServiceDesc), &grpcAdmin{service: s, leave: c.Leave, drain: c.Drain, ending: g.ending, work: &g.work})
+	g.rpc.RegisterService(g.oneShot(schema.Locks_ServiceDesc), s)
+	g.rpc.RegisterService(g.oneShot(schema.Admin_ServiceDesc), s)
 	if c.Members != nil {
 		c.Members.Register(g.rpc)
 	}
@@ -134,6 +134,7 @@ func (g *grpcServer) serve(l net.Listener) error {
 // nothing of this server runs.
 func (g *grpcServer) stop(ctx context.Context) {
 	g.service.observer.source.End()
+	g.service.stop()
 	g.leave()
 	g.service.forwarder.close()
 	g.live.close(status.Error(codes.Unavailable, "this member is leaving"))

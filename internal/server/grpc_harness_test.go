@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
@@ -98,7 +99,7 @@ func newHarnessOf(t testing.TB, below protocol.Machine, wrap func(protocol.Machi
 	config := Config{
 		Driver: b.driver, Observer: observer,
 		Identity: func() Identity {
-			return Identity{Member: api.Member{Name: "a", ID: harnessMember, Address: "a.example:4040"}}
+			return Identity{Member: &schema.Member{Name: "a", Id: harnessMember, Address: "a.example:4040"}}
 		},
 		Spaces: []Space{
 			{Name: "default", Port: 1, Protocol: "central", Class: holdfast.Fenced, Options: map[string]string{"partition": "primary"}},
@@ -320,4 +321,15 @@ func (b *harness) streams() (all []*stream) {
 		all = append(all, s)
 	}
 	return all
+}
+
+// documentOf is a message as HTTP answers it.
+func documentOf(m proto.Message) string { return string(api.NewJSON().Append(nil, m)) }
+
+// documentOr is documentOf for an answer, or its error.
+func documentOr[M proto.Message](answer M, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return documentOf(answer)
 }

@@ -26,16 +26,16 @@ const opSnapshot = "snapshot"
 const snapshotsAtOnce = 1
 
 // Snapshot sends a copy of a space.
-func (a *grpcAdmin) Snapshot(r *schema.SnapshotRequest, stream grpc.ServerStreamingServer[schema.SnapshotPiece]) error {
+func (s *service) Snapshot(r *schema.SnapshotRequest, stream grpc.ServerStreamingServer[schema.SnapshotPiece]) error {
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
-	defer context.AfterFunc(a.ending, cancel)()
-	if a.service.clients != nil {
-		if err := a.service.admit(callerName(ctx), 1, 0, a.service.now()); err != nil {
-			return api.ToStatus(err)
+	defer context.AfterFunc(s.life, cancel)()
+	if s.clients != nil {
+		if err := s.admit(callerName(ctx), 1, 0, s.now()); err != nil {
+			return err
 		}
 	}
-	err := a.service.snapshot(ctx, r.GetSpace(), callerOf(ctx), pieces{stream})
+	err := s.snapshot(ctx, r.GetSpace(), callerOf(ctx), pieces{stream})
 	switch {
 	case err == nil:
 		return nil
@@ -44,8 +44,8 @@ func (a *grpcAdmin) Snapshot(r *schema.SnapshotRequest, stream grpc.ServerStream
 	case ctx.Err() != nil:
 		return status.Error(codes.Unavailable, "this member is leaving")
 	}
-	a.service.countRefusal(err)
-	return api.ToStatus(err)
+	s.countRefusal(err)
+	return err
 }
 
 // pieces sends what is written.
@@ -97,7 +97,7 @@ func (s *service) writeSnapshot(ctx context.Context, space *Space, to pieces) (*
 	}
 	summary := &snapshot.Summary{Header: snapshot.Header{
 		Cluster: identity.Cluster, Space: space.Name, Protocol: space.Protocol, Saved: api.At(time.Now().UTC()),
-		TTL: api.Duration(counted.LongestTTL), Member: identity.Member.Name, Version: identity.Version,
+		TTL: api.Duration(counted.LongestTTL), Member: identity.Member.GetName(), Version: identity.Version,
 	}}
 	var w *snapshot.Writer
 	for shard := 0; w == nil || shard < summary.Shards; shard++ {

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -233,9 +232,9 @@ func TestUnaryCalls(t *testing.T) {
 	if status.Code(err) != codes.Aborted || !errors.As(problem, &held) || held.Owner != "job" {
 		t.Errorf("a held name: %v", err)
 	}
-	renewed, err := locks.Renew(ctx, &schema.RenewRequest{Session: acquired.GetSession(), Ttl: int64(20 * time.Second)})
+	renewed, err := locks.Renew(ctx, &schema.RenewRequest{Session: acquired.GetSession(), Ttl: api.Span(20 * time.Second)})
 	must(t, err)
-	if got := time.Duration(renewed.GetTtl()); got != 20*time.Second {
+	if got := renewed.GetTtl().AsDuration(); got != 20*time.Second {
 		t.Errorf("renewed for %v", got)
 	}
 	if all := listed(t, locks, ""); len(all) != 2 || all[0].Name != "a" || all[1].Name != "b" {
@@ -249,22 +248,16 @@ func TestUnaryCalls(t *testing.T) {
 	must(t, err)
 	shown, err := locks.Show(ctx, &schema.ShowRequest{Name: "b"})
 	must(t, err)
-	var b2 api.Lock
-	must(t, json.Unmarshal(shown.GetDocument(), &b2))
-	if len(b2.Holders) != 0 || len(b2.History) != 1 {
-		t.Errorf("shown %+v", b2)
+	if len(shown.GetHolders()) != 0 || len(shown.GetHistory()) != 1 {
+		t.Errorf("shown %+v", shown)
 	}
 	broken, err := locks.Break(ctx, &schema.BreakRequest{Name: "a", Reason: "test", By: "operator"})
 	must(t, err)
-	var grants api.Broken
-	must(t, json.Unmarshal(broken.GetDocument(), &grants))
-	if len(grants.Broken) != 1 || grants.Broken[0].Owner != "job" {
+	if grants := broken.GetBroken(); len(grants) != 1 || grants[0].GetOwner() != "job" {
 		t.Errorf("broken %+v", grants)
 	}
-	answer, err := locks.Status(ctx, &schema.StatusRequest{})
+	state, err := locks.Status(ctx, &schema.StatusRequest{})
 	must(t, err)
-	var state api.Status
-	must(t, json.Unmarshal(answer.GetDocument(), &state))
 	if len(state.Spaces) != 2 || state.Spaces[0].State != "ready" {
 		t.Errorf("status %+v", state)
 	}
@@ -272,24 +265,17 @@ func TestUnaryCalls(t *testing.T) {
 	must(t, err)
 	released, err := locks.EndSession(ctx, &schema.EndSessionRequest{Session: ended.GetSession()})
 	must(t, err)
-	var all api.SessionReleased
-	must(t, json.Unmarshal(released.GetReleased().GetDocument(), &all))
-	if len(all.Released) != 1 || all.Released[0].Name != "c" {
+	if all := released.GetReleased(); len(all) != 1 || all[0].GetName() != "c" {
 		t.Errorf("released %+v", all)
 	}
 }
 
 // listed is a page of the names that begin with prefix.
-func listed(t *testing.T, locks schema.LocksClient, prefix string) (all []api.Lock) {
+func listed(t *testing.T, locks schema.LocksClient, prefix string) []*schema.Lock {
 	t.Helper()
 	page, err := locks.List(t.Context(), &schema.ListRequest{Prefix: prefix})
 	must(t, err)
-	for _, document := range page.GetLocks() {
-		var lock api.Lock
-		must(t, json.Unmarshal(document.GetDocument(), &lock))
-		all = append(all, lock)
-	}
-	return all
+	return page.GetLocks()
 }
 
 func TestUnaryProblems(t *testing.T) {
@@ -351,8 +337,7 @@ func TestAcquireEndsWithItsCall(t *testing.T) {
 		t.Helper()
 		document, err := watch.Recv()
 		must(t, err)
-		var event api.Event
-		must(t, json.Unmarshal(document.GetDocument(), &event))
+		event := document
 		if event.Event != want || event.Name != "x" {
 			t.Errorf("want %s, heard %+v", want, event)
 		}
@@ -362,7 +347,7 @@ func TestAcquireEndsWithItsCall(t *testing.T) {
 	ctx, hangUp := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := schema.NewLocksClient(b.conn).Acquire(ctx, &schema.AcquireRequest{Names: []string{"x"}, Wait: int64(time.Hour)})
+		_, err := schema.NewLocksClient(b.conn).Acquire(ctx, &schema.AcquireRequest{Names: []string{"x"}, Wait: api.Span(time.Hour)})
 		ended <- err
 	}()
 	heard(eventWaiting)
@@ -471,7 +456,7 @@ func TestPanics(t *testing.T) {
 // mistaken is a Forcer that panics.
 type mistaken struct{ Forcer }
 
-func (mistaken) PlanForce(context.Context, []string) (*api.ForcePlan, error) { panic("a mistake") }
+func (mistaken) PlanForce(context.Context, []string) (*schema.ForcePlan, error) { panic("a mistake") }
 
 // TestPanicsOfCalls: the same over a socket, of a call that gRPC calls no interceptors for.
 func TestPanicsOfCalls(t *testing.T) {

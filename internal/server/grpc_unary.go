@@ -23,6 +23,10 @@ import (
 // interceptors, which it leaves out: so they are called here.
 func (g *grpcServer) oneShot(service grpc.ServiceDesc) *grpc.ServiceDesc {
 	service.Streams = slices.Clone(service.Streams)
+	for i := range service.Streams {
+		handler := service.Streams[i].Handler
+		service.Streams[i].Handler = func(server any, stream grpc.ServerStream) error { return api.ToStatus(handler(server, stream)) }
+	}
 	for _, method := range service.Methods {
 		info := &grpc.StreamServerInfo{FullMethod: "/" + service.ServiceName + "/" + method.MethodName}
 		serve := func(server any, stream grpc.ServerStream) error {
@@ -53,7 +57,7 @@ func (g *grpcServer) serveOne(method grpc.MethodDesc) grpc.StreamHandler {
 			g.service.countRefusal(err)
 		}
 		if err != nil {
-			return err
+			return api.ToStatus(err)
 		}
 		return stream.SendMsg(answer)
 	}
@@ -74,18 +78,23 @@ func (s *service) receiveOne(stream grpc.ServerStream, request proto.Message) er
 // admitCall takes the tokens of a call.
 func (g *grpcServer) admitCall(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if g.service.clients != nil {
-		requests, returns := 1, 0
-		switch r := request.(type) {
-		case *schema.AcquireRequest:
-			requests = max(1, len(r.GetNames()))
-		case *schema.ReleaseRequest, *schema.RenewRequest, *schema.EndSessionRequest:
-			requests, returns = 0, 1
-		}
+		requests, returns := costOf(request)
 		if err := g.service.admit(callerName(ctx), requests, returns, g.service.now()); err != nil {
-			return nil, api.ToStatus(err)
+			return nil, err
 		}
 	}
 	return handler(ctx, request)
+}
+
+// costOf returns what a request asks for and what it keeps or gives back, to be admitted.
+func costOf(request any) (requests, returns int) {
+	switch r := request.(type) {
+	case *schema.AcquireRequest:
+		return max(1, len(r.GetNames())), 0
+	case *schema.ReleaseRequest, *schema.RenewRequest, *schema.EndSessionRequest:
+		return 0, 1
+	}
+	return 1, 0
 }
 
 // tooLarge refuses a message beyond message_bytes. That limit is the one of the
@@ -113,7 +122,7 @@ func (s *service) unreceived(err error) error {
 
 // countRefusal counts the refusal of a call, as those of HTTP are.
 func (s *service) countRefusal(err error) {
-	switch code := api.Code(api.FromStatus("", err)); code {
+	switch code := api.Code(err); code {
 	case api.CodeBadRequest, api.CodeName, api.CodeDenied:
 		s.observer.refused(code)
 	}

@@ -266,14 +266,14 @@ func TestUnknownCalls(t *testing.T) {
 	m := serve(t, host.Limits{}, server.Limits{})
 	conn := m.dial()
 	for _, method := range []string{"/holdfast.v1.Locks/Steal", "/nobody.v1.Nothing/Do", "/holdfast.v1.Sessions/Close", "/holdfast.v1.Members/Link", "/"} {
-		err := conn.Invoke(context.Background(), method, &schema.StatusRequest{}, &schema.JSON{})
+		err := conn.Invoke(context.Background(), method, &schema.StatusRequest{}, &schema.Lock{})
 		if code := status.Code(err); code != codes.Unimplemented {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
 	stream, err := conn.NewStream(m.patience, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/nobody.v1.Nothing/Talk")
 	noError(t, err)
-	if err := stream.RecvMsg(&schema.JSON{}); status.Code(err) != codes.Unimplemented {
+	if err := stream.RecvMsg(&schema.Lock{}); status.Code(err) != codes.Unimplemented {
 		t.Errorf("a stream: %v", err)
 	}
 	if n := m.refused(api.CodeUnknownPath); n != 5 { // "/" is malformed to gRPC itself
@@ -287,7 +287,7 @@ func TestCallsThatDoNotDecode(t *testing.T) {
 	m := serve(t, host.Limits{}, server.Limits{})
 	conn := m.dial()
 	for _, garbage := range []string{"\xff\xff\xff\xff", "\x0a\xff", "\x0a\x02\xff\xfe"} {
-		err := conn.Invoke(context.Background(), "/holdfast.v1.Locks/Show", garbage, &schema.JSON{}, grpc.ForceCodec(plain{}))
+		err := conn.Invoke(context.Background(), "/holdfast.v1.Locks/Show", garbage, &schema.Lock{}, grpc.ForceCodec(plain{}))
 		if code := status.Code(err); code != codes.Internal {
 			t.Errorf("%q: %v", garbage, err)
 		}

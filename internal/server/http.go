@@ -1,10 +1,7 @@
 package server
 
 import (
-	"bytes"
 	"context"
-	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -17,23 +14,22 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/openapi"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/certificate"
 )
 
 // maxHTTPHeader bounds the header of a request.
 const maxHTTPHeader = 32 << 10
 
-// openapi is the document that describes the API.
-//
-//go:embed openapi.json
-var openapi []byte
-
 // web serves port 4041: the service as JSON over HTTP.
 type web struct {
 	service      *service
 	hosts        hosts
+	json         *api.JSON
 	routes       []route
 	metrics      http.Handler
 	server       *http.Server
@@ -50,6 +46,7 @@ func newWeb(c Config, s *service) *web {
 	h := &web{
 		service:      s,
 		hosts:        newHosts(c),
+		json:         api.NewJSON(),
 		metrics:      promhttp.HandlerFor(s.observer.registry, promhttp.HandlerOpts{}),
 		bound:        c.Limits.Connections,
 		certificates: c.Certificates,
@@ -64,82 +61,54 @@ type exchange struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	arrived time.Duration // on the driver's clock
+	path    []string      // what stands for the fields of the path, still encoded
 	space   string        // from the path
-	name    string        // from the path
-	query   map[string]string
 	caller  caller
-	body    []byte
 }
 
 // route is one row of the table of calls. Its path is cut at slashes; {space} stands
-// for one part, and {name...} for all that follow.
+// for one part, and {name=**} for all that follow.
 type route struct {
 	method string
 	path   []string
-	query  []string // the parameters that are known
+	call   *webCall // nil where it is none of the schema's
 	serve  func(c *exchange) error
 }
 
-// table lists the calls. docs/design/formats.md §1 says which part of them is stable.
+// table lists the calls: those of the schema, and what says how this member is, which costs no token, because those who
+// look after it ask. docs/design/formats.md §1 says which part of them is stable.
 func (h *web) table() []route {
-	post := func(path string, serve func(*exchange) error) route {
-		return route{http.MethodPost, strings.Split(path, "/"), nil, serve}
+	get := func(path string, serve func(*exchange) error) route {
+		return route{http.MethodGet, strings.Split(path, "/"), nil, func(c *exchange) error {
+			if err := h.readQuery(c, nil, nil); err != nil {
+				return err
+			}
+			return serve(c)
+		}}
 	}
-	get := func(path string, serve func(*exchange) error, query ...string) route {
-		return route{http.MethodGet, strings.Split(path, "/"), query, serve}
-	}
-	return []route{
-		post("v1/spaces/{space}/acquire", h.acquire),
-		post("v1/spaces/{space}/release", h.release),
-		post("v1/sessions/renew", h.renew),
-		post("v1/sessions/end", h.end),
-		get("v1/spaces/{space}/locks", h.list, "prefix", "limit", "after", "stale"),
-		get("v1/spaces/{space}/locks/{name...}", h.show, "stale"),
-		post("v1/spaces/{space}/break", h.breakLock),
-		post("v1/spaces/{space}/suspend", h.suspend),
-		post("v1/spaces/{space}/resume", h.resume),
-		post("v1/spaces/{space}/transfer", h.transfer),
-		post("v1/spaces/{space}/open", h.openSpace),
-		post("v1/spaces/{space}/close", h.closeSpace),
-		get("v1/status", h.status),
-		get("v1/events", h.events, "space", "prefix"),
-		get("v1/openapi.json", h.openapi),
-		get("healthz", h.health),
-		get("readyz", h.ready),
-		get("metrics", h.measures),
-	}
-}
-
-// admit takes the token of a request. What says how this member is costs none: it is
-// asked by those who look after it.
-func (t *route) admit(s *service, c *exchange) error {
-	if s.clients == nil || t.path[0] != "v1" {
-		return nil
-	}
-	requests, returns := 1, 0
-	switch t.path[len(t.path)-1] {
-	case "release", "renew", "end":
-		requests, returns = 0, 1
-	}
-	return s.admit(clientName(c.r.RemoteAddr, c.caller.identity), requests, returns, c.arrived)
+	return slices.Concat(
+		h.calls(schema.File_locks_proto.Services().ByName("Locks"), schema.Locks_ServiceDesc),
+		h.calls(schema.File_admin_proto.Services().ByName("Admin"), schema.Admin_ServiceDesc),
+		[]route{get("v1/openapi.json", h.openapi), get("healthz", h.health), get("readyz", h.ready), get("metrics", h.measures)},
+	)
 }
 
 // match reports whether a path, cut at slashes and still encoded, is the route's,
-// and what stands for its space and name.
-func (t *route) match(parts []string) (space, name string, ok bool) {
+// and what stands for its fields.
+func (t *route) match(parts []string) (fields []string, ok bool) {
 	for i, want := range t.path {
 		switch {
 		case i >= len(parts):
-			return "", "", false
-		case want == "{name...}":
-			return space, strings.Join(parts[i:], "/"), true
-		case want == "{space}":
-			space = parts[i]
+			return nil, false
+		case strings.HasSuffix(want, "=**}"):
+			return append(fields, strings.Join(parts[i:], "/")), true
+		case strings.HasPrefix(want, "{"):
+			fields = append(fields, parts[i])
 		case want != parts[i]:
-			return "", "", false
+			return nil, false
 		}
 	}
-	return space, name, len(parts) == len(t.path)
+	return fields, len(parts) == len(t.path)
 }
 
 // ServeHTTP answers one request. Even if serving it fails, it is answered or its connection
@@ -176,7 +145,7 @@ func (h *web) serve(c *exchange) error {
 	var allowed []string
 	for i := range h.routes {
 		t := &h.routes[i]
-		space, name, ok := t.match(parts)
+		fields, ok := t.match(parts)
 		if !ok {
 			continue
 		}
@@ -184,12 +153,7 @@ func (h *web) serve(c *exchange) error {
 			allowed = append(allowed, t.method)
 			continue
 		}
-		if err := t.admit(h.service, c); err != nil {
-			return err
-		}
-		if err := c.read(t, space, name, h.service.limits); err != nil {
-			return err
-		}
+		c.path = fields
 		return t.serve(c)
 	}
 	if len(allowed) > 0 {
@@ -215,7 +179,7 @@ func (h *web) refuse(c *exchange, err error) {
 	document := api.NewProblem(err)
 	var special *statusError
 	if errors.As(err, &special) {
-		document.Status = special.status
+		document.Status = int32(special.status)
 		document.Title = http.StatusText(special.status)
 		if len(special.allow) > 0 {
 			c.w.Header().Set("Allow", strings.Join(special.allow, ", "))
@@ -235,30 +199,12 @@ func (h *web) refuse(c *exchange, err error) {
 	case api.CodeInternal:
 		h.service.logger.Error("a request ended in an internal error", "path", c.r.URL.Path, "error", err)
 	}
-	h.write(c, document.Status, "application/problem+json", document)
+	h.write(c, int(document.Status), "application/problem+json", document)
 }
 
-// answer answers with a document.
-func (h *web) answer(c *exchange, document any, err error) error {
-	if err != nil {
-		return err
-	}
-	h.write(c, http.StatusOK, "application/json", document)
-	return nil
-}
-
-func (h *web) write(c *exchange, status int, contentType string, document any) {
-	h.writeBytes(c, status, contentType, encoded(document))
-}
-
-func encoded(document any) []byte {
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(document); err != nil {
-		panic(fmt.Sprintf("server: encode %T: %v", document, err))
-	}
-	return body.Bytes()
+// write answers with a document.
+func (h *web) write(c *exchange, status int, contentType string, document proto.Message) {
+	h.writeBytes(c, status, contentType, append(h.json.Append(nil, document), '\n'))
 }
 
 // writeBytes sends an answer. A reader that does not take it in time loses its connection.
@@ -302,6 +248,38 @@ func (h *web) recovered(c *exchange) {
 	h.service.logger.Error("a request has panicked", "method", c.r.Method, "path", c.r.URL.Path,
 		"panic", fmt.Sprint(mistake), "stack", string(debug.Stack()))
 	h.refuse(c, api.Fail(api.CodeInternal, "internal error; the log of this member tells more"))
+}
+
+// openapi is GET /v1/openapi.json.
+func (h *web) openapi(c *exchange) error {
+	h.writeBytes(c, http.StatusOK, "application/json", openapi.Document)
+	return nil
+}
+
+const plainText = "text/plain; charset=utf-8"
+
+// health is GET /healthz: this process answers.
+func (h *web) health(c *exchange) error {
+	h.writeBytes(c, http.StatusOK, plainText, []byte("ok\n"))
+	return nil
+}
+
+// ready is GET /readyz: every space can grant, or a line says for each that cannot
+// why not.
+func (h *web) ready(c *exchange) error {
+	if lines := h.service.unready(); len(lines) > 0 {
+		c.w.Header().Set("Retry-After", "1")
+		h.writeBytes(c, http.StatusServiceUnavailable, plainText, []byte(strings.Join(lines, "\n")+"\n"))
+		return nil
+	}
+	return h.health(c)
+}
+
+// measures is GET /metrics.
+func (h *web) measures(c *exchange) error {
+	h.limitWrite(c)
+	h.metrics.ServeHTTP(c.w, c.r)
+	return nil
 }
 
 // newServer returns the server of the port, with its limits in time and size. There

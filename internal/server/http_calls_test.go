@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/api/openapi"
 )
 
 func TestAcquireReleaseRow(t *testing.T) {
@@ -384,7 +386,7 @@ func TestHealthRows(t *testing.T) {
 	if response.StatusCode != 200 {
 		t.Errorf("HEAD: %d", response.StatusCode)
 	}
-	if document := b.get(200, "/v1/openapi.json"); document.raw != string(openapi) {
+	if document := b.get(200, "/v1/openapi.json"); document.raw != string(openapi.Document) {
 		t.Error("another document")
 	}
 }
@@ -397,5 +399,48 @@ func TestSessionLimit(t *testing.T) {
 	full := b.post(429, acquirePath, object{"name": "more"})
 	if full.text("code") != "limit" || full.text("limit") != "sessions" || full.json["value"] != 50.0 {
 		t.Errorf("full: %s", full.raw)
+	}
+}
+
+// TestOpenSession: a session without a lock is renewed, holds what acquires take in it, and says what is left of its time.
+func TestOpenSession(t *testing.T) {
+	b := newWebHarness(t, nil)
+	opened := b.post(200, "/v1/sessions", object{"ttl": "20s"})
+	session := opened.text("session")
+	if opened.text("ttl") != "20s" || opened.text("expires_in") != "20s" || opened.json["ttl_cut"] != nil {
+		t.Errorf("opened: %s", opened.raw)
+	}
+	b.clock.Advance(15 * time.Second)
+	if renewed := b.post(200, "/v1/sessions/renew", object{"session": session}); renewed.text("expires_in") != "20s" {
+		t.Errorf("renewed: %s", renewed.raw)
+	}
+	b.clock.Advance(15 * time.Second)
+	if got := b.acquire(object{"name": "x", "session": session}); got.text("session") != session || got.text("expires_in") != "20s" {
+		t.Errorf("acquired: %s", got.raw)
+	}
+	if ended := b.post(200, "/v1/sessions/end", object{"session": session}); len(ended.list("released")) != 1 {
+		t.Errorf("ended: %s", ended.raw)
+	}
+	if cut := b.post(200, "/v1/sessions", object{"ttl": "90h"}); cut.text("ttl") != "1h0m0s" || cut.text("ttl_cut") == "" {
+		t.Errorf("a ttl beyond the limit: %s", cut.raw)
+	}
+	for _, body := range []object{{"ttl": "0s"}, {"ttl": 5}, {"client": "me"}} {
+		if refused := b.post(400, "/v1/sessions", body); !strings.HasPrefix(refused.text("detail"), "open: ") {
+			t.Errorf("%v: %s", body, refused.raw)
+		}
+	}
+}
+
+// TestExpiresIn counts from the answer, and ttl from the request.
+func TestExpiresIn(t *testing.T) {
+	b := newWebHarness(t, nil)
+	events := b.watch()
+	first := b.acquire(object{"name": "x", "ttl": "1h"})
+	waits := b.start(acquirePath, object{"name": "x", "wait": "20s", "ttl": "5s"})
+	events.until(eventWaiting, "x")
+	b.clock.Advance(6 * time.Second)
+	b.post(200, "/v1/sessions/end", object{"session": first.text("session")})
+	if got := waits.wants(t, 200); got.text("ttl") != "11s" || got.text("expires_in") != "5s" {
+		t.Errorf("acquired after 6s: %s", got.raw)
 	}
 }

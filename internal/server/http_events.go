@@ -1,103 +1,106 @@
 package server
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 )
 
-// beatEvery is how often a feed shows that it lives while nothing happens.
-const beatEvery = 15 * time.Second
-
-// sendEvents writes a feed to a connection. It begins with a comment, so that the
-// reader knows that nothing from now on is missed without being told, and ends with one that says why
-// where this side ends it.
-// It also ends with ctx, which the end of either side ends.
-func (h *web) sendEvents(ctx context.Context, c *exchange, from *events.Feed) error {
-	if err := h.send(c, []byte(": ok\n\n")); err != nil {
+// events answers Watch with server-sent events until either side has enough. The first comment says that nothing from now
+// on is missed without being told, later ones that the connection lives, and the last one why this side ends it.
+func (h *web) events(c *exchange, t *webCall) error {
+	request := &schema.WatchRequest{}
+	if err := h.read(c, t, request); err != nil {
 		return err
 	}
-	turn := feedTurn{pace: h.service.feeds}
-	for {
-		part, err := h.nextPart(ctx, from)
-		switch {
-		case err == nil:
-			turn.wait(ctx, part...)
-			err = h.send(c, part...)
-		case errors.Is(err, events.ErrSlow):
-			h.service.observer.refused(unreadEvents)
-			return errors.Join(err, h.send(c, []byte(": dropped: "+events.ErrSlow.Error()+"\n\n")))
-		case h.service.life.Err() != nil:
-			return h.send(c, []byte(": closed: this member is leaving\n\n"))
-		}
+	if last := c.r.Header.Get("Last-Event-ID"); last != "" {
+		request.After = last
+	}
+	to := &webFeed{h: h, c: c}
+	err := h.service.follow(c.r.Context(), request, to)
+	switch {
+	case !to.begun:
+		return err
+	case errors.Is(err, events.ErrSlow):
+		err = errors.Join(err, to.comment("dropped: "+err.Error()))
+	case errors.Is(err, errLeaving):
+		err = to.comment("closed: " + err.Error())
+	}
+	if err != nil && !errors.Is(err, errHead) && !errors.Is(err, c.r.Context().Err()) {
+		h.service.logger.Debug("a feed of events has ended", "client", c.r.RemoteAddr, "error", err)
+	}
+	return nil
+}
+
+// errHead ends the feed of a request for the header alone.
+var errHead = errors.New("the header was asked for")
+
+// webFeed is the answer to a watcher.
+type webFeed struct {
+	h     *web
+	c     *exchange
+	begun bool
+}
+
+func (f *webFeed) begin() error {
+	f.begun = true
+	header := f.c.w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Accel-Buffering", "no")
+	if f.c.r.Method == http.MethodHead {
+		return errHead
+	}
+	return f.comment("ok")
+}
+
+func (f *webFeed) idle() error { return f.comment("still here") }
+
+func (f *webFeed) comment(text string) error { return f.write([]byte(": " + text + "\n\n")) }
+
+// send sends what has happened, as a browser's EventSource reads it. The text was made once for all watchers with one
+// filter, and the document of an event for all.
+func (f *webFeed) send(ctx context.Context, turn *feedTurn, happened []*events.Batch) error {
+	var parts [][]byte
+	for _, batch := range happened {
+		part, err := batch.Text.Of(func() (text []byte, err error) {
+			for _, item := range batch.Items {
+				one, err := item.Text.Of(func() ([]byte, error) {
+					begin := "event: " + item.GetEvent() + "\ndata: "
+					if item.GetId() != "" {
+						begin = "id: " + item.GetId() + "\n" + begin
+					}
+					return append(f.h.json.Append([]byte(begin), item.WatchEvent), "\n\n"...), nil
+				})
+				if err != nil {
+					return nil, err
+				}
+				text = append(text, one...)
+			}
+			return text, nil
+		})
 		if err != nil {
 			return err
 		}
+		parts = append(parts, part)
 	}
+	turn.wait(ctx, parts...)
+	return f.write(parts...)
 }
 
-// nextPart returns the events since the last part, or a comment if there were none
-// for a while.
-func (h *web) nextPart(ctx context.Context, from *events.Feed) (part [][]byte, err error) {
-	beat, cancel := context.WithTimeout(ctx, beatEvery)
-	defer cancel()
-	happened, err := from.Next(beat)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return [][]byte{[]byte(": still here\n\n")}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, batch := range happened {
-		text, err := batch.Text(eventText)
-		if err != nil {
-			return nil, err
-		}
-		part = append(part, text)
-	}
-	return part, nil
-}
-
-// eventText is events as a browser's EventSource reads them.
-func eventText(items []*events.Item) ([]byte, error) {
-	var text bytes.Buffer
-	for _, item := range items {
-		data, err := item.Document(eventDocument)
-		if err != nil {
-			return nil, err
-		}
-		text.WriteString("event: " + item.Event.Event + "\ndata: ")
-		text.Write(data)
-		text.WriteString("\n\n")
-	}
-	return text.Bytes(), nil
-}
-
-// eventDocument is an event as every feed tells it.
-func eventDocument(e *api.Event) ([]byte, error) {
-	data, err := json.Marshal(e)
-	if err != nil {
-		return nil, fmt.Errorf("encode an event: %w", err)
-	}
-	return data, nil
-}
-
-// send writes a part and sees that it leaves at once.
-func (h *web) send(c *exchange, part ...[]byte) error {
-	h.limitWrite(c)
-	for _, text := range part {
-		if _, err := c.w.Write(text); err != nil {
+// write writes a part and sees that it leaves at once.
+func (f *webFeed) write(parts ...[]byte) error {
+	f.h.limitWrite(f.c)
+	for _, part := range parts {
+		if _, err := f.c.w.Write(part); err != nil {
 			return fmt.Errorf("write events: %w", err)
 		}
 	}
-	if err := http.NewResponseController(c.w).Flush(); err != nil {
+	if err := http.NewResponseController(f.c.w).Flush(); err != nil {
 		return fmt.Errorf("write events: %w", err)
 	}
 	return nil

@@ -26,9 +26,13 @@ type sse struct {
 // readEvents subscribes, and returns when the server has said that it is listening.
 func (b *webHarness) readEvents(query string) *sse {
 	b.t.Helper()
+	return b.readFrom(b.request(http.MethodGet, "/v1/events"+query, ""))
+}
+
+func (b *webHarness) readFrom(r *http.Request) *sse {
+	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	r := b.request(http.MethodGet, "/v1/events"+query, "").WithContext(ctx)
-	response, err := b.client.Do(r)
+	response, err := b.client.Do(r.WithContext(ctx))
 	must(b.t, err)
 	b.t.Cleanup(func() {
 		cancel()
@@ -57,14 +61,22 @@ func (s *sse) line() string {
 // next returns the next event, checked against the document.
 func (s *sse) next() (string, map[string]any) {
 	s.t.Helper()
-	kind, ok := strings.CutPrefix(s.line(), "event: ")
+	line := s.line()
+	id, numbered := strings.CutPrefix(line, "id: ")
+	if numbered {
+		line = s.line()
+	}
+	kind, ok := strings.CutPrefix(line, "event: ")
 	data, ok2 := strings.CutPrefix(s.line(), "data: ")
 	if !ok || !ok2 {
 		s.t.Fatalf("no event: %q %q", kind, data)
 	}
 	var event map[string]any
 	must(s.t, json.Unmarshal([]byte(data), &event))
-	if err := readContract(s.t).check(&jsonSchema{Ref: "#/components/schemas/Event"}, event, "event"); err != nil {
+	if has := event["id"] != nil; has != numbered || has && event["id"] != id {
+		s.t.Errorf("the id is %q, and that of the event %v", id, event["id"])
+	}
+	if err := readContract(s.t).check(&jsonSchema{Ref: "#/components/schemas/WatchEvent"}, event, "event"); err != nil {
 		s.t.Error(err)
 	}
 	return kind, event
@@ -120,12 +132,42 @@ func TestEventsRow(t *testing.T) {
 	}
 }
 
+// TestEventsGoOn: a reader that comes again says what it had last, and has the rest.
+func TestEventsGoOn(t *testing.T) {
+	b := newWebHarness(t, nil)
+	first := b.readEvents("?prefix=x")
+	got := b.acquire(object{"name": "x", "owner": "job-7"})
+	_, granted := first.next()
+	if id, _, _ := strings.Cut(got.text("session"), "."); granted["session"] != id {
+		t.Errorf("granted to %v, want %s", granted["session"], id)
+	}
+	b.post(200, "/v1/sessions/end", object{"session": got.text("session")})
+	_, released := first.next()
+	for after, want := range map[any]string{granted["id"]: "released", released["id"]: "granted"} {
+		r := b.request(http.MethodGet, "/v1/events?prefix=x", "")
+		r.Header.Set("Last-Event-ID", after.(string))
+		again := b.readFrom(r)
+		if want == "granted" {
+			b.acquire(object{"name": "x"})
+		}
+		if kind, event := again.next(); kind != want {
+			t.Errorf("behind %v comes %v", after, event)
+		}
+	}
+	if kind, gap := b.readEvents("?prefix=x&after=1-1-0").next(); kind != "space" || gap["since"] == nil || gap["until"] == nil {
+		t.Errorf("of another life of the member: %v", gap)
+	}
+	if answer := b.get(400, "/v1/events?after=yesterday"); answer.text("code") != "bad_request" {
+		t.Errorf("%s", answer.raw)
+	}
+}
+
 func TestSlowReaderIsNotified(t *testing.T) {
 	b := newWebHarness(t, nil)
 	reader := b.readEvents("")
 	floodFrom(b.server.service, 3*events.FeedBound)
 	line := reader.line()
-	for strings.HasPrefix(line, "event: ") || strings.HasPrefix(line, "data: ") {
+	for strings.HasPrefix(line, "id: ") || strings.HasPrefix(line, "event: ") || strings.HasPrefix(line, "data: ") {
 		line = reader.line()
 	}
 	if line != ": dropped: "+events.ErrSlow.Error() {
@@ -182,7 +224,7 @@ func TestEventsOfOtherMembers(t *testing.T) {
 	if kind, event := events.next(); kind != eventLost || event["member"] != "b" || event["token"] != "7" || event["why"] != "member_lost" {
 		t.Errorf("%s %v", kind, event)
 	}
-	b.server.service.observer.source.Publish(api.Event{Event: "space", Space: "default"})
+	b.server.service.observer.source.Publish(&schema.WatchEvent{Event: "space", Space: "default"})
 	if kind, event := events.next(); kind != "space" || event["member"] != "a" {
 		t.Errorf("%s %v", kind, event)
 	}

@@ -23,7 +23,7 @@ func (b *webHarness) answered(t *testing.T, r *http.Request, problems bool) *htt
 	}
 	var problem map[string]any
 	must(t, json.Unmarshal(w.Body.Bytes(), &problem))
-	if err := b.contract.check(&jsonSchema{Ref: "#/components/schemas/Problem"}, problem, "problem"); err != nil {
+	if err := b.contract.check(&jsonSchema{Ref: "#/components/schemas/ProblemDocument"}, problem, "problem"); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/clock/clocktest"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/run"
@@ -77,9 +78,9 @@ func newWebHarnessOf(t testing.TB, membership protocol.Machine, wrap func(protoc
 	config := Config{
 		Driver: b.driver, Observer: observer,
 		Identity: func() Identity {
-			return Identity{Cluster: "c1", Version: "v9", Member: api.Member{
-				Name: "a", ID: harnessMember, Incarnation: 1, Founder: true, Address: "a.example:4040", HTTP: "a.example:4041",
-				Since: api.At(time.Unix(1, 0)), State: "normal", Election: "normal",
+			return Identity{Cluster: "c1", Version: "v9", Member: &schema.Member{
+				Name: "a", Id: harnessMember, Incarnation: 1, Founder: true, Address: "a.example:4040", Http: "a.example:4041",
+				Since: api.Stamp(time.Unix(1, 0)), State: "normal", Election: "normal",
 			}}
 		},
 		Spaces: []Space{
@@ -210,7 +211,7 @@ func (b *webHarness) validate(r *http.Request, sent []byte, answer *reply, kind 
 			b.t.Errorf("%s %s answers %d and is not in the document", r.Method, r.URL, answer.status)
 			return
 		}
-		if err := b.contract.check(&jsonSchema{Ref: "#/components/schemas/Problem"}, answer.json, "problem"); err != nil {
+		if err := b.contract.check(&jsonSchema{Ref: "#/components/schemas/ProblemDocument"}, answer.json, "problem"); err != nil {
 			b.t.Error(err)
 		}
 		return
@@ -291,7 +292,7 @@ func (s *started) wants(t testing.TB, status int) *reply {
 // watch subscribes to what happens from now on.
 func (b *webHarness) watch() *watcher {
 	b.t.Helper()
-	f, err := b.server.service.watch(b.t.Context(), "", "")
+	f, err := b.server.service.watch(b.t.Context(), &schema.WatchRequest{})
 	must(b.t, err)
 	b.t.Cleanup(f.Close)
 	return &watcher{b.t, f, nil}
@@ -300,11 +301,11 @@ func (b *webHarness) watch() *watcher {
 type watcher struct {
 	t      testing.TB
 	feed   *events.Feed
-	queued []api.Event
+	queued []*schema.WatchEvent
 }
 
 // until waits for an event of that kind about name, and returns it.
-func (w *watcher) until(kind, name string) api.Event {
+func (w *watcher) until(kind, name string) *schema.WatchEvent {
 	w.t.Helper()
 	for {
 		for len(w.queued) > 0 {

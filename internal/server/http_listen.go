@@ -152,7 +152,7 @@ func (h *hosts) check(r *http.Request) error {
 		}
 	}
 	identity := h.identity().Member
-	if host == hostOf(identity.HTTP) || host == hostOf(identity.Address) {
+	if host == hostOf(identity.GetHttp()) || host == hostOf(identity.GetAddress()) {
 		return nil
 	}
 	return api.Fail(api.CodeDenied, fmt.Sprintf("host %.100q is not one of this member's; address it as localhost, by its address, or as it is advertised", r.Host))

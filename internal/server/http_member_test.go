@@ -5,12 +5,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -37,7 +42,7 @@ func TestOverAMember(t *testing.T) {
 	}
 	s, err := server.New(server.Config{
 		Driver: member.Driver(), View: member.View, Observer: observer, Spaces: spaces,
-		Identity: func() server.Identity { return server.Identity{Member: api.Member{Name: "a"}} },
+		Identity: func() server.Identity { return server.Identity{Member: &schema.Member{Name: "a"}} },
 	})
 	must(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -51,31 +56,31 @@ func TestOverAMember(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 
-	var got api.Acquired
+	got := &schema.Acquired{}
 	call(t, client, fmt.Sprintf("http://%s/v1/spaces/default/acquire", listener.Addr()),
-		map[string]any{"name": "orders/42", "ttl": "1m"}, &got)
-	if got.Token == 0 || got.TTL <= 0 || got.TTL.String() != "1m0s" || got.TTLCut != "" {
+		map[string]any{"name": "orders/42", "ttl": "1m"}, got)
+	if got.Token == 0 || got.Ttl.AsDuration() != time.Minute || got.TtlCut != "" {
 		t.Errorf("acquired %+v", got)
 	}
-	var released api.Released
+	released := &schema.ReleasedLock{}
 	call(t, client, fmt.Sprintf("http://%s/v1/spaces/default/release", listener.Addr()),
-		map[string]any{"name": "orders/42", "token": got.Token, "session": got.Session}, &released)
+		map[string]any{"name": "orders/42", "token": fmt.Sprint(got.Token), "session": got.Session}, released)
 	if !released.Released {
 		t.Errorf("released %+v", released)
 	}
-	call(t, client, fmt.Sprintf("http://%s/v1/spaces/default/acquire", listener.Addr()), map[string]any{"name": "orders/42"}, &got)
-	if got.TTL.String() != "10s" || got.TTLCut != "" {
-		t.Errorf("the default ttl is %v, %q", got.TTL, got.TTLCut)
+	call(t, client, fmt.Sprintf("http://%s/v1/spaces/default/acquire", listener.Addr()), map[string]any{"name": "orders/42"}, got)
+	if got.Ttl.AsDuration() != 10*time.Second || got.TtlCut != "" {
+		t.Errorf("the default ttl is %v, %q", got.Ttl, got.TtlCut)
 	}
-	var renewed api.Renewed
-	call(t, client, fmt.Sprintf("http://%s/v1/sessions/renew", listener.Addr()), map[string]any{"session": got.Session, "ttl": "1h"}, &renewed)
-	if want := "limits.ttl of this member allows no more"; renewed.TTL.String() != "1m0s" || renewed.TTLCut != want {
-		t.Errorf("of an hour %v is left, because %q; want 1m0s, %q", renewed.TTL, renewed.TTLCut, want)
+	renewed := &schema.Renewed{}
+	call(t, client, fmt.Sprintf("http://%s/v1/sessions/renew", listener.Addr()), map[string]any{"session": got.Session, "ttl": "1h"}, renewed)
+	if want := "limits.ttl of this member allows no more"; renewed.Ttl.AsDuration() != time.Minute || renewed.TtlCut != want {
+		t.Errorf("of an hour %v is left, because %q; want 1m0s, %q", renewed.Ttl, renewed.TtlCut, want)
 	}
 }
 
 // call sends a body and reads the answer of a call that is done.
-func call(t *testing.T, client *http.Client, url string, body, answer any) {
+func call(t *testing.T, client *http.Client, url string, body any, answer proto.Message) {
 	t.Helper()
 	raw, err := json.Marshal(body)
 	must(t, err)
@@ -85,5 +90,7 @@ func call(t *testing.T, client *http.Client, url string, body, answer any) {
 	if response.StatusCode != http.StatusOK {
 		t.Fatalf("%s: %s", url, response.Status)
 	}
-	must(t, json.NewDecoder(response.Body).Decode(answer))
+	text, err := io.ReadAll(response.Body)
+	must(t, err)
+	must(t, api.NewJSON().Read(text, answer))
 }

@@ -64,7 +64,7 @@ func TestManyLocksOfOneSession(t *testing.T) {
 			t.Fatalf("lock %d: %v", i, err)
 		}
 		for _, one := range had.Locks {
-			noError(t, admin.Release(m.patience, "", one.Name, one.Token, keeps.Session))
+			noError(t, admin.Release(m.patience, "", one.Name, holdfast.Token(one.Token), keeps.Session))
 		}
 	}
 }

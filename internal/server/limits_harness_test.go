@@ -64,7 +64,7 @@ func serveAs(t testing.TB, member host.Config, limits server.Limits, change ...f
 	config := server.Config{
 		Driver: n.Driver(), View: n.View, Who: n.Who, Observer: observer, Limits: limits,
 		Identity: func() server.Identity {
-			return server.Identity{Member: api.Member{Name: "a", ID: uint64(n.Identity().ID)}}
+			return server.Identity{Member: &schema.Member{Name: "a", Id: uint64(n.Identity().ID)}}
 		},
 	}
 	for i, space := range n.Spaces() {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -286,22 +285,22 @@ func (c *state) Collect(out chan<- prometheus.Metric) {
 	late, over := c.service.lag()
 	gauge(c.lag, late.Seconds())
 	gauge(c.overloaded, map[bool]float64{true: 1}[over])
-	status, err := c.service.statusQuietly()
+	status, sessions, err := c.service.statusQuietly()
 	if err != nil {
 		return
 	}
 	gauge(c.view, float64(status.View.Number))
 	gauge(c.members, float64(len(status.View.Members)))
 	gauge(c.expected, float64(status.Expected))
-	gauge(c.sessions, float64(status.sessions))
+	gauge(c.sessions, float64(sessions))
 	gauge(c.watchers, float64(c.service.observer.source.Watchers()))
 	gauge(c.requests, float64(c.service.requests.remembered()))
 	if status.Disk != nil {
-		gauge(c.sync, time.Duration(status.Disk.Sync).Seconds())
+		gauge(c.sync, status.Disk.Sync.AsDuration().Seconds())
 	}
 	unwritten := 0.0
 	if status.Unwritten != nil {
-		unwritten = max(0, c.service.wall(c.service.now()).Sub(status.Unwritten.Since.Time).Seconds())
+		unwritten = max(0, c.service.driver.Wall(c.service.now()).Sub(status.Unwritten.Since.AsTime()).Seconds())
 	}
 	gauge(c.unwritten, unwritten)
 	for _, space := range status.Spaces {

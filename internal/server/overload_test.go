@@ -36,7 +36,7 @@ func TestOverload(t *testing.T) {
 	tooMuch(t, fresh.refused(0, api.CodeLimit))
 	holder.say(opAcquire(3, "z"))
 	tooMuch(t, holder.refused(3, api.CodeLimit))
-	_, err := b.service.acquire(t.Context(), acquireInput{Names: []string{"z"}})
+	_, err := b.service.Acquire(t.Context(), &schema.AcquireRequest{Names: []string{"z"}})
 	tooMuch(t, api.ToProblem(err))
 
 	holder.say(opBeat(4, 0))
@@ -51,7 +51,7 @@ func TestOverload(t *testing.T) {
 	again.queued(1, 0)
 	holder.say(opRelease(2, "y", token))
 	holder.released(2)
-	if status, err := b.service.status(); err != nil || status.Member.State != "overloaded" {
+	if status, err := b.service.Status(t.Context(), &schema.StatusRequest{}); err != nil || status.Member.State != "overloaded" {
 		t.Errorf("state %q, %v", status.Member.State, err)
 	}
 	if n := refusals(t, b, "overload"); n != 4 {

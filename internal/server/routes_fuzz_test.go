@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // perform serves a request as it stands, for a client that has hung up where hungUp, and
@@ -127,10 +128,10 @@ func (b *webHarness) nothingLeft(t *testing.T) {
 	b.server.service.requests.graces.Wait()
 	b.server.service.background.Wait()
 	for _, space := range b.server.service.spaces {
-		_, err := b.server.service.resume(t.Context(), spaceInput{Space: space.Name})
+		_, err := b.server.service.Resume(t.Context(), &schema.ResumeRequest{Space: space.Name})
 		must(t, err)
 	}
-	state, err := b.server.service.status()
+	state, err := b.server.service.Status(t.Context(), &schema.StatusRequest{})
 	must(t, err)
 	for _, space := range state.Spaces {
 		if space.Locks != 0 || space.Waiters != 0 || space.Sessions != 0 {

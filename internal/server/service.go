@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
@@ -22,29 +23,31 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// service is what can be asked in one go: by HTTP, and by the unary calls of gRPC.
-// Every method checks its input, counts its outcome, and returns an error that
-// [api.NewProblem] can tell. Times and durations of its inputs count on the
-// driver's clock; Arrived is when the request reached this member, and what is
-// promised counts from then.
+// service is what can be asked in one go, over gRPC and over HTTP: its exported methods are
+// the calls of the schema. Each checks its request, counts its outcome, and returns an error that
+// [api.ToStatus] and [api.NewProblem] can tell.
 type service struct {
-	driver   *run.Driver
-	me       protocol.ID
-	identity func() Identity
-	view     func() protocol.View
-	who      func(context.Context) (*membership.Self, error) // nil where the view is all that is known
-	forcer   Forcer                                          // nil where no view can be forced
-	lag      func() (time.Duration, bool)
-	admin    *admin.Service
-	seen     atomic.Pointer[protocol.Condition] // of the default space, when it was looked at last; nil before
-	moved    func(*edge.Roster)                 // tells the streams; nil where there are none
-	observer *Observer
-	gatherer *events.Gatherer // of what happens through other members
-	feeds    feedPace
-	limits   Limits
-	doors    *doors
-	clients  *clients // nil where they may ask as fast as they can
-	logger   *slog.Logger
+	schema.UnsafeLocksServer
+	schema.UnsafeAdminServer
+
+	leaving, draining func(context.Context) error // nil where this member is embedded in a program
+	driver            *run.Driver
+	me                protocol.ID
+	identity          func() Identity
+	view              func() protocol.View
+	who               func(context.Context) (*membership.Self, error) // nil where the view is all that is known
+	forcer            Forcer                                          // nil where no view can be forced
+	lag               func() (time.Duration, bool)
+	admin             *admin.Service
+	seen              atomic.Pointer[protocol.Condition] // of the default space, when it was looked at last; nil before
+	moved             func(*edge.Roster)                 // tells the streams; nil where there are none
+	observer          *Observer
+	gatherer          *events.Gatherer // of what happens through other members
+	feeds             feedPace
+	limits            Limits
+	doors             *doors
+	clients           *clients // nil where they may ask as fast as they can
+	logger            *slog.Logger
 
 	spaces  []Space
 	durable []string // those of them that write each decision to disks
@@ -65,7 +68,8 @@ type service struct {
 	background sync.WaitGroup
 }
 
-// acquireInput asks for one name or several, all or none.
+// acquireInput is an AcquireRequest in the terms of this program. Times and durations count on the driver's clock;
+// Arrived is when the request reached this member, and what is promised counts from then.
 type acquireInput struct {
 	Space string
 	Names []string
@@ -78,46 +82,13 @@ type acquireInput struct {
 	Client  string // who asks, for people
 	Caller  caller
 	Arrived protocol.Time
-}
 
-// releaseInput names the grant to give up.
-type releaseInput struct {
-	Space   string
-	Name    string
-	Token   holdfast.Token
-	Session string // id.secret
-	Caller  caller
-}
-
-// renewInput asks for a session to live on.
-type renewInput struct {
-	Session string        // id.secret
-	TTL     time.Duration // 0: as before
-	Caller  caller
-	Arrived protocol.Time
-}
-
-// listInput asks for a page of a space's live names.
-type listInput struct {
-	Space  string
-	Prefix string
-	After  string // names behind this one; "" from the first
-	Limit  int    // 0 means 1,000, which is also the most
-	Stale  bool   // as old as this member's copy may be, where members have copies
-}
-
-// breakInput takes a name from its holders.
-type breakInput struct {
-	Space  string
-	Name   string
-	Token  holdfast.Token // 0: all holders
-	Reason string         // required
-	By     string         // who does it, for the log
+	message *schema.AcquireRequest
 }
 
 // newService returns the service of a Config that was resolved.
 func newService(c Config) (*service, error) {
-	me := protocol.ID(c.Identity().Member.ID)
+	me := protocol.ID(c.Identity().Member.GetId())
 	gatherer, err := events.NewGatherer(events.Config{Source: c.Observer.source, Self: me, Peers: c.Others, Logger: c.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
@@ -127,7 +98,7 @@ func newService(c Config) (*service, error) {
 		return nil, fmt.Errorf("server: %w", err)
 	}
 	s := &service{
-		driver: c.Driver, me: me, identity: c.Identity, view: c.View, who: c.Who, forcer: c.Forcer, admin: admins,
+		driver: c.Driver, me: me, identity: c.Identity, view: c.View, who: c.Who, forcer: c.Forcer, admin: admins, leaving: c.Leave, draining: c.Drain,
 		observer: c.Observer, gatherer: gatherer, feeds: newFeedPace(), limits: c.Limits, doors: newDoors(c.Limits, c.Logger),
 		clients: newClients(c.Limits), logger: c.Logger,
 		spaces: slices.Clone(c.Spaces), byName: map[string]*Space{}, byPort: map[protocol.Port]*Space{},

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/lock"
@@ -31,10 +31,14 @@ type taken struct {
 	grants   []*grant // in the order of sorted
 }
 
-// acquire takes the names of in, all or none. It waits as long as in.Wait says but
+// Acquire takes one name or several, all or none. It waits as long as the request says but
 // no longer than the long-poll limit, after which the error is a waitingError; the
-// end of ctx cancels the request. The grants come in the order of in.Names.
-func (s *service) acquire(ctx context.Context, in acquireInput) (answer api.AcquiredAll, err error) {
+// end of ctx cancels the request. The grants come in the order of the names.
+func (s *service) Acquire(ctx context.Context, r *schema.AcquireRequest) (answer *schema.AcquiredAll, err error) {
+	in, err := s.acquireInput(ctx, r)
+	if err != nil {
+		return nil, failed("acquire", r.GetSpace(), "", err)
+	}
 	o, err := s.order(in)
 	if o.space != nil {
 		defer func() { s.observer.operation(o.space.Name, "acquire", err) }()
@@ -66,7 +70,7 @@ func (s *service) acquire(ctx context.Context, in acquireInput) (answer api.Acqu
 // fulfilled is what became of an order.
 type fulfilled struct {
 	taken  *taken
-	answer api.AcquiredAll
+	answer *schema.AcquiredAll
 	err    error
 }
 
@@ -135,19 +139,12 @@ func (s *service) enter(o *order, t *taken) error {
 		_, err := s.touch(o.given, o.TTL, o.Arrived)
 		return failed("acquire", o.space.Name, o.single(), err)
 	}
-	opened, err := query[*session.Opened](s, protocol.Below, &session.Open{Kind: session.OneShot, TTL: o.TTL, Client: o.Client, Identity: o.Caller.identity})
-	if err = cmp.Or(err, s.whyUnavailable(openedError(opened))); err != nil {
+	opened, err := s.open(o.Client, o.TTL, o.Caller)
+	if err != nil {
 		return failed("acquire", o.space.Name, o.single(), err)
 	}
 	t.session, t.opened = credentials{opened.ID, opened.Secret, o.Caller.identity}, true
 	return nil
-}
-
-func openedError(opened *session.Opened) error {
-	if opened == nil {
-		return nil
-	}
-	return opened.Err
 }
 
 // takeOne asks for one name and waits for what becomes of it. When the wait is cut
@@ -208,29 +205,30 @@ func (s *service) undo(o *order, t *taken) {
 
 // present tells what was granted to a request that arrived at arrived: the ttl
 // counts from then. If something of it was lost meanwhile, that is the answer.
-func (s *service) present(o *order, t *taken, arrived protocol.Time) (answer api.AcquiredAll, err error) {
+func (s *service) present(o *order, t *taken, arrived protocol.Time) (*schema.AcquiredAll, error) {
 	renewed, err := s.touch(t.session, o.TTL, arrived)
 	for _, g := range t.grants {
 		if why := s.losses.why(t.session, o.space.Port, g.name, g.decision.Token); why != "" {
-			return answer, failed("acquire", o.space.Name, g.name, why)
+			return nil, failed("acquire", o.space.Name, g.name, why)
 		}
 	}
 	if err != nil {
 		if api.Code(err) == api.CodeUnknownSession {
 			err = holdfast.SessionExpired
 		}
-		return answer, failed("acquire", o.space.Name, o.single(), err)
+		return nil, failed("acquire", o.space.Name, o.single(), err)
 	}
-	answer.Session = t.session.String()
+	answer := &schema.AcquiredAll{Session: t.session.String()}
 	cut := s.whyCut(renewed.Cut, o.TTL, renewed.TTL)
 	for _, name := range o.Names {
 		at, _ := slices.BinarySearch(o.sorted, name)
 		g := t.grants[at]
 		end := min(lock.After(arrived, renewed.TTL), g.holdEnd)
-		answer.Locks = append(answer.Locks, api.Acquired{
-			Space: o.space.Name, Name: name, Mode: g.decision.Mode, Units: g.decision.Units, Owner: g.decision.Owner,
-			Token: g.decision.Token, Since: api.At(s.driver.Wall(g.decision.Since)), Until: api.At(s.driver.Wall(end)),
-			TTL: roundedTTL(end - arrived), TTLCut: cut, Session: answer.Session, Class: o.space.Class,
+		ttl := roundedTTL(end - arrived)
+		answer.Locks = append(answer.Locks, &schema.Acquired{
+			Space: o.space.Name, Name: name, Mode: api.ToMode(g.decision.Mode), Units: int32(g.decision.Units), Owner: g.decision.Owner,
+			Token: uint64(g.decision.Token), Since: s.wall(g.decision.Since), Until: s.wall(end),
+			Ttl: api.Span(ttl), ExpiresIn: s.expiresIn(ttl, arrived), TtlCut: cut, Session: answer.Session, Class: api.ToClass(o.space.Class),
 		})
 	}
 	return answer, nil

@@ -31,14 +31,19 @@ const (
 	opCloseSpace = "close"
 )
 
-// spaceInput is what an operator asks of a whole space.
-type spaceInput struct {
-	Space  string
-	Member string        // transfer, reform: name or address
-	As     string        // reform: what the member is to be
-	Reason string        // suspend, resume
-	Wait   time.Duration // suspend: how long to wait for what is held; admin.Forever for as long as the call lives
-	By     string        // who does it, for listings and the log
+// deed is what an operator asks of a whole space.
+type deed struct {
+	op, space, reason string
+	member            string // transfer, reform: name or address
+	by                string // who does it, for listings and the log
+}
+
+// deedOf reads what a request asks.
+func deedOf(ctx context.Context, op string, r interface {
+	GetSpace() string
+	GetBy() string
+}) deed {
+	return deed{op: op, space: r.GetSpace(), by: callerOf(ctx).called(r.GetBy())}
 }
 
 // newAdmin makes what does operators' deeds on the spaces of a Config.
@@ -56,13 +61,14 @@ func newAdmin(c Config) (*admin.Service, error) {
 // onSpace checks what an operator asks of a space, does it, and keeps who did what: in the
 // log, for those who watch, and in the metrics. Do returns what was done, in words; "" where
 // all was so already.
-func (s *service) onSpace(op string, in spaceInput, do func(space *Space) (done string, err error)) (err error) {
-	space, err := s.space(in.Space)
+func (s *service) onSpace(in deed, do func(space *Space) (done string, err error)) (err error) {
+	op := in.op
+	space, err := s.space(in.space)
 	if err != nil {
 		return failed(op, "", "", err)
 	}
 	defer func() { s.observer.operation(space.Name, op, err) }()
-	err = cmp.Or(holdfast.CheckText("reason", in.Reason), holdfast.CheckText("member", in.Member), holdfast.CheckText("by", in.By))
+	err = cmp.Or(holdfast.CheckText("reason", in.reason), holdfast.CheckText("member", in.member), holdfast.CheckText("by", in.by))
 	if err != nil {
 		return failed(op, space.Name, "", api.BadRequest(err))
 	}
@@ -81,77 +87,81 @@ func (s *service) onSpace(op string, in spaceInput, do func(space *Space) (done 
 	if op == opSuspend || op == opCloseSpace {
 		level = slog.LevelWarn // clients get no lock there until it is undone
 	}
-	s.logger.Log(context.Background(), level, "space "+done, "space", space.Name, "by", in.By, "reason", in.Reason)
-	if in.By != "" {
-		done += " by " + in.By
+	s.logger.Log(context.Background(), level, "space "+done, "space", space.Name, "by", in.by, "reason", in.reason)
+	if in.by != "" {
+		done += " by " + in.by
 	}
-	if in.Reason != "" {
-		done += ": " + in.Reason
+	if in.reason != "" {
+		done += ": " + in.reason
 	}
-	s.observer.source.Publish(api.Event{Event: events.Space, Space: space.Name, Why: done})
+	s.observer.source.Publish(&schema.WatchEvent{Event: events.Space, Space: space.Name, Why: done})
 	return nil
 }
 
-// transfer makes a member the authority of a space, and waits until it serves.
-func (s *service) transfer(ctx context.Context, in spaceInput) (answer api.Transferred, err error) {
-	if out := s.forwarderIn(in.Space); out != nil {
-		return passOnDocument[api.Transferred](ctx, out, opTransfer, schema.Admin_Transfer_FullMethodName, &schema.TransferRequest{Space: in.Space, Member: in.Member, By: in.By})
+// Transfer makes a member the authority of a space, and waits until it serves.
+func (s *service) Transfer(ctx context.Context, r *schema.TransferRequest) (answer *schema.Transferred, err error) {
+	if out := s.forwarderIn(r.GetSpace()); out != nil {
+		return passOn(ctx, out, about{}, opTransfer, schema.Admin_Transfer_FullMethodName, r, &schema.Transferred{})
 	}
-	err = s.onSpace(opTransfer, in, func(space *Space) (string, error) {
-		if in.Member == "" {
+	in := deedOf(ctx, opTransfer, r)
+	in.member = r.GetMember()
+	err = s.onSpace(in, func(space *Space) (string, error) {
+		if in.member == "" {
 			return "", api.Fail(api.CodeBadRequest, "member: it is missing; name the member to transfer to")
 		}
-		authority, err := s.admin.Transfer(ctx, space.Name, in.Member)
-		answer = api.Transferred{Space: space.Name, Authority: authority}
-		return "transferred to " + in.Member, err
+		authority, err := s.admin.Transfer(ctx, space.Name, in.member)
+		answer = &schema.Transferred{Space: space.Name, Authority: authority}
+		return "transferred to " + in.member, err
 	})
 	return answer, err
 }
 
-// reform changes what a member is in a space whose members vote, and waits until all shards have it.
-func (s *service) reform(ctx context.Context, in spaceInput) (answer api.Shards, err error) {
-	if out := s.forwarderIn(in.Space); out != nil {
-		return passOnDocument[api.Shards](ctx, out, opReform, schema.Admin_Reform_FullMethodName, &schema.ReformRequest{Space: in.Space, Member: in.Member, As: in.As, By: in.By})
+// Reform changes what a member is in a space whose members vote, and waits until all shards have it.
+func (s *service) Reform(ctx context.Context, r *schema.ReformRequest) (answer *schema.Shards, err error) {
+	if out := s.forwarderIn(r.GetSpace()); out != nil {
+		return passOn(ctx, out, about{}, opReform, schema.Admin_Reform_FullMethodName, r, &schema.Shards{})
 	}
-	err = s.onSpace(opReform, in, func(space *Space) (string, error) {
-		if in.Member == "" {
+	in := deedOf(ctx, opReform, r)
+	in.member = r.GetMember()
+	err = s.onSpace(in, func(space *Space) (string, error) {
+		if in.member == "" {
 			return "", api.Fail(api.CodeBadRequest, "member: it is missing; name the member whose part is to change")
 		}
-		as, err := protocol.ParseRole(in.As)
+		as, err := protocol.ParseRole(r.GetAs())
 		if err != nil {
 			return "", api.Fail(api.CodeBadRequest, "as: "+err.Error())
 		}
-		if err := s.admin.Reform(ctx, space.Name, in.Member, as); err != nil {
+		if err := s.admin.Reform(ctx, space.Name, in.member, as); err != nil {
 			return "", err
 		}
 		answer, err = s.shardsOf(ctx, space.Name)
-		return fmt.Sprintf("%s made %v", in.Member, as), err
+		return fmt.Sprintf("%s made %v", in.member, as), err
 	})
 	return answer, err
 }
 
-// shards tells who votes in a space.
-func (s *service) shards(ctx context.Context, name string) (answer api.Shards, err error) {
-	space, err := s.space(name)
+// Shards tells who votes in a space.
+func (s *service) Shards(ctx context.Context, r *schema.ShardsRequest) (answer *schema.Shards, err error) {
+	space, err := s.space(r.GetSpace())
 	if err != nil {
-		return answer, failed(opShards, "", "", err)
+		return nil, failed(opShards, "", "", err)
 	}
 	defer func() { s.observer.operation(space.Name, opShards, err) }()
 	if out := s.forwarderAt(space); out != nil {
-		return passOnDocument[api.Shards](ctx, out, opShards, schema.Admin_Shards_FullMethodName, &schema.ShardsRequest{Space: space.Name})
+		return passOn(ctx, out, about{}, opShards, schema.Admin_Shards_FullMethodName, r, &schema.Shards{})
 	}
 	if answer, err = s.shardsOf(ctx, space.Name); err != nil {
-		return answer, failed(opShards, space.Name, "", err)
+		return nil, failed(opShards, space.Name, "", err)
 	}
 	return answer, nil
 }
 
 // shardsOf names who takes part.
-func (s *service) shardsOf(ctx context.Context, space string) (api.Shards, error) {
-	answer := api.Shards{Space: space}
+func (s *service) shardsOf(ctx context.Context, space string) (*schema.Shards, error) {
+	answer := &schema.Shards{Space: space}
 	found, err := s.admin.Shards(ctx, space)
 	if err != nil {
-		return answer, err
+		return nil, err
 	}
 	view := s.view()
 	named := func(id protocol.ID) string {
@@ -172,7 +182,7 @@ func (s *service) shardsOf(ctx context.Context, space string) (api.Shards, error
 		return all
 	}
 	for i, shard := range found.List {
-		one := api.Shard{Shard: i, Voters: names(shard.Voters), Learners: names(shard.Learners)}
+		one := &schema.Shard{Shard: int32(i), Voters: names(shard.Voters), Learners: names(shard.Learners)}
 		if shard.Leader != 0 {
 			one.Leader = named(shard.Leader)
 		}
@@ -181,20 +191,23 @@ func (s *service) shardsOf(ctx context.Context, space string) (api.Shards, error
 	return answer, nil
 }
 
-// suspend stops new grants of a space, and waits until nothing is held.
-func (s *service) suspend(ctx context.Context, in spaceInput) (answer api.Suspended, err error) {
-	if out := s.forwarderIn(in.Space); out != nil {
-		request := &schema.SuspendRequest{Space: in.Space, Reason: in.Reason, By: in.By}
-		if in.Wait != admin.Forever {
-			request.Wait = new(int64(in.Wait))
-		}
-		return passOnDocument[api.Suspended](ctx, out, opSuspend, schema.Admin_Suspend_FullMethodName, request)
+// Suspend stops new grants of a space, and waits until nothing is held. The end of the call before it is answered takes
+// it back.
+func (s *service) Suspend(ctx context.Context, r *schema.SuspendRequest) (answer *schema.Suspended, err error) {
+	if out := s.forwarderIn(r.GetSpace()); out != nil {
+		return passOn(ctx, out, about{}, opSuspend, schema.Admin_Suspend_FullMethodName, r, &schema.Suspended{})
 	}
-	err = s.onSpace(opSuspend, in, func(space *Space) (string, error) {
-		if in.Wait < 0 {
-			return "", api.Fail(api.CodeBadRequest, "wait: want 0 or more")
+	in := deedOf(ctx, opSuspend, r)
+	in.reason = r.GetReason()
+	err = s.onSpace(in, func(space *Space) (string, error) {
+		wait, err := atLeast("wait", r.GetWait(), 0)
+		if err != nil {
+			return "", err
 		}
-		outcome, err := s.admin.Suspend(ctx, admin.Order{Space: space.Name, Reason: in.Reason, By: in.By, Wait: in.Wait})
+		if r.Wait == nil {
+			wait = admin.Forever
+		}
+		outcome, err := s.admin.Suspend(ctx, admin.Order{Space: space.Name, Reason: in.reason, By: in.by, Wait: wait})
 		if err != nil {
 			return "", s.notSuspended(space, err)
 		}
@@ -250,13 +263,15 @@ func (s *service) called(id lock.SessionID) string {
 	return view.Name(protocol.ID(id.Member))
 }
 
-// resume lets a space grant again.
-func (s *service) resume(ctx context.Context, in spaceInput) (answer api.Suspended, err error) {
-	if out := s.forwarderIn(in.Space); out != nil {
-		return passOnDocument[api.Suspended](ctx, out, opResume, schema.Admin_Resume_FullMethodName, &schema.ResumeRequest{Space: in.Space, Reason: in.Reason, By: in.By})
+// Resume lets a space grant again.
+func (s *service) Resume(ctx context.Context, r *schema.ResumeRequest) (answer *schema.Suspended, err error) {
+	if out := s.forwarderIn(r.GetSpace()); out != nil {
+		return passOn(ctx, out, about{}, opResume, schema.Admin_Resume_FullMethodName, r, &schema.Suspended{})
 	}
-	err = s.onSpace(opResume, in, func(space *Space) (string, error) {
-		outcome, err := s.admin.Resume(ctx, admin.Order{Space: space.Name, Reason: in.Reason, By: in.By})
+	in := deedOf(ctx, opResume, r)
+	in.reason = r.GetReason()
+	err = s.onSpace(in, func(space *Space) (string, error) {
+		outcome, err := s.admin.Resume(ctx, admin.Order{Space: space.Name, Reason: in.reason, By: in.by})
 		if err != nil {
 			return "", err
 		}
@@ -269,34 +284,33 @@ func (s *service) resume(ctx context.Context, in spaceInput) (answer api.Suspend
 	return answer, err
 }
 
-func (s *service) suspendedDocument(space *Space, suspended bool, outcome admin.Outcome) api.Suspended {
-	answer := api.Suspended{Space: space.Name, Suspended: suspended, Changed: outcome.Changed}
+func (s *service) suspendedDocument(space *Space, suspended bool, outcome admin.Outcome) *schema.Suspended {
+	answer := &schema.Suspended{Space: space.Name, Suspended: suspended, Changed: outcome.Changed}
 	if outcome.Grant.Token != 0 {
-		grant := s.holderDocument(s.paper(), outcome.Grant)
-		answer.Suspension = &grant
+		answer.Suspension = s.holderDocument(s.paper(), outcome.Grant)
 	}
 	return answer
 }
 
-// openSpace begins a space's instance at this member again.
-func (s *service) openSpace(ctx context.Context, in spaceInput) (answer api.Opened, err error) {
-	err = s.onSpace(opOpenSpace, in, func(space *Space) (string, error) {
-		answer = api.Opened{Space: space.Name, Open: true}
-		return "opened on member " + s.identity().Member.Name, s.admin.OpenSpace(ctx, space.Name)
+// OpenSpace begins a space's instance at this member again.
+func (s *service) OpenSpace(ctx context.Context, r *schema.OpenSpaceRequest) (answer *schema.OpenedSpace, err error) {
+	err = s.onSpace(deedOf(ctx, opOpenSpace, r), func(space *Space) (string, error) {
+		answer = &schema.OpenedSpace{Space: space.Name, Open: true}
+		return "opened on member " + s.identity().Member.GetName(), s.admin.OpenSpace(ctx, space.Name)
 	})
 	return answer, err
 }
 
-// closeSpace ends a space's instance at this member, and waits until nothing of it is left.
-func (s *service) closeSpace(ctx context.Context, in spaceInput) (answer api.Opened, err error) {
-	err = s.onSpace(opCloseSpace, in, func(space *Space) (string, error) {
-		answer = api.Opened{Space: space.Name}
+// CloseSpace ends a space's instance at this member, and waits until nothing of it is left.
+func (s *service) CloseSpace(ctx context.Context, r *schema.CloseSpaceRequest) (answer *schema.OpenedSpace, err error) {
+	err = s.onSpace(deedOf(ctx, opCloseSpace, r), func(space *Space) (string, error) {
+		answer = &schema.OpenedSpace{Space: space.Name}
 		err := s.admin.CloseSpace(ctx, space.Name)
 		if errors.Is(err, errLongPoll) {
 			err = fmt.Errorf("%w: what is held through this member is still waited for; space %q takes nothing new here",
 				holdfast.ErrUnavailable, space.Name)
 		}
-		return "closed on member " + s.identity().Member.Name, err
+		return "closed on member " + s.identity().Member.GetName(), err
 	})
 	return answer, err
 }

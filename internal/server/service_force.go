@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 )
 
@@ -17,8 +20,9 @@ const opForce = "force-view"
 // mostNamed is how many founders a view that is forced may have.
 const mostNamed = 1000
 
-// planForce tells what a forced view would be. It changes nothing.
-func (s *service) planForce(ctx context.Context, members []string) (plan *api.ForcePlan, err error) {
+// PlanForce tells what a forced view would be. It changes nothing.
+func (s *service) PlanForce(ctx context.Context, r *schema.PlanForceRequest) (plan *schema.ForcePlan, err error) {
+	members := r.GetMembers()
 	defer func() { s.observer.operation("", "plan-force", err) }()
 	if err := s.checkForce(members); err != nil {
 		return nil, failed(opForce, "", "", err)
@@ -27,12 +31,26 @@ func (s *service) planForce(ctx context.Context, members []string) (plan *api.Fo
 	if err != nil {
 		return nil, failed(opForce, "", "", err)
 	}
-	s.logger.Info("asked what a forced view would be", "members", []string(plan.Named), "replaces", plan.View)
+	s.logger.Info("asked what a forced view would be", "members", plan.GetNamed(), "replaces", plan.GetView())
 	return plan, nil
 }
 
+// ForceView makes a view without a quorum. Its caller may go before it is done.
+func (s *service) ForceView(ctx context.Context, r *schema.ForceViewRequest) (forced *schema.ForcedView, err error) {
+	order := proto.CloneOf(r)
+	order.By = callerOf(ctx).called(r.GetBy())
+	err = s.do(ctx, opForce, leaveLimit, func(ctx context.Context) (err error) {
+		forced, err = s.forceView(ctx, order)
+		return err
+	})
+	if err != nil {
+		return nil, err // forced is still being written where the call has ended
+	}
+	return forced, nil
+}
+
 // forceView makes the view that was planned. The forcer has it in its log.
-func (s *service) forceView(ctx context.Context, order api.ForceView) (forced *api.ForcedView, err error) {
+func (s *service) forceView(ctx context.Context, order *schema.ForceViewRequest) (forced *schema.ForcedView, err error) {
 	defer func() { s.observer.operation("", opForce, err) }()
 	if err := s.checkOrder(order); err != nil {
 		return nil, err
@@ -41,12 +59,12 @@ func (s *service) forceView(ctx context.Context, order api.ForceView) (forced *a
 	if err != nil {
 		return nil, err
 	}
-	s.observer.source.Publish(api.Event{Event: events.View, Why: fmt.Sprintf("view %d: %s; forced by %s in the place of view %d: %s",
+	s.observer.source.Publish(&schema.WatchEvent{Event: events.View, Why: fmt.Sprintf("view %d: %s; forced by %s in the place of view %d: %s",
 		forced.View, strings.Join(forced.Members, ", "), forced.By, forced.Replaced, forced.Reason)})
 	return forced, nil
 }
 
-func (s *service) checkOrder(order api.ForceView) error {
+func (s *service) checkOrder(order *schema.ForceViewRequest) error {
 	if err := s.checkForce(order.Members); err != nil {
 		return err
 	}

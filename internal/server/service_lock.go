@@ -7,8 +7,11 @@ import (
 	"iter"
 	"strings"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -21,34 +24,36 @@ const mostListed = 1000
 // driver serves others.
 const scanned = 256
 
-// list returns a page of the live names of a space, in the order of their bytes. A
-// name that is live throughout is listed once; history is left to show.
-func (s *service) list(ctx context.Context, in listInput) (answer api.Locks, err error) {
-	space, err := s.space(in.Space)
+// List returns a page of the live names of a space, in the order of their bytes. A
+// name that is live throughout is listed once; history is left to Show.
+func (s *service) List(ctx context.Context, r *schema.ListRequest) (answer *schema.LockPage, err error) {
+	space, err := s.space(r.GetSpace())
 	if err != nil {
-		return answer, failed("list", "", "", err)
+		return nil, failed("list", "", "", err)
 	}
 	defer func() { s.observer.operation(space.Name, "list", err) }()
 	if out := s.forwarderAt(space); out != nil {
-		return out.list(ctx, in)
+		return passOn(ctx, out, about{}, "list", schema.Locks_List_FullMethodName, r, &schema.LockPage{})
 	}
-	if in.Limit == 0 {
-		in.Limit = mostListed
+	limit := mostListed
+	if r.Limit != nil {
+		limit = int(r.GetLimit())
 	}
-	if in.Limit < 1 || in.Limit > mostListed {
-		return answer, failed("list", space.Name, "", api.Fail(api.CodeBadRequest,
-			fmt.Sprintf("limit %d: want 1 to %d", in.Limit, mostListed)))
+	if limit < 1 || limit > mostListed {
+		return nil, failed("list", space.Name, "", api.Fail(api.CodeBadRequest,
+			fmt.Sprintf("limit %d: want 1 to %d", limit, mostListed)))
 	}
 	paper := s.paper()
-	for l, err := range s.names(ctx, space, protocol.Scan{After: in.After, Prefix: in.Prefix, Limit: in.Limit + 1, Stale: in.Stale}) {
+	answer = &schema.LockPage{}
+	for l, err := range s.names(ctx, space, protocol.Scan{After: r.GetAfter(), Prefix: r.GetPrefix(), Limit: limit + 1, Stale: r.GetStale()}) {
 		if err != nil {
-			return answer, failed("list", space.Name, "", s.whyUnavailable(err))
+			return nil, failed("list", space.Name, "", s.whyUnavailable(err))
 		}
-		if len(answer.Locks) == in.Limit {
-			answer.Next = answer.Locks[in.Limit-1].Name
+		if len(answer.Locks) == limit {
+			answer.Next = answer.Locks[limit-1].Name
 			break
 		}
-		answer.Locks = append(answer.Locks, s.lockDocument(paper, space, *l))
+		answer.Locks = append(answer.Locks, s.lockDocument(paper, space, l))
 	}
 	return answer, nil
 }
@@ -85,25 +90,26 @@ func (s *service) names(ctx context.Context, space *Space, wanted protocol.Scan)
 	}
 }
 
-// show returns one name in full. A free name has no holders. With stale it may be as old as this member's copy is, where
+// Show returns one name in full. A free name has no holders. With stale it may be as old as this member's copy is, where
 // members have copies.
-func (s *service) show(spaceName, name string, stale bool) (answer api.Lock, err error) {
-	space, err := s.space(spaceName)
+func (s *service) Show(ctx context.Context, r *schema.ShowRequest) (answer *schema.Lock, err error) {
+	space, err := s.space(r.GetSpace())
 	if err != nil {
-		return answer, failed("show", "", "", err)
+		return nil, failed("show", "", "", err)
 	}
 	defer func() { s.observer.operation(space.Name, "show", err) }()
+	name := r.GetName()
 	if err := s.checkName(name); err != nil {
-		return answer, failed("show", space.Name, strings.ToValidUTF8(name, "\uFFFD"), err)
+		return nil, failed("show", space.Name, strings.ToValidUTF8(name, "\uFFFD"), err)
 	}
 	if out := s.forwarderAt(space); out != nil {
-		return out.show(space.Name, name, stale)
+		return passOnBriefly(ctx, out, about{}, "show", schema.Locks_Show_FullMethodName, r, &schema.Lock{})
 	}
-	shown, err := query[*lock.Lock](s, space.Port, &protocol.Show{Name: name, Stale: stale})
+	shown, err := query[*lock.Lock](s, space.Port, &protocol.Show{Name: name, Stale: r.GetStale()})
 	if err != nil {
-		return answer, failed("show", space.Name, name, s.whyUnavailable(err))
+		return nil, failed("show", space.Name, name, s.whyUnavailable(err))
 	}
-	return s.lockDocument(s.paper(), space, *shown), nil
+	return s.lockDocument(s.paper(), space, shown), nil
 }
 
 // paper is what the documents of one answer have in common: the view, and when sessions end, each
@@ -118,16 +124,18 @@ func (s *service) paper() *paper {
 }
 
 // lockDocument returns a lock as people see it.
-func (s *service) lockDocument(p *paper, space *Space, l lock.Lock) api.Lock {
-	document := api.Lock{Space: space.Name, Name: l.Name, Mode: l.Mode, Units: l.Units, Capacity: l.Capacity, Token: l.Token}
+func (s *service) lockDocument(p *paper, space *Space, l *lock.Lock) *schema.Lock {
+	document := &schema.Lock{
+		Space: space.Name, Name: l.Name, Mode: api.ToMode(l.Mode), Units: int32(l.Units), Capacity: int32(l.Capacity), Token: uint64(l.Token),
+	}
 	for _, g := range l.Holders {
 		document.Holders = append(document.Holders, s.holderDocument(p, g))
 	}
 	for i, w := range l.Waiters {
-		waits := api.Wait{
+		waits := &schema.Wait{
 			Owner: w.Owner, Session: w.Session.String(), Member: p.view.Name(protocol.ID(w.Session.Member)), Client: w.Client,
-			Mode: w.Mode, Units: w.Units, Since: api.At(s.driver.Wall(w.Since)), Until: s.wallOrNone(w.Until),
-			Position: i, Reason: w.Reason,
+			Mode: api.ToMode(w.Mode), Units: int32(w.Units), Since: s.wall(w.Since), Until: s.wallOrNone(w.Until),
+			Position: int32(i), Reason: w.Reason,
 		}
 		for _, id := range w.For {
 			waits.For = append(waits.For, p.view.Name(protocol.ID(id)))
@@ -142,18 +150,18 @@ func (s *service) lockDocument(p *paper, space *Space, l lock.Lock) api.Lock {
 
 // holderDocument is grantDocument for a grant that has not ended: it does when its
 // session does, or before; but in its grace it does not depend on its session.
-func (s *service) holderDocument(p *paper, g lock.Grant) api.Grant {
+func (s *service) holderDocument(p *paper, g lock.Grant) *schema.Grant {
 	if !g.Grace {
 		g.Until = min(g.Until, s.sessionEnd(p, g.Session))
 	}
 	return s.grantDocument(p, g)
 }
 
-func (s *service) grantDocument(p *paper, g lock.Grant) api.Grant {
-	return api.Grant{
+func (s *service) grantDocument(p *paper, g lock.Grant) *schema.Grant {
+	return &schema.Grant{
 		Owner: g.Owner, Session: g.Session.String(), Member: p.view.Name(protocol.ID(g.Session.Member)), Client: g.Client,
-		Mode: g.Mode, Units: g.Units, Token: g.Token,
-		Since: api.At(s.driver.Wall(g.Since)), Until: s.wallOrNone(g.Until), Reason: g.Reason, Grace: g.Grace,
+		Mode: api.ToMode(g.Mode), Units: int32(g.Units), Token: uint64(g.Token),
+		Since: s.wall(g.Since), Until: s.wallOrNone(g.Until), Reason: g.Reason, Grace: g.Grace,
 	}
 }
 
@@ -173,50 +181,52 @@ func (s *service) sessionEnd(p *paper, id lock.SessionID) protocol.Time {
 }
 
 // wallOrNone returns no time for what does not end.
-func (s *service) wallOrNone(t protocol.Time) api.Time {
+func (s *service) wallOrNone(t protocol.Time) *timestamppb.Timestamp {
 	if t == protocol.Never {
-		return api.Time{}
+		return nil
 	}
-	return api.At(s.driver.Wall(t))
+	return s.wall(t)
 }
 
-// breakLock takes a name from its holders. They are told; the name is free when
+// Break takes a name from its holders. They are told; the name is free when
 // they have stopped, or can no longer believe that they hold it.
-func (s *service) breakLock(in breakInput) (answer api.Broken, err error) {
-	space, err := s.space(in.Space)
+func (s *service) Break(ctx context.Context, r *schema.BreakRequest) (answer *schema.Broken, err error) {
+	space, err := s.space(r.GetSpace())
 	if err != nil {
-		return answer, failed("break", "", "", err)
+		return nil, failed("break", "", "", err)
 	}
 	defer func() { s.observer.operation(space.Name, "break", err) }()
-	if err := s.checkBreak(in); err != nil {
-		return answer, failed("break", space.Name, strings.ToValidUTF8(in.Name, "\uFFFD"), api.BadRequest(err))
+	name, by := r.GetName(), callerOf(ctx).called(r.GetBy())
+	if err := s.checkBreak(r, by); err != nil {
+		return nil, failed("break", space.Name, strings.ToValidUTF8(name, "\uFFFD"), api.BadRequest(err))
 	}
 	if out := s.forwarderAt(space); out != nil {
-		return out.breakLock(in)
+		return passOnBriefly(ctx, out, about{}, "break", schema.Locks_Break_FullMethodName, r, &schema.Broken{})
 	}
-	broken, err := query[*protocol.Broken](s, space.Port, &protocol.Break{Name: in.Name, Token: in.Token, Reason: in.Reason})
+	broken, err := query[*protocol.Broken](s, space.Port, &protocol.Break{Name: name, Token: holdfast.Token(r.GetToken()), Reason: r.GetReason()})
 	if err == nil && broken.Err != nil {
 		view := s.view()
 		err = s.driver.Explain(broken.Err, view.Name)
 	}
 	if err != nil {
-		return answer, failed("break", space.Name, in.Name, s.whyUnavailable(err))
+		return nil, failed("break", space.Name, name, s.whyUnavailable(err))
 	}
 	paper := s.paper()
+	answer = &schema.Broken{}
 	for _, g := range broken.Grants {
 		answer.Broken = append(answer.Broken, s.holderDocument(paper, g))
-		s.logger.Warn("lock broken", "space", space.Name, "name", in.Name, "token", g.Token, "owner", g.Owner,
-			"client", g.Client, "reason", in.Reason, "by", in.By)
+		s.logger.Warn("lock broken", "space", space.Name, "name", name, "token", g.Token, "owner", g.Owner,
+			"client", g.Client, "reason", r.GetReason(), "by", by)
 	}
 	return answer, nil
 }
 
-func (s *service) checkBreak(in breakInput) error {
-	if err := s.checkName(in.Name); err != nil {
+func (s *service) checkBreak(r *schema.BreakRequest, by string) error {
+	if err := s.checkName(r.GetName()); err != nil {
 		return err
 	}
-	if in.Reason == "" {
+	if r.GetReason() == "" {
 		return api.Fail(api.CodeBadRequest, "reason: it is missing; say why the lock is broken")
 	}
-	return cmp.Or(holdfast.CheckText("reason", in.Reason), holdfast.CheckText("by", in.By))
+	return cmp.Or(holdfast.CheckText("reason", r.GetReason()), holdfast.CheckText("by", by))
 }

@@ -3,7 +3,10 @@ package server
 import (
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -23,19 +26,20 @@ func (s *service) self() *membership.Self {
 }
 
 // clusterDocument is a status without its spaces. Self is nil where only the view is known.
-func (s *service) clusterDocument(view protocol.View, self *membership.Self) api.Status {
+func (s *service) clusterDocument(view protocol.View, self *membership.Self) *schema.Status {
 	identity := s.identity()
-	me := identity.Member
+	me := &schema.Member{}
+	proto.Merge(me, identity.Member)
 	if _, over := s.lag(); over && (me.State == "" || me.State == "normal") {
 		me.State = "overloaded"
 	}
-	document := api.Status{Version: identity.Version, Cluster: identity.Cluster}
+	document := &schema.Status{Version: identity.Version, Cluster: identity.Cluster, Member: me, View: &schema.View{Number: view.Number}}
 	if identity.Sync > 0 {
-		document.Disk = &api.Disk{Sync: api.Duration(identity.Sync)}
+		document.Disk = &schema.Disk{Sync: api.Span(identity.Sync)}
 	}
 	if self == nil {
 		for _, member := range view.Members {
-			if uint64(member.ID) == me.ID {
+			if uint64(member.ID) == me.Id {
 				document.View.Members = append(document.View.Members, me)
 				continue
 			}
@@ -48,24 +52,23 @@ func (s *service) clusterDocument(view protocol.View, self *membership.Self) api
 		}
 		me.Election = self.Election.Status.String()
 		for _, standing := range self.Members {
-			if uint64(standing.ID) == me.ID {
-				me.Voter, me.Founder, me.Since = standing.Founder, standing.Founder, api.At(s.driver.Wall(standing.Since))
+			if uint64(standing.ID) == me.Id {
+				me.Voter, me.Founder, me.Since = standing.Founder, standing.Founder, s.wall(standing.Since)
 				document.View.Members = append(document.View.Members, me)
 				continue
 			}
 			member := memberDocument(standing.Member.Member, standing.State.String(), standing.Election.String())
-			member.HTTP, member.Since = standing.HTTP, api.At(s.driver.Wall(standing.Since))
+			member.Http, member.Since = standing.HTTP, s.wall(standing.Since)
 			document.View.Members = append(document.View.Members, member)
 		}
 	}
-	document.Member, document.View.Number = me, view.Number
 	if coordinator, known := view.Of(view.Coordinator); known {
 		document.View.Coordinator = coordinator.Name
 	}
 	if self != nil {
-		document.Expected, document.Missing = self.Founders, s.missingDocuments(self)
+		document.Expected, document.Missing = int32(self.Founders), s.missingDocuments(self)
 		if self.Stale != nil {
-			document.Unwritten = &api.Unwritten{Since: s.wall(self.Stale.Since), Why: self.Stale.Why}
+			document.Unwritten = &schema.Unwritten{Since: s.wall(self.Stale.Since), Why: self.Stale.Why}
 		}
 	}
 	if s.forcer != nil {
@@ -75,9 +78,9 @@ func (s *service) clusterDocument(view protocol.View, self *membership.Self) api
 }
 
 // memberDocument returns what a view says of a member.
-func memberDocument(member protocol.Member, state, election string) api.Member {
-	return api.Member{
-		Name: member.Name, ID: uint64(member.ID), Incarnation: member.Tenure.Incarnation, Voter: member.Founder, Founder: member.Founder,
+func memberDocument(member protocol.Member, state, election string) *schema.Member {
+	return &schema.Member{
+		Name: member.Name, Id: uint64(member.ID), Incarnation: member.Tenure.Incarnation, Voter: member.Founder, Founder: member.Founder,
 		Address: member.Address, State: state, Election: election,
 	}
 }
@@ -113,7 +116,7 @@ func (s *service) roster() *edge.Roster {
 func (s *service) authority(view *protocol.View) protocol.ID {
 	seen := s.seen.Load()
 	if seen != nil && len(seen.Authority) > 1 {
-		if self := protocol.ID(s.identity().Member.ID); slices.Contains(seen.Authority, self) {
+		if self := protocol.ID(s.identity().Member.GetId()); slices.Contains(seen.Authority, self) {
 			return self
 		}
 	}

@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -23,7 +27,7 @@ func (s *service) needs(view *protocol.View, space *Space, self *membership.Self
 	known := naming(view, self)
 	if !space.described.Logs {
 		need := self.Needs()
-		return needText(need, self, known, s.wall), names(need.Indispensable, known), nil
+		return needText(need, self, known, s.driver.Wall), names(need.Indispensable, known), nil
 	}
 	shards, err := query[*protocol.Shards](s, space.Port, &protocol.ListShards{})
 	if err != nil {
@@ -41,7 +45,7 @@ func (s *service) needs(view *protocol.View, space *Space, self *membership.Self
 	var texts []string
 	for _, shard := range shards.List {
 		need := majority(view, shard.Voters)
-		text := needText(need, self, name, s.wall)
+		text := needText(need, self, name, s.driver.Wall)
 		if !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
@@ -74,7 +78,7 @@ func majority(view *protocol.View, voters []protocol.ID) membership.Need {
 //	m1 and m2 (m3 is missing)
 //	m1 (alone since 12:03:05; m2 and m3 are missing)
 //	2 of m1, m2, m3 (m2 and m3 are missing)
-func needText(need membership.Need, self *membership.Self, name func(protocol.ID) string, wall func(protocol.Time) api.Time) string {
+func needText(need membership.Need, self *membership.Self, name func(protocol.ID) string, wall func(protocol.Time) time.Time) string {
 	if len(need.Voters) == 0 {
 		return ""
 	}
@@ -142,11 +146,11 @@ func names(ids []protocol.ID, name func(protocol.ID) string) []string {
 }
 
 // missingDocuments lists the voters that are not here.
-func (s *service) missingDocuments(self *membership.Self) (all api.List[api.MissingMember]) {
+func (s *service) missingDocuments(self *membership.Self) (all []*schema.MissingMember) {
 	for _, m := range self.Missing {
-		all = append(all, api.MissingMember{Name: m.Name, Address: m.Address, Since: s.wall(m.Since)})
+		all = append(all, &schema.MissingMember{Name: m.Name, Address: m.Address, Since: s.wall(m.Since)})
 	}
 	return all
 }
 
-func (s *service) wall(at protocol.Time) api.Time { return api.At(s.driver.Wall(at)) }
+func (s *service) wall(at protocol.Time) *timestamppb.Timestamp { return api.Stamp(s.driver.Wall(at)) }

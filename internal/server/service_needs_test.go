@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -12,8 +11,8 @@ import (
 // TestNeedText: who must be there for a space to grant, and who is missing, in one sentence.
 func TestNeedText(t *testing.T) {
 	name := func(id protocol.ID) string { return "m" + string(rune('0'+id)) }
-	wall := func(at protocol.Time) api.Time {
-		return api.At(time.Date(2026, 11, 26, 12, 0, 0, 0, time.Local).Add(at))
+	wall := func(at protocol.Time) time.Time {
+		return time.Date(2026, 11, 26, 12, 0, 0, 0, time.Local).Add(at)
 	}
 	ids := func(all ...protocol.ID) []protocol.ID { return all }
 	missing := func(names ...string) (all []membership.Missing) {

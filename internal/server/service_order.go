@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -9,9 +10,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -25,6 +30,46 @@ type order struct {
 	given   credentials
 	waitEnd protocol.Time     // 0: do not wait
 	digest  [sha256.Size]byte // of an order with an id: what it asks for
+}
+
+// acquireInput reads a request. The error says what is wrong with it.
+func (s *service) acquireInput(ctx context.Context, r *schema.AcquireRequest) (in acquireInput, err error) {
+	by := callerOf(ctx)
+	in = acquireInput{
+		Space: r.GetSpace(), Names: r.GetNames(), Session: r.GetSession(), Request: r.GetRequest(),
+		Client: by.called(r.GetClient()), Caller: by, Arrived: s.arrived(ctx), message: r,
+	}
+	switch {
+	case (r.Name != nil) == (len(r.GetNames()) > 0):
+		return in, api.Fail(api.CodeBadRequest, fmt.Sprintf("name, names: want exactly one of them, and 1 to %d names", s.limits.Names))
+	case r.Session != nil && in.Session == "", r.Request != nil && in.Request == "":
+		return in, api.Fail(api.CodeBadRequest, "session, request: neither may be empty; leave it out instead")
+	case r.Name != nil:
+		in.Names = []string{r.GetName()}
+	}
+	if in.Wait, err = atLeast("wait", r.GetWait(), 0); err != nil {
+		return in, err
+	}
+	if in.TTL, err = atLeast("ttl", r.GetTtl(), time.Millisecond); err != nil {
+		return in, err
+	}
+	hold, err := atLeast("hold", r.GetHold(), 1)
+	if err != nil {
+		return in, err
+	}
+	if in.Attributes, err = api.FromAttributes(r, hold); err != nil {
+		return in, err
+	}
+	in.Require, err = api.FromClass(r.GetRequire())
+	return in, err
+}
+
+// atLeast reads a duration that may be left out, as 0.
+func atLeast(field string, d *durationpb.Duration, least time.Duration) (time.Duration, error) {
+	if got := d.AsDuration(); d == nil || got >= least {
+		return got, nil
+	}
+	return 0, api.Fail(api.CodeBadRequest, fmt.Sprintf("%s: %v: want at least %v", field, d.AsDuration(), least))
 }
 
 // once is what the deciding member is told of an order that may come through another member, too: one of a session that is given,

@@ -26,7 +26,7 @@ func (s *service) overload() error {
 	return &api.Failure{
 		Code: api.CodeLimit,
 		Detail: fmt.Sprintf("member %s is overloaded: what arrives waits %v until it is heard, and %v is allowed; try again in %v",
-			s.identity().Member.Name, late.Round(time.Millisecond), most, retryOverload),
+			s.identity().Member.GetName(), late.Round(time.Millisecond), most, retryOverload),
 		Err: &holdfast.LimitError{Limit: overloaded, Value: most.Milliseconds()},
 	}
 }

@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // acquireOnce is acquire for a request with an id: it takes part in the request of that id,
 // at any stage.
-func (s *service) acquireOnce(ctx context.Context, o *order) (answer api.AcquiredAll, err error) {
+func (s *service) acquireOnce(ctx context.Context, o *order) (answer *schema.AcquiredAll, err error) {
 	q, made, err := s.requests.join(s.life, o, s.now())
 	if err != nil {
 		return answer, failed("acquire", o.space.Name, o.single(), err)
@@ -53,7 +53,7 @@ func (s *service) acquireOnce(ctx context.Context, o *order) (answer api.Acquire
 }
 
 // presentWithin tells what q was granted, for the first time or again, while a context lasts.
-func (s *service) presentWithin(ctx context.Context, q *request, first bool, o *order) (api.AcquiredAll, error) {
+func (s *service) presentWithin(ctx context.Context, q *request, first bool, o *order) (*schema.AcquiredAll, error) {
 	got, ok := promptly(ctx, s, func() (f fulfilled) {
 		if !first {
 			f.answer, f.err = s.presentAgain(q, o.Arrived)
@@ -67,7 +67,7 @@ func (s *service) presentWithin(ctx context.Context, q *request, first bool, o *
 		}
 	})
 	if !ok {
-		return api.AcquiredAll{}, s.refusal(o, context.Cause(ctx))
+		return nil, s.refusal(o, context.Cause(ctx))
 	}
 	return got.answer, got.err
 }
@@ -106,7 +106,7 @@ func (s *service) giveBack(q *request) {
 
 // presentAgain tells what q was granted to another connection, if all of it still
 // stands: a copy of a request that has ended is never reported as held (docs/design/membership.md §9, V21).
-func (s *service) presentAgain(q *request, arrived protocol.Time) (answer api.AcquiredAll, err error) {
+func (s *service) presentAgain(q *request, arrived protocol.Time) (answer *schema.AcquiredAll, err error) {
 	o := q.order
 	if answer, err = s.present(o, q.taken, arrived); err != nil {
 		return answer, err
@@ -114,13 +114,13 @@ func (s *service) presentAgain(q *request, arrived protocol.Time) (answer api.Ac
 	for _, g := range q.taken.grants {
 		shown, err := query[*lock.Lock](s, o.space.Port, &protocol.Show{Name: g.name})
 		if err != nil {
-			return api.AcquiredAll{}, failed("acquire", o.space.Name, g.name, err)
+			return nil, failed("acquire", o.space.Name, g.name, err)
 		}
 		stands := slices.ContainsFunc(shown.Holders, func(h lock.Grant) bool {
 			return h.Session == q.taken.session.id && h.Token == g.decision.Token && !h.Revoked && !h.Grace
 		})
 		if !stands {
-			return api.AcquiredAll{}, failed("acquire", o.space.Name, g.name, holdfast.ErrNotHeld)
+			return nil, failed("acquire", o.space.Name, g.name, holdfast.ErrNotHeld)
 		}
 	}
 	return answer, nil

@@ -1,12 +1,17 @@
 package server
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/lock"
@@ -72,118 +77,163 @@ func (s *service) mayResume(check *session.Check) (takes bool, err error) {
 	return err == nil && checked.Takes, err
 }
 
-// renew lets a session live on. Where it has lost a lock since it was told last, the
+// OpenSession opens a session that holds nothing yet. A member that passes on what concerns durable spaces passes this on,
+// too: such a session is known where they are.
+func (s *service) OpenSession(ctx context.Context, r *schema.OpenSessionRequest) (answer *schema.OpenedSession, err error) {
+	defer func() { s.observer.operation("", "open", err) }()
+	by := callerOf(ctx)
+	client, arrived := by.called(r.GetClient()), s.arrived(ctx)
+	wanted, err := atLeast("ttl", r.GetTtl(), time.Millisecond)
+	if err = cmp.Or(err, api.BadRequest(holdfast.CheckText("client", client)), s.overload()); err != nil {
+		return nil, failed("open", "", "", err)
+	}
+	if len(s.durable) > 0 && s.forwarder.passesOn() {
+		answer, err = passOnBriefly(ctx, s.forwarder, about{}, "open", schema.Locks_OpenSession_FullMethodName, r, &schema.OpenedSession{})
+		if err == nil {
+			answer.ExpiresIn = s.expiresIn(answer.GetTtl().AsDuration(), arrived)
+		}
+		return answer, err
+	}
+	opened, err := s.open(client, wanted, by)
+	if err != nil {
+		return nil, failed("open", "", "", err)
+	}
+	ttl := roundedTTL(opened.TTL)
+	return &schema.OpenedSession{
+		Session: credentials{opened.ID, opened.Secret, by.identity}.String(), Ttl: api.Span(ttl), ExpiresIn: s.expiresIn(ttl, arrived),
+		TtlCut: s.whyCut(opened.Cut, wanted, opened.TTL), Until: s.wall(arrived + opened.TTL),
+	}, nil
+}
+
+// open opens a session that lives by its requests.
+func (s *service) open(client string, ttl time.Duration, by caller) (*session.Opened, error) {
+	opened, err := query[*session.Opened](s, protocol.Below, &session.Open{Kind: session.OneShot, TTL: ttl, Client: client, Identity: by.identity})
+	if err == nil {
+		err = s.whyUnavailable(opened.Err)
+	}
+	return opened, err
+}
+
+// Renew lets a session live on. Where it has lost a lock since it was told last, the
 // answer is that loss, once, though the session may live on with its others.
-func (s *service) renew(in renewInput) (answer api.Renewed, err error) {
+func (s *service) Renew(ctx context.Context, r *schema.RenewRequest) (answer *schema.Renewed, err error) {
 	defer func() { s.observer.operation("", "renew", err) }()
-	if err := edge.CheckTTL(in.TTL); err != nil {
-		return answer, failed("renew", "", "", err)
-	}
-	c, err := parseCredentials(in.Session, in.Caller.identity)
+	wanted, err := atLeast("ttl", r.GetTtl(), time.Millisecond)
 	if err != nil {
-		return answer, failed("renew", "", "", err)
+		return nil, failed("renew", "", "", err)
 	}
+	c, err := parseCredentials(r.GetSession(), callerOf(ctx).identity)
+	if err != nil {
+		return nil, failed("renew", "", "", err)
+	}
+	arrived := s.arrived(ctx)
 	if out := s.forwarderOf(c); out != nil {
-		return out.renew(in)
+		return out.renew(ctx, r, arrived)
 	}
-	renewed, err := s.touch(c, in.TTL, in.Arrived)
+	renewed, err := s.touch(c, wanted, arrived)
 	if lost, found := s.losses.unreported(c); found {
-		return answer, failed("renew", s.spaceName(lost.port), lost.name, lost.why)
+		return nil, failed("renew", s.spaceName(lost.port), lost.name, lost.why)
 	}
 	if err != nil {
-		return answer, failed("renew", "", "", err)
+		return nil, failed("renew", "", "", err)
 	}
-	return api.Renewed{
-		Session: c.id.String(),
-		TTL:     roundedTTL(renewed.TTL),
-		TTLCut:  s.whyCut(renewed.Cut, in.TTL, renewed.TTL),
-		Until:   api.At(s.driver.Wall(in.Arrived + renewed.TTL)),
+	ttl := roundedTTL(renewed.TTL)
+	return &schema.Renewed{
+		Session: c.id.String(), Ttl: api.Span(ttl), ExpiresIn: s.expiresIn(ttl, arrived),
+		TtlCut: s.whyCut(renewed.Cut, wanted, renewed.TTL), Until: s.wall(arrived + renewed.TTL),
 	}, nil
 }
 
 // roundedTTL cuts a ttl to whole milliseconds: what a client is told is never more
 // than what it has.
-func roundedTTL(ttl time.Duration) api.Duration {
-	return api.Duration(max(0, ttl).Truncate(time.Millisecond))
+func roundedTTL(ttl time.Duration) time.Duration {
+	return max(0, ttl).Truncate(time.Millisecond)
 }
 
-// end ends a session and tells what it held, in all spaces.
-func (s *service) end(text string, by caller) (answer api.SessionReleased, err error) {
+// expiresIn is what is left of a ttl that counts from when a request has arrived.
+func (s *service) expiresIn(ttl time.Duration, arrived protocol.Time) *durationpb.Duration {
+	return api.Span(roundedTTL(ttl - (s.now() - arrived)))
+}
+
+// EndSession ends a session and tells what it held, in all spaces.
+func (s *service) EndSession(ctx context.Context, r *schema.EndSessionRequest) (answer *schema.SessionReleased, err error) {
 	defer func() { s.observer.operation("", "end", err) }()
-	c, err := parseCredentials(text, by.identity)
+	c, err := parseCredentials(r.GetSession(), callerOf(ctx).identity)
 	if err != nil {
-		return answer, failed("end", "", "", err)
+		return nil, failed("end", "", "", err)
 	}
 	if out := s.forwarderOf(c); out != nil {
-		return out.end(text, by)
+		return passOnBriefly(ctx, out, about{session: r.GetSession()}, "end", schema.Locks_EndSession_FullMethodName, r, &schema.SessionReleased{})
 	}
 	ended, err := query[*session.Ended](s, protocol.Below, &session.End{ID: c.id, Secret: c.secret, Identity: c.identity})
 	if err != nil {
-		return answer, failed("end", "", "", err)
+		return nil, failed("end", "", "", err)
 	}
 	switch {
 	case errors.Is(ended.Err, session.ErrForeign), errors.Is(ended.Err, holdfast.ErrUnavailable):
-		return answer, failed("end", "", "", s.whyUnavailable(ended.Err))
+		return nil, failed("end", "", "", s.whyUnavailable(ended.Err))
 	case ended.Err != nil:
-		return answer, failed("end", "", "", edge.ErrSession(c.id))
+		return nil, failed("end", "", "", edge.ErrSession(c.id))
 	}
 	s.requests.released(c.id, 0)
+	answer = &schema.SessionReleased{}
 	for _, was := range ended.Released {
-		answer.Released = append(answer.Released, api.Released{
-			Space: s.spaceName(was.Port), Name: was.Decision.Name, Token: was.Decision.Token, Released: true,
-		})
+		answer.Released = append(answer.Released, released(s.spaceName(was.Port), was.Decision.Name, was.Decision.Token))
 	}
 	return answer, nil
 }
 
-// release gives up a grant, and answers when the authority has taken it. What was
+func released(space, name string, token holdfast.Token) *schema.ReleasedLock {
+	return &schema.ReleasedLock{Space: space, Name: name, Token: uint64(token), Released: true}
+}
+
+// Release gives up a grant, and answers when the authority has taken it. What was
 // lost before is told as that loss.
-func (s *service) release(in releaseInput) (answer api.Released, err error) {
-	space, err := s.space(in.Space)
+func (s *service) Release(ctx context.Context, r *schema.ReleaseRequest) (answer *schema.ReleasedLock, err error) {
+	space, err := s.space(r.GetSpace())
 	if err != nil {
-		return answer, failed("release", "", "", err)
+		return nil, failed("release", "", "", err)
 	}
 	defer func() { s.observer.operation(space.Name, "release", err) }()
-	fail := func(err error) (api.Released, error) {
-		return api.Released{}, failed("release", space.Name, in.Name, err)
-	}
-	if err := s.checkName(in.Name); err != nil {
+	name, token := r.GetName(), holdfast.Token(r.GetToken())
+	fail := func(err error) (*schema.ReleasedLock, error) { return nil, failed("release", space.Name, name, err) }
+	if err := s.checkName(name); err != nil {
 		return fail(err)
 	}
-	if in.Token == 0 {
+	if token == 0 {
 		return fail(api.Fail(api.CodeBadRequest, "token: it is missing; give the one that the acquire answered"))
 	}
-	c, err := parseCredentials(in.Session, in.Caller.identity)
+	c, err := parseCredentials(r.GetSession(), callerOf(ctx).identity)
 	if err != nil {
 		return fail(err)
 	}
 	if out := s.forwarderAt(space); out != nil {
-		return out.release(in)
+		return passOnBriefly(ctx, out, about{session: r.GetSession()}, "release", schema.Locks_Release_FullMethodName, r, &schema.ReleasedLock{})
 	}
 	if err := s.check(c); err != nil {
-		if why := s.losses.why(c, space.Port, in.Name, in.Token); why != "" {
+		if why := s.losses.why(c, space.Port, name, token); why != "" {
 			return fail(why)
 		}
 		return fail(err)
 	}
-	released, err := s.decide(space.Port, &protocol.Release{Session: c.id, Name: in.Name, Token: in.Token, Awaited: true})
+	decision, err := s.decide(space.Port, &protocol.Release{Session: c.id, Name: name, Token: token, Awaited: true})
 	if err != nil {
-		return fail(s.whyNot(c, space.Port, in, err))
+		return fail(s.whyNot(c, space.Port, name, token, err))
 	}
-	s.requests.released(c.id, released.Request)
-	return api.Released{Space: space.Name, Name: in.Name, Token: in.Token, Released: true}, nil
+	s.requests.released(c.id, decision.Request)
+	return released(space.Name, name, token), nil
 }
 
 // whyNot turns the refusal of a release into the loss that is behind it, if there
 // is one: asking the session brings out what could not be told before.
-func (s *service) whyNot(c credentials, port protocol.Port, in releaseInput, refused error) error {
+func (s *service) whyNot(c credentials, port protocol.Port, name string, token holdfast.Token, refused error) error {
 	if holdfast.Why(refused) != "" {
 		return refused
 	}
 	if _, err := s.touch(c, 0, 0); err != nil && holdfast.Why(err) == "" {
 		return refused // the session has ended meanwhile; the refusal stands
 	}
-	if why := s.losses.why(c, port, in.Name, in.Token); why != "" {
+	if why := s.losses.why(c, port, name, token); why != "" {
 		return why
 	}
 	return refused

@@ -2,49 +2,44 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
-// statusAndCount is a status with what it does not tell.
-type statusAndCount struct {
-	api.Status
-	sessions int // of this member
-}
-
-// status returns this member's view of the cluster and of its spaces.
-func (s *service) status() (answer api.Status, err error) {
+// Status returns this member's view of the cluster and of its spaces.
+func (s *service) Status(context.Context, *schema.StatusRequest) (answer *schema.Status, err error) {
 	defer func() { s.observer.operation("", "status", err) }()
-	counted, err := s.statusQuietly()
-	return counted.Status, err
+	answer, _, err = s.statusQuietly()
+	return answer, err
 }
 
-// statusQuietly is status without being counted as an operation.
-func (s *service) statusQuietly() (answer statusAndCount, err error) {
+// statusQuietly is Status without being counted as an operation, with the number of this member's sessions.
+func (s *service) statusQuietly() (answer *schema.Status, sessions int, err error) {
 	view, self := s.view(), s.self()
-	answer.Status = s.clusterDocument(view, self)
+	answer = s.clusterDocument(view, self)
 	counted, err := query[*session.Counted](s, protocol.Below, &session.Count{})
 	if err != nil {
-		return answer, failed("status", "", "", err)
+		return nil, 0, failed("status", "", "", err)
 	}
-	answer.sessions = counted.Sessions
 	for i := range s.spaces {
 		space, err := s.spaceDocument(view, self, &s.spaces[i])
 		if err != nil {
-			return answer, failed("status", s.spaces[i].Name, "", err)
+			return nil, 0, failed("status", s.spaces[i].Name, "", err)
 		}
 		answer.Spaces = append(answer.Spaces, space)
 	}
-	return answer, nil
+	return answer, counted.Sessions, nil
 }
 
-func (s *service) spaceDocument(view protocol.View, self *membership.Self, space *Space) (api.Space, error) {
+func (s *service) spaceDocument(view protocol.View, self *membership.Self, space *Space) (*schema.Space, error) {
 	condition, err := s.inspect(space)
 	if out := s.forwarderAt(space); out != nil && err == nil {
 		document, failure := out.status(space.Name)
@@ -58,12 +53,12 @@ func (s *service) spaceDocument(view protocol.View, self *membership.Self, space
 	}
 	name := naming(&view, self)
 	if err != nil {
-		return api.Space{}, err
+		return nil, err
 	}
-	document := api.Space{
-		Name: space.Name, Protocol: space.Protocol, Class: space.Class, Partition: cmp.Or(space.Options["partition"], "primary"), Options: space.Options,
+	document := &schema.Space{
+		Name: space.Name, Protocol: space.Protocol, Class: api.ToClass(space.Class), Partition: cmp.Or(space.Options["partition"], "primary"), Options: space.Options,
 		Reign: condition.Reign, State: condition.State.String(), Why: condition.Why,
-		Locks: condition.Locks, Waiters: condition.Waiters, Sessions: condition.Sessions,
+		Locks: int32(condition.Locks), Waiters: int32(condition.Waiters), Sessions: int32(condition.Sessions),
 		Version: condition.Version, Closed: condition.Closed,
 		Store: space.Store, Settings: space.Settings,
 	}
@@ -72,23 +67,22 @@ func (s *service) spaceDocument(view protocol.View, self *membership.Self, space
 		document.Elder = name(condition.Elder)
 	}
 	for _, h := range condition.Transfers {
-		document.Transfers = append(document.Transfers, api.Handover{
-			From: name(h.From), To: name(h.To), Since: api.At(s.driver.Wall(h.Since)),
+		document.Transfers = append(document.Transfers, &schema.Handover{
+			From: name(h.From), To: name(h.To), Since: s.wall(h.Since),
 		})
 	}
 	for _, a := range condition.Awaited {
-		document.Awaited = append(document.Awaited, api.Awaited{
-			Member: name(a.Member), Reply: name(a.Reply), Requests: a.Requests,
+		document.Awaited = append(document.Awaited, &schema.Awaited{
+			Member: name(a.Member), Reply: name(a.Reply), Requests: int32(a.Requests),
 		})
 	}
 	for _, c := range condition.Candidates {
-		document.Candidates = append(document.Candidates, api.Candidate{
-			Member: name(c.Member), Priority: c.Priority, Eligible: c.Eligible, Why: c.Why,
+		document.Candidates = append(document.Candidates, &schema.Candidate{
+			Member: name(c.Member), Priority: int32(c.Priority), Eligible: c.Eligible, Why: c.Why,
 		})
 	}
 	if g := s.suspension(space, condition); g != nil {
-		grant := s.holderDocument(s.paper(), *g)
-		document.Suspension, document.Why = &grant, cmp.Or(document.Why, s.suspensionText(g))
+		document.Suspension, document.Why = s.holderDocument(s.paper(), *g), cmp.Or(document.Why, s.suspensionText(g))
 	}
 	for _, id := range condition.Authority {
 		document.Authority = append(document.Authority, name(id))
@@ -126,7 +120,7 @@ func (s *service) closedAt(space *Space, condition *protocol.Condition, self *me
 	}
 	for _, standing := range self.Members {
 		closed := slices.Contains(standing.Closed, space.Port)
-		if uint64(standing.ID) == me.ID {
+		if uint64(standing.ID) == me.Id {
 			closed = condition.Closed
 		}
 		if closed {

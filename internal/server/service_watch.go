@@ -2,12 +2,13 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -74,23 +75,71 @@ func (s *service) lookAt(space *Space, last *spaceState) {
 		s.observer.recoveries.WithLabelValues(space.Name).Inc()
 	}
 	if last.seen {
-		s.observer.source.Publish(api.Event{Event: events.Space, Space: space.Name, Why: s.conditionText(space, condition)})
+		s.observer.source.Publish(&schema.WatchEvent{Event: events.Space, Space: space.Name, Why: s.conditionText(space, condition)})
 	}
 	*last = spaceState{true, condition.State, now}
+}
+
+// feed is where the events of a watcher go.
+type feed interface {
+	begin() error // nothing is missed from now on without being told
+	idle() error  // nothing has happened for a while
+	send(ctx context.Context, turn *feedTurn, happened []*events.Batch) error
+}
+
+// beatEvery is how often a feed shows that it lives while nothing happens.
+const beatEvery = 15 * time.Second
+
+// errLeaving ends the feeds of a member that ends.
+var errLeaving = errors.New("this member is leaving")
+
+// follow sends a feed what happens, until ctx ends, the watcher is too slow (events.ErrSlow), this member leaves
+// (errLeaving) or the feed returns an error.
+func (s *service) follow(ctx context.Context, r *schema.WatchRequest, to feed) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.life, cancel)()
+	from, err := s.watch(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	if err := to.begin(); err != nil {
+		return err
+	}
+	turn := &feedTurn{pace: s.feeds}
+	for {
+		beat, done := context.WithTimeout(ctx, beatEvery)
+		happened, err := from.Next(beat)
+		done()
+		switch {
+		case err == nil:
+			err = to.send(ctx, turn, happened)
+		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+			err = to.idle()
+		case errors.Is(err, events.ErrSlow):
+			s.observer.refused(unreadEvents)
+		case s.life.Err() != nil:
+			return errLeaving
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // watch subscribes to the events of a space, or of all with "", whose names begin
 // with prefix, whichever member they happen through. Events without a name (view, space)
 // come with every prefix. It waits until the other members tell, or do not answer. The
 // error is an ErrSpace, an ErrLimit named watchers, or ErrUnavailable where ctx ends.
-func (s *service) watch(ctx context.Context, spaceName, prefix string) (f *events.Feed, err error) {
+func (s *service) watch(ctx context.Context, r *schema.WatchRequest) (f *events.Feed, err error) {
 	defer func() { s.observer.operation("", "watch", err) }()
-	if spaceName != "" {
-		if _, err := s.space(spaceName); err != nil {
+	if r.GetSpace() != "" {
+		if _, err := s.space(r.GetSpace()); err != nil {
 			return nil, failed("watch", "", "", err)
 		}
 	}
-	f, err = s.gatherer.Watch(ctx, events.Filter{Space: spaceName, Prefix: prefix}, s.identity().Member.Name, s.limits.Watchers)
+	f, err = s.gatherer.Watch(ctx, events.Filter{Space: r.GetSpace(), Prefix: r.GetPrefix()}, r.GetAfter(), s.identity().Member.GetName(), s.limits.Watchers)
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", holdfast.ErrUnavailable, err)
 	}

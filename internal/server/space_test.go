@@ -63,7 +63,7 @@ func (m *movable) Step(now protocol.Time, ev protocol.Event, out *protocol.Effec
 
 // two is the view of a member a with another, b.
 func two() protocol.View {
-	view := alone(api.Member{ID: harnessMember, Name: "a", Address: "a.example:4040"})()
+	view := alone(&schema.Member{Id: harnessMember, Name: "a", Address: "a.example:4040"})()
 	view.Members = append(view.Members, protocol.Member{ID: 8, Name: "b", Address: "b.example:4040"})
 	return view
 }
@@ -344,16 +344,10 @@ func TestOperationsOverGRPC(t *testing.T) {
 		c.View, c.Logger = two, slog.New(slog.NewTextHandler(&log, nil))
 	}, nil)
 	admin := schema.NewAdminClient(b.conn)
-	document := func(answer *schema.JSON, err error) string {
-		if err != nil {
-			return err.Error()
-		}
-		return string(answer.GetDocument())
-	}
 	for want, got := range map[string]string{
-		`{"space":"any","authority":["b"]}`: document(admin.Transfer(t.Context(), &schema.TransferRequest{Space: "any", Member: "b", By: "ops"})),
-		`{"space":"any","open":false}`:      document(admin.CloseSpace(t.Context(), &schema.CloseSpaceRequest{Space: "any", By: "ops"})),
-		`{"space":"any","open":true}`:       document(admin.OpenSpace(t.Context(), &schema.OpenSpaceRequest{Space: "any", By: "ops"})),
+		`{"space":"any","authority":["b"]}`: documentOr(admin.Transfer(t.Context(), &schema.TransferRequest{Space: "any", Member: "b", By: "ops"})),
+		`{"space":"any","open":false}`:      documentOr(admin.CloseSpace(t.Context(), &schema.CloseSpaceRequest{Space: "any", By: "ops"})),
+		`{"space":"any","open":true}`:       documentOr(admin.OpenSpace(t.Context(), &schema.OpenSpaceRequest{Space: "any", By: "ops"})),
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -375,8 +369,7 @@ func TestOperationsOverGRPC(t *testing.T) {
 	if failure := api.FromStatus("suspend", err); api.Code(failure) != api.CodeName {
 		t.Errorf("told %v", failure)
 	}
-	less := int64(-1)
-	_, err = admin.Suspend(t.Context(), &schema.SuspendRequest{Wait: &less})
+	_, err = admin.Suspend(t.Context(), &schema.SuspendRequest{Wait: api.Span(-1)})
 	if failure := api.FromStatus("suspend", err); api.Code(failure) != api.CodeBadRequest {
 		t.Errorf("told %v", failure)
 	}

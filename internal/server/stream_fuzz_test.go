@@ -45,7 +45,7 @@ func FuzzOperations(f *testing.F) {
 		}
 		b.closeRaw(t, one)
 		b.closeRaw(t, two)
-		state, err := b.service.status()
+		state, err := b.service.Status(t.Context(), &schema.StatusRequest{})
 		must(t, err)
 		for _, space := range state.Spaces {
 			if space.Locks != 0 || space.Waiters != 0 || space.Sessions != 0 {
@@ -97,14 +97,14 @@ func (b *harness) closeRaw(t *testing.T, s *stream) {
 func (b *harness) compatible(t *testing.T) {
 	t.Helper()
 	for _, space := range []string{"default", "any"} {
-		listed, err := b.service.list(t.Context(), listInput{Space: space})
+		listed, err := b.service.List(t.Context(), &schema.ListRequest{Space: space})
 		must(t, err)
 		for _, l := range listed.Locks {
 			units := 0
 			for _, g := range l.Holders {
-				units += g.Units
+				units += int(g.Units)
 			}
-			if l.Mode == holdfast.ModeExclusive && len(l.Holders) > 1 || l.Mode == holdfast.ModeSlots && units > l.Capacity {
+			if l.Mode == schema.Mode_MODE_EXCLUSIVE && len(l.Holders) > 1 || l.Mode == schema.Mode_MODE_SLOTS && units > int(l.Capacity) {
 				t.Errorf("%q is held by %d, %d units of %d", l.Name, len(l.Holders), units, l.Capacity)
 			}
 			if len(l.Holders) == 0 && len(l.Waiters) == 0 || holdfast.CheckName(l.Name) != nil {

@@ -63,7 +63,7 @@ func TestFirstOperationMustBeHello(t *testing.T) {
 	c.say(&schema.Operation{Kind: &schema.Operation_Hello{Hello: &schema.Hello{Client: "two\nlines"}}})
 	c.refused(0, api.CodeName)
 	must(t, c.end())
-	if shown, err := b.service.show("", "y", false); err != nil || len(shown.Holders) != 0 {
+	if shown, err := b.service.Show(t.Context(), &schema.ShowRequest{Name: "y"}); err != nil || len(shown.Holders) != 0 {
 		t.Errorf("what stood behind a refused hello was done: %v, %v", shown, err)
 	}
 }
@@ -350,13 +350,13 @@ func TestBreak(t *testing.T) {
 	token := c.granted(1).GetToken()
 	other.say(opAcquire(1, "x"))
 	other.queued(1, 0)
-	if _, err := b.service.breakLock(breakInput{Name: "x", Reason: "test"}); err != nil {
+	if _, err := b.service.Break(t.Context(), &schema.BreakRequest{Name: "x", Reason: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	if event := c.hear(); event.GetId() != 1 || event.GetLost().GetWhy() != "broken" || !event.GetLost().GetMustRelease() {
 		t.Errorf("heard %v", event)
 	}
-	shown, err := b.service.show("", "x", false)
+	shown, err := b.service.Show(t.Context(), &schema.ShowRequest{Name: "x"})
 	must(t, err)
 	if len(shown.Holders) != 1 || len(shown.Waiters) != 1 {
 		t.Errorf("before the holder has stopped: %+v", shown)
@@ -376,7 +376,7 @@ func TestResumeReportsBroken(t *testing.T) {
 	s := b.streams()[0]
 	c.cancel()
 	<-s.gone
-	if _, err := b.service.breakLock(breakInput{Name: "x", Reason: "test"}); err != nil {
+	if _, err := b.service.Break(t.Context(), &schema.BreakRequest{Name: "x", Reason: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	again := b.resume(c)
@@ -407,7 +407,7 @@ func TestEnd(t *testing.T) {
 	c.released(0) // the end itself
 	must(t, c.end())
 	other.granted(2)
-	if shown, err := b.service.show("", "behind the end", false); err != nil || len(shown.Holders) != 0 {
+	if shown, err := b.service.Show(t.Context(), &schema.ShowRequest{Name: "behind the end"}); err != nil || len(shown.Holders) != 0 {
 		t.Errorf("an operation behind the end was done: %v %v", shown, err)
 	}
 }

@@ -73,7 +73,7 @@ func TestSuspendRow(t *testing.T) {
 
 // operation waits for the event of an operator's deed on a space. The space's state is told as
 // well, once the state has been looked at.
-func (w *watcher) operation(begins string) api.Event {
+func (w *watcher) operation(begins string) *schema.WatchEvent {
 	w.t.Helper()
 	for {
 		if e := w.until("space", ""); strings.HasPrefix(e.Why, begins) {
@@ -185,8 +185,7 @@ func TestSuspendOverGRPC(t *testing.T) {
 	c := b.open()
 	c.say(opAcquire(1, "x"))
 	token := c.granted(1).GetToken()
-	none := int64(0)
-	_, err := admin.Suspend(t.Context(), &schema.SuspendRequest{Wait: &none, By: "ops"})
+	_, err := admin.Suspend(t.Context(), &schema.SuspendRequest{Wait: api.Span(0), By: "ops"})
 	if failure := api.FromStatus("suspend", err); !errors.Is(failure, holdfast.ErrHeld) {
 		t.Errorf("told %v", failure)
 	}
@@ -198,16 +197,16 @@ func TestSuspendOverGRPC(t *testing.T) {
 	c.say(opRelease(1, "x", token))
 	c.released(1)
 	suspended, err := admin.Suspend(t.Context(), &schema.SuspendRequest{Reason: "restore", By: "ops"})
-	if err != nil || !strings.HasPrefix(string(suspended.GetDocument()), `{"space":"default","suspended":true,"changed":true,"suspension":{"owner":"operator",`) {
-		t.Fatalf("suspended %s, %v", suspended.GetDocument(), err)
+	if err != nil || !strings.HasPrefix(documentOf(suspended), `{"space":"default","suspended":true,"changed":true,"suspension":{"owner":"operator",`) {
+		t.Fatalf("suspended %s, %v", documentOf(suspended), err)
 	}
 	c.say(opTry(2, "x"))
 	if problem := c.refused(2, api.CodeHeld); problem.GetOwner() != "operator" || problem.GetMember() != "a" {
 		t.Errorf("told %v", problem)
 	}
 	resumed, err := admin.Resume(t.Context(), &schema.ResumeRequest{Reason: "done", By: "ops"})
-	if err != nil || !strings.HasPrefix(string(resumed.GetDocument()), `{"space":"default","suspended":false,"changed":true,`) {
-		t.Errorf("resumed %s, %v", resumed.GetDocument(), err)
+	if err != nil || !strings.HasPrefix(documentOf(resumed), `{"space":"default","suspended":false,"changed":true,`) {
+		t.Errorf("resumed %s, %v", documentOf(resumed), err)
 	}
 	c.say(opTry(3, "x"))
 	c.granted(3)

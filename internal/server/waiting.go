@@ -151,7 +151,7 @@ func (w *Waiting) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 		refused = w.refusal()
 	}
 	document := api.NewProblem(refused)
-	w.write(to, r, document.Status, "application/problem+json", encoded(document))
+	w.write(to, r, int(document.Status), "application/problem+json", append(api.NewJSON().Append(nil, document), '\n'))
 }
 
 func (w *Waiting) write(to http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/server"
 	"github.com/holdfast-locks/holdfast/internal/socket"
@@ -28,7 +28,7 @@ func notYet(t *testing.T, why string) *server.Waiting {
 	t.Helper()
 	waiting, err := server.NewWaiting(server.WaitingConfig{
 		Why:      func() string { return why },
-		Identity: func() server.Identity { return server.Identity{Member: api.Member{Name: "g"}} },
+		Identity: func() server.Identity { return server.Identity{Member: &schema.Member{Name: "g"}} },
 	})
 	noError(t, err)
 	return waiting

@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
@@ -21,7 +21,7 @@ var led = spaceOf("bakery")
 // who must not.
 func (b *harness) leaders(seenBy *clustertest.Member, count int, without ...*clustertest.Member) (all []*clustertest.Member) {
 	b.Helper()
-	status, err := b.cluster.AwaitStatus(b.ctx, seenBy, fmt.Sprintf("%d lead", count), func(s *api.Status) bool {
+	status, err := b.cluster.AwaitStatus(b.ctx, seenBy, fmt.Sprintf("%d lead", count), func(s *schema.Status) bool {
 		space := s.Spaces[0]
 		return space.State == "ready" && len(space.Authority) == count && !slices.ContainsFunc(without, func(m *clustertest.Member) bool {
 			return slices.Contains(space.Authority, m.Name)

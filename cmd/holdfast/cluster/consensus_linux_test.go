@@ -90,12 +90,12 @@ func (b *harness) remembers(m *clustertest.Member, e *waitingCommand) {
 	b.Helper()
 	shown, err := b.adminOf(m).Stale().Show(b.ctx, "", e.name)
 	b.check(err)
-	if len(shown.Holders) != 1 || shown.Holders[0].Token != e.token {
+	if len(shown.Holders) != 1 || shown.Holders[0].Token != uint64(e.token) {
 		b.Errorf("%s, which is cut off, remembers that %s is held by %+v; want token %v", m.Name, e.name, shown.Holders, e.token)
 	}
 	page, err := b.adminOf(m).Stale().List(b.ctx, "", e.name, "", 0)
 	b.check(err)
-	if len(page.Locks) != 1 || page.Locks[0].Token != e.token {
+	if len(page.Locks) != 1 || page.Locks[0].Token != uint64(e.token) {
 		b.Errorf("%s, which is cut off, lists %+v; want %s under token %v", m.Name, page.Locks, e.name, e.token)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
@@ -41,7 +41,7 @@ func layLasting(t *testing.T, workers int) *harness {
 // leader returns the member that leads the default space, as one sees it that runs.
 func (b *harness) leader(without ...*clustertest.Member) *clustertest.Member {
 	b.Helper()
-	status, err := b.cluster.AwaitStatus(b.ctx, b.another(without...), "a member leads that runs", func(s *api.Status) bool {
+	status, err := b.cluster.AwaitStatus(b.ctx, b.another(without...), "a member leads that runs", func(s *schema.Status) bool {
 		space := s.Spaces[0]
 		return space.State == "ready" && len(space.Authority) == 1 &&
 			slices.Contains(b.cluster.Others(without...), b.cluster.Member(space.Authority[0]))
@@ -142,7 +142,7 @@ func (e *waitingCommand) finish() {
 
 // awaitLock asks a member until what it shows of a name is as wanted. While no member leads it refuses to show
 // anything.
-func (b *harness) awaitLock(through *clustertest.Member, name, what string, is func(*api.Lock) bool) *api.Lock {
+func (b *harness) awaitLock(through *clustertest.Member, name, what string, is func(*schema.Lock) bool) *schema.Lock {
 	b.Helper()
 	admin := b.adminOf(through)
 	look := time.NewTicker(20 * time.Millisecond)
@@ -176,7 +176,7 @@ func (b *harness) set(name string, holds *clustertest.Member, wait ...*clusterte
 	s := &scene{harness: b, holder: b.send(holds, name).acquired()}
 	for _, m := range wait {
 		s.waiting = append(s.waiting, b.send(m, name))
-		b.awaitLock(holds, name, "with a waiter more", func(l *api.Lock) bool { return len(l.Waiters) == len(s.waiting) })
+		b.awaitLock(holds, name, "with a waiter more", func(l *schema.Lock) bool { return len(l.Waiters) == len(s.waiting) })
 	}
 	b.logf("%s is held under token %v through %s, and %d wait", name, s.holder.token, holds.Name, len(wait))
 	return s
@@ -185,8 +185,8 @@ func (b *harness) set(name string, holds *clustertest.Member, wait ...*clusterte
 // stands asserts that a member shows the holder with its token, and all who wait, in their order.
 func (s *scene) stands(through *clustertest.Member) {
 	s.Helper()
-	shown := s.awaitLock(through, s.holder.name, "held", func(*api.Lock) bool { return true })
-	if len(shown.Holders) != 1 || shown.Holders[0].Token != s.holder.token || len(shown.Waiters) != len(s.waiting) {
+	shown := s.awaitLock(through, s.holder.name, "held", func(*schema.Lock) bool { return true })
+	if len(shown.Holders) != 1 || shown.Holders[0].Token != uint64(s.holder.token) || len(shown.Waiters) != len(s.waiting) {
 		s.Fatalf("%s shows %s held by %+v, and waited for by %+v; want token %v, and %d who wait",
 			through.Name, s.holder.name, shown.Holders, shown.Waiters, s.holder.token, len(s.waiting))
 	}
@@ -321,7 +321,7 @@ func TestLastingOutOfTheView(t *testing.T) {
 	b.check(victim.Stop()) // it looks at the process's state
 	b.check(leaver.Terminate())
 	mark, at := b.fault("member %s was stopped, and %s, the coordinator, leaves", victim.Name, leaver.Name)
-	_, err := b.cluster.AwaitStatus(b.ctx, successor, successor.Name+" is alone in the view", func(s *api.Status) bool {
+	_, err := b.cluster.AwaitStatus(b.ctx, successor, successor.Name+" is alone in the view", func(s *schema.Status) bool {
 		return len(s.View.Members) == 1 && s.View.Coordinator == successor.Name
 	})
 	b.check(err)
@@ -345,7 +345,7 @@ func TestLastingOutOfTheView(t *testing.T) {
 }
 
 // acquire takes a name by a single call, as a script does.
-func (b *harness) acquire(through *clustertest.Member, name string) *api.AcquiredAll {
+func (b *harness) acquire(through *clustertest.Member, name string) *schema.AcquiredAll {
 	b.Helper()
 	acquired, err := b.adminOf(through).Acquire(b.ctx, "", client.Acquisition{Names: []string{name}})
 	b.check(err)
@@ -353,12 +353,12 @@ func (b *harness) acquire(through *clustertest.Member, name string) *api.Acquire
 }
 
 // handBack renews what was acquired like that through one member, and releases it through another one.
-func (b *harness) handBack(acquired *api.AcquiredAll, renew, release *clustertest.Member) {
+func (b *harness) handBack(acquired *schema.AcquiredAll, renew, release *clustertest.Member) {
 	b.Helper()
 	_, err := b.adminOf(renew).Renew(b.ctx, acquired.Session, 0)
 	b.check(err)
 	for _, l := range acquired.Locks {
-		b.check(b.adminOf(release).Release(b.ctx, "", l.Name, l.Token, acquired.Session))
+		b.check(b.adminOf(release).Release(b.ctx, "", l.Name, holdfast.Token(l.Token), acquired.Session))
 		b.logf("%s was renewed through %s, and released through %s", l.Name, renew.Name, release.Name)
 	}
 }
@@ -379,7 +379,7 @@ func TestLastingRetried(t *testing.T) {
 		if err != nil {
 			return 0, err
 		}
-		return acquired.Locks[0].Token, nil
+		return holdfast.Token(acquired.Locks[0].Token), nil
 	}
 	again := func(through *clustertest.Member, name, request string, want holdfast.Token) {
 		t.Helper()
@@ -414,7 +414,7 @@ func TestLastingRetried(t *testing.T) {
 	ctx, turnAway := context.WithCancel(b.ctx)
 	defer turnAway()
 	one := ask(ctx, first)
-	b.awaitLock(third, "waits", "with a waiter", func(l *api.Lock) bool { return len(l.Waiters) == 1 })
+	b.awaitLock(third, "waits", "with a waiter", func(l *schema.Lock) bool { return len(l.Waiters) == 1 })
 	two := ask(b.ctx, second)
 	turnAway()
 	if a := <-one; !errors.Is(a.err, context.Canceled) {
@@ -430,7 +430,7 @@ func TestLastingRetried(t *testing.T) {
 	again(third, "waits", "order 2", waited.token)
 	for name, token := range map[string]holdfast.Token{"granted": granted, "waits": waited.token} {
 		b.check(b.adminOf(third).Release(b.ctx, "", name, token, session))
-		b.awaitLock(second, name, "free", func(l *api.Lock) bool { return len(l.Holders)+len(l.Waiters) == 0 })
+		b.awaitLock(second, name, "free", func(l *schema.Lock) bool { return len(l.Holders)+len(l.Waiters) == 0 })
 	}
 	if token, err := call(b.ctx, second, "granted", "order 1"); !errors.Is(err, holdfast.ErrNotHeld) {
 		t.Errorf("asked for again when it was released: token %v, %v", token, err)

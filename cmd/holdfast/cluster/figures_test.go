@@ -13,7 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
@@ -101,8 +101,8 @@ func TestReconcile(t *testing.T) {
 	var looking sync.WaitGroup
 	looking.Go(func() {
 		// The senior one of the others is the next authority, and answers while it waits.
-		_, err := b.cluster.AwaitStatus(b.ctx, others[0], "the next authority knows all locks", func(s *api.Status) bool {
-			return s.View.Coordinator != victim.Name && s.Spaces[0].Locks >= alive(locks)
+		_, err := b.cluster.AwaitStatus(b.ctx, others[0], "the next authority knows all locks", func(s *schema.Status) bool {
+			return s.View.Coordinator != victim.Name && int(s.Spaces[0].Locks) >= alive(locks)
 		})
 		if err != nil {
 			b.Error(err)
@@ -122,13 +122,13 @@ func TestReconcile(t *testing.T) {
 			lost[string(holdfast.Why(context.Cause(lock.Context())))]++
 		}
 	}
-	status, err := b.cluster.AwaitStatus(b.ctx, b.coordinator(), "the new authority serves", func(s *api.Status) bool {
+	status, err := b.cluster.AwaitStatus(b.ctx, b.coordinator(), "the new authority serves", func(s *schema.Status) bool {
 		return s.Spaces[0].State == "ready"
 	})
 	b.check(err)
 	// A lock whose holder's member lapsed, on a starved machine, may be gone; none that
 	// its holder believes in may be unknown.
-	if of := status.Spaces[0].Locks; of < alive(locks) {
+	if of := status.Spaces[0].Locks; int(of) < alive(locks) {
 		b.Errorf("%d locks are held, and the new authority knows of %d", alive(locks), of)
 	}
 	b.wantHeld(probe, locks)

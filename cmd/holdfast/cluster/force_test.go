@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
@@ -31,13 +31,13 @@ func forced(t *testing.T, b *harness) {
 	admin, err := client.DialAdmin(survivor.Address)
 	b.check(err)
 	defer admin.Close()
-	var plan *api.ForcePlan
-	_, err = b.cluster.AwaitStatus(b.ctx, survivor, "a view can be forced", func(*api.Status) bool {
+	var plan *schema.ForcePlan
+	_, err = b.cluster.AwaitStatus(b.ctx, survivor, "a view can be forced", func(*schema.Status) bool {
 		plan, err = admin.PlanForce(b.ctx, []string{survivor.Name})
 		return err == nil
 	})
 	b.check(err)
-	forced, err := admin.ForceView(b.ctx, api.ForceView{Members: plan.Named, Reason: "a test", Confirm: plan.Code})
+	forced, err := admin.ForceView(b.ctx, &schema.ForceViewRequest{Members: plan.Named, Reason: "a test", Confirm: plan.Code})
 	b.check(err)
 	b.fault("view %d was forced in the place of %d", forced.View, forced.Replaced)
 	if _, end := b.goOn(keeper, kept); end.Kind != clustertest.Lost {

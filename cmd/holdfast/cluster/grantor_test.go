@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
@@ -25,7 +25,7 @@ func (b *harness) transfer(through, to *clustertest.Member) {
 func (b *harness) appoint(m *clustertest.Member) {
 	b.Helper()
 	b.transfer(m, m)
-	_, err := b.cluster.AwaitStatus(b.ctx, m, m.Name+" grants", func(s *api.Status) bool {
+	_, err := b.cluster.AwaitStatus(b.ctx, m, m.Name+" grants", func(s *schema.Status) bool {
 		return slices.Equal(s.Spaces[0].Authority, []string{m.Name})
 	})
 	b.check(err)

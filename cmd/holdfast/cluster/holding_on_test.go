@@ -110,7 +110,7 @@ func (k *keeping) keeps(last *holdfast.Lock) {
 	k.Helper()
 	shown, err := k.grantor.Show(k.ctx, "", last.Name())
 	k.check(err)
-	if len(shown.Holders) != 1 || shown.Holders[0].Member != k.member.Name || shown.Holders[0].Token >= last.Token() {
+	if len(shown.Holders) != 1 || shown.Holders[0].Member != k.member.Name || shown.Holders[0].Token >= uint64(last.Token()) {
 		k.Fatalf("%s is held by %+v: want %s, with a lower token than %v, which it has given by itself",
 			last.Name(), shown.Holders, k.member.Name, last.Token())
 	}

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
@@ -293,13 +293,13 @@ func TestPeersApart(t *testing.T) {
 	n.block(other, one)
 	mark, at := b.fault("%s and %s, of which neither coordinates, were parted", b.cluster.Members[one].Name, b.cluster.Members[other].Name)
 	b.check(b.workers.AwaitAll(b.ctx, mark, at, b.workers.Workers()...))
-	status, err := b.cluster.AwaitStatus(b.ctx, b.cluster.Members[c], "a view of two", func(s *api.Status) bool { return len(s.View.Members) == 2 })
+	status, err := b.cluster.AwaitStatus(b.ctx, b.cluster.Members[c], "a view of two", func(s *schema.Status) bool { return len(s.View.Members) == 2 })
 	b.check(err)
 	out := one
-	if slices.ContainsFunc(status.View.Members, func(m api.Member) bool { return m.Name == b.cluster.Members[one].Name }) {
+	if slices.ContainsFunc(status.View.Members, func(m *schema.Member) bool { return m.Name == b.cluster.Members[one].Name }) {
 		out = other
 	}
-	_, err = b.cluster.AwaitStatus(b.ctx, b.cluster.Members[out], "a member that says why it has no place", func(s *api.Status) bool {
+	_, err = b.cluster.AwaitStatus(b.ctx, b.cluster.Members[out], "a member that says why it has no place", func(s *schema.Status) bool {
 		return strings.Contains(s.View.Why, "do not hear each other")
 	})
 	b.check(err)

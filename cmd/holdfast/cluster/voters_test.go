@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
@@ -37,7 +37,7 @@ func (b *harness) reform(through, m *clustertest.Member, as string) {
 }
 
 // awaitShards asks a member who leads and votes until that is as wanted.
-func (b *harness) awaitShards(through *clustertest.Member, what string, is func([]api.Shard) bool) {
+func (b *harness) awaitShards(through *clustertest.Member, what string, is func([]*schema.Shard) bool) {
 	b.Helper()
 	admin := b.adminOf(through)
 	b.eventually(func() (bool, error) {
@@ -70,13 +70,13 @@ func (b *harness) eventually(is func() (bool, error), what string, arguments ...
 }
 
 // votes reports whether these members, and no others, vote in all shards.
-func votes(shards []api.Shard, members ...*clustertest.Member) bool {
+func votes(shards []*schema.Shard, members ...*clustertest.Member) bool {
 	var want []string
 	for _, m := range members {
 		want = append(want, m.Name)
 	}
 	slices.Sort(want)
-	return !slices.ContainsFunc(shards, func(s api.Shard) bool {
+	return !slices.ContainsFunc(shards, func(s *schema.Shard) bool {
 		return !slices.Equal(slices.Sorted(slices.Values(s.Voters)), want)
 	})
 }
@@ -100,7 +100,7 @@ func TestLastingSpareTakesOver(t *testing.T) {
 	s := b.set("report", gone, next, spare, stays)
 	keeper, kept := b.keep(spare)
 	mark, at := b.kill("for good", gone)
-	b.awaitShards(spare, "the spare votes, and the one that is gone does not", func(shards []api.Shard) bool { return votes(shards, next, stays, spare) })
+	b.awaitShards(spare, "the spare votes, and the one that is gone does not", func(shards []*schema.Shard) bool { return votes(shards, next, stays, spare) })
 	if said := next.Log() + stays.Log() + spare.Log(); !strings.Contains(said, "go on without its vote") || !strings.Contains(said, "member="+gone.Name) {
 		b.Errorf("no member's log says that %s has lost its vote", gone.Name)
 	}
@@ -121,13 +121,13 @@ func TestLastingSpareTakesOver(t *testing.T) {
 	b.healed()
 
 	b.check(gone.Start())
-	_, err := b.cluster.AwaitStatus(b.ctx, gone, "it says that it was removed", func(s *api.Status) bool {
+	_, err := b.cluster.AwaitStatus(b.ctx, gone, "it says that it was removed", func(s *schema.Status) bool {
 		return s.Spaces[0].State == "unavailable" && strings.Contains(s.Spaces[0].Why, "this member was removed from the space")
 	})
 	b.check(err)
 	b.reform(spare, gone, "learner")
 	b.reform(spare, gone, "voter")
-	b.awaitShards(gone, "it votes again", func(shards []api.Shard) bool { return votes(shards, next, stays, spare, gone) })
+	b.awaitShards(gone, "it votes again", func(shards []*schema.Shard) bool { return votes(shards, next, stays, spare, gone) })
 	b.healed()
 	b.wantNoneLost(b.judge())
 }
@@ -139,7 +139,7 @@ func TestLastingLeadersAreSpread(t *testing.T) {
 	settings.Addresses, settings.Flags = loopback(t, 3), []string{"--space", "default=consensus,shards=3"}
 	b := prepare(t, settings)
 	b.begin(6)
-	spread := func(shards []api.Shard) bool {
+	spread := func(shards []*schema.Shard) bool {
 		leaders := map[string]bool{}
 		for _, s := range shards {
 			leaders[s.Leader] = true
@@ -154,8 +154,8 @@ func TestLastingLeadersAreSpread(t *testing.T) {
 	s := b.set("report", others[0], victim, others[1])
 	keeper, kept := b.keep(others[1])
 	mark, at := b.kill("which leads a shard", victim)
-	b.awaitShards(others[0], "the others lead them all", func(shards []api.Shard) bool {
-		return !slices.ContainsFunc(shards, func(s api.Shard) bool { return s.Leader == "" || s.Leader == victim.Name })
+	b.awaitShards(others[0], "the others lead them all", func(shards []*schema.Shard) bool {
+		return !slices.ContainsFunc(shards, func(s *schema.Shard) bool { return s.Leader == "" || s.Leader == victim.Name })
 	})
 	b.keeps(keeper, kept)
 	b.awaitPassed(mark, kept)

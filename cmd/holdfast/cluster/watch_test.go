@@ -3,7 +3,6 @@ package cluster
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"syscall"
@@ -12,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 )
 
@@ -19,14 +19,14 @@ import (
 type watching struct {
 	*harness
 	command *exec.Cmd
-	events  chan api.Event
+	events  chan *schema.WatchEvent
 }
 
 // watch begins to watch at a member. What happens is told from the first event on that
 // is seen, so things are made to happen until one is.
 func (b *harness) watch(at *clustertest.Member) *watching {
 	b.Helper()
-	w := &watching{harness: b, events: make(chan api.Event, 1000)}
+	w := &watching{harness: b, events: make(chan *schema.WatchEvent, 1000)}
 	w.command = exec.CommandContext(b.ctx, program, "locks", "--watch", "--json", "--server", at.Address)
 	w.command.Stderr = os.Stderr
 	out, err := w.command.StdoutPipe()
@@ -36,8 +36,8 @@ func (b *harness) watch(at *clustertest.Member) *watching {
 		defer close(w.events)
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
-			var e api.Event
-			if json.Unmarshal(lines.Bytes(), &e) != nil {
+			e := &schema.WatchEvent{}
+			if api.NewJSON().Read(lines.Bytes(), e) != nil {
 				return
 			}
 			w.events <- e
@@ -57,7 +57,7 @@ func (b *harness) watch(at *clustertest.Member) *watching {
 }
 
 // until returns the first event that is as wanted.
-func (w *watching) until(what string, is func(api.Event) bool) api.Event {
+func (w *watching) until(what string, is func(*schema.WatchEvent) bool) *schema.WatchEvent {
 	w.Helper()
 	for {
 		select {
@@ -93,10 +93,10 @@ func (w *watching) sees(through *clustertest.Member, name string) {
 	w.Helper()
 	for {
 		token, granted := w.use(through, name), false
-		e := w.until("a release", func(e api.Event) bool {
-			mine := e.Member == through.Name && e.Token == token && e.Name == name
+		e := w.until("a release", func(e *schema.WatchEvent) bool {
+			mine := e.Member == through.Name && e.Token == uint64(token) && e.Name == name
 			granted = granted || mine && e.Event == "granted"
-			return mine && e.Event == "released" || e.Member == through.Name && !e.Until.IsZero()
+			return mine && e.Event == "released" || e.Member == through.Name && e.Until != nil
 		})
 		if e.Event != "released" {
 			continue
@@ -122,12 +122,12 @@ func TestWatch(t *testing.T) {
 		w.sees(m, "orders/42")
 	}
 	b.check(second.Kill())
-	w.until("a gap", func(e api.Event) bool {
-		return e.Event == "space" && e.Member == second.Name && !e.Since.IsZero() && e.Until.IsZero()
+	w.until("a gap", func(e *schema.WatchEvent) bool {
+		return e.Event == "space" && e.Member == second.Name && e.Since != nil && (e.Until == nil)
 	})
 	w.sees(third, "orders/43")
 	b.check(second.Start())
-	w.until("the end of the gap", func(e api.Event) bool { return e.Member == second.Name && !e.Until.IsZero() })
+	w.until("the end of the gap", func(e *schema.WatchEvent) bool { return e.Member == second.Name && e.Until != nil })
 	w.sees(second, "orders/44")
 	b.check(w.command.Process.Signal(syscall.SIGINT))
 	for range w.events { // until it has ended

@@ -1,6 +1,7 @@
-// Package schema is the network API of port 4040: holdfast.proto for clients,
-// members.proto for what members say to one another, and what is
-// generated from it. The .proto says what each message means.
+// Package schema is the network API, and what is generated from it: holdfast.proto for the
+// stream of a session, locks.proto, admin.proto and status.proto for what is asked in one go, over
+// gRPC and over HTTP, and members.proto for what members say to one another. The .proto says what each
+// message means; options.proto has what HTTP needs to know beside that.
 //
 // To regenerate: see CONTRIBUTING.md.
 package schema

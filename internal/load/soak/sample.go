@@ -72,7 +72,7 @@ func (r *run) sample(ctx context.Context) (s Sample, err error) {
 	}
 	for _, space := range status.Spaces {
 		if space.Name == r.Space {
-			s.Sessions, s.Locks, s.Waiters = space.Sessions, space.Locks, space.Waiters
+			s.Sessions, s.Locks, s.Waiters = int(space.Sessions), int(space.Locks), int(space.Waiters)
 		}
 	}
 	for _, count := range r.counted() {

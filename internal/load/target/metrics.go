@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/load/soak"
 )
 
@@ -29,7 +29,7 @@ type endpoint struct{ name, url string }
 
 // newMetrics makes one for all members of a view, or none if one of them tells no address
 // that means the same here: the loopback of another machine is another one.
-func newMetrics(status *api.Status, encryption *tls.Config, here bool) *metrics {
+func newMetrics(status *schema.Status, encryption *tls.Config, here bool) *metrics {
 	m := &metrics{client: &http.Client{Transport: &http.Transport{TLSClientConfig: encryption}}}
 	scheme := "http"
 	if encryption != nil {
@@ -46,8 +46,8 @@ func newMetrics(status *api.Status, encryption *tls.Config, here bool) *metrics 
 }
 
 // httpPlace is where a member's HTTP is reached from here.
-func httpPlace(member api.Member, here bool) (string, bool) {
-	host, port, err := net.SplitHostPort(member.HTTP)
+func httpPlace(member *schema.Member, here bool) (string, bool) {
+	host, port, err := net.SplitHostPort(member.Http)
 	if err != nil {
 		return "", false
 	}

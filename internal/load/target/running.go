@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/client"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/load"
 	"github.com/holdfast-locks/holdfast/internal/load/soak"
 )
@@ -79,7 +80,7 @@ func (r *running) Start(ctx context.Context) error {
 }
 
 // authority is where the space's authority is, as far as the members say.
-func (r *running) authority(status *api.Status) (addresses []api.Address) {
+func (r *running) authority(status *schema.Status) (addresses []api.Address) {
 	for _, space := range status.Spaces {
 		for _, m := range status.View.Members {
 			if space.Name != r.Space || !slices.Contains(space.Authority, m.Name) {

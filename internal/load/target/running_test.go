@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/load"
 	"github.com/holdfast-locks/holdfast/internal/load/soak"
 )
 
 // statusOf is what members say of where they are.
-func statusOf(members ...api.Member) *api.Status {
-	return &api.Status{
-		View: api.View{Members: members}, Spaces: api.List[api.Space]{{Name: "default", Authority: api.List[string]{"b"}}},
+func statusOf(members ...*schema.Member) *schema.Status {
+	return &schema.Status{
+		View: &schema.View{Members: members}, Spaces: []*schema.Space{{Name: "default", Authority: []string{"b"}}},
 	}
 }
 
@@ -44,7 +45,7 @@ func TestMetrics(t *testing.T) {
 	}))
 	defer s.Close()
 	place := strings.TrimPrefix(s.URL, "http://")
-	both := statusOf(api.Member{Name: "a", Address: "127.0.0.1:1", HTTP: place}, api.Member{Name: "b", Address: "127.0.0.1:2", HTTP: place})
+	both := statusOf(&schema.Member{Name: "a", Address: "127.0.0.1:1", Http: place}, &schema.Member{Name: "b", Address: "127.0.0.1:2", Http: place})
 	m := newMetrics(both, nil, true)
 	defer m.close()
 	got, err := m.read(t.Context())
@@ -82,12 +83,12 @@ func TestHTTPPlace(t *testing.T) {
 		{"localhost:8080", false, ""},
 		{"", true, ""},
 	} {
-		place, ok := httpPlace(api.Member{Address: "10.0.0.9:4040", HTTP: tt.http}, tt.here)
+		place, ok := httpPlace(&schema.Member{Address: "10.0.0.9:4040", Http: tt.http}, tt.here)
 		if ok != (tt.place != "") || ok && place != tt.place {
 			t.Errorf("%q, here %v: %q, %v", tt.http, tt.here, place, ok)
 		}
 	}
-	if m := newMetrics(statusOf(api.Member{HTTP: "10.0.0.1:1"}, api.Member{HTTP: ""}), nil, true); m != nil {
+	if m := newMetrics(statusOf(&schema.Member{Http: "10.0.0.1:1"}, &schema.Member{Http: ""}), nil, true); m != nil {
 		t.Error("one member tells nothing, and the others are taken for all")
 	}
 }
@@ -113,7 +114,7 @@ func TestConnectPing(t *testing.T) {
 	}
 	address := api.Address{Network: "tcp", Place: l.Addr().String()}
 	r := &running{Elsewhere: Elsewhere{Space: "default"}}
-	authority := r.authority(statusOf(api.Member{Name: "a", Address: "127.0.0.1:1"}, api.Member{Name: "b", Address: address.Place}))
+	authority := r.authority(statusOf(&schema.Member{Name: "a", Address: "127.0.0.1:1"}, &schema.Member{Name: "b", Address: address.Place}))
 	if len(authority) != 1 || authority[0] != address {
 		t.Errorf("the authority is at %v", authority)
 	}

@@ -110,7 +110,7 @@ func (m *Machine) acquire(id uint64, a *schema.Acquire) {
 
 // checkAcquire returns what an acquire says of the lock, or what is wrong with it.
 func checkAcquire(a *schema.Acquire, space *Space) (holdfast.Attributes, error) {
-	attributes, err := api.FromAttributes(a)
+	attributes, err := api.FromAttributes(a, time.Duration(a.GetHold()))
 	if err != nil {
 		return attributes, err
 	}

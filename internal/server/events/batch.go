@@ -4,38 +4,35 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // Item is one event as all watchers share it.
 type Item struct {
-	api.Event
-	once     sync.Once
-	document []byte
-	err      error
-}
+	*schema.WatchEvent
+	Wire, Text Encoded
 
-// Document returns what encode makes of the event, which is called once, for any number of watchers
-// and regardless of what they want.
-func (i *Item) Document(encode func(*api.Event) ([]byte, error)) ([]byte, error) {
-	i.once.Do(func() { i.document, i.err = encode(&i.Event) })
-	return i.document, i.err
+	number uint64 // of the events that watchers here have been handed; 0 where it says what is missing
 }
 
 // Batch is events that happened one after the other, as all watchers with one filter share them.
 // Nothing in it may be changed.
 type Batch struct {
 	Items []*Item
+	Text  Encoded
+}
+
+// Encoded is the bytes of something that is shared: they are made once, for any number of watchers.
+type Encoded struct {
 	once  sync.Once
-	text  []byte
+	bytes []byte
 	err   error
 }
 
-// Text returns what encode makes of the events, which is called once for all watchers with that
-// filter.
-func (b *Batch) Text(encode func([]*Item) ([]byte, error)) ([]byte, error) {
-	b.once.Do(func() { b.text, b.err = encode(b.Items) })
-	return b.text, b.err
+// Of returns the bytes that encode has made, which is called the first time alone.
+func (e *Encoded) Of(encode func() ([]byte, error)) ([]byte, error) {
+	e.once.Do(func() { e.bytes, e.err = encode() })
+	return e.bytes, e.err
 }
 
 // The first event is handed on at once, and what follows within a pause goes together: as soon as it
@@ -45,9 +42,16 @@ const (
 	pause     = 2 * time.Millisecond
 )
 
-// spread puts events into the feeds that want some of them: feeds with one filter share a batch.
-// It costs the number of feeds, and of filters times events.
-func spread(items []*Item, feeds map[*Feed]struct{}) {
+// spread numbers events, and puts them into the feeds that want some of them: feeds with one filter share a batch.
+// It costs the number of feeds, and of filters times events. In all feeds numbers go up.
+func (s *Source) spread(items []*Item, feeds map[*Feed]struct{}) {
+	s.order.Lock()
+	defer s.order.Unlock()
+	for _, item := range items {
+		s.number++
+		item.number = s.number
+		item.Id = s.place(item)
+	}
 	batches := map[Filter]*Batch{}
 	//tidy:unordered every feed gets the batch of its filter
 	for feed := range feeds {
@@ -72,7 +76,7 @@ func (f Filter) of(items []*Item) []*Item {
 	}
 	var wanted []*Item
 	for _, item := range items {
-		if f.wants(&item.Event) {
+		if f.wants(item.WatchEvent) {
 			wanted = append(wanted, item)
 		}
 	}
@@ -80,18 +84,12 @@ func (f Filter) of(items []*Item) []*Item {
 }
 
 // gather keeps an event for those who watch here. It is called with the mutex held.
-func (s *Source) gather(e *api.Event) {
-	if s.watchers == 0 {
+func (s *Source) gather(e *schema.WatchEvent) {
+	if s.watchers+s.keepers == 0 {
 		return
 	}
-	if len(s.room) == 0 {
-		s.room = make([]Item, fullBatch/4)
-	}
-	item := &s.room[0]
-	s.room = s.room[1:]
-	item.Event = *e
-	item.Member = s.member
-	s.gathered = append(s.gathered, item)
+	e.Member = s.member
+	s.gathered = append(s.gathered, &Item{WatchEvent: e})
 	if !s.handing || len(s.gathered) >= fullBatch {
 		s.hand()
 	}
@@ -104,7 +102,7 @@ func (s *Source) gather(e *api.Event) {
 // hand hands on what was gathered. It is called with the mutex held.
 func (s *Source) hand() {
 	if len(s.gathered) > 0 {
-		spread(s.gathered, s.feeds)
+		s.spread(s.gathered, s.feeds)
 		s.gathered = nil
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // readAll reads a feed until it has had count events, and returns what both kinds of
 // readers make of them, each with encode.
-func readAll(t *testing.T, f *Feed, count int, encode func(*api.Event) ([]byte, error), join func([]*Item) ([]byte, error)) (documents, text string) {
+func readAll(t *testing.T, f *Feed, count int, encode func(*schema.WatchEvent) ([]byte, error), join func([]*Item) ([]byte, error)) (documents, text string) {
 	var both [2]strings.Builder
 	for count > 0 {
 		batches, err := f.Next(t.Context())
@@ -22,13 +22,13 @@ func readAll(t *testing.T, f *Feed, count int, encode func(*api.Event) ([]byte, 
 			return "", ""
 		}
 		for _, batch := range batches {
-			joined, err := batch.Text(join)
+			joined, err := batch.Text.Of(func() ([]byte, error) { return join(batch.Items) })
 			if err != nil {
 				t.Error(err)
 			}
 			both[1].Write(joined)
 			for _, item := range batch.Items {
-				one, err := item.Document(encode)
+				one, err := item.Text.Of(func() ([]byte, error) { return encode(item.WatchEvent) })
 				if err != nil {
 					t.Error(err)
 				}
@@ -49,14 +49,14 @@ func TestAnEventIsEncodedOnce(t *testing.T) {
 		see(b.own, 1, 1, 2)
 		const events, watchers = 1000, 40
 		var encoded, joined atomic.Int64
-		encode := func(e *api.Event) ([]byte, error) {
+		encode := func(e *schema.WatchEvent) ([]byte, error) {
 			encoded.Add(1)
 			return []byte(e.Member + e.Name + ";"), nil
 		}
 		join := func(items []*Item) (all []byte, err error) {
 			joined.Add(int64(len(items)))
 			for _, item := range items {
-				one, _ := item.Document(encode)
+				one, _ := item.Text.Of(func() ([]byte, error) { return encode(item.WatchEvent) })
 				all = append(all, one...)
 			}
 			return all, nil
@@ -83,7 +83,7 @@ func TestAnEventIsEncodedOnce(t *testing.T) {
 			})
 		}
 		for i := range events {
-			b.own.emit(uint64(i+1), api.Event{Event: Granted, Name: fmt.Sprintf("n%d/%d", i%2, i)})
+			b.own.emit(uint64(i+1), &schema.WatchEvent{Event: Granted, Name: fmt.Sprintf("n%d/%d", i%2, i)})
 			if i%100 == 0 {
 				synctest.Wait()
 			}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
@@ -124,7 +124,7 @@ func bounded(t *testing.T) context.Context {
 type watcher struct {
 	t      *testing.T
 	feed   *events.Feed
-	unread []api.Event
+	unread []*schema.WatchEvent
 }
 
 func watchAt(t *testing.T, m *member) (*watcher, *events.Gatherer) {
@@ -134,7 +134,7 @@ func watchAt(t *testing.T, m *member) (*watcher, *events.Gatherer) {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Close)
-	feed, err := g.Watch(bounded(t), events.Filter{}, m.config.Name, 10)
+	feed, err := g.Watch(bounded(t), events.Filter{}, "", m.config.Name, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func watchAt(t *testing.T, m *member) (*watcher, *events.Gatherer) {
 }
 
 // until returns the first event that is as wanted, and what came before it.
-func (w *watcher) until(what string, is func(api.Event) bool) (found api.Event, before []api.Event) {
+func (w *watcher) until(what string, is func(*schema.WatchEvent) bool) (found *schema.WatchEvent, before []*schema.WatchEvent) {
 	w.t.Helper()
 	for {
 		if i := slices.IndexFunc(w.unread, is); i >= 0 {
@@ -157,15 +157,15 @@ func (w *watcher) until(what string, is func(api.Event) bool) (found api.Event, 
 		}
 		for _, batch := range more {
 			for _, item := range batch.Items {
-				w.unread = append(w.unread, item.Event)
+				w.unread = append(w.unread, item.WatchEvent)
 			}
 		}
 	}
 }
 
-func about(member, event, name string, token holdfast.Token) func(api.Event) bool {
-	return func(e api.Event) bool {
-		return e.Member == member && e.Event == event && e.Name == name && e.Token == token
+func about(member, event, name string, token holdfast.Token) func(*schema.WatchEvent) bool {
+	return func(e *schema.WatchEvent) bool {
+		return e.Member == member && e.Event == event && e.Name == name && e.Token == uint64(token)
 	}
 }
 
@@ -177,7 +177,7 @@ func (w *watcher) sees(m *member, name string) holdfast.Token {
 	for {
 		token := m.use(w.t, name)
 		released := about(m.config.Name, events.Released, name, token)
-		e, before := w.until("a release", func(e api.Event) bool { return released(e) || ended(e, m) })
+		e, before := w.until("a release", func(e *schema.WatchEvent) bool { return released(e) || ended(e, m) })
 		if !released(e) {
 			continue
 		}
@@ -189,7 +189,7 @@ func (w *watcher) sees(m *member, name string) holdfast.Token {
 }
 
 // ended reports whether a gap of a member's events is over.
-func ended(e api.Event, m *member) bool { return e.Member == m.config.Name && !e.Until.IsZero() }
+func ended(e *schema.WatchEvent, m *member) bool { return e.Member == m.config.Name && e.Until != nil }
 
 // TestWatchAnyMember: what happens through any member is told at any, with its name,
 // each member's in its order.
@@ -227,8 +227,8 @@ func TestGuestsPublish(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What it did before it was asked is missing, and told to be; all else is told.
-	w.until("a grant, or that it is missing", func(e api.Event) bool {
-		return e.Member == "guest" && (e.Event == events.Granted || !e.Until.IsZero())
+	w.until("a grant, or that it is missing", func(e *schema.WatchEvent) bool {
+		return e.Member == "guest" && (e.Event == events.Granted || e.Until != nil)
 	})
 	if err := l.Unlock(bounded(t)); err != nil {
 		t.Fatal(err)
@@ -252,7 +252,7 @@ func TestCrashWhileWatched(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.isolate(t)
-	gap, _ := w.until("a gap", func(e api.Event) bool { return !e.Since.IsZero() && e.Until.IsZero() && e.Member == "b" })
+	gap, _ := w.until("a gap", func(e *schema.WatchEvent) bool { return e.Since != nil && (e.Until == nil) && e.Member == "b" })
 	if gap.Event != events.Space || gap.Why == "" {
 		t.Errorf("told %+v", gap)
 	}
@@ -264,7 +264,7 @@ func TestCrashWhileWatched(t *testing.T) {
 	if err := b.node.WaitReady(bounded(t)); err != nil {
 		t.Fatal(err)
 	}
-	w.until("the end of the gap", func(e api.Event) bool { return ended(e, b) })
+	w.until("the end of the gap", func(e *schema.WatchEvent) bool { return ended(e, b) })
 	w.sees(b, "y")
 }
 
@@ -273,7 +273,7 @@ func TestSubscriptionsEndWithTheLastWatcher(t *testing.T) {
 	parallel.SkipBrief(t)
 	all := startCluster(t)
 	first, g := watchAt(t, all[0])
-	second, err := g.Watch(bounded(t), events.Filter{Prefix: "x"}, "a", 10)
+	second, err := g.Watch(bounded(t), events.Filter{Prefix: "x"}, "", "a", 10)
 	if err != nil {
 		t.Fatal(err)
 	}

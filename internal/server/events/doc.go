@@ -8,6 +8,7 @@
 //	gather.go     who watches here, and what the other members are asked for
 //	follow.go     one other member: asked, lost, asked again
 //	missing.go    what watchers are told of what they cannot be told
+//	resume.go     what watchers that come again have missed
 //
 // # Who tells what
 //
@@ -22,6 +23,11 @@
 // a space travel with the question. Watchers that want the same, or less than what is
 // asked for already, share one stream to each member; there are few different ones
 // ([gatherings]), and a watcher that comes after those shares one that asks for everything.
+//
+// Where a watcher was, its filter is watched on for a minute, by a feed that no watcher reads (keeper): a
+// watcher that comes again with the id of the event that it has had last gets what followed, or is told from when on events are
+// missing. Ids are numbers of what the watchers at this member were handed; at another member, and in
+// another life of this one, they say only when that was.
 //
 // # In what order
 //
@@ -53,6 +59,7 @@
 //
 // # Bounds
 //
+// Of as many filters as keptAlone a keeper stays without a watcher, with as many events as kept.
 // Every queue holds as many events as [FeedBound]. A watcher that lets more pile up is
 // dropped and told so; a member that does is dropped, asks again, and tells its watchers
 // of a gap. No goroutine ever waits for a watcher: what is decided goes into queues, and no

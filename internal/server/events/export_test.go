@@ -4,5 +4,5 @@ package events
 func Others(s *Source) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.feeds) - s.watchers
+	return len(s.feeds) - s.watchers - s.keepers
 }

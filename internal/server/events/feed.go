@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // FeedBound is how many events may wait for one watcher. A watcher that lets more pile
@@ -37,7 +38,7 @@ func (f Filter) covers(other Filter) bool {
 	return (f.Space == "" || f.Space == other.Space) && strings.HasPrefix(other.Prefix, f.Prefix)
 }
 
-func (f Filter) wants(e *api.Event) bool {
+func (f Filter) wants(e *schema.WatchEvent) bool {
 	return (f.Space == "" || e.Space == "" || f.Space == e.Space) && (e.Name == "" || strings.HasPrefix(e.Name, f.Prefix))
 }
 
@@ -46,11 +47,14 @@ type Feed struct {
 	source *Source
 	want   Filter
 	other  bool       // another member reads it: it wants events about locks, and how many there were
+	keeper bool       // no watcher reads it: it keeps the last events of its filter for those that come again
 	shares *gathering // where the events of other members come from; nil without others
+	ends   func()     // called when it has ended; nil for nothing
 
 	mu     sync.Mutex
 	queue  []*Batch
 	unread int    // events in it
+	gone   uint64 // keeper: the number of the latest event that it has not; all behind it are there
 	count  uint64 // of the last event about a lock that there was, wanted or not
 	slow   bool
 	ended  bool
@@ -69,6 +73,18 @@ func (s *Source) watch(want Filter, member string, most int) *Feed {
 	s.watchers++
 	s.member = member
 	return s.admit(&Feed{source: s, want: want})
+}
+
+// keep opens a keeper.
+func (s *Source) keep(want Filter) *Feed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hand()
+	s.keepers++
+	s.order.Lock()
+	defer s.order.Unlock()
+	s.number++ // none has it: what happened while nothing was kept had no number
+	return s.admit(&Feed{source: s, want: want, keeper: true, gone: s.number})
 }
 
 // Watchers returns how many feeds are open for watchers at this member.
@@ -90,7 +106,7 @@ func (s *Source) admit(one *Feed) *Feed {
 
 // put adds an event of this member about a lock, if it is wanted; count is its number.
 func (f *Feed) put(item *Item, count uint64) {
-	wanted := f.want.wants(&item.Event)
+	wanted := f.want.wants(item.WatchEvent)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.count = max(f.count, count)
@@ -112,7 +128,17 @@ func (f *Feed) insert(b *Batch) {
 	if f.slow {
 		return
 	}
-	if f.unread += len(b.Items); f.unread > FeedBound {
+	f.unread += len(b.Items)
+	if f.keeper {
+		f.queue = append(f.queue, b)
+		for f.unread > kept && len(f.queue) > 1 {
+			f.gone = max(f.gone, f.queue[0].Items[len(f.queue[0].Items)-1].number)
+			f.unread -= len(f.queue[0].Items)
+			f.queue = f.queue[1:]
+		}
+		return
+	}
+	if f.unread > FeedBound {
 		f.slow, f.queue = true, nil
 		return
 	}
@@ -200,22 +226,31 @@ func (f *Feed) take() portion {
 
 // Close ends the feed.
 func (f *Feed) Close() {
-	f.source.remove(f)
+	if !f.source.remove(f) {
+		return
+	}
 	if f.shares != nil {
 		f.shares.leave(f)
 	}
+	if f.ends != nil {
+		f.ends()
+	}
 }
 
-func (s *Source) remove(f *Feed) {
+func (s *Source) remove(f *Feed) (open bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, open := s.feeds[f]; !open {
-		return
+	if _, open = s.feeds[f]; !open {
+		return false
 	}
 	delete(s.feeds, f)
 	s.open.Store(int32(len(s.feeds)))
-	if !f.other {
+	switch {
+	case f.keeper:
+		s.keepers--
+	case !f.other:
 		s.watchers--
 	}
 	s.seeQuiet()
+	return true
 }

@@ -125,12 +125,12 @@ func (f *following) take(m *schema.MemberEvents) {
 	var items []*Item
 	for _, item := range m.GetEvents() {
 		if e, known := received(item, f.member.Name); known {
-			items = append(items, &Item{Event: e})
+			items = append(items, &Item{WatchEvent: e})
 		}
 	}
 	if len(items) > 0 {
 		s.of.source.flush()
-		spread(items, s.feeds)
+		s.of.source.spread(items, s.feeds)
 	}
 	if m.GetAt() != 0 {
 		f.at, f.count, f.last = time.Unix(0, m.GetAt()), m.GetCount(), m.GetLast()

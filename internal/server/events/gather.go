@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -50,8 +51,9 @@ type Gatherer struct {
 	end    context.CancelFunc
 	work   sync.WaitGroup
 
-	mu  sync.Mutex
-	all map[Filter]*gathering
+	mu   sync.Mutex
+	all  map[Filter]*gathering
+	kept map[Filter]*keeping
 }
 
 // NewGatherer returns a Gatherer that asks no member for anything yet. Close it.
@@ -62,7 +64,7 @@ func NewGatherer(c Config) (*Gatherer, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	g := &Gatherer{source: c.Source, self: c.Self, peers: c.Peers, logger: c.Logger, all: map[Filter]*gathering{}}
+	g := &Gatherer{source: c.Source, self: c.Self, peers: c.Peers, logger: c.Logger, all: map[Filter]*gathering{}, kept: map[Filter]*keeping{}}
 	g.living, g.end = context.WithCancel(context.Background())
 	if g.peers != nil {
 		g.work.Go(g.followViews)
@@ -75,23 +77,50 @@ func NewGatherer(c Config) (*Gatherer, error) {
 func (g *Gatherer) Close() {
 	g.mu.Lock() // no other member is asked after it
 	g.end()
+	alone := map[Filter]*keeping{}
+	//tidy:unordered each is ended
+	for want, k := range g.kept {
+		if k.timer != nil && k.timer.Stop() {
+			alone[want] = k
+		}
+	}
 	g.mu.Unlock()
+	//tidy:unordered each is ended
+	for want, k := range alone {
+		g.forget(want, k)
+	}
 	g.work.Wait()
 }
 
 // Watch opens a feed of what is wanted; member is this one's name. It waits until every
 // other member tells, or is known not to answer, which the feed has then: nothing is
 // missing from when Watch returns without the feed saying so. The error is an ErrLimit
-// named watchers where there are most already, or the context's. Close the feed.
-func (g *Gatherer) Watch(ctx context.Context, want Filter, member string, most int) (*Feed, error) {
+// named watchers where there are most already, a bad_request for an id that is none, or the context's. Close the feed.
+//
+// With the id of an event the feed begins behind that, or says that events are missing.
+func (g *Gatherer) Watch(ctx context.Context, want Filter, after, member string, most int) (*Feed, error) {
+	process, number, at, known := placeOf(after)
+	if after != "" && !known {
+		return nil, api.Fail(api.CodeBadRequest, fmt.Sprintf("after %.80q: want the id of an event", after))
+	}
 	feed := g.source.watch(want, member, most)
 	if feed == nil {
 		return nil, &holdfast.LimitError{Limit: "watchers", Value: int64(most)}
 	}
+	g.mu.Lock()
+	keeper := g.keeperFor(want).feed
+	g.mu.Unlock()
+	feed.ends = func() { g.unwatch(want) }
+	if after != "" {
+		defer feed.resume(keeper, process, number, at, member)
+	}
 	if g.peers == nil {
 		return feed, nil
 	}
-	for _, settled := range g.share(feed) {
+	g.mu.Lock()
+	settling := g.share(feed)
+	g.mu.Unlock()
+	for _, settled := range settling {
 		select {
 		case <-settled:
 		case <-g.living.Done():
@@ -104,10 +133,8 @@ func (g *Gatherer) Watch(ctx context.Context, want Filter, member string, most i
 }
 
 // share lets a feed have what a gathering brings, and returns what is closed when each
-// of its members tells or does not answer.
+// of its members tells or does not answer. It is called with the mutex held.
 func (g *Gatherer) share(feed *Feed) []<-chan struct{} {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	shared := g.choose(feed.want)
 	feed.shares = shared
 	shared.mu.Lock()

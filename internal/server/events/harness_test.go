@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -160,7 +160,7 @@ func newHarness(t *testing.T, others ...protocol.ID) *harness {
 // watch begins to watch.
 func (b *harness) watch(space, prefix string) *Feed {
 	b.Helper()
-	f, err := b.Watch(b.Context(), Filter{space, prefix}, "a", 100)
+	f, err := b.Watch(b.Context(), Filter{space, prefix}, "", "a", 100)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -173,16 +173,16 @@ func linesOf(f *Feed) (lines []string) {
 	f.source.hand()
 	f.source.mu.Unlock()
 	for _, item := range flat(f.take().batches) {
-		lines = append(lines, line(&item.Event))
+		lines = append(lines, line(item.WatchEvent))
 	}
 	return lines
 }
 
-func line(e *api.Event) string {
+func line(e *schema.WatchEvent) string {
 	switch {
-	case !e.Until.IsZero():
+	case e.Until != nil:
 		return fmt.Sprintf("%s missing from %.3f until %.3f", e.Member, stamp(e.Since), stamp(e.Until))
-	case !e.Since.IsZero():
+	case e.Since != nil:
 		return fmt.Sprintf("%s missing from %.3f", e.Member, stamp(e.Since))
 	case e.Event == View:
 		return e.Member + " view"
@@ -191,6 +191,6 @@ func line(e *api.Event) string {
 }
 
 // stamp is a time in seconds since a test has begun, in a bubble.
-func stamp(t api.Time) float64 {
-	return t.Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).Seconds()
+func stamp(t *timestamppb.Timestamp) float64 {
+	return t.AsTime().Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).Seconds()
 }

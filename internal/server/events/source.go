@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
@@ -48,12 +50,16 @@ type Source struct {
 	view   atomic.Pointer[protocol.View]
 	viewed chan struct{} // holds one when the view may be another
 
+	order   sync.Mutex // taken last but for those of feeds: what is handed to watchers here is numbered and handed in one go
+	number  uint64     // of the latest of these events
+	process uint64     // drawn at random: numbers are those of this life of the member
+
 	mu       sync.Mutex
 	feeds    map[*Feed]struct{}
-	watchers int     // of the feeds, those that are no other member's
+	watchers int     // of the feeds, those of watchers here
+	keepers  int     // of the feeds, those that keep what watchers here may ask for again
 	member   string  // this member's name, for them
 	gathered []*Item // what they have not been handed yet
-	room     []Item  // for the next ones
 	handing  bool    // the timer will hand them on
 	timer    *time.Timer
 	ended    bool          // no other member is told anything more
@@ -71,7 +77,7 @@ type request struct {
 func NewSource(spaces []string) *Source {
 	return &Source{
 		spaces: spaces, waiting: map[request]struct{}{}, viewed: make(chan struct{}, 1),
-		feeds: map[*Feed]struct{}{}, quiet: make(chan struct{}),
+		process: rand.Uint64(), feeds: map[*Feed]struct{}{}, quiet: make(chan struct{}),
 	}
 }
 
@@ -89,7 +95,7 @@ func (s *Source) Observe(effects *protocol.Effects) {
 			continue
 		}
 		if before := s.view.Swap(view); before == nil || before.Number != view.Number {
-			s.Publish(api.Event{Event: View, Why: viewText(view)})
+			s.Publish(&schema.WatchEvent{Event: View, Why: viewText(view)})
 		}
 		select {
 		case s.viewed <- struct{}{}: // what follows from it is told behind it
@@ -110,7 +116,7 @@ func (s *Source) decided(space string, d *lock.Decision) {
 	}
 	count := s.count.Add(1)
 	if s.open.Load() > 0 {
-		s.emit(count, api.Event{Event: event, Space: space, Name: d.Name, Owner: d.Owner, Token: d.Token, Why: why(event, d)})
+		s.emit(count, &schema.WatchEvent{Event: event, Space: space, Name: d.Name, Owner: d.Owner, Token: uint64(d.Token), Why: why(event, d), Session: d.Session.String()})
 	}
 }
 
@@ -133,26 +139,26 @@ func (s *Source) account(d *lock.Decision) (waited bool) {
 
 // Publish tells an event that is not about a lock to those who watch at this member,
 // without waiting for anybody.
-func (s *Source) Publish(e api.Event) {
+func (s *Source) Publish(e *schema.WatchEvent) {
 	if s.open.Load() == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e.Time = api.At(time.Now())
-	s.gather(&e)
+	e.Time = api.Stamp(time.Now())
+	s.gather(e)
 }
 
 // emit tells an event about a lock to everybody, count being its number.
-func (s *Source) emit(count uint64, e api.Event) {
+func (s *Source) emit(count uint64, e *schema.WatchEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e.Time = api.At(time.Now())
-	s.gather(&e)
-	if len(s.feeds) == s.watchers {
+	e.Time = api.Stamp(time.Now())
+	s.gather(e)
+	if len(s.feeds) == s.watchers+s.keepers {
 		return
 	}
-	item := &Item{Event: e}
+	item := &Item{WatchEvent: e}
 	//tidy:unordered every other member is told
 	for one := range s.feeds {
 		if one.other {

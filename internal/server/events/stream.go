@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/lock"
 )
 
 // Beat is how often another member is told that nothing has happened.
@@ -76,9 +77,9 @@ func sendAll(taken portion, last bool, send func(*schema.MemberEvents) error) er
 	bytes := 0
 	all := flat(taken.batches)
 	for i, item := range all {
-		e := &item.Event
+		e := item.WatchEvent
 		m.Events = append(m.Events, &schema.MemberEvent{
-			Event: e.Event, Time: e.Time.Nanoseconds(), Space: e.Space, Name: e.Name, Owner: e.Owner, Token: uint64(e.Token), Why: e.Why,
+			Event: e.Event, Time: e.Time.AsTime().UnixNano(), Space: e.Space, Name: e.Name, Owner: e.Owner, Token: e.Token, Why: e.Why, Session: e.Session,
 		})
 		bytes += len(e.Name) + len(e.Owner) + len(e.Why)
 		if (len(m.Events) == messageEvents || bytes >= messageBytes) && i+1 < len(all) {
@@ -105,12 +106,13 @@ func flat(batches []*Batch) (items []*Item) {
 // received is an event as another member has told it. It reports false for one that this
 // version does not know, and for one that could not have happened: watchers, who read
 // what they are told, are not told of it.
-func received(e *schema.MemberEvent, member string) (api.Event, bool) {
-	possible := e.GetToken() <= math.MaxInt64 && holdfast.CheckName(e.GetName()) == nil && holdfast.CheckSpace(e.GetSpace()) == nil &&
+func received(e *schema.MemberEvent, member string) (*schema.WatchEvent, bool) {
+	_, known := lock.ParseSessionID(e.GetSession())
+	possible := (known || e.GetSession() == "") && e.GetToken() <= math.MaxInt64 && holdfast.CheckName(e.GetName()) == nil && holdfast.CheckSpace(e.GetSpace()) == nil &&
 		holdfast.CheckText("owner", e.GetOwner()) == nil && holdfast.CheckText("why", e.GetWhy()) == nil
-	return api.Event{
-		Event: e.GetEvent(), Time: api.AtNanoseconds(e.GetTime()), Space: e.GetSpace(), Name: e.GetName(),
-		Owner: e.GetOwner(), Token: holdfast.Token(e.GetToken()), Why: e.GetWhy(), Member: member,
+	return &schema.WatchEvent{
+		Event: e.GetEvent(), Time: api.Stamp(api.AtNanoseconds(e.GetTime()).Time), Space: e.GetSpace(), Name: e.GetName(),
+		Owner: e.GetOwner(), Token: e.GetToken(), Why: e.GetWhy(), Member: member, Session: e.GetSession(),
 	}, possible && aboutLocks(e.GetEvent())
 }
 
@@ -134,7 +136,7 @@ func (s *Source) End() <-chan struct{} {
 // seeQuiet says so when no other member is told anything any more. It is called with the
 // mutex held.
 func (s *Source) seeQuiet() {
-	if !s.ended || len(s.feeds) > s.watchers {
+	if !s.ended || len(s.feeds) > s.watchers+s.keepers {
 		return
 	}
 	select {

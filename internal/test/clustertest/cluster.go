@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // Settings say what the members of a cluster are told.
@@ -141,8 +141,8 @@ func (c *Cluster) Member(name string) *Member {
 const pollInterval = 50 * time.Millisecond
 
 // AwaitStatus asks a member until its status is what is wanted, and returns that.
-func (c *Cluster) AwaitStatus(ctx context.Context, m *Member, what string, is func(*api.Status) bool) (*api.Status, error) {
-	var last *api.Status
+func (c *Cluster) AwaitStatus(ctx context.Context, m *Member, what string, is func(*schema.Status) bool) (*schema.Status, error) {
+	var last *schema.Status
 	var trouble error
 	for {
 		attempt, cancel := context.WithTimeout(ctx, time.Second)
@@ -165,7 +165,7 @@ func (c *Cluster) AwaitStatus(ctx context.Context, m *Member, what string, is fu
 
 // Coordinator returns the member that coordinates, as a member sees it that runs.
 func (c *Cluster) Coordinator(ctx context.Context, seenBy *Member) (*Member, error) {
-	status, err := c.AwaitStatus(ctx, seenBy, "a member coordinates", func(s *api.Status) bool {
+	status, err := c.AwaitStatus(ctx, seenBy, "a member coordinates", func(s *schema.Status) bool {
 		return c.Member(s.View.Coordinator) != nil
 	})
 	if err != nil {
@@ -183,13 +183,13 @@ func (c *Cluster) AwaitView(ctx context.Context, seenBy *Member, members ...*Mem
 	}
 	slices.Sort(names)
 	what := fmt.Sprintf("%s sees %s, able to grant", seenBy.Name, strings.Join(names, ", "))
-	_, err := c.AwaitStatus(ctx, seenBy, what, func(s *api.Status) bool {
+	_, err := c.AwaitStatus(ctx, seenBy, what, func(s *schema.Status) bool {
 		var seen []string
 		for _, m := range s.View.Members {
 			seen = append(seen, m.Name)
 		}
 		slices.Sort(seen)
-		unready := slices.IndexFunc(s.Spaces, func(space api.Space) bool { return space.State != "ready" })
+		unready := slices.IndexFunc(s.Spaces, func(space *schema.Space) bool { return space.State != "ready" })
 		return slices.Equal(names, seen) && unready < 0
 	})
 	return err

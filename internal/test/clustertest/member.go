@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"github.com/holdfast-locks/holdfast/client"
-	"github.com/holdfast-locks/holdfast/internal/api"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
 // Member is a `holdfast serve`, in one life after the other.
@@ -119,7 +119,7 @@ func (m *Member) Running() bool {
 }
 
 // Status asks it how it and its cluster are.
-func (m *Member) Status(ctx context.Context) (*api.Status, error) {
+func (m *Member) Status(ctx context.Context) (*schema.Status, error) {
 	admin, err := client.DialAdmin(m.Address, m.Options...)
 	if err != nil {
 		return nil, err

@@ -52,12 +52,19 @@ func TestWorktree(t *testing.T) {
 // library.
 var light = []string{
 	tidy.Module, "google.golang.org/grpc", "google.golang.org/protobuf",
-	"google.golang.org/genproto/googleapis/rpc", "golang.org/x/net", "golang.org/x/sys", "golang.org/x/text",
+	"google.golang.org/genproto/googleapis/api", "google.golang.org/genproto/googleapis/rpc",
+	"golang.org/x/net", "golang.org/x/sys", "golang.org/x/text",
 }
+
+// mostLight is how many modules such a program may have in its binary.
+const mostLight = 15
 
 // TestClientLinks keeps the daemon's dependencies out of programs that are only
 // clients.
 func TestClientLinks(t *testing.T) {
+	if len(light) > mostLight {
+		t.Errorf("a program that is only a client may link %d modules; %d are allowed", len(light), mostLight)
+	}
 	tree, err := tidy.Read(os.DirFS(root))
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,61 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/holdfast-locks/holdfast/internal/api/frames"
+	"github.com/holdfast-locks/holdfast/internal/api/schema"
+	"github.com/holdfast-locks/holdfast/internal/server/events"
+)
+
+// Watch sends what happens in a space, or in all, as it happens. Its header says
+// that nothing is missed from now on without being told.
+func (s *service) Watch(r *schema.WatchRequest, stream grpc.ServerStreamingServer[schema.WatchEvent]) error {
+	err := s.follow(stream.Context(), r, grpcFeed{stream})
+	switch {
+	case stream.Context().Err() != nil:
+		return status.FromContextError(stream.Context().Err()).Err()
+	case errors.Is(err, errLeaving):
+		return status.Error(codes.Unavailable, errLeaving.Error())
+	}
+	return err
+}
+
+// grpcFeed is the stream of a watcher.
+type grpcFeed struct {
+	stream grpc.ServerStreamingServer[schema.WatchEvent]
+}
+
+func (f grpcFeed) begin() error { return f.stream.SendHeader(metadata.MD{}) }
+
+func (grpcFeed) idle() error { return nil } // gRPC looks after its connections
+
+// send sends what has happened: each event was encoded once for all watchers.
+func (f grpcFeed) send(ctx context.Context, turn *feedTurn, happened []*events.Batch) error {
+	var parts [][]byte
+	for _, batch := range happened {
+		for _, item := range batch.Items {
+			part, err := item.Wire.Of(func() ([]byte, error) { return proto.Marshal(item.WatchEvent) })
+			if err != nil {
+				return fmt.Errorf("encode an event: %w", err)
+			}
+			parts = append(parts, part)
+		}
+	}
+	turn.wait(ctx, parts...)
+	for _, part := range parts {
+		if err := f.stream.SendMsg(&frames.Raw{Bytes: mem.BufferSlice{mem.SliceBuffer(part)}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
