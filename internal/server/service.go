@@ -191,7 +191,7 @@ func (s *service) edge() edge.Config {
 		CheckName: s.checkName,
 		Identity: func() (member, cluster string) {
 			identity := s.identity()
-			return identity.Member.Name, identity.Cluster
+			return identity.Member.GetName(), identity.Cluster
 		},
 		Explain: func(err error) error {
 			view := s.view()

@@ -8,7 +8,7 @@ func claim() []Row {
 	crowd := sim.Bias{Crowd: true}
 	return []Row{
 		{
-			Rule: "a write may take less than the wait by the skew", Protocol: "claim", Source: "Titan's ConsistentKeyLocker", Breaks: "P1", Budget: 3000,
+			Rule: "a write may take less than the wait by the skew", Protocol: "claim", Source: "Titan's ConsistentKeyLocker", Breaks: "P1", Budget: 1, First: 4726, Rare: 5_000,
 			Faults: "delay,skew", Bias: sim.Bias{AllFaults: true, Tight: true},
 			Hole: "A claim that took as long to write as all wait before they look counts. " +
 				"A rival whose clock is ahead has looked before it was there, and both enter.",

@@ -155,7 +155,7 @@ func found() []Row {
 			Elsewhere: "membership, TestHolesBite. 6,000 seeds whose links are far show nothing since a member that merges sides waits for slow answers",
 		},
 		{
-			Rule: "told before it is written", Protocol: "election", Source: "found here", Breaks: "P4", Budget: 3000, Faults: "disk-full,crash,partition",
+			Rule: "told before it is written", Protocol: "election", Source: "found here", Breaks: "P4", Budget: 1, First: 3801, Rare: 4_000, Faults: "disk-full,crash,partition",
 			Hole: "A coordinator tells others of a view that its own disk has not taken, and never will. " +
 				"Any view that is to replace that one needs its promise, and so no other member can be elected.",
 		},
