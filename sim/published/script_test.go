@@ -95,8 +95,8 @@ func transcript(t *testing.T, row *Row, head string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !row.Shows(&played.Result) || played.Violation.Promise != Seeds()[row.Rule].Promise {
-		t.Errorf("without the rule: %v; the seed breaks %s", played.Verdict(), Seeds()[row.Rule].Promise)
+	if !row.Shows(&played.Result) { // which may be another promise than the seed breaks: a rule is often for several
+		t.Errorf("without the rule: %v; the rule is for %s", played.Verdict(), row.Breaks)
 	}
 	for i := range played.Void {
 		t.Errorf("nothing asks for %v", &played.Void[i])
