@@ -52,7 +52,7 @@ func TestSimulatedMembersReplay(t *testing.T) {
 			continue
 		}
 		steps, lives, restarts := 0, 0, 0
-		for seed := uint64(1); seed <= 6; seed++ {
+		for seed := uint64(1); seed <= 8; seed++ {
 			for member, text := range recorded(t, protocol, seed, 20*time.Second) {
 				result := run(t, text.Bytes(), replay.Config{})
 				if result.Difference != nil {
