@@ -26,7 +26,7 @@ type kept struct {
 var goldens = []kept{
 	{"shared.svg", 1<<sim.Partition | 1<<sim.Crash | 1<<sim.Pause, 10 * time.Second, 2, false, Picture{From: 3 * time.Second, Events: 80}},
 	{"crash.svg", 1 << sim.Crash, 10 * time.Second, 6, false, Picture{From: 3 * time.Second, To: 17200 * time.Millisecond}},
-	{"broken.svg", 1 << sim.DriftBeyond, 10 * time.Second, 5, true, Picture{Events: 60}},
+	{"broken.svg", 1 << sim.DriftBeyond, 10 * time.Second, 7, true, Picture{Events: 60}},
 }
 
 // TestPicturesOfTheDocumentation: they are what the code draws now.

@@ -28,11 +28,11 @@ func failing(t *testing.T, rule string) sim.Config {
 func TestShrink(t *testing.T) {
 	c := failing(t, "exclusion wait off")
 	var sizes []Size
-	s, err := Seed(c, 16, Config{Runs: 1000, Jobs: 2, Progress: func(s Size) { sizes = append(sizes, s) }})
+	s, err := Seed(c, 32, Config{Runs: 1000, Jobs: 2, Progress: func(s Size) { sizes = append(sizes, s) }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := sim.Run(c, 16, nil)
+	first, err := sim.Run(c, 32, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
