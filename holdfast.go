@@ -43,7 +43,7 @@ type Locker interface {
 
 	// LockAll takes all names or none. It waits for them in sorted order, so that
 	// two calls whose names overlap cannot wait for each other. In a durable space up
-	// to MostTogether are tried at the same time first; a name that is granted behind
+	// to 256 are tried at the same time first; a name that is granted behind
 	// one that another session holds is given back at once, and for that moment others
 	// find it held.
 	// The locks come back in the order of names. A name that is listed twice is an ErrConflict. No

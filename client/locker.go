@@ -7,7 +7,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/client/session"
-	"github.com/holdfast-locks/holdfast/internal/clock"
+	"github.com/holdfast-locks/holdfast/internal/takeall"
 )
 
 // Lock waits until name is granted. See [holdfast.Locker].
@@ -79,38 +79,44 @@ func (c *Client) lock(ctx context.Context, space, name string, try bool, o []hol
 
 // acquire returns the request that was granted, before its wait ends at end.
 func (c *Client) acquire(ctx context.Context, space string, want holdfast.Request, end time.Duration) (*request, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	r, err := c.enter(ctx, space, want, end)
 	if err != nil {
 		return nil, err
 	}
+	decided, err := c.await(ctx, r)
+	if !decided {
+		c.abandon(r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// await waits for the outcome of a request. Where ctx ends before it is decided, the error is that of ctx.
+func (c *Client) await(ctx context.Context, r *request) (decided bool, err error) {
 	for {
 		select {
 		case position := <-r.queued:
-			want.Queued(position)
+			r.Want.Queued(position)
 		case got := <-r.outcome:
 			c.outcomes.Put(r.outcome) // it has given all that it ever gets
 			select {
 			case position := <-r.queued: // told before, and not read yet
-				want.Queued(position)
+				r.Want.Queued(position)
 			default:
 			}
 			if got.err != nil {
-				return nil, c.whyEnded(r, got.err)
+				return true, c.whyEnded(r, got.err)
 			}
-			return r, nil
+			return true, nil
 		case <-ctx.Done():
-			got, decided := outcome{}, false
 			if ctx.Err() == context.DeadlineExceeded {
-				got, decided = c.awaitOutcome(r)
+				if got, decided := c.awaitOutcome(r); decided && got.err != nil {
+					return true, c.whyEnded(r, got.err)
+				}
 			}
-			if decided && got.err != nil {
-				return nil, c.whyEnded(r, got.err)
-			}
-			c.abandon(r)
-			return nil, ctx.Err()
+			return false, ctx.Err()
 		}
 	}
 }
@@ -120,91 +126,41 @@ const releaseLimit = time.Second
 
 func (c *Client) lockAll(ctx context.Context, space string, names []string, o []holdfast.Option) ([]*holdfast.Lock, error) {
 	wanted, err := resolveAll(space, names, o)
+	if err != nil || len(wanted) == 0 {
+		return nil, err
+	}
+	end := c.waitEnd(&wanted[0].Request)
+	requests := make([]*request, len(names))
+	_, err = takeall.New(len(wanted), c.isDurable(space), takeall.Caller{
+		Ask: func(i int, waits bool) (err error) {
+			want, end := wanted[i].Request, end
+			if !waits {
+				want.Try, want.Queued = true, nil
+				end = min(end, c.waitEnd(&want))
+			}
+			requests[i], err = c.enter(ctx, space, want, end)
+			return err
+		},
+		Outcome: func(i int, _ bool) (bool, error) { return c.await(ctx, requests[i]) },
+		GiveUp:  func(i int) error { c.abandon(requests[i]); return nil },
+		Check:   func(i int) error { return requests[i].lock.Check() },
+		Release: func(i int) { c.giveBack(requests[i]) },
+	}).Go()
 	if err != nil {
+		c.awaitReleases(requests, end)
 		return nil, err
 	}
 	locks := make([]*holdfast.Lock, len(names))
-	var taken []*request
-	end := clock.Never
-	if len(wanted) > 0 {
-		end = c.waitEnd(&wanted[0].Request)
-	}
-	take := func(r *request, place int) {
-		locks[place] = r.lock
-		taken = append(taken, r)
-	}
-	err = holdfast.TakeAll(wanted, c.together(space), func(some []holdfast.PlacedRequest) (int, error) {
-		all, err := c.tryTogether(ctx, space, some, end)
-		for i, r := range all {
-			take(r, some[i].Place)
-		}
-		return len(all), err
-	}, func(one holdfast.PlacedRequest) error {
-		r, err := c.acquire(ctx, space, one.Request, end)
-		if err == nil {
-			take(r, one.Place)
-		}
-		return err
-	})
-	if err != nil {
-		c.releaseAll(taken, end)
-		return nil, err
-	}
-	for _, lock := range locks { // one may have been lost while another was waited for
-		if err := lock.Check(); err != nil {
-			c.releaseAll(taken, end)
-			return nil, err
-		}
+	for i, r := range requests {
+		locks[wanted[i].Place] = r.lock
 	}
 	return locks, nil
 }
 
-// together is how many names of a space are asked for at the same time.
-func (c *Client) together(space string) int {
+func (c *Client) isDurable(space string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if slices.Contains(c.durable, space) {
-		return holdfast.MostTogether
-	}
-	return 1
-}
-
-// tryTogether asks for names at the same time, without waiting for holders, and returns the requests for the first ones that
-// were granted. The others are given up. The error is that of ctx, or that the client is closed.
-func (c *Client) tryTogether(ctx context.Context, space string, wanted []holdfast.PlacedRequest, end time.Duration) (taken []*request, err error) {
-	requests := make([]*request, 0, len(wanted))
-	for i := range wanted {
-		want := wanted[i].Request
-		want.Try, want.Queued = true, nil
-		r, refused := c.enter(ctx, space, want, min(end, c.waitEnd(&want)))
-		if refused != nil {
-			break // the name is asked for by itself, and the error told then
-		}
-		requests = append(requests, r)
-	}
-	for len(taken) < len(requests) && err == nil {
-		r := requests[len(taken)]
-		select {
-		case got := <-r.outcome:
-			c.outcomes.Put(r.outcome)
-			if got.err != nil {
-				c.abandonAll(requests[len(taken)+1:])
-				return taken, nil
-			}
-			taken = append(taken, r)
-		case <-ctx.Done():
-			err = ctx.Err()
-			c.abandonAll(requests[len(taken):])
-		}
-	}
-	return taken, err
-}
-
-// abandonAll gives requests up, those of the highest names first, and gives back what they were granted.
-func (c *Client) abandonAll(requests []*request) {
-	for _, r := range slices.Backward(requests) {
-		c.abandon(r)
-	}
+	return slices.Contains(c.durable, space)
 }
 
 // resolveAll checks requests for many names before anything is sent.
@@ -215,21 +171,23 @@ func resolveAll(space string, names []string, o []holdfast.Option) ([]holdfast.P
 	return holdfast.NewRequests(space, names, o...)
 }
 
-// releaseAll releases what a LockAll had taken before it failed, whose wait ends at end.
-func (c *Client) releaseAll(taken []*request, end time.Duration) {
-	for _, r := range slices.Backward(taken) {
-		c.mu.Lock()
-		if r.State() != session.Settled {
-			r.gone = make(chan struct{})
-		}
-		c.step(session.Event{Kind: session.GiveUp, Request: &r.Request})
-		c.mu.Unlock()
+// giveBack releases what a LockAll has taken that fails.
+func (c *Client) giveBack(r *request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.State() != session.Settled {
+		r.gone = make(chan struct{})
 	}
+	c.step(session.Event{Kind: session.GiveUp, Request: &r.Request})
+}
+
+// awaitReleases waits until what a LockAll has given back is gone, whose wait ends at end.
+func (c *Client) awaitReleases(requests []*request, end time.Duration) {
 	timer := time.NewTimer(min(releaseLimit, max(0, session.After(end, session.WaitGrace)-c.clock.Now())))
 	defer timer.Stop()
-	for _, r := range taken {
-		if r.gone == nil {
-			continue // it was settled before
+	for _, r := range requests {
+		if r == nil || r.gone == nil {
+			continue // it was not taken, or settled before
 		}
 		select {
 		case <-r.gone:

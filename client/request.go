@@ -79,6 +79,9 @@ func (c *Client) finish(r *request, lock *holdfast.Lock, err error) {
 
 // enter asks for a lock.
 func (c *Client) enter(ctx context.Context, space string, want holdfast.Request, end time.Duration) (*request, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := &request{Request: session.Request{Space: space, Want: want, WaitEnd: end}, values: ctx}

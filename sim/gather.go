@@ -1,19 +1,19 @@
 package sim
 
 import (
+	"context"
 	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	clientsession "github.com/holdfast-locks/holdfast/internal/client/session"
+	"github.com/holdfast-locks/holdfast/internal/takeall"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // In a third of the runs of a durable space each client has one more user, a gatherer, which takes several names by one
-// LockAll: package client's lockAll and tryTogether, and holdfast.TakeAll. It asks for the names in their order, and for many
-// at the same time. When one is refused, the requests behind it are given up and their grants released, before the refused
-// name is waited for. So a gatherer that waits holds only names before the one that it waits for, and no two of them wait for
-// each other (P4).
+// LockAll (package internal/takeall). A gatherer that waits holds only names before the one that it waits for, so no two of
+// them wait for each other (P4).
 
 // drawGathers draws whether there are gatherers, from a source of chance of its own.
 func (s *settings) drawGathers(c *Config, r dice) {
@@ -37,24 +37,21 @@ var (
 // gatherer is a thread of a client that takes several names together, works under all of them, and gives them back.
 type gatherer struct {
 	client *client
-	call   int               // that it plans or makes, in the names of choices
-	next   time.Duration     // when it has something to do
-	until  time.Duration     // when it gives up waiting, or unlocks
-	wanted []string          // names that it has still to take, in their order
-	ahead  int               // how many of them to ask for at the same time
-	batch  []*pendingRequest // requests that were made at the same time, and are not looked at yet
-	one    *pendingRequest   // a request that waits by itself
-	taken  []*request
-	waited bool // a name was refused and is waited for, or was
-	works  bool // it has all that it wanted
-	probe  bool // it wants all names once, after all faults,
-	probed bool // and has had them
+	call   int              // that it plans or makes, in the names of choices
+	next   time.Duration    // when it has something to do: begin, give up waiting, unlock
+	names  []string         // that it takes or has, in their order
+	all    *takeall.Call    // that takes them; nil where the gatherer neither holds nor waits
+	asks   []pendingRequest // by their order in names
+	waited bool             // a name was refused and is waited for, or was
+	works  bool             // it has all that it wanted
+	probe  bool             // it wants all names once, after all faults,
+	probed bool             // and has had them
 }
 
 // pendingRequest is one request of a gatherer, and what became of it.
 type pendingRequest struct {
-	request *request
-	done    bool // there is an outcome:
+	request *request // nil where it was given up
+	done    bool     // there is an outcome:
 	err     error
 }
 
@@ -75,20 +72,37 @@ func (g *gatherer) plan(pause func() time.Duration) {
 func (g *gatherer) chooses() { g.client.chooses(g.String(), g.call) }
 
 // idle reports whether the gatherer neither holds nor waits.
-func (g *gatherer) idle() bool { return !g.works && len(g.wanted) == 0 }
+func (g *gatherer) idle() bool { return g.all == nil }
+
+// left lists the names that it has still to take, in the order in which it asks for them.
+func (g *gatherer) left() (names []string) {
+	if g.all != nil {
+		for _, i := range g.all.Left() {
+			names = append(names, g.names[i])
+		}
+	}
+	return names
+}
+
+// taken is how many it has.
+func (g *gatherer) taken() int { return len(g.names) - len(g.left()) }
 
 // act does what the gatherer's time has come for.
 func (g *gatherer) act() {
 	g.next = protocol.Never
 	switch {
 	case g.works:
+		for _, one := range slices.Backward(g.asks) {
+			g.client.stream.abandonOrUnlock(one.request)
+		}
 		g.rest()
 	case g.idle():
 		g.begin()
 	default: // the Context of the call has ended
-		g.client.world.trace("%s gives up waiting for %v", g, g.wanted)
-		g.client.world.exercises(togetherGivenUp, len(g.taken) > 0)
-		g.fail()
+		g.client.world.trace("%s gives up waiting for %v", g, g.left())
+		g.client.world.exercises(togetherGivenUp, g.taken() > 0)
+		g.all.Fail(context.DeadlineExceeded)
+		g.goOn()
 	}
 }
 
@@ -101,21 +115,21 @@ func (g *gatherer) begin() {
 	g.chooses()
 	for _, n := range w.settings.names {
 		if w.settling || w.butOneIn(about(w, "takes", n.name), 4) {
-			g.wanted = append(g.wanted, n.name)
+			g.names = append(g.names, n.name)
 		}
 	}
-	slices.Sort(g.wanted)
-	if len(g.wanted) == 0 {
+	slices.Sort(g.names)
+	if len(g.names) == 0 {
 		g.rest()
 		return
 	}
-	g.ahead, g.waited, g.probe, g.until = holdfast.MostTogether, false, w.settling, protocol.Never
+	g.take()
+	g.waited, g.probe = false, w.settling
 	if patience := g.patience(); patience > 0 && !w.settling {
-		g.until = g.client.now() + patience
+		g.next = g.client.now() + patience
 	}
-	g.next = g.until
-	w.trace("%s wants %v together", g, g.wanted)
-	g.acquireNext()
+	w.trace("%s wants %v together", g, g.names)
+	g.goOn()
 }
 
 // patience chooses after what time the Context of a call ends; usually never, which is 0.
@@ -129,30 +143,49 @@ func (g *gatherer) patience() time.Duration {
 	})
 }
 
-// acquireNext asks for the next names (holdfast.TakeAll).
-func (g *gatherer) acquireNext() {
-	count := min(g.ahead, len(g.wanted))
-	g.ahead = min(2*g.ahead, holdfast.MostTogether)
-	if count == 0 {
-		g.done()
-		return
-	}
-	if count == 1 {
-		g.wait()
-		return
-	}
-	for _, name := range g.wanted[:count] {
-		want := g.client.world.exclusive(name)
-		want.try = true
-		g.batch = append(g.batch, g.enter(want))
-	}
+// take makes the call that takes the names.
+func (g *gatherer) take() {
+	s, w := &g.client.stream, g.client.world
+	g.asks = make([]pendingRequest, len(g.names))
+	g.all = takeall.New(len(g.names), true, takeall.Caller{
+		Ask: func(i int, waits bool) error {
+			want := w.exclusive(g.names[i])
+			want.try = !waits
+			g.asks[i] = pendingRequest{request: s.acquire(want, g)}
+			return nil
+		},
+		Outcome: func(i int, waits bool) (bool, error) {
+			one := g.asks[i]
+			g.waited = g.waited || one.err != nil
+			w.exercises(togetherRefused, waits && one.err != nil && g.taken() > 0)
+			return one.done, one.err
+		},
+		GiveUp: func(i int) error {
+			r := g.asks[i].request
+			g.asks[i].request = nil
+			w.exercises(togetherBehind, r.State() == clientsession.Held)
+			s.abandon(r)
+			return nil
+		},
+		Check: func(i int) error {
+			if g.asks[i].request.believes(g.client.now()) {
+				return nil
+			}
+			w.exercises(togetherLost, true)
+			return holdfast.ErrLost
+		},
+		Release: func(i int) { s.abandonOrUnlock(g.asks[i].request) },
+	})
 }
 
-// wait asks for the first name that is wanted, by itself.
-func (g *gatherer) wait() { g.one = g.enter(g.client.world.exclusive(g.wanted[0])) }
-
-func (g *gatherer) enter(want wantedLock) *pendingRequest {
-	return &pendingRequest{request: g.client.stream.acquire(want, g)}
+// goOn goes on with the call.
+func (g *gatherer) goOn() {
+	switch over, err := g.all.Go(); {
+	case err != nil:
+		g.rest()
+	case over:
+		g.work()
+	}
 }
 
 // granted and failed note what became of a request.
@@ -172,100 +205,32 @@ func (g *gatherer) failed(r *request, err error) {
 // extended is for nothing: a gatherer asks for no other hold limit.
 func (g *gatherer) extended(*request, error) {}
 
-// learn takes the outcome of a request. Those that were made together are looked at in their order.
+// learn takes the outcome of a request.
 func (g *gatherer) learn(r *request, err error) {
-	if i := g.one; i != nil && i.request == r {
-		g.one = nil
-		if err != nil {
-			g.client.world.exercises(togetherRefused, len(g.taken) > 0)
-			g.fail()
-			return
-		}
-		g.take(r)
-		g.acquireNext()
-		return
-	}
-	at := slices.IndexFunc(g.batch, func(i *pendingRequest) bool { return i.request == r })
-	if at < 0 {
+	i := slices.IndexFunc(g.asks, func(one pendingRequest) bool { return one.request == r })
+	if i < 0 {
 		g.client.stream.abandon(r) // given up meanwhile
 		return
 	}
-	g.batch[at].done, g.batch[at].err = true, err
-	g.look()
+	g.asks[i].done, g.asks[i].err = true, err
+	g.goOn()
 }
 
-// look goes through the outcomes of the requests that were made together (Client.tryTogether).
-func (g *gatherer) look() {
-	for len(g.batch) > 0 && g.batch[0].done {
-		i := g.batch[0]
-		g.batch = g.batch[1:]
-		switch {
-		case i.err == nil:
-			g.take(i.request)
-		case protocol.Mutated("nothing is held behind a name that is waited for"):
-			g.wanted = append(g.wanted[1:], g.wanted[0]) // it is asked for by itself when the others are here
-			g.ahead, g.waited = 1, true
-		default:
-			g.abandonAll()
-			g.ahead, g.waited = 2, true
-			g.wait()
-			return
-		}
-	}
-	if len(g.batch) == 0 {
-		g.acquireNext()
-	}
-}
-
-func (g *gatherer) take(r *request) {
-	g.taken, g.wanted = append(g.taken, r), g.wanted[1:]
-}
-
-// abandonAll gives up the requests that are not looked at, the highest names first, and releases their grants
-// (Client.abandonAll).
-func (g *gatherer) abandonAll() {
-	behind := g.batch
-	g.batch = nil
-	for _, i := range slices.Backward(behind) {
-		g.client.world.exercises(togetherBehind, i.request.State() == clientsession.Held)
-		g.client.stream.abandon(i.request)
-	}
-}
-
-// done is that all names are taken. One may have been lost while another was waited for: then the others are released.
-func (g *gatherer) done() {
-	w, now := g.client.world, g.client.now()
-	if slices.ContainsFunc(g.taken, func(r *request) bool { return !r.believes(now) }) {
-		g.client.world.exercises(togetherLost, true)
-		g.fail()
-		return
-	}
+// work begins when all names are taken.
+func (g *gatherer) work() {
+	w := g.client.world
 	w.trace("%s has all of its names", g)
-	g.client.world.exercises(togetherAll, !g.waited)
-	g.client.world.exercises(togetherWaited, g.waited)
+	w.exercises(togetherAll, !g.waited)
+	w.exercises(togetherWaited, g.waited)
 	g.works, g.probed = true, g.probe
 	g.chooses()
-	g.until = now + w.hold()
-	g.next = g.until
+	g.next = g.client.now() + w.hold()
 }
 
-// fail ends the call without locks: what it has is released (Client.putBack).
-func (g *gatherer) fail() {
-	if g.one != nil {
-		g.client.stream.abandon(g.one.request)
-		g.one = nil
-	}
-	g.abandonAll()
-	g.rest()
-}
-
-// rest gives back what the gatherer has, the highest names first, and makes a pause.
+// rest makes a pause when the gatherer has given back what it had.
 func (g *gatherer) rest() {
 	w := g.client.world
-	for _, r := range slices.Backward(g.taken) {
-		g.client.stream.abandonOrUnlock(r)
-	}
-	g.taken, g.wanted, g.works = nil, nil, false
+	g.names, g.all, g.asks, g.works = nil, nil, nil, false
 	think := w.settings.think
 	if w.settling {
 		think = 10 * time.Millisecond

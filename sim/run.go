@@ -331,7 +331,7 @@ func (w *world) unsettled() (found []string) {
 			found = append(found, fmt.Sprintf("%d requests of %s are not answered", c.crowd.open, c))
 		}
 		if g := c.gathers; g != nil && !(g.probed && g.idle()) {
-			found = append(found, fmt.Sprintf("%s has not had all names together: it has %d and wants %v", g, len(g.taken), g.wanted))
+			found = append(found, fmt.Sprintf("%s has not had all names together: it has %d and wants %v", g, g.taken(), g.left()))
 		}
 	}
 	if len(found) > 0 {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -85,89 +84,6 @@ func (l locker) TryLock(ctx context.Context, name string, o ...holdfast.Option) 
 	return l.resolve(ctx, name, true, o)
 }
 
-// LockAll takes all names or none. See holdfast.Locker.
-func (l locker) LockAll(ctx context.Context, names []string, o ...holdfast.Option) ([]*holdfast.Lock, error) {
-	if there, err := l.insider(ctx, strings.Join(names, ", ")); there != nil || err != nil {
-		return atInsider(err, func() ([]*holdfast.Lock, error) { return there.LockAll(ctx, names, o...) })
-	}
-	wanted, err := holdfast.NewRequests(l.space, names, o...)
-	if err != nil {
-		return nil, err
-	}
-	start, end := l.session.Now(), lock.Never
-	if len(wanted) > 0 && wanted[0].Wait > 0 {
-		end = after(start, wanted[0].Wait)
-	}
-	locks := make([]*holdfast.Lock, len(names))
-	var taken []*holdfast.Lock
-	take := func(held *holdfast.Lock, place int) {
-		locks[place] = held
-		taken = append(taken, held)
-	}
-	err = holdfast.TakeAll(wanted, l.together(), func(some []holdfast.PlacedRequest) (int, error) {
-		all, err := l.tryTogether(ctx, some, end)
-		for i, held := range all {
-			take(held, some[i].Place)
-		}
-		return len(all), err
-	}, func(one holdfast.PlacedRequest) error {
-		if one.Wait > 0 {
-			one.Wait = max(1, end-l.session.Now())
-		}
-		held, err := l.acquire(ctx, &one.Request)
-		if err == nil {
-			take(held, one.Place)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, l.giveBack(taken, end, err)
-	}
-	for _, held := range taken { // one may have been lost while another was waited for
-		if err := held.Check(); err != nil {
-			return nil, l.giveBack(taken, end, err)
-		}
-	}
-	return locks, nil
-}
-
-// releaseLimit is how long a LockAll that fails waits for its releases.
-const releaseLimit = time.Second
-
-// giveBack releases what was taken on the way to all names, and returns why that was
-// not all. That one was lost meanwhile is no news: it is not wanted any more. It waits until
-// the authority has taken the releases, but not beyond the end of the call's wait.
-func (l locker) giveBack(taken []*holdfast.Lock, end time.Duration, why error) error {
-	s := l.session
-	var released []*holdfast.Lock
-	for _, held := range taken {
-		if !held.End(holdfast.ErrNotHeld) {
-			continue
-		}
-		h, ok := s.letGo(held)
-		if !ok {
-			continue
-		}
-		if answered, err := s.sendRelease(h, unlockOf); !answered {
-			released = append(released, held)
-		} else if err = s.unlocked(held, err); err != nil && !errors.Is(err, holdfast.ErrLost) {
-			why = errors.Join(why, err)
-		}
-	}
-	if len(released) == 0 {
-		return why
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), min(releaseLimit, max(0, after(end, lock.WaitGrace)-s.Now())))
-	defer cancel()
-	for _, held := range released {
-		err := s.unlocked(held, s.awaitRelease(ctx, unlockOf|held.Request()))
-		if err != nil && !errors.Is(err, holdfast.ErrLost) && ctx.Err() == nil {
-			why = errors.Join(why, err)
-		}
-	}
-	return why
-}
-
 func (l locker) fail(op, name string, err error) error {
 	return &holdfast.Error{Op: op, Space: l.space, Name: name, Err: err}
 }
@@ -200,11 +116,8 @@ func (l locker) acquire(ctx context.Context, r *holdfast.Request) (*holdfast.Loc
 	if err != nil {
 		return nil, err
 	}
-	if a.Kind == 0 || a.Kind == lock.Queued {
-		w := l.session.expect(r, a.id, a.Answer)
-		if a.Answer, err = l.session.await(ctx, l.port, r, a.id, w); err != nil {
-			return nil, err
-		}
+	if !a.await(ctx, r) {
+		return nil, l.session.cancel(ctx, l.port, r.Name, a.id)
 	}
 	return l.conclude(ctx, r, a)
 }
@@ -215,7 +128,8 @@ type submitted struct {
 	id      uint64
 	sent    protocol.Time // when it was sent, where a limit may count from it
 	waitEnd protocol.Time
-	bounded bool // by the deadline of its context
+	bounded bool  // by the deadline of its context
+	wait    *wait // nil where it is decided
 }
 
 // submit asks for the name. The answer may be that the decision comes later.
@@ -253,6 +167,9 @@ func (l locker) submit(ctx context.Context, r *holdfast.Request) (a submitted, e
 		return a, l.fail("lock", r.Name, closedOr(err))
 	}
 	a.id, a.waitEnd = a.Request, request.WaitEnd
+	if a.Kind == 0 || a.Kind == lock.Queued {
+		a.wait = s.expect(r, a.id, a.Answer)
+	}
 	return a, nil
 }
 
@@ -361,29 +278,29 @@ func (s *localSession) expect(r *holdfast.Request, id uint64, first run.Answer) 
 	return w
 }
 
-// await waits for the decision about a request that was queued. When ctx ends
-// first, the request is cancelled: granted meanwhile, it is released.
-func (s *localSession) await(ctx context.Context, port protocol.Port, r *holdfast.Request, id uint64, w *wait) (run.Answer, error) {
-	queued := w.queued
+// await waits for the decision about a request, until ctx ends. One that is not decided then is for its caller to cancel.
+func (a *submitted) await(ctx context.Context, r *holdfast.Request) (decided bool) {
+	if a.wait == nil {
+		return true
+	}
+	queued := a.wait.queued
 	for {
 		select {
-		case d := <-w.decided:
-			return run.AnswerOf(&d), nil
+		case d := <-a.wait.decided:
+			a.Answer = run.AnswerOf(&d)
+			return true
 		case position := <-queued:
 			queued = nil
 			r.Queued(position)
-			continue
 		case <-ctx.Done():
+			d := a.wait.awaitDecision(ctx)
+			a.Answer = run.AnswerOf(&d)
+			return d.Kind == lock.Refused
 		}
-		break
 	}
-	if d := w.awaitDecision(ctx); d.Kind == lock.Refused {
-		return run.AnswerOf(&d), nil
-	}
-	return run.Answer{}, s.cancel(ctx, port, r.Name, id)
 }
 
-// cancel ends a request for good, because ctx has ended.
+// cancel ends a request for good, because ctx has ended: granted meanwhile, it is released.
 func (s *localSession) cancel(ctx context.Context, port protocol.Port, name string, id uint64) error {
 	cancel := &protocol.Cancel{Session: s.id, Name: name, Request: id}
 	call := protocol.CallID{Sink: s.sink, Op: s.number()}

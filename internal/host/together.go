@@ -2,69 +2,126 @@ package host
 
 import (
 	"context"
+	"errors"
+	"strings"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/takeall"
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// together is a name that is asked for at the same time as others.
-type together struct {
+// manyLocks is a LockAll.
+type manyLocks struct {
+	locker
+	wanted   []holdfast.PlacedRequest
+	all      []oneOfMany // by their order in wanted
+	end      lock.Time   // of its wait
+	released []*holdfast.Lock
+	why      error // what has failed while it gave back
+}
+
+// oneOfMany is a request of a LockAll.
+type oneOfMany struct {
 	submitted
 	want holdfast.Request
-	wait *wait // nil where it was decided at once
+	held *holdfast.Lock
 }
 
-// together is how many names are asked for at the same time.
-func (l locker) together() int {
-	if l.port > 0 && l.node.config.Spaces[l.port-1].described.Lasting {
-		return holdfast.MostTogether
+// LockAll takes all names or none. See holdfast.Locker.
+func (l locker) LockAll(ctx context.Context, names []string, o ...holdfast.Option) ([]*holdfast.Lock, error) {
+	if there, err := l.insider(ctx, strings.Join(names, ", ")); there != nil || err != nil {
+		return atInsider(err, func() ([]*holdfast.Lock, error) { return there.LockAll(ctx, names, o...) })
 	}
-	return 1
+	wanted, err := holdfast.NewRequests(l.space, names, o...)
+	if err != nil || len(wanted) == 0 {
+		return nil, err
+	}
+	m := &manyLocks{locker: l, wanted: wanted, all: make([]oneOfMany, len(wanted)), end: lock.Never}
+	if wanted[0].Wait > 0 {
+		m.end = after(l.session.Now(), wanted[0].Wait)
+	}
+	durable := l.port > 0 && l.node.config.Spaces[l.port-1].described.Lasting
+	_, err = takeall.New(len(wanted), durable, takeall.Caller{
+		Ask:     func(i int, waits bool) error { return m.ask(ctx, i, waits) },
+		Outcome: func(i int, waits bool) (bool, error) { return m.outcome(ctx, &m.all[i], waits) },
+		GiveUp: func(i int) error {
+			return l.session.cancel(context.WithoutCancel(ctx), l.port, wanted[i].Name, m.all[i].id)
+		},
+		Check:   func(i int) error { return m.all[i].held.Check() },
+		Release: func(i int) { m.giveBack(m.all[i].held) },
+	}).Go()
+	if err != nil {
+		return nil, m.awaitReleases(err)
+	}
+	locks := make([]*holdfast.Lock, len(wanted))
+	for i := range m.all {
+		locks[wanted[i].Place] = m.all[i].held
+	}
+	return locks, nil
 }
 
-// tryTogether asks for names at the same time, without waiting for holders, and returns the locks on the first ones that were
-// granted. The others are given up. The error is that of ctx.
-func (l locker) tryTogether(ctx context.Context, wanted []holdfast.PlacedRequest, end lock.Time) (taken []*holdfast.Lock, err error) {
-	all := make([]together, 0, len(wanted))
-	for i := range wanted {
-		want := wanted[i].Request
-		if want.Wait > 0 {
-			want.Wait = max(1, end-l.session.Now())
-		}
-		want.Try, want.Queued = true, nil
-		a, err := l.submit(ctx, &want)
-		if err != nil || a.Kind == lock.Refused {
-			break // the name is asked for by itself, and the error told then
-		}
-		one := together{submitted: a, want: want}
-		if a.Kind != lock.Granted {
-			one.wait = l.session.expect(&want, a.id, a.Answer)
-		}
-		all = append(all, one)
+// ask asks for a name. The error is why that is refused at once; where it is waited for its outcome says so.
+func (m *manyLocks) ask(ctx context.Context, i int, waits bool) (err error) {
+	m.all[i] = oneOfMany{want: m.wanted[i].Request}
+	one := &m.all[i]
+	if one.want.Wait > 0 {
+		one.want.Wait = max(1, m.end-m.session.Now())
 	}
-	for i := range all {
-		one := &all[i]
-		if one.wait != nil {
-			one.Answer, err = l.session.await(ctx, l.port, &one.want, one.id, one.wait)
-		}
-		var held *holdfast.Lock
-		if err == nil && one.Kind != lock.Refused {
-			held, err = l.conclude(ctx, &one.want, one.submitted)
-		}
-		if held == nil {
-			return taken, l.giveUp(ctx, all[i+1:], err)
-		}
-		taken = append(taken, held)
+	if !waits {
+		one.want.Try, one.want.Queued = true, nil
 	}
-	return taken, ctx.Err()
+	one.submitted, err = m.submit(ctx, &one.want)
+	if err == nil && one.Kind == lock.Refused && !waits {
+		err = one.Err
+	}
+	return err
 }
 
-// giveUp cancels requests, those for the highest names first: what they were granted is released. It returns why.
-func (l locker) giveUp(ctx context.Context, all []together, why error) error {
-	for i := len(all) - 1; i >= 0; i-- {
-		if err := l.session.cancel(context.WithoutCancel(ctx), l.port, all[i].want.Name, all[i].id); err != nil && why == nil {
-			why = err
+// outcome waits for what becomes of a request, and makes the lock of a grant. A try that is refused is not asked about.
+func (m *manyLocks) outcome(ctx context.Context, one *oneOfMany, waits bool) (decided bool, err error) {
+	if !one.await(ctx, &one.want) {
+		return false, ctx.Err()
+	}
+	if one.Kind == lock.Refused && !waits {
+		return true, one.Err
+	}
+	one.held, err = m.conclude(ctx, &one.want, one.submitted)
+	return true, err
+}
+
+// releaseLimit is how long a LockAll that fails waits for its releases.
+const releaseLimit = time.Second
+
+// giveBack releases a lock that was taken. That it was lost meanwhile is no news: it is not wanted any more.
+func (m *manyLocks) giveBack(held *holdfast.Lock) {
+	if !held.End(holdfast.ErrNotHeld) {
+		return
+	}
+	h, ok := m.session.letGo(held)
+	if !ok {
+		return
+	}
+	if answered, err := m.session.sendRelease(h, unlockOf); !answered {
+		m.released = append(m.released, held)
+	} else if err = m.session.unlocked(held, err); err != nil && !errors.Is(err, holdfast.ErrLost) {
+		m.why = errors.Join(m.why, err)
+	}
+}
+
+// awaitReleases waits until the authority has taken the releases, but not beyond the end of the call's wait. It returns why the
+// call fails, and what has failed since.
+func (m *manyLocks) awaitReleases(why error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), min(releaseLimit, max(0, after(m.end, lock.WaitGrace)-m.session.Now())))
+	defer cancel()
+	for _, held := range m.released {
+		err := m.session.unlocked(held, m.session.awaitRelease(ctx, unlockOf|held.Request()))
+		if err != nil && !errors.Is(err, holdfast.ErrLost) && ctx.Err() == nil {
+			m.why = errors.Join(m.why, err)
 		}
+	}
+	if m.why != nil {
+		why = errors.Join(why, m.why)
 	}
 	return why
 }

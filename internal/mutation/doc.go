@@ -9,7 +9,7 @@
 // In a member that serves the switch is empty for as long as the process lives. Asking
 // costs one comparison of a length with a constant, inlined; names are compared only behind
 // that. No flag, variable or key of a configuration leads here: package internal/test/tidy lets only
-// package protocol and a client's session, which ask, and package sim and those below it, which run no member
+// package protocol, a client's session and internal/takeall, which ask, and package sim and those below it, which run no member
 // that anybody could reach, import this package; and that it is internal keeps out every
 // program that embeds a member.
 //

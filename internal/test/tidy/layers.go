@@ -16,7 +16,7 @@ type row struct {
 // it, and one that begins with ! takes out what the others match.
 var (
 	// rules are pure: an event goes in, effects come out.
-	rules = []string{"lock/...", "storage", "protocol/...", "!protocol/protocoltest", "internal/member/...", "internal/client/session", "internal/server/edge"}
+	rules = []string{"lock/...", "storage", "protocol/...", "!protocol/protocoltest", "internal/member/...", "internal/client/session", "internal/server/edge", "internal/takeall"}
 
 	// leaves know nothing of locks.
 	leaves = []string{
@@ -69,17 +69,18 @@ var table = []row{
 	{[]string{"internal/run", "internal/trace"}, slices.Concat(contract, leaves, []string{"internal/member/..."})},
 	{[]string{"internal/server/admin", "internal/server/events"}, slices.Concat(contract, []string{"internal/member/...", "internal/api/...", "internal/run"})},
 	// The simulator knows no protocol but by its descriptor.
-	{[]string{"sim/..."}, slices.Concat(contract, []string{"internal/member/...", "sim/...", "internal/client/session", "internal/server/edge", "internal/api/...", "internal/trace", "storage/memory", switchFolder})},
+	{[]string{"sim/..."}, slices.Concat(contract, []string{"internal/member/...", "sim/...", "internal/client/session", "internal/server/edge", "internal/takeall", "internal/api/...", "internal/trace", "storage/memory", switchFolder})},
 
 	{[]string{"internal/server/edge"}, []string{"", "lock", "protocol", "internal/api", "internal/api/schema", "internal/member/session"}},
 	// Edges do not know each other. The drivers of stores
 	// reach a member as values; a guest locks through members, as any client.
 	{[]string{"lockertest"}, []string{""}},
+	{[]string{"internal/takeall"}, []string{switchFolder}},
 	{[]string{"internal/client/session"}, []string{"", "internal/api", "internal/api/schema", "internal/clock", switchFolder}},
-	{[]string{"client"}, slices.Concat([]string{"", "internal/client/session", "internal/api/...", "internal/transport/secure"}, leaves)},
+	{[]string{"client"}, slices.Concat([]string{"", "internal/client/session", "internal/takeall", "internal/api/...", "internal/transport/secure"}, leaves)},
 	{[]string{"internal/server"}, engines},
 	// A host writes the first logs of a cluster that begins with a snapshot.
-	{[]string{"internal/host"}, slices.Concat(engines, []string{"client", "internal/disk/...", "protocol/consensus"})},
+	{[]string{"internal/host"}, slices.Concat(engines, []string{"client", "internal/disk/...", "internal/takeall", "protocol/consensus"})},
 	{[]string{"node", "storelock"}, []string{"", "storage", "protocol", "protocol/claim", "node", "internal/host", "internal/api", "internal/api/schema", "internal/clock"}},
 
 	// Only programs, and tests, import programs and what tests are made with.
@@ -134,7 +135,7 @@ func imports(t *Tree) (found []Finding) {
 // instead says what a package may import of this module where it may not import own.
 func instead(may []string, own string) string {
 	if own == switchFolder {
-		return "switch rules off in the simulator alone; rules ask protocol.Mutated, and those of the client mutation.Off"
+		return "switch rules off in the simulator alone; rules ask protocol.Mutated, and those of a client and of takeall mutation.Off"
 	}
 	layers := slices.Clone(may)
 	for i, layer := range layers {

@@ -46,6 +46,7 @@ func layerExamples() []example {
 		// The switch of the rules.
 		{"imports", imports("protocol/a.go", "/internal/mutation"), nil},
 		{"imports", imports("sim/published/a.go", "/internal/mutation"), nil},
+		{"imports", imports("internal/takeall/a.go", "/internal/mutation"), nil},
 		{"imports", imports("node/a_test.go", "/internal/mutation"), nil},
 		{"imports", imports("internal/member/membership/a.go", "/internal/mutation"), []string{"rules ask protocol.Mutated, "}},
 		{"imports", imports("internal/host/a.go", "/internal/mutation"), []string{"in the simulator alone"}},
