@@ -37,9 +37,9 @@ func TestAcquireNumbersRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(t, "the answer", got, run.Answer{Request: id, Kind: lock.Granted, Token: holdfast.Token(id), Hold: 7})
-		same(t, "delivered", box.take(), [][]string{{"1/0 beside"}})
+		same(t, "delivered", box.take(), [][]string{{"2/0 beside"}})
 	}
-	same(t, "the last step", m.steps[3], "call port=1 from=0 call=1/3 *lock.Request at 0s")
+	same(t, "the last step", m.steps[3], "call port=1 from=0 call=2/3 *lock.Request at 0s")
 }
 
 // TestAcquireUnanswered: the caller is told the id under which the sink will be told.
@@ -61,7 +61,7 @@ func TestReleaseAnswers(t *testing.T) {
 	if err != nil || got.Kind != lock.Refused || !errors.Is(got.Err, holdfast.ErrNotHeld) || got.Request != 4 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	same(t, "the last step", m.steps[1], "call port=2 from=0 call=1/4611686018427387913 *protocol.Release at 0s")
+	same(t, "the last step", m.steps[1], "call port=2 from=0 call=2/4611686018427387913 *protocol.Release at 0s")
 }
 
 // TestHotCallsAfterClose are refused, and step nothing.

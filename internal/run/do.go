@@ -3,30 +3,114 @@ package run
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
+	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
+
+// Question is what the machine at a port is asked, and until when an answer is waited for that does not come at once.
+type Question struct {
+	Port   protocol.Port
+	Fact   any
+	Within context.Context
+}
+
+// Converse asks one question after the other: next makes each from the answer to the one before, and returns nil when it
+// has none. All that is answered at once is one step, on the caller's goroutine and with the driver's mutex held: next must
+// neither block nor call the driver. Waited reports that an answer came later. The error is the cause of the end of
+// Within, or ErrClosed: what is answered after that reaches no caller.
+func (d *Driver) Converse(q *Question, next func(answer *protocol.Reply) *Question) (waited bool, err error) {
+	for ; q != nil; waited = true {
+		call, line, err := d.ask(&q, next)
+		if err != nil || q == nil {
+			return waited, err
+		}
+		select {
+		case answer := <-line:
+			q = next(&answer)
+			continue
+		case <-q.Within.Done():
+			err = context.Cause(q.Within)
+		case <-d.done:
+			err = ErrClosed
+		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.questions.lines, call.Op)
+		return true, err
+	}
+	return waited, nil
+}
+
+// ask asks q and what follows from the answers, until there is no answer at once: then the first that comes is put into line.
+func (d *Driver) ask(q **Question, next func(*protocol.Reply) *Question) (call protocol.CallID, line chan protocol.Reply, err error) {
+	d.mu.Lock()
+	defer d.leave()
+	if d.closed {
+		return call, nil, ErrClosed
+	}
+	for *q != nil {
+		call = d.Unheard()
+		d.step(&protocol.Event{Kind: protocol.Call, Port: (*q).Port, Call: call, Fact: (*q).Fact})
+		i := d.answerTo(call)
+		if i < 0 || d.effects.Replies[i].Decision.Kind == lock.Queued {
+			line = make(chan protocol.Reply, 1)
+			d.questions.lines[call.Op] = line
+			break
+		}
+		answer := d.effects.Replies[i]
+		d.takeOut(i)
+		*q = next(&answer)
+	}
+	d.deliver()
+	return call, line, nil
+}
+
+// Unheard returns the id of a call whose answer reaches no caller.
+func (d *Driver) Unheard() protocol.CallID {
+	return protocol.CallID{Sink: d.questions.sink, Op: d.questions.last.Add(1)}
+}
+
+// questions is the sink of the driver's own callers: where answers are waited for, by the number of the call. It is called with the
+// driver's mutex held, as its lines are used.
+type questions struct {
+	sink  uint64
+	last  atomic.Uint64
+	lines map[uint64]chan protocol.Reply
+}
+
+// Deliver hands on the first answer to each question. Queued is none.
+func (q *questions) Deliver(replies []protocol.Reply) {
+	for _, reply := range replies {
+		if line := q.lines[reply.To.Op]; line != nil && reply.Decision.Kind != lock.Queued {
+			delete(q.lines, reply.To.Op)
+			line <- reply
+		}
+	}
+}
 
 // Do puts one question to the machine at port and waits for its one answer. The
 // error is the context's, or ErrClosed. An answer that comes later is dropped, so
 // ask nothing whose answer must not be lost.
-func (d *Driver) Do(ctx context.Context, port protocol.Port, fact any) (protocol.Reply, error) {
-	q := &question{answer: make(chan protocol.Reply, 1)}
-	sink := d.Attach(q)
-	defer d.Detach(sink)
-	call := protocol.CallID{Sink: sink, Op: 1}
-	reply, answered, err := d.Call(protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: fact})
-	if err != nil || answered {
-		return reply, err
+func (d *Driver) Do(ctx context.Context, port protocol.Port, fact any) (reply protocol.Reply, err error) {
+	_, err = d.Converse(&Question{port, fact, ctx}, func(answer *protocol.Reply) *Question {
+		reply = *answer
+		return nil
+	})
+	if err != nil && err != ErrClosed {
+		err = ctx.Err()
 	}
-	select {
-	case reply := <-q.answer:
-		return reply, nil
-	case <-ctx.Done():
-		return protocol.Reply{}, ctx.Err()
-	case <-d.done:
-		return protocol.Reply{}, ErrClosed
+	return reply, err
+}
+
+// Query is Do with the answer as AnswerTo takes it out.
+func Query[T any](ctx context.Context, d *Driver, port protocol.Port, fact any) (answer T, err error) {
+	reply, err := d.Do(ctx, port, fact)
+	if err != nil {
+		return answer, err
 	}
+	return AnswerTo[T](fact, reply)
 }
 
 // AnswerTo takes what a question was answered with out of its reply. The error is an
@@ -41,18 +125,4 @@ func AnswerTo[T any](fact any, reply protocol.Reply) (T, error) {
 		return answer, fmt.Errorf("%T was answered with %T", fact, reply.Result)
 	}
 	return answer, nil
-}
-
-// question is the sink of one Do.
-type question struct{ answer chan protocol.Reply }
-
-func (q *question) Deliver(replies []protocol.Reply) {
-	for _, reply := range replies {
-		if reply.To.Op == 1 {
-			select {
-			case q.answer <- reply:
-			default: // the one answer is there already
-			}
-		}
-	}
 }

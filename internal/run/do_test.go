@@ -42,9 +42,7 @@ func TestDoAnsweredAtOnce(t *testing.T) {
 	if err != nil || reply.Result != "answer" {
 		t.Errorf("%+v %v", reply, err)
 	}
-	same(t, "steps", m.steps[1:], []string{
-		"call port=2 from=0 call=1/1 string at 0s", "call port=0 from=0 call=1/0 *session.Detach at 0s",
-	})
+	same(t, "steps", m.steps[1:], []string{"call port=2 from=0 call=1/1 string at 0s"})
 }
 
 func TestDoAnsweredLater(t *testing.T) {
@@ -82,9 +80,7 @@ func TestDoEndsWithItsContext(t *testing.T) {
 		if got := <-result; !errors.Is(got.err, context.Canceled) {
 			t.Errorf("%+v", got)
 		}
-		same(t, "steps", m.steps[1:], []string{
-			"call port=2 from=0 call=1/1 string at 0s", "call port=0 from=0 call=1/0 *session.Detach at 0s",
-		})
+		same(t, "steps", m.steps[1:], []string{"call port=2 from=0 call=1/1 string at 0s"})
 		m.do = func(_ protocol.Time, _ protocol.Event, out *protocol.Effects) {
 			out.Reply(protocol.CallID{Sink: 1, Op: 1}, "too late")
 		}
@@ -128,7 +124,7 @@ func TestManyDo(t *testing.T) {
 		case ev.Kind != protocol.Call || ev.Call.Op == 0:
 		case ev.Fact.(int)%2 == 0:
 			out.Reply(ev.Call, ev.Fact)
-		default: // answered by the next step of anybody, if only the last Detach
+		default: // answered by the next step of another caller
 			parked = append(parked, ev)
 		}
 	}
@@ -158,6 +154,81 @@ func TestManyDo(t *testing.T) {
 	askers.Wait()
 	close(done)
 	steppers.Wait()
+}
+
+// TestConverseAtOnce: what is answered at once is one step, of which a sink hears in one go.
+func TestConverseAtOnce(t *testing.T) {
+	m, d := standing(t)
+	box := &mailbox{}
+	sink := d.Attach(box)
+	m.do = func(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
+		out.Reply(protocol.CallID{Sink: sink}, ev.Fact)
+		out.Reply(ev.Call, ev.Fact.(int)+1)
+	}
+	question := func(n int) *run.Question { return &run.Question{Port: 2, Fact: n, Within: t.Context()} }
+	waited, err := d.Converse(question(1), func(answer *protocol.Reply) *run.Question {
+		if n := answer.Result.(int); n < 4 {
+			return question(n)
+		}
+		return nil
+	})
+	if waited || err != nil {
+		t.Errorf("%v, %v", waited, err)
+	}
+	same(t, "the sink is told", box.take(), [][]string{{"2/0 1", "2/0 2", "2/0 3"}})
+}
+
+// TestConverseWaits for the answer that does not come at once, and for what ends the wait of a request that is queued. The number of a
+// call that has been answered is no other's.
+func TestConverseWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, d := standing(t)
+		var call protocol.CallID
+		m.do = func(_ protocol.Time, ev protocol.Event, out *protocol.Effects) {
+			switch {
+			case ev.Kind == protocol.Receive:
+				out.Decide(call, &lock.Decision{Kind: lock.Granted, Token: 7})
+				out.Decide(call, &lock.Decision{Kind: lock.Lost, Token: 7})
+			case ev.Fact == "queue":
+				out.Decide(ev.Call, &lock.Decision{Kind: lock.Queued})
+				fallthrough
+			default:
+				call = ev.Call
+			}
+		}
+		kinds := make(chan lock.Kind, 3)
+		facts := []string{"queue", "later"}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			waited, err := d.Converse(&run.Question{Fact: "now", Within: ctx}, func(answer *protocol.Reply) *run.Question {
+				kinds <- answer.Decision.Kind
+				fact := facts[0]
+				facts = facts[1:]
+				return &run.Question{Fact: fact, Within: ctx}
+			})
+			if !waited {
+				t.Error("it has not waited")
+			}
+			done <- err
+		}()
+		for range 2 {
+			synctest.Wait()
+			d.Step(protocol.Event{Kind: protocol.Receive})
+			if got := <-kinds; got != lock.Granted {
+				t.Errorf("answered %v", got)
+			}
+		}
+		why := errors.New("no more interest")
+		cancel(why)
+		if err := <-done; err != why {
+			t.Errorf("ended with %v", err)
+		}
+		d.Step(protocol.Event{Kind: protocol.Receive}) // it reaches no caller
+		if len(kinds) > 0 {
+			t.Errorf("answered %v", <-kinds)
+		}
+	})
 }
 
 // TestAnswerTo: an answer, none because no member decides, and one of another type.

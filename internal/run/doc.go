@@ -3,7 +3,8 @@
 // A [Driver] owns a machine and steps it under one mutex. A call of this process's
 // own users is stepped on the caller's goroutine, so that a grant that needs no other
 // member costs no goroutine hop; what it asks for most, a lock and its release, has calls of
-// its own, which allocate and copy next to nothing ([Driver.Acquire], [Driver.Release]).
+// its own, which allocate and copy next to nothing ([Driver.Acquire], [Driver.Release]). Questions of which each needs the
+// answer to the one before are one step, too, as far as they are answered at once ([Driver.Converse]).
 // After every batch of events the driver drains all
 // effects: writes go to the storage, what is asked of logs to the journal, messages to the
 // other members in one go, answers to sinks, each sink being called once a batch. What arrives

@@ -97,6 +97,7 @@ type Driver struct {
 	seen        protocol.Effects // what of them the observer sees
 	sinks       map[uint64]Sink
 	lastSink    uint64
+	questions   questions
 	outgoing    []protocol.Envelope // of this batch, to other members
 	one         []protocol.Reply    // scratch: the replies of one sink
 	lastRequest uint64              // the id that Acquire gave last
@@ -153,6 +154,8 @@ func New(c Config) (*Driver, error) {
 	for port, store := range c.Stores {
 		d.stores[port] = newStoreWorker(store, port, func(ev protocol.Event) { d.Step(ev) }, c.Logger)
 	}
+	d.questions.lines = map[uint64]chan protocol.Reply{}
+	d.questions.sink = d.Attach(&d.questions)
 	d.writer = newWriter(c.Storage, d.receive)
 	d.journal = newJournalWorker(c.Journal, d.Step)
 	d.ended.Go(d.keepTime)

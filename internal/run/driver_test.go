@@ -61,7 +61,7 @@ func TestCallAnswersInTheSameStep(t *testing.T) {
 	if err != nil || !answered || reply.Result != "answer" || reply.To != (protocol.CallID{Sink: sink, Op: 5}) {
 		t.Errorf("answered=%v %+v %v", answered, reply, err)
 	}
-	same(t, "delivered", box.take(), [][]string{{"1/0 before", "1/5 later word", "1/0 after"}})
+	same(t, "delivered", box.take(), [][]string{{"2/0 before", "2/5 later word", "2/0 after"}})
 }
 
 // TestCallAnsweredLater: without an answer in its step the sink is told.
@@ -77,7 +77,7 @@ func TestCallAnsweredLater(t *testing.T) {
 		out.Reply(protocol.CallID{Sink: sink, Op: 5}, "answer")
 	}
 	d.Step(protocol.Event{Kind: protocol.Receive, From: 9})
-	same(t, "delivered", box.take(), [][]string{{"1/5 answer"}})
+	same(t, "delivered", box.take(), [][]string{{"2/5 answer"}})
 }
 
 // TestDeliversOncePerBatch: all events of one Step are one batch, in which each sink
@@ -94,8 +94,8 @@ func TestDeliversOncePerBatch(t *testing.T) {
 		out.Reply(protocol.CallID{Sink: second, Op: 2}, ev.Fact)
 	}
 	d.Step(call(0, 0, "x"), call(0, 0, "y"))
-	same(t, "told to the first", one.take(), [][]string{{"1/1 x", "1/1 y"}})
-	same(t, "told to the second", two.take(), [][]string{{"2/1 x", "2/2 x", "2/1 y", "2/2 y"}})
+	same(t, "told to the first", one.take(), [][]string{{"2/1 x", "2/1 y"}})
+	same(t, "told to the second", two.take(), [][]string{{"3/1 x", "3/2 x", "3/1 y", "3/2 y"}})
 }
 
 // TestDetach: the machine hears of it, and what it says then reaches no sink.
@@ -112,10 +112,10 @@ func TestDetach(t *testing.T) {
 	d.Detach(sink) // of one that is gone already the machine does not hear
 	d.Step(protocol.Event{Kind: protocol.Receive})
 	same(t, "steps", m.steps, []string{
-		"call port=0 from=0 call=1/0 *session.Detach at 0s", "receive port=0 from=0 call=0/0 <nil> at 0s",
+		"call port=0 from=0 call=2/0 *session.Detach at 0s", "receive port=0 from=0 call=0/0 <nil> at 0s",
 	})
 	same(t, "told to the detached", box.take(), [][]string(nil))
-	same(t, "told to the other", other.take(), [][]string{{"2/0 news"}, {"2/0 news"}})
+	same(t, "told to the other", other.take(), [][]string{{"3/0 news"}, {"3/0 news"}})
 	if again := d.Attach(box); again == sink || again == stays {
 		t.Errorf("sink number %d is used again", again)
 	}

@@ -27,7 +27,7 @@ func (d *Driver) Refusal(ctx context.Context, port protocol.Port, lockName strin
 	case !errors.Is(err, holdfast.ErrHeld):
 		return err
 	}
-	shown, failure := query[*lock.Lock](ctx, d, port, &protocol.Show{Name: lockName})
+	shown, failure := Query[*lock.Lock](ctx, d, port, &protocol.Show{Name: lockName})
 	if failure != nil || len(shown.Holders) == 0 {
 		return d.unheld(ctx, port, err)
 	}
@@ -48,7 +48,7 @@ func (d *Driver) since(ctx context.Context, port protocol.Port, lockName string,
 	if !errors.As(err, &held) || !held.Since.IsZero() {
 		return err
 	}
-	shown, failure := query[*lock.Lock](ctx, d, port, &protocol.Show{Name: lockName})
+	shown, failure := Query[*lock.Lock](ctx, d, port, &protocol.Show{Name: lockName})
 	if failure != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (d *Driver) since(ctx context.Context, port protocol.Port, lockName string,
 // unheld makes of an ErrHeld that names no holder why the space grants nothing, where it does
 // not: what nothing holds is not held. Where members that are asked do not answer, one of them may hold the name.
 func (d *Driver) unheld(ctx context.Context, port protocol.Port, err error) error {
-	condition, failure := query[*protocol.Condition](ctx, d, port, &protocol.Inspect{})
+	condition, failure := Query[*protocol.Condition](ctx, d, port, &protocol.Inspect{})
 	if failure == nil {
 		if condition.State == protocol.Ready || condition.State == protocol.Suspended {
 			return err
@@ -72,12 +72,4 @@ func (d *Driver) unheld(ctx context.Context, port protocol.Port, err error) erro
 		return condition.Unavailable(d.Now(), "")
 	}
 	return fmt.Errorf("%w: no member that knows the holder has answered", err)
-}
-
-func query[T any](ctx context.Context, d *Driver, port protocol.Port, fact any) (answer T, err error) {
-	reply, err := d.Do(ctx, port, fact)
-	if err != nil {
-		return answer, err
-	}
-	return AnswerTo[T](fact, reply)
 }

@@ -18,7 +18,8 @@
 // # One-shot requests
 //
 // An acquire over HTTP opens a session of its own, or names one that another acquire
-// has opened. Every ttl in an answer counts from the moment the client sent the
+// has opened. That, the ids of the requests and the requests for all names are one step of the driver, as far as each
+// is answered at once. Every ttl in an answer counts from the moment the client sent the
 // request: the server counts from when the request reached it, which is later, so a
 // client that counts from its own sending has stopped believing before this member
 // takes the session for expired.

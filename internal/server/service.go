@@ -19,7 +19,6 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/server/admin"
 	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
-	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -54,12 +53,11 @@ type service struct {
 	byName  map[string]*Space
 	byPort  map[protocol.Port]*Space
 
-	switchboard *switchboard
-	requests    *requests
-	losses      *losses
-	forwarder   *forwarder
-	snapshots   atomic.Int64                            // that are being sent
-	cuts        [session.CutByEnrolment + 1]atomic.Bool // of a ttl, that were logged
+	requests  *requests
+	losses    *losses
+	forwarder *forwarder
+	snapshots atomic.Int64                            // that are being sent
+	cuts      [session.CutByEnrolment + 1]atomic.Bool // of a ttl, that were logged
 
 	// life ends when the server is shut down: what waits then is cancelled.
 	life context.Context
@@ -102,15 +100,15 @@ func newService(c Config) (*service, error) {
 		observer: c.Observer, gatherer: gatherer, feeds: newFeedPace(), limits: c.Limits, doors: newDoors(c.Limits, c.Logger),
 		clients: newClients(c.Limits), logger: c.Logger,
 		spaces: slices.Clone(c.Spaces), byName: map[string]*Space{}, byPort: map[protocol.Port]*Space{},
-		switchboard: newSwitchboard(c.Driver),
-		requests:    newRequests(c.Limits.Requests, c.Limits.Remember),
-		losses:      newLosses(),
+		requests: newRequests(c.Limits.Requests, c.Limits.Remember),
+		losses:   newLosses(),
 	}
 	s.forwarder = newForwarder(c, s)
 	if s.lag = c.Lag; s.lag == nil {
 		s.lag = c.Driver.Lag
 	}
-	s.life, s.stop = context.WithCancel(context.Background())
+	life, end := context.WithCancelCause(context.Background())
+	s.life, s.stop = life, func() { end(errClosing) }
 	protocols := member.Protocols()
 	for i := range s.spaces {
 		space := &s.spaces[i]
@@ -135,7 +133,6 @@ func (s *service) close() {
 	for _, q := range s.requests.close() {
 		s.giveBack(q)
 	}
-	s.switchboard.close()
 }
 
 // now is the driver's clock.
@@ -226,36 +223,23 @@ func (s *service) noteCut(cut session.Cut, wanted, given time.Duration) {
 	}
 }
 
-// query puts one question to the machine at port and returns its answer. It outlives
-// the request that wants it, because an answer that no request takes may have
-// opened a session or released a lock: it ends only with the server.
-func query[T any](s *service, port protocol.Port, fact any) (T, error) {
-	reply, err := s.queryRaw(port, fact)
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return run.AnswerTo[T](fact, reply)
+// errClosing is what is answered while the server is shut down.
+var errClosing = fmt.Errorf("%w: the server is shutting down", holdfast.ErrUnavailable)
+
+// asking returns a question whose answer is waited for until the server is shut down: it outlives the request that wants it,
+// because an answer that no request takes may have opened a session or released a lock.
+func (s *service) asking(port protocol.Port, fact any) *run.Question {
+	return &run.Question{Port: port, Fact: fact, Within: s.life}
 }
 
-func (s *service) queryRaw(port protocol.Port, fact any) (protocol.Reply, error) {
+// query puts one question to the machine at port and returns its answer. It outlives the request that wants it, too.
+func query[T any](s *service, port protocol.Port, fact any) (T, error) {
 	reply, err := s.driver.Do(s.life, port, fact)
 	if err != nil {
-		return reply, fmt.Errorf("%w: the server is shutting down", holdfast.ErrUnavailable)
+		var none T
+		return none, errClosing
 	}
-	return reply, nil
-}
-
-// decide puts a request about a lock to its space and returns what was decided.
-func (s *service) decide(port protocol.Port, fact any) (lock.Decision, error) {
-	reply, err := s.queryRaw(port, fact)
-	if err != nil {
-		return lock.Decision{}, err
-	}
-	if reply.Decision.Kind == lock.Refused {
-		return reply.Decision, reply.Decision.Err
-	}
-	return reply.Decision, nil
+	return run.AnswerTo[T](fact, reply)
 }
 
 // failed wraps an error of an operation for the one who asked; nil stays nil.

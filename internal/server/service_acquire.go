@@ -1,15 +1,16 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -26,9 +27,11 @@ type grant struct {
 // taken is what became of an order that was granted.
 type taken struct {
 	session  credentials
-	opened   bool // by this order
+	opened   bool   // by this order
+	numbered uint64 // the id of its first request
 	requests []lock.Request
-	grants   []*grant // in the order of sorted
+	grants   []*grant         // in the order of sorted
+	renewed  *session.Renewed // what the session was promised when it was asked for; nil where a wait has followed
 }
 
 // Acquire takes one name or several, all or none. It waits as long as the request says but
@@ -54,6 +57,8 @@ func (s *service) Acquire(ctx context.Context, r *schema.AcquireRequest) (answer
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limits.LongPoll, errLongPoll)
 	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	defer context.AfterFunc(s.life, func() { end(errClosing) })()
 	ctx, expire := s.bounded(ctx, o)
 	defer expire()
 	got, ok := promptly(ctx, s, func() fulfilled { return s.fulfil(ctx, o) }, func(late fulfilled) {
@@ -81,7 +86,7 @@ func (s *service) fulfil(ctx context.Context, o *order) (f fulfilled) {
 		f.err = s.refusal(o, f.err)
 		return f
 	}
-	f.answer, f.err = s.present(o, f.taken, o.Arrived)
+	f.answer, f.err = s.present(o, f.taken, o.Arrived, f.taken.renewed)
 	if cause := context.Cause(ctx); f.err == nil && cause != nil && cause != errLongPoll {
 		f.err = s.refusal(o, cause)
 	}
@@ -91,122 +96,126 @@ func (s *service) fulfil(ctx context.Context, o *order) (f fulfilled) {
 	return f
 }
 
-// take asks for one name after the other, in sorted order, so that two orders
-// cannot wait for each other. If one is refused, what was granted is given back.
+// take asks for what an order wants, at once as far as it is answered at once. If a name is refused, what was granted
+// is given back.
 func (s *service) take(ctx context.Context, o *order) (*taken, error) {
 	if err := s.overload(); err != nil {
 		return nil, failed("acquire", o.space.Name, o.single(), err)
 	}
 	t := &taken{session: o.given}
-	if err := s.enter(o, t); err != nil {
-		return nil, err
+	first := s.asking(protocol.Below, opening(o.Client, o.TTL, o.Caller))
+	if o.Session != "" { // a request of a session is a sign of its life
+		first = s.asking(protocol.Below, o.given.renewal(o.TTL, o.Arrived))
 	}
-	numbered, err := query[*session.Numbered](s, protocol.Below, &session.Number{ID: t.session.id, Count: len(o.sorted)})
-	if err == nil && numbered.First == 0 {
-		err = edge.ErrSession(t.session.id)
+	var refused error
+	waited, err := s.driver.Converse(first, func(answer *protocol.Reply) (next *run.Question) {
+		if refused = s.takes(o, t, answer); refused == nil {
+			next, refused = s.next(ctx, o, t)
+		}
+		return next
+	})
+	if errors.Is(err, run.ErrClosed) {
+		err = errClosing
 	}
-	if err != nil {
+	if err = cmp.Or(refused, err); err != nil {
+		name := o.single()
+		if t.numbered != 0 {
+			name = o.sorted[len(t.grants)]
+		}
 		s.undo(o, t)
-		return nil, failed("acquire", o.space.Name, o.single(), err)
+		return nil, failed("acquire", o.space.Name, name, err)
 	}
-	once, content := o.once()
-	for i, name := range o.sorted {
-		t.requests = append(t.requests, lock.Request{
-			Session: t.session.id, ID: numbered.First + uint64(i), Name: name, Attributes: o.Attributes,
-			Try: o.waitEnd == 0, Arrived: o.Arrived, WaitEnd: o.waitEnd, Once: once, Content: content,
-		})
-		decision, err := s.takeOne(ctx, o.space.Port, t.requests[len(t.requests)-1])
-		if err != nil {
-			if decision.Kind != 0 && decision.Kind != lock.Revoked {
-				t.requests = t.requests[:len(t.requests)-1] // it is gone already
-			}
-			s.undo(o, t)
-			return nil, failed("acquire", o.space.Name, name, err)
-		}
-		g := &grant{name: name, decision: decision, holdEnd: protocol.Never}
-		if decision.Hold > 0 {
-			g.holdEnd = lock.After(o.Arrived, decision.Hold)
-		}
-		t.grants = append(t.grants, g)
+	if waited {
+		t.renewed = nil
 	}
 	return t, nil
 }
 
-// enter opens a session, or renews the one that was given: a request of a session
-// is a sign of its life.
-func (s *service) enter(o *order, t *taken) error {
-	if o.Session != "" {
-		_, err := s.touch(o.given, o.TTL, o.Arrived)
-		return failed("acquire", o.space.Name, o.single(), err)
+// takes takes what an order was answered: its session, or that it lives on, the ids of its requests, or what became of one. The
+// error says why it was refused.
+func (s *service) takes(o *order, t *taken, answer *protocol.Reply) error {
+	switch result := answer.Result.(type) {
+	case *session.Opened:
+		if result.Err == nil {
+			t.session, t.opened = credentials{result.ID, result.Secret, o.Caller.identity}, true
+			t.renewed = &session.Renewed{TTL: result.TTL, Cut: result.Cut}
+		}
+		return result.Err
+	case *session.Renewed:
+		t.renewed = result
+		return s.heed(o.given, result)
+	case *session.Numbered:
+		if t.numbered = result.First; t.numbered == 0 {
+			return edge.ErrSession(t.session.id)
+		}
+		return nil
 	}
-	opened, err := s.open(o.Client, o.TTL, o.Caller)
-	if err != nil {
-		return failed("acquire", o.space.Name, o.single(), err)
+	d, n := answer.Decision, len(t.grants)
+	switch d.Kind {
+	case lock.Granted:
+		g := &grant{name: o.sorted[n], decision: d, holdEnd: protocol.Never}
+		if d.Hold > 0 {
+			g.holdEnd = lock.After(o.Arrived, d.Hold)
+		}
+		t.grants = append(t.grants, g)
+		return nil
+	case lock.Lost, lock.Refused, lock.Released:
+		t.requests = t.requests[:n] // it is gone already
 	}
-	t.session, t.opened = credentials{opened.ID, opened.Secret, o.Caller.identity}, true
-	return nil
+	switch {
+	case d.Loss != "":
+		return d.Loss
+	case errors.Is(d.Err, session.ErrUnknown):
+		return edge.ErrSession(t.session.id)
+	}
+	return cmp.Or(d.Err, holdfast.ErrNotHeld) // the latter where another request has ended the session, or this wait
 }
 
-// takeOne asks for one name and waits for what becomes of it. When the wait is cut
-// short, undo cancels the request. The end of the long poll ends a wait and not the
-// asking: no client is told to wait on for a name that is free.
-func (s *service) takeOne(ctx context.Context, port protocol.Port, r lock.Request) (lock.Decision, error) {
+// next is what an order asks for next: the ids of its requests, then one name after the other, in sorted order, so that two
+// orders cannot wait for each other; nil when all were granted. The end of the long poll ends a wait and not the asking:
+// no client is told to wait on for a name that is free. What ctx cuts short is cancelled by undo.
+func (s *service) next(ctx context.Context, o *order, t *taken) (*run.Question, error) {
+	n := len(t.grants)
+	switch {
+	case t.numbered == 0:
+		return s.asking(protocol.Below, &session.Number{ID: t.session.id, Count: len(o.sorted)}), nil
+	case n == len(o.sorted):
+		return nil, nil
+	}
 	if err := context.Cause(ctx); err != nil && err != errLongPoll {
-		return lock.Decision{}, err
+		return nil, err
 	}
-	call, line := s.switchboard.open()
-	defer s.switchboard.hangUp(call)
-	reply, answered, err := s.driver.Call(protocol.Event{Kind: protocol.Call, Port: port, Call: call, Fact: &r})
-	if err != nil {
-		return lock.Decision{}, holdfast.ErrUnavailable
-	}
-	decision := reply.Decision
-	if !answered || decision.Kind == lock.Queued {
-		select {
-		case decision = <-line:
-		case <-ctx.Done():
-			return lock.Decision{}, context.Cause(ctx)
-		case <-s.life.Done():
-			return lock.Decision{}, fmt.Errorf("%w: the server is shutting down", holdfast.ErrUnavailable)
-		}
-	}
-	switch decision.Kind {
-	case lock.Granted:
-		return decision, nil
-	case lock.Lost, lock.Revoked:
-		return decision, decision.Loss
-	case lock.Refused:
-		if errors.Is(decision.Err, session.ErrUnknown) {
-			return decision, edge.ErrSession(r.Session)
-		}
-		return decision, decision.Err
-	default:
-		return decision, holdfast.ErrNotHeld // another request has ended the session, or this wait
-	}
+	once, content := o.once()
+	t.requests = append(t.requests, lock.Request{
+		Session: t.session.id, ID: t.numbered + uint64(n), Name: o.sorted[n], Attributes: o.Attributes,
+		Try: o.waitEnd == 0, Arrived: o.Arrived, WaitEnd: o.waitEnd, Once: once, Content: content,
+	})
+	asked := t.requests[n]
+	return &run.Question{Port: o.space.Port, Fact: &asked, Within: ctx}, nil
 }
 
 // undo gives back what an order was granted and takes back what it still asks for.
 // Each request is cancelled by its id, so nothing of another order is touched.
 func (s *service) undo(o *order, t *taken) {
+	var all []protocol.Event
 	for i := range t.requests {
 		r := &t.requests[i]
-		call, _ := s.switchboard.open()
-		s.driver.Step(protocol.Event{Kind: protocol.Call, Port: o.space.Port, Call: call,
+		all = append(all, protocol.Event{Kind: protocol.Call, Port: o.space.Port, Call: s.driver.Unheard(),
 			Fact: &protocol.Cancel{Session: r.Session, Name: r.Name, Request: r.ID}})
-		s.switchboard.hangUp(call)
 	}
-	if !t.opened {
-		return
+	if t.opened {
+		all = append(all, protocol.Event{Kind: protocol.Call, Call: s.driver.Unheard(), Fact: &session.End{ID: t.session.id, Proven: true}})
 	}
-	call, _ := s.switchboard.open()
-	s.driver.Step(protocol.Event{Kind: protocol.Call, Call: call, Fact: &session.End{ID: t.session.id, Proven: true}})
-	s.switchboard.hangUp(call)
+	s.driver.Step(all...)
 }
 
 // present tells what was granted to a request that arrived at arrived: the ttl
-// counts from then. If something of it was lost meanwhile, that is the answer.
-func (s *service) present(o *order, t *taken, arrived protocol.Time) (*schema.AcquiredAll, error) {
-	renewed, err := s.touch(t.session, o.TTL, arrived)
+// counts from then. If something of it was lost meanwhile, that is the answer. Renewed is what its session was promised
+// for that just now; nil has it renewed.
+func (s *service) present(o *order, t *taken, arrived protocol.Time, renewed *session.Renewed) (answer *schema.AcquiredAll, err error) {
+	if renewed == nil {
+		renewed, err = s.touch(t.session, o.TTL, arrived)
+	}
 	for _, g := range t.grants {
 		if why := s.losses.why(t.session, o.space.Port, g.name, g.decision.Token); why != "" {
 			return nil, failed("acquire", o.space.Name, g.name, why)
@@ -218,7 +227,7 @@ func (s *service) present(o *order, t *taken, arrived protocol.Time) (*schema.Ac
 		}
 		return nil, failed("acquire", o.space.Name, o.single(), err)
 	}
-	answer := &schema.AcquiredAll{Session: t.session.String()}
+	answer = &schema.AcquiredAll{Session: t.session.String()}
 	cut := s.whyCut(renewed.Cut, o.TTL, renewed.TTL)
 	for _, name := range o.Names {
 		at, _ := slices.BinarySearch(o.sorted, name)

@@ -6,9 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/lock"
-	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // A wait limit is a promise: the answer leaves within half a second of it, even if a member
@@ -51,18 +49,6 @@ func promptly[T any](ctx context.Context, s *service, f func() T, late func(T)) 
 		s.background.Go(func() { late(<-done) })
 		return got, false
 	}
-}
-
-// queryBriefly asks what an answer is made better with, and does without where it takes long.
-func queryBriefly[T any](s *service, port protocol.Port, fact any) (T, error) {
-	ctx, cancel := context.WithTimeout(s.life, explainLimit)
-	defer cancel()
-	reply, err := s.driver.Do(ctx, port, fact)
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return run.AnswerTo[T](fact, reply)
 }
 
 // whyUnavailable adds to an ErrUnavailable what keeps this member from serving clients, as

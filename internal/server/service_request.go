@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -36,7 +35,7 @@ func (s *service) acquireOnce(ctx context.Context, o *order) (answer *schema.Acq
 		return answer, s.refusal(o, errLongPoll)
 	case <-s.life.Done():
 		s.leave(q, 0)
-		return answer, failed("acquire", o.space.Name, o.single(), fmt.Errorf("%w: the server is shutting down", holdfast.ErrUnavailable))
+		return answer, failed("acquire", o.space.Name, o.single(), errClosing)
 	}
 	if ctx.Err() != nil {
 		s.leave(q, 0)
@@ -57,7 +56,13 @@ func (s *service) presentWithin(ctx context.Context, q *request, first bool, o *
 	got, ok := promptly(ctx, s, func() (f fulfilled) {
 		if !first {
 			f.answer, f.err = s.presentAgain(q, o.Arrived)
-		} else if f.answer, f.err = s.present(q.order, q.taken, o.Arrived); f.err != nil {
+			return f
+		}
+		renewed := q.taken.renewed
+		if q.order != o {
+			renewed = nil // another connection has made the request
+		}
+		if f.answer, f.err = s.present(q.order, q.taken, o.Arrived, renewed); f.err != nil {
 			s.undo(q.order, q.taken)
 		}
 		return f
@@ -108,7 +113,7 @@ func (s *service) giveBack(q *request) {
 // stands: a copy of a request that has ended is never reported as held (docs/design/membership.md §9, V21).
 func (s *service) presentAgain(q *request, arrived protocol.Time) (answer *schema.AcquiredAll, err error) {
 	o := q.order
-	if answer, err = s.present(o, q.taken, arrived); err != nil {
+	if answer, err = s.present(o, q.taken, arrived, nil); err != nil {
 		return answer, err
 	}
 	for _, g := range q.taken.grants {

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/internal/server/edge"
 	"github.com/holdfast-locks/holdfast/lock"
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -40,32 +41,31 @@ func parseCredentials(text, identity string) (credentials, error) {
 	return credentials{id, secret, identity}, nil
 }
 
-// touch renews a session for what its client has asked at arrived, and keeps what it
-// is told to have lost for a client that asks about that. The error is
+// renewal renews a session for what its client has asked at arrived.
+func (c credentials) renewal(ttl time.Duration, arrived protocol.Time) *session.Renew {
+	return &session.Renew{ID: c.id, Secret: c.secret, Identity: c.identity, TTL: ttl, Arrived: arrived}
+}
+
+// heed keeps what the answer to a renewal says to be lost, for a client that asks about that. The error is
 // unknown_session, the Loss with which the session has ended, or unavailable where
 // nothing more can be promised now: then the session goes on to the deadline that it
 // has.
-func (s *service) touch(c credentials, ttl time.Duration, arrived protocol.Time) (*session.Renewed, error) {
-	renewed, err := query[*session.Renewed](s, protocol.Below, &session.Renew{ID: c.id, Secret: c.secret, Identity: c.identity, TTL: ttl, Arrived: arrived})
-	if err != nil {
-		return nil, err
-	}
+func (s *service) heed(c credentials, renewed *session.Renewed) error {
 	s.losses.add(c, renewed.Lost)
-	switch {
-	case renewed.Err == nil:
-		return renewed, nil
-	case holdfast.Why(renewed.Err) != "" && renewed.Err != session.ErrUnknown, errors.Is(renewed.Err, holdfast.ErrUnavailable), errors.Is(renewed.Err, session.ErrForeign):
-		return nil, s.whyUnavailable(renewed.Err)
-	default:
-		return nil, edge.ErrSession(c.id)
+	if err := renewed.Err; err == nil || holdfast.Why(err) != "" && err != session.ErrUnknown ||
+		errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, session.ErrForeign) {
+		return err
 	}
+	return edge.ErrSession(c.id)
 }
 
-// check says whether c is a living session. The error is unavailable where no member can say: it may be another
-// member's.
-func (s *service) check(c credentials) error {
-	_, err := s.mayResume(&session.Check{ID: c.id, Secret: c.secret, Identity: c.identity})
-	return err
+// touch renews a session, and heeds the answer.
+func (s *service) touch(c credentials, ttl time.Duration, arrived protocol.Time) (*session.Renewed, error) {
+	renewed, err := query[*session.Renewed](s, protocol.Below, c.renewal(ttl, arrived))
+	if err == nil {
+		err = s.whyUnavailable(s.heed(c, renewed))
+	}
+	return renewed, err
 }
 
 // mayResume asks whether a client may use a session, and whether it takes that over from another one.
@@ -94,7 +94,10 @@ func (s *service) OpenSession(ctx context.Context, r *schema.OpenSessionRequest)
 		}
 		return answer, err
 	}
-	opened, err := s.open(client, wanted, by)
+	opened, err := query[*session.Opened](s, protocol.Below, opening(client, wanted, by))
+	if err == nil {
+		err = s.whyUnavailable(opened.Err)
+	}
 	if err != nil {
 		return nil, failed("open", "", "", err)
 	}
@@ -105,13 +108,9 @@ func (s *service) OpenSession(ctx context.Context, r *schema.OpenSessionRequest)
 	}, nil
 }
 
-// open opens a session that lives by its requests.
-func (s *service) open(client string, ttl time.Duration, by caller) (*session.Opened, error) {
-	opened, err := query[*session.Opened](s, protocol.Below, &session.Open{Kind: session.OneShot, TTL: ttl, Client: client, Identity: by.identity})
-	if err == nil {
-		err = s.whyUnavailable(opened.Err)
-	}
-	return opened, err
+// opening opens a session that lives by its requests.
+func opening(client string, ttl time.Duration, by caller) *session.Open {
+	return &session.Open{Kind: session.OneShot, TTL: ttl, Client: client, Identity: by.identity}
 }
 
 // Renew lets a session live on. Where it has lost a lock since it was told last, the
@@ -210,17 +209,28 @@ func (s *service) Release(ctx context.Context, r *schema.ReleaseRequest) (answer
 	if out := s.forwarderAt(space); out != nil {
 		return passOnBriefly(ctx, out, about{session: r.GetSession()}, "release", schema.Locks_Release_FullMethodName, r, &schema.ReleasedLock{})
 	}
-	if err := s.check(c); err != nil {
+	var last *protocol.Reply
+	check := &session.Check{ID: c.id, Secret: c.secret, Identity: c.identity}
+	_, err = s.driver.Converse(s.asking(protocol.Below, check), func(answer *protocol.Reply) *run.Question {
+		last = answer
+		if checked, is := answer.Result.(*session.Renewed); is && checked.Err == nil {
+			return s.asking(space.Port, &protocol.Release{Session: c.id, Name: name, Token: token, Awaited: true})
+		}
+		return nil
+	})
+	if err != nil {
+		return fail(errClosing)
+	}
+	if checked, is := last.Result.(*session.Renewed); is {
 		if why := s.losses.why(c, space.Port, name, token); why != "" {
 			return fail(why)
 		}
-		return fail(err)
+		return fail(s.whyUnavailable(edge.NotYours(c.id, checked.Err)))
 	}
-	decision, err := s.decide(space.Port, &protocol.Release{Session: c.id, Name: name, Token: token, Awaited: true})
-	if err != nil {
-		return fail(s.whyNot(c, space.Port, name, token, err))
+	if last.Decision.Kind == lock.Refused {
+		return fail(s.whyNot(c, space.Port, name, token, last.Decision.Err))
 	}
-	s.requests.released(c.id, decision.Request)
+	s.requests.released(c.id, last.Decision.Request)
 	return released(space.Name, name, token), nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
 	"github.com/holdfast-locks/holdfast/internal/member/session"
+	"github.com/holdfast-locks/holdfast/internal/run"
 	"github.com/holdfast-locks/holdfast/protocol"
 )
 
@@ -195,7 +196,9 @@ func (s *service) retryAfter(spaceName string) int {
 	if space == nil {
 		return 1
 	}
-	condition, err := queryBriefly[*protocol.Condition](s, space.Port, &protocol.Inspect{})
+	ctx, cancel := context.WithTimeout(s.life, explainLimit)
+	defer cancel()
+	condition, err := run.Query[*protocol.Condition](ctx, s.driver, space.Port, &protocol.Inspect{})
 	if err != nil {
 		return 1
 	}
