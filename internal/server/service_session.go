@@ -68,15 +68,6 @@ func (s *service) touch(c credentials, ttl time.Duration, arrived protocol.Time)
 	return renewed, err
 }
 
-// mayResume asks whether a client may use a session, and whether it takes that over from another one.
-func (s *service) mayResume(check *session.Check) (takes bool, err error) {
-	checked, err := query[*session.Renewed](s, protocol.Below, check)
-	if err == nil && checked.Err != nil {
-		err = s.whyUnavailable(edge.NotYours(check.ID, checked.Err))
-	}
-	return err == nil && checked.Takes, err
-}
-
 // OpenSession opens a session that holds nothing yet. A member that passes on what concerns durable spaces passes this on,
 // too: such a session is known where they are.
 func (s *service) OpenSession(ctx context.Context, r *schema.OpenSessionRequest) (answer *schema.OpenedSession, err error) {

@@ -140,7 +140,7 @@ var (
 // Extension fields to descriptorpb.FieldOptions.
 var (
 	// The type of the field's text or number, by its name among the scalar types of the OpenAPI document
-	// (internal/api/openapi/base.json). The type Caller is who calls, for people: HTTP takes no such field, and the
+	// (internal/api/openapi/plugin/base.json). The type Caller is who calls, for people: HTTP takes no such field, and the
 	// member fills it in.
 	//
 	// optional string as = 50401;

@@ -39,9 +39,6 @@ func (m *Machine) Closing() bool { return m.closing }
 // Taken says why no further session is wanted: another client has taken the last one over. It is nil otherwise.
 func (m *Machine) Taken() error { return m.taken }
 
-// Finished reports whether nothing of the session is left to end.
-func (m *Machine) Finished() bool { return m.finished }
-
 // Unsent counts the acquires that no stream has taken yet.
 func (m *Machine) Unsent() int { return m.unsent }
 

@@ -24,7 +24,7 @@
 // asked for already, share one stream to each member; there are few different ones
 // ([gatherings]), and a watcher that comes after those shares one that asks for everything.
 //
-// Where a watcher was, its filter is watched on for a minute, by a feed that no watcher reads (keeper): a
+// Where a watcher was, its filter is watched on for a while ([Config]), by a feed that no watcher reads (keeper): a
 // watcher that comes again with the id of the event that it has had last gets what followed, or is told from when on events are
 // missing. Ids are numbers of what the watchers at this member were handed; at another member, and in
 // another life of this one, they say only when that was.

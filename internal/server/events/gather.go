@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,9 @@ type Config struct {
 	Self protocol.ID
 	// Peers asks the other members. Nil means that there are none.
 	Peers Peers
+	// Keep is for how long the events of a filter are kept for those that watch again, counted from when the last
+	// watcher with that filter has gone. 0 means a minute.
+	Keep time.Duration
 	// Logger gets what operators should know. Nil discards.
 	Logger *slog.Logger
 }
@@ -45,6 +49,7 @@ type Gatherer struct {
 	source *Source
 	self   protocol.ID
 	peers  Peers
+	keep   time.Duration
 	logger *slog.Logger
 
 	living context.Context
@@ -64,7 +69,10 @@ func NewGatherer(c Config) (*Gatherer, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	g := &Gatherer{source: c.Source, self: c.Self, peers: c.Peers, logger: c.Logger, all: map[Filter]*gathering{}, kept: map[Filter]*keeping{}}
+	g := &Gatherer{
+		source: c.Source, self: c.Self, peers: c.Peers, keep: cmp.Or(c.Keep, time.Minute), logger: c.Logger,
+		all: map[Filter]*gathering{}, kept: map[Filter]*keeping{},
+	}
 	g.living, g.end = context.WithCancel(context.Background())
 	if g.peers != nil {
 		g.work.Go(g.followViews)

@@ -47,7 +47,7 @@ func TestWatchersSeeEveryMember(t *testing.T) {
 		see(b.life(3), 1, 1, 2, 3)
 		wants(b, f, "a space  0") // each has its own eye on spaces and views
 		f.Close()
-		pass(keptFor) // it could come again
+		pass(time.Minute) // it could come again
 		for id := range b.other {
 			if filters := b.questions(id); len(filters) > 0 {
 				t.Errorf("%s is asked for %v, and there is no watcher", name(id), filters)
@@ -245,7 +245,7 @@ func TestFiltersTravel(t *testing.T) {
 			f.Close()
 			f.Close() // again does nothing
 		}
-		pass(keptFor)
+		pass(time.Minute)
 		if filters := b.questions(2); len(filters) != 0 || len(b.all) != 0 {
 			t.Errorf("asked for %v in %d gatherings, and there is no watcher", filters, len(b.all))
 		}

@@ -9,11 +9,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 )
 
-// What a watcher may ask for again: as many events of its filter, for so long after the last watcher with that filter
-// has gone, and of so many filters without a watcher.
+// What a watcher may ask for again: as many events of its filter, and of so many filters without a watcher.
 const (
 	kept      = 4096
-	keptFor   = time.Minute
 	keptAlone = 32
 )
 
@@ -121,7 +119,7 @@ func (g *Gatherer) unwatch(want Filter) {
 	}
 	drop := k.watchers == 0 && (alone > keptAlone || g.living.Err() != nil)
 	if k.watchers == 0 && !drop {
-		k.timer = time.AfterFunc(keptFor, func() { g.forget(want, k) })
+		k.timer = time.AfterFunc(g.keep, func() { g.forget(want, k) })
 	}
 	g.mu.Unlock()
 	if drop {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api"
@@ -65,7 +66,7 @@ func TestResume(t *testing.T) {
 		missing(b, other)
 		other.Close()
 		f.Close()
-		pass(keptFor)
+		pass(time.Minute)
 		grant(b.own, "x", 5)
 		f = b.again("", more[3])
 		missing(b, f)
