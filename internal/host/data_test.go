@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/host"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 	"github.com/holdfast-locks/holdfast/lock"
+	"github.com/holdfast-locks/holdfast/protocol"
 )
 
 // keepingData is a member alone that keeps what its spaces have.
@@ -96,10 +97,11 @@ func TestHeldOutlasts(t *testing.T) {
 	c := host.Config{Data: t.TempDir(), Spaces: []host.Space{{Name: "default", Protocol: "consensus"}}}
 	n := readyLife(t, c)
 	opened := openClient(t, n, 30*time.Second)
-	if _, err := n.Driver().Do(t.Context(), 1, &lock.Request{Session: opened.ID, ID: 1, Name: "held by a client", WaitEnd: lock.Never}); err != nil {
+	wanted := &lock.Request{Session: opened.ID, ID: 1, Name: "held by a client", WaitEnd: lock.Never}
+	if _, _, err := n.Driver().Call(protocol.Event{Kind: protocol.Call, Port: 1, Call: n.Driver().Unheard(), Fact: wanted}); err != nil {
 		t.Fatal(err)
 	}
-	for { // its answer is that it is queued; what came of it is there when another sees it
+	for { // what came of it is there when another sees it
 		l, err := n.TryLock(t.Context(), "held by a client")
 		if errors.Is(err, holdfast.ErrHeld) {
 			break
