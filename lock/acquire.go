@@ -110,7 +110,7 @@ func malformed(r *Request) error {
 // refuse refuses a request that has no entry.
 func (t *Table) refuse(now Time, r *Request, err error, out *[]Decision) {
 	*out = append(*out, Decision{
-		Kind: Refused, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner,
+		Kind: Refused, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner, Client: r.Client, Reason: r.Reason,
 		Shape:  r.Shape,
 		Waited: max(0, now-r.Arrived), Err: err,
 	})

@@ -82,8 +82,8 @@ func (n *modelName) grantOf(r Request) *modelGrant {
 }
 
 func decisionFor(kind Kind, r Request) Decision {
-	return Decision{Kind: kind, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner,
-		Shape: r.Shape}
+	return Decision{Kind: kind, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner, Client: r.Client,
+		Reason: r.Reason, Shape: r.Shape}
 }
 
 // decisionForGrant is told for one hold of a grant.

@@ -101,6 +101,8 @@ type Decision struct {
 	Request uint64
 	Name    string
 	Owner   string
+	Client  string // who asked, for people
+	Reason  string // why, for people
 	holdfast.Shape
 	Token    holdfast.Token
 	Since    Time          // Granted, Released, Lost, Revoked: when it was granted, on the authority's clock; 0 if it never was

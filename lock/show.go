@@ -17,10 +17,11 @@ func (t *Table) decision(kind Kind, i int32) (d Decision) {
 func (t *Table) decide(d *Decision, kind Kind, s *entry) {
 	d.Kind, d.Request, d.Mode, d.Token = kind, s.request, s.mode, s.token
 	d.Session = t.sessions.at(s.session).id
+	d.Client = t.client(s)
 	d.Name = t.names.at(s.live).name
 	if s.detail != 0 {
 		detail := t.details.at(s.detail)
-		d.Owner, d.Units, d.Capacity = detail.Owner, detail.Units, detail.Capacity
+		d.Owner, d.Reason, d.Units, d.Capacity = detail.Owner, detail.Reason, detail.Units, detail.Capacity
 	}
 	if s.token != 0 {
 		d.Since = s.since

@@ -418,6 +418,16 @@ func TestOpenSession(t *testing.T) {
 	if got := b.acquire(object{"name": "x", "session": session}); got.text("session") != session || got.text("expires_in") != "20s" {
 		t.Errorf("acquired: %s", got.raw)
 	}
+	first := b.acquire(object{"name": "y", "session": session, "hold": "1s"})
+	b.clock.Advance(2 * time.Second)
+	if lost := b.post(410, "/v1/sessions/renew", object{"session": session}); lost.text("why") != "hold_limit" {
+		t.Errorf("the hold limit of y has passed: %s", lost.raw)
+	}
+	b.post(410, "/v1/spaces/default/release", object{"name": "y", "token": first.text("token"), "session": session})
+	for range 2 { // with the release of its last lock it does not end
+		got := b.acquire(object{"name": "y", "session": session})
+		b.post(200, "/v1/spaces/default/release", object{"name": "y", "token": got.text("token"), "session": session})
+	}
 	if ended := b.post(200, "/v1/sessions/end", object{"session": session}); len(ended.list("released")) != 1 {
 		t.Errorf("ended: %s", ended.raw)
 	}

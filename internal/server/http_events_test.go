@@ -88,22 +88,23 @@ func TestEventsRow(t *testing.T) {
 	all := b.readEvents("")
 	b.acquire(object{"name": "b/1"})
 	b.post(200, "/v1/spaces/any/acquire", object{"name": "a/1"})
-	got := b.acquire(object{"name": "a/1", "owner": "job-7", "ttl": "1h"})
+	got := b.acquire(object{"name": "a/1", "owner": "job-7", "reason": "nightly", "ttl": "1h"})
 	waits := b.start(acquirePath, object{"name": "a/1", "wait": "5s", "owner": "job-8"})
 	if kind, event := events.next(); kind != "granted" || event["name"] != "a/1" || event["space"] != "default" ||
-		event["owner"] != "job-7" || event["token"] != got.text("token") {
+		event["owner"] != "job-7" || event["token"] != got.text("token") || event["reason"] != "nightly" || event["holder"] != "job-7" ||
+		!strings.HasPrefix(event["client"].(string), "http 127.0.0.1:") {
 		t.Errorf("%s %v", kind, event)
 	}
-	if kind, event := events.next(); kind != "waiting" || event["owner"] != "job-8" || event["token"] != nil {
+	if kind, event := events.next(); kind != "waiting" || event["owner"] != "job-8" || event["token"] != nil || event["reason"] != nil || event["holder"] != nil {
 		t.Errorf("%s %v", kind, event)
 	}
 	b.clock.Advance(5 * time.Second)
 	waits.wants(t, 409)
-	if kind, event := events.next(); kind != "cancelled" || event["why"] == "" {
+	if kind, event := events.next(); kind != "cancelled" || event["why"] == "" || event["holder"] != "job-7" {
 		t.Errorf("%s %v", kind, event)
 	}
 	b.post(200, "/v1/spaces/default/break", object{"name": "a/1", "reason": "test"})
-	if kind, event := events.next(); kind != "broken" || event["why"] != "broken" {
+	if kind, event := events.next(); kind != "broken" || event["why"] != "broken" || event["holder"] != "job-7" || event["reason"] != "nightly" {
 		t.Errorf("%s %v", kind, event)
 	}
 	b.post(410, "/v1/spaces/default/release", object{"name": "a/1", "token": got.text("token"), "session": got.text("session")})
@@ -113,7 +114,7 @@ func TestEventsRow(t *testing.T) {
 		t.Errorf("%s", kind)
 	}
 	b.post(200, "/v1/sessions/end", object{"session": b.acquire(object{"name": "a/3"}).text("session")})
-	if kind, event := events.next(); kind != "lost" || event["why"] != "hold_limit" {
+	if kind, event := events.next(); kind != "lost" || event["why"] != "hold_limit" || event["holder"] != event["client"] {
 		t.Errorf("%s %v", kind, event)
 	}
 	for _, want := range []string{"granted", "released"} {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -36,7 +37,7 @@ func parseCredentials(text, identity string) (credentials, error) {
 	id, known := lock.ParseSessionID(public)
 	secret, proven := edge.ParseSecret(private)
 	if !known || !proven {
-		return credentials{}, api.Fail(api.CodeBadRequest, "session: want ID.SECRET, as the acquire that opened it answered")
+		return credentials{}, api.Fail(api.CodeBadRequest, "session: want ID.SECRET, as the call that opened it answered")
 	}
 	return credentials{id, secret, identity}, nil
 }
@@ -85,7 +86,9 @@ func (s *service) OpenSession(ctx context.Context, r *schema.OpenSessionRequest)
 		}
 		return answer, err
 	}
-	opened, err := query[*session.Opened](s, protocol.Below, opening(client, wanted, by))
+	open := opening(client, wanted, by)
+	open.Number = rand.Uint64() | 1
+	opened, err := query[*session.Opened](s, protocol.Below, open)
 	if err == nil {
 		err = s.whyUnavailable(opened.Err)
 	}
@@ -99,7 +102,7 @@ func (s *service) OpenSession(ctx context.Context, r *schema.OpenSessionRequest)
 	}, nil
 }
 
-// opening opens a session that lives by its requests.
+// opening opens a session that lives by its requests, and ends with its last lock.
 func opening(client string, ttl time.Duration, by caller) *session.Open {
 	return &session.Open{Kind: session.OneShot, TTL: ttl, Client: client, Identity: by.identity}
 }

@@ -148,7 +148,7 @@ func (m *Machine) authorityAcquire(now protocol.Time, r *lock.Request, out *prot
 		err = protocol.ErrClosed(m.view, m.self)
 	}
 	d := lock.Decision{
-		Kind: lock.Refused, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner,
+		Kind: lock.Refused, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner, Client: r.Client, Reason: r.Reason,
 		Shape: r.Shape, Err: err,
 	}
 	switch {

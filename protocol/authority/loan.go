@@ -279,7 +279,7 @@ func (m *Machine) refuseVisits(now protocol.Time, match func(*lock.Request) bool
 			kind = lock.Released
 		}
 		m.holderDecided(&lock.Decision{
-			Kind: kind, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner,
+			Kind: kind, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner, Client: r.Client, Reason: r.Reason,
 			Shape: r.Shape, Waited: max(0, now-r.Arrived), Err: err,
 		}, out)
 		return true

@@ -81,7 +81,7 @@ func (r *record) waits() bool { return r.state == requested || r.state == queued
 func (r *record) decision(kind lock.Kind) lock.Decision {
 	q := &r.request
 	d := lock.Decision{
-		Kind: kind, Session: q.Session, Request: q.ID, Name: q.Name, Owner: q.Owner,
+		Kind: kind, Session: q.Session, Request: q.ID, Name: q.Name, Owner: q.Owner, Client: q.Client, Reason: q.Reason,
 		Shape: q.Shape, Token: r.token,
 	}
 	if r.token != 0 {

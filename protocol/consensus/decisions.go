@@ -1,6 +1,7 @@
 package consensus
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -188,7 +189,7 @@ func (m *Machine) giveBack(c *client, p *part, out *protocol.Effects) {
 func (m *Machine) note(c *client, p *part, d *lock.Decision) *request {
 	r := &request{client: c, part: p, number: d.Request, name: d.Name, token: d.Token, until: lock.Never, arrived: m.now, waitEnd: lock.Never}
 	// What it was asked with its client says when it asks again. Until then this is enough for a repetition: the table knows it.
-	r.op = replica.Op{Kind: replica.Acquire, Request: d.Request, Name: d.Name, Attributes: holdfast.Attributes{Shape: d.Shape, Owner: d.Owner}}
+	r.op = replica.Op{Kind: replica.Acquire, Request: d.Request, Name: d.Name, Attributes: holdfast.Attributes{Shape: d.Shape, Owner: d.Owner, Reason: d.Reason}, Client: d.Client}
 	r.state = granted
 	if d.Kind == lock.Queued {
 		r.state = queued
@@ -255,7 +256,8 @@ func (m *Machine) drop(r *request, out *protocol.Effects) {
 
 // notify tells a client what has become of a request, and forgets it where that is its end.
 func (m *Machine) notify(r *request, d lock.Decision, out *protocol.Effects) {
-	d.Session, d.Request, d.Name, d.Owner = r.client.local, r.number, r.name, r.op.Owner
+	d.Session, d.Request, d.Name = r.client.local, r.number, r.name
+	d.Owner, d.Client, d.Reason = r.op.Owner, cmp.Or(r.op.Client, r.client.enrolled.Client), r.op.Reason
 	d.Mode, d.Units, d.Capacity = r.op.Mode, r.op.Units, r.op.Capacity
 	out.Decide(protocol.CallID{}, &d)
 	if d.Kind != lock.Revoked {

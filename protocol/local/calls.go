@@ -49,7 +49,7 @@ func (c *Clients[R]) OnCall(now protocol.Time, ev *protocol.Event, out *protocol
 func (c *Clients[R]) acquire(now protocol.Time, q *lock.Request, out *protocol.Effects) {
 	if err := c.refusal(q); err != nil {
 		c.scratch = append(c.scratch, lock.Decision{
-			Kind: lock.Refused, Session: q.Session, Request: q.ID, Name: q.Name, Owner: q.Owner,
+			Kind: lock.Refused, Session: q.Session, Request: q.ID, Name: q.Name, Owner: q.Owner, Client: q.Client, Reason: q.Reason,
 			Shape: q.Shape, Err: err,
 		})
 		c.publish(now, out)

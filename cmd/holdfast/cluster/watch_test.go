@@ -96,6 +96,9 @@ func (w *watching) sees(through *clustertest.Member, name string) {
 		e := w.until("a release", func(e *schema.WatchEvent) bool {
 			mine := e.Member == through.Name && e.Token == uint64(token) && e.Name == name
 			granted = granted || mine && e.Event == "granted"
+			if mine && (e.GetClient() == "" || e.GetSession() == "" || e.GetHolder() != e.GetClient()) {
+				w.Errorf("%s of %s: client %q, session %q, holder %q", e.Event, name, e.GetClient(), e.GetSession(), e.GetHolder())
+			}
 			return mine && e.Event == "released" || e.Member == through.Name && e.Until != nil
 		})
 		if e.Event != "released" {

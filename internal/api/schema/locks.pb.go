@@ -1597,7 +1597,14 @@ type WatchEvent struct {
 	// For after, at the same member. Left out where an event says what is missing.
 	Id string `protobuf:"bytes,11,opt,name=id,proto3" json:"id,omitempty"`
 	// The session of the request that it is about. Left out where there is none.
-	Session       string `protobuf:"bytes,12,opt,name=session,proto3" json:"session,omitempty"`
+	Session string `protobuf:"bytes,12,opt,name=session,proto3" json:"session,omitempty"`
+	// Who asked, for people: what the client calls itself, or where it connects from.
+	Client string `protobuf:"bytes,13,opt,name=client,proto3" json:"client,omitempty"`
+	// Why it asked, where it has said so.
+	Reason string `protobuf:"bytes,14,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who holds, or held until then: its owner, or its client where it has named none. With event cancelled, who held
+	// the name, as far as that is known; left out with event waiting.
+	Holder        string `protobuf:"bytes,15,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1712,6 +1719,27 @@ func (x *WatchEvent) GetId() string {
 func (x *WatchEvent) GetSession() string {
 	if x != nil {
 		return x.Session
+	}
+	return ""
+}
+
+func (x *WatchEvent) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+func (x *WatchEvent) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *WatchEvent) GetHolder() string {
+	if x != nil {
+		return x.Holder
 	}
 	return ""
 }
@@ -2045,7 +2073,7 @@ const file_locks_proto_rawDesc = "" +
 	"\fWatchRequest\x12\x14\n" +
 	"\x05space\x18\x01 \x01(\tR\x05space\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12!\n" +
-	"\x05after\x18\x03 \x01(\tB\v\x8a\xce\x18\aEventIDR\x05after\"\xa8\x03\n" +
+	"\x05after\x18\x03 \x01(\tB\v\x8a\xce\x18\aEventIDR\x05after\"\x82\x04\n" +
 	"\n" +
 	"WatchEvent\x12#\n" +
 	"\x05event\x18\x01 \x01(\tB\r\x8a\xce\x18\tEventKindR\x05event\x124\n" +
@@ -2060,7 +2088,10 @@ const file_locks_proto_rawDesc = "" +
 	"\x05until\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x1f\n" +
 	"\x02id\x18\v \x01(\tB\x0f\x8a\xce\x18\aEventID\x98\xce\x18\x01R\x02id\x12+\n" +
-	"\asession\x18\f \x01(\tB\x11\x8a\xce\x18\tSessionID\x98\xce\x18\x01R\asession\"\x97\x04\n" +
+	"\asession\x18\f \x01(\tB\x11\x8a\xce\x18\tSessionID\x98\xce\x18\x01R\asession\x12\x1c\n" +
+	"\x06client\x18\r \x01(\tB\x04\x98\xce\x18\x01R\x06client\x12\x1c\n" +
+	"\x06reason\x18\x0e \x01(\tB\x04\x98\xce\x18\x01R\x06reason\x12\x1c\n" +
+	"\x06holder\x18\x0f \x01(\tB\x04\x98\xce\x18\x01R\x06holder\"\x97\x04\n" +
 	"\x0fProblemDocument\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x16\n" +

@@ -47,8 +47,8 @@ type LocksClient interface {
 	Acquire(ctx context.Context, in *AcquireRequest, opts ...grpc.CallOption) (*AcquiredAll, error)
 	// Give a lock up. The answer comes when the authority has taken it.
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleasedLock, error)
-	// Open a session without a lock, for acquires that name it. It ends ttl after its last renewal, or with the release of
-	// its last lock.
+	// Open a session without a lock, for acquires that name it. It ends ttl after its last renewal, or when its client ends
+	// it; a session that an acquire has opened ends with the release of its last lock, too.
 	OpenSession(ctx context.Context, in *OpenSessionRequest, opts ...grpc.CallOption) (*OpenedSession, error)
 	// Let a session live on.
 	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*Renewed, error)
@@ -199,8 +199,8 @@ type LocksServer interface {
 	Acquire(context.Context, *AcquireRequest) (*AcquiredAll, error)
 	// Give a lock up. The answer comes when the authority has taken it.
 	Release(context.Context, *ReleaseRequest) (*ReleasedLock, error)
-	// Open a session without a lock, for acquires that name it. It ends ttl after its last renewal, or with the release of
-	// its last lock.
+	// Open a session without a lock, for acquires that name it. It ends ttl after its last renewal, or when its client ends
+	// it; a session that an acquire has opened ends with the release of its last lock, too.
 	OpenSession(context.Context, *OpenSessionRequest) (*OpenedSession, error)
 	// Let a session live on.
 	Renew(context.Context, *RenewRequest) (*Renewed, error)

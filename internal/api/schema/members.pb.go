@@ -567,6 +567,9 @@ type MemberEvent struct {
 	Token         uint64                 `protobuf:"varint,6,opt,name=token,proto3" json:"token,omitempty"`
 	Why           string                 `protobuf:"bytes,7,opt,name=why,proto3" json:"why,omitempty"`
 	Session       string                 `protobuf:"bytes,8,opt,name=session,proto3" json:"session,omitempty"`
+	Client        string                 `protobuf:"bytes,9,opt,name=client,proto3" json:"client,omitempty"`
+	Reason        string                 `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
+	Holder        string                 `protobuf:"bytes,11,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -657,6 +660,27 @@ func (x *MemberEvent) GetSession() string {
 	return ""
 }
 
+func (x *MemberEvent) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+func (x *MemberEvent) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *MemberEvent) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
 var File_members_proto protoreflect.FileDescriptor
 
 const file_members_proto_rawDesc = "" +
@@ -698,7 +722,7 @@ const file_members_proto_rawDesc = "" +
 	"\x06events\x18\x02 \x03(\v2\x18.holdfast.v1.MemberEventR\x06events\x12\x0e\n" +
 	"\x02at\x18\x03 \x01(\x03R\x02at\x12\x14\n" +
 	"\x05count\x18\x04 \x01(\x04R\x05count\x12\x12\n" +
-	"\x04last\x18\x05 \x01(\bR\x04last\"\xb9\x01\n" +
+	"\x04last\x18\x05 \x01(\bR\x04last\"\x81\x02\n" +
 	"\vMemberEvent\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\tR\x05event\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x14\n" +
@@ -707,7 +731,11 @@ const file_members_proto_rawDesc = "" +
 	"\x05owner\x18\x05 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05token\x18\x06 \x01(\x04R\x05token\x12\x10\n" +
 	"\x03why\x18\a \x01(\tR\x03why\x12\x18\n" +
-	"\asession\x18\b \x01(\tR\asession2\x91\x02\n" +
+	"\asession\x18\b \x01(\tR\asession\x12\x16\n" +
+	"\x06client\x18\t \x01(\tR\x06client\x12\x16\n" +
+	"\x06reason\x18\n" +
+	" \x01(\tR\x06reason\x12\x16\n" +
+	"\x06holder\x18\v \x01(\tR\x06holder2\x91\x02\n" +
 	"\aMembers\x12@\n" +
 	"\x04Link\x12\x18.holdfast.v1.MemberFrame\x1a\x1a.holdfast.v1.MemberReceipt(\x010\x01\x12@\n" +
 	"\x06Gossip\x12\x18.holdfast.v1.MemberChunk\x1a\x18.holdfast.v1.MemberChunk(\x010\x01\x12B\n" +

@@ -175,6 +175,26 @@ func TestCallsTakeASessionOver(t *testing.T) {
 	}
 }
 
+// TestSessionForSeveralLocksGoesOnElsewhere: at another member, too, it outlasts the release of its last lock.
+func TestSessionForSeveralLocksGoesOnElsewhere(t *testing.T) {
+	d := newLasting(t, 7)
+	id := d.elsewhere()
+	opened := d.vault.enrolled[id]
+	opened.Attached = lock.Attachments{Attachment: lock.Attachment{Client: 7, Generation: 1}}
+	d.vault.enrolled[id] = opened
+	d.grant(id, session.SingleCall|1, "a")
+	d.call(1, protocol.Below, &session.Check{ID: id, Secret: secretOf, Identity: "i"})
+	d.vault.said()
+	d.call(1, vaultPort, &protocol.Release{Session: id, Name: "a", Request: session.SingleCall | 1})
+	if said := d.vault.said(); said != "" || d.vault.held(id) != 0 {
+		t.Errorf("its last lock is released, and the space is told %q, with %d holds left", said, d.vault.held(id))
+	}
+	renew := &session.Renew{ID: id, Secret: secretOf, Identity: "i"}
+	if r := answered[*session.Renewed](d, d.call(1, protocol.Below, renew)); r == nil || r.Err != nil {
+		t.Errorf("renewed: %+v", r)
+	}
+}
+
 // TestCallDoesNotEndAStream: what a stream has is not ended by a single call that gives up the last of it.
 func TestCallDoesNotEndAStream(t *testing.T) {
 	d := newLasting(t, 7)

@@ -17,7 +17,7 @@ type Kind uint8
 const (
 	Local   Kind = iota + 1 // inside the member's process; no TTL
 	Stream                  // attached to a sink, kept by beats
-	OneShot                 // kept by requests; ends with the release of its last lock
+	OneShot                 // kept by requests; ends with the release of its last lock, unless it has a number
 )
 
 // What a client's edge asks of the Machine: an Event of kind Call at Port
@@ -38,7 +38,8 @@ type (
 		// another identity is refused with ErrForeign. Empty means that the secret is all
 		// that counts.
 		Identity string
-		// Number is what a Stream's client has drawn to be told from others that resume the session. 0 is none.
+		// Number is what a Stream's client has drawn to be told from others that resume the session. 0 is none. A
+		// OneShot with a number outlasts its locks: it ends when its client ends it, or is silent for its TTL.
 		Number uint64
 	}
 	// Opened answers Open. Err is an ErrLimit when there are too many sessions, and an

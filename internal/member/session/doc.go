@@ -17,7 +17,7 @@
 //   - Stream: a connected program. It is attached to a sink of the driver, beats for
 //     all its locks at once, and survives a broken stream until its TTL is over.
 //   - OneShot: a script or curl. It is renewed by requests, and ends with the
-//     release of its last lock.
+//     release of its last lock; one that was opened with a number outlasts its locks, for those to come.
 //
 // # Deadlines
 //

@@ -278,8 +278,11 @@ func (m *Machine) onRenew(now protocol.Time, call protocol.CallID, renew Renew, 
 
 // hasOnlyLosses reports whether nothing is left of a one-shot session but what it has to be told.
 func (p *presence) hasOnlyLosses() bool {
-	return p.kind == OneShot && len(p.lost) > 0 && len(p.live) == 0 && len(p.waiting) == 0
+	return p.kind == OneShot && !p.outlastsLocks() && len(p.lost) > 0 && len(p.live) == 0 && len(p.waiting) == 0
 }
+
+// outlastsLocks reports whether a one-shot session goes on without a lock: it was opened for several.
+func (p *presence) outlastsLocks() bool { return p.attached.Client != 0 }
 
 // answerParked answers what waited for the horizon.
 func (m *Machine) answerParked(now protocol.Time, out *protocol.Effects) {

@@ -200,7 +200,7 @@ func (m *Machine) account(now protocol.Time, p *presence, called protocol.CallID
 	if p.expires == 0 || len(p.waiting) > 0 || len(p.entries) > 0 {
 		return // ending already, or another request of it waits
 	}
-	if d.Kind == lock.Released && lived && len(p.live) == 0 {
+	if d.Kind == lock.Released && lived && len(p.live) == 0 && !p.outlastsLocks() {
 		m.endReleased(now, p, port, out)
 		return
 	}

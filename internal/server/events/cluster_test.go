@@ -2,21 +2,25 @@ package events_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/api/schema"
 	"github.com/holdfast-locks/holdfast/internal/host"
+	protocols "github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/server/events"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 	"github.com/holdfast-locks/holdfast/internal/transport"
 	"github.com/holdfast-locks/holdfast/internal/transport/grpc"
 	"github.com/holdfast-locks/holdfast/protocol"
+	"github.com/holdfast-locks/holdfast/storage/memory"
 )
 
 // member is a member that runs in this process, and reaches others over sockets.
@@ -28,8 +32,8 @@ type member struct {
 	served  chan error
 }
 
-// startCluster starts three founders, and waits until each can grant.
-func startCluster(t *testing.T) []*member {
+// startCluster starts three founders with these spaces, and waits until each can grant.
+func startCluster(t *testing.T, spaces ...host.Space) []*member {
 	t.Helper()
 	folder := t.TempDir()
 	var join []string
@@ -39,9 +43,12 @@ func startCluster(t *testing.T) []*member {
 	var all []*member
 	for i := range join {
 		m := &member{config: host.Config{
-			Name: string(rune('a' + i)), Address: join[i], Join: join, Expect: 3, Lease: 1500 * time.Millisecond,
+			Name: string(rune('a' + i)), Address: join[i], Join: join, Expect: 3, Lease: 1500 * time.Millisecond, Spaces: spaces,
 			State: filepath.Join(folder, fmt.Sprintf("state-%c", 'a'+i)),
 		}}
+		if len(spaces) > 0 { // some may keep locks on the disk
+			m.config.State, m.config.Data = "", filepath.Join(folder, fmt.Sprintf("data-%c", 'a'+i))
+		}
 		m.start(t)
 		t.Cleanup(func() { m.stop(t) })
 		all = append(all, m)
@@ -61,7 +68,11 @@ func (m *member) start(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.source = events.NewSource([]string{"default"})
+	names := []string{"default"} // it comes first
+	for _, space := range m.config.Spaces {
+		names = append(names, space.Name)
+	}
+	m.source = events.NewSource(names)
 	m.config.Events = m.source
 	m.config.Observe = func(_ protocol.Time, effects *protocol.Effects) { m.source.Observe(effects) }
 	m.config.Peers = func(introduce func() transport.Identity) (transport.Transport, error) {
@@ -266,6 +277,44 @@ func TestCrashWhileWatched(t *testing.T) {
 	}
 	w.until("the end of the gap", func(e *schema.WatchEvent) bool { return ended(e, b) })
 	w.sees(b, "y")
+}
+
+// TestEventsNameOwnerReasonAndHolder: in every protocol, of what happens through another member.
+func TestEventsNameOwnerReasonAndHolder(t *testing.T) {
+	parallel.SkipBrief(t)
+	var spaces []host.Space
+	for _, of := range protocols.Protocols() {
+		space := host.Space{Name: of.Name, Protocol: of.Name}
+		if of.Stores {
+			space.Store = memory.New(memory.Config{})
+		}
+		spaces = append(spaces, space)
+	}
+	slices.SortFunc(spaces, func(a, b host.Space) int { return strings.Compare(a.Name, b.Name) }) // so do members
+	all := startCluster(t, spaces...)
+	w, _ := watchAt(t, all[0])
+	for i, space := range spaces {
+		through := all[1+i%2]
+		locks := through.node.Space(space.Name)
+		held, err := locks.Lock(bounded(t), "x", holdfast.Owner("job-7"), holdfast.Reason("nightly"))
+		if err != nil {
+			t.Fatal(space.Name, err)
+		}
+		_, err = locks.Lock(bounded(t), "x", holdfast.Owner("job-8"), holdfast.Reason("again"), holdfast.Wait(50*time.Millisecond))
+		if !errors.Is(err, holdfast.ErrHeld) {
+			t.Errorf("%s: %v, want held", space.Name, err)
+		}
+		if err := held.Unlock(bounded(t)); err != nil {
+			t.Fatal(space.Name, err)
+		}
+		for _, want := range []string{"granted job-7 nightly by job-7", "waiting job-8 again by ", "cancelled job-8 again by job-7", "released job-7 nightly by job-7"} {
+			kind, _, _ := strings.Cut(want, " ")
+			e, _ := w.until(want, func(e *schema.WatchEvent) bool { return e.Space == space.Name && e.Event == kind })
+			if got := fmt.Sprintf("%s %s %s by %s", e.Event, e.Owner, e.GetReason(), e.GetHolder()); got != want || e.Member != through.config.Name {
+				t.Errorf("%s: %s through %s, want %s through %s", space.Name, got, e.Member, want, through.config.Name)
+			}
+		}
+	}
 }
 
 // TestSubscriptionsEndWithTheLastWatcher, at all members.

@@ -1,6 +1,8 @@
 package events
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -116,7 +118,10 @@ func (s *Source) decided(space string, d *lock.Decision) {
 	}
 	count := s.count.Add(1)
 	if s.open.Load() > 0 {
-		s.emit(count, &schema.WatchEvent{Event: event, Space: space, Name: d.Name, Owner: d.Owner, Token: uint64(d.Token), Why: why(event, d), Session: d.Session.String()})
+		s.emit(count, &schema.WatchEvent{
+			Event: event, Space: space, Name: d.Name, Owner: d.Owner, Token: uint64(d.Token), Why: why(event, d), Session: d.Session.String(),
+			Client: d.Client, Reason: d.Reason, Holder: holder(event, d),
+		})
 	}
 }
 
@@ -203,6 +208,20 @@ func why(event string, d *lock.Decision) string {
 		return ""
 	}
 	return string(d.Loss)
+}
+
+// holder says who holds, or held, the name that an event is about; "" where that is not known here.
+func holder(event string, d *lock.Decision) string {
+	switch event {
+	case Waiting:
+		return ""
+	case Cancelled:
+		if by := (*lock.HeldBy)(nil); errors.As(d.Err, &by) {
+			return by.Owner
+		}
+		return ""
+	}
+	return cmp.Or(d.Owner, d.Client)
 }
 
 // viewText says in a line who is here.

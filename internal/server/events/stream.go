@@ -80,8 +80,9 @@ func sendAll(taken portion, last bool, send func(*schema.MemberEvents) error) er
 		e := item.WatchEvent
 		m.Events = append(m.Events, &schema.MemberEvent{
 			Event: e.Event, Time: e.Time.AsTime().UnixNano(), Space: e.Space, Name: e.Name, Owner: e.Owner, Token: e.Token, Why: e.Why, Session: e.Session,
+			Client: e.Client, Reason: e.Reason, Holder: e.Holder,
 		})
-		bytes += len(e.Name) + len(e.Owner) + len(e.Why)
+		bytes += len(e.Name) + len(e.Owner) + len(e.Why) + len(e.Client) + len(e.Reason) + len(e.Holder)
 		if (len(m.Events) == messageEvents || bytes >= messageBytes) && i+1 < len(all) {
 			if err := send(m); err != nil {
 				return err
@@ -109,10 +110,12 @@ func flat(batches []*Batch) (items []*Item) {
 func received(e *schema.MemberEvent, member string) (*schema.WatchEvent, bool) {
 	_, known := lock.ParseSessionID(e.GetSession())
 	possible := (known || e.GetSession() == "") && e.GetToken() <= math.MaxInt64 && holdfast.CheckName(e.GetName()) == nil && holdfast.CheckSpace(e.GetSpace()) == nil &&
-		holdfast.CheckText("owner", e.GetOwner()) == nil && holdfast.CheckText("why", e.GetWhy()) == nil
+		holdfast.CheckText("owner", e.GetOwner()) == nil && holdfast.CheckText("why", e.GetWhy()) == nil &&
+		holdfast.CheckText("client", e.GetClient()) == nil && holdfast.CheckText("reason", e.GetReason()) == nil && holdfast.CheckText("holder", e.GetHolder()) == nil
 	return &schema.WatchEvent{
 		Event: e.GetEvent(), Time: api.Stamp(api.AtNanoseconds(e.GetTime()).Time), Space: e.GetSpace(), Name: e.GetName(),
 		Owner: e.GetOwner(), Token: e.GetToken(), Why: e.GetWhy(), Member: member, Session: e.GetSession(),
+		Client: e.GetClient(), Reason: e.GetReason(), Holder: e.GetHolder(),
 	}, possible && aboutLocks(e.GetEvent())
 }
 
