@@ -42,8 +42,8 @@ func (s *stream) ask(a *clientsession.Contact) {
 
 // Why there is no answer.
 var (
-	errRefused = clientsession.Unheard{Err: errors.New("connection refused")}
-	errBroken  = clientsession.Unheard{Err: errors.New("the connection is broken")}
+	errRefused error = clientsession.Unheard{Err: errors.New("connection refused")}
+	errBroken  error = clientsession.Unheard{Err: errors.New("the connection is broken")}
 )
 
 // greet says hello.

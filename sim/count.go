@@ -25,7 +25,8 @@ type counts struct {
 	longest   time.Duration // that anything was under way
 	messages  map[message]int
 	handlers  map[handler]int
-	steps     [machineCount][]kindCount // of this run, which handlers does not have yet
+	steps     [machineCount]tally // of this run, which handlers does not have yet
+	sends     [2]tally            // of this run, which messages does not have yet: between spaces, and below them
 }
 
 // The phases of a run: how many have come so far.
@@ -48,12 +49,27 @@ const (
 
 var machineNames = [machineCount]string{"sessions", "membership", "space"}
 
-// kindCount counts the steps of a machine with one kind of event and fact. There are a few
+// tally counts the steps of a machine by their kind of event and type of fact, or messages by their type. There are a few
 // dozen of them, the most frequent in front: so that to count costs next to nothing.
+type tally []kindCount
+
 type kindCount struct {
 	kind protocol.Kind
 	fact reflect.Type
 	n    int
+}
+
+func (t *tally) count(kind protocol.Kind, fact any) {
+	is, all := reflect.TypeOf(fact), *t
+	for i := range all {
+		if one := &all[i]; one.fact == is && one.kind == kind {
+			if one.n++; i > 0 && all[i-1].n < one.n {
+				all[i-1], all[i] = all[i], all[i-1]
+			}
+			return
+		}
+	}
+	*t = append(all, kindCount{kind, is, 1})
 }
 
 // message is a type of message, at the membership or at a space.
@@ -74,9 +90,13 @@ func newCounts(covering bool) *counts {
 }
 
 func (c *counts) sent(port protocol.Port, m protocol.Message) {
-	c.messages[message{port == protocol.Below, reflect.TypeOf(m)}]++
+	if port == protocol.Below {
+		c.sends[1].count(0, m)
+	} else {
+		c.sends[0].count(0, m)
+	}
 	if carrier, is := m.(protocol.Carrier); is {
-		c.messages[message{false, reflect.TypeOf(carrier.Carried())}]++
+		c.sends[0].count(0, carrier.Carried())
 	}
 }
 
@@ -85,6 +105,11 @@ func (c *counts) add(o *counts) {
 	for machine, list := range o.steps {
 		for _, t := range list {
 			c.handlers[handler{machineNames[machine], t.kind, t.fact}] += t.n
+		}
+	}
+	for below, list := range o.sends {
+		for _, t := range list {
+			c.messages[message{below == 1, t.fact}] += t.n
 		}
 	}
 	for f, n := range o.faults {
@@ -139,15 +164,5 @@ func (c *counts) step(machine int, ev *protocol.Event) {
 	if !c.covering {
 		return
 	}
-	fact := reflect.TypeOf(ev.Fact)
-	all := c.steps[machine]
-	for i := range all {
-		if t := &all[i]; t.fact == fact && t.kind == ev.Kind {
-			if t.n++; i > 0 && all[i-1].n < t.n {
-				all[i-1], all[i] = all[i], all[i-1]
-			}
-			return
-		}
-	}
-	c.steps[machine] = append(all, kindCount{ev.Kind, fact, 1})
+	c.steps[machine].count(ev.Kind, ev.Fact)
 }

@@ -68,7 +68,7 @@ func (c *cycler) extended(_ *request, err error) { c.t.Errorf("nobody asked to e
 // spoken counts the messages between spaces since before.
 func spoken(w *world, before map[message]int) (total int, by map[reflect.Type]int) {
 	by = map[reflect.Type]int{}
-	for m, n := range w.count.messages {
+	for m, n := range copied(w) {
 		if n -= before[m]; !m.below && n > 0 {
 			by[m.is] += n
 			total += n
@@ -78,11 +78,9 @@ func spoken(w *world, before map[message]int) (total int, by map[reflect.Type]in
 }
 
 func copied(w *world) map[message]int {
-	c := map[message]int{}
-	for m, n := range w.count.messages {
-		c[m] = n
-	}
-	return c
+	all := newCounts(false)
+	all.add(w.count)
+	return all.messages
 }
 
 // TestMessagesOfACycle: an uncontended lock and unlock costs 2 + 1 messages from

@@ -35,6 +35,9 @@ type serving struct {
 	batch    []edge.Outgoing
 
 	operations [1]*schema.Operation // of the frame that is taken
+	admission  edge.Admission
+	next       edge.Event // of a greeting, that goes on at once
+	replies    [1]protocol.Reply
 }
 
 // serve makes the member's end of a link.
@@ -84,7 +87,8 @@ func (s *server) perform(op *schema.Operation) {
 
 // greet takes an event of the greeting, and does what it wants next.
 func (s *server) greet(ev *edge.Event) {
-	m, out := s.link.member, &s.link.world.edge.greeting
+	m, pool := s.link.member, &s.link.world.edge
+	out := &pool.greeting
 	for ev != nil && !s.over {
 		out.Reset()
 		s.machine.Step(s.arrived, ev, out)
@@ -92,12 +96,13 @@ func (s *server) greet(ev *edge.Event) {
 		switch do := out.Do; do.Kind { // a copy: to ask may be answered at once, and that be greeted
 		case edge.Admit:
 			s.sink = m.attach(s)
-			ev = &edge.Event{Answer: edge.Admission{Sink: s.sink, Roster: &m.world.edge.roster}}
+			pool.admission = edge.Admission{Sink: s.sink, Roster: &pool.roster}
+			pool.next, ev = edge.Event{Answer: &pool.admission}, &pool.next
 		case edge.Check:
 			ev = s.check(do.Fact)
 		case edge.Occupy:
 			m.occupy(s, do.Session, do.Err)
-			ev = &edge.Event{}
+			pool.next, ev = edge.Event{}, &pool.next
 		case edge.Ask:
 			m.step(protocol.Event{Kind: protocol.Call, Call: protocol.CallID{Sink: s.sink, Op: edge.HelloCall}, Fact: do.Fact})
 		case edge.Welcome:
@@ -158,8 +163,11 @@ func (s *server) hear(reply *protocol.Reply) {
 			w.judge.foreignReleased(d.Name, d.Token, s.session)
 		}
 	}
-	if answer := s.box.Hear([]protocol.Reply{*reply}); answer != nil {
-		s.greet(&edge.Event{Answer: answer})
+	pool := &w.edge
+	pool.replies[0] = *reply
+	if answer := s.box.Hear(pool.replies[:]); answer != nil {
+		pool.next = edge.Event{Answer: answer}
+		s.greet(&pool.next)
 		return
 	}
 	s.send()

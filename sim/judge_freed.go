@@ -66,8 +66,11 @@ func (j *judge) quits(op edge.Call, d *lock.Decision) {
 
 // refusedTry checks the holder that the refusal of a request names.
 func (j *judge) refusedTry(d *lock.Decision) {
-	var held *lock.HeldBy
-	if d.Kind != lock.Refused || !errors.As(d.Err, &held) || held.Suspended || held.Holder == d.Session {
+	if d.Kind != lock.Refused {
+		return
+	}
+	held, is := errors.AsType[*lock.HeldBy](d.Err)
+	if !is || held.Suspended || held.Holder == d.Session {
 		return
 	}
 	t, f := j.tenants[tenant{d.Name, held.Holder}], j.requests[requestKey{d.Session, d.Request}]

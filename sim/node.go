@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/holdfast-locks/holdfast/internal/member"
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
@@ -31,7 +32,7 @@ func (s *Node) plain() (*member.Config, error) {
 // definition is what all members must agree on about their one space.
 func (s *Node) definition() string {
 	line := "default " + s.Protocol
-	d := protocol.Named(member.Protocols(), s.Protocol)
+	d := protocol.Named(shipped(), s.Protocol)
 	if d == nil { // the name says enough
 		return line
 	}
@@ -44,6 +45,9 @@ func (s *Node) definition() string {
 	}
 	return line
 }
+
+// shipped are the protocols that members run; they are read alone.
+var shipped = sync.OnceValue(member.Protocols)
 
 // Nodes says how the spaces are made of members that run these protocols, for a caller that makes
 // one from a trace.

@@ -13,6 +13,9 @@ func (q *queue[T]) put(x T) {
 		clear(q.waiting)
 		q.waiting, q.taken = q.waiting[:0], 0
 	}
+	if q.waiting == nil {
+		q.waiting = make([]T, 0, 4)
+	}
 	q.waiting = append(q.waiting, x)
 }
 

@@ -55,7 +55,7 @@ func (s *stream) provide(do *edge.Effect, arrived protocol.Time) (answer any, er
 		}
 		roster := s.server.service.roster()
 		s.sink = s.server.service.driver.Attach(s)
-		return edge.Admission{Sink: s.sink, Roster: roster}, nil
+		return &edge.Admission{Sink: s.sink, Roster: roster}, nil
 	case edge.Check:
 		return query[*session.Renewed](s.server.service, protocol.Below, do.Fact)
 	case edge.Occupy:

@@ -5,6 +5,7 @@ type EventSlot struct {
 	Event    Event
 	Granted  Event_Granted
 	Queued   Event_Queued
+	Refused  Event_Refused
 	Released Event_Released
 	Beat     Event_Beat
 }
@@ -14,9 +15,11 @@ func NewEventSlot() *EventSlot {
 	s, bodies := &EventSlot{}, &struct {
 		granted  Granted
 		queued   Queued
+		refused  Refused
 		released Released
 		beat     Beaten
 	}{}
-	s.Granted.Granted, s.Queued.Queued, s.Released.Released, s.Beat.Beat = &bodies.granted, &bodies.queued, &bodies.released, &bodies.beat
+	s.Granted.Granted, s.Queued.Queued, s.Refused.Refused = &bodies.granted, &bodies.queued, &bodies.refused
+	s.Released.Released, s.Beat.Beat = &bodies.released, &bodies.beat
 	return s
 }

@@ -28,13 +28,21 @@ type Contact struct {
 	Place  api.Address
 	Caller any // what the driver knows of it
 
-	hello  *hello        // that was sent last
+	hello  hello
+	greets bool          // the hello is said
 	asked  *Session      // that the hello names; nil: it opens one
 	listed []*Request    // by the hello, as not settled; in the order of their ids
 	sent   time.Duration // when the hello was
 	over   bool          // it is not wanted any more, even if it is welcomed
 	silent bool          // it has not answered in time
 	limit  clock.Alarm
+	detail Detail
+}
+
+// about is the detail of an effect that is about the contact alone.
+func (a *Contact) about() *Detail {
+	a.detail.Contact = a
+	return &a.detail
 }
 
 // hello is the memory of one.
@@ -54,7 +62,7 @@ func (a *Contact) Over() bool { return a.over }
 func (a *Contact) Silent() bool { return a.silent }
 
 // opens reports whether a member may open a session for it that it does not have yet.
-func (a *Contact) opens() bool { return a.hello != nil && a.asked == nil }
+func (a *Contact) opens() bool { return a.greets && a.asked == nil }
 
 // Why a contact is not served.
 var (
@@ -107,7 +115,7 @@ func (m *Machine) limitContact(a *Contact) {
 	}
 	a.limit.Ring = func() {
 		a.silent = true
-		m.out.add(Effect{Kind: LetGo, Detail: &Detail{Contact: a}})
+		m.out.add(Effect{Kind: LetGo, Detail: a.about()})
 	}
 	m.alarms.Set(&a.limit, m.now+limit)
 }
@@ -115,7 +123,7 @@ func (m *Machine) limitContact(a *Contact) {
 // greet makes the hello for the present session if it is alive, else for a new one.
 func (m *Machine) greet(a *Contact) {
 	m.tick() // the session may have ended
-	a.hello = &hello{}
+	a.greets = true
 	a.hello.operation.Kind, a.hello.kind.Hello = &a.hello.kind, &a.hello.body
 	h := &a.hello.body
 	h.Ttl, h.Client, h.Number = int64(m.config.TTL), m.config.Name, m.config.Number
@@ -138,7 +146,7 @@ func (m *Machine) onAnswered(a *Contact, ev *Event) {
 	m.alarms.Stop(&a.limit)
 	if err := m.take(a, ev); err != nil {
 		unwanted := errors.Is(err, errElsewhere) || errors.Is(err, errStranger) || errors.Is(err, errLate)
-		m.out.add(Effect{Kind: Refuse, Err: err, Opened: unwanted && a.asked == nil, Detail: &Detail{Contact: a}})
+		m.out.add(Effect{Kind: Refuse, Err: err, Opened: unwanted && a.asked == nil, Detail: a.about()})
 	}
 }
 
@@ -259,11 +267,11 @@ func (m *Machine) onFailed(a *Contact, err error) {
 		q.pause = maxPause // what it has too much of is not to become more
 	}
 	round := q.rounds
-	if a.hello != nil && m.session == a.asked {
+	if a.greets && m.session == a.asked {
 		m.onRefusal(a, err)
 	}
 	if q.rounds == round {
-		m.onAsked(m.finished || a.hello != nil && m.session != a.asked || errors.Is(err, errElsewhere))
+		m.onAsked(m.finished || a.greets && m.session != a.asked || errors.Is(err, errElsewhere))
 	}
 }
 

@@ -29,9 +29,11 @@ type slot struct {
 	operation schema.Operation
 	acquire   schema.Operation_Acquire
 	release   schema.Operation_Release
+	beat      schema.Operation_Beat
 
 	acquireBody schema.Acquire
 	releaseBody schema.Release
+	beatBody    schema.Beat
 }
 
 // empty makes the frame ready to be filled again.
@@ -55,7 +57,7 @@ func (f *Frame) hasRoom() bool {
 func (f *Frame) slot(id uint64, r *Request) *slot {
 	if f.used == len(f.slots) {
 		s := &slot{}
-		s.acquire.Acquire, s.release.Release = &s.acquireBody, &s.releaseBody
+		s.acquire.Acquire, s.release.Release, s.beat.Beat = &s.acquireBody, &s.releaseBody, &s.beatBody
 		f.slots = append(f.slots, s)
 	}
 	s := f.slots[f.used]
@@ -79,6 +81,13 @@ func (f *Frame) acquire(r *Request, wait time.Duration) {
 	a.Mode, a.Units, a.Capacity = api.ToMode(want.Mode), int32(want.Units), int32(want.Capacity)
 	a.Try, a.Hold, a.Require, a.Wait = want.Try, int64(want.Hold), api.ToClass(want.Require), int64(wait)
 	s.operation.Kind = &s.acquire
+}
+
+// beat renews the session.
+func (f *Frame) beat(id uint64, ttl time.Duration) {
+	s := f.slot(id, nil)
+	s.beatBody.Ttl = int64(ttl)
+	s.operation.Kind = &s.beat
 }
 
 // release gives a lock back.

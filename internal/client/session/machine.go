@@ -296,7 +296,7 @@ func (m *Machine) forget(e Effect) {
 // hangUp ends the stream, if there is one.
 func (m *Machine) hangUp() {
 	if m.stream != nil {
-		m.out.add(Effect{Kind: HangUp, Detail: &Detail{Contact: m.stream}})
+		m.out.add(Effect{Kind: HangUp, Detail: m.stream.about()})
 		m.detach()
 	}
 }

@@ -95,7 +95,7 @@ func (m *Machine) askNext() {
 		a := &Contact{Place: place}
 		q.under, q.phase, q.any = append(q.under, a), asking, true
 		m.alarms.Set(&q.next, m.now+RaceDelay)
-		m.out.add(Effect{Kind: Ask, Detail: &Detail{Contact: a}})
+		m.out.add(Effect{Kind: Ask, Detail: a.about()})
 		return
 	}
 	if q.phase = pausing; q.any { // else all are being asked, and it goes on when one of them has failed
@@ -151,7 +151,7 @@ func (m *Machine) letGoOthers(welcomed *Contact) {
 		}
 		a.over = true
 		m.alarms.Stop(&a.limit)
-		e := Effect{Kind: LetGo, Detail: &Detail{Contact: a}}
+		e := Effect{Kind: LetGo, Detail: a.about()}
 		if a.opens() {
 			e.At = CloseLimit
 		}

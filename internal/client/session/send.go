@@ -77,7 +77,7 @@ func (m *Machine) put(f *Frame, next item, now time.Duration) {
 	case next.kind == sendBeat:
 		m.lastID++
 		m.beats[m.lastID] = now
-		f.add(m.lastID, nil).Kind = &schema.Operation_Beat{Beat: &schema.Beat{Ttl: int64(m.config.TTL)}}
+		f.beat(m.lastID, m.config.TTL)
 	case next.kind == sendEnd:
 		m.lastID++
 		m.endID = m.lastID

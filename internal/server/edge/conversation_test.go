@@ -145,7 +145,7 @@ func (c *conversation) event(l *golden.Line) {
 		c.frame(all)
 		return
 	case "admitted":
-		ev.Answer = edge.Admission{Sink: 3, Roster: &edge.Roster{Authority: "a:1", Members: []string{"a:1", "b:1"}}}
+		ev.Answer = &edge.Admission{Sink: 3, Roster: &edge.Roster{Authority: "a:1", Members: []string{"a:1", "b:1"}}}
 		if l.Flag("over") {
 			ev.Err = errTest
 		}

@@ -10,7 +10,7 @@ type Event struct {
 	Overload   error  // refuses new work
 	Caller     Caller // of the stream
 
-	Answer any   // to Admit, an Admission; to Check, a *session.Renewed; to Ask, what Outbox.Hear has returned
+	Answer any   // to Admit, an *Admission; to Check, a *session.Renewed; to Ask, what Outbox.Hear has returned
 	Err    error // refuses the hello
 }
 

@@ -59,6 +59,7 @@ func (f *Frame) Fill(batch []Outgoing, config *Config, start time.Time) int {
 func (f *Frame) Empty() {
 	for _, s := range f.slots[:f.used] {
 		s.Event.Kind = nil
+		s.Refused.Refused.Problem = nil
 		s.Released.Released.Problem = nil
 	}
 	if len(f.slots) > keepSlots {
@@ -92,7 +93,8 @@ func (f *Frame) add(t *Outgoing, c *Config, start time.Time) *schema.Event {
 		s.Queued.Queued.Position = t.position
 		s.Event.Kind = &s.Queued
 	case sayRefused:
-		s.Event.Kind = &schema.Event_Refused{Refused: &schema.Refused{Problem: c.problem(t)}}
+		s.Refused.Refused.Problem = c.problem(t)
+		s.Event.Kind = &s.Refused
 	case sayReleased:
 		if t.err != nil {
 			s.Released.Released.Problem = c.problem(t)
@@ -135,8 +137,7 @@ func (c *Config) welcome(t *Outgoing) *schema.Welcome {
 // problem tells why an operation was refused, and of which lock.
 func (c *Config) problem(t *Outgoing) *schema.Problem {
 	err := t.err
-	var held *lock.HeldBy
-	if errors.As(err, &held) {
+	if _, held := errors.AsType[*lock.HeldBy](err); held {
 		err = c.Explain(err)
 	}
 	if errors.Is(err, session.ErrUnknown) {

@@ -54,7 +54,7 @@ func resumes(h *schema.Hello) bool { return h.GetSession() != "" || h.GetSecret(
 func (m *Machine) onAnswer(g *greeting, answer any) {
 	switch {
 	case g.wants == Admit:
-		admission := answer.(Admission)
+		admission := answer.(*Admission)
 		m.sink, m.client, g.welcome.roster = admission.Sink, cmp.Or(m.caller.Name, g.hello.GetClient()), admission.Roster
 		if resumes(g.hello) {
 			m.check(g)
