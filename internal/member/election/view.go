@@ -109,12 +109,24 @@ func (v *View) Reaches(address string) bool {
 // Electorate returns who votes on what follows the view.
 func (v *View) Electorate() Electorate {
 	e := Electorate{Number: v.Number, Epoch: v.Epoch, Voters: make([]protocol.ID, 0, len(v.Members))}
-	for _, member := range v.Members {
-		if member.Founder || protocol.Mutated("guests vote") {
-			e.Voters = append(e.Voters, member.ID)
+	for i := range v.Members {
+		if v.Members[i].votes() {
+			e.Voters = append(e.Voters, v.Members[i].ID)
 		}
 	}
 	return e
+}
+
+func (m *Member) votes() bool { return m.Founder || protocol.Mutated("guests vote") }
+
+// Voters is how many vote on what follows the view.
+func (v *View) Voters() (voters int) {
+	for i := range v.Members {
+		if v.Members[i].votes() {
+			voters++
+		}
+	}
+	return voters
 }
 
 // Date notes since when each member has its place, where the view follows another one; nil

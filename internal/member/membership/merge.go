@@ -40,7 +40,7 @@ func (m *Machine) lookInterval() time.Duration {
 
 // lookAround asks those who are missing how they are.
 func (m *Machine) lookAround(now protocol.Time, out *protocol.Effects) {
-	if !m.lonesome() || now < m.reign.lookAt {
+	if now < m.reign.lookAt || !m.lonesome() {
 		return
 	}
 	m.reign.lookAt = now + m.jitter(m.lookInterval())
