@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v3"
 
@@ -158,5 +159,13 @@ func (p *program) printEvent(json *api.JSON, event *schema.WatchEvent) error {
 	}
 	return written(fmt.Fprintf(p.stdout, "%s  %-9s  %-20s  %s  %s  %s  %s\n",
 		event.Time.AsTime().Local().Format("15:04:05.000"), printable(event.Event), printable(formatToken(event.Token)),
-		printable(formatName(event.Name)), printable(event.Owner), printable(event.Member), printable(event.Why)))
+		printable(formatName(event.Name)), printable(cmp.Or(event.Owner, event.Client)), printable(event.Member), printable(whyOf(event))))
+}
+
+// whyOf says what led to an event, and why the lock was wanted.
+func whyOf(event *schema.WatchEvent) string {
+	if event.Reason == "" {
+		return event.Why
+	}
+	return strings.TrimSpace(event.Why + " (" + event.Reason + ")")
 }

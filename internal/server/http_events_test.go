@@ -76,7 +76,11 @@ func (s *sse) next() (string, map[string]any) {
 	if has := event["id"] != nil; has != numbered || has && event["id"] != id {
 		s.t.Errorf("the id is %q, and that of the event %v", id, event["id"])
 	}
-	if err := readContract(s.t).check(&jsonSchema{Ref: "#/components/schemas/WatchEvent"}, event, "event"); err != nil {
+	whole := map[string]any{"event": kind, "data": data}
+	if numbered {
+		whole["id"] = id
+	}
+	if err := readContract(s.t).check(&jsonSchema{Ref: "#/components/schemas/ServerSentEvent"}, whole, "event"); err != nil {
 		s.t.Error(err)
 	}
 	return kind, event

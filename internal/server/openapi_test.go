@@ -70,6 +70,8 @@ type jsonSchema struct {
 	Else        *jsonSchema            `json:"else"`
 	Not         *jsonSchema            `json:"not"`
 	Examples    []any                  `json:"examples"`
+	MediaType   string                 `json:"contentMediaType"`
+	Content     *jsonSchema            `json:"contentSchema"`
 }
 
 func readContract(t testing.TB) *contract {
@@ -152,7 +154,14 @@ func (c *contract) check(s *jsonSchema, value any, at string) error {
 			}
 		}
 	case "string":
-		return c.checkString(s, value, at)
+		if err := c.checkString(s, value, at); err != nil || s.Content == nil {
+			return err
+		}
+		var content any
+		if err := json.Unmarshal([]byte(value.(string)), &content); err != nil {
+			return fmt.Errorf("%s: %w", at, err)
+		}
+		return c.check(s.Content, content, at)
 	case "integer":
 		n, ok := value.(float64)
 		if !ok || n != math.Trunc(n) || s.Minimum != nil && n < *s.Minimum || s.Maximum != nil && n > *s.Maximum {

@@ -196,7 +196,7 @@ func (d *document) answers(method *protogen.Method, posted bool) object {
 	options, _ := proto.GetExtension(method.Desc.Options(), schema.E_Call).(*schema.Call)
 	kind, answer := "application/json", d.message(method.Output, nil)
 	if options.GetEvents() {
-		kind = "text/event-stream"
+		kind, answer = "text/event-stream", reference("schemas", "ServerSentEvent")
 	}
 	if alone := options.GetAlone(); alone != "" {
 		one := method.Output.Desc.Fields().ByName(protoreflect.Name(alone)).Message()
