@@ -131,10 +131,7 @@ func (m *Machine) install(now protocol.Time, out *protocol.Effects) {
 	for _, r := range records {
 		switch {
 		case r.state == held:
-			s := m.entry(now, r)
-			s.Session, s.Request = r.request.Session, r.request.ID
-			m.adopt(now, m.self, &s, r.end, out)
-			c.limits = c.limits.with(r)
+			m.adoptOwn(now, r, out)
 		case r.waits():
 			s := m.entry(now, r)
 			s.Request = r.request.ID
@@ -147,6 +144,14 @@ func (m *Machine) install(now protocol.Time, out *protocol.Effects) {
 	if m.config.Outlives {
 		m.turnOperations(now, out)
 	}
+}
+
+// adoptOwn takes what this member's own client holds into the table.
+func (m *Machine) adoptOwn(now protocol.Time, r *record, out *protocol.Effects) {
+	s := m.entry(now, r)
+	s.Session, s.Request = r.request.Session, r.request.ID
+	m.adopt(now, m.self, &s, r.end, out)
+	m.authority.limits = m.authority.limits.with(r)
 }
 
 // extendAll executes extensions that waited for this table.

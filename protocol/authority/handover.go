@@ -56,7 +56,8 @@ func (m *Machine) Relinquish(now protocol.Time) *Handover {
 }
 
 // Inherit makes this member the authority of a reign that goes on with a handover. No member
-// is asked for a report. It reports false, with a note, where the handover cannot be: then
+// is asked for a report; what this member's own clients hold goes into the table where it lacks that, as from a report: the
+// authority before may have been left before it knew of this member's side (mode any). It reports false, with a note, where the handover cannot be: then
 // nothing has changed.
 func (m *Machine) Inherit(now protocol.Time, reign Reign, handover *Handover, out *protocol.Effects) bool {
 	m.holder.letAllGo()
@@ -203,6 +204,8 @@ func (m *Machine) settleOwn(now protocol.Time, own map[uint64]lock.Entry, decisi
 		case r.waits() && decided[r.seq] == nil:
 			request := r.request
 			requests = append(requests, &request)
+		case r.state == held && decided[r.seq] == nil && m.config.Any:
+			m.adoptOwn(now, r, out) // of its side, whose report did not reach the authority before
 		default:
 			m.notifyMissing(now, r, decided[r.seq], out)
 		}
