@@ -48,7 +48,7 @@ func (m *Machine) adoptRival(now protocol.Time, s *lock.Entry, end protocol.Time
 	case err != nil:
 		// It can have no place in the table.
 		m.scratch = append(m.scratch, lock.Decision{
-			Kind: lock.Lost, Session: s.Session, Request: s.Request, Name: s.Name, Owner: s.Owner,
+			Kind: lock.Lost, Session: s.Session, Request: s.Request, Name: s.Name, Owner: s.Owner, Client: s.Client, Reason: s.Reason,
 			Shape: s.Shape, Token: s.Token, Since: now - s.Age, Loss: m.duplicate(),
 		})
 	case s.Revoked:

@@ -55,10 +55,10 @@ func (m *Machine) Relinquish(now protocol.Time) *Handover {
 	return handover
 }
 
-// Inherit makes this member the authority of a reign that goes on with a handover. No member
-// is asked for a report; what this member's own clients hold goes into the table where it lacks that, as from a report: the
-// authority before may have been left before it knew of this member's side (mode any). It reports false, with a note, where the handover cannot be: then
-// nothing has changed.
+// Inherit makes this member the authority of a reign that goes on with a handover. No member is asked for a report, but
+// in mode any, where sides of a partition meet: the authority before may have left what it knew before it had the reports of
+// the other side. Then what this member's own clients hold goes into the table that lacks it, as from a report. Inherit
+// reports false, with a note, where the handover cannot be: then nothing has changed.
 func (m *Machine) Inherit(now protocol.Time, reign Reign, handover *Handover, out *protocol.Effects) bool {
 	m.holder.letAllGo()
 	own, entries := m.claim(now, handover)
@@ -76,6 +76,7 @@ func (m *Machine) Inherit(now protocol.Time, reign Reign, handover *Handover, ou
 	m.beginGrantCount()
 	m.enroll(entries)
 	m.adoptUnacked(now, handover.Unacked)
+	m.takePeers(now, out) // those whose clients have to go are told
 	m.settleOwn(now, own, handover.Unacked, out)
 	m.inheritLoans(entries)
 	m.authorityView(now, out)

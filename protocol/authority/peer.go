@@ -63,6 +63,18 @@ func (c *authority) peer(id protocol.ID) *peer {
 // it lacks keep what they hold until it is safe to free it.
 func (m *Machine) authorityView(now protocol.Time, out *protocol.Effects) {
 	c := m.authority
+	m.takePeers(now, out)
+	c.opened = c.opened || m.config.Outlives && m.config.Terms.From(m.view) <= now
+	m.countDown(now, out)
+	m.install(now, out)
+	if m.deciding {
+		m.attend(now, out)
+	}
+}
+
+// takePeers makes the members of the view the authority's peers, and asks for the reports of those that are new.
+func (m *Machine) takePeers(now protocol.Time, out *protocol.Effects) {
+	c := m.authority
 	before := c.peers
 	c.peers = nil
 	for rank, member := range m.view.Members {
@@ -89,12 +101,6 @@ func (m *Machine) authorityView(now protocol.Time, out *protocol.Effects) {
 		}
 	}
 	c.sumUnheard()
-	c.opened = c.opened || m.config.Outlives && m.config.Terms.From(m.view) <= now
-	m.countDown(now, out)
-	m.install(now, out)
-	if m.deciding {
-		m.attend(now, out)
-	}
 }
 
 // isEmpty reports whether a newcomer is known to hold nothing and to wait for nothing, so
