@@ -109,11 +109,9 @@ func malformed(r *Request) error {
 
 // refuse refuses a request that has no entry.
 func (t *Table) refuse(now Time, r *Request, err error, out *[]Decision) {
-	*out = append(*out, Decision{
-		Kind: Refused, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner, Client: r.Client, Reason: r.Reason,
-		Shape:  r.Shape,
-		Waited: max(0, now-r.Arrived), Err: err,
-	})
+	d := r.Decision(Refused)
+	d.Waited, d.Err = max(0, now-r.Arrived), err
+	*out = append(*out, d)
 }
 
 // repeat tells again what became of the request at entry i (P6).

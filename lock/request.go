@@ -65,6 +65,13 @@ type Request struct {
 	Content uint64
 }
 
+// Decision describes the request, with kind as what became of it. The rest is the caller's.
+func (r *Request) Decision(kind Kind) Decision {
+	return Decision{
+		Kind: kind, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner, Client: r.Client, Reason: r.Reason, Shape: r.Shape,
+	}
+}
+
 // Kind says what a Decision decides.
 type Kind uint8
 

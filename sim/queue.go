@@ -13,7 +13,7 @@ func (q *queue[T]) put(x T) {
 		clear(q.waiting)
 		q.waiting, q.taken = q.waiting[:0], 0
 	}
-	if q.waiting == nil {
+	if q.waiting == nil { // few have more on their way at once
 		q.waiting = make([]T, 0, 4)
 	}
 	q.waiting = append(q.waiting, x)

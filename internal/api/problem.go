@@ -104,16 +104,6 @@ func Code(err error) string {
 }
 
 func codeOf(err error) string {
-	switch err := err.(type) { // most are one of these
-	case *holdfast.UnavailableError:
-		return CodeUnavailable
-	case *holdfast.LimitError:
-		return CodeLimit
-	case *holdfast.HeldError:
-		return CodeHeld
-	case *Failure:
-		return err.Code
-	}
 	if failure, is := errors.AsType[*Failure](err); is {
 		return failure.Code
 	}

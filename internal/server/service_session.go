@@ -87,7 +87,7 @@ func (s *service) OpenSession(ctx context.Context, r *schema.OpenSessionRequest)
 		return answer, err
 	}
 	open := opening(client, wanted, by)
-	open.Number = rand.Uint64() | 1
+	open.Number = rand.Uint64() | 1 // it outlasts the locks that are taken in it
 	opened, err := query[*session.Opened](s, protocol.Below, open)
 	if err == nil {
 		err = s.whyUnavailable(opened.Err)

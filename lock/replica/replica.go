@@ -477,8 +477,8 @@ func (r *Replica) say(d lock.Decision, out *Effects) {
 
 // refusal is the decision about a request that the table is not asked.
 func refusal(o *Op, err error) lock.Decision {
-	return lock.Decision{
-		Kind: lock.Refused, Session: o.Session, Request: o.Request, Name: o.Name, Owner: o.Owner, Client: o.Client, Reason: o.Reason,
-		Shape: o.Shape, Err: err,
-	}
+	asked := o.request(0)
+	d := asked.Decision(lock.Refused)
+	d.Err = err
+	return d
 }

@@ -147,10 +147,8 @@ func (m *Machine) authorityAcquire(now protocol.Time, r *lock.Request, out *prot
 	if m.instance.Closed() && !m.knows(r) {
 		err = protocol.ErrClosed(m.view, m.self)
 	}
-	d := lock.Decision{
-		Kind: lock.Refused, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner, Client: r.Client, Reason: r.Reason,
-		Shape: r.Shape, Err: err,
-	}
+	d := r.Decision(lock.Refused)
+	d.Err = err
 	switch {
 	case err != nil:
 		m.scratch = append(m.scratch, d)

@@ -274,14 +274,12 @@ func (m *Machine) refuseVisits(now protocol.Time, match func(*lock.Request) bool
 		if protocol.ID(r.Session.Member) != m.self || !match(r) {
 			return false
 		}
-		kind := lock.Refused
+		d := r.Decision(lock.Refused)
 		if err == nil {
-			kind = lock.Released
+			d.Kind = lock.Released
 		}
-		m.holderDecided(&lock.Decision{
-			Kind: kind, Session: r.Session, Request: r.ID, Name: r.Name, Owner: r.Owner, Client: r.Client, Reason: r.Reason,
-			Shape: r.Shape, Waited: max(0, now-r.Arrived), Err: err,
-		}, out)
+		d.Waited, d.Err = max(0, now-r.Arrived), err
+		m.holderDecided(&d, out)
 		return true
 	})
 }

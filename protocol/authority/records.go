@@ -79,12 +79,8 @@ func (r *record) waits() bool { return r.state == requested || r.state == queued
 
 // decision describes the record's request, with kind as what became of it.
 func (r *record) decision(kind lock.Kind) lock.Decision {
-	q := &r.request
-	d := lock.Decision{
-		Kind: kind, Session: q.Session, Request: q.ID, Name: q.Name, Owner: q.Owner, Client: q.Client, Reason: q.Reason,
-		Shape: q.Shape, Token: r.token,
-	}
-	if r.token != 0 {
+	d := r.request.Decision(kind)
+	if d.Token = r.token; r.token != 0 {
 		d.Since = r.since
 	}
 	if kind == lock.Queued {

@@ -123,7 +123,8 @@ func (m *Machine) onCall(ev *protocol.Event, out *protocol.Effects) {
 // acquire takes a request.
 func (m *Machine) acquire(call protocol.CallID, q *lock.Request, out *protocol.Effects) {
 	c := m.clientOf(q.Session)
-	d := lock.Decision{Kind: lock.Queued, Session: q.Session, Request: q.ID, Name: q.Name, Owner: q.Owner, Client: q.Client, Reason: q.Reason, Shape: q.Shape, Position: -1}
+	d := q.Decision(lock.Queued)
+	d.Position = -1
 	if err := m.refusal(c, q); err != nil {
 		if c != nil && c.requests[q.ID] == nil {
 			delete(c.open, q.ID) // it is settled: what comes of it through another member is given back

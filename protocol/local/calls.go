@@ -48,10 +48,9 @@ func (c *Clients[R]) OnCall(now protocol.Time, ev *protocol.Event, out *protocol
 // acquire queues a request here, and lets the protocol begin it.
 func (c *Clients[R]) acquire(now protocol.Time, q *lock.Request, out *protocol.Effects) {
 	if err := c.refusal(q); err != nil {
-		c.scratch = append(c.scratch, lock.Decision{
-			Kind: lock.Refused, Session: q.Session, Request: q.ID, Name: q.Name, Owner: q.Owner, Client: q.Client, Reason: q.Reason,
-			Shape: q.Shape, Err: err,
-		})
+		d := q.Decision(lock.Refused)
+		d.Err = err
+		c.scratch = append(c.scratch, d)
 		c.publish(now, out)
 		return
 	}

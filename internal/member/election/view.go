@@ -119,8 +119,8 @@ func (v *View) Electorate() Electorate {
 
 func (m *Member) votes() bool { return m.Founder || protocol.Mutated("guests vote") }
 
-// Voters is how many vote on what follows the view.
-func (v *View) Voters() (voters int) {
+// VoterCount is how many vote on what follows the view.
+func (v *View) VoterCount() (voters int) {
 	for i := range v.Members {
 		if v.Members[i].votes() {
 			voters++

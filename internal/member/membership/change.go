@@ -219,7 +219,7 @@ func (r *reign) joining(id protocol.ID) int {
 // newcomers abandon must not take the quorum with it. It reports whether it did.
 func (m *Machine) admit(next *election.View) bool {
 	r := m.reign
-	old, admitted, changed := next.Voters(), 0, false
+	old, admitted, changed := next.VoterCount(), 0, false
 	for _, j := range r.joins {
 		taken := func(p election.Member) bool {
 			return p.ID == j.ID || p.Name == j.Name || p.Address == j.Address && j.Address != ""

@@ -125,7 +125,7 @@ func (m *Machine) raiseTop(now protocol.Time) {
 		return
 	}
 	r, p := m.reign, m.cell.Pledges.Bounds()
-	every := r.installed && r.proposal == nil && !r.forgetful() && r.view.Voters() >= len(m.rules.Founders)
+	every := r.installed && r.proposal == nil && !r.forgetful() && r.view.VoterCount() >= len(m.rules.Founders)
 	want := min(r.wanted(m.self, protocol.ReachOf(m.need.Want)).Doubled(), protocol.ReachOf(m.config.MaxHorizon))
 	lacks := func(member election.Member) bool { return member.Founder && r.tracks[member.ID].stored < r.topSince }
 	written := every && !slices.ContainsFunc(r.view.Members, lacks)

@@ -181,7 +181,8 @@ func (m *Machine) endEntries(p *presence, why holdfast.Loss, out *protocol.Effec
 		if p.away != nil && p.kind == Stream && e.ev.Call.Sink == p.sink {
 			continue
 		}
-		d := lock.Decision{Kind: lock.Refused, Session: p.id, Request: e.request.ID, Name: e.request.Name, Err: p.gone()}
+		d := e.request.Decision(lock.Refused)
+		d.Err = p.gone()
 		if why == "" {
 			d.Kind, d.Err = lock.Released, nil
 		}

@@ -128,7 +128,7 @@ func (m *Machine) hangUp(p *presence, why holdfast.Loss, out *protocol.Effects) 
 			continue
 		}
 		delete(p.waiting, request)
-		d := lock.Decision{Kind: lock.Refused, Session: p.id, Request: request, Name: w.name, Err: err}
+		d := lock.Decision{Kind: lock.Refused, Session: p.id, Request: request, Name: w.name, Client: p.client, Err: err}
 		if why == "" {
 			d.Kind, d.Err = lock.Released, nil
 		}
