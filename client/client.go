@@ -86,7 +86,7 @@ func Dial(ctx context.Context, target string, o ...Option) (*Client, error) {
 	select {
 	case err = <-c.first:
 	case <-ctx.Done():
-		err = c.unreachable(ctx.Err())
+		err = c.overdue(ctx.Err())
 	}
 	if err != nil {
 		c.stop()
@@ -138,13 +138,18 @@ func build(settings *settings, addresses []api.Address) *Client {
 	return c
 }
 
-// unreachable is the error of a Dial whose time is over.
-func (c *Client) unreachable(ended error) error {
+// overdue is what Dial returns when its context has ended: the outcome, if there is one by now.
+func (c *Client) overdue(ended error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case err := <-c.first:
+		return err
+	default:
+	}
 	if errors.Is(ended, context.Canceled) {
 		return ended
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	return c.attempts.unreachable("dial", nil)
 }
 

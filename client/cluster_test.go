@@ -299,7 +299,7 @@ type others struct {
 func (o *others) open(tb testing.TB) holdfast.Locker {
 	m := o.members[o.opened%len(o.members)]
 	o.opened++
-	locks, err := client.Dial(context.Background(), m.address, client.TTL(suiteTTL()))
+	locks, err := client.Dial(context.Background(), m.address, client.TTL(suiteTTL()), client.WithPatientClose(suiteTTL()))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -194,7 +194,7 @@ func conforms(t *testing.T, rounds int, n *host.Member, address string, options 
 	t.Helper()
 	lockertest.Run(t, func(tb testing.TB) holdfast.Locker {
 		way := newCable(tb, address)
-		locks, err := client.Dial(context.Background(), way.address(), append(options, client.TTL(suiteTTL()))...)
+		locks, err := client.Dial(context.Background(), way.address(), append(options, client.TTL(suiteTTL()), client.WithPatientClose(suiteTTL()))...)
 		if err != nil {
 			tb.Fatal(err)
 		}

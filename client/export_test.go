@@ -14,6 +14,9 @@ func withDraw(draw func(time.Duration) time.Duration) Option {
 	return func(s *settings) { s.draw = draw }
 }
 
+// WithPatientClose lets Close wait for the end of a session for as long as a busy machine needs, where a member is to be told.
+func WithPatientClose(d time.Duration) Option { return func(s *settings) { s.goodbye = d } }
+
 // withGoodbye replaces the time that Close waits.
 func withGoodbye(d time.Duration) Option {
 	return func(s *settings) { s.goodbye, s.goodbyeEmpty = d, d }

@@ -182,6 +182,24 @@ func TestOperatorsThroughAGuest(t *testing.T) {
 	}
 }
 
+// deadlineBeforeInsiders: the first lock of a session needs a connection to a member that has a part. A deadline that passes
+// before that is the call's error, and the connecting goes on.
+func deadlineBeforeInsiders(t *testing.T, locks holdfast.Locker) {
+	t.Helper()
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	if _, err := locks.Lock(ctx, "late"); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, holdfast.ErrUnavailable) ||
+		!strings.Contains(err.Error(), "has no part in the space, and is not connected to unix://") {
+		t.Errorf("without a connection to a member that has a part: %v", err)
+	}
+	if err := lock(t, locks, "late").Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := locks.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestConformanceThroughAGuest: the suite of every Locker through a guest that has no folder, in spaces that are kept on
 // disks. It has taken their definitions from the others. Its own clients' streams are passed on; and what the process itself
 // locks is locked at the others.
@@ -208,6 +226,9 @@ func TestConformanceThroughAGuest(t *testing.T) {
 					}
 					return locks
 				}
+			}
+			if embedded {
+				deadlineBeforeInsiders(t, open(t))
 			}
 			conformsBeside(t, "consensus", all[0], &others{members: all}, open)
 

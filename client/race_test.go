@@ -231,6 +231,28 @@ func TestPatience(t *testing.T) {
 	s.finish(result)
 }
 
+// TestDialAnsweredAtItsDeadline: a Dial whose context ends as the welcome comes has connected. Nothing is known of addresses then
+// that an error could list.
+func TestDialAnsweredAtItsDeadline(t *testing.T) {
+	s := newStageUndialled(newFake(t))
+	settings, err := resolve([]Option{withClock(s.clock)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := start(settings, []api.Address{at(t, s.address)})
+	s.client = c
+	defer c.work.Wait()
+	defer c.stop()
+	s.accept().welcome("a-1", testTTL)
+	s.until(func() bool { return len(c.first) > 0 })
+	if err := c.overdue(context.DeadlineExceeded); err != nil {
+		t.Errorf("Dial has connected, and says: %v", err)
+	}
+	if err := c.overdue(context.Canceled); err != context.Canceled {
+		t.Errorf("a Dial that is canceled says: %v", err)
+	}
+}
+
 // TestAdminPastSilence: a unary call is made at the first member that lives, once.
 func TestAdminPastSilence(t *testing.T) {
 	silent, last := newMute(t), newMute(t)

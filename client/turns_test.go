@@ -101,7 +101,7 @@ func TestDialInTurn(t *testing.T) {
 	all.stand(one.fake, [2]int{0, 1})
 	second := two.dial(two.address, option)
 	all.stand(one.fake, [2]int{0, 2})
-	if err := late.unreachable(context.DeadlineExceeded); !strings.Contains(err.Error(), errInLine.Error()) {
+	if err := late.overdue(context.DeadlineExceeded); !strings.Contains(err.Error(), errInLine.Error()) {
 		t.Errorf("the error in line is %q, want %q in it", err, errInLine)
 	}
 	late.stop()

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,9 +78,17 @@ func (n *Member) forwards(port protocol.Port) bool {
 
 // inside is the client that a session of this process locks with in spaces in which this member has no part.
 type inside struct {
-	mu     sync.Mutex
-	client *client.Client // nil before the first lock
-	closed bool
+	mu      sync.Mutex
+	client  *client.Client // nil before it is connected
+	dialing *dialing       // what connects it now, or nil
+	closed  bool
+}
+
+// dialing is one attempt to connect.
+type dialing struct {
+	done chan struct{} // closed at its end
+	stop context.CancelFunc
+	err  error // why it has failed; read after done
 }
 
 // insider returns the Locker of the same space at members that have a part in it; nil where this one has.
@@ -131,30 +140,56 @@ func (n *Member) awaitInsiders(ctx context.Context) ([]string, error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: this member is in no view yet: %w", holdfast.ErrUnavailable, context.Cause(ctx))
+			return nil, fmt.Errorf("%w: this member is in no view yet: %w", holdfast.ErrUnavailable, ctx.Err())
 		}
 	}
 }
 
-// dial connects to other members, once for all of a session.
+// dial connects to other members, once for all of a session. The context of a call bounds how long that call waits, and not the
+// connecting, which the next call finds done. A call whose context has a deadline lets it be tried again until then.
 func (i *inside) dial(ctx context.Context, n *Member, addresses []string) (*client.Client, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	switch {
-	case i.closed:
-		return nil, holdfast.ErrClosed
-	case i.client != nil:
-		return i.client, nil
+	for {
+		i.mu.Lock()
+		if i.client != nil || i.closed {
+			defer i.mu.Unlock()
+			if i.closed {
+				return nil, holdfast.ErrClosed
+			}
+			return i.client, nil
+		}
+		if i.dialing == nil {
+			i.begin(n, targetOf(addresses))
+		}
+		under := i.dialing
+		i.mu.Unlock()
+		select {
+		case <-under.done:
+			if _, bounded := ctx.Deadline(); under.err != nil && !(bounded && errors.Is(under.err, holdfast.ErrUnavailable)) {
+				return nil, under.err
+			}
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: this member has no part in the space, and is not connected to %s yet: %w", holdfast.ErrUnavailable, targetOf(addresses), ctx.Err())
+		}
 	}
+}
+
+// begin connects. The mutex is held.
+func (i *inside) begin(n *Member, target string) {
 	options := []client.Option{client.Name(n.Name()), client.TTL(n.config.TTL), client.Logger(n.logger)}
 	if n.config.TLS != nil {
 		options = append(options, client.TLS(n.config.TLS), client.Member(n.Name()))
 	}
-	c, err := client.Dial(ctx, targetOf(addresses), options...)
-	if err == nil {
-		i.client = c
-	}
-	return c, err
+	ctx, stop := context.WithCancel(context.Background())
+	d := &dialing{done: make(chan struct{}), stop: stop}
+	i.dialing = d
+	go func() {
+		defer close(d.done)
+		defer stop()
+		c, err := client.Dial(ctx, target, options...)
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.client, i.dialing, d.err = c, nil, err
+	}()
 }
 
 // targetOf is all addresses as one target of a client. A socket's is a target of its own, so the first stands for all.
@@ -169,9 +204,14 @@ func targetOf(addresses []string) string {
 // close ends what is held through insiders.
 func (i *inside) close() error {
 	i.mu.Lock()
-	defer i.mu.Unlock()
 	i.closed = true
-	if i.client == nil {
+	under := i.dialing
+	i.mu.Unlock()
+	if under != nil {
+		under.stop()
+		<-under.done
+	}
+	if i.client == nil { // it changes no more
 		return nil
 	}
 	return i.client.Close()
