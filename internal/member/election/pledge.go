@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -45,10 +46,21 @@ func (p *Pledges) Find(id protocol.ID, tenure protocol.Tenure) Pledge {
 	if p == nil {
 		return none
 	}
-	if i, found := slices.BinarySearchFunc(p.Of, none, comparePledges); found {
+	if i, found := p.place(id, tenure); found {
 		return p.Of[i]
 	}
 	return none
+}
+
+// place is where the pledge of a tenure is, or would be.
+func (p *Pledges) place(id protocol.ID, tenure protocol.Tenure) (at int, found bool) {
+	at = sort.Search(len(p.Of), func(i int) bool { return !p.Of[i].before(id, tenure) })
+	return at, at < len(p.Of) && p.Of[at].ID == id && p.Of[at].Tenure == tenure
+}
+
+// before reports whether it stands before the pledge of a tenure.
+func (p *Pledge) before(id protocol.ID, tenure protocol.Tenure) bool {
+	return p.ID < id || p.ID == id && p.Tenure.Before(tenure)
 }
 
 // With returns p with a pledge in the place of an older one of its tenure; p itself, where
@@ -62,7 +74,7 @@ func (p *Pledges) With(q Pledge) *Pledges {
 
 func (p *Pledges) put(q Pledge) *Pledges {
 	next := p.Copy()
-	if i, found := slices.BinarySearchFunc(next.Of, q, comparePledges); found {
+	if i, found := next.place(q.ID, q.Tenure); found {
 		next.Of[i] = q
 	} else {
 		next.Of = slices.Insert(next.Of, i, q)
@@ -135,17 +147,13 @@ func (p *Pledges) LongestOf(id protocol.ID) (longest protocol.Reach) {
 // Most is what no client is promised beyond its member's lease, as far as is known here.
 func (p *Pledges) Most() protocol.Reach { return max(p.Bounds().Top, p.Longest()) }
 
-func comparePledges(a, b Pledge) int {
-	return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Tenure.Incarnation, b.Tenure.Incarnation), cmp.Compare(a.Tenure.Lapses, b.Tenure.Lapses))
-}
-
 // Ascending reports whether pledges are sorted, each tenure once.
 func (p *Pledges) Ascending() bool {
 	if p == nil {
 		return true
 	}
 	for i := 1; i < len(p.Of); i++ {
-		if comparePledges(p.Of[i-1], p.Of[i]) >= 0 {
+		if !p.Of[i-1].before(p.Of[i].ID, p.Of[i].Tenure) {
 			return false
 		}
 	}

@@ -69,12 +69,13 @@ const (
 	firstBytes    = len(firstMagic) + 5*8 + 1 + 8
 	leastBytes    = len(cellMagic) + 6*8 + 2 + checksumBytes
 	checksumBytes = 8
+	cellBytes     = 640    // what a cell with a view of five members takes, and some more
 	maxPlaces     = 10_000 // of members in a view, and of views in its base
 )
 
 // Encode returns the cell's bytes.
 func (c Cell) Encode() []byte {
-	w := wire.To(append(make([]byte, 0, 256), cellMagic...))
+	w := wire.To(append(make([]byte, 0, cellBytes), cellMagic...))
 	codeCell(&c, &w, false)
 	b := w.Appended()
 	return binary.BigEndian.AppendUint64(b, checksum(b))

@@ -26,6 +26,7 @@ type Machine struct {
 	exit     *leaving // nil until it is asked to leave
 
 	raised     *protocol.View // the view that was raised last
+	raisedOf   *election.View // it has the members of this one, which do not change
 	publishing bool           // a view was accepted in this life
 	since      []sighting     // when members were first seen in a view
 	founders   []founder      // all that are known, for people

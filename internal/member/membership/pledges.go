@@ -114,7 +114,13 @@ func (m *Machine) mostHere() protocol.Reach {
 
 // forgetful reports whether a voter has no cell.
 func (r *reign) forgetful() bool {
-	return slices.ContainsFunc(r.current().Members, func(m election.Member) bool { return m.Founder && !m.Kept })
+	members := r.current().Members
+	for i := range members {
+		if members[i].Founder && !members[i].Kept {
+			return true
+		}
+	}
+	return false
 }
 
 // raiseTop agrees on what no pledge exceeds. It rises to what the neediest member wants, when
@@ -127,8 +133,7 @@ func (m *Machine) raiseTop(now protocol.Time) {
 	r, p := m.reign, m.cell.Pledges.Bounds()
 	every := r.installed && r.proposal == nil && !r.forgetful() && r.view.VoterCount() >= len(m.rules.Founders)
 	want := min(r.wanted(m.self, protocol.ReachOf(m.need.Want)).Doubled(), protocol.ReachOf(m.config.MaxHorizon))
-	lacks := func(member election.Member) bool { return member.Founder && r.tracks[member.ID].stored < r.topSince }
-	written := every && !slices.ContainsFunc(r.view.Members, lacks)
+	written := every && r.topWritten()
 	switch {
 	case !every && p.Top > p.Durable:
 		p.Top, r.topUntil = p.Durable, 0
@@ -151,10 +156,21 @@ func (m *Machine) raiseTop(now protocol.Time) {
 	r.nextPoll = 0
 }
 
+// topWritten reports whether all founders of the view have written down what no pledge exceeds.
+func (r *reign) topWritten() bool {
+	for i := range r.view.Members {
+		if m := &r.view.Members[i]; m.Founder && r.tracks[m.ID].stored < r.topSince {
+			return false
+		}
+	}
+	return true
+}
+
 // wanted is the longest reach that a member of the view wants.
 func (r *reign) wanted(self protocol.ID, own protocol.Reach) protocol.Reach {
-	for _, member := range r.view.Members {
-		if t := r.tracks[member.ID]; t != nil && member.ID != self {
+	for i := range r.view.Members {
+		id := r.view.Members[i].ID
+		if t := r.tracks[id]; t != nil && id != self {
 			own = max(own, t.wants)
 		}
 	}

@@ -123,6 +123,24 @@ func (m *Machine) addresses(v *election.View) []string {
 	return slices.DeleteFunc(slices.Compact(all), func(address string) bool { return address == own || address == "" })
 }
 
+// isPlace reports whether an address is among those of addresses.
+func (m *Machine) isPlace(v *election.View, address string) bool {
+	if address == "" || address == m.config.Address {
+		return false
+	}
+	if slices.Contains(m.rules.Founders, address) {
+		return true
+	}
+	if v != nil {
+		for i := range v.Members {
+			if v.Members[i].Address == address && v.Members[i].ID != m.self {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // beginSurvey is phase 1: how is everybody?
 func (m *Machine) beginSurvey(now protocol.Time, out *protocol.Effects) {
 	m.surveys++

@@ -30,7 +30,7 @@ func (m *Machine) publish(now protocol.Time, out *protocol.Effects) {
 	if m.raised != nil && m.matches(m.raised, source) {
 		return
 	}
-	m.raised = m.viewOf(source)
+	m.raised, m.raisedOf = m.viewOf(source), source
 	m.see(now, source)
 	out.Raise(m.raised)
 }
@@ -60,8 +60,21 @@ func (m *Machine) matches(v *protocol.View, source *election.View) bool {
 		grantFrom, installed, dropped = r.grantFrom, r.installed, r.dropped
 	}
 	return v.Number == source.Number && v.Epoch == source.Epoch && v.Installed == installed && v.Open == source.Open && v.GrantFrom == grantFrom &&
-		slices.Equal(v.Dropped, dropped) &&
-		slices.EqualFunc(v.Members, source.Members, func(of protocol.Member, member election.Member) bool { return of == member.Member })
+		slices.Equal(v.Dropped, dropped) && (source == m.raisedOf || m.hasMembers(v, source))
+}
+
+// hasMembers reports whether v has the members of source, and remembers that it has.
+func (m *Machine) hasMembers(v *protocol.View, source *election.View) bool {
+	if len(v.Members) != len(source.Members) {
+		return false
+	}
+	for i := range v.Members {
+		if v.Members[i] != source.Members[i].Member {
+			return false
+		}
+	}
+	m.raisedOf = source
+	return true
 }
 
 // see notes who is new.

@@ -98,7 +98,7 @@ func (t *trips) longest() (once, twice time.Duration) {
 
 // measure takes the time that an answer took.
 func (m *Machine) measure(now protocol.Time, a election.StatusAnswer, out *protocol.Effects) {
-	if !slices.Contains(m.addresses(m.cell.Accepted), a.Self.Address) ||
+	if !m.isPlace(m.cell.Accepted, a.Self.Address) ||
 		protocol.Mutated("patience below a round trip") || protocol.Mutated("patience follows round trips") {
 		return
 	}

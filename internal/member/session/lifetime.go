@@ -19,17 +19,17 @@ func (m *Machine) onOpen(now protocol.Time, call protocol.CallID, open Open, aga
 		out.Reply(call, &Opened{Err: err})
 		return
 	}
-	ttl := m.wanted(open.TTL, m.config.TTL)
-	p := &presence{kind: open.Kind, client: open.Client, owner: open.Identity, ttl: ttl, expires: protocol.Never}
 	if open.Kind != Local {
 		if err := m.unable(now); err != nil {
 			out.Reply(call, &Opened{Err: err})
 			return
 		}
-		if !m.promisable(now, p, ttl, again, out) {
-			m.parked = append(m.parked, parkedCall{call, open})
-			return
-		}
+	}
+	ttl := m.wanted(open.TTL, m.config.TTL)
+	p := &presence{kind: open.Kind, client: open.Client, owner: open.Identity, ttl: ttl, expires: protocol.Never}
+	if open.Kind != Local && !m.promisable(now, p, ttl, again, out) {
+		m.parked = append(m.parked, parkedCall{call, open})
+		return
 	}
 	opened := &Opened{}
 	if open.Number != 0 {
