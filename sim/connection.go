@@ -31,7 +31,7 @@ func (s *stream) ask(a *clientsession.Contact) {
 	s.asked = append(s.asked, l)
 	if l.broken { // no process listens there
 		c.world.tape.begin(c.name, "refused")
-		s.after(c.world.between("after", time.Millisecond, 5*time.Millisecond), func() { s.failed(l, errRefused) })
+		s.failsAfter(c.world.between("after", time.Millisecond, 5*time.Millisecond), l, errRefused)
 		return
 	}
 	l.upward("connect")
@@ -64,7 +64,7 @@ func (s *stream) failed(l *link, err error) {
 // letGo ends a contact: after a while, in which a session that it opens is ended.
 func (s *stream) letGo(l *link, while time.Duration) {
 	if while > 0 {
-		s.after(while, func() { s.failed(l, clientsession.ErrSilent) })
+		s.failsAfter(while, l, clientsession.ErrSilent)
 		return
 	}
 	s.failed(l, clientsession.ErrSilent)
@@ -78,7 +78,7 @@ func (s *stream) refuse(l *link, e *clientsession.Effect) {
 	}
 	l.refusal = e.Err
 	l.say(operation{Operation: &schema.Operation{Id: 1, Kind: &schema.Operation_End{End: &schema.End{}}}})
-	s.after(clientsession.CloseLimit, func() { s.failed(l, e.Err) })
+	s.failsAfter(clientsession.CloseLimit, l, e.Err)
 }
 
 // broken takes the end of a link, with what its status says; nil is the end in good order.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/member/membership"
@@ -62,7 +63,7 @@ func (d *disk) saved(t *task) {
 		return
 	}
 	done := d.queue[0]
-	d.queue = d.queue[1:]
+	d.queue = slices.Delete(d.queue, 0, 1)
 	answer := storage.Saved{ID: done.ID}
 	w.tape.current(m.name, "write")
 	d.stale = d.full > w.now

@@ -236,10 +236,12 @@ func (s *server) leave() {
 		return
 	}
 	s.sink = 0
-	life := m.life
-	m.world.do(m.world.now, func() {
-		if m.up && m.life == life {
-			m.detach(sink)
-		}
-	})
+	m.world.at(m.world.now, task{kind: taskLeave, to: m.place, life: m.life, id: sink})
+}
+
+// letGo lets a member know that a stream has ended.
+func (m *process) letGo(t *task) {
+	if m.up && m.life == t.life {
+		m.detach(t.id)
+	}
 }

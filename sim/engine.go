@@ -18,6 +18,7 @@ const (
 	taskOperation                 // what a client has sent arrives at its member
 	taskEvents                    // what a member has told arrives at its client
 	taskBreak                     // one end of a link learns that it is broken
+	taskLeave                     // a member lets go of a stream
 	taskStored                    // the store's answer arrives at a member
 	taskSynced                    // a member's journal has done a group
 	taskFetched                   // it answers what needs no group
@@ -36,7 +37,7 @@ type task struct {
 	to      int32  // place of a member, number of a client
 	life    uint32 // of the member; of the request to be woken
 	eventID uint32 // of what is on its way: its number in the timeline, or 0
-	id      uint64 // taskMessage: the id it is addressed to, taskSaved: the write, taskStored, taskFetched: the act
+	id      uint64 // taskMessage: the id it is addressed to, taskSaved: the write, taskStored, taskFetched: the act, taskLeave: the sink
 	from    uint64 // taskMessage: who sent it
 	port    uint16
 	fact    any

@@ -41,6 +41,23 @@ type link struct {
 	up, down         instant          // when the latest of each direction arrives
 	operations       queue[operation] // what is under way, in the order in which it was sent
 	answers          queue[answer]
+	// The first memory of the queues: most links carry little.
+	ofOperations [2]operation
+	ofAnswers    [2]answer
+}
+
+// linkBlock is how many links are made at once: a run makes hundreds.
+const linkBlock = 16
+
+// newLink makes an empty link.
+func (w *world) newLink() *link {
+	if len(w.spareLinks) == 0 {
+		w.spareLinks = make([]link, linkBlock)
+	}
+	l := &w.spareLinks[0]
+	w.spareLinks = w.spareLinks[1:]
+	l.operations.waiting, l.answers.waiting = l.ofOperations[:0], l.ofAnswers[:0]
+	return l
 }
 
 // operation is what a client says.
@@ -247,7 +264,8 @@ func textOf(e *schema.Event) string {
 
 // connect makes the link; both ends know each other one latency later.
 func (w *world) connect(c *client, m *process) *link {
-	l := &link{world: w, client: c, member: m, life: m.life, up: w.now, down: w.now}
+	l := w.newLink()
+	l.world, l.client, l.member, l.life, l.up, l.down = w, c, m, m.life, w.now, w.now
 	l.server.link = l
 	switch {
 	case !m.up: // no process listens: the machine says so, or says nothing

@@ -25,9 +25,9 @@ type stream struct {
 	said     [1]*schema.Event // memory of present
 
 	session *presence
-	link    *link              // that is served; nil while there is none
-	asked   []*link            // that are not
-	later   []laterAct         // what the client does some time
+	link    *link   // that is served; nil while there is none
+	asked   []*link // that are not
+	later   []laterFailure
 	sent    map[uint64]instant // when its heartbeats were, that may be answered
 	renewed instant            // when that was sent which the present event answers
 	foreign uint64             // attempts to release what another session holds
@@ -36,10 +36,11 @@ type stream struct {
 // foreignIDs is below the ids of releases of what other sessions hold: the machine gives none of them.
 const foreignIDs = 1 << 60
 
-// laterAct is what a client does at a time of its clock.
-type laterAct struct {
-	at time.Duration
-	do func()
+// laterFailure is a contact that comes to nothing at a time of the client's clock.
+type laterFailure struct {
+	at   time.Duration
+	link *link
+	err  error
 }
 
 // newStream makes the stream of a life of a client, with a session to take over or none.
@@ -80,8 +81,8 @@ func first(all []api.Address, place api.Address) []api.Address {
 // wake is when the stream has something to do.
 func (s *stream) wake() time.Duration {
 	at := s.machine.Wake()
-	for _, act := range s.later {
-		at = min(at, act.at)
+	for i := range s.later {
+		at = min(at, s.later[i].at)
 	}
 	return at
 }
@@ -89,22 +90,22 @@ func (s *stream) wake() time.Duration {
 // tick does what the time has come for.
 func (s *stream) tick(now time.Duration) {
 	for i := 0; i < len(s.later); {
-		act := s.later[i]
-		if now < act.at {
+		l := s.later[i]
+		if now < l.at {
 			i++
 			continue
 		}
 		s.later = append(s.later[:i], s.later[i+1:]...)
-		act.do()
+		s.failed(l.link, l.err)
 	}
 	if now >= s.machine.Wake() {
 		s.step(clientsession.Event{Kind: clientsession.Tick})
 	}
 }
 
-// after lets the client do something when a while has passed.
-func (s *stream) after(while time.Duration, do func()) {
-	s.later = append(s.later, laterAct{after(s.client.now(), while), do})
+// failsAfter lets a contact come to nothing when a while has passed.
+func (s *stream) failsAfter(while time.Duration, l *link, err error) {
+	s.later = append(s.later, laterFailure{after(s.client.now(), while), l, err})
 }
 
 // connected reports whether there is a stream.

@@ -22,25 +22,26 @@ type world struct {
 	tape     *tape // nil where what is chosen is neither recorded nor told
 	weather  weather
 
-	members  []*process
-	clients  []*client
-	visitors []*visitor
-	crowd    *crowd // nil where no client asks for many names at the same time
-	links    []*link
-	edge     serving
-	frames   frames
-	network  network
-	nemesis  nemesis
-	mover    mover
-	store    *store // nil where the protocol asks none
-	judge    *judge
-	register register
-	tenures  map[tenancy]bool // tenures that could hold something, where nothing is granted (restless.go)
-	count    *counts
-	reporter *reporter // nil where no observer is set
-	steps    int
-	compared bool      // histories are compared with models
-	page     io.Writer // that shows one of them; nil for none
+	members    []*process
+	clients    []*client
+	visitors   []*visitor
+	crowd      *crowd // nil where no client asks for many names at the same time
+	links      []*link
+	spareLinks []link // that are not in use yet
+	edge       serving
+	frames     frames
+	network    network
+	nemesis    nemesis
+	mover      mover
+	store      *store // nil where the protocol asks none
+	judge      *judge
+	register   register
+	tenures    map[tenancy]bool // tenures that could hold something, where nothing is granted (restless.go)
+	count      *counts
+	reporter   *reporter // nil where no observer is set
+	steps      int
+	compared   bool      // histories are compared with models
+	page       io.Writer // that shows one of them; nil for none
 
 	healed   bool    // no more faults
 	healedAt instant // when that began
@@ -309,6 +310,8 @@ func (w *world) happen(t *task) {
 		w.arrive(t)
 	case taskBreak:
 		w.learn(t)
+	case taskLeave:
+		w.members[t.to].letGo(t)
 	case taskStored:
 		w.store.answered(t)
 	case taskSynced:
