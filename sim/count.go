@@ -62,7 +62,7 @@ type kindCount struct {
 func (t *tally) count(kind protocol.Kind, fact any) {
 	is, all := reflect.TypeOf(fact), *t
 	for i := range all {
-		if one := &all[i]; one.fact == is && one.kind == kind {
+		if one := &all[i]; one.kind == kind && one.fact == is {
 			if one.n++; i > 0 && all[i-1].n < one.n {
 				all[i-1], all[i] = all[i], all[i-1]
 			}

@@ -263,22 +263,25 @@ func (m *Machine) onFailed(a *Contact, err error) {
 	if !q.leave(a) {
 		return // it was served, or let go
 	}
-	if IsOverload(err) {
-		q.pause = maxPause // what it has too much of is not to become more
-	}
 	round := q.rounds
-	if a.greets && m.session == a.asked {
-		m.onRefusal(a, err)
+	if IsHeard(err) {
+		overload := IsOverload(err)
+		if overload {
+			q.pause = maxPause // what it has too much of is not to become more
+		}
+		if a.greets && m.session == a.asked {
+			m.onRefusal(a, err, overload)
+		}
 	}
 	if q.rounds == round {
 		m.onAsked(m.finished || a.greets && m.session != a.asked || errors.Is(err, errElsewhere))
 	}
 }
 
-// onRefusal takes why a hello was not answered by a welcome.
-func (m *Machine) onRefusal(a *Contact, err error) {
+// onRefusal takes a member's word on why a hello was not answered by a welcome.
+func (m *Machine) onRefusal(a *Contact, err error, overload bool) {
 	s, code := a.asked, api.Code(err)
-	m.cluster.sentAway = m.cluster.sentAway || IsHeard(err) && (code == api.CodeUnavailable || IsOverload(err))
+	m.cluster.sentAway = m.cluster.sentAway || code == api.CodeUnavailable || overload
 	if s != nil && isTakenOver(err) {
 		m.onTakenOver(err)
 	} else if s != nil && code == api.CodeUnknownSession {
@@ -291,7 +294,7 @@ func (m *Machine) onRefusal(a *Contact, err error) {
 		}
 		m.lose()
 	}
-	if code == api.CodeUnavailable || code == api.CodeInternal || !IsHeard(err) || IsOverload(err) {
+	if code == api.CodeUnavailable || code == api.CodeInternal || overload {
 		return
 	}
 	if !m.begun {
@@ -323,7 +326,7 @@ func (m *Machine) onBroken(a *Contact, err error) {
 	switch {
 	case err == nil && m.endID != 0 && m.session != nil:
 		m.onEnded()
-	case api.Code(err) != api.CodeUnknownSession:
+	case !IsHeard(err), api.Code(err) != api.CodeUnknownSession:
 	case isTakenOver(err):
 		m.onTakenOver(err)
 	default:
