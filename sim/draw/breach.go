@@ -24,7 +24,7 @@ func (l *layout) broken(b *breach) {
 	l.y = v.y2
 }
 
-// promises are the names of the promises, as README.md has them.
+// promises are the names of the promises, as docs/guarantees.md has them.
 var promises = map[string]string{
 	"P1": "exclusion", "P2": "tokens never go back", "P3": "loss is told in time", "P4": "no request is stranded", "P5": "order",
 	"P6": "exactly once", "P7": "only the holder unlocks", "P8": "bounds everywhere", "P9": "unavailable, not wrong", "P10": "nothing is trusted",

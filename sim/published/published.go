@@ -25,7 +25,7 @@ type Row struct {
 	Source string
 	// Hole says what is done without the rule, and what follows, in two sentences.
 	Hole string
-	// Breaks is the promise that is broken then, as the README lists them.
+	// Breaks is the promise that is broken then, as docs/guarantees.md lists them.
 	Breaks string
 	// Faults are those that may happen, as sim.ParseFaults reads them. "" stands for all.
 	Faults string

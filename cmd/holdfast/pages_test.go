@@ -20,21 +20,20 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
 )
 
-// block returns the content of the fenced block of a language in the README, the nth
-// of them, counted from 0.
-func block(t *testing.T, language string, nth int) string {
+// block returns the content of the nth fenced block of a language in a page, counted from 0. The page is README.md or one in docs.
+func block(t *testing.T, page, language string, nth int) string {
 	t.Helper()
-	readme, err := os.ReadFile("../../README.md")
+	content, err := os.ReadFile(filepath.Join("../..", page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := strings.Split(string(readme), "\n```"+language+"\n")
+	blocks := strings.Split(string(content), "\n```"+language+"\n")
 	if len(blocks) < nth+2 {
-		t.Fatalf("README.md has no block %d of %s", nth, language)
+		t.Fatalf("%s has no block %d of %s", page, nth, language)
 	}
 	text, _, closed := strings.Cut(blocks[nth+1], "\n```\n")
 	if !closed {
-		t.Fatalf("the block %d of %s in README.md has no end", nth, language)
+		t.Fatalf("block %d of %s in %s has no end", nth, language, page)
 	}
 	return text + "\n"
 }
@@ -60,7 +59,7 @@ func build(t *testing.T) string {
 	return folder
 }
 
-// freePorts makes the session of the README use ports that no other process has: those
+// freePorts makes a session use ports that no other process has: those
 // that a member was given a moment ago.
 func freePorts(t *testing.T, folder, text string) (replaced, server string) {
 	t.Helper()
@@ -99,17 +98,21 @@ func startMember(t *testing.T, folder string) (listen, http string) {
 	return ready.Listen, ready.HTTP
 }
 
-// TestReadmeShellSession runs the README's shell session with one member.
-func TestReadmeShellSession(t *testing.T) {
+// TestShellSessions runs the shell sessions with one member, of the README and of the quickstart.
+func TestShellSessions(t *testing.T) {
 	parallel.SkipBrief(t)
-	t.Parallel()
-	folder := build(t)
-	text, server := freePorts(t, folder, block(t, "console", 0))
-	play(t, folder, text, "HOLDFAST_SERVER="+server)
+	for _, page := range []string{"README.md", "docs/quickstart.md"} {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			t.Parallel()
+			folder := build(t)
+			text, server := freePorts(t, folder, block(t, page, "console", 0))
+			play(t, folder, text, "HOLDFAST_SERVER="+server)
+		})
+	}
 }
 
-// TestReadmeTLS runs the README's shell session with certificates.
-func TestReadmeTLS(t *testing.T) {
+// TestTLSSession runs the shell session of docs/tls.md.
+func TestTLSSession(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
 	addresses, err := clustertest.FreeAddresses(1)
@@ -132,7 +135,7 @@ func TestReadmeTLS(t *testing.T) {
 	must(t, err)
 	_, err = clients.Write(folder, "clients")
 	must(t, err)
-	text := strings.ReplaceAll(block(t, "console", 2), "127.0.0.1:4140", addresses[0])
+	text := strings.ReplaceAll(block(t, "docs/tls.md", "console", 0), "127.0.0.1:4140", addresses[0])
 	playIn(t, build(t), folder, "$ trap 'kill -KILL $(jobs -p); wait' EXIT\n"+text, "XDG_STATE_HOME="+t.TempDir())
 }
 
@@ -143,16 +146,16 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestReadmeCluster runs the README's shell session with three members, at an address of
+// TestClusterSession runs the shell session of the quickstart with three members, at an address of
 // its own on the loopback, so that their ports are free.
-func TestReadmeCluster(t *testing.T) {
+func TestClusterSession(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has more than one loopback address without being asked")
 	}
 	own := fmt.Sprintf("127.83.%d.%d:", os.Getpid()>>8&255, os.Getpid()&255)
-	text := strings.ReplaceAll(block(t, "console", 1), "127.0.0.1:", own)
+	text := strings.ReplaceAll(block(t, "docs/quickstart.md", "console", 1), "127.0.0.1:", own)
 	// The members get a folder to remember in, and end with the session.
 	play(t, build(t), "$ trap 'kill -KILL $(jobs -p); wait' EXIT\n"+text, "XDG_STATE_HOME="+t.TempDir())
 }
@@ -160,7 +163,7 @@ func TestReadmeCluster(t *testing.T) {
 // killed is what the shell says of a job that was killed.
 var killed = regexp.MustCompile(`(?m)^.*Killed .*\n`)
 
-// play runs a shell session, and compares what it prints with what the README says.
+// play runs a shell session, and compares what it prints with what the page says.
 // "…" there stands for anything.
 func play(t *testing.T, folder, text string, environ ...string) {
 	t.Helper()
@@ -173,6 +176,9 @@ func playIn(t *testing.T, folder, in, text string, environ ...string) {
 	var script, want strings.Builder
 	for line := range strings.Lines(text) {
 		command, typed := strings.CutPrefix(line, "$ ")
+		if more, goesOn := strings.CutPrefix(line, "> "); goesOn {
+			command, typed = more, true
+		}
 		if !typed {
 			want.WriteString(line)
 			continue
@@ -189,30 +195,58 @@ func playIn(t *testing.T, folder, in, text string, environ ...string) {
 	got = killed.ReplaceAll(got, nil)
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(want.String())), "…", ".+")
 	if !regexp.MustCompile("^" + pattern + "$").Match(bytes.TrimSpace(got)) {
-		t.Errorf("the session prints\n%s\nthe README says\n%s", got, want.String())
+		t.Errorf("the session prints\n%s\nthe page says\n%s", got, want.String())
 	}
 }
 
-// TestReadmeStore runs the README's shell session without any server.
-func TestReadmeStore(t *testing.T) {
+// TestStoreSession runs the shell session of docs/stores.md.
+func TestStoreSession(t *testing.T) {
 	parallel.SkipBrief(t)
 	t.Parallel()
-	play(t, build(t), block(t, "console", 3))
+	play(t, build(t), block(t, "docs/stores.md", "console", 0))
 }
 
-// TestReadmeSnippet compiles and runs the README's Go program against a member.
-func TestReadmeSnippet(t *testing.T) {
-	t.Parallel()
-	folder := build(t)
-	listen, _ := startMember(t, folder)
-	runSnippet(t, strings.ReplaceAll(block(t, "go", 0), "localhost:4040", listen), "held: orders/42 true <nil>\n")
+// TestPrograms compiles and runs the Go programs of the README, of the quickstart, and of docs/stores.md.
+func TestPrograms(t *testing.T) {
+	t.Run("README.md", func(t *testing.T) {
+		t.Parallel()
+		listen, _ := startMember(t, build(t))
+		body := strings.ReplaceAll(block(t, "README.md", "go", 0), "localhost:4040", listen)
+		runSnippet(t, strings.Replace(around, "BODY", body, 1), "wrote: true <nil>\nended: <nil>\n")
+	})
+	t.Run("quickstart.md", func(t *testing.T) {
+		t.Parallel()
+		listen, _ := startMember(t, build(t))
+		text := strings.ReplaceAll(block(t, "docs/quickstart.md", "go", 0), "localhost:4040", listen)
+		runSnippet(t, text, "held: orders/42 true <nil>\n")
+	})
+	t.Run("stores.md", func(t *testing.T) {
+		t.Parallel()
+		runSnippet(t, block(t, "docs/stores.md", "go", 0), "held: orders/42 true advisory\n", "HOLDFAST_STORE=pebble://"+t.TempDir())
+	})
 }
 
-// TestReadmeStoreSnippet compiles and runs the README's Go program over a folder.
-func TestReadmeStoreSnippet(t *testing.T) {
-	t.Parallel()
-	runSnippet(t, block(t, "go", 1), "held: orders/42 true advisory\n", "HOLDFAST_STORE=pebble://"+t.TempDir())
+// around is the program around the lines of the README.
+const around = `package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/client"
+)
+
+func write(ctx context.Context, token holdfast.Token) error {
+	fmt.Println("wrote:", token > 0, ctx.Err())
+	return nil
 }
+
+func run(ctx context.Context) error {
+BODY}
+
+func main() { fmt.Println("ended:", run(context.Background())) }
+`
 
 // runSnippet compiles and runs a Go program, and compares what it prints.
 func runSnippet(t *testing.T, text, want string, environ ...string) {
