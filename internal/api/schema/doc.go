@@ -3,5 +3,5 @@
 // gRPC and over HTTP, and members.proto for what members say to one another. The .proto says what each
 // message means; options.proto has what HTTP needs to know beside that.
 //
-// To regenerate: see CONTRIBUTING.md.
+// To regenerate: see docs/developing.md.
 package schema

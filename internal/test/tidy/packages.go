@@ -34,7 +34,7 @@ func skeleton(t *Tree) (found []Finding) {
 		}
 		for _, file := range []string{"doc.go", name + ".go"} {
 			if !t.Has(folder + "/" + file) {
-				found = append(found, Finding{folder, 0, "no " + file, "see CONTRIBUTING.md for the files of a protocol"})
+				found = append(found, Finding{folder, 0, "no " + file, "see docs/developing.md for the files of a protocol"})
 			}
 		}
 		golden := false
@@ -42,7 +42,7 @@ func skeleton(t *Tree) (found []Finding) {
 			golden = golden || f.Folder() == folder+"/testdata" && strings.HasSuffix(f.Path, ".txt")
 		}
 		if !golden {
-			found = append(found, Finding{folder, 0, "no golden conversation in testdata", "see CONTRIBUTING.md for how to add one"})
+			found = append(found, Finding{folder, 0, "no golden conversation in testdata", "see docs/developing.md for how to add one"})
 		}
 	}
 	return found
