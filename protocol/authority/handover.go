@@ -197,7 +197,7 @@ func (m *Machine) settleOwn(now protocol.Time, own map[uint64]lock.Entry, decisi
 			r.token, r.since = s.Token, now
 			d := r.decision(lock.Granted)
 			d.Waited, d.Hold = max(0, now-r.request.Arrived), r.request.Hold
-			if w := decided[r.seq]; w != nil && w.Kind == lock.Granted && !protocol.Mutated("an heir tells the limit that was told") {
+			if w := decided[r.seq]; w != nil && w.Kind == lock.Granted && !protocol.Mutated("an heir keeps the limit that was given") {
 				d.Hold = w.Hold // a request that enters a grant has the grant's limit, and not its own
 			}
 			out.Decide(protocol.CallID{}, &d)

@@ -22,7 +22,7 @@ type heldGrant struct {
 }
 
 // bounded reports whether a request that enters a grant, or asks again, is told no more than the grant's holder was.
-func bounded() bool { return !protocol.Mutated("a reentry is told no more than its holder was") }
+func bounded() bool { return !protocol.Mutated("a reentry gets no more than its holder had") }
 
 // with returns the limits with that of a record's grant.
 func (l limits) with(r *record) limits {

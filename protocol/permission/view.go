@@ -112,7 +112,7 @@ func (m *Machine) meet(view *protocol.View, anew, same bool) {
 // doubtSlots asks those members anew, under another view, that had no slot when they were asked. One may have taken its slot under the
 // view before since then, and have left some to members that this view does not have.
 func (m *Machine) doubtSlots() {
-	if m.slot != 0 || protocol.Mutated("slots are told under one view") {
+	if m.slot != 0 || protocol.Mutated("slots are sent under one view") {
 		return
 	}
 	for i := range m.peers {

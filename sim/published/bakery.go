@@ -75,7 +75,7 @@ func bakeryTerms() []Row {
 		},
 		{
 			Rule: "a word that was not taken ends with its leaders", Protocol: "bakery", Source: "found by a seed", Breaks: "P2", Faults: "join,force",
-			Hole: "A member without a lease is told that its lock is granted, and takes it when it has a lease, though the leaders that said so are gone by then. " +
+			Hole: "A member without a lease hears that its lock is granted, and takes it when it has a lease, though the leaders that said so are gone by then. " +
 				"Other members went on without it in a later epoch and lost all that they knew, and its token is below theirs.",
 			Elsewhere: "protocol/bakery, TestConversations (untaken.txt). One of some 100,000 seeds with all faults showed it",
 		},

@@ -49,7 +49,7 @@ func grantor() []Row {
 		{
 			Rule: "late copy asked anew", Protocol: "grantor", Source: "repetition, ours", Breaks: "P5",
 			Elsewhere: "protocol/central, TestLateCopiesAreAskedAnew. Seed 1549 showed it, by a run that goes otherwise since other rules were added",
-			Hole: "A request is said again until it is answered, and a copy that comes after its refusal is taken for a request. " +
+			Hole: "A request is sent again until it is answered, and a copy that comes after its refusal is taken for a request. " +
 				"It takes a place in the queue though its client has given up, and the next request of its owner enters with it, before others.",
 		},
 	}
@@ -107,16 +107,16 @@ func grantorLate() []Row {
 				"Members whose clients wait do not ask again, and no member is named grantor.",
 		},
 		{
-			Rule: "a reentry is told no more than its holder was", Protocol: "grantor", Source: "found by a seed", Breaks: "P3", Faults: "delay,drift",
+			Rule: "a reentry gets no more than its holder had", Protocol: "grantor", Source: "found by a seed", Breaks: "P3", Faults: "delay,drift",
 			Elsewhere: "protocol/grantor, TestConversations (reentry.txt). One of some 100,000 seeds with all faults showed it",
 			Hole: "A grantor takes over what its own clients hold, with limits that it counts longer because the other clocks may be slower, and a client enters its grant again before the lease of the grantor before has ended. " +
-				"It is told what is left by the new table, and the grantor before ends the grant earlier and grants the name to another client.",
+				"It gets what is left by the new table, and the grantor before ends the grant earlier and grants the name to another client.",
 		},
 		{
-			Rule: "an heir tells the limit that was told", Protocol: "grantor", Source: "found by reading", Breaks: "P3", Faults: "operator,delay",
+			Rule: "an heir keeps the limit that was given", Protocol: "grantor", Source: "found by reading", Breaks: "P3", Faults: "operator,delay",
 			Elsewhere: "protocol/grantor, TestConversations (reentry.txt). It takes a transfer between a reentry and the word of it, and a grant that lasts to its limit after that",
 			Hole: "A member inherits the table, and has not heard yet that a request of its client, with another hold limit, has entered a grant. " +
-				"The client is told the limit of its request, and goes on believing when the grant's limit is over and the name is granted to another client.",
+				"The client gets the limit of its request, and goes on believing when the grant's limit is over and the name is granted to another client.",
 		},
 		{
 			Rule: "no limit is extended before it serves", Protocol: "grantor", Source: "found by reading", Breaks: "P1", Faults: "delay,suspicion",

@@ -46,7 +46,7 @@ func leases() []Row {
 		{
 			Rule: "session outlives the lease", Protocol: "election", Source: "docs/design/membership.md §9, V6", Breaks: "P3", Budget: 60,
 			Faults: "crash,pause", Bias: sim.Bias{AllFaults: true, Often: 5},
-			Hole: "A client is told the ttl that it wants, however little is left of its member's lease. " +
+			Hole: "A client gets the ttl that it wants, however little is left of its member's lease. " +
 				"It believes in its lock when the others have counted that member out.",
 		},
 		{

@@ -76,7 +76,7 @@ func permissionClocks() []Row {
 			Elsewhere: "protocol/permission, TestConversations (retain.txt). One seed with all faults showed it, and some 9,000 others did not",
 		},
 		{
-			Rule: "slots are told under one view", Protocol: "permission", Source: "found by a seed", Breaks: "P2", Faults: "crash,join,loss",
+			Rule: "slots are sent under one view", Protocol: "permission", Source: "found by a seed", Breaks: "P2", Faults: "crash,join,loss",
 			Elsewhere: "protocol/permission, TestConversations (number.txt). One of some 100,000 seeds with all faults showed it",
 			Hole: "Members that have no number for their tokens yet leave one to each that stands before them, and a member that was left one is lost under the next view. " +
 				"One member has taken its number under the view before and another one takes it under this one: both take the same, and give one token twice.",

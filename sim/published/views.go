@@ -59,7 +59,7 @@ func successions() []Row {
 		{
 			Rule: "equal counters", Protocol: "central", Source: "docs/design/membership.md §9, V25", Breaks: "P2", Budget: 200,
 			Faults: "partition,any", Bias: often(),
-			Hole: "Epochs of one number are told apart by their candidates, and both are followed. " +
+			Hole: "Epochs of one number differ by their candidates, and both are followed. " +
 				"Two authorities of one reign count tokens each for itself, and tokens go back.",
 		},
 		{

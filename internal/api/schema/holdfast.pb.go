@@ -363,7 +363,7 @@ type Hello struct {
 	Last uint64 `protobuf:"varint,6,opt,name=last,proto3" json:"last,omitempty"`
 	// Which client this is: a number that it draws at random when it opens a session, or resumes one that another
 	// process has opened, and keeps for as long as it uses that. A hello with another number takes the session over: the
-	// client before is told unknown_session because of ended_by_another_client, at once or when it says hello. 0 is none:
+	// client before gets unknown_session because of ended_by_another_client, at once or when it says hello. 0 is none:
 	// the stream goes on as whichever client the session is attached to.
 	Number uint64 `protobuf:"fixed64,7,opt,name=number,proto3" json:"number,omitempty"`
 	// The generation that the latest welcome to this session has told this client; 0 before the first.

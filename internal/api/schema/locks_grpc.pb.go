@@ -58,15 +58,15 @@ type LocksClient interface {
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*LockPage, error)
 	// One name in full. It may contain slashes, as they are or percent-encoded. A free name has no holders.
 	Show(ctx context.Context, in *ShowRequest, opts ...grpc.CallOption) (*Lock, error)
-	// Take a name from its holders. They are told; it is free when they have stopped or can no longer believe that they
+	// Take a name from its holders. They learn of it; the name is free when they have stopped or can no longer believe that they
 	// hold it.
 	Break(ctx context.Context, in *BreakRequest, opts ...grpc.CallOption) (*Broken, error)
 	// How the member that answers sees itself, the cluster and the spaces.
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*Status, error)
-	// What happens, through whichever member of the cluster: over HTTP as server-sent events whose data is a WatchEvent. Those
+	// What happens, at any member of the cluster: over HTTP as server-sent events whose data is a WatchEvent. Those
 	// of one member's clients come in the order of its decisions; of two grants of a name the one with the higher token
-	// came later. A comment, over gRPC the header, comes when nothing is missed any more without being told, within
-	// seconds, and over HTTP a comment every 15 s without events; a reader that is too slow is told so in a comment, and dropped.
+	// came later. A comment, over gRPC the header, comes within seconds, when no event is missed any more without a
+	// word, and over HTTP a comment every 15 s without events; a reader that is too slow gets a comment that says so, and is dropped.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchEvent], error)
 }
 
@@ -210,15 +210,15 @@ type LocksServer interface {
 	List(context.Context, *ListRequest) (*LockPage, error)
 	// One name in full. It may contain slashes, as they are or percent-encoded. A free name has no holders.
 	Show(context.Context, *ShowRequest) (*Lock, error)
-	// Take a name from its holders. They are told; it is free when they have stopped or can no longer believe that they
+	// Take a name from its holders. They learn of it; the name is free when they have stopped or can no longer believe that they
 	// hold it.
 	Break(context.Context, *BreakRequest) (*Broken, error)
 	// How the member that answers sees itself, the cluster and the spaces.
 	Status(context.Context, *StatusRequest) (*Status, error)
-	// What happens, through whichever member of the cluster: over HTTP as server-sent events whose data is a WatchEvent. Those
+	// What happens, at any member of the cluster: over HTTP as server-sent events whose data is a WatchEvent. Those
 	// of one member's clients come in the order of its decisions; of two grants of a name the one with the higher token
-	// came later. A comment, over gRPC the header, comes when nothing is missed any more without being told, within
-	// seconds, and over HTTP a comment every 15 s without events; a reader that is too slow is told so in a comment, and dropped.
+	// came later. A comment, over gRPC the header, comes within seconds, when no event is missed any more without a
+	// word, and over HTTP a comment every 15 s without events; a reader that is too slow gets a comment that says so, and is dropped.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchEvent]) error
 	mustEmbedUnimplementedLocksServer()
 }
