@@ -107,7 +107,7 @@ func (r *Request) Check() error {
 // MaxCapacity is the largest capacity of a name in mode slots.
 const MaxCapacity = 1<<31 - 1
 
-// Shared asks for the name beside other shared holders.
+// Shared asks for the name together with other shared holders.
 func Shared() Option {
 	return func(r *Request) { r.setMode(ModeShared, 0, 0) }
 }

@@ -84,7 +84,7 @@ func (p *program) say(format string, args ...any) {
 func (p *program) command() *cli.Command {
 	return &cli.Command{
 		Name:  "bench",
-		Usage: "Holdfast beside etcd, Redis and PostgreSQL: one table, ratios to the least that a lock server can be",
+		Usage: "Holdfast next to etcd, Redis and PostgreSQL: one table, ratios to the least that a lock server can be",
 		Description: "Starts what is measured on this machine, with its data in TMPDIR, measures in rounds, target after\n" +
 			"target, so that all of them meet the same machine, and shows medians and their spread. What is not\n" +
 			"installed is named and left out. The last line is the verdict; exit 129 means that two workers had\n" +

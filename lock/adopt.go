@@ -121,7 +121,7 @@ func (t *Table) checkPlace(e, session int32, c *Entry) (excess bool, err error) 
 	}
 	if !fits {
 		if staying := t.staying(e); !staying.leaves(c.Mode, c.Units, c.Capacity) {
-			return false, fmt.Errorf("%w: it does not fit beside the holders", holdfast.ErrConflict)
+			return false, fmt.Errorf("%w: it is not compatible with the holders", holdfast.ErrConflict)
 		}
 	}
 	if c.Owner != "" && session != 0 && t.findOwner(e, session, c.Owner) != 0 {

@@ -82,8 +82,8 @@ func TestRestoreRefusesWhatCannotBe(t *testing.T) {
 			i := entryAt(c, "page")
 			c.Entries[i].Mode, c.Entries[i+1].Mode = 0, 0
 			c.Entries[i].Revoked, c.Entries[i+1].Revoked = false, false
-		}, "does not fit"},
-		{"too many units", func(c *Chunk) { c.Entries[entryAt(c, "printers")].Units = 3 }, "does not fit"},
+		}, "not compatible with the holders"},
+		{"too many units", func(c *Chunk) { c.Entries[entryAt(c, "printers")].Units = 3 }, "not compatible with the holders"},
 		{"another capacity", func(c *Chunk) { c.Entries[entryAt(c, "printers")].Capacity = 6 }, "capacity 5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -41,7 +41,7 @@ func StoredSettings(ctx context.Context, store storage.Store) ([]Written, error)
 func readSettings(ctx context.Context, store storage.Store) ([]storage.Entry, error) {
 	entries, err := store.Slice(ctx, &storage.Slice{Key: claim.SettingsRow})
 	if err != nil {
-		return nil, fmt.Errorf("read the settings beside the locks: %w", err)
+		return nil, fmt.Errorf("read the settings: %w", err)
 	}
 	return entries, nil
 }
@@ -55,7 +55,7 @@ func ForgetSettings(ctx context.Context, store storage.Store) error {
 		return err
 	}
 	if err := store.Mutate(ctx, claim.ForgetSettings(entries)); err != nil {
-		return fmt.Errorf("remove the settings beside the locks: %w", err)
+		return fmt.Errorf("remove the settings: %w", err)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ const benchChild = "bench-child"
 func (p *program) benchCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "bench",
-		Usage:     "load and latency, beside raw TCP and the least that a lock server can be",
+		Usage:     "load and latency, next to raw TCP and the least that a lock server can be",
 		UsageText: name + " bench [--self | --server ADDRESS | --store URL,...] [--soak DURATION] [flags]",
 		Description: "Measures in rounds, target after target, so that all of them meet the same machine; shows medians and\n" +
 			"their spread. With --self, and where neither flag nor variable names a server, it starts what it measures\n" +
@@ -29,13 +29,13 @@ func (p *program) benchCommand() *cli.Command {
 			"and in another one (remote), the same with mutual TLS (remote-tls), three members through their coordinator\n" +
 			"(central) and through another one (central-member); a last table holds the figures against what is aimed at.\n" +
 			"Where they are named, the same with protocol grantor: local-grantor, grantor, grantor-member; a member in this\n" +
-			"process beside two others, one of which grants (grantor-own), and that with hold_on=1m (grantor-kept): of these\n" +
+			"process with two others, one of which grants (grantor-own), and that with hold_on=1m (grantor-kept): of these\n" +
 			"two the messages for each lock are counted.\n" +
 			"Where they are named, too, clusters of 3, 5 and 9 members that are all in this process: central-3 and the like,\n" +
 			"permission-3, that with retain=true (permission-3-retain), bakery-3. As many workers as members sit at one each; else\n" +
 			"they sit at those that do not coordinate, or all at the coordinator (central-3-coordinator). All messages between\n" +
 			"these are counted, and --delay puts the members further apart. docs/bench.md has their tables.\n" +
-			"With --server it measures that cluster, and raw and limit beside it if it is on this machine: without hold,\n" +
+			"With --server it measures that cluster, and raw and limit too if it is on this machine: without hold,\n" +
 			"unless --workloads names it; CPU and memory are those that its members tell at /metrics, if they all do, and\n" +
 			"a ping is the making of a TCP connection. It locks names that begin with bench/.\n" +
 			"With --store it measures locks that are kept in stores which run already: by claims (store), for each of\n" +

@@ -16,7 +16,7 @@ func benchFlags() []cli.Flag {
 	workloads := textFlag("workloads", "`LIST` of "+strings.Join(load.Workloads(), ", ")+" (default: all)")
 	targets := textFlag("targets", "`LIST` of "+strings.Join(target.Names(), ", ")+" (default: all but "+strings.Join(target.Rare(), ", ")+")")
 	own := append(storeFlags(),
-		switchFlag("self", "start what is measured, whatever HOLDFAST_SERVER and HOLDFAST_STORE say"),
+		switchFlag("self", "start what is measured; ignore HOLDFAST_SERVER and HOLDFAST_STORE"),
 		workloads, targets,
 		countFlag("rounds", 0, "how often everything is measured (default: 3)"),
 		durationFlag("duration", 0, "how long each timed measurement takes in each round (default: 500ms)"),

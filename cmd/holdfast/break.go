@@ -15,9 +15,9 @@ import (
 func (p *program) breakCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "break",
-		Usage:     "take a lock from its holder, who is told",
+		Usage:     "take a lock from its holder, which learns of it",
 		UsageText: name + " break NAME --reason TEXT [--token T] [flags]",
-		Description: "The holder's lock ends before anybody else is granted the name. What was broken is printed, and the member's log keeps it.\n" +
+		Description: "The holder's lock ends before another client is granted the name. What was broken is printed, and the member's log keeps it.\n" +
 			"Exits with 79 when it is not held, or not by that token.",
 		Flags: clientFlags(
 			textFlag("reason", "why, for the member's log; required"),

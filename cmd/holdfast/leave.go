@@ -16,7 +16,7 @@ func (p *program) leaveCommand() *cli.Command {
 		Name:      "leave",
 		Usage:     "let a member leave its cluster in good order, and end",
 		UsageText: name + " leave [--server ADDRESS] [flags]",
-		Description: "Holders of locks through the member are told to stop, and its clients go on at others; where all\n" +
+		Description: "Holders of locks through the member have to stop, and its clients go on at others; where all\n" +
 			"spaces have protocol consensus, with what they hold.\n" +
 			"When it has left, no member has to wait for it, and it may be started again at any time.",
 		Flags: memberFlags(),
@@ -37,7 +37,7 @@ func (p *program) drainCommand() *cli.Command {
 		Usage:     "let a member take nothing new, and leave when nothing is held through it",
 		UsageText: name + " drain [--server ADDRESS] [--timeout D] [flags]",
 		Description: "Clients that hold nothing go to other members at once, the others as soon as they have given up\n" +
-			"what they hold. After --timeout the member leaves all the same; then holders that remain are told to stop.\n" +
+			"what they hold. After --timeout the member leaves all the same; then holders that remain have to stop.\n" +
 			"Where all spaces have protocol consensus all go at once, with what they hold.",
 		Flags: memberFlagsWith(durationFlag("timeout", 0, "how long what is held is waited for; without it until it is given up")),
 		Action: func(ctx context.Context, c *cli.Command) error {

@@ -19,7 +19,7 @@ const busyCode = 75
 // requestFlags say which lock is wanted, for lock and acquire.
 func requestFlags() []cli.Flag {
 	return []cli.Flag{
-		switchFlag("shared", "beside other shared holders"),
+		switchFlag("shared", "together with other shared holders"),
 		textFlag("slots", "`U/N`: U units of the N that the name has"),
 		switchFlag("try", "do not wait"),
 		durationFlag("wait", 0, "how long to wait at most (default: as long as it takes)"),

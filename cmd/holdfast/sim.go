@@ -51,7 +51,7 @@ func (p *program) simCommand() *cli.Command {
 			"--sweep runs fresh seeds: it draws the first one, prints it, and goes on for a time. It ends\n" +
 			"at the first seed that fails, as --seeds does.\n" +
 			"--as-published switches one rule off, and shows what goes wrong without it: the hole of a published\n" +
-			"algorithm that the rule closes. Without a RULE it is the most telling one of the protocol. Beside the run of\n" +
+			"algorithm that the rule closes. Without a RULE it is the most telling one of the protocol. In addition to the run of\n" +
 			"a seed it leaves the smallest script that shows the same.\n" +
 			"The last line is the verdict: exit 0, 129 (a promise broken), 128 (something is stuck), 127 (a crash);\n" +
 			"and of 1,000 seeds or more with all faults, 125 where a fault, message or handler was never hit.\n" +

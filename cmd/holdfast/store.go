@@ -21,14 +21,14 @@ import (
 
 // storeCommand looks at what stands in a store beside the locks.
 func (p *program) storeCommand() *cli.Command {
-	return group("store", "show or forget the settings that stand in a store beside the locks (protocol claim)", name+" store show|forget-settings URL [flags]",
+	return group("store", "show or forget the settings that a store keeps with the locks (protocol claim)", name+" store show|forget-settings URL [flags]",
 		p.storeShowCommand(), p.storeForgetCommand())
 }
 
 func (p *program) storeShowCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "show",
-		Usage:     "show the settings that stand in a store beside the locks",
+		Usage:     "show the settings that a store keeps with the locks",
 		UsageText: name + " store show URL [--store-options OPTION=VALUE[,…]] [--json] [flags]",
 		Description: "A process that locks in a store compares its settings with those that stand there, and is refused where they differ.\n" +
 			"\"agreed\" ones hold; \"asked\" are those of a process that is just starting, or has ended before it could.\n" +
@@ -46,7 +46,7 @@ func (p *program) storeShowCommand() *cli.Command {
 func (p *program) storeForgetCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "forget-settings",
-		Usage:     "remove the settings that stand in a store beside the locks, so that they can be changed",
+		Usage:     "remove the settings that a store keeps with the locks, so that they can be changed",
 		UsageText: name + " store forget-settings URL [--confirm CODE] [--store-options OPTION=VALUE[,…]] [--json] [flags]",
 		Description: "The next process that locks in the store writes its own settings there, and all others must have the same.\n" +
 			"The locks themselves, and their tokens, stay as they are.\n" +
@@ -209,7 +209,7 @@ func (p *program) printSettings(c *cli.Command, b *besideLocks) error {
 	case c.Bool("json"):
 		return printJSON(p.stdout, b)
 	case len(b.Settings) == 0:
-		return written(fmt.Fprintf(p.stdout, "No settings stand beside the locks of %s: the first process to start writes its own.\n", printable(b.Store)))
+		return written(fmt.Fprintf(p.stdout, "%s keeps no settings: the first process to start writes its own.\n", printable(b.Store)))
 	}
 	t := newTable("STORE", "STATE", "BY", "SETTINGS")
 	for _, s := range b.Settings {
@@ -250,7 +250,7 @@ func (p *program) forgetSettings(ctx context.Context, c *cli.Command, store stor
 	if c.Bool("json") {
 		return printJSON(p.stdout, b)
 	}
-	return written(fmt.Fprintf(p.stdout, "The settings beside the locks of %s are forgotten: the first process to start writes its own.\n", printable(b.Store)))
+	return written(fmt.Fprintf(p.stdout, "The settings of %s are forgotten: the first process to start writes its own.\n", printable(b.Store)))
 }
 
 // confirmForgetting asks, or says how it is confirmed where no person can be asked.
@@ -258,7 +258,7 @@ func (p *program) confirmForgetting(c *cli.Command, b *besideLocks) error {
 	if !p.interactive(c) {
 		return usageError(calledAs(c), "nothing was changed, because it must be asked whether all who lock there are stopped, and this is no terminal; if they are, run it again with --confirm %s", b.Code)
 	}
-	answer, err := p.question(bufio.NewReader(p.stdin), "THE DANGER: if anybody still locks there, two can hold one lock.\nAll who do are stopped? (yes or no) ")
+	answer, err := p.question(bufio.NewReader(p.stdin), "THE DANGER: if a process still locks there, two can hold one lock.\nAre all these processes stopped? (yes or no) ")
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func (p *program) resumeCommand() *cli.Command {
 		Name:      "resume",
 		Usage:     "let a suspended lockspace grant again",
 		UsageText: name + " resume SPACE [--reason TEXT] [flags]",
-		Description: "Any operator may do it, through any member: the holder of the suspension is told that\n" +
+		Description: "Any operator may do it, through any member: the holder of the suspension learns that\n" +
 			"it is broken. A space that is not suspended stays as it is; a sentence says so.",
 		Flags: append([]cli.Flag{
 			textFlag("reason", "why, for the member's log"),

@@ -69,7 +69,7 @@ func (p *program) spaceCloseCommand() *cli.Command {
 		Name:      "close",
 		Usage:     "let a member take no part in a lockspace until it is opened again",
 		UsageText: name + " space close SPACE [--server ADDRESS] [flags]",
-		Description: "Holders of locks of the space through the member are told to stop, clients that wait are refused, and\n" +
+		Description: "Holders of locks of the space through the member have to stop, clients that wait are refused, and\n" +
 			"nothing new is granted through it; if the member is the authority it hands that over. What the space is,\n" +
 			"and what other members have in it, does not change; with protocol permission the member goes on answering\n" +
 			"them. A restart of the member opens it.\n" +

@@ -70,7 +70,7 @@ func (c *Config) Exposed() (all []Exposure) {
 	for _, one := range []Exposure{
 		{"listen", c.Listen, "every process that reaches this address can take, break and read every lock, and join as a member"},
 		{"http", c.HTTP, "every process that reaches this address can take, break and read every lock"},
-		{"advertise", c.Advertise, "others are told to come to this address without TLS; see that something before it encrypts"},
+		{"advertise", c.Advertise, "other members come to this address without TLS; make sure that a proxy in front of it encrypts"},
 	} {
 		if one.Address != "" && !loopback(one.Address) {
 			all = append(all, one)

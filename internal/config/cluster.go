@@ -38,7 +38,7 @@ func (l *loader) checkCluster() {
 	c.Join = l.others()
 	switch founders := len(c.Join) + 1; {
 	case c.Listen == "" && (given > 0 || c.Expect > 1):
-		l.refuse("listen", "other members reach this one over the network", "HOST:PORT, alone or beside the socket",
+		l.refuse("listen", "other members reach this one over the network", "HOST:PORT, alone or with the socket",
 			"give --listen HOST:PORT,"+socket.Scheme+c.Socket)
 	case given > 0 && len(c.Join) == 0 && c.Expect == 0:
 		l.refuse("join", "it has this member's own address alone, and a guest needs a member to join",

@@ -75,5 +75,5 @@ func hostsKey() Key {
 		}
 		return nil
 	}, "HOST[,HOST…] without ports, or empty",
-		"Further host names for HTTP requests, beside localhost, this machine's name, its addresses and those that others know; may be repeated.")
+		"Further host names for HTTP requests, in addition to localhost, this machine's name, its addresses and those that others know; may be repeated.")
 }

@@ -38,7 +38,7 @@ of their own, pass two locks around:
   %-14s  one worker at a time; it writes to a file that refuses an older token than
                   the last one that wrote
   %-14s  %d of %d units each, so two workers at a time
-A member that hears nothing from the others for its lease stops, before anybody else
+A member that hears nothing from the others for its lease stops, before another member
 takes its place. The lease is %v here, so that you wait less; by default it is 3s.
 
 `, clustertest.RegisterName, clustertest.PoolName, clustertest.PoolUnits, clustertest.PoolCapacity, lease)

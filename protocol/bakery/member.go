@@ -278,7 +278,7 @@ func (m *Machine) takeLock(now protocol.Time, r *request, out *protocol.Effects)
 		return
 	}
 	if !m.fitsHere(r) { // only a leader that errs says so
-		out.Note(local.Ignored{What: fmt.Sprintf("%v is locked beside what is held here", &r.ticket)})
+		out.Note(local.Ignored{What: fmt.Sprintf("%v is locked together with what is held here", &r.ticket)})
 		r.locked = 0
 		return
 	}

@@ -26,7 +26,7 @@ func (l *layout) broken(b *breach) {
 
 // promises are the names of the promises, as docs/guarantees.md has them.
 var promises = map[string]string{
-	"P1": "exclusion", "P2": "tokens never go back", "P3": "loss is told in time", "P4": "no request is stranded", "P5": "order",
+	"P1": "exclusion", "P2": "tokens never go back", "P3": "a holder learns of a loss in time", "P4": "no request is stranded", "P5": "order",
 	"P6": "exactly once", "P7": "only the holder unlocks", "P8": "bounds everywhere", "P9": "unavailable, not wrong", "P10": "nothing is trusted",
 }
 
@@ -48,7 +48,7 @@ func (b *breach) caption(r *run) string {
 		}
 		until := ""
 		if h.to == forever && h.believed > b.at && h.believed < b.at+time.Hour {
-			until = ", and until " + seconds(h.believed) + " if nothing more is said"
+			until = ", and until " + seconds(h.believed) + " if nothing more comes"
 		}
 		// A strings.Builder takes everything.
 		_, _ = fmt.Fprintf(&text, "%s holds %s (token %s) %s%s. ", h.by, h.name, timeline.Token(h.token), since, until)

@@ -226,7 +226,7 @@ func TestABrokenPromiseIsSeen(t *testing.T) {
 	all := strings.Join(texts(t, document), "\n")
 	for _, want := range []string{
 		"toy: P1 (exclusion) is not kept at 1.701 s", "holdfast sim --seed 7",
-		"client0.0 holds n0 (token 4) since 0.009 s, and until 2.400 s if nothing more is said.",
+		"client0.0 holds n0 (token 4) since 0.009 s, and until 2.400 s if nothing more comes.",
 		"client1.0 holds n0 (token 7) from now on.", "granted n0 ✕", "×2", "partition is over", "paused", "may grant",
 	} {
 		if !strings.Contains(all, want) {

@@ -56,7 +56,7 @@ func (s *store) unsettled(all bool) *Found {
 		}
 		if at == none && all || at != none && fate[at] == onWay {
 			return &Found{
-				Violation: Violation{liveness, "without further faults, not all that was asked is answered, or nobody may grant, or not all members take part"},
+				Violation: Violation{liveness, "without further faults, not all that was asked is answered, or no member may grant, or not all members take part"},
 				Path:      s.path(uint32(first)), Healed: len(way),
 			}
 		}

@@ -59,7 +59,7 @@ func shortened(line string) string {
 var promises = [...]string{
 	1:  "exclusion: two hold what excludes each other, or two may grant",
 	2:  "tokens never go back",
-	3:  "a loss is told before another is granted the name",
+	3:  "a holder learns of a loss before another client is granted the name",
 	4:  "no client is stranded: what is free is granted, and some member serves",
 	5:  "order: first come, first served",
 	6:  "exactly once: a request acts once",

@@ -48,7 +48,7 @@ const (
 	// wished so, "expired" where his own clock has ended it. At is when that was true.
 	Ended
 	// Held says of a grant that goes on when the timeline ends until when its holder
-	// believes in it, if nothing more is said to him: Until.
+	// believes in it, if nothing more comes to him: Until.
 	Held
 
 	// Fault is something that was done to Who, or to all of Lanes: Short names it as the

@@ -70,7 +70,7 @@ func examine(fs vfs.FS, folder string) (*seen, error) {
 			v.blame(partDatabase, 0, 0, "it has %d batches, and there were %d at least: what came last is lost", v.root.batches, floor.batches)
 		}
 		if v.root.identity != identitySum(identity) {
-			v.blame(partDatabase, 0, 0, "it is not that of %q, whose identity is beside it", identity)
+			v.blame(partDatabase, 0, 0, "it is not that of %q, whose identity is next to it", identity)
 		}
 	}
 	if v.root != nil {

@@ -176,7 +176,7 @@ func reachable(folder string) error {
 			return err
 		}
 		if found.Mode().Perm()&0o001 == 0 {
-			return fmt.Errorf("folder %s is not for everybody to pass through", folder)
+			return fmt.Errorf("folder %s is closed to other users", folder)
 		}
 		above := filepath.Dir(folder)
 		if above == folder {
