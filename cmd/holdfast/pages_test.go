@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/test/clustertest"
 	"github.com/holdfast-locks/holdfast/internal/test/issuer"
 	"github.com/holdfast-locks/holdfast/internal/test/parallel"
+	"github.com/holdfast-locks/holdfast/internal/test/realstore"
 )
 
 // block returns the content of the nth fenced block of a language in a page, counted from 0. The page is README.md or one in docs.
@@ -224,6 +225,46 @@ func TestPrograms(t *testing.T) {
 		t.Parallel()
 		runSnippet(t, block(t, "docs/stores.md", "go", 0), "held: orders/42 true advisory\n", "HOLDFAST_STORE=pebble://"+t.TempDir())
 	})
+}
+
+// TestExamples runs the programs of examples.
+func TestExamples(t *testing.T) {
+	for example, want := range map[string]string{
+		"client":    "step 1\nstep 2\nstep 3\n",
+		"embedded":  "counter: 1000\n",
+		"store":     "class: fenced token: true\n",
+		"semaphore": "all workers are done\n",
+		"fencing":   "write 100 taken: true\nwrite 200 taken: true\nlate write taken: false\n",
+	} {
+		t.Run(example, func(t *testing.T) {
+			t.Parallel()
+			if testing.Short() {
+				t.Skip("it links another program; run without -short")
+			}
+			var arguments []string
+			switch example {
+			case "store":
+				arguments = []string{"pebble://" + t.TempDir()}
+			case "fencing":
+				arguments = []string{realstore.Postgres(t)}
+			}
+			program := filepath.Join(t.TempDir(), example)
+			link := exec.Command("go", "build", "-ldflags=-w", "-o", program, "./examples/"+example)
+			link.Dir = "../.."
+			if out, err := link.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			run := exec.Command(program, arguments...)
+			if example == "client" || example == "semaphore" || example == "fencing" {
+				listen, _ := startMember(t, build(t))
+				run.Env = append(os.Environ(), "HOLDFAST_SERVER="+listen)
+			}
+			got, err := run.CombinedOutput()
+			if err != nil || string(got) != want {
+				t.Errorf("the program says %v\n%s", err, got)
+			}
+		})
+	}
 }
 
 // around is the program around the lines of the README.

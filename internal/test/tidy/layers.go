@@ -83,6 +83,8 @@ var table = []row{
 	{[]string{"internal/host"}, slices.Concat(engines, []string{"client", "internal/disk/...", "internal/takeall", "protocol/consensus"})},
 	{[]string{"node", "storelock"}, []string{"", "storage", "protocol", "protocol/claim", "node", "internal/host", "internal/api", "internal/api/schema", "internal/clock"}},
 
+	{[]string{"examples/..."}, []string{"", "client", "node", "storelock", "storage/open"}},
+
 	// Only programs, and tests, import programs and what tests are made with.
 	{[]string{
 		"cmd/...", "bench/...", "tools/...", "internal/config", "internal/demo", "internal/supervise",

@@ -10,8 +10,11 @@ func docs(t *Tree) (found []Finding) {
 	folders, files := t.Packages()
 	for _, folder := range folders {
 		page := folder + "/doc.go"
-		if folder == "" {
+		switch {
+		case folder == "":
 			page = "holdfast.go"
+		case strings.HasPrefix(folder, "examples/"):
+			page = folder + "/main.go" // an example is one file
 		}
 		if !slices.ContainsFunc(files[folder], func(f *File) bool { return f.Path == page && f.AST.Doc != nil }) {
 			found = append(found, Finding{page, 0, "no package comment",
