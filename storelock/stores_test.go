@@ -82,10 +82,10 @@ func (r *realStore) connect(tb testing.TB, url string, first storage.Store) stor
 	return store
 }
 
-// steady are settings for a store on a machine that others keep busy: a write may take 17 ms.
+// steady are settings for a store on a machine that others keep busy: a write may take 17 ms, and is tried again where it takes longer.
 func steady(more ...storelock.Option) []storelock.Option {
 	return append([]storelock.Option{
-		storelock.Wait(20 * time.Millisecond), storelock.Skew(time.Millisecond), storelock.Retries(5), storelock.Spaces("billing"),
+		storelock.Wait(20 * time.Millisecond), storelock.Skew(time.Millisecond), storelock.Retries(25), storelock.Spaces("billing"),
 	}, more...)
 }
 
