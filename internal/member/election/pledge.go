@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/protocol"
@@ -54,8 +53,15 @@ func (p *Pledges) Find(id protocol.ID, tenure protocol.Tenure) Pledge {
 
 // place is where the pledge of a tenure is, or would be.
 func (p *Pledges) place(id protocol.ID, tenure protocol.Tenure) (at int, found bool) {
-	at = sort.Search(len(p.Of), func(i int) bool { return !p.Of[i].before(id, tenure) })
-	return at, at < len(p.Of) && p.Of[at].ID == id && p.Of[at].Tenure == tenure
+	return slices.BinarySearchFunc(p.Of, id, func(q Pledge, id protocol.ID) int {
+		switch {
+		case q.before(id, tenure):
+			return -1
+		case q.ID == id && q.Tenure == tenure:
+			return 0
+		}
+		return 1
+	})
 }
 
 // before reports whether it stands before the pledge of a tenure.
