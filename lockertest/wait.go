@@ -46,6 +46,9 @@ func (s *stage) waitLimit() {
 	name := s.name()
 	held := s.lock(one, name)
 	lock, err := two.Lock(s.ctx, name, holdfast.Wait(time.Millisecond))
+	for errors.Is(err, holdfast.ErrUnavailable) && s.ctx.Err() == nil { // an authority that is busy may be too late to say more
+		lock, err = two.Lock(s.ctx, name, holdfast.Wait(time.Millisecond))
+	}
 	s.refused(lock, err, holdfast.ErrHeld)
 
 	ctx, cancel := context.WithTimeout(s.ctx, time.Millisecond)
@@ -124,10 +127,16 @@ func (s *stage) waitLimitWakesThoseBehind() {
 	one, two := s.locker(), s.locker()
 	name := s.name()
 	reader := s.lock(one, name, holdfast.Shared())
-	impatient := s.maybeQueued(two, name, holdfast.Wait(50*time.Millisecond))
-	behind := s.maybeQueued(one, name, holdfast.Shared())
-	s.gaveUp(impatient, holdfast.ErrHeld)
-	s.unlock(s.granted(behind))
+	for decided := false; !decided; {
+		impatient := s.maybeQueued(two, name, holdfast.Wait(50*time.Millisecond))
+		behind := s.maybeQueued(one, name, holdfast.Shared())
+		got := s.outcome(impatient)
+		decided = !errors.Is(got.err, holdfast.ErrUnavailable) || s.ctx.Err() != nil // an authority that is busy may be too late to say more
+		if decided {
+			s.want(got.err, holdfast.ErrHeld)
+		}
+		s.unlock(s.granted(behind))
+	}
 	s.unlock(reader)
 	s.free(name)
 }

@@ -70,8 +70,8 @@ func bakeryTerms() []Row {
 		{
 			Rule: "no ticket goes past one that is held", Protocol: "bakery", Source: "found by a seed", Breaks: "P3", Faults: "reorder,one-way,leave",
 			Hole: "The master of a ticket has refused it, the ticket behind it is locked, and then the master is lost. " +
-				"A leader that has not heard of the refusal hands the first ticket over, and it is granted beside the one that is held, because its number is lower.",
-			Elsewhere: "protocol/bakery, TestConversations (held.txt and those beside it). One of some 12,000 seeds with all faults showed it",
+				"A leader that has not heard of the refusal hands the first ticket over, and it is granted together with the one that is held, because its number is lower.",
+			Elsewhere: "protocol/bakery, TestConversations (held.txt and the others there). One of some 12,000 seeds with all faults showed it",
 		},
 		{
 			Rule: "a word that was not taken ends with its leaders", Protocol: "bakery", Source: "found by a seed", Breaks: "P2", Faults: "join,force",

@@ -86,7 +86,7 @@ func moved() []Row {
 		{
 			Rule: "a leader says which client has a session", Protocol: "consensus", Source: "ours, of sessions", Breaks: "P1",
 			Hole: "A member hears its leader and has not yet got the entry by which a session is taken over. " +
-				"It renews the client before, which goes on beside the later one.",
+				"It renews the client before, which goes on together with the later one.",
 			Elsewhere: "protocol/consensus, TestLaggingMemberHearsOfTakeover. In simulated runs a member that hears its leader lags for too short a time",
 		},
 		{

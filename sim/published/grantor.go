@@ -62,7 +62,7 @@ func grantorLate() []Row {
 			Rule: "a report stays as it is until it is known", Protocol: "grantor", Source: "found by a seed", Breaks: "P4", Faults: "delay,loss",
 			Elsewhere: "protocol/grantor, TestConversations (report_again.txt). One of some 100,000 seeds with all faults showed it",
 			Hole: "A grantor whose reign goes on under another epoch asks again for a report that is under way, and the member makes a new one. " +
-				"The grantor takes the one that comes first, and what the other one has beside that is granted to no client.",
+				"The grantor takes the one that comes first, and what else the other one has is granted to no client.",
 		},
 		{
 			Rule: "a second report is confirmed wish by wish", Protocol: "grantor", Source: "found by reading", Breaks: "P4", Faults: "delay,loss",

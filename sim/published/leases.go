@@ -29,7 +29,7 @@ func leases() []Row {
 		{
 			Rule: "an inherited name is kept for the client before", Protocol: "central", Source: "found in use", Breaks: "P3", Budget: 1, First: 240, Rare: 250,
 			Hole: "A client takes a session over and releases a lock of it, which is free at once. " +
-				"The client before, which has not heard yet that it has lost the session, works on beside the next holder.",
+				"The client before, which has not heard yet that it has lost the session, works on at the same time as the next holder.",
 		},
 		{
 			Rule: "a leaver counts what is lost as stopped", Protocol: "bakery", Source: "found here", Breaks: "P1",

@@ -38,7 +38,7 @@ func permission() []Row {
 		{
 			Rule: "a holder replies to an older stamp", Protocol: "permission", Source: "Ricart and Agrawala, in views", Breaks: "P1", Budget: 100,
 			Hole: "A holder defers only requests that have a younger stamp than its own. " +
-				"One that asks by an older one is let in beside it.",
+				"One that asks by an older one is let in with it.",
 		},
 		{
 			Rule: "members stay that do not hear each other", Protocol: "permission", Source: "links, ours", Breaks: "P4",
@@ -72,7 +72,7 @@ func permissionClocks() []Row {
 		{
 			Rule: "slots ask every member", Protocol: "permission", Source: "Roucairol and Carvalho, with Raynal's units", Breaks: "P3", Faults: "loss",
 			Hole: "A permission that is kept lets its member use units too, though its giver has asked for some by an older stamp. " +
-				"The two fit beside each other, and not beside a third member that has counted the giver alone.",
+				"The two fit together, and not together with a third member that has counted the giver alone.",
 			Elsewhere: "protocol/permission, TestConversations (retain.txt). One seed with all faults showed it, and some 9,000 others did not",
 		},
 		{

@@ -27,7 +27,7 @@ func views() []Row {
 		{
 			Rule: "epoch check off", Protocol: "election", Source: "docs/design/membership.md §9, V10", Breaks: "P1", Budget: 300,
 			Hole: "A member that has promised itself to a new coordinator still follows the old one's messages. " +
-				"What the old one grants then is believed beside what the new one grants.",
+				"What the old one grants then is believed together with what the new one grants.",
 		},
 		{
 			Rule: "id from the name", Protocol: "central", Source: "docs/design/membership.md §9, V14", Breaks: "P6", Budget: 100,
