@@ -242,11 +242,12 @@ func TestExamples(t *testing.T) {
 				t.Skip("it links another program; run without -short")
 			}
 			var arguments []string
+			environ := os.Environ()
 			switch example {
 			case "store":
 				arguments = []string{"pebble://" + t.TempDir()}
 			case "fencing":
-				arguments = []string{realstore.Postgres(t)}
+				environ = append(environ, "DATABASE_URL="+realstore.Postgres(t))
 			}
 			program := filepath.Join(t.TempDir(), example)
 			link := exec.Command("go", "build", "-ldflags=-w", "-o", program, "./examples/"+example)
@@ -254,11 +255,12 @@ func TestExamples(t *testing.T) {
 			if out, err := link.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			run := exec.Command(program, arguments...)
 			if example == "client" || example == "semaphore" || example == "fencing" {
 				listen, _ := startMember(t, build(t))
-				run.Env = append(os.Environ(), "HOLDFAST_SERVER="+listen)
+				environ = append(environ, "HOLDFAST_SERVER="+listen)
 			}
+			run := exec.Command(program, arguments...)
+			run.Env = environ
 			got, err := run.CombinedOutput()
 			if err != nil || string(got) != want {
 				t.Errorf("the program says %v\n%s", err, got)

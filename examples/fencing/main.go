@@ -1,6 +1,6 @@
 // Fencing writes to PostgreSQL under a lock's token. A holder that was paused for too long cannot overwrite a later one.
 //
-//	holdfast serve & go run ./examples/fencing postgres://localhost/app
+//	holdfast serve & DATABASE_URL=postgres://localhost/app go run ./examples/fencing
 package main
 
 import (
@@ -17,14 +17,13 @@ import (
 	"github.com/holdfast-locks/holdfast/client"
 )
 
-const create = `create table if not exists account (id int primary key, balance int not null, token bigint not null)`
 const write = `insert into account values ($1, $2, $3)
 	on conflict (id) do update set balance = $2, token = $3 where account.token <= $3`
 
 func main() {
 	locks, err := client.Dial(context.Background(), cmp.Or(os.Getenv("HOLDFAST_SERVER"), "localhost:4040"))
 	if err == nil {
-		err = run(context.Background(), os.Args[1], locks)
+		err = run(context.Background(), cmp.Or(os.Getenv("DATABASE_URL"), "postgres://localhost/app"), locks)
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -32,12 +31,13 @@ func main() {
 }
 
 func run(ctx context.Context, url string, locks holdfast.Locker) error {
+	defer locks.Close()
 	db, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer db.Close(ctx)
-	if _, err := db.Exec(ctx, create); err != nil {
+	if _, err := db.Exec(ctx, `create table if not exists account (id int primary key, balance int not null, token bigint not null)`); err != nil {
 		return err
 	}
 	var tokens []holdfast.Token
