@@ -188,6 +188,9 @@ func (i *inside) begin(n *Member, target string) {
 		c, err := client.Dial(ctx, target, options...)
 		i.mu.Lock()
 		defer i.mu.Unlock()
+		if i.closed && err != nil {
+			err = holdfast.ErrClosed // close has stopped it
+		}
 		i.client, i.dialing, d.err = c, nil, err
 	}()
 }
