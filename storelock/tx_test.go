@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -290,14 +291,16 @@ func TestRolledBackClaimIsNobodys(t *testing.T) {
 	}
 }
 
-// deleting is a store that holds deletions in two cells' rows back until it is told to do them.
+// deleting is a store that holds deletions in two cells' rows back, from when it is armed until let is closed.
+// Before, it deletes at once: a claim that took longer than its wait is deleted and written again.
 type deleting struct {
 	storage.Store
+	armed        atomic.Bool
 	arrived, let chan struct{} // a deletion has come; closed: they may be done
 }
 
 func (d *deleting) Mutate(ctx context.Context, m *storage.Mutate) error {
-	if (m.Key == claim.Row("k", "1") || m.Key == claim.Row("k", "2")) && len(m.Deletions) > 0 {
+	if d.armed.Load() && len(m.Deletions) > 0 && (m.Key == claim.Row("k", "1") || m.Key == claim.Row("k", "2")) {
 		select {
 		case d.arrived <- struct{}{}:
 		default: // it is known that one has come
@@ -316,7 +319,7 @@ func TestEndIsWhenClaimsAreDeleted(t *testing.T) {
 			t.Parallel()
 			ctx := context.Background()
 			data := newStore()
-			slow := &deleting{newStore(), make(chan struct{}, 1), make(chan struct{})}
+			slow := &deleting{Store: newStore(), arrived: make(chan struct{}, 1), let: make(chan struct{})}
 			ours := &machine{t, storelock.Table{Data: data, Locks: opened(t, slow, quick()...)}, slow}
 			other := &machine{t, storelock.Table{Data: data, Locks: opened(t, slow.Store, quick()...)}, slow.Store}
 			checked := func(h *machine, column string) *storelock.Tx {
@@ -327,6 +330,7 @@ func TestEndIsWhenClaimsAreDeleted(t *testing.T) {
 				return tx
 			}
 			unheard, heard := checked(ours, "1"), checked(ours, "2")
+			slow.armed.Store(true)
 			ending, cancel := context.WithCancel(ctx)
 			go func() {
 				<-slow.arrived
