@@ -16,7 +16,8 @@ func Rules() []Rule {
 		{"leaks", "a goroutine that outlives what began it is found by the tests of its package", leaks},
 		{"errors", "an error says what was being done; that it failed is known", errorWords},
 		{"unfinished", "what is on the main branch is finished; what is not is an issue", unfinished},
-		{"subjects", "a sentence of a document or a comment names what it is about", subjects},
+		{"subjects", "a sentence that users read names what it is about, in plain English", subjects},
+		{"translations", "what other Go code says is plain English too", translations},
 		{"places", "the text holds for every machine and every network", places},
 	}
 }

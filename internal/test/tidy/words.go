@@ -2,6 +2,9 @@ package tidy
 
 import (
 	"bytes"
+	"fmt"
+	"go/ast"
+	"go/token"
 	"path"
 	"regexp"
 	"slices"
@@ -46,25 +49,83 @@ func isProse(f *File) bool {
 		extension == "" && bytes.HasPrefix(f.Source, []byte("#!"))
 }
 
-// nameless are words that name nothing.
-var nameless = regexp.MustCompile(`(?i)\b(no` + `body|some` + `body|who` + `ever|who` + `m|what` + `ever|where` + `ever|there` + `of)\b`)
+// translated are words that name nothing, and turns of speech that no native writer uses.
+var translated = regexp.MustCompile(`(?i)(?:\b|_)(no` + `body|some` + `body|who` + `ever|who` + `m|what` + `ever|where` + `ever|there` + `of|be` + `side` +
+	`|(?:is|are) to` + `ld|is sa` + `id)(?:\b|_)`)
 
-// subjects finds documents and comments that say such a word in the place of a thing's name.
+const nameIt = "name the thing and what it does: a client, another process; the member reports, the client learns"
+
+// subjects finds such words where users read: in documents, in comments, and in what a program prints.
 func subjects(t *Tree) []Finding {
-	const fix, what = "name it: a client, another process, the leader, no member", "a subject without a name: "
-	found := grep(t, isDocument, nameless, what, fix)
+	const what = "not plain English: "
+	found := grep(t, isDocument, translated, what, nameIt)
 	for _, f := range t.Go() {
-		for _, group := range f.AST.Comments {
-			for _, comment := range group.List {
-				for n, line := range strings.Split(comment.Text, "\n") {
-					if word := nameless.FindString(line); word != "" {
-						found = append(found, Finding{f.Path, f.Line(comment.Pos()) + n, what + word, fix})
-					}
-				}
-			}
+		if f.Generated() {
+			continue
+		}
+		comments, literals := prose(f)
+		for _, p := range comments {
+			found = append(found, Finding{f.Path, p.line, what + p.word, nameIt})
+		}
+		if f.Test() {
+			continue
+		}
+		for _, p := range literals {
+			found = append(found, Finding{f.Path, p.line, what + p.word, nameIt})
 		}
 	}
 	return found
+}
+
+// placed is a word and the line that it stands on.
+type placed struct {
+	line int
+	word string
+}
+
+// prose returns the translated words in the comments of a file, and those in its string literals.
+func prose(f *File) (comments, literals []placed) {
+	collect := func(pos token.Pos, text string) (all []placed) {
+		for n, line := range strings.Split(text, "\n") {
+			for _, match := range translated.FindAllStringSubmatch(line, -1) {
+				all = append(all, placed{f.Line(pos) + n, match[1]})
+			}
+		}
+		return all
+	}
+	for _, group := range f.AST.Comments {
+		for _, comment := range group.List {
+			comments = append(comments, collect(comment.Pos(), comment.Text)...)
+		}
+	}
+	ast.Inspect(f.AST, func(n ast.Node) bool {
+		if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+			literals = append(literals, collect(literal.Pos(), literal.Value)...)
+		}
+		return true
+	})
+	return comments, literals
+}
+
+// mostTranslated is how often the words may stand in all Go code, names and the texts of tests included.
+const mostTranslated = 60
+
+// translations finds that the words stand in Go code more often than that, and where most of them are.
+func translations(t *Tree) []Finding {
+	total, most, worst := 0, 0, ""
+	for _, f := range t.Go() {
+		if f.Generated() {
+			continue
+		}
+		count := len(translated.FindAll(f.Source, -1))
+		if total += count; count > most {
+			most, worst = count, f.Path
+		}
+	}
+	if total <= mostTranslated {
+		return nil
+	}
+	return []Finding{{worst, 1, fmt.Sprintf("Go code has %d words that are not plain English, %d of them here; at most %d are allowed", total, most, mostTranslated), nameIt}}
 }
 
 // isDocument says whether users read the file, or those that build and run Holdfast.
