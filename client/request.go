@@ -128,7 +128,7 @@ func (c *Client) whyWaited(r *request) error {
 	case r.Waiting():
 		return holdfast.ErrHeld
 	case c.stream != nil:
-		return fmt.Errorf("%w: %s has not said what became of the request", holdfast.ErrUnavailable, c.stream.Place)
+		return fmt.Errorf("%w: %s has not reported the outcome of the request", holdfast.ErrUnavailable, c.stream.Place)
 	case len(c.attempts.attempts) > 0:
 		return c.attempts.error(nil)
 	}

@@ -142,15 +142,15 @@ func (c *Common) List() option.List {
 	return option.List{
 		{
 			Name: "partition", Value: option.Switch{At: &c.Any, Words: [2]string{"primary", "any"}}, Default: "primary",
-			Help: "On a partition, whether only the side with a quorum grants (primary), or every side does (any); the same in all spaces of a member.",
+			Help: "Which side of a partition grants: only the one with a quorum (primary), or every side (any); the same in all spaces of a member.",
 		},
 		{
 			Name: "preempt", Value: option.Switch{At: &c.Preempt}, Default: "false",
-			Help: "Whether the member with the highest id coordinates, as published, in place of the one that has been there longest.",
+			Help: "Whether the member with the highest id coordinates, as published, instead of the member that joined first.",
 		},
 		{
 			Name: "operators", Value: option.Count[int]{At: &c.Operators, Most: 1 << 20}, Tuning: true, Local: true,
-			Help: "How many calls of operators may wait for other members' answers at a member.",
+			Help: "Most calls of operators that wait for other members' answers at one member.",
 		},
 	}
 }

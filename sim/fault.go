@@ -127,7 +127,7 @@ func ParseFaults(list string) (Faults, error) {
 			set |= Beyond
 		case "none":
 			if list != name {
-				return 0, fmt.Errorf("fault %q stands alone; %q names others with it", name, list)
+				return 0, fmt.Errorf("fault %q must be alone; %q names others with it", name, list)
 			}
 		default:
 			f := slices.Index(faultNames[:], name)

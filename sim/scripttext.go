@@ -269,7 +269,7 @@ func (r *scriptReader) line(number int, line string) error {
 		}
 		r.section = name
 	case r.section == "":
-		return fmt.Errorf("%q stands in no section; [settings] comes first", line)
+		return fmt.Errorf("%q is in no section; begin with [settings]", line)
 	case r.section == sections[0]:
 		return r.setting(number, line)
 	default:
@@ -306,7 +306,7 @@ func (r *scriptReader) setting(number int, line string) error {
 // once refuses what was said before.
 func (r *scriptReader) once(number int, key string) error {
 	if before := r.seen[key]; before > 0 {
-		return fmt.Errorf("%s stands in line %d already; say it once", key, before)
+		return fmt.Errorf("%s is in line %d already; give it once", key, before)
 	}
 	r.seen[key] = number
 	return nil

@@ -140,7 +140,7 @@ func (k *keeper) prepare(words []string, loose <-chan struct{}) error {
 	}
 }
 
-var errLoose = errors.New("it was told to end before the server served")
+var errLoose = errors.New("it was stopped before the server was ready")
 
 // serve runs the server until the leash ends.
 func (k *keeper) serve(words []string, loose <-chan struct{}) error {

@@ -26,18 +26,18 @@ import (
 func (p *program) acquireCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "acquire",
-		Usage:     "take a lock and leave it held, for scripts",
+		Usage:     "take a lock and keep it held, for scripts",
 		UsageText: name + " acquire [flags] NAME[ NAME…]",
-		Description: "Waits until every NAME is granted, prints a line NAME TOKEN UNTIL SESSION for each, and ends. A keeper\n" +
-			"in the background renews the session until the locks are released or the process --while-pid has ended;\n" +
-			"then it gives them back at once, and a line on standard error names that process. It is the caller\n" +
-			"unless --while-pid names another. In a pipeline or a\n" +
-			"subshell the caller ends sooner than the script: name the script there, with --while-pid $$.\n" +
-			"A script learns from `renew` and `release` whether it has lost a lock: exit code 79, or 81 if it was\n" +
-			"broken. Losing one of several ends the keeper, and the others with the session.\n" +
-			"SESSION has a secret: a process that knows it can release and renew.",
+		Description: "Waits until every NAME is granted, prints a line NAME TOKEN UNTIL SESSION for each, and returns. A keeper in\n" +
+			"the background renews the session until the locks are released or the process --while-pid has ended. Then\n" +
+			"it releases them at once; a line on standard error names that process. By default it is the caller of\n" +
+			"acquire. In a pipeline or a subshell the caller ends before the script does: give --while-pid $$ there.\n" +
+			"\n" +
+			"`renew` and `release` report a lost lock: exit code 79, or 81 if an operator broke it. If one of several\n" +
+			"locks is lost, the keeper ends the session and with it the others.\n" +
+			"SESSION contains a secret: a process that knows it can release and renew.",
 		Flags: clientFlags(append(requestFlags(),
-			&cli.IntFlag{Name: "while-pid", Usage: "keep the locks while process `PID` lives", DefaultText: "the caller", Sources: variables("while-pid")},
+			&cli.IntFlag{Name: "while-pid", Usage: "keep the locks as long as process `PID` lives", DefaultText: "the caller", Sources: variables("while-pid")},
 			switchFlag("no-keep", "start no keeper: the locks end after --ttl unless `renew` is called in time"),
 			switchFlag("json", "print the answer as JSON"),
 		)...),

@@ -21,31 +21,40 @@ const benchChild = "bench-child"
 func (p *program) benchCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "bench",
-		Usage:     "load and latency, next to raw TCP and the least that a lock server can be",
+		Usage:     "measure throughput and latency, next to raw TCP and a minimal lock server",
 		UsageText: name + " bench [--self | --server ADDRESS | --store URL,...] [--soak DURATION] [flags]",
-		Description: "Measures in rounds, target after target, so that all of them meet the same machine; shows medians and\n" +
-			"their spread. With --self, and where neither flag nor variable names a server, it starts what it measures\n" +
-			"on this machine: ping-pongs (raw), a bare lock server in memory (limit), a member in this process (local)\n" +
-			"and in another one (remote), the same with mutual TLS (remote-tls), three members through their coordinator\n" +
-			"(central) and through another one (central-member); a last table holds the figures against what is aimed at.\n" +
-			"Where they are named, the same with protocol grantor: local-grantor, grantor, grantor-member; a member in this\n" +
-			"process with two others, one of which grants (grantor-own), and that with hold_on=1m (grantor-kept): of these\n" +
-			"two the messages for each lock are counted.\n" +
-			"Where they are named, too, clusters of 3, 5 and 9 members that are all in this process: central-3 and the like,\n" +
-			"permission-3, that with retain=true (permission-3-retain), bakery-3. As many workers as members sit at one each; else\n" +
-			"they sit at those that do not coordinate, or all at the coordinator (central-3-coordinator). All messages between\n" +
-			"these are counted, and --delay puts the members further apart. docs/bench.md has their tables.\n" +
-			"With --server it measures that cluster, and raw and limit too if it is on this machine: without hold,\n" +
-			"unless --workloads names it; CPU and memory are those that its members tell at /metrics, if they all do, and\n" +
-			"a ping is the making of a TCP connection. It locks names that begin with bench/.\n" +
-			"With --store it measures locks that are kept in stores which run already: by claims (store), for each of\n" +
-			"--store-wait, and by conditional writes (store-cas); where it is named, by these with hold_on=1s (store-cas-kept). What wants the hot name has a process's connections of\n" +
-			"its own, up to 64 of them; what each lock asks the store for is counted. Rows whose keys begin with\n" +
-			"\"holdfast bench\" stay there. docs/bench.md has tables of PostgreSQL, Redis, etcd and Cassandra.\n" +
-			"With one worker, client and servers share one CPU, where the system allows that and --self starts them.\n" +
-			"With --soak it keeps a cluster busy with all kinds of load for a while instead, at about 650 locks a second,\n" +
-			"and shows what memory, goroutines and descriptors do meanwhile.\n" +
-			"The last line is the verdict; exit 129 means that two workers had one lock at once.",
+		Description: "Measures in rounds, one target after the other, so that all of them meet the same machine. Shows medians and\n" +
+			"their spread. The last line is the verdict; exit 129 means that two workers held one lock at once.\n" +
+			"\n" +
+			"--self, the default if neither flag nor variable names a server, starts the targets on this machine:\n" +
+			"  raw, limit                 TCP ping-pongs, and a minimal lock server in memory\n" +
+			"  local, remote, remote-tls  a member in this process, in another one, and the same with mutual TLS\n" +
+			"  central, central-member    three members, through the coordinator and through another member\n" +
+			"A last table compares the figures with the project's targets. With one worker, client and servers share one\n" +
+			"CPU if the system allows it.\n" +
+			"\n" +
+			"These run only if --targets names them:\n" +
+			"  local-grantor, grantor, grantor-member   the same with protocol grantor\n" +
+			"  grantor-own, grantor-kept                a member in this process with two others, one of which grants;\n" +
+			"                                           kept has hold_on=1m; messages per lock are counted\n" +
+			"  central-N, permission-N, bakery-N        clusters of N = 3, 5 or 9 members in this process; messages are\n" +
+			"                                           counted, and --delay puts the members further apart\n" +
+			"  permission-N-retain                      the same with retain=true\n" +
+			"  central-N-coordinator                    with all workers at the coordinator\n" +
+			"With as many workers as members, one sits at each member; with fewer, they sit away from the coordinator.\n" +
+			"\n" +
+			"--server measures a running cluster, and raw and limit too if it is on this machine. It leaves out hold unless\n" +
+			"--workloads names it. CPU and memory come from the members' /metrics if all of them have it, and a ping is the\n" +
+			"time to open a TCP connection. It locks names that begin with bench/.\n" +
+			"\n" +
+			"--store measures locks in running stores: by claims (store, for each of --store-wait), by conditional writes\n" +
+			"(store-cas), and, if named, by these with hold_on=1s (store-cas-kept). Each worker on the hot name has its\n" +
+			"own connections, up to 64 workers; the requests to the store are counted for each lock. Rows whose keys begin\n" +
+			"with \"holdfast bench\" stay in the store.\n" +
+			"\n" +
+			"--soak keeps a cluster busy with all kinds of load instead, about 650 locks a second, and shows memory,\n" +
+			"goroutines and descriptors over time.\n" +
+			"docs/bench.md has tables for all of these.",
 		Flags: benchFlags(),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			if err := noArguments(c); err != nil {
@@ -222,7 +231,7 @@ func (p *program) benchChildCommand() *cli.Command {
 		Action: func(ctx context.Context, c *cli.Command) error {
 			args := c.Args().Slice()
 			if len(args) < 2 {
-				return usageError(c.Name, "it is started by bench, with a folder and what it shall be")
+				return usageError(c.Name, "only bench starts it, with a folder and a role")
 			}
 			folder, what := args[0], args[1:]
 			if folder == "-" {

@@ -15,10 +15,10 @@ import (
 func (p *program) breakCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "break",
-		Usage:     "take a lock from its holder, which learns of it",
+		Usage:     "take a lock away from its holder",
 		UsageText: name + " break NAME --reason TEXT [--token T] [flags]",
-		Description: "The holder's lock ends before another client is granted the name. What was broken is printed, and the member's log keeps it.\n" +
-			"Exits with 79 when it is not held, or not by that token.",
+		Description: "The holder's lock ends before another client is granted the name. Prints what was broken; the member logs it.\n" +
+			"Exits with 79 if the lock is not held, or not under that token.",
 		Flags: clientFlags(
 			textFlag("reason", "why, for the member's log; required"),
 			&cli.Uint64Flag{Name: "token", Usage: "break only the grant with this `TOKEN`; all holders without it", Sources: variables("token"), HideDefault: true},

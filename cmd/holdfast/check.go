@@ -13,10 +13,10 @@ import (
 func (p *program) checkCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "check",
-		Usage:     "verify the data folder of a member that does not run",
+		Usage:     "verify the data folder of a stopped member",
 		UsageText: name + " check DIR",
-		Description: "It reads all that DIR has (serve --data DIR), changes nothing, and prints a line for each thing that is wrong.\n" +
-			"It exits with 0 where nothing is, with 65 where something is, and with 78 where DIR is no such folder or in use.",
+		Description: "Reads everything in DIR (serve --data DIR), changes nothing, and prints a line for each fault.\n" +
+			"Exits with 0 if there is none, with 65 if there is one, and with 78 if DIR is no data folder or is in use.",
 		Action: func(_ context.Context, c *cli.Command) error {
 			if c.Args().Len() != 1 {
 				return usageError(calledAs(c), "want one folder, got %d arguments", c.Args().Len())

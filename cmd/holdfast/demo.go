@@ -19,11 +19,11 @@ const demoWorker = "demo-worker"
 func (p *program) demoCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "demo",
-		Usage: "see it work: a small cluster, workers, faults, a verdict",
-		Description: "Starts three members and six worker processes of its own, kills the coordinator, stops another\n" +
-			"member for longer than its lease, and holds what all workers saw against the promises.\n" +
-			"It takes about 20 seconds and at most 30; its last line is the verdict, and its exit code is 0\n" +
-			"only if that is good. It uses free ports and a folder of its own, and leaves nothing behind.",
+		Usage: "see it work: a small cluster, workers, faults, and a verdict",
+		Description: "Starts three members and six worker processes, kills the coordinator, stops another member for longer than\n" +
+			"its lease, and checks what all workers saw against the guarantees.\n" +
+			"It takes about 20 seconds, and at most 30. The last line is the verdict; the exit code is 0 only if no\n" +
+			"guarantee was broken. It uses free ports and a temporary folder, and leaves nothing behind.",
 		Action: func(ctx context.Context, c *cli.Command) error {
 			if err := noArguments(c); err != nil {
 				return err

@@ -55,11 +55,11 @@ func memberFlagsWith(timeout cli.Flag) []cli.Flag {
 	return []cli.Flag{
 		server,
 		timeout,
-		textFlag("tls-ca", "PEM `FILE` of the authorities that sign the members' certificates; turns TLS on"),
+		textFlag("tls-ca", "PEM `FILE` of the authorities that signed the members' certificates; turns TLS on"),
 		textFlag("tls-cert", "PEM `FILE` of this client's certificate; turns TLS on"),
 		textFlag("tls-key", "PEM `FILE` of its private key"),
-		textFlag("tls-server-name", "`NAME` that the members' certificates must be for, if not the host of --server; turns TLS on"),
-		textFlag("token-file", "`FILE` of a token that proves who asks; no member of this version takes one"),
+		textFlag("tls-server-name", "`NAME` in the members' certificates, if it is not the host of --server; turns TLS on"),
+		textFlag("token-file", "`FILE` of a token that identifies the client; members of this version take none"),
 	}
 }
 

@@ -21,29 +21,30 @@ import (
 func (p *program) forceViewCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "force-view",
-		Usage:     "go on without a majority that is lost for good",
+		Usage:     "recover a cluster whose majority is lost for good",
 		UsageText: name + " force-view --server ADDRESS --members NAME[,NAME…] --reason TEXT [--confirm CODE] [flags]",
-		Description: "While fewer than a majority of the voters are there no lock is granted. Starting enough of them\n" +
-			"again, with their state folders, is always better. If they are lost for good, ask a voter that is alive\n" +
-			"for a view of the voters that are left: name all that are alive, the one asked among them.\n" +
+		Description: "While fewer than a majority of the voters run, no lock is granted. Starting enough of them again, with their\n" +
+			"state folders, is always better. If they are lost for good, ask a live voter for a view of the voters that\n" +
+			"are left: name all that are alive, including the one that is asked.\n" +
 			"\n" +
-			"THE DANGER: if the voters that are left out are alive somewhere with a majority of their own, two\n" +
-			"clients will hold one lock. No member can know that. See with your own eyes that they are stopped, and\n" +
-			"keep them stopped until the new view is there. Afterwards they may be started: they join as any other.\n" +
+			"THE DANGER: if the voters left out are alive somewhere with a majority of their own, two clients will hold\n" +
+			"one lock. No member can know that. See with your own eyes that they are stopped, and keep them stopped until\n" +
+			"the new view is installed. After that they may be started: they join like any other member.\n" +
 			"\n" +
-			"It is asked twice. On a terminal: whether they are stopped, and the names of the new view's members.\n" +
-			"Elsewhere a first run prints what would happen with a code, changes nothing and exits with 64; a second\n" +
-			"run with --confirm CODE does it, unless things have changed meanwhile. Either prints which spaces serve again\n" +
-			"then. One of protocol consensus does only with a majority of its voters in the new view: what was decided stands\n" +
-			"in their logs. Without one, start them again with their data folders, or begin a new cluster with a snapshot.\n" +
-			"The first locks are granted when all that was promised before has run out: the lease and what clients\n" +
-			"may believe beyond it, and 5 % more. What is held through the named members stays held, if their leases\n" +
-			"have not run out. The member's log keeps who has done it, and why; `" + name + " status` shows it while that\n" +
-			"member runs.",
+			"The command asks twice. On a terminal: whether they are stopped, and the names of the new view's members.\n" +
+			"Without a terminal, a first run prints what would happen and a code, changes nothing, and exits with 64; a\n" +
+			"second run with --confirm CODE does it, unless things have changed meanwhile. Both print which spaces will\n" +
+			"serve again. A space of protocol consensus does so only with a majority of its voters in the new view, because\n" +
+			"their logs hold what was decided. Without one, start them again with their data folders, or begin a new\n" +
+			"cluster from a snapshot.\n" +
+			"\n" +
+			"The first locks are granted when everything promised before has run out: the lease, what clients may believe\n" +
+			"beyond it, and 5 % more. Locks held through the named members stay held if those members' leases have not\n" +
+			"run out. The member logs the operator and the reason; `" + name + " status` shows them while that member runs.",
 		Flags: append([]cli.Flag{
 			textFlag("members", "`NAMES` of the voters of the new view, separated by commas; required"),
 			textFlag("reason", "why, for the member's log; required"),
-			textFlag("confirm", "`CODE` that a first run has printed: do it"),
+			textFlag("confirm", "`CODE` that a first run has printed: go ahead"),
 			switchFlag("json", "print one JSON document"),
 		}, memberFlags()...),
 		Action: p.forceView,
@@ -112,7 +113,7 @@ func (p *program) orderOf(c *cli.Command) (order *schema.ForceViewRequest, err e
 	case c.IsSet("confirm") && order.Confirm == "":
 		return order, usageError(c.Name, "flag --confirm is empty: give the code that a run without it prints")
 	case err == nil && len(addresses) > 1:
-		return order, usageError(c.Name, "%d members are asked; say with --server which one of --members shall do it", len(addresses))
+		return order, usageError(c.Name, "%d members are named; choose one of --members with --server", len(addresses))
 	}
 	if err := holdfast.CheckText("reason", order.Reason); err != nil {
 		return order, &holdfast.Error{Op: c.Name, Err: err}

@@ -62,7 +62,7 @@ var errNotConfirmed = errors.New("not confirmed; nothing was changed")
 // confirm asks twice, or says how the plan is confirmed where no person can be asked.
 func (p *program) confirm(c *cli.Command, plan *schema.ForcePlan) error {
 	if !p.interactive(c) {
-		return usageError(c.Name, "nothing was changed, because that must be asked twice and this is no terminal; if it shall be done, run it again with --confirm %s", plan.Code)
+		return usageError(c.Name, "nothing was changed: the command asks twice, and this is no terminal; to go ahead, run it again with --confirm %s", plan.Code)
 	}
 	answers := bufio.NewReader(p.stdin)
 	first, err := p.question(answers, fmt.Sprintf("Lost for good, and stopped: %s? (yes or no) ", listed(plan.Rivals)))

@@ -40,10 +40,10 @@ const (
 func (p *program) keeperCommand() *cli.Command {
 	return &cli.Command{
 		Name:   "keeper",
-		Usage:  "renew a session of acquire; acquire starts it",
+		Usage:  "renew a session in the background; started by acquire",
 		Hidden: true,
 		Flags: append([]cli.Flag{
-			&cli.IntFlag{Name: "while-pid", Usage: "keep the session while process `PID` lives"},
+			&cli.IntFlag{Name: "while-pid", Usage: "keep the session as long as process `PID` lives"},
 		}, memberFlags()...),
 		HideHelpCommand: true,
 		Action:          p.keep,

@@ -14,11 +14,11 @@ import (
 func (p *program) leaveCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "leave",
-		Usage:     "let a member leave its cluster in good order, and end",
+		Usage:     "shut a member down in good order",
 		UsageText: name + " leave [--server ADDRESS] [flags]",
-		Description: "Holders of locks through the member have to stop, and its clients go on at others; where all\n" +
-			"spaces have protocol consensus, with what they hold.\n" +
-			"When it has left, no member has to wait for it, and it may be started again at any time.",
+		Description: "Clients that hold locks through the member lose them and go on at other members. If all spaces have protocol\n" +
+			"consensus, clients keep their locks and take them along.\n" +
+			"After that, no member waits for this one, and it can be started again at any time.",
 		Flags: memberFlags(),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			limit, err := timeoutOf(c)
@@ -34,11 +34,11 @@ func (p *program) leaveCommand() *cli.Command {
 func (p *program) drainCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "drain",
-		Usage:     "let a member take nothing new, and leave when nothing is held through it",
+		Usage:     "stop new work on a member, and shut it down when nothing is held through it",
 		UsageText: name + " drain [--server ADDRESS] [--timeout D] [flags]",
-		Description: "Clients that hold nothing go to other members at once, the others as soon as they have given up\n" +
-			"what they hold. After --timeout the member leaves all the same; then holders that remain have to stop.\n" +
-			"Where all spaces have protocol consensus all go at once, with what they hold.",
+		Description: "Clients that hold nothing go to other members at once, the others as soon as they have released what they\n" +
+			"hold. After --timeout the member leaves all the same, and the remaining holders lose their locks.\n" +
+			"If all spaces have protocol consensus, clients go at once and take their locks along.",
 		Flags: memberFlagsWith(durationFlag("timeout", 0, "how long what is held is waited for; without it until it is given up")),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			limit := c.Duration("timeout")
@@ -62,7 +62,7 @@ func (p *program) sendLeave(ctx context.Context, c *cli.Command, ask func(contex
 	}
 	addresses, err := api.ParseTarget(serverOf(c))
 	if err == nil && len(addresses) > 1 {
-		return usageError(c.Name, "%d members are named; say with --server which one shall go", len(addresses))
+		return usageError(c.Name, "%d members are named; choose one with --server", len(addresses))
 	}
 	if limit := c.Duration("timeout"); limit > 0 {
 		var cancel context.CancelFunc

@@ -26,34 +26,36 @@ const usualKillAfter = 5 * time.Second
 
 // lockCommand is `holdfast lock NAME… -- COMMAND`.
 func (p *program) lockCommand() *cli.Command {
-	onLost := textFlag("on-lost", "what becomes of the command when the lock is lost: `term`, kill or ignore; with ignore the guardian kills it only when holdfast is killed")
+	onLost := textFlag("on-lost", "signal for the command when the lock is lost: `term`, kill or ignore; with ignore, it is killed only if holdfast itself is killed")
 	onLost.Value = lostTerm
 	return &cli.Command{
 		Name:      "lock",
 		Usage:     "run a command while holding a lock",
 		UsageText: name + " lock [flags] NAME[ NAME…] -- COMMAND [ARG…]\n" + name + " lock [flags] -- NAME[ NAME…] -- COMMAND [ARG…]   (names that begin with a dash)",
-		Description: "Waits until every NAME is granted, runs COMMAND, and releases them when it has ended; on Linux also\n" +
-			"what it has left running: jobs in the background, daemons, setsid. The exit code\n" +
-			"is the command's own if the locks were held to the end; otherwise 79, or 81 if an operator broke one.\n" +
-			"When a lock is lost the command's whole process group is ended before another client can be granted\n" +
-			"the name: by TERM, then KILL. Once that has begun the lock counts as lost, even if the member answers\n" +
-			"again meanwhile. A guardian process sends KILL at the deadline if holdfast itself is stopped or frozen.\n" +
-			"A command that changes its user, as sudo does, cannot be killed by another user: when its lock is lost\n" +
-			"it runs on, holdfast names its process and returns 79. Run holdfast as that user instead: sudo holdfast\n" +
-			"lock NAME -- COMMAND.\n\n" +
-			"With --store no member is needed: the locks are in PostgreSQL, Redis, etcd, Cassandra or a folder, by\n" +
-			"protocol claim, and as safe as the clocks of all who use the store are close together (class advisory);\n" +
-			"by conditional writes, --store-options cas, as safe as the store (class fenced). All who use a store have\n" +
-			"the same options; `holdfast serve --space NAME=claim,store=URL` serves the same locks. A claim is\n" +
-			"renewed while the command runs. If holdfast itself is killed, the command's group is killed too, and the\n" +
-			"claim stays until it expires (expiry, 30s). A password in a URL can be read in process lists: put such\n" +
-			"a URL into $HOLDFAST_STORE.",
+		Description: "Waits until every NAME is granted, runs COMMAND, and releases the names when COMMAND has ended. On Linux it\n" +
+			"also waits for what COMMAND left behind: background jobs, daemons, setsid.\n" +
+			"\n" +
+			"The exit code is the command's own if the locks were held to the end; otherwise 79, or 81 if an operator\n" +
+			"broke a lock. When a lock is lost, the command's whole process group is ended before another client can be\n" +
+			"granted the name: first by TERM, then by KILL. From then on the lock counts as lost, even if the member\n" +
+			"answers again. A guardian process sends KILL at the deadline if holdfast itself is stopped or frozen.\n" +
+			"\n" +
+			"Another user cannot kill a command that changes its user, as sudo does. When such a command's lock is lost,\n" +
+			"the command runs on; holdfast names its process and exits with 79. Run holdfast as that user instead:\n" +
+			"sudo " + name + " lock NAME -- COMMAND.\n" +
+			"\n" +
+			"With --store no member is needed. The locks are kept in PostgreSQL, Redis, etcd, Cassandra or a folder,\n" +
+			"by protocol claim. They are as safe as the clocks of all users of the store are close (class advisory), or,\n" +
+			"with --store-options cas, as safe as the store (class fenced). All users of a store must have the same\n" +
+			"options. `" + name + " serve --space NAME=claim,store=URL` serves the same locks. A claim is renewed while the\n" +
+			"command runs. If holdfast itself is killed, the command's group is killed too, and the claim stays until it\n" +
+			"expires (expiry, 30s). Process lists show a password in a URL: put such a URL into $HOLDFAST_STORE.",
 		Flags: clientFlags(append(append(requestFlags(), lockStoreFlags()...),
-			durationFlag("kill-after", usualKillAfter, "time between TERM and KILL; at most a third of the session's ttl (with --store a sixth of expiry) and of --hold"),
+			durationFlag("kill-after", usualKillAfter, "time between TERM and KILL; at most a third of the session's TTL (a sixth of expiry with --store) and a third of --hold"),
 			onLost,
-			switchFlag("detach", "release when COMMAND itself has ended: what it has left running goes on without the lock"),
-			switchFlag("skip", "exit 0, silently and without running the command, if the lock cannot be had"),
-			textFlag("status-fd", "write what happens to file descriptor `N`, a JSON object a line"),
+			switchFlag("detach", "release as soon as COMMAND itself ends; processes it left behind run on without the lock"),
+			switchFlag("skip", "exit 0 without running the command if the lock cannot be had"),
+			textFlag("status-fd", "write events to file descriptor `N`, one JSON object per line"),
 		)...),
 		HideHelpCommand: true,
 		Action:          p.lock,
@@ -74,7 +76,7 @@ type lockOrder struct {
 
 func (p *program) lockOrder(c *cli.Command) (*lockOrder, error) {
 	if !p.separated {
-		return nil, usageError("lock", "there is no \"--\"; it stands between the names and the command")
+		return nil, usageError("lock", "there is no \"--\"; put it between the names and the command")
 	}
 	names := c.Args().Slice()
 	if at := slices.Index(p.command, "--"); len(names) == 0 && at >= 0 {

@@ -19,15 +19,15 @@ const busyCode = 75
 // requestFlags say which lock is wanted, for lock and acquire.
 func requestFlags() []cli.Flag {
 	return []cli.Flag{
-		switchFlag("shared", "together with other shared holders"),
-		textFlag("slots", "`U/N`: U units of the N that the name has"),
-		switchFlag("try", "do not wait"),
-		durationFlag("wait", 0, "how long to wait at most (default: as long as it takes)"),
-		durationFlag("hold", 0, "how long the lock may be held at most (default: no limit)"),
-		durationFlag("ttl", 0, "how long the lock outlives the last sign of life (default: the member's)"),
+		switchFlag("shared", "share the lock with other shared holders"),
+		textFlag("slots", "`U/N`: take U of the N units of the name (a semaphore)"),
+		switchFlag("try", "fail at once if the lock is held"),
+		durationFlag("wait", 0, "longest wait (default: no limit)"),
+		durationFlag("hold", 0, "longest hold (default: no limit)"),
+		durationFlag("ttl", 0, "how long the lock outlives the last heartbeat (default: the member's)"),
 		textFlag("owner", "`ID` under which the lock is held"),
-		textFlag("reason", "`TEXT` that listings show to people"),
-		textFlag("require", "refuse unless the lockspace is at least of this `CLASS`: fenced, available or advisory"),
+		textFlag("reason", "`TEXT` that listings show"),
+		textFlag("require", "refuse a lockspace below this `CLASS`: fenced, available or advisory"),
 		countFlag("conflict-exit-code", busyCode, "exit `CODE` when the lock cannot be had", "E"),
 	}
 }

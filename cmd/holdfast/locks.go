@@ -19,13 +19,13 @@ import (
 func (p *program) locksCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "locks",
-		Usage:     "list who holds what, and who waits",
+		Usage:     "list locks with their holders and waiters",
 		UsageText: name + " locks [--prefix P] [--json] [--stale | --watch] [flags]",
 		Flags: clientFlags(
 			textFlag("prefix", "only names that begin with `P`"),
-			switchFlag("json", "print one JSON document a line"),
+			switchFlag("json", "print one JSON document per line"),
 			staleFlag(),
-			switchFlag("watch", "print what happens, through whichever member, from now on, until interrupted"),
+			switchFlag("watch", "print events of all members as they happen, until interrupted"),
 		),
 		Action: p.locks,
 	}
@@ -57,7 +57,7 @@ func (p *program) locks(ctx context.Context, c *cli.Command) error {
 
 // staleFlag allows an answer that may be old.
 func staleFlag() cli.Flag {
-	return switchFlag("stale", "answer with what the member has that is asked, which may be old, even without a leader (protocol consensus)")
+	return switchFlag("stale", "accept a stale answer from the member that is asked, even while there is no leader (protocol consensus)")
 }
 
 // reads is who is asked for what may be old, where that is allowed.

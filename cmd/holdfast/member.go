@@ -260,7 +260,7 @@ func (m *member) config(environ []string) (host.Config, error) {
 // then it is all that keeps tokens from beginning anew in each life. With a folder the node warns at the first start.
 func checkClock(now time.Time, state string) error {
 	if origin := time.Unix(membership.Origin, 0).UTC(); state == "" && now.Before(origin) {
-		return fmt.Errorf("the clock stands at %s, before %s: with state none tokens would begin anew in each life; set the clock, or give a folder with --state DIR",
+		return fmt.Errorf("the clock stands at %s, before %s: with state none tokens would start again at each start; set the clock, or give a folder with --state DIR",
 			now.UTC().Format(time.RFC3339), origin.Format(time.RFC3339))
 	}
 	return nil

@@ -165,7 +165,7 @@ func (m *member) stop() error {
 	shutdown, cancel := context.WithTimeout(context.Background(), shutdownLimit)
 	defer cancel()
 	if err := m.server.Shutdown(shutdown); err != nil {
-		m.log.Warn("some clients were not told", "error", err)
+		m.log.Warn("could not notify all clients", "error", err)
 	}
 	closed := m.node.Close()
 	if err := m.stores.close(); err != nil {

@@ -14,15 +14,17 @@ import (
 
 // memberCommand changes who votes in a lockspace.
 func (p *program) memberCommand() *cli.Command {
-	return group("member", "change or show who votes in a lockspace (protocol consensus)", name+" member add|promote|remove MEMBER | list [--space SPACE] [flags]",
-		p.reformCommand("add", protocol.Learner, "give a member all that is decided, and no vote yet",
-			"Start it before, with a data folder and the others' addresses: `"+name+" serve --data DIR --join ADDR,…`. Then it gets all\n"+
-				"that was decided, and can be promoted. One that votes loses its vote by this, and goes on with the rest."),
-		p.reformCommand("promote", protocol.Voter, "let a member vote that was added",
-			"It must have been added, and lack 100 entries at the most; else it is refused, and says how many it lacks."),
-		p.reformCommand("remove", protocol.Nonmember, "take a member out of a lockspace",
-			"Its vote goes with it. One that leads hands over before. Afterwards it may be switched off, and its folder be\n"+
-				"removed; drain it first, for its clients have to move. A member that is gone for good is removed in the same way."),
+	return group("member", "show or change the voters of a lockspace (protocol consensus)", name+" member add|promote|remove MEMBER | list [--space SPACE] [flags]",
+		p.reformCommand("add", protocol.Learner, "replicate a lockspace to a member that has no vote yet",
+			"Start the member first, with a data folder and the others' addresses: `"+name+" serve --data DIR --join ADDR,…`.\n"+
+				"It becomes a learner: it receives every decision, and can be promoted. A voter that is added loses its vote\n"+
+				"and stays as a learner."),
+		p.reformCommand("promote", protocol.Voter, "give a vote to a member that was added",
+			"The member must have been added, and must be at most 100 entries behind. If it is further behind, the error\n"+
+				"says by how many entries."),
+		p.reformCommand("remove", protocol.Nonmember, "remove a member from a lockspace",
+			"The member loses its vote; a leader hands over first. Afterwards it can be switched off and its folder deleted:\n"+
+				"drain it before that, so that its clients move. A member that is gone for good is removed in the same way."),
 		p.memberListCommand())
 }
 
@@ -34,10 +36,11 @@ func (p *program) reformCommand(verb string, as protocol.Role, usage, descriptio
 		UsageText: name + " member " + verb + " MEMBER [--space SPACE] [--json] [flags]",
 		Description: description + "\n" +
 			"\n" +
-			"MEMBER is a name, or an address, as `" + name + " status` shows them. Locking goes on meanwhile, and no lock is lost.\n" +
-			"Refused is what would leave no majority of those who vote within hearing. It waits until all shards of the space\n" +
-			"have it, up to --timeout; after that it may be done nevertheless, and doing it again does what is left.\n" +
-			"Exits with 65 where something stands against it, and with 76 where the space has no votes.",
+			"MEMBER is a name or an address, as `" + name + " status` shows them. Clients go on locking meanwhile, and no lock\n" +
+			"is lost. A change that would leave no reachable majority of voters is refused. The command waits until all\n" +
+			"shards of the space have made the change, up to --timeout. After that it may still be made; running the\n" +
+			"command again completes it.\n" +
+			"Exits with 65 if the change is refused, and with 76 if the space has no voters.",
 		Flags: clientFlags(switchFlag("json", "print one JSON document")),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			member := c.Args().First()
@@ -58,9 +61,9 @@ func (p *program) reformCommand(verb string, as protocol.Role, usage, descriptio
 func (p *program) memberListCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "list",
-		Usage:       "show who votes in a lockspace, and who leads",
+		Usage:       "show the voters and the leader of a lockspace",
 		UsageText:   name + " member list [--space SPACE] [--json] [flags]",
-		Description: "A line for each shard, as the member knows it that is asked.",
+		Description: "Prints a line for each shard, as the member that is asked knows it.",
 		Flags:       clientFlags(switchFlag("json", "print one JSON document")),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			if c.Args().Present() {

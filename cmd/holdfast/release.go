@@ -13,12 +13,12 @@ import (
 func (p *program) releaseCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "release",
-		Usage:     "release a lock of acquire",
+		Usage:     "release a lock taken by acquire",
 		UsageText: name + " release [flags] NAME --token TOKEN --session SESSION",
-		Description: "Prints nothing, and returns when the authority has taken the release. If the lock is not held any more\n" +
-			"the exit code is 79, or 81 if an operator broke it.",
+		Description: "Prints nothing, and returns when the authority has taken the release. If the lock was lost before, the exit\n" +
+			"code is 79, or 81 if an operator broke it.",
 		Flags: clientFlags(
-			textFlag("token", "`TOKEN` of the lock, as acquire has printed it"),
+			textFlag("token", "`TOKEN` of the lock, as printed by acquire"),
 			sessionFlag(),
 		),
 		HideHelpCommand: true,

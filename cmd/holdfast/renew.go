@@ -19,21 +19,21 @@ const sessionVariable = "HOLDFAST_SESSION"
 
 // sessionFlag names the session that acquire has printed.
 func sessionFlag() cli.Flag {
-	return textFlag("session", "`SESSION` as acquire has printed it; - reads it from standard input, where no list of processes shows it")
+	return textFlag("session", "`SESSION` as printed by acquire; - reads it from standard input, which process lists do not show")
 }
 
 // renewCommand is `holdfast renew`.
 func (p *program) renewCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "renew",
-		Usage:     "let a session of acquire live on",
+		Usage:     "extend a session started by acquire",
 		UsageText: name + " renew [flags] --session SESSION",
-		Description: "Prints the session's public id and how long it lives from now on. The secret is not printed again.\n" +
-			"If a lock of the session was lost since it was told last, that is the error: exit code 79, or 81 if\n" +
-			"an operator broke it.",
+		Description: "Prints the session's public id and for how long it lives from now on. The secret is not printed again.\n" +
+			"If the session has lost a lock since the last call, renew reports it: exit code 79, or 81 if an operator\n" +
+			"broke the lock.",
 		Flags: append([]cli.Flag{
 			sessionFlag(),
-			durationFlag("ttl", 0, "how long the session lives without another sign of life (default: as before)"),
+			durationFlag("ttl", 0, "how long the session outlives this call (default: as before)"),
 		}, memberFlags()...),
 		HideHelpCommand: true,
 		Action:          p.renew,

@@ -26,7 +26,7 @@ func (p *program) serveCommand() *cli.Command {
 	printConfig := switchFlag("print-config", "print the configuration and where each value came from, and end")
 	return &cli.Command{
 		Name:      "serve",
-		Usage:     "be a member, and serve clients",
+		Usage:     "start a member and serve clients",
 		UsageText: name + " serve [flags]",
 		Description: "Without flags it is a complete single member on this machine. When it can grant, it prints one line of JSON.\n" +
 			"TERM and INT let it leave in good order; another one, or the same a second later, ends it at once.\n" +
@@ -149,7 +149,7 @@ func (p *program) untilSignal(ctx context.Context, log *slog.Logger) (context.Co
 		log.Info("leaving", "signal", sig.String())
 		cancel()
 	}, func(sig os.Signal) {
-		p.say("serve: ended by a second signal before everything was told goodbye")
+		p.say("serve: ended by a second signal before all clients and members were notified")
 		os.Exit(supervise.SignalStatus(sig))
 	})
 	return ctx, func() {

@@ -18,10 +18,10 @@ import (
 func (p *program) showCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "show",
-		Usage:     "show one lock in full: holders, queue, token, last grants",
+		Usage:     "show one lock in full: holders, queue, token, latest grants",
 		UsageText: name + " show NAME [--json] [--stale] [flags]",
-		Description: "Exits with 3 when it is free. In state grace its hold limit has passed, and the name stays taken\n" +
-			"for its last holder, so that it can stop, until the time shown (protocol bakery).",
+		Description: "Exits with 3 if the lock is free. State grace: the hold limit has passed, and the name stays taken until the\n" +
+			"time shown, so that its last holder can stop (protocol bakery).",
 		Flags:  clientFlags(switchFlag("json", "print one JSON document"), staleFlag()),
 		Action: p.show,
 	}

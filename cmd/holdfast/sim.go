@@ -38,40 +38,40 @@ func (p *program) simCommand() *cli.Command {
 	faults := textFlag("faults", "`LIST` of faults, or all, beyond, none")
 	faults.Value = "all"
 	first := &cli.Uint64Flag{Name: "seed", Value: 1, Usage: "the first `SEED`", Sources: variables("seed")}
-	members := countFlag("members", 0, "how many `MEMBERS`; each run draws it where it is not given")
+	members := countFlag("members", 0, "number of `MEMBERS` (default: drawn for each run)")
 	return &cli.Command{
 		Name:      "sim",
-		Usage:     "break the protocols in simulated time, and see whether they hold",
+		Usage:     "test the protocols against faults in simulated time",
 		UsageText: name + " sim [flags]\n" + name + " sim --as-published [RULE | list] [flags]\n" + name + " sim explore [flags]\n" + name + " sim replay [flags] FILE",
-		Description: "Runs the very code of the members, with simulated clocks, networks, disks, clients and faults. Each seed\n" +
-			"is a run of its own; the same seed is the same run, step by step, on every machine. A run has faults for\n" +
-			"--duration, then everything is healed and must be answered. The promises are checked throughout, as\n" +
-			"holders see them. A seed that breaks one prints its settings, how to repeat it, writes its trace, and\n" +
-			"shrinks to the smallest script that breaks it in the same way, which `sim replay` plays.\n" +
-			"--sweep runs fresh seeds: it draws the first one, prints it, and goes on for a time. It ends\n" +
-			"at the first seed that fails, as --seeds does.\n" +
-			"--as-published switches one rule off, and shows what goes wrong without it: the hole of a published\n" +
-			"algorithm that the rule closes. Without a RULE it is the most telling one of the protocol. In addition to the run of\n" +
-			"a seed it leaves the smallest script that shows the same.\n" +
-			"The last line is the verdict: exit 0, 129 (a promise broken), 128 (something is stuck), 127 (a crash);\n" +
-			"and of 1,000 seeds or more with all faults, 125 where a fault, message or handler was never hit.\n" +
+		Description: "Runs the members' own code, with simulated clocks, networks, disks, clients and faults. Each seed is one run;\n" +
+			"the same seed is the same run, step by step, on every machine. Faults happen for --duration; then everything\n" +
+			"heals, and every request must be answered. The promises are checked all the time, from the holders' side.\n" +
+			"For a seed that breaks one, sim prints its settings and how to repeat it, writes its trace, and shrinks it\n" +
+			"to the smallest script that breaks the same promise, for `sim replay`.\n" +
+			"--sweep runs fresh seeds: it draws the first one, prints it, and goes on for the given time, or until a seed\n" +
+			"fails.\n" +
+			"--as-published switches one rule off and shows what goes wrong without it: the hole of a published algorithm\n" +
+			"that the rule closes. Without RULE it takes the most telling one of the protocol. It leaves the smallest\n" +
+			"script that shows the hole.\n" +
+			"The last line is the verdict: exit 0, 129 (a promise broken), 128 (something is stuck), 127 (a crash). With\n" +
+			"1,000 seeds or more and all faults, also 125: a fault, message or handler was never hit.\n" +
 			simFaults("Faults within the promised bounds, all:", sim.Within) +
 			simFaults("Faults beyond them, beyond:", sim.Beyond) + simNever(),
 		Flags: append([]cli.Flag{
 			protocolFlag, members, first,
-			countFlag("seeds", 1, "how many `SEEDS`"),
-			durationFlag("sweep", 0, "run seeds from a random one on, until this `TIME` is over or one fails"),
+			countFlag("seeds", 1, "number of `SEEDS`"),
+			durationFlag("sweep", 0, "run seeds, from a random one on, for this `TIME` or until one fails"),
 			faults,
-			durationFlag("duration", time.Minute, "how long faults happen in each run"),
-			countFlag("jobs", runtime.NumCPU(), "how many `RUNS` at a time"),
-			recordFlag("trace", "`FILE` for what happens in the run of --seed, or in the one that fails"),
-			textFlag("trace-member", "write what this `MEMBER` takes and does in the run of --seed to sim-SEED-MEMBER.txt, for sim replay"),
-			switchFlag("as-published", "show what goes wrong without the `RULE` that is named; list lists all of them"),
-			switchFlag("linearizable", "compare what users saw of each name with a model of a lock"),
-			textFlag("history", "`FILE` (HTML) for what users saw of a name, in the run of --seed, or in the one that fails"),
-			countFlag("shrink", shrink.DefaultRuns, "how many `RUNS` may be spent to make the smallest script of a seed that fails; 0 makes none"),
+			durationFlag("duration", time.Minute, "for how long faults happen in each run"),
+			countFlag("jobs", runtime.NumCPU(), "number of `RUNS` at a time"),
+			recordFlag("trace", "`FILE` for the trace of the run of --seed, or of the failing run"),
+			textFlag("trace-member", "write the trace of this `MEMBER` in the run of --seed to sim-SEED-MEMBER.txt, for sim replay"),
+			switchFlag("as-published", "show what goes wrong without this `RULE`; list prints all rules"),
+			switchFlag("linearizable", "check that the history of each name is linearizable: compare it with a model of a lock"),
+			textFlag("history", "`FILE` (HTML) for the history of a name, in the run of --seed or in the failing run"),
+			countFlag("shrink", shrink.DefaultRuns, "most `RUNS` to spend on the smallest script of a failing seed; 0 makes no script"),
 			switchFlag("coverage", "print how often each message, fault and handler was hit"),
-		}, pictureFlags("the run of --seed, or of the one that fails")...),
+		}, pictureFlags("the run of --seed, or of the failing run")...),
 		Commands: []*cli.Command{p.simExploreCommand(), p.simReplayCommand()},
 		Action:   p.sim,
 	}
@@ -94,8 +94,8 @@ func simFaults(what string, set sim.Faults) string {
 // simNever says of each protocol which faults cannot happen to it, for the help.
 func simNever() string {
 	var text strings.Builder
-	text.WriteString("\nstore-slow and store-fail happen to protocols that lock through a store. all leaves out what cannot\n" +
-		"happen to the protocol; to name it is an error:")
+	text.WriteString("\nSome faults cannot happen to a protocol (store-slow and store-fail need a store). all leaves them out; naming\n" +
+		"one is an error:")
 	for _, p := range sim.Protocols() {
 		text.WriteString(simFaults(" to "+p.Name+":", sim.Within&^p.Faults))
 	}

@@ -22,55 +22,54 @@ func (p *program) simExploreCommand() *cli.Command {
 	protocolFlag.Value = "central"
 	from := textFlag("from", "begin with a cluster that has `formed`, or with the start of its members")
 	from.Value = "formed"
-	lease := &cli.DurationFlag{Name: "lease", Value: 3 * time.Second, Usage: "the lease, of which all other times are parts"}
-	memory := &cli.IntFlag{Name: "memory", Value: 4096, Usage: "stop where more than so many `MIB` are in use"}
+	lease := &cli.DurationFlag{Name: "lease", Value: 3 * time.Second, Usage: "the lease; all other times are fractions of it"}
+	memory := &cli.IntFlag{Name: "memory", Value: 4096, Usage: "stop when more than this many `MIB` are in use"}
 	return &cli.Command{
 		Name:      "explore",
-		Usage:     "visit every state of a small configuration",
+		Usage:     "visit every state of a small cluster",
 		UsageText: name + " sim explore [flags]",
-		Description: "Visits every state that the very code of the members can get into, breadth first, and checks the promises\n" +
-			"in each. Messages arrive in the order of their sending, at once, and timers when they are due, but for\n" +
-			"what the budgets allow: each crash, pause, loss, duplicate and delay is tried at every point of every run,\n" +
-			"and so is all that users can do. complete means that no state is left to be looked at, at any depth. The\n" +
-			"shortest run that breaks a promise is written as a trace. What --checkpoint has kept of an exploration\n" +
-			"that was stopped, by --memory or by an interrupt, --resume goes on with.\n" +
-			"With --unordered every order in which messages can arrive is visited instead, without time and faults; of protocol\n" +
-			"bakery letters keep their order on each link, and one member may crash.\n" +
+		Description: "Visits every state that the members' own code can reach, breadth first, and checks the promises in each.\n" +
+			"Messages arrive at once and in order, and timers fire when due, except where the budgets allow otherwise:\n" +
+			"each crash, pause, loss, duplicate and delay is tried at every point of every run, and so is every action of\n" +
+			"a user. complete means that no state is left at any depth. The shortest run that breaks a promise is written\n" +
+			"as a trace. --checkpoint keeps an exploration that --memory or an interrupt has stopped; --resume continues it.\n" +
+			"--unordered visits every order in which messages can arrive instead, without time and faults. With protocol\n" +
+			"bakery, letters keep their order on each link, and one member may crash.\n" +
 			"The last line is the verdict: exit 0, 129 (a promise broken), 128 (something is stuck), 127 (a crash).",
 		Flags: []cli.Flag{
 			protocolFlag, from, lease,
-			countFlag("members", 3, "how many `MEMBERS`, all of them founders"),
-			countFlag("users", 0, "how many `USERS`, each through a member; 0 where the protocol has no locks, and else 2"),
-			countFlag("locks", 1, "how many `NAMES` they lock"),
-			countFlag("calls", 1, "how many `LOCKS` each user takes, one after the other"),
-			countFlag("asks", 0, "with --unordered, how many `LOCKS` all users together take at most; 0 is as many as --calls lets them"),
-			countFlag("dawdles", 1, "how many `TIMES` a user takes his time, before he asks or gives back"),
-			countFlag("transfers", 0, "how many `TIMES` an operator makes a member the authority, where that can be handed over"),
-			durationFlag("hold-on", 0, "for how much `TIME` a member keeps a grant that is not used, where the authority can be handed over, or a process what was released, with --cas; 0 is not at all"),
-			countFlag("capacity", 0, "how many `ENTRIES` each name has, where peers ask one another; users want one of them. 0 is none: they want the whole name"),
-			countFlag("units", 0, "how many `UNITS` each name has, where peers ask one another; users want 1, 2 and so on of them, in turn; 0 is the whole name"),
-			switchFlag("retain", "peers keep a permission until its giver asks"),
-			switchFlag("defer", "peers that defer a request say so"),
-			countFlag("crashes", 1, "how many `CRASHES` of members a run may have; of protocol claim none without the flag"),
-			countFlag("restarts", 0, "after how many `RESTARTS` of those faults may still come; another one ends all faults"),
-			countFlag("pauses", 0, "how many `PAUSES` of members a run may have"),
-			countFlag("losses", 0, "how many `MESSAGES` may be lost"),
-			countFlag("duplicates", 0, "how many `MESSAGES` may come twice"),
-			countFlag("delays", 0, "how many `MESSAGES` may come later than others, at any time"),
-			switchFlag("published", "with --unordered, members of protocol bakery say the steps of a lock one by one, as published"),
-			countFlag("slow", 0, "of protocol claim so many `REQUESTS` to the store are slow or of unknown fate, whichever they are"),
-			countFlag("spread", 0, "of protocol claim the first locks of two users are up to so many `QUANTA` apart; 10 without it"),
-			switchFlag("cas", "of protocol claim locks are taken by conditional writes"),
-			switchFlag("watch", "of protocol claim the store tells of changes"),
-			switchFlag("unordered", "messages arrive in any order, no time passes, and nothing breaks, where peers ask one another; goes with members, users, calls, asks, capacity, units, retain, defer, published, crashes (of protocol bakery, and none without the flag) and trace"),
-			switchFlag("fast-clock", "one member's clock may run faster, by all of the drift"),
-			durationFlag("quantum", 0, "the grain of `TIME`; a sixtieth of the lease without it"),
-			countFlag("depth", 0, "at most so many `STEPS` of a run; then nothing is complete"),
-			countFlag("jobs", runtime.NumCPU(), "on how many `PROCESSORS`"),
+			countFlag("members", 3, "number of `MEMBERS`, all of them founders"),
+			countFlag("users", 0, "number of `USERS`, each through a member (default: 2, or 0 if the protocol has no locks)"),
+			countFlag("locks", 1, "number of `NAMES` to lock"),
+			countFlag("calls", 1, "number of `LOCKS` that each user takes, one after the other"),
+			countFlag("asks", 0, "with --unordered, most `LOCKS` of all users together; 0 leaves that to --calls"),
+			countFlag("dawdles", 1, "how many `TIMES` a user pauses before a request or a release"),
+			countFlag("transfers", 0, "how many `TIMES` an operator transfers the authority (protocol grantor)"),
+			durationFlag("hold-on", 0, "`TIME` for which an unused grant is kept, by a member (protocol grantor) or a process (--cas); 0 keeps none"),
+			countFlag("capacity", 0, "number of `ENTRIES` of each name, of which each user wants one (protocol permission); 0: users want the whole name"),
+			countFlag("units", 0, "number of `UNITS` of each name, of which users want 1, 2 and so on in turn (protocol permission); 0: users want the whole name"),
+			switchFlag("retain", "members keep a permission until its giver asks for it (protocol permission)"),
+			switchFlag("defer", "members that defer a request say so (protocol permission)"),
+			countFlag("crashes", 1, "most `CRASHES` of members in a run (protocol claim: 0 by default)"),
+			countFlag("restarts", 0, "number of `RESTARTS` after which faults may still happen; one more ends all faults"),
+			countFlag("pauses", 0, "most `PAUSES` of members in a run"),
+			countFlag("losses", 0, "most `MESSAGES` that are lost"),
+			countFlag("duplicates", 0, "most `MESSAGES` that arrive twice"),
+			countFlag("delays", 0, "most `MESSAGES` that arrive late, behind others, at any time"),
+			switchFlag("published", "with --unordered, leaders send the steps of a lock one by one, as published (protocol bakery)"),
+			countFlag("slow", 0, "most `REQUESTS` to the store that are slow or whose outcome is unknown (protocol claim)"),
+			countFlag("spread", 0, "most `QUANTA` between the first locks of two users (protocol claim; default: 10)"),
+			switchFlag("cas", "take locks by conditional writes (protocol claim)"),
+			switchFlag("watch", "the store reports changes (protocol claim)"),
+			switchFlag("unordered", "messages arrive in any order, no time passes, and nothing fails (protocols permission and bakery); allowed with members, users, calls, asks, capacity, units, retain, defer, published, trace, and crashes (bakery; 0 by default)"),
+			switchFlag("fast-clock", "one member's clock may run fast, by the whole drift"),
+			durationFlag("quantum", 0, "the grain of `TIME` (default: a sixtieth of the lease)"),
+			countFlag("depth", 0, "most `STEPS` of a run; with it no exploration is complete"),
+			countFlag("jobs", runtime.NumCPU(), "number of `PROCESSORS` to use"),
 			memory,
-			textFlag("checkpoint", "`FILE` for what is known when it is stopped"),
-			textFlag("resume", "`FILE` of a checkpoint to go on with; what is explored is as it says"),
-			recordFlag("trace", "`FILE` for the shortest run that breaks a promise; explore.txt without it"),
+			textFlag("checkpoint", "`FILE` for the state of a stopped exploration"),
+			textFlag("resume", "`FILE` of a checkpoint to continue; it fixes what is explored"),
+			recordFlag("trace", "`FILE` for the shortest run that breaks a promise (default: explore.txt)"),
 		},
 		Action: p.simExplore,
 	}

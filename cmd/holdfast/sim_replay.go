@@ -19,23 +19,25 @@ import (
 func (p *program) simReplayCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "replay",
-		Usage:     "let happen again what a file tells: a script, or the trace of a member",
+		Usage:     "replay a file: a script, or the trace of a member",
 		UsageText: name + " sim replay [flags] FILE",
-		Description: "The first line of FILE says what it is. A script is what `sim` leaves of a seed that fails: a run without\n" +
-			"chance, with who takes part and everything that is not as usual. It can be edited, and is played again;\n" +
-			"--trace writes down everything that happens, and --svg draws it. The last line is the verdict: exit 0 where\n" +
-			"nothing is broken (any more), 129 (a promise), 128 (something is stuck), 127 (a crash). Where that is not\n" +
-			"what FILE says it was, both are printed.\n" +
-			"A trace is what `serve --trace FILE` has recorded of a real member, or `sim --trace-member` of a simulated\n" +
-			"one. The member's machines are made again as they were, and are fed the same events at\n" +
-			"the same times; what they do is compared with what was recorded, step by step. The last line is the\n" +
-			"verdict: exit 0, 129 (the first difference stands above), 127 (an invariant is broken again, as it was).\n" +
-			"--show prints the steps as they were recorded, of each life of the member those from --from to --to.",
+		Description: "The first line of FILE says what it is.\n" +
+			"\n" +
+			"A script is what `sim` leaves of a failing seed: a run without chance, which lists its members and everything\n" +
+			"that goes wrong in it. It can be edited. --trace records everything that happens, and --svg draws it. The\n" +
+			"last line is the verdict: exit 0 if nothing is broken (any more), 129 (a promise), 128 (something is stuck),\n" +
+			"127 (a crash). If that is not the verdict in FILE, both are printed.\n" +
+			"\n" +
+			"A trace is what `serve --trace FILE` recorded of a real member, or `sim --trace-member` of a simulated one.\n" +
+			"The member's machines are built again and given the same events at the same times; what they do is compared\n" +
+			"with the trace, step by step. The last line is the verdict: exit 0, 129 (the first difference is printed\n" +
+			"above), 127 (an invariant is broken again, as it was).\n" +
+			"--show prints the recorded steps, from --from to --to of each life of the member.",
 		Flags: append([]cli.Flag{
-			recordFlag("trace", "`FILE` for everything that happens in a script"),
+			recordFlag("trace", "`FILE` for everything that happens in the script"),
 			switchFlag("show", "print the recorded steps"),
-			&cli.Uint64Flag{Name: "from", Usage: "the first `STEP` that --show prints", Sources: variables("from"), HideDefault: true},
-			&cli.Uint64Flag{Name: "to", Usage: "the last `STEP` that --show prints", Sources: variables("to"), HideDefault: true},
+			&cli.Uint64Flag{Name: "from", Usage: "first `STEP` that --show prints", Sources: variables("from"), HideDefault: true},
+			&cli.Uint64Flag{Name: "to", Usage: "last `STEP` that --show prints", Sources: variables("to"), HideDefault: true},
 		}, pictureFlags("what happens in a script")...),
 		Action: p.simReplay,
 	}

@@ -16,9 +16,9 @@ import (
 func pictureFlags(of string) []cli.Flag {
 	return []cli.Flag{
 		textFlag("svg", "`FILE` for a picture of "+of),
-		durationFlag("svg-from", 0, "where the picture begins, in `TIME` of the run; without both, what led to the broken promise"),
-		durationFlag("svg-to", 0, "where it ends; 0 is the end"),
-		countFlag("svg-events", draw.Events, "how many `EVENTS` it shows at most"),
+		durationFlag("svg-from", 0, "start of the picture, as `TIME` of the run (default, with --svg-to: what led to the broken promise)"),
+		durationFlag("svg-to", 0, "end of the picture; 0 is the end of the run"),
+		countFlag("svg-events", draw.Events, "most `EVENTS` in the picture"),
 	}
 }
 

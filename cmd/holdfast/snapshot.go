@@ -30,14 +30,15 @@ func (p *program) snapshotCommand() *cli.Command {
 func (p *program) snapshotSaveCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "save",
-		Usage:     "write all that a lockspace of a running cluster has to a file",
+		Usage:     "write a lockspace of a running cluster to a file",
 		UsageText: name + " snapshot save FILE [--space SPACE] [--replace] [--json] [flags]",
-		Description: "What was acknowledged before is in it. Locking goes on meanwhile. FILE is there when it is whole, verified and\n" +
-			"on disk, or not at all; only its owner can read it. It has the names of locks, and who holds and waits.\n" +
+		Description: "FILE has everything that was acknowledged before the call. Clients go on locking meanwhile. FILE appears only\n" +
+			"when it is complete, verified and on the disk, and only its owner can read it. It contains the names of locks,\n" +
+			"their holders and their waiters.\n" +
 			"\n" +
 			"  " + name + " snapshot save --space billing billing.snapshot",
 		Flags: clientFlags(
-			switchFlag("replace", "replace FILE where it is there already"),
+			switchFlag("replace", "replace FILE if it exists"),
 			switchFlag("json", "print one JSON document"),
 		),
 		Action: p.saveSnapshot,
@@ -121,28 +122,28 @@ func saveFile(file string, replace bool, write func(io.Writer) error) (saved *sn
 func (p *program) snapshotRestoreCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "restore",
-		Usage:     "make a data folder of snapshots, for a member that begins a new cluster alone",
+		Usage:     "make a data folder from snapshots, for the first member of a new cluster",
 		UsageText: name + " snapshot restore FILE… --data DIR [--above TOKEN] [--grace D] [--json]",
-		Description: "It asks no member. DIR must be new or empty. Each FILE is of another space of one cluster. Start the member then\n" +
-			"with `" + name + " serve --data DIR` and the spaces it had; it is a new member of a new cluster, which none of the\n" +
-			"former members hears. Stop those before: two clusters with one space both grant its locks.\n" +
+		Description: "Asks no member. DIR must be new or empty. Each FILE is one space of the same cluster. Then start the member\n" +
+			"with `" + name + " serve --data DIR` and the spaces it had: it is the first member of a new cluster. Stop all\n" +
+			"members of the old cluster first: two clusters with one space would both grant its locks.\n" +
 			"\n" +
-			"No lock is held afterwards, and no session lives on. Tokens are higher than all that were given before, also\n" +
-			"than those given after the snapshot was saved: they count from this machine's clock, so that must not have been set\n" +
-			"back. Where it may have been, say with --above the highest token that is known.\n" +
+			"Afterwards no lock is held, and no session lives. Tokens are higher than all tokens given before, including\n" +
+			"those given after the snapshot: they count from this machine's clock, which must not have been set back. If\n" +
+			"it may have been, give the highest known token with --above.\n" +
 			"\n" +
-			"At first nothing is granted for --grace and 5 % more: clients of the former cluster may still believe in what they\n" +
-			"hold. Without it that is as long as the former cluster allowed; 0 says that no such client is left. No --grace but\n" +
-			"0 is shorter than the longest TTL of a session in FILE, which the output names.\n" +
+			"At first nothing is granted for --grace and 5 % more, because clients of the old cluster may still believe in\n" +
+			"their locks. The default is as long as the old cluster allowed; 0 says that no such client is left. Apart\n" +
+			"from 0, --grace cannot be shorter than the longest TTL of a session in FILE, which the output names.\n" +
 			"\n" +
 			"  " + name + " snapshot restore billing.snapshot --data /var/lib/holdfast\n" +
 			"\n" +
-			"Exits with 65 where a FILE is damaged or none, and with 78 where DIR is not empty or cannot be made.",
+			"Exits with 65 if a FILE is damaged or no snapshot, and with 78 if DIR is not empty or cannot be made.",
 		Flags: []cli.Flag{
 			// $HOLDFAST_DATA is where a member that runs keeps its own.
 			&cli.StringFlag{Name: "data", Usage: "`DIR` that is made"},
-			textFlag("above", "the highest `TOKEN` that is known to have been given"),
-			durationFlag("grace", 0, "for how long clients may still believe in what they held; 0 says that none is left"),
+			textFlag("above", "highest known `TOKEN`"),
+			durationFlag("grace", 0, "how long clients of the old cluster may still believe in their locks; 0 if none is left"),
 			switchFlag("json", "print one JSON document"),
 		},
 		Action: func(_ context.Context, c *cli.Command) error {

@@ -20,7 +20,7 @@ import (
 func (p *program) statusCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "status",
-		Usage:     "show members, view, lockspaces and their authorities",
+		Usage:     "show members, the view, and lockspaces with their authorities",
 		UsageText: name + " status [--json] [flags]",
 		Flags:     append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
 		Action:    p.status,

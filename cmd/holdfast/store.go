@@ -28,12 +28,13 @@ func (p *program) storeCommand() *cli.Command {
 func (p *program) storeShowCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "show",
-		Usage:     "show the settings that a store keeps with the locks",
+		Usage:     "show the lock settings kept in a store",
 		UsageText: name + " store show URL [--store-options OPTION=VALUE[,…]] [--json] [flags]",
-		Description: "A process that locks in a store compares its settings with those that stand there, and is refused where they differ.\n" +
-			"\"agreed\" ones hold; \"asked\" are those of a process that is just starting, or has ended before it could.\n" +
-			"With --store-options it says whether a process with these would be refused, and exits with 78 if so.\n" +
-			"A password in a URL can be read in process lists: put such a URL into $HOLDFAST_STORE.",
+		Description: "A process that locks in a store compares its settings with those kept there, and is refused if they differ.\n" +
+			"\"agreed\" settings are in force; \"asked\" settings belong to a process that is just starting, or that ended\n" +
+			"before they were agreed. With --store-options it reports whether a process with these options would be\n" +
+			"refused, and exits with 78 if so.\n" +
+			"Process lists show a password in a URL: put such a URL into $HOLDFAST_STORE.",
 		Flags: besideFlags(),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return p.withSettings(ctx, c, func(_ context.Context, _ storage.Store, beside *besideLocks) error {
@@ -46,20 +47,20 @@ func (p *program) storeShowCommand() *cli.Command {
 func (p *program) storeForgetCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "forget-settings",
-		Usage:     "remove the settings that a store keeps with the locks, so that they can be changed",
+		Usage:     "delete the lock settings kept in a store, so that they can change",
 		UsageText: name + " store forget-settings URL [--confirm CODE] [--store-options OPTION=VALUE[,…]] [--json] [flags]",
 		Description: "The next process that locks in the store writes its own settings there, and all others must have the same.\n" +
-			"The locks themselves, and their tokens, stay as they are.\n" +
+			"The locks and their tokens stay as they are.\n" +
 			"\n" +
-			"THE DANGER: a process that still runs goes on with the settings it has, and two with different ones both\n" +
-			"get one lock. The store does not know who uses it: stop all who lock there before, members with such\n" +
-			"spaces and commands alike, and wait until what they held has expired.\n" +
+			"THE DANGER: a process that still runs keeps its old settings, and two processes with different settings can\n" +
+			"both get one lock. The store does not know its users. First stop all of them, members with such spaces and\n" +
+			"commands alike, and wait until their locks have expired.\n" +
 			"\n" +
-			"It is asked whether they are stopped. Where there is no terminal a first run prints what would be removed\n" +
-			"with a code, changes nothing and exits with 64; a second run with --confirm CODE does it, unless the\n" +
-			"settings have changed meanwhile. With --store-options nothing is removed if those are what holds already.\n" +
-			"A password in a URL can be read in process lists: put such a URL into $HOLDFAST_STORE.",
-		Flags: append([]cli.Flag{textFlag("confirm", "`CODE` that a first run has printed: do it")}, besideFlags()...),
+			"On a terminal the command asks whether they are stopped. Without a terminal, a first run prints what would\n" +
+			"be removed and a code, changes nothing, and exits with 64; a second run with --confirm CODE does it, unless\n" +
+			"the settings have changed meanwhile. With --store-options, nothing is removed if those are in force already.\n" +
+			"Process lists show a password in a URL: put such a URL into $HOLDFAST_STORE.",
+		Flags: append([]cli.Flag{textFlag("confirm", "`CODE` that a first run has printed: go ahead")}, besideFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return p.withSettings(ctx, c, func(ctx context.Context, store storage.Store, beside *besideLocks) error {
 				return p.forgetSettings(ctx, c, store, beside)
@@ -71,7 +72,7 @@ func (p *program) storeForgetCommand() *cli.Command {
 // besideFlags say which store is asked, and what is compared with what stands there.
 func besideFlags() []cli.Flag {
 	flags := lockStoreFlags()
-	flags[0] = textFlag("store", "`URL` of the store, where no argument is: postgres://…, redis://…, etcd://…, cassandra://…, or the folder of one: /FOLDER")
+	flags[0] = textFlag("store", "`URL` of the store, instead of the argument: postgres://…, redis://…, etcd://…, cassandra://…, or /FOLDER")
 	return append(flags,
 		durationFlag("timeout", askTimeout, "how long to wait for the store's answer"),
 		switchFlag("json", "print one JSON document"),
@@ -235,7 +236,7 @@ func (p *program) forgetSettings(ctx context.Context, c *cli.Command, store stor
 			return err
 		}
 	case given != b.code():
-		return &holdfast.Error{Op: calledAs(c), Err: fmt.Errorf("%w: --confirm %s is not the code of what stands in store %s now; run it again without --confirm, and look", holdfast.ErrConflict, given, b.Store)}
+		return &holdfast.Error{Op: calledAs(c), Err: fmt.Errorf("%w: --confirm %s is not the code of the current settings of store %s; run it again without --confirm to see them", holdfast.ErrConflict, given, b.Store)}
 	}
 	limit, err := timeoutOf(c)
 	if err != nil {

@@ -16,20 +16,20 @@ import (
 func (p *program) suspendCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "suspend",
-		Usage:     "stop new grants of a lockspace, and wait until nothing is held",
+		Usage:     "pause a lockspace: stop new grants, and wait until nothing is held",
 		UsageText: name + " suspend SPACE [--reason TEXT] [--wait D] [flags]",
-		Description: "New grants stop at once. It returns when all that is held has been released, and nothing is granted from\n" +
-			"then on until `" + name + " resume SPACE`, through whichever member. Requests wait meanwhile, in order.\n" +
-			"Where something is held for longer than --wait it exits with 75, and grants go on.\n" +
+		Description: "New grants stop at once, through every member. The command returns when everything that was held has been\n" +
+			"released; from then on nothing is granted until `" + name + " resume SPACE`. Requests wait meanwhile, in order.\n" +
+			"If something is held for longer than --wait, it exits with 75 and grants go on.\n" +
 			"\n" +
-			"The suspension lives until it is resumed, or until the member that was asked ends or is cut off from the\n" +
-			"others. A member that is drained waits for it, too. A space that an operator has suspended already is\n" +
-			"suspended; a sentence names the operator. Until it is resumed members say at /readyz that they cannot grant.\n" +
+			"The suspension lasts until it is resumed, or until the member that was asked ends or is cut off from the\n" +
+			"others. A member that is drained waits for it too. If the space is suspended already, nothing changes and a\n" +
+			"sentence names the operator. Meanwhile /readyz of every member reports that the space cannot grant.\n" +
 			"\n" +
-			"Exits with 76 for a space of protocol permission: it has no authority that could suspend it.",
+			"Exits with 76 for a space of protocol permission, which has no authority that could suspend it.",
 		Flags: append([]cli.Flag{
 			textFlag("reason", "why, for listings and the member's log"),
-			durationFlag("wait", 0, "how long to wait for what is held; 0 does not wait, and without it --timeout counts"),
+			durationFlag("wait", 0, "how long to wait for holders; 0 does not wait (default: --timeout)"),
 			switchFlag("json", "print one JSON document"),
 		}, memberFlags()...),
 		Action: p.suspend,
@@ -74,8 +74,8 @@ func (p *program) resumeCommand() *cli.Command {
 		Name:      "resume",
 		Usage:     "let a suspended lockspace grant again",
 		UsageText: name + " resume SPACE [--reason TEXT] [flags]",
-		Description: "Any operator may do it, through any member: the holder of the suspension learns that\n" +
-			"it is broken. A space that is not suspended stays as it is; a sentence says so.",
+		Description: "Any operator can resume a space, through any member. The member that holds the suspension logs that it was\n" +
+			"broken. If the space is not suspended, nothing changes and a sentence says so.",
 		Flags: append([]cli.Flag{
 			textFlag("reason", "why, for the member's log"),
 			switchFlag("json", "print one JSON document"),

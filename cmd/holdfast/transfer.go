@@ -17,11 +17,11 @@ func (p *program) transferCommand() *cli.Command {
 		Name:      "transfer",
 		Usage:     "make a member the authority of a lockspace (protocol grantor)",
 		UsageText: name + " transfer SPACE MEMBER [--json] [flags]",
-		Description: "The member gets the table of locks with all that is held and waited for, in order, and decides from then on:\n" +
-			"what it locks itself costs no message. No lock is lost by it. MEMBER is a name, or an address, as\n" +
-			"`" + name + " status` shows them. It waits for the member to serve, up to --timeout; after that it may be done\n" +
-			"nevertheless. Exits with 76 where the space's protocol does not hand its authority over, and with 65 where\n" +
-			"there is no such member, or it has the space closed.",
+		Description: "MEMBER gets the lock table with all holders and waiters, in order, and decides from then on; its own\n" +
+			"clients' locks then cost no message. No lock is lost. MEMBER is a name or an address, as `" + name + " status`\n" +
+			"shows them. The command waits until MEMBER serves, up to --timeout; after that the transfer may still be\n" +
+			"done. Exits with 76 if the space's protocol has no authority to transfer, and with 65 if there is no such\n" +
+			"member or it has closed the space.",
 		Flags:  append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
 		Action: p.transfer,
 	}
@@ -54,9 +54,9 @@ func (p *program) spaceCommand() *cli.Command {
 func (p *program) spaceOpenCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "open",
-		Usage:       "let a member take part in a lockspace again",
+		Usage:       "open a lockspace on a member again",
 		UsageText:   name + " space open SPACE [--server ADDRESS] [flags]",
-		Description: "Every space is open on every member at first. One that is open stays so.",
+		Description: "Every space starts open on every member. Opening an open space changes nothing.",
 		Flags:       append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			return p.turnSpace(ctx, c, "", (*client.Admin).OpenSpace)
@@ -67,14 +67,14 @@ func (p *program) spaceOpenCommand() *cli.Command {
 func (p *program) spaceCloseCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "close",
-		Usage:     "let a member take no part in a lockspace until it is opened again",
+		Usage:     "close a lockspace on a member until it is opened again",
 		UsageText: name + " space close SPACE [--server ADDRESS] [flags]",
-		Description: "Holders of locks of the space through the member have to stop, clients that wait are refused, and\n" +
-			"nothing new is granted through it; if the member is the authority it hands that over. What the space is,\n" +
-			"and what other members have in it, does not change; with protocol permission the member goes on answering\n" +
-			"them. A restart of the member opens it.\n" +
+		Description: "Clients that hold locks of the space through this member lose them, waiting clients are refused, and nothing\n" +
+			"new is granted through it. If the member is the authority, it hands that over. The space itself, and what\n" +
+			"other members hold in it, stay as they are; with protocol permission this member still answers the others.\n" +
+			"A restart of the member opens the space.\n" +
 			"\n" +
-			"It waits until all have stopped, up to --timeout; after that it exits with 69, and the space is closed\n" +
+			"Waits until all holders have stopped, up to --timeout. After that it exits with 69, and the space is closed\n" +
 			"all the same.",
 		Flags: append([]cli.Flag{switchFlag("json", "print one JSON document")}, memberFlags()...),
 		Action: func(ctx context.Context, c *cli.Command) error {
@@ -94,7 +94,7 @@ func (p *program) turnSpace(ctx context.Context, c *cli.Command, more string, tu
 	}
 	addresses, err := api.ParseTarget(serverOf(c))
 	if err == nil && len(addresses) > 1 {
-		return usageError(calledAs(c), "%s are named; say with --server which one member shall do it", strings.Join(formatAddresses(addresses), ", "))
+		return usageError(calledAs(c), "%s are named; choose one member with --server", strings.Join(formatAddresses(addresses), ", "))
 	}
 	opened, err := askToChange(ctx, c, more, func(ctx context.Context, admin *client.Admin) (*schema.OpenedSpace, error) {
 		return turn(admin, ctx, space)

@@ -157,7 +157,7 @@ func (d *document) mapping(name string, node *yaml.Node, each func(name string, 
 			continue
 		}
 		if line, taken := lines[key.Value]; taken {
-			d.reject(key.Value, value, fmt.Sprintf("the key stands in line %d too", line), "", "give each key once")
+			d.reject(key.Value, value, fmt.Sprintf("the key is in line %d too", line), "", "give each key once")
 			continue
 		}
 		lines[key.Value] = node.Content[i].Line

@@ -72,17 +72,17 @@ func memberKeys() []Key {
 			"Address for HTTP/JSON, metrics and health; port 0 picks a free one, empty turns it off."),
 		hostsKey(),
 		addressKey("advertise", "", func(c *Config) *string { return &c.Advertise }, address{optional: true},
-			"Address under which others reach this member; without it the listen address."),
+			"Address under which other members and clients reach this member; by default the listen address."),
 		joinKey(),
 		expectKey(),
 		textKey("state", "", func(c *Config) *string { return &c.State },
 			"a folder, none, or empty for the user's state folder",
-			"Folder of the stable cell, and of data; none keeps nothing across restarts and implies memory; without it the user's state folder, by name."),
+			"Folder of the member's state, and by default of its data; none keeps nothing across restarts and implies memory; by default a folder with the member's name in the user's state folder."),
 		textKey("data", "", func(c *Config) *string { return &c.Data },
 			"a folder, or empty for the folder data in that of state",
-			"Folder of what spaces of protocol consensus keep, and of the stable cell unless state names one; without it the folder data in that of state."),
+			"Folder of the data of consensus spaces, and of the member's state unless state is given; by default the folder data in the state folder."),
 		switchKey("memory", func(c *Config) *bool { return &c.Memory },
-			"Keep the default space in memory, short for --space default=central: ten to a hundred times faster, and a lock is lost with the member that it was taken through; implied by --state none, and by port 0 without --name."),
+			"Keep the default space in memory, short for --space default=central: ten to a hundred times faster, but a lock is lost with the member that it was taken through; implied by --state none, and by port 0 without --name."),
 		candidateKey(),
 	}
 }
@@ -90,9 +90,9 @@ func memberKeys() []Key {
 func leaseKeys() []Key {
 	return []Key{
 		durationKey("lease", "3s", span{minLease, maxLease}, longerLease, func(c *Config) *time.Duration { return &c.Lease },
-			"How long a member may act without hearing from a quorum: failover time against tolerance of pauses."),
+			"How long a member may act without hearing from a quorum; a short lease fails over fast, a long one tolerates longer pauses."),
 		durationKey("patience", "250ms", span{minPatience, maxPatience}, "", func(c *Config) *time.Duration { return &c.Patience },
-			"How long a member waits for another's answer."),
+			"How long a member waits for another member's answer."),
 		driftKey(),
 	}
 }
@@ -113,11 +113,11 @@ func tlsKeys() []Key {
 		textKey("tls.key", "", func(c *Config) *string { return &c.TLS.Key }, file,
 			"PEM file of the certificate's private key."),
 		textKey("tls.ca", "", func(c *Config) *string { return &c.TLS.CA }, file,
-			"PEM file of the authorities that sign members' certificates and, without tls.client_ca, clients'."),
+			"PEM file of the authorities that signed the members' certificates and, without tls.client_ca, the clients'."),
 		textKey("tls.client_ca", "", func(c *Config) *string { return &c.TLS.ClientCA }, file,
-			"PEM file of the authorities that sign clients' certificates, where those are others than members'."),
+			"PEM file of the authorities that signed the clients' certificates, if they are not those of the members."),
 		choiceKey("tls.client_auth", authRequire, []string{authRequire, authVerify, authNone}, func(c *Config) *string { return &c.TLS.ClientAuth },
-			"With TLS, whether a client must show a certificate that tls.client_ca or tls.ca signed (require), may show one (verify), or is not asked (none)."),
+			"Client certificates with TLS: required (require), verified if given (verify), or not asked for (none); tls.client_ca or tls.ca must have signed them."),
 	}
 }
 
@@ -131,45 +131,45 @@ func limitKeys() []Key {
 		countKey("limits.waiters_per_name", "10000", 1, maxCount, func(c *Config) *int { return &c.Limits.WaitersPerName },
 			"Most requests that may wait for one name."),
 		countKey("limits.names", "1000000", 1, maxCount, func(c *Config) *int { return &c.Limits.Names },
-			"Most names of one space that may be held or waited for at one time."),
+			"Most names of one space that are held or waited for at one time."),
 		countKey("limits.name_bytes", "512", 1, maxNameBytes, func(c *Config) *int { return &c.Limits.NameBytes },
 			"Longest name, in bytes."),
 		countKey("limits.message_bytes", "4194304", minMessageBytes, maxMessageBytes, func(c *Config) *int { return &c.Limits.MessageBytes },
 			"Largest message or request body, in bytes."),
 		countKey("limits.connections", "20000", 1, maxCount, func(c *Config) *int { return &c.Limits.Connections },
-			"Most connections of each port at one time; fewer where the process may not open that many files."),
+			"Most connections of each port at one time; fewer if the process may open fewer files."),
 		countKey("limits.watchers", "1000", 1, maxWatchers, func(c *Config) *int { return &c.Limits.Watchers },
 			"Most feeds of events at one time."),
 		countKey("limits.requests", "100000", 1, maxRequests, func(c *Config) *int { return &c.Limits.Requests },
-			"Most requests that are remembered by the id that their clients gave them."),
+			"Most requests that a member remembers by their clients' ids, to run each only once."),
 		countKey("limits.requests_per_second", "0", 0, maxCount, func(c *Config) *int { return &c.Limits.RequestsPerSecond },
-			"Most requests a second of one client, by its certificate's name or its address; 0 is no limit."),
+			"Most requests a second of one client, which its certificate's name or its address identifies; 0 is no limit."),
 		countKey("limits.requests_burst", "0", 0, maxCount, func(c *Config) *int { return &c.Limits.RequestsBurst },
-			"Most requests of one client at once where a number a second is set; 0 is one second's worth."),
+			"Most requests of one client in a burst, if limits.requests_per_second is set; 0 is one second's worth."),
 	}
 }
 
 func logKeys() []Key {
 	return []Key{
 		choiceKey("log.level", "info", []string{"debug", "info", "warn", "error"}, func(c *Config) *string { return &c.Log.Level },
-			"Least severe thing that is logged."),
+			"Lowest level that is logged."),
 		choiceKey("log.format", "text", []string{"text", "json"}, func(c *Config) *string { return &c.Log.Format },
-			"Form of a log line."),
+			"Format of log lines."),
 		textKey("trace", "", func(c *Config) *string { return &c.Trace },
 			"a file that is no other's, or empty",
-			"File to which all that the member takes and does is recorded, for sim replay; lock names are in it, secrets are not."),
+			"File for the trace of the member, for sim replay; it contains lock names and no secrets."),
 		countKey("trace_size", "1073741824", minTraceSize, maxTraceSize, func(c *Config) *int { return &c.TraceSize },
-			"Most bytes that the file of trace may have; then the trace ends."),
+			"Largest size of the trace in bytes; the trace ends there."),
 	}
 }
 
 func startKeys() []Key {
 	return []Key{
 		switchKey("insecure", func(c *Config) *bool { return &c.Insecure },
-			"Allow a listen address that is not loopback without TLS."),
+			"Allow a listen address other than loopback without TLS."),
 		{
 			Name: "config", Kind: Text, Allowed: "a YAML file that can be read, or empty",
-			Help:   "YAML file to read; flags and environment overrule it.",
+			Help:   "YAML file to read; flags and environment variables override it.",
 			read:   func(*Config, string) *flaw { return nil },
 			format: func(c *Config) string { return c.File },
 		},

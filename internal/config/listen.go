@@ -16,7 +16,7 @@ func listenKey() Key {
 	return Key{
 		Name: "listen", Kind: Text, Default: "127.0.0.1:4040",
 		Allowed: network.allowed() + ", unix:///PATH, or both with a comma between",
-		Help:    "Address for members and clients (gRPC); port 0 picks a free one; localhost is 127.0.0.1 and ::1; unix:///PATH, for clients of this machine, may stand next to it or alone.",
+		Help:    "Address for members and clients (gRPC); port 0 picks a free port; localhost is 127.0.0.1 and ::1; unix:///PATH, for clients on this machine, alone or after a comma.",
 		read: func(c *Config, text string) *flaw {
 			var listen, path string
 			for item := range strings.SplitSeq(text, ",") {
@@ -56,7 +56,7 @@ func listenKey() Key {
 func modeKey() Key {
 	key := Key{
 		Name: "socket_mode", Kind: Text, Default: "0600", Allowed: "an octal number from 0600 to 0777",
-		Help: "Mode of the socket's file: who may write it may connect.",
+		Help: "Mode of the socket file; users with write permission may connect.",
 	}
 	return into(key, func(c *Config) *fs.FileMode { return &c.SocketMode }, func(text string) (fs.FileMode, *flaw) {
 		mode, err := strconv.ParseUint(text, 8, 16)
@@ -75,5 +75,5 @@ func hostsKey() Key {
 		}
 		return nil
 	}, "HOST[,HOST…] without ports, or empty",
-		"Further host names for HTTP requests, in addition to localhost, this machine's name, its addresses and those that others know; may be repeated.")
+		"More host names for HTTP requests, in addition to localhost and this machine's name and addresses; may be repeated.")
 }

@@ -21,7 +21,7 @@ const storeOption = "store"
 func storeURL() option.Option {
 	return option.Option{
 		Name: storeOption, Value: urlOfStore{new(string)}, Default: "required",
-		Help: "The URL of the store, or a folder of this machine from its root on.",
+		Help: "The URL of the store, or the absolute path of a folder on this machine.",
 	}
 }
 

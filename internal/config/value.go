@@ -164,8 +164,8 @@ func longestTTLKey() Key {
 	most, memory := session.LongestTTL(true, 0), session.LongestTTL(false, 0)
 	return durationKey("limits.ttl", option.Format(most), span{minTTL, most}, ", and at most "+option.Format(maxMemoryTTL)+" where a space is in memory",
 		func(c *Config) *time.Duration { return &c.Limits.TTL },
-		"Longest TTL that a session is given; where a space has another protocol than consensus the default is "+option.Format(memory)+
-			", or the lease if that is longer, because names stay taken for as long as a lost member has promised its clients.")
+		"Longest TTL of a session; if a space has another protocol than consensus, the default is "+option.Format(memory)+
+			", or the lease if that is longer: the names of a lost member stay taken for as long as it promised its clients.")
 }
 
 // readDuration reads a length of time. Example shows how one is written.
@@ -186,7 +186,7 @@ func driftKey() Key {
 	key := Key{
 		Name: "drift", Kind: Fraction, Default: "0.05",
 		Allowed: fmt.Sprintf("more than 0, at most %v", maxDrift),
-		Help:    "By how much the rates of any two clocks may differ: 0.05 is 5 %.",
+		Help:    "Largest difference between the rates of any two clocks: 0.05 is 5 %.",
 	}
 	return into(key, func(c *Config) *float64 { return &c.Drift }, func(text string) (float64, *flaw) {
 		x, err := strconv.ParseFloat(text, 64)

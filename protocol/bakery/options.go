@@ -29,12 +29,12 @@ func (o *Options) List() option.List {
 	return append(o.Primary("a lock is decided by a majority of the leaders"), option.List{
 		{
 			Name: "messages", Value: option.Switch{At: &o.Published, Words: [2]string{"merged", "published"}}, Default: "merged",
-			Help: "Whether leaders tell each other the steps of a lock in one message where they can (merged: 8 messages), or one by one as snaplock does (published: 20).",
+			Help: "Whether leaders combine the steps of a lock in one message where possible (merged: 8 messages), or send them one by one as snaplock does (published: 20).",
 		},
 		{
 			Name: "grace", Default: "0",
 			Value: option.Duration{At: &o.Grace, Least: time.Second, Most: time.Hour, Words: option.Words{{Text: "0"}, {Text: "snaplock", Number: int64(GraceOfHold)}}},
-			Help:  "How long a name stays taken after a hold limit has passed, so that its holder can stop; snaplock is as long as the hold limit, and a minute at least.",
+			Help:  "How long a name stays taken after its hold limit, so that the holder can stop; snaplock is as long as the hold limit, and at least a minute.",
 		},
 	}...)
 }

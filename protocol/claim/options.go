@@ -63,48 +63,48 @@ func (o *Options) List() option.List {
 	return append(o.Primary("the store decides, which has no sides"), option.List{
 		{
 			Name: "wait", Value: option.Duration{At: &o.Wait, Least: time.Millisecond, Most: time.Minute}, Default: "100ms",
-			Help: "How long a claim is left alone before it is checked, and so how long its write may take, less skew.",
+			Help: "How long a process waits between writing a claim and checking it; its write may take as long, less skew.",
 		},
 		{
 			Name: "expiry", Value: option.Duration{At: &o.Expiry, Least: 10 * time.Millisecond, Most: 24 * time.Hour}, Default: "30s, or more where wait asks for it",
-			Help: "How old a claim grows before others pass it over: how long a lock stays taken whose holder has crashed.",
+			Help: "Age at which other processes ignore a claim: how long the lock of a crashed process stays taken.",
 		},
 		{
 			Name: "retries", Value: option.Count[int]{At: &o.Retries, Most: 100}, Default: "3", Local: true,
-			Help: "How often a write, a read or a deletion is tried.",
+			Help: "How often a write, read or deletion is tried.",
 		},
 		{
 			Name: "skew", Value: option.Duration{At: &o.Skew, Least: time.Microsecond, Most: time.Minute}, Default: "5/12 of wait",
-			Help: "By how much the clocks of two processes may differ.",
+			Help: "Largest difference between the clocks of two processes.",
 		},
 		{
 			Name: "unit", Value: option.Choice[Unit]{At: &o.Unit, Words: units}, Default: "us",
-			Help: "What timestamps count.",
+			Help: "Unit of timestamps.",
 		},
 		{
 			Name: "rid", Value: option.Text{At: &o.RID, Most: mostRID}, Default: "where the process runs", Local: true,
-			Help: "The name of the process in its claims, for people.",
+			Help: "Name of the process in its claims, for people to read.",
 		},
 		{
 			Name: "group", Value: option.Text{At: &o.Group, Most: mostGroup}, Default: "the name of the space",
-			Help: "The key part of rows: locks of one name in one group exclude each other.",
+			Help: "The group part of row keys: locks of one name in one group exclude each other.",
 		},
 		{
 			Name: "cas", Value: option.Switch{At: &o.CAS}, Default: "false",
-			Help: "Whether locks are taken by conditional writes instead of claims, where the store has them.",
+			Help: "Whether locks are taken by conditional writes instead of claims; the store must support them.",
 		},
 		{
 			Name: "hold_on", Default: "off", Local: true,
 			Value: option.Duration{At: &o.HoldOn, Least: leastHoldOn, Most: mostHoldOn, Words: option.Words{{Text: "off"}, {Text: "on", Number: int64(10 * time.Millisecond)}}},
-			Help:  "With cas, for how long a process keeps what it has released, for its own clients; on is 10ms.",
+			Help:  "With cas, how long a process keeps a released lock for its own clients; on is 10ms.",
 		},
 		{
 			Name: "clock", Value: option.Switch{At: &o.StoreClock, Words: [2]string{"machine", "store"}}, Default: "machine",
-			Help: "Whose clock dates claims.",
+			Help: "The clock that dates claims.",
 		},
 		{
 			Name: "cleaner", Value: option.Switch{At: &o.Cleaner}, Default: "false", Local: true,
-			Help: "Whether claims that have expired are deleted.",
+			Help: "Whether expired claims are deleted.",
 		},
 		{
 			Name: "cells", Value: option.Switch{At: &o.Cells}, Default: "false", Tuning: true,

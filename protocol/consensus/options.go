@@ -35,28 +35,28 @@ func (o *Options) List() option.List {
 	return append(list, option.List{
 		{
 			Name: "shards", Value: option.Count[int]{At: &o.Shards, Most: MaxShards}, Default: "1",
-			Help: "In how many parts the names are split, each with a leader of its own; it stays as it is at the first start.",
+			Help: "Number of parts that the names are split into, each with its own leader; fixed at the first start.",
 		},
 		{
 			Name: "autopilot", Default: "1h",
 			Value: option.Duration{At: &o.Autopilot, Least: LeastAutopilot, Most: longestAutopilot, Words: option.Words{{Text: "off", Number: int64(NoAutopilot)}}},
-			Help:  "For how long a voter is neither heard nor in the view before the others go on without its vote; off is never.",
+			Help:  "How long a voter may be gone before the others take its vote away; off is never.",
 		},
 		{
 			Name: "election", Value: option.Duration{At: &o.Election, Least: time.Millisecond, Most: time.Hour}, Tuning: true,
-			Help: "How long a leader is silent before another is sought.",
+			Help: "How long a leader may be silent before another election.",
 		},
 		{
 			Name: "snapshot_every", Value: option.Count[uint64]{At: &o.Every, Most: 1 << 40}, Tuning: true,
-			Help: "After how many entries a snapshot is made.",
+			Help: "Number of entries between two snapshots.",
 		},
 		{
 			Name: "snapshot_keep", Value: option.Count[uint64]{At: &o.Keep, Most: 1 << 40}, Tuning: true,
-			Help: "How many entries before a snapshot stay.",
+			Help: "Number of entries kept before a snapshot.",
 		},
 		{
 			Name: "snapshot_part", Value: option.Count[int]{At: &o.Part, Most: 1 << 30}, Tuning: true,
-			Help: "How many bytes a part of a snapshot grows to.",
+			Help: "Size of the parts of a snapshot, in bytes.",
 		},
 	}...)
 }

@@ -198,7 +198,7 @@ func (t *transfer) unanswered(now protocol.Time, listed bool) error {
 	if !listed {
 		return &lock.Unavailable{Why: t.name + " was asked to become the grantor, and has left the view before it was"}
 	}
-	return &lock.Unavailable{Why: fmt.Sprintf("%s was asked to become the grantor, and has not said for %v that it is: it may become it nevertheless, so look at the status before another member is asked", t.name, now-t.since)}
+	return &lock.Unavailable{Why: fmt.Sprintf("%s was asked to become the grantor, and has not confirmed it for %v: it may become it nevertheless, so look at the status before another member is asked", t.name, now-t.since)}
 }
 
 func (m *Machine) operatorsWake() protocol.Time {

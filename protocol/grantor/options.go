@@ -33,15 +33,15 @@ func (o *Options) List() option.List {
 	return append(append(o.Common.List(), o.Tuning.List()...), option.List{
 		{
 			Name: "placement", Value: length(&o.Placement, 10*time.Second), Default: "off",
-			Help: "The window in which a grantor counts which member locks most, to move the grantorship there; on is 10s, off moves it only on request.",
+			Help: "Window in which a grantor counts each member's locks, to move the grantorship to the busiest one; on is 10s, off moves it only on request.",
 		},
 		{
 			Name: "hold_on", Value: length(&o.HoldOn, time.Minute), Default: "off",
-			Help: "How long a member keeps a grant that its clients use no more, for their next lock of the name; on is 1m, off keeps none.",
+			Help: "How long a member keeps an unused grant for its clients' next lock of the name; on is 1m, off keeps none.",
 		},
 		{
 			Name: "parked", Value: option.Count[int]{At: &o.Parked, Most: 1 << 20}, Tuning: true, Local: true,
-			Help: "How many messages may wait for a grantor that is about to begin.",
+			Help: "Most messages that wait for a starting grantor.",
 		},
 	}...)
 }

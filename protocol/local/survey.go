@@ -101,7 +101,7 @@ func (m members[R]) Unanswered(now protocol.Time, call *admin.Call[protocol.ID])
 	case len(silent) == 0:
 		why.Why += protocol.NothingBroken
 	case told > 0:
-		why.Why += fmt.Sprintf("; holders that were told to stop: %d, and others may have been told, too: %s", told, protocol.LookFirst)
+		why.Why += fmt.Sprintf("; holders that were asked to stop: %d, and perhaps more: %s", told, protocol.LookFirst)
 	default:
 		why.Why += protocol.MaybeBroken
 	}

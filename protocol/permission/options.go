@@ -26,7 +26,7 @@ func (o *Options) List() option.List {
 	return append(o.Primary("no member could merge what the sides of a partition have granted"), option.List{
 		{
 			Name: "defer", Value: option.Switch{At: &o.Defer}, Default: "false",
-			Help: "Whether a member that cannot give its permission yet says so at once, for one more message.",
+			Help: "Whether a member that cannot give its permission yet answers at once, at the cost of one message.",
 		},
 		{
 			Name: "retain", Value: option.Switch{At: &o.Retain}, Default: "false",
@@ -35,7 +35,7 @@ func (o *Options) List() option.List {
 		{
 			Name: "capacity", Default: "off",
 			Value: option.Count[int]{At: &o.Capacity, Most: holdfast.MaxCapacity, Words: option.Words{{Text: "off"}}},
-			Help:  "How many members may use a name at once: every lock of the space is one of so many slots; off leaves that to the requests.",
+			Help:  "Number of members that may use a name at once: every lock of the space takes one of so many slots; off leaves that to the requests.",
 		},
 	}...)
 }

@@ -45,7 +45,7 @@ func openMemory(ctx context.Context, url string) (storage.Store, error) {
 		return nil, fmt.Errorf("open a store in memory: %w: %w", storage.ErrRefused, err)
 	}
 	if _, rest, _ := strings.Cut(url, "://"); rest != "" {
-		return nil, fmt.Errorf("open a store in memory: something stands behind memory://; nothing is allowed: %w", storage.ErrInvalid)
+		return nil, fmt.Errorf("open a store in memory: there is text after memory://; nothing may follow it: %w", storage.ErrInvalid)
 	}
 	return memory.New(memory.Config{}), nil
 }

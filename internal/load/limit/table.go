@@ -83,7 +83,7 @@ func (t *table) execute(c *connection, r request) error {
 // release ends a hold or a wait, and grants the next.
 func (t *table) release(c *connection, id uint32) error {
 	if int(id) >= len(c.slots) || c.slots[id] == nil {
-		return fmt.Errorf("%w: id %d stands for nothing", errProtocol, id)
+		return fmt.Errorf("%w: id %d is unknown", errProtocol, id)
 	}
 	t.leave(c, id)
 	return c.answer(released, id)

@@ -126,7 +126,7 @@ func parseMetrics(text io.Reader) (p soak.Process, err error) {
 		return p, err
 	}
 	if p.Goroutines == 0 {
-		return soak.Process{}, errors.New("it tells nothing of its process")
+		return soak.Process{}, errors.New("its metrics have nothing about its process")
 	}
 	return p, nil
 }

@@ -54,7 +54,7 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
 	for wrong, why := range map[string]string{
-		"": "read the metrics of member a: 404 Not Found", "holdfast_locks 1\n": "it tells nothing of its process",
+		"": "read the metrics of member a: 404 Not Found", "holdfast_locks 1\n": "its metrics have nothing about its process",
 		"go_goroutines many\n": `metric go_goroutines is "many"`,
 	} {
 		answer = wrong

@@ -61,7 +61,7 @@ func (t *Transport) Follow(ctx context.Context, id protocol.ID, address string, 
 }
 
 var (
-	errSilent  = errors.New("it tells nothing")
+	errSilent  = errors.New("it sends no events")
 	errLeaving = errors.New("this member is leaving")
 )
 
@@ -99,7 +99,7 @@ func (t *Transport) hearEvents(ctx context.Context, l *link, interest *schema.Me
 		case err != nil:
 			return plain(err)
 		case first != (m.GetWelcome() != nil):
-			return errors.New("the welcome is not the first that it tells")
+			return errors.New("its first message is no welcome")
 		}
 		if first {
 			g, err := t.read(m.GetWelcome())

@@ -130,7 +130,7 @@ func (a *accept) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	}
 	known, ok := info.(credentials.TLSInfo)
 	if !ok {
-		return nil, nil, errors.Join(fmt.Errorf("a TLS handshake has told %T", info), conn.Close())
+		return nil, nil, errors.Join(fmt.Errorf("a TLS handshake returned %T", info), conn.Close())
 	}
 	v := &Peer{CommonAuthInfo: known.CommonAuthInfo, TLS: &known.State}
 	if v.Name, v.Refusal = a.door.Certificates.Client(v.TLS); v.Name != "" {

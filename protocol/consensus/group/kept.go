@@ -80,7 +80,7 @@ func (k *Kept) storage() (*raft.MemoryStorage, error) {
 			continue // it was kept for members that are behind
 		}
 		if index++; e.Index != index || e.Term < term {
-			return nil, fmt.Errorf("entry %d of term %d stands where that with number %d and a term of at least %d is due: %w", e.Index, e.Term, index, term, wire.ErrMalformed)
+			return nil, fmt.Errorf("entry %d of term %d is there in the place of entry %d of a term of at least %d: %w", e.Index, e.Term, index, term, wire.ErrMalformed)
 		}
 		term = e.Term
 		entries = append(entries, e.raft())

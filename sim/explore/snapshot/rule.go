@@ -115,7 +115,7 @@ func (c *Copier) follow(r *Rule) error {
 		f.mayBeMoot = true
 	}
 	if r.Group != nil && strings.Contains(r.Field, ".") {
-		return fmt.Errorf("a group is told by the struct that has the field: give its Path")
+		return fmt.Errorf("the struct that has the field identifies a group: give its Path")
 	}
 	if r.Table && !isTable(f.plan) {
 		return fmt.Errorf("a table is a slice of structs of one number and one time, and it is a %v", f.plan.is)
