@@ -1,6 +1,6 @@
 # The ten verbs. `.ci/run` has all stages, and docs/developing.md all commands.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test short lint generate sim bench ci
+.PHONY: help build demo test short lint generate sim site ci
 
 help: ## lists the verbs
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 18
@@ -26,8 +26,8 @@ generate: ## writes what is generated from the .proto files
 sim: ## breaks simulated members for a minute, with fresh seeds
 	go run ./cmd/holdfast sim --sweep 1m --faults all
 
-bench: ## measures this machine in less than a minute
-	go run ./cmd/holdfast bench --quick
+site: ## builds the site of docs, build/site, and checks its links
+	.ci/run site
 
 ci: ## runs all that must hold before a merge, as CI does
 	.ci/run
