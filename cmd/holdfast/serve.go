@@ -28,9 +28,9 @@ func (p *program) serveCommand() *cli.Command {
 		Name:      "serve",
 		Usage:     "start a member and serve clients",
 		UsageText: name + " serve [flags]",
-		Description: "Without flags it is a complete single member on this machine. When it can grant, it prints one line of JSON.\n" +
-			"TERM and INT let it leave in good order; another one, or the same a second later, ends it at once.\n" +
-			"A flag is stronger than its variable, and that is stronger than the file.\n\n" + optionsOfSpaces(),
+		Description: "Without flags it runs a single member that keeps its locks on the disk. When it can grant, it prints one line\n" +
+			"of JSON. TERM or INT shuts it down in good order; a different signal, or the same one a second later, ends it at\n" +
+			"once. A flag overrides its environment variable, which overrides the file of --config.\n\n" + optionsOfSpaces(),
 		Flags:                     append(configurationFlags(), printConfig),
 		DisableSliceFlagSeparator: true,
 		Action:                    p.serve,

@@ -120,5 +120,5 @@ func joinKey() Key {
 		}
 		return nil
 	}, "HOST:PORT[,HOST:PORT…] with ports of 1 to 65535, or empty",
-		"Addresses of the founders, separated by commas; one's own may stand among them; may be repeated.")
+		"Addresses of the founders, separated by commas, this member's own included or not; may be repeated.")
 }

@@ -146,7 +146,7 @@ func countOrKey(name, value, word string, most int, field func(*Config) *int, al
 
 func expectKey() Key {
 	return countOrKey("expect", "", "", maxCount, func(c *Config) *int { return &c.Expect }, "the number of founders, 1 or more",
-		"How many founders there are, this member included; with join alone this member is a guest.")
+		"Number of founders, including this member; without it, a member that joins is a guest.")
 }
 
 func candidateKey() Key {
