@@ -207,7 +207,7 @@ func TestStoreSession(t *testing.T) {
 	play(t, build(t), block(t, "docs/stores.md", "console", 0))
 }
 
-// TestPrograms compiles and runs the Go programs of the README, of the quickstart, and of docs/stores.md.
+// TestPrograms compiles and runs the Go programs of the README and of three pages of docs.
 func TestPrograms(t *testing.T) {
 	t.Run("README.md", func(t *testing.T) {
 		t.Parallel()
@@ -220,6 +220,10 @@ func TestPrograms(t *testing.T) {
 		listen, _ := startMember(t, build(t))
 		text := strings.ReplaceAll(block(t, "docs/quickstart.md", "go", 0), "localhost:4040", listen)
 		runSnippet(t, text, "held: orders/42 true <nil>\n")
+	})
+	t.Run("go.md", func(t *testing.T) {
+		t.Parallel()
+		runSnippet(t, block(t, "docs/go.md", "go", 0), "held: true true\nsecond try: true true\nafter Unlock: context canceled\n")
 	})
 	t.Run("stores.md", func(t *testing.T) {
 		t.Parallel()
