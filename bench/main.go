@@ -98,7 +98,7 @@ func (p *program) command() *cli.Command {
 		ExitErrHandler: func(context.Context, *cli.Command, error) {},
 		Action: func(ctx context.Context, c *cli.Command) error {
 			if c.Args().Present() {
-				return usage("argument %q: none is wanted", c.Args().First())
+				return usage("argument %q: the command takes none", c.Args().First())
 			}
 			ctx, stop := supervise.UntilSignal(ctx)
 			defer stop()

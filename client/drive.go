@@ -134,7 +134,7 @@ func (c *Client) react(e *session.Effect) {
 			go c.settings.renewed()
 		}
 	case session.CutTTL:
-		c.log.Warn("the ttl of the session is cut", "session", e.Session.ID, "ttl", e.At, "because", e.Session.Cut)
+		c.log.Warn("the ttl of the session is shortened", "session", e.Session.ID, "ttl", e.At, "because", e.Session.Cut)
 	case session.Late:
 		c.onLate(e)
 	case session.Forget:
@@ -212,7 +212,7 @@ func (c *Client) failRelease(r *request, err error) {
 
 // onLate says that another stream is opened, beside the one that there is.
 func (c *Client) onLate(e *session.Effect) {
-	c.log.Warn("no heartbeat is acknowledged", "session", e.Session.ID, "remaining", e.At)
+	c.log.Warn("heartbeats are not acknowledged", "session", e.Session.ID, "remaining", e.At)
 	if c.settings.late != nil {
 		go c.notifyLate(c.session, c.session.Deadline())
 	}

@@ -241,7 +241,7 @@ func TestDeadSharedConnection(t *testing.T) {
 	if made := between.connections(); made != 1 {
 		t.Fatalf("%d connections, want the one that both share", made)
 	}
-	first.clock.Advance(testTTL / 2) // no heartbeat is acknowledged
+	first.clock.Advance(testTTL / 2) // heartbeats are not acknowledged
 	for range 2 {
 		again := f.accept()
 		session := again.hello.GetSession()

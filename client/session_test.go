@@ -214,7 +214,7 @@ func TestLateNoMore(t *testing.T) {
 }
 
 // silent is a Client whose session was renewed at zero, and how often it was said that
-// no heartbeat is acknowledged.
+// heartbeats are not acknowledged.
 func silent(t *testing.T) (c *Client, calls *int) {
 	calls = new(int)
 	late := func(remaining time.Duration) {

@@ -102,7 +102,7 @@ func (m Mutate) Check() error {
 	}
 	switch {
 	case len(m.Additions)+len(m.Deletions) == 0:
-		return fmt.Errorf("nothing is added and nothing deleted; at least one column is to be named: %w", ErrInvalid)
+		return fmt.Errorf("nothing is added and nothing deleted; name at least one column: %w", ErrInvalid)
 	case m.Timestamp < 0:
 		return fmt.Errorf("timestamp %d; 0 or more is allowed: %w", m.Timestamp, ErrInvalid)
 	case m.TTL < 0:

@@ -147,7 +147,7 @@ func (o *benchOrder) readSoak(c *cli.Command) error {
 	case o.soak.Duration == 0:
 		return nil
 	case len(o.targets) > 1:
-		return usageError(c.Name, "flag --targets: a soak is of one of central, remote, remote-tls")
+		return usageError(c.Name, "flag --targets: a soak takes one of central, remote, remote-tls")
 	}
 	for _, other := range []string{"workloads", "rounds", "duration", "workers", "think", "quick"} {
 		if c.IsSet(other) {

@@ -68,7 +68,7 @@ func (p *program) soakVerdict(result *soak.Result) error {
 	switch {
 	case result.Violations > 0:
 		verdict = fmt.Sprintf("VIOLATION violations=%d errors=%d", result.Violations, result.Errors)
-		err = &exitError{exitViolation, errors.New("bench: two had one lock at once")}
+		err = &exitError{exitViolation, errors.New("bench: two workers had one lock at once")}
 	case result.Errors > 0:
 		verdict = fmt.Sprintf("FAILED errors=%d", result.Errors)
 		err = fmt.Errorf("bench: %d turns went wrong, the first with %w", result.Errors, result.FirstError)

@@ -37,7 +37,7 @@ func (p *program) check(folder string) error {
 		}
 	}
 	if len(found) > 0 {
-		return &exitError{exitBadData, fmt.Errorf("check: %d things in %s are wrong; replace this member by a new one, or put the folder back as it was when the member stopped", len(found), folder)}
+		return &exitError{exitBadData, fmt.Errorf("check: %d faults in %s; replace this member by a new one, or restore the folder as it was when the member stopped", len(found), folder)}
 	}
 	return nil
 }

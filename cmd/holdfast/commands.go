@@ -56,7 +56,7 @@ func group(name, usage, usageText string, commands ...*cli.Command) *cli.Command
 			if c.Args().Present() {
 				return usageError(calledAs(c), "there is no command %q: want %s", c.Args().First(), names)
 			}
-			return usageError(calledAs(c), "say what to do: %s", names)
+			return usageError(calledAs(c), "give a subcommand: %s", names)
 		},
 	}
 }

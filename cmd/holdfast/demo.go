@@ -60,7 +60,7 @@ func (p *program) demoWorkerCommand() *cli.Command {
 		Flags:  []cli.Flag{&cli.DurationFlag{Name: "stay", Usage: "the longest time for which it has a lock"}},
 		Action: func(ctx context.Context, c *cli.Command) error {
 			if n := c.Args().Len(); n != 2 && (n != 3 || c.Args().Get(2) != "pool") {
-				return usageError(c.Name, "it is started by demo, with servers, a register, and what it may take")
+				return usageError(c.Name, "only demo starts it, with servers, a register and a workload")
 			}
 			return clustertest.Worker{
 				Server: c.Args().Get(0), Register: c.Args().Get(1), PoolOnly: c.Args().Len() == 3,

@@ -143,7 +143,7 @@ func parseError(command string, err error) error {
 	}
 	text := err.Error()
 	if m := fromVariable.FindStringSubmatch(text); m != nil {
-		return usageError(command, "variable %s: %s is not what --%s takes", m[2], m[1], m[3])
+		return usageError(command, "variable %s: %s is no value of --%s", m[2], m[1], m[3])
 	}
 	if m := badValue.FindStringSubmatch(text); m != nil {
 		return usageError(command, "flag %s: %s: %s", dashed(m[2]), m[1], why(m[3]))

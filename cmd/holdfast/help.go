@@ -63,7 +63,7 @@ const exitCodes = `EXIT CODES:
 // noArguments refuses arguments of a command that takes none.
 func noArguments(c *cli.Command) error {
 	if c.Args().Present() {
-		return usageError(c.Name, "argument %q: it takes none", c.Args().First())
+		return usageError(c.Name, "argument %q: the command takes none", c.Args().First())
 	}
 	return nil
 }

@@ -49,13 +49,13 @@ func (p *program) storeOrder(c *cli.Command) (*storeOrder, error) {
 	case typed && server:
 		return nil, usageError("lock", "--store and --server exclude each other")
 	case url == "" && c.String("store-options") != "" && p.typed("store-options"):
-		return nil, usageError("lock", "--store-options are of locks in a store; give --store URL")
+		return nil, usageError("lock", "--store-options need --store URL")
 	case url == "" || server:
 		return nil, nil
 	case !typed && c.String("server") != "":
 		return nil, usageError("lock", "%s and %s are both set; unset one of them, or give --store or --server", storeVariable, serverVariable)
 	case p.typed("ttl"):
-		return nil, usageError("lock", "--ttl is of sessions at a member; with --store give --store-options expiry=D")
+		return nil, usageError("lock", "--ttl is for sessions at a member; with --store use --store-options expiry=D")
 	}
 	o := &storeOrder{url: url, options: c.String("store-options")}
 	claims, err := config.StoreSettings(url, o.options)

@@ -37,7 +37,7 @@ func (p *program) locks(ctx context.Context, c *cli.Command) error {
 	}
 	switch {
 	case c.Bool("watch") && c.Bool("stale"):
-		return usageError(c.Name, "flags --watch and --stale: what happens from now on is not old; give one of them")
+		return usageError(c.Name, "flags --watch and --stale exclude each other")
 	case c.Bool("watch"):
 		return p.watch(ctx, c)
 	}

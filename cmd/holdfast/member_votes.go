@@ -67,7 +67,7 @@ func (p *program) memberListCommand() *cli.Command {
 		Flags:       clientFlags(switchFlag("json", "print one JSON document")),
 		Action: func(ctx context.Context, c *cli.Command) error {
 			if c.Args().Present() {
-				return usageError(calledAs(c), "argument %q: none is wanted", c.Args().First())
+				return usageError(calledAs(c), "argument %q: the command takes none", c.Args().First())
 			}
 			shards, err := ask(ctx, c, func(ctx context.Context, admin *client.Admin) (*schema.Shards, error) {
 				return admin.Shards(ctx, spaceOf(c))

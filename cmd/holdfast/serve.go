@@ -126,7 +126,7 @@ func (p *program) ready(m *member, log *slog.Logger) {
 		Cluster string `json:"cluster"`
 	}{"ready", m.node.Name(), m.listen, m.settings.Socket, m.http, m.cluster()}
 	if err := json.NewEncoder(p.stdout).Encode(line); err != nil {
-		log.Error("the ready line cannot be written", "error", err)
+		log.Error("cannot write the ready line", "error", err)
 	}
 	notify("READY=1", log)
 }

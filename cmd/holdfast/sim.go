@@ -133,7 +133,7 @@ func simOrderOf(c *cli.Command) (*simOrder, error) {
 	case o.seeds < 1 || o.jobs < 1:
 		return nil, usageError(c.Name, "flags --seeds %d --jobs %d: want at least 1 of each", o.seeds, o.jobs)
 	case o.shrink.Runs < 0:
-		return nil, usageError(c.Name, "flag --shrink %d: want how many runs may be spent, or 0 for no script", o.shrink.Runs)
+		return nil, usageError(c.Name, "flag --shrink %d: want a number of runs, or 0 for no script", o.shrink.Runs)
 	}
 	return o, nil
 }
@@ -208,7 +208,7 @@ func (p *program) simPassed(o *simOrder, summary *sim.Summary) error {
 func simConfig(c *cli.Command) (sim.Config, error) {
 	wanted, known := sim.Find(c.String("protocol"))
 	if !known {
-		return sim.Config{}, usageError(c.Name, "flag --protocol: %q is none that can be simulated; %s are allowed", c.String("protocol"), sim.Names())
+		return sim.Config{}, usageError(c.Name, "flag --protocol: %q cannot be simulated; %s can", c.String("protocol"), sim.Names())
 	}
 	faults, err := sim.ParseFaults(c.String("faults"))
 	if err != nil {

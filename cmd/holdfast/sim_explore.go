@@ -88,12 +88,12 @@ func (p *program) simExplore(ctx context.Context, c *cli.Command) error {
 	}
 	for _, flag := range []string{"slow", "spread", "cas", "watch"} {
 		if c.IsSet(flag) {
-			return usageError("sim explore", "flag --%s says nothing without --protocol claim: leave it out, or add that", flag)
+			return usageError("sim explore", "flag --%s needs --protocol claim", flag)
 		}
 	}
 	for _, flag := range []string{"asks", "published"} {
 		if c.IsSet(flag) {
-			return usageError("sim explore", "flag --%s says nothing without --unordered: leave it out, or add that", flag)
+			return usageError("sim explore", "flag --%s needs --unordered", flag)
 		}
 	}
 	if c.Int("jobs") < 1 || c.Int("memory") < 1 {
@@ -138,7 +138,7 @@ func simExploration(c *cli.Command, limits explore.Limits) (*explore.Exploration
 func simExploreConfig(c *cli.Command) (explore.Config, error) {
 	wanted, known := sim.Find(c.String("protocol"))
 	if !known {
-		return explore.Config{}, usageError("sim explore", "flag --protocol: %q is none that can be explored; %s are allowed", c.String("protocol"), sim.Names())
+		return explore.Config{}, usageError("sim explore", "flag --protocol: %q cannot be explored; %s can", c.String("protocol"), sim.Names())
 	}
 	if from := c.String("from"); from != "formed" && from != "start" {
 		return explore.Config{}, usageError("sim explore", "flag --from: %q is neither formed nor start", from)

@@ -22,7 +22,7 @@ var notAsPublished = []string{"members", "seeds", "faults", "duration", "jobs", 
 func (p *program) simAsPublished(c *cli.Command) error {
 	for _, flag := range notAsPublished {
 		if c.IsSet(flag) {
-			return usageError(c.Name, "flag --%s: with --as-published the rule says what is run; leave it out", flag)
+			return usageError(c.Name, "flag --%s: with --as-published the rule decides what is run; leave the flag out", flag)
 		}
 	}
 	picture, err := drawingOf(c)
@@ -59,7 +59,7 @@ func (p *program) simAsPublished(c *cli.Command) error {
 func chosenRow(c *cli.Command, rule string) (published.Row, error) {
 	name := c.String("protocol")
 	if _, known := sim.Find(name); !known {
-		return published.Row{}, usageError(c.Name, "flag --protocol: %q is none that can be simulated; %s are allowed", name, sim.Names())
+		return published.Row{}, usageError(c.Name, "flag --protocol: %q cannot be simulated; %s can", name, sim.Names())
 	}
 	if rule == "" {
 		return published.For(name)[0], nil

@@ -46,11 +46,11 @@ func (p *program) simReplayCommand() *cli.Command {
 // simReplay goes by the first line of a file.
 func (p *program) simReplay(_ context.Context, c *cli.Command) (err error) {
 	if c.Args().Len() != 1 {
-		return usageError(c.Name, "want one FILE, and %d are given", c.Args().Len())
+		return usageError(c.Name, "want one FILE, got %d", c.Args().Len())
 	}
 	from, to := c.Uint64("from"), c.Uint64("to")
 	if (from != 0 || to != 0) && !c.Bool("show") {
-		return usageError(c.Name, "flags --from and --to say what --show prints; give that too")
+		return usageError(c.Name, "flags --from and --to need --show")
 	}
 	picture, err := drawingOf(c)
 	if err != nil {

@@ -22,7 +22,7 @@ var ofClaims = []string{"protocol", "calls", "slow", "crashes", "spread", "cas",
 func (p *program) simStored(ctx context.Context, c *cli.Command, protocol sim.Protocol) error {
 	for _, flag := range c.LocalFlagNames() {
 		if c.IsSet(flag) && !slices.Contains(ofClaims, flag) {
-			return usageError("sim explore", "flag --%s says nothing with --protocol %s, where these do: %s", flag, protocol.Name, strings.Join(ofClaims, ", "))
+			return usageError("sim explore", "flag --%s has no effect with --protocol %s; these have: %s", flag, protocol.Name, strings.Join(ofClaims, ", "))
 		}
 	}
 	config := stored.Config{Protocol: protocol, CAS: c.Bool("cas"), HoldOn: c.Duration("hold-on"), Watch: c.Bool("watch"), Slow: c.Int("slow"), Spread: c.Int("spread")}

@@ -34,7 +34,7 @@ func drawingOf(c *cli.Command) (*drawing, error) {
 	d := &drawing{path: c.String("svg"), picture: draw.Picture{From: c.Duration("svg-from"), To: c.Duration("svg-to"), Events: c.Int("svg-events")}}
 	for _, flag := range []string{"svg-from", "svg-to", "svg-events"} {
 		if d.path == "" && c.IsSet(flag) {
-			return nil, usageError(c.Name, "flag --%s says how to draw; --svg FILE must say where", flag)
+			return nil, usageError(c.Name, "flag --%s needs --svg FILE", flag)
 		}
 	}
 	if err := d.picture.Check(); err != nil {

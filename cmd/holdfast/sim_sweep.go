@@ -30,7 +30,7 @@ func checkSweep(c *cli.Command) error {
 		}
 	}
 	if d := c.Duration("sweep"); d <= 0 {
-		return usageError(c.Name, "flag --sweep %v: want how long to go on, as in 3m", d)
+		return usageError(c.Name, "flag --sweep %v: want a duration, as in 3m", d)
 	}
 	return nil
 }

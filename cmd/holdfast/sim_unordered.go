@@ -25,12 +25,12 @@ var ordered = []string{
 func (p *program) simUnordered(ctx context.Context, c *cli.Command) error {
 	for _, flag := range ordered {
 		if c.IsSet(flag) {
-			return usageError("sim explore", "flag --%s says nothing with --unordered, where no time passes: leave one of the two out", flag)
+			return usageError("sim explore", "flag --%s has no effect with --unordered, where no time passes: leave one of the two out", flag)
 		}
 	}
 	protocol, known := sim.Find(c.String("protocol"))
 	if !known {
-		return usageError("sim explore", "flag --protocol: %q is none that can be explored; %s are allowed", c.String("protocol"), sim.Names())
+		return usageError("sim explore", "flag --protocol: %q cannot be explored; %s can", c.String("protocol"), sim.Names())
 	}
 	config := unordered.Config{
 		Protocol: protocol, Members: c.Int("members"), Users: c.Int("users"), Calls: c.Int("calls"), Requests: c.Int("asks"),

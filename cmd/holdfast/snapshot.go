@@ -75,7 +75,7 @@ func (p *program) saveSnapshot(ctx context.Context, c *cli.Command) error {
 }
 
 func errFileThere(c *cli.Command, file string) error {
-	return usageError(calledAs(c), "file %s is there already; give another name, or --replace", file)
+	return usageError(calledAs(c), "file %s exists; give another name, or --replace", file)
 }
 
 // saveFile writes a snapshot beside its place, and gives it its name when it is whole and on disk.
@@ -163,7 +163,7 @@ func restoreOf(c *cli.Command) (*host.Restore, error) {
 	case len(order.Files) == 0:
 		return nil, usageError(calledAs(c), "name a file, as in '%s snapshot restore billing.snapshot --data DIR'", name)
 	case order.Data == "":
-		return nil, usageError(calledAs(c), "flag --data is missing: give the folder that is to be made")
+		return nil, usageError(calledAs(c), "flag --data is missing: give a folder to create")
 	case order.Grace < 0:
 		return nil, usageError(calledAs(c), "flag --grace: %v: want 0 or more", order.Grace)
 	case c.IsSet("grace") && order.Grace == 0:

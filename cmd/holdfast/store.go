@@ -257,7 +257,7 @@ func (p *program) forgetSettings(ctx context.Context, c *cli.Command, store stor
 // confirmForgetting asks, or says how it is confirmed where no person can be asked.
 func (p *program) confirmForgetting(c *cli.Command, b *besideLocks) error {
 	if !p.interactive(c) {
-		return usageError(calledAs(c), "nothing was changed, because it must be asked whether all who lock there are stopped, and this is no terminal; if they are, run it again with --confirm %s", b.Code)
+		return usageError(calledAs(c), "nothing was changed: the command asks whether all users of the store are stopped, and this is no terminal; if they are, run it again with --confirm %s", b.Code)
 	}
 	answer, err := p.question(bufio.NewReader(p.stdin), "THE DANGER: if a process still locks there, two can hold one lock.\nAre all these processes stopped? (yes or no) ")
 	if err != nil {

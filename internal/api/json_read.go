@@ -41,7 +41,7 @@ func (j *JSON) Read(body []byte, into proto.Message, bound ...string) error {
 		return err
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("the body goes on behind its JSON object, at byte %d", decoder.InputOffset())
+		return fmt.Errorf("there is more after the JSON object, at byte %d", decoder.InputOffset())
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func (t *Time) UnmarshalText(text []byte) error {
 	}
 	parsed = parsed.UTC()
 	if year := parsed.Year(); year < 0 || year > 9999 {
-		return fmt.Errorf("time %q: in UTC its year is %d; 0 to 9999 can be written", text, year)
+		return fmt.Errorf("time %q: its year in UTC is %d; want 0 to 9999", text, year)
 	}
 	*t = Time{parsed}
 	return nil

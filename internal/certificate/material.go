@@ -153,7 +153,7 @@ func (m *Material) expired(at time.Time) error {
 	case at.After(m.Certificate.Leaf.NotAfter):
 		return fmt.Errorf("the certificate of %s has expired at %s; renew it", Name(m.Certificate.Leaf), instant(m.Certificate.Leaf.NotAfter))
 	case at.Before(m.Certificate.Leaf.NotBefore):
-		return fmt.Errorf("the certificate of %s is not valid before %s; set the clock, or sign it anew", Name(m.Certificate.Leaf), instant(m.Certificate.Leaf.NotBefore))
+		return fmt.Errorf("the certificate of %s is not valid before %s; set the clock, or sign it again", Name(m.Certificate.Leaf), instant(m.Certificate.Leaf.NotBefore))
 	}
 	return nil
 }

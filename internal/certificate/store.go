@@ -173,7 +173,7 @@ func (s *Store) look() {
 	if err != nil {
 		if text := err.Error(); text != s.reported {
 			s.reported = text
-			s.logger.Error("the TLS files have changed, and what they hold now does not do: what they held before is used on", "why", text)
+			s.logger.Error("the changed TLS files cannot be loaded; the previous ones stay in use", "why", text)
 		}
 		return
 	}

@@ -29,7 +29,7 @@ func (s *Store) Member(state *tls.ConnectionState, name string) error {
 	return nil
 }
 
-var errNoMembers = errors.New("this member has no authority that could vouch for other members; give it one with --tls-ca FILE")
+var errNoMembers = errors.New("this member has no authority to check other members with; give it one with --tls-ca FILE")
 
 // Client returns the name of the client at the other side of a connection: "" where it
 // shows no certificate and none is asked for.
@@ -76,7 +76,7 @@ func verifyAgainst(state *tls.ConnectionState, by *x509.CertPool, usage x509.Ext
 	case err == nil:
 		return nil
 	case errors.As(err, &unknown):
-		return fmt.Errorf("it was signed by %s, who does not vouch for that", signer(leaf))
+		return fmt.Errorf("it was signed by %s, which is no authority for members", signer(leaf))
 	case errors.As(err, &invalid) && invalid.Reason == x509.IncompatibleUsage:
 		return fmt.Errorf("its extended key usage does not have %s", usageName(usage))
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
@@ -105,12 +105,12 @@ func usageName(usage x509.ExtKeyUsage) string {
 // validity says why a certificate that is not valid is not.
 func validity(leaf *x509.Certificate, now time.Time) error {
 	if now.Before(leaf.NotBefore) {
-		return fmt.Errorf("it is not valid before %s; set the clocks, or sign it anew", instant(leaf.NotBefore))
+		return fmt.Errorf("it is not valid before %s; set the clocks, or sign it again", instant(leaf.NotBefore))
 	}
 	if now.After(leaf.NotAfter) {
 		return fmt.Errorf("it has expired at %s; renew it", instant(leaf.NotAfter))
 	}
-	return errors.New("an authority above it has expired; renew that")
+	return errors.New("a certificate authority above it has expired; renew it")
 }
 
 // own says why this side's certificate does not do for a member with a name. Calls says
@@ -130,7 +130,7 @@ func (m *Material) own(name string, calls bool) error {
 	}
 	for _, usage := range usages {
 		if !allows(leaf, usage) {
-			return fmt.Errorf("the certificate for %s does not do for a member: its extended key usage does not have %s; sign it for serverAuth and clientAuth",
+			return fmt.Errorf("the certificate for %s cannot be a member's: its extended key usage lacks %s; sign it for serverAuth and clientAuth",
 				Names(leaf), usageName(usage))
 		}
 	}

@@ -56,7 +56,7 @@ func Adopt(ctx context.Context, c Config) (Config, error) {
 			err = fmt.Errorf("%w; %w", err, unreadable)
 		}
 		if first && c.Logger != nil {
-			c.Logger.Warn("no member says which spaces the cluster has, and this guest defines none; they are asked again and again", "error", err)
+			c.Logger.Warn("no member has reported the cluster's spaces, and this guest defines none; asking again", "error", err)
 		}
 		c.unanswered(err)
 		again := time.NewTimer(pollInterval)
@@ -189,7 +189,7 @@ func parseDefinition(text string) (s Space, err error) {
 		case "protocol":
 			s.Protocol = value
 		case "store":
-			return s, errors.New("its claims are kept in a store, which each member opens by itself; define all spaces here as there")
+			return s, errors.New("its claims are kept in a store, which each member opens itself; define all of the cluster's spaces here")
 		default:
 			s.Options[key] = value
 		}

@@ -269,7 +269,7 @@ func (c *Config) checkSpaces() error {
 		}
 		if s.options.Views().Any != first.options.Views().Any {
 			// The views are those of the member, not of a space.
-			return fmt.Errorf("space %q has partition %s and space %q has %s; all spaces of a member have the same",
+			return fmt.Errorf("space %q has partition %s and space %q has %s; all spaces of a member must have the same",
 				first.Name, first.Given()["partition"], s.Name, s.Given()["partition"])
 		}
 		if err := s.checkGroup(c.Spaces[:i]); err != nil {

@@ -73,7 +73,7 @@ func (n *Member) openData(s *member.Config) error {
 	}
 	n.data = &data{journal: opened, over: make(chan struct{})}
 	if err := cell.Replace(n.config.State, keepsName, []byte(keepsText)); err != nil {
-		return fmt.Errorf("write down that this member keeps logs: %w", err)
+		return fmt.Errorf("record that this member keeps logs: %w", err)
 	}
 	if err := n.measureSync(); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (n *Member) measureSync() (err error) {
 		return fmt.Errorf("data folder %s: %w", n.config.Data, err)
 	}
 	if n.data.sync > slowSync {
-		n.logger.Warn("the disk of the data folder is slow, and each lock and unlock waits until it has synced; give a faster one with --data, or keep locks in memory",
+		n.logger.Warn("the disk of the data folder is slow, and every lock and unlock waits for its sync; use a faster disk with --data, or keep locks in memory",
 			"folder", n.config.Data, "sync", n.data.sync, "more_than", slowSync)
 	}
 	return nil
@@ -145,7 +145,7 @@ func (n *Member) watchData() {
 			return
 		case <-n.data.journal.Failed():
 		}
-		err := fmt.Errorf("data folder %s: %w; see to the disk, then start the member again", n.config.Data, n.data.journal.Err())
+		err := fmt.Errorf("data folder %s: %w; check the disk, then start the member again", n.config.Data, n.data.journal.Err())
 		n.logger.Error("this member cannot go on", "error", err)
 		n.change(func() {
 			if n.unfit == nil {
@@ -194,12 +194,12 @@ func (r spaceRecord) checkLogs(folder, state string) error {
 		return err // they are written down when there are logs
 	}
 	if len(r) > 0 {
-		return fmt.Errorf("data folder %s has had spaces, and its folder %s is gone; put it back, or give another folder, in which nothing is held yet", folder, logs)
+		return fmt.Errorf("data folder %s had spaces, and its folder %s is gone; put it back, or use an empty folder", folder, logs)
 	}
 	if kept, err := exists(filepath.Join(state, keepsName)); !kept || err != nil {
 		return err
 	}
-	return fmt.Errorf("data folder %s has no logs, and the member of state folder %s has kept some: what it has promised is forgotten; put the data folder back as it was when the member stopped, or start a new member, with an empty state folder, in its place", folder, state)
+	return fmt.Errorf("data folder %s has no logs, but the member of state folder %s had some, and its promises are lost; restore the data folder as it was when the member stopped, or replace the member by a new one with an empty state folder", folder, state)
 }
 
 // exists reports whether a file or folder is there.
@@ -220,7 +220,7 @@ func (r spaceRecord) write(folder string, spaces []Space) error {
 		return nil
 	}
 	if err := cell.Replace(folder, spacesName, r.encode()); err != nil {
-		return fmt.Errorf("write down which spaces a data folder has: %w", err)
+		return fmt.Errorf("record the spaces of a data folder: %w", err)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (r spaceRecord) judge(folder string, spaces []Space) error {
 	for i := range spaces {
 		s := &spaces[i]
 		if was, recorded := r[s.Name]; recorded && was != shapeOf(s) {
-			return fmt.Errorf("space %q was created with %v in data folder %s, and is to have %v now; give it what it had, or another folder, in which nothing is held yet",
+			return fmt.Errorf("space %q was created with %v in data folder %s, and is to have %v now; use its earlier settings, or an empty folder",
 				s.Name, was, folder, shapeOf(s))
 		}
 	}
@@ -87,7 +87,7 @@ func decodeSpaces(text string) (spaceRecord, error) {
 		}
 	}
 	if string(recorded.encode()) != text {
-		return nil, errors.New("it is damaged; put the file back as it was, or give another folder, in which nothing is held yet")
+		return nil, errors.New("it is damaged; restore the file, or use an empty folder")
 	}
 	return recorded, nil
 }

@@ -74,7 +74,7 @@ func readDefinitions(path string) ([]string, error) {
 	}
 	terms, err := decodeDefinitions(string(text))
 	if err != nil {
-		return nil, fmt.Errorf("the definitions that this guest remembers in file %s: %w", path, err)
+		return nil, fmt.Errorf("the space definitions in file %s: %w", path, err)
 	}
 	return terms, nil
 }
@@ -104,12 +104,12 @@ func (c *Config) recall(why error) (bool, error) {
 	}
 	taken := *c
 	if err := taken.adopt(terms); err != nil {
-		return false, fmt.Errorf("%w; that is what this guest remembers in file %s", err, c.definitionsFile())
+		return false, fmt.Errorf("%w; this guest remembers that in file %s", err, c.definitionsFile())
 	}
 	*c = taken
 	c.adopted = &adopted{terms: terms, remembered: true}
 	if c.Logger != nil {
-		c.Logger.Warn("no member says which spaces the cluster has: this guest goes on with those that it remembers, and asks again",
+		c.Logger.Warn("no member has reported the cluster's spaces; this guest goes on with the saved ones, and asks again",
 			"file", c.definitionsFile(), "error", why)
 	}
 	return true, nil
@@ -125,7 +125,7 @@ func (n *Member) keepDefinitions(terms []string) error {
 		return nil
 	}
 	if err := cell.Replace(n.config.State, definitionsName, encodeDefinitions(terms)); err != nil {
-		return fmt.Errorf("write down which spaces the cluster has: %w", err)
+		return fmt.Errorf("record the spaces of the cluster: %w", err)
 	}
 	return nil
 }
@@ -182,12 +182,12 @@ func (n *Member) confirmed(terms []string) {
 		return
 	}
 	if err := n.keepDefinitions(terms); err != nil {
-		n.logger.Error("the cluster's definitions cannot be remembered", "error", err)
+		n.logger.Error("cannot save the cluster's space definitions", "error", err)
 	}
 	theirs, ours := firstOther(terms, n.config.adopted.terms)
 	n.change(func() {
 		if n.unfit == nil {
-			n.unfit = n.outdated(fmt.Errorf("all members must agree, and it is %q in the cluster and %q here", theirs, ours))
+			n.unfit = n.outdated(fmt.Errorf("all members must agree: it is %q in the cluster and %q here", theirs, ours))
 		}
 	})
 	n.alone.Store(true)

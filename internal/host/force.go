@@ -102,7 +102,7 @@ func (n *Member) force(ctx context.Context, plan *schema.ForcePlan, order *schem
 	}
 	switch forced := reply.Result.(*membership.Forced); {
 	case forced.Silent != nil:
-		return nil, fmt.Errorf("%w: %s did not promise to follow this member; view %d is as it was: see that they run and can be reached, or leave out who does not",
+		return nil, fmt.Errorf("%w: %s did not promise to follow this member; view %d is as it was: check that they run and can be reached, or leave them out",
 			holdfast.ErrUnavailable, protocol.JoinNames(forced.Silent), plan.View)
 	case forced.Err != nil:
 		return nil, fmt.Errorf("%w: %w", holdfast.ErrConflict, forced.Err)

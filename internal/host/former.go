@@ -33,7 +33,7 @@ func (n *Member) checkFounded(remembered membership.Cell) error {
 			return nil
 		}
 		if err := cell.Replace(n.config.State, aloneName, []byte(aloneText)); err != nil {
-			return fmt.Errorf("write down that this member founds its cluster alone: %w", err)
+			return fmt.Errorf("record that this member founds its cluster alone: %w", err)
 		}
 		return nil
 	}
@@ -113,7 +113,7 @@ func (n *Member) checkFormerData(remembered membership.Cell) error {
 // the wall clock's second, which counts from membership.Origin.
 func (n *Member) warnClock() {
 	if origin := time.Unix(membership.Origin, 0).UTC(); n.started.Before(origin) {
-		n.logger.Warn("the clock stands before the year from which tokens count, and nothing is remembered: they may repeat those of an earlier life; set the clock",
+		n.logger.Warn("the clock is before 2026 and no state is kept, so tokens may repeat; set the clock",
 			"clock", n.started.UTC().Format(time.RFC3339), "before", origin.Format(time.RFC3339))
 	}
 }

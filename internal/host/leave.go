@@ -72,7 +72,7 @@ func (n *Member) closeClaims() {
 	ctx, cancel := context.WithTimeout(context.Background(), n.leaveLimit())
 	defer cancel()
 	if err := n.SettleClaims(ctx); err != nil {
-		n.logger.Warn("a store has not taken all that was released: it is free when the claims expire", "error", err)
+		n.logger.Warn("the store did not take all releases: those names are free when their claims expire", "error", err)
 	}
 }
 

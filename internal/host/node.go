@@ -263,7 +263,7 @@ func (n *Member) heed(_ protocol.Time, effects *protocol.Effects) {
 		case membership.Ordered:
 			n.noteOrder(note)
 		case membership.Partitioned:
-			n.logger.Warn("a member leaves the view because it and others do not hear each other, which a space needs: mend their links",
+			n.logger.Warn("a member leaves the view because it and others cannot reach each other, which a space needs: fix their links",
 				"member", note.Member, "others", strings.Join(note.From, ","))
 		case membership.Unsaved, membership.Stale, membership.Resaved, membership.Abdicated:
 			n.noteCell(note)
@@ -298,14 +298,14 @@ func (n *Member) noteCell(note protocol.Note) {
 	switch note := note.(type) {
 	case membership.Unsaved:
 		if note.First {
-			n.logger.Error("the stable cell cannot be written: it is tried again until it can", "error", note.Err)
+			n.logger.Error("cannot write the stable cell; trying again", "error", note.Err)
 		}
 	case membership.Stale:
-		n.logger.Error("the stable cell could not be written for a lease: until it can, this member leads no others and has no vote", "error", note.Why())
+		n.logger.Error("the stable cell could not be written for a whole lease: this member leads no others and has no vote until it can be", "error", note.Why())
 	case membership.Resaved:
 		n.logger.Info("the stable cell is written again", "after", note.After.Round(time.Millisecond), "failures", note.Failures)
 	case membership.Abdicated:
-		n.logger.Warn("this member coordinates no more: others can, whose stable cells can be written", "error", note.Why())
+		n.logger.Warn("this member gives up coordinating: other members can write their stable cells", "error", note.Why())
 	}
 }
 

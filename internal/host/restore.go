@@ -106,7 +106,7 @@ func (r *Restore) checkFolder() error {
 	case err != nil:
 		return fmt.Errorf("look into data folder %s: %w", r.Data, err)
 	case len(has) > 0:
-		return fmt.Errorf("data folder %s is not empty: it has %q; a snapshot is restored into a folder that is new, and a member that still has its folder needs none", r.Data, has[0].Name())
+		return fmt.Errorf("data folder %s is not empty: it has %q; restore the snapshot into a new folder (a member that still has its folder needs no snapshot)", r.Data, has[0].Name())
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (r *Restore) fill(folder string) (*Restored, error) {
 		recorded[s.Space] = spaceShape{s.Protocol, s.Shards}
 	}
 	if err := cell.Replace(folder, spacesName, recorded.encode()); err != nil {
-		return nil, fmt.Errorf("write down which spaces a data folder has: %w", err)
+		return nil, fmt.Errorf("record the spaces of a data folder: %w", err)
 	}
 	return restored, nil
 }
@@ -220,7 +220,7 @@ func (r *Restore) judge(h *snapshot.Header, others []RestoredSpace) error {
 		}
 	}
 	if now := r.Wall(); now.Before(h.Saved.Time) && r.Above == 0 {
-		return fmt.Errorf("it was saved at %v, and this machine's clock shows %v: one of the two clocks was wrong, and tokens could be given again; set this one, or give the highest token that is known to have been given (--above)", h.Saved, api.At(now))
+		return fmt.Errorf("it was saved at %v, and this machine's clock shows %v: one of the two clocks is wrong, and tokens could repeat; set this clock, or give the highest known token (--above)", h.Saved, api.At(now))
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (n *Member) closeSessions() {
 	n.opening.Unlock()
 	for s := range sessions {
 		if err := s.close(); err != nil {
-			n.logger.Warn("a session at another member was not closed, and ends by itself", "error", err)
+			n.logger.Warn("could not close a session at another member; it will expire", "error", err)
 		}
 	}
 	n.admin.Close()

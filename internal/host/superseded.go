@@ -27,7 +27,7 @@ func (n *Member) superseded(err error) {
 		said := strings.ToValidUTF8(err.Error(), "?")
 		text := fmt.Sprintf("%s: %.*s\n", time.Now().UTC().Format(time.RFC3339), mostSuperseded, said)
 		if marked := cell.Replace(n.config.State, supersededName, []byte(text)); marked != nil {
-			n.logger.Error("the state folder cannot be marked as superseded: do not start this member again with it", "folder", n.config.State, "error", marked)
+			n.logger.Error("cannot mark the state folder as superseded: do not start a member with it again", "folder", n.config.State, "error", marked)
 		}
 		err = fmt.Errorf("%w. Stop that process. %s", err, n.anew())
 	}

@@ -121,7 +121,7 @@ func TestTraceThatCannotBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	if last := lines[len(lines)-1]; !strings.HasPrefix(last, `end "step `) || !strings.HasSuffix(last, ` and what follows: the file has reached its bound of 4096 bytes"`) || len(text) > 8192 {
+	if last := lines[len(lines)-1]; !strings.HasPrefix(last, `end "step `) || !strings.HasSuffix(last, ` and what follows: the file has reached its size limit of 4096 bytes"`) || len(text) > 8192 {
 		t.Errorf("%d bytes, which end with %s", len(text), last)
 	}
 }

@@ -111,7 +111,7 @@ func setDefault[T int | time.Duration](field *T, value T) {
 }
 
 // ErrNothing is the error of a run in which no target supports any of the cells.
-var ErrNothing = errors.New("nothing is measured: these targets have none of these workloads with these numbers of workers")
+var ErrNothing = errors.New("nothing to measure: these targets have none of these workloads with these numbers of workers")
 
 // bench is one run.
 type bench struct {

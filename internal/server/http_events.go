@@ -31,7 +31,7 @@ func (h *web) events(c *exchange, t *webCall) error {
 		err = to.comment("closed: " + err.Error())
 	}
 	if err != nil && !errors.Is(err, errHead) && !errors.Is(err, c.r.Context().Err()) {
-		h.service.logger.Debug("a feed of events has ended", "client", c.r.RemoteAddr, "error", err)
+		h.service.logger.Debug("an event stream has ended", "client", c.r.RemoteAddr, "error", err)
 	}
 	return nil
 }

@@ -219,7 +219,7 @@ func (s *service) whyCut(cut session.Cut, wanted, given time.Duration) string {
 // noteCut logs the first cut of each kind.
 func (s *service) noteCut(cut session.Cut, wanted, given time.Duration) {
 	if cut != session.Uncut && s.cuts[cut].CompareAndSwap(false, true) {
-		s.logger.Warn("the ttl of a session is cut; this is logged once", "wanted", wanted, "given", given, "because", edge.WhyCut(cut))
+		s.logger.Warn("the ttl of a session is shortened; this is logged once", "wanted", wanted, "given", given, "because", edge.WhyCut(cut))
 	}
 }
 

@@ -307,7 +307,7 @@ func (s *service) CloseSpace(ctx context.Context, r *schema.CloseSpaceRequest) (
 		answer = &schema.OpenedSpace{Space: space.Name}
 		err := s.admin.CloseSpace(ctx, space.Name)
 		if errors.Is(err, errLongPoll) {
-			err = fmt.Errorf("%w: what is held through this member is still waited for; space %q takes nothing new here",
+			err = fmt.Errorf("%w: holders at this member have not stopped yet; space %q takes nothing new here",
 				holdfast.ErrUnavailable, space.Name)
 		}
 		return "closed on member " + s.identity().Member.GetName(), err

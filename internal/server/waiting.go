@@ -122,7 +122,7 @@ func (w *Waiting) answer(l net.Listener, port string, serve func(net.Listener) e
 	within := bound(own, w.config.Limits.Connections, w.observer).as(port).among(w.doors)
 	w.serving.Go(func() {
 		if err := serve(within); err != nil {
-			w.config.Logger.Error("a port is not answered until this process serves", "port", port, "address", l.Addr(), "error", err)
+			w.config.Logger.Error("a port does not answer until this process serves", "port", port, "address", l.Addr(), "error", err)
 		}
 	})
 	return nil

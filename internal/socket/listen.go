@@ -29,7 +29,7 @@ var ErrInUse = errors.New("another process listens there already")
 func Check(path string) error {
 	switch {
 	case !supported:
-		return errors.New("this system does not tell who has connected to a socket; listen on HOST:PORT")
+		return errors.New("this system cannot identify the clients of a socket; listen on HOST:PORT")
 	case !filepath.IsAbs(path) || path != filepath.Clean(path) || strings.HasSuffix(path, "/"):
 		return errors.New("it is not the whole path of a file; write it as in unix:///run/holdfast.sock")
 	case strings.ContainsRune(path, 0):

@@ -31,7 +31,7 @@ var ErrDeadline = errors.New("the guardian has killed the command at its deadlin
 // ErrSurvivors says that processes of the command's group were still there a second
 // after KILL: they run as another user, as under sudo, or the kernel waits for a device or
 // a file system on their behalf. The error names them where the system tells.
-var ErrSurvivors = errors.New("processes of the command could not be killed")
+var ErrSurvivors = errors.New("some processes of the command could not be killed")
 
 // Process is a command that was started. Its methods may be called from many
 // goroutines.

@@ -62,7 +62,7 @@
 //
 // The driver never waits for the disk: what is to be written waits in memory, up to 32
 // MiB, and a goroutine writes it. Where the disk is slower than that, where it is full, and
-// where the file has reached its bound, the trace ends, with a line that says why and
+// where the file has reached its size limit, the trace ends, with a line that says why and
 // an error in the log; the member goes on. A step that is missing would make all that
 // follow worthless, so none is left out.
 package trace

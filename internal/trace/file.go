@@ -27,8 +27,8 @@ const (
 
 // What ends a trace before its member.
 var (
-	errSlow = fmt.Errorf("the disk takes less than is recorded; more than %d bytes wait for it", MostPending)
-	errFull = errors.New("the file has reached its bound")
+	errSlow = fmt.Errorf("the disk is slower than the trace; more than %d bytes wait for it", MostPending)
+	errFull = errors.New("the file has reached its size limit")
 )
 
 // File is a trace on disk. What is put is written by a goroutine of its own.
@@ -254,7 +254,7 @@ func (f *File) write(text []byte, there int64) error {
 	if err == nil {
 		return nil
 	}
-	f.logger.Error("the trace cannot be written, and ends", "file", f.path, "error", err)
+	f.logger.Error("cannot write the trace; it ends here", "file", f.path, "error", err)
 	err = fmt.Errorf("write the trace %s: %w", f.path, err)
 	if shorter := f.disk.Truncate(there); shorter == nil {
 		// If even that does not fit, the trace ends within a step, which says as much.

@@ -124,7 +124,7 @@ func TestSizeOfAFile(t *testing.T) {
 	if err := f.Put([]byte("3"), true); err == nil {
 		t.Error("something is taken behind the end")
 	}
-	want := magic + "\n1 0s start\n  wake never\nend \"the file has reached its bound of 27 bytes\"\n"
+	want := magic + "\n1 0s start\n  wake never\nend \"the file has reached its size limit of 27 bytes\"\n"
 	if got := end(t, f, path); got != want {
 		t.Errorf("the file is %q, want %q", got, want)
 	}

@@ -272,7 +272,7 @@ func (r *Reader) event(step *Step) (err error) {
 	at, rest, _ := strings.Cut(rest, " ")
 	kind, rest, _ := strings.Cut(rest, " ")
 	if step.Number, err = strconv.ParseUint(number, 10, 64); err != nil {
-		return fmt.Errorf("want the number of a step, and there is %q", number)
+		return fmt.Errorf("want the number of a step, got %q", number)
 	}
 	if step.At, err = text.ParseDuration(at); err != nil || step.At < 0 {
 		return fmt.Errorf("step %d: %q is no time", step.Number, at)

@@ -348,7 +348,7 @@ func (r *Replica) open(s *session, o *Op, out *Effects) error {
 	case o.Session == (lock.SessionID{}) || o.TTL <= 0:
 		return fmt.Errorf("%w: session %v with a ttl of %v; it needs an id, and a ttl above 0s", holdfast.ErrConflict, o.Session, o.TTL)
 	case r.gone.has(o.Session.Member, o.Session.Number):
-		return fmt.Errorf("%w: session %v has ended, and no other may be called so", holdfast.ErrLost, o.Session)
+		return fmt.Errorf("%w: session %v has ended, and its id cannot be used again", holdfast.ErrLost, o.Session)
 	case len(r.sessions) >= r.config.Sessions:
 		return &holdfast.LimitError{Limit: "sessions", Value: int64(r.config.Sessions)}
 	}

@@ -42,7 +42,7 @@ func (p proxy) Ready() bool {
 // Refusal says why a request is not taken at all.
 func (p proxy) Refusal(q *lock.Request) error {
 	if q.Mode == holdfast.ModeSlots && q.Capacity > maxCapacity {
-		return fmt.Errorf("%w: slots %d/%d are asked for, and in protocol bakery a capacity is at most %d, because leaders tell each other who uses it; use protocol central or grantor",
+		return fmt.Errorf("%w: slots %d/%d: in protocol bakery the capacity is at most %d, because leaders exchange lists of holders; use protocol central or grantor",
 			holdfast.ErrUnsupported, q.Units, q.Capacity, maxCapacity)
 	}
 	return nil

@@ -45,7 +45,7 @@ func (w requests) Refusal(q *lock.Request) error {
 	case q.Mode != holdfast.ModeExclusive:
 		return fmt.Errorf("%w: in protocol claim a lock is exclusive, and it is asked for in mode %v", holdfast.ErrUnsupported, q.Mode)
 	case q.Belief > m.config.Belief():
-		return fmt.Errorf("%w: the client may believe in a lock for %v after it was last heard, and with expiry=%v at most %v is safe; open its session with a shorter ttl, or raise expiry",
+		return fmt.Errorf("%w: the client may believe in a lock for %v after its last heartbeat, and expiry=%v allows %v; open its session with a shorter ttl, or raise expiry",
 			holdfast.ErrConflict, q.Belief, m.config.Expiry, m.config.Belief())
 	}
 	return nil

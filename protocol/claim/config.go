@@ -103,11 +103,11 @@ func (c *Config) resolve() error {
 	}
 	switch store := &c.Store; {
 	case !store.Consistent:
-		return fmt.Errorf("claim: a store (%s) that does not show every read what was written before; locks need one that does", store.Name)
+		return fmt.Errorf("claim: store %s does not show every read all earlier writes; locks need a store that does", store.Name)
 	case c.CAS && !store.Swap:
 		return fmt.Errorf("claim: cas is on, and %s has no conditional writes; turn cas off, or use another store", store.Name)
 	case c.StoreClock && !store.Clock:
-		return fmt.Errorf("claim: clock is the store's, and %s does not tell the time as one clock; leave clock out, and keep the processes' clocks within skew=%v", store.Name, c.Skew)
+		return fmt.Errorf("claim: clock is the store's, and %s has no single clock; leave clock out, and keep the processes' clocks within skew=%v", store.Name, c.Skew)
 	}
 	return nil
 }

@@ -167,14 +167,14 @@ func (o *Options) resolveAll(drift float64) error {
 	case o.Group == "" || len(o.Group) > mostGroup:
 		return fmt.Errorf("group is %q; 1 to %d bytes are allowed", o.Group, mostGroup)
 	case o.CAS && o.StoreClock:
-		return fmt.Errorf("cas is on and clock is the store's, and with cas no clock is asked for more than the first token; leave clock out")
+		return fmt.Errorf("cas is on and clock is the store's, but with cas a clock gives only the first token; leave clock out")
 	case o.HoldOn != 0 && !o.CAS:
 		return fmt.Errorf("hold_on is %v and cas is off, and a claim that was released cannot be kept; turn cas on, or leave hold_on out", o.HoldOn)
 	case o.HoldOn > o.Expiry/holdOnShare:
 		return fmt.Errorf("hold_on is %v with expiry %v, and what is kept must be far from its expiry; raise expiry to %v at least, or lower hold_on",
 			o.HoldOn, o.Expiry, holdOnShare*o.HoldOn)
 	case o.CAS && o.Cleaner:
-		return fmt.Errorf("cas is on and so is cleaner, and with cas there are no claims to be cleaned; leave cleaner out")
+		return fmt.Errorf("cas and cleaner are both on, but with cas there are no claims to clean; leave cleaner out")
 	}
 	return nil
 }

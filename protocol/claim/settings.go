@@ -128,7 +128,7 @@ func (m *Machine) onSettings(now protocol.Time, read storage.Sliced, out *protoc
 
 // otherwise is the error of who finds other settings.
 func (m *Machine) otherwise(theirs string) error {
-	return fmt.Errorf("%w: the locks in this store are taken with %q, and this process has %q; start it with the former or, when the locks are not in use, remove those settings (holdfast store forget-settings; Go: storelock.ForgetSettings)",
+	return fmt.Errorf("%w: the locks in this store have the settings %q, and this process has %q; start it with the store's settings or, when the locks are not in use, remove them (holdfast store forget-settings; Go: storelock.ForgetSettings)",
 		holdfast.ErrConflict, theirs, m.config.Settings())
 }
 
@@ -185,7 +185,7 @@ func (m *Machine) onAgreementWritten(now protocol.Time, err error, out *protocol
 // retryAgreement asks again later: it is not known what the others have.
 func (m *Machine) retryAgreement(now protocol.Time, err error, out *protocol.Effects) {
 	a := &m.agreement
-	a.trouble = fmt.Errorf("%w: the settings of those who use this store cannot be read: %w", holdfast.ErrUnavailable, err)
+	a.trouble = fmt.Errorf("%w: the lock settings in this store cannot be read: %w", holdfast.ErrUnavailable, err)
 	if errors.Is(err, storage.ErrInvalid) {
 		a.refusal = a.trouble
 		m.refuseEverybody(now, a.refusal, out)

@@ -119,7 +119,7 @@ func (p *part) endsByItself(name string) error {
 	if !is || grant.Owner != graceOwner || grant.Session.Number != graceNumber {
 		return nil
 	}
-	return fmt.Errorf("%w: the space was restored, and ends its suspension itself when no client of the cluster before can believe in what it holds; where none is left, restore it once more with a shorter grace",
+	return fmt.Errorf("%w: the space was restored, and resumes by itself when no client of the old cluster can believe in its locks any more; if none is left, restore it again with a shorter grace",
 		holdfast.ErrConflict)
 }
 

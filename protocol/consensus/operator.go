@@ -150,7 +150,7 @@ func (m *Machine) untransferred(id uint64, out *protocol.Effects) {
 	}
 	delete(m.transfers, id)
 	m.calls.Others--
-	err := fmt.Errorf("%w: it does not lead all shards yet; it may still come to", holdfast.ErrUnavailable)
+	err := fmt.Errorf("%w: it does not lead all shards yet, and may still do so", holdfast.ErrUnavailable)
 	out.Reply(t.call, &protocol.Transferred{Authority: m.leaders(), Err: err})
 }
 

@@ -97,7 +97,7 @@ func keptOf(k *storage.Kept) (*shard.Kept, uint64, error) {
 			continue
 		}
 		if len(prefixed) < 8 {
-			return nil, 0, fmt.Errorf("what it has in addition to its records has %d bytes", len(prefixed))
+			return nil, 0, fmt.Errorf("its data other than records have %d bytes", len(prefixed))
 		}
 		if of := binary.BigEndian.Uint64(prefixed); cluster == 0 || of == cluster {
 			cluster = of

@@ -119,15 +119,15 @@ func (m *Machine) endReform(id uint64, err error, out *protocol.Effects) {
 func (r *Reformed) err() error {
 	switch r.Verdict {
 	case NotAdded:
-		return fmt.Errorf("%w: it has no part in the space yet; add it first", holdfast.ErrConflict)
+		return fmt.Errorf("%w: it is not a member of the space yet; add it first", holdfast.ErrConflict)
 	case LogMissing:
-		return fmt.Errorf("%w: it has not got the log yet, it lacks %d entries; promote it when it has them", holdfast.ErrConflict, r.Lacks)
+		return fmt.Errorf("%w: it is %d entries behind; promote it when it has caught up", holdfast.ErrConflict, r.Lacks)
 	case Unreached:
-		return fmt.Errorf("%w: of those who would vote then, too few are heard to decide anything; bring them back first, or remove those that are gone", holdfast.ErrConflict)
+		return fmt.Errorf("%w: too few of the remaining voters can be reached to form a majority; bring them back first, or remove those that are gone", holdfast.ErrConflict)
 	case LastVoter:
 		return fmt.Errorf("%w: no other member has a vote in the space; promote another member first", holdfast.ErrConflict)
 	}
-	return fmt.Errorf("%w: the leader says %v, which this member does not know", holdfast.ErrUnavailable, r.Verdict)
+	return fmt.Errorf("%w: the leader answered %v, which this member does not know", holdfast.ErrUnavailable, r.Verdict)
 }
 
 // reform changes what a member is in a shard that this member leads, or says why not. It says nothing while that goes on:

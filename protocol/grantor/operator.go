@@ -155,7 +155,7 @@ func (m *Machine) onInvited(now protocol.Time, from protocol.ID, msg *Invited, o
 // errSuperseded is the answer to an operator who has made a member the grantor, when another one
 // was made it meanwhile. That is no ErrUnavailable: to ask again would undo what another operator
 // has asked for.
-var errSuperseded = fmt.Errorf("%w: another member was made the grantor meanwhile", holdfast.ErrConflict)
+var errSuperseded = fmt.Errorf("%w: another member has become the grantor meanwhile", holdfast.ErrConflict)
 
 // closedAt says that a member cannot become the grantor because it has the space closed.
 func (m *Machine) closedAt(id protocol.ID) error {

@@ -74,7 +74,7 @@ func read(text string) (*options, error) {
 	u, err := url.Parse(scheme + account + "host" + rest[end:])
 	if err != nil {
 		// What the package says shows the whole URL, with the password.
-		return nil, errors.New("it is malformed: write what is special in user, password and options as %XX")
+		return nil, errors.New("it is malformed: write special characters in user, password and options as %XX")
 	}
 	o := &options{hosts: strings.Split(hosts, ","), keyspace: strings.TrimPrefix(u.Path, "/")}
 	if u.User != nil {
@@ -89,7 +89,7 @@ func read(text string) (*options, error) {
 	}
 	values, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return nil, errors.New("its options are malformed: write what is special in them as %XX")
+		return nil, errors.New("its options are malformed: write special characters in them as %XX")
 	}
 	return o, o.set(values)
 }
@@ -115,11 +115,11 @@ func (o *options) set(values url.Values) error {
 	}
 	switch consistency := or(values.Get("consistency"), "quorum"); {
 	case consistency == "local_quorum" && o.center == "":
-		return errors.New("consistency local_quorum without dc; name the one data centre that all who share the locks ask, as in dc=dc1")
+		return errors.New("consistency local_quorum without dc; name the data centre that all users of the locks share, as in dc=dc1")
 	case consistency == "local_quorum":
 		o.local = true
 	case consistency != "quorum":
-		return fmt.Errorf("consistency %q; quorum and local_quorum are allowed, as locks are not kept by fewer", consistency)
+		return fmt.Errorf("consistency %q; locks need quorum or local_quorum", consistency)
 	}
 	var err error
 	if o.replication, err = replication(values.Get("replication")); err != nil {
@@ -151,7 +151,7 @@ func (o *options) setTLS(values url.Values) error {
 	}
 	switch {
 	case !o.tls && o.ca+o.cert+o.key+o.server != "":
-		return errors.New("ca, cert, key or server_name without tls=true; they are for connections by TLS")
+		return errors.New("ca, cert, key or server_name without tls=true; add tls=true, or leave them out")
 	case (o.cert == "") != (o.key == ""):
 		return errors.New("one of cert and key without the other; give both files, or none")
 	}

@@ -83,7 +83,7 @@ func OpenFS(ctx context.Context, fs vfs.FS, folder string, config Config) (*Stor
 	}
 	lock, err := pebble.LockDirectory(folder, fs)
 	if err != nil {
-		return nil, fmt.Errorf("lock folder %q: another process has it, or another store of this one; end that, or give this one a folder of its own: %w: %w", folder, err, storage.ErrRefused)
+		return nil, fmt.Errorf("lock folder %q: another process uses it, or another store of this process; end that one, or use another folder: %w: %w", folder, err, storage.ErrRefused)
 	}
 	db, err := pebble.Open(folder, &pebble.Options{
 		FS: fs, Lock: lock, FormatMajorVersion: pebble.FormatValueSeparation, Logger: logger{folder},

@@ -158,7 +158,7 @@ func (s *Store) swapReturning(ctx context.Context, w *storage.Swap) (storage.Swa
 			continue
 		}
 		if stale {
-			err = fmt.Errorf("%w: others swap all the time: %w", storage.ErrRefused, ctx.Err())
+			err = fmt.Errorf("%w: other writers keep changing the row: %w", storage.ErrRefused, ctx.Err())
 		}
 		if w.Notify && (swapped.Done || errors.Is(err, storage.ErrUnknown)) {
 			s.publish(w.Key)

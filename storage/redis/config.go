@@ -154,7 +154,7 @@ func inspect(ctx context.Context, client rueidis.Client) error {
 		errs = append(errs, fmt.Errorf("the server is in mode %s; standalone is allowed: give the address of a single primary: %w", mode, storage.ErrInvalid))
 	}
 	if role := field("role"); role != "master" {
-		errs = append(errs, fmt.Errorf("the server is a %s, which answers what is old; give the address of its primary: %w", role, storage.ErrInvalid))
+		errs = append(errs, fmt.Errorf("the server is a %s, whose answers may be old; give the address of its primary: %w", role, storage.ErrInvalid))
 	}
 	return errors.Join(errs...)
 }

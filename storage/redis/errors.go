@@ -46,7 +46,7 @@ func (s *Store) classify(err error, what string, writes bool) error {
 	case ofServer:
 		kind = kindOf(said.Error(), kind)
 		if strings.Contains(said.Error(), "WRONGTYPE") {
-			err = fmt.Errorf("%w; locks by claims and locks with cas keep rows of different kinds: give these ones another prefix in the store's URL (?prefix=NAME), or delete the keys of the former ones", err)
+			err = fmt.Errorf("%w; claims and cas keep different kinds of rows: use another prefix in the store's URL (?prefix=NAME), or delete the old keys", err)
 		}
 	}
 	return fmt.Errorf("%s: %w: %w", what, kind, err)

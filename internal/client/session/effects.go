@@ -47,7 +47,7 @@ const (
 	Renewed
 	// CutTTL says that the ttl of the session, At, is shorter than was asked for from now on, for the reason Session has.
 	CutTTL
-	// Late says that no heartbeat is acknowledged, and that At is left until the deadline.
+	// Late says that heartbeats are not acknowledged, and that At is left until the deadline.
 	Late
 	// Forget says that Session has ended: it was lost, or was taken over because of Err; with neither, its end
 	// was acknowledged. Left counts the requests that were not settled.

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrInUse says that another process has the folder, or another journal of this one.
-var ErrInUse = errors.New("another process has it, or another journal of this one; end that, or give this one a folder of its own")
+var ErrInUse = errors.New("another process uses it, or another journal of this process; end that one, or use another folder")
 
 // ErrNone says that a folder has no journal, where one was expected.
 var ErrNone = errors.New("there is no journal in this folder")

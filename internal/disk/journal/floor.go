@@ -112,11 +112,11 @@ func (f floor) checkLog(fs vfs.FS, folder, at string) error {
 	info, err := fs.Stat(fs.PathJoin(at, recordsName, f.log))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return &CorruptError{folder, partDatabase, 0, 0, fmt.Errorf("its newest log, %s, is missing: what came last is lost", f.log)}
+		return &CorruptError{folder, partDatabase, 0, 0, fmt.Errorf("its newest log, %s, is missing: the latest records are lost", f.log)}
 	case err != nil:
 		return fmt.Errorf("look at the newest log of folder %q: %w", folder, err)
 	case info.Size() < f.size:
-		return &CorruptError{folder, partDatabase, 0, 0, fmt.Errorf("its newest log, %s, has %d bytes, and had %d: it was cut, and what came last may be lost", f.log, info.Size(), f.size)}
+		return &CorruptError{folder, partDatabase, 0, 0, fmt.Errorf("its newest log, %s, has %d of %d bytes: it was cut, and the latest records may be lost", f.log, info.Size(), f.size)}
 	}
 	return nil
 }

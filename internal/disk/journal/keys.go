@@ -129,7 +129,7 @@ func (h *head) encode() []byte {
 
 func decodeHead(b []byte) (head, error) {
 	if len(b) < headSize || b[headSize-1] > 1 || b[headSize-1] == 0 && len(b) > headSize {
-		return head{}, fmt.Errorf("its %d bytes have not the form of a head", len(b))
+		return head{}, fmt.Errorf("its %d bytes are not a head", len(b))
 	}
 	h := head{
 		base: binary.BigEndian.Uint64(b), last: binary.BigEndian.Uint64(b[8:]),

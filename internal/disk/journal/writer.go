@@ -47,7 +47,7 @@ func (j *Journal) write() {
 			err = errors.Join(err, also)
 		}
 		if j.logger != nil {
-			j.logger.Error("the journal has failed and takes nothing more; see to the disk, then start the member again", "folder", j.folder, "err", err)
+			j.logger.Error("the journal has failed and takes no more writes; check the disk, then start the member again", "folder", j.folder, "err", err)
 		}
 		close(j.failed)
 	}

@@ -58,7 +58,7 @@ func (m *Machine) forced(now protocol.Time, force *Force, v *election.View) (ids
 	case m.forcing != nil:
 		return nil, fmt.Errorf("another call forces a view now")
 	case force.Reason == "" || len(force.Reason) > MaxReason || len(force.By) > MaxReason:
-		return nil, fmt.Errorf("reason: give 1 to %d bytes, and no more of who says so", MaxReason)
+		return nil, fmt.Errorf("reason: give 1 to %d bytes, and a shorter name of the operator", MaxReason)
 	case v == nil:
 		return nil, fmt.Errorf("this member knows no view")
 	case m.well(now, 0):
@@ -95,7 +95,7 @@ func (m *Machine) goOnForcing(now protocol.Time, out *protocol.Effects) {
 // failed says why the last attempt has come to nothing.
 func (f *forcing) failed() error {
 	if f.silent == nil {
-		return fmt.Errorf("not enough of the named accepted the new view in time")
+		return fmt.Errorf("too few of the named members accepted the new view in time")
 	}
 	return fmt.Errorf("%q did not promise to follow this member, asked %d times", f.silent, forceAttempts)
 }

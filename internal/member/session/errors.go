@@ -57,7 +57,7 @@ var (
 	errDraining = fmt.Errorf("%w: this member is being drained; another may serve", holdfast.ErrUnavailable)
 	errBeats    = fmt.Errorf("%w: too many renewals wait until a space keeps their sessions; try again", holdfast.ErrUnavailable)
 	errFull     = fmt.Errorf("%w: this member has too many sessions to take over another; another may serve", holdfast.ErrUnavailable)
-	errExcess   = fmt.Errorf("%w: the session has lost more than this member can tell", holdfast.ErrLost)
+	errExcess   = fmt.Errorf("%w: the session has lost more locks than this member remembers", holdfast.ErrLost)
 )
 
 // refuseUnknown says that a session has ended. One that was dismissed has not, and its client asks again elsewhere.

@@ -180,7 +180,7 @@ func (in *incoming) judge(err error) error {
 
 // garbage says once that a stream was closed for what came on it.
 func (in *incoming) garbage(err error) error {
-	in.t.config.Logger.Warn("a member's stream is closed for what came on it", "name", in.from.Name, "address", in.from.Address, "error", err)
+	in.t.config.Logger.Warn("closing a member's stream: malformed frame", "name", in.from.Name, "address", in.from.Address, "error", err)
 	return in.t.count(transport.Garbage, status.Errorf(codes.InvalidArgument, "a frame that does not decode: %v", err))
 }
 

@@ -42,7 +42,7 @@ func (n *Newcomer) Terms(ctx context.Context, address string) ([]string, error) 
 	closed := conn.Close()
 	switch {
 	case status.Code(err) == codes.Unimplemented:
-		return nil, fmt.Errorf("it is of a version that does not tell which spaces it has; update it, or define the spaces here as there")
+		return nil, fmt.Errorf("its version does not report its spaces; update it, or define the same spaces here")
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, errors.New("no answer in time")
 	case status.Code(err) == codes.Unavailable && dialer.Reason() != nil:

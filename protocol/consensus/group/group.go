@@ -24,7 +24,7 @@ var (
 	// ErrBusy: too much is proposed that is not committed yet.
 	ErrBusy = errors.New("too much is proposed and not committed yet")
 	// ErrLeads: a leader cannot take its own vote away.
-	ErrLeads = errors.New("this member leads the group, and would not vote any more; let another lead first")
+	ErrLeads = errors.New("this member leads the group and would lose its vote; let another member lead first")
 	// ErrNoVoters: no member would be left to agree on anything.
 	ErrNoVoters = errors.New("a group needs a member that votes")
 )
