@@ -42,6 +42,11 @@ func (p *program) benchCommand() *cli.Command {
 			"--store-wait, and by conditional writes (store-cas); where it is named, by these with hold_on=1s (store-cas-kept). What wants the hot name has a process's connections of\n" +
 			"its own, up to 64 of them; what each lock asks the store for is counted. Rows whose keys begin with\n" +
 			"\"holdfast bench\" stay there. docs/bench.md has tables of PostgreSQL, Redis, etcd and Cassandra.\n" +
+			"PREDICTED is what messages alone allow, and BY the formula: with T for the time of one message, half of the ping\n" +
+			"that was measured just before, and W for that of a use (--think), one client of a coordinator gets a lock\n" +
+			"1/(W+3T) times a second: request, grant, use, release. A name that clients queue for is granted 1/(W+2T) times,\n" +
+			"because a hand-over is a release and a grant, and is in use W/(W+2T) of the time: IN-USE is that share as measured.\n" +
+			"Members that ask one another (permission) hand over by one message, leaders (bakery) by three.\n" +
 			"With one worker, client and servers share one CPU, where the system allows that and --self starts them.\n" +
 			"With --soak it keeps a cluster busy with all kinds of load for a while instead, at about 650 locks a second,\n" +
 			"and shows what memory, goroutines and descriptors do meanwhile.\n" +
