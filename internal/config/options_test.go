@@ -91,6 +91,26 @@ func TestPagesNameMessages(t *testing.T) {
 	}
 }
 
+// TestPagesHaveOneOutline: a reader finds the same things in each protocol's page, in the same order.
+func TestPagesHaveOneOutline(t *testing.T) {
+	outline := []string{"One lock, handed over", "Messages", "What a crash does", "Options", "When not to use it"}
+	for _, protocol := range served() {
+		text, err := os.ReadFile(protocolPages + protocol + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for line := range strings.Lines(string(text)) {
+			if heading, is := strings.CutPrefix(line, "## "); is && slices.Contains(outline, strings.TrimSpace(heading)) {
+				got = append(got, strings.TrimSpace(heading))
+			}
+		}
+		if !slices.Equal(got, outline) || !strings.HasPrefix(string(text), "# Protocol `"+protocol+"`\n") || !strings.Contains(string(text), "](../pictures/"+protocol+".svg)") {
+			t.Errorf("%s: its page has the headings %q, want %q below its name, and its picture", protocol, got, outline)
+		}
+	}
+}
+
 // bodies are what messages of these types can carry.
 func bodies(messages []wire.Type) (all []wire.Type) {
 	for _, m := range messages {
