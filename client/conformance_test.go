@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"path/filepath"
@@ -44,15 +45,28 @@ func serveMemberOf(t testing.TB, of string, l net.Listener, change func(*server.
 // serveSpaces is serveMember with spaces of the caller's.
 func serveSpaces(t testing.TB, served []host.Space, l net.Listener, change func(*server.Config)) *host.Member {
 	t.Helper()
-	limits := host.Limits{WaitersPerName: 300, LocksPerSession: 250}
-	observer := server.NewObserver([]string{"default", "billing"})
-	member := host.Config{State: t.TempDir(), Serves: true, Spaces: served, Limits: limits, Observe: observer.Observe}
+	member := host.Config{State: t.TempDir(), Serves: true, Spaces: served, Limits: host.Limits{WaitersPerName: 300, LocksPerSession: 250}}
 	if served[0].Protocol == "consensus" {
 		member.State, member.Data = "", t.TempDir()
 	}
-	n, err := host.Start(t.Context(), member)
+	n, stop, err := startServed(t.Context(), member, l, change)
 	if err != nil {
 		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+// startServed starts a member, and a server of it on a listener, until stop is called.
+func startServed(ctx context.Context, member host.Config, l net.Listener, change func(*server.Config)) (n *host.Member, stop func() error, err error) {
+	observer := server.NewObserver([]string{"default", "billing"})
+	member.Observe = observer.Observe
+	if n, err = host.Start(ctx, member); err != nil {
+		return nil, nil, err
 	}
 	var spaces []server.Space
 	for i, space := range n.Spaces() {
@@ -69,24 +83,15 @@ func serveSpaces(t testing.TB, served []host.Space, l net.Listener, change func(
 	}
 	s, err := server.New(config)
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, errors.Join(err, n.Close())
 	}
 	accepted := make(chan error, 1)
 	go func() { accepted <- s.AcceptGRPC(l) }()
-	t.Cleanup(func() {
+	return n, func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		if err := s.Shutdown(ctx); err != nil {
-			t.Error(err)
-		}
-		if err := <-accepted; err != nil {
-			t.Error(err)
-		}
-		if err := n.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return n
+		return errors.Join(s.Shutdown(ctx), <-accepted, n.Close())
+	}, nil
 }
 
 // loopback listens on a port of this machine.

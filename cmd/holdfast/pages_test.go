@@ -207,6 +207,26 @@ func TestStoreSession(t *testing.T) {
 	play(t, build(t), block(t, "docs/stores.md", "console", 0))
 }
 
+// TestRecipes runs the shell sessions of docs/recipes.md with one member, that of PostgreSQL with a PostgreSQL, and its Go.
+func TestRecipes(t *testing.T) {
+	parallel.SkipBrief(t)
+	t.Parallel()
+	const page = "docs/recipes.md"
+	content, err := os.ReadFile(filepath.Join("../..", page))
+	must(t, err)
+	folder := build(t)
+	listen, _ := startMember(t, folder)
+	for nth := range strings.Count(string(content), "\n```console\n") {
+		text, environ := block(t, page, "console", nth), "HOLDFAST_SERVER="+listen
+		if store := "postgres://db.example/app"; strings.Contains(text, store) {
+			text, environ = strings.ReplaceAll(text, store, realstore.Postgres(t)), "HOLDFAST_SERVER="
+		}
+		play(t, folder, text, environ)
+	}
+	body := strings.ReplaceAll(block(t, page, "go", 0), "localhost:4040", listen)
+	runSnippet(t, strings.Replace(around, "BODY", body, 1), "wrote: true <nil>\nended: <nil>\n")
+}
+
 // TestPrograms compiles and runs the Go programs of the README and of three pages of docs.
 func TestPrograms(t *testing.T) {
 	t.Run("README.md", func(t *testing.T) {

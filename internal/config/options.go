@@ -41,10 +41,13 @@ func (o *Option) Values() string {
 	return strings.Join(append([]string{o.Default}, others...), "; ")
 }
 
+// allProtocols stands for all of them where an option says which protocols have it.
+const allProtocols = "all"
+
 // For names the protocols that have it.
 func (o *Option) For() string {
 	if len(o.Protocols) == len(served()) {
-		return "all"
+		return allProtocols
 	}
 	return strings.Join(o.Protocols, ", ")
 }

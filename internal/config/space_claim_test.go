@@ -89,7 +89,7 @@ func TestClaimRefused(t *testing.T) {
 		{store + ",wait=20s", ""},
 		{store + ",wait=1s,expiry=2s", "a claim could expire while it is written|raise expiry to"},
 		{store + ",wait=100ms,skew=100ms", "skew is 100ms with wait 100ms|raise wait to 201ms"},
-		{store + ",cas,cleaner", "there are no claims to be cleaned; leave cleaner out"},
+		{store + ",cas,cleaner", "there are no claims to clean; leave cleaner out"},
 		{store + ",cas,clock=store", "leave clock out"},
 		{store + ",hold_on=on", "hold_on is 10ms and cas is off, and a claim that was released cannot be kept; turn cas on, or leave hold_on out"},
 		{store + ",cas,expiry=5s,hold_on=600ms", "hold_on is 600ms with expiry 5s|raise expiry to 6s at least, or lower hold_on"},

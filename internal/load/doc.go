@@ -68,7 +68,8 @@
 //
 // A resource that is in use for W/(W+2T) of the time, W at a time, is used 1/(W+2T) times a
 // second. [Predict] gives the first for one worker, and the second for hot with several
-// workers and for drain, where W is 0. T is half of a ping-pong of 64 bytes over TCP that
+// workers and for drain, where W is 0; the share of the time in use it gives for both, where
+// W is not 0, next to the share that was measured. The table names the formula. T is half of a ping-pong of 64 bytes over TCP that
 // is measured just before, on as many CPUs (one for one worker); W is what the workers have
 // really slept, which is more than what they were told. For several uncontended workers
 // the notes say nothing: no worker waits but for the machine. A target without messages has

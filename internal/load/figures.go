@@ -25,6 +25,9 @@ const (
 	ClientAllocs     Metric = "client_allocs"       // objects that the workers' process has allocated, for each lock taken
 	HeapBytesPerLock Metric = "heap_bytes_per_lock" // of the servers' heaps
 	MessagesPerLock  Metric = "messages_per_lock"   // of the workers' own member with others, both ways
+	PredictedBy      Metric = "predicted_by"        // how many messages follow one another in the formula: the 3 of 1/(W+3T)
+	InUse            Metric = "in_use"              // share of the time in which the lock is in use; where it is kept for a while
+	PredictedInUse   Metric = "predicted_in_use"    // see Predict
 
 	// Of locks in a store; see [RequestCounter].
 	WritesPerLock Metric = "writes_per_lock"
@@ -39,7 +42,7 @@ var (
 		OpsPerS, P50, P99, Max, LockP50, HandoffsPerS, Fairness, BytesPerLock, Violations, Errors, PingMicros, PredictedOpsPerS,
 		Count, OfLimit, WritesPerLock, ReadsPerLock, TriesWon, OfPossible,
 	}
-	detailMetrics = []Metric{ClientCPU, ServerCPU, ClientAllocs, HeapBytesPerLock, MessagesPerLock}
+	detailMetrics = []Metric{ClientCPU, ServerCPU, ClientAllocs, HeapBytesPerLock, MessagesPerLock, PredictedBy, InUse, PredictedInUse}
 )
 
 // Figures are what one measurement has found out. A metric that does not apply is not

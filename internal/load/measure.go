@@ -51,7 +51,7 @@ func (b *bench) measure(ctx context.Context, t Target, cell Cell, round uint64) 
 		f[PingMicros] = micros(ping)
 	}
 	if predicted, ok := b.predict(t, cell, ping, kept); ok {
-		f[PredictedOpsPerS] = predicted
+		f.addPrediction(predicted, kept)
 	}
 	b.note(t, cell, f, first)
 	return nil
@@ -69,13 +69,13 @@ func (b *bench) ping(ctx context.Context, t Target, d time.Duration) (time.Durat
 }
 
 // predict is Predict where it applies to the target.
-func (b *bench) predict(t Target, cell Cell, ping, kept time.Duration) (float64, bool) {
+func (b *bench) predict(t Target, cell Cell, ping, kept time.Duration) (Prediction, bool) {
 	sends := Centralized
 	if m, known := t.(Messenger); known {
 		sends = m.Messages()
 	}
 	if ping == 0 && sends != NoMessages {
-		return 0, false
+		return Prediction{}, false
 	}
 	return Predict(cell, sends, ping, kept)
 }

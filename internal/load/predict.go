@@ -1,34 +1,68 @@
 package load
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
-// Predict is the rate that the course's formulas give for a cell, in uses of a lock each
-// second, from what is sent, the time of a ping-pong, which is two messages, and the time for
-// which a lock was really kept. It is false where they say nothing; see the package's page.
-func Predict(cell Cell, sends Messages, ping, kept time.Duration) (float64, bool) {
-	message := ping / 2
-	alone, next := 3*message, 2*message // request, grant, release; release and the next grant
+// Prediction is what the course's formulas give for a cell, where T is the time of a message and W that of a use.
+type Prediction struct {
+	// Messages is how many messages follow one another in a use: the 3 of 1/(W+3T).
+	Messages int
+	// PerSecond is how many uses of a lock there are each second.
+	PerSecond float64
+	// InUse is the share of the time in which the lock is in use: W/(W+2T), say.
+	InUse float64
+}
+
+// Predict is what the course's formulas give for a cell, from what is sent, the time of a ping-pong, which is two messages, and
+// the time for which a lock was really kept. It is false where they say nothing; see the package's page.
+func Predict(cell Cell, sends Messages, ping, kept time.Duration) (Prediction, bool) {
+	alone, next := 3, 2 // request, grant, release; release and the next grant
 	switch sends {
 	case Broadcast:
-		alone, next = 2*message, message // requests, replies; a reply
+		alone, next = 2, 1 // requests, replies; a reply
 	case TwoPhase:
-		alone, next = 4*message, 3*message // a number, a turn, with their answers; release, a turn, its answer
+		alone, next = 4, 3 // a number, a turn, with their answers; release, a turn, its answer
 	case NoMessages:
 		alone, next = 0, 0
 	case NoLocks:
-		return 0, false
+		return Prediction{}, false
 	}
-	period := kept
+	var p Prediction
 	switch {
 	case cell.alone() && (cell.Workload == Uncontended || cell.Workload == Hot):
-		period += alone
+		p.Messages = alone
 	case cell.Workload == Hot || cell.Workload == Drain:
-		period += next
+		p.Messages = next
 	default:
-		return 0, false
+		return Prediction{}, false
 	}
+	period := kept + time.Duration(p.Messages)*ping/2
 	if period <= 0 {
-		return 0, false
+		return Prediction{}, false
 	}
-	return float64(time.Second) / float64(period), true
+	p.PerSecond = float64(time.Second) / float64(period)
+	p.InUse = float64(kept) / float64(period)
+	return p, true
+}
+
+// formula names the formula of a rate: 1/(W+3T).
+func formula(messages int) string {
+	switch messages {
+	case 0:
+		return "1/W"
+	case 1:
+		return "1/(W+T)"
+	}
+	return fmt.Sprintf("1/(W+%dT)", messages)
+}
+
+// addPrediction adds what is predicted for the cell and, where locks are kept for a while, for which share of the time the
+// lock was in use.
+func (f Figures) addPrediction(p Prediction, kept time.Duration) {
+	f[PredictedOpsPerS], f[PredictedBy] = p.PerSecond, float64(p.Messages)
+	if rate, counted := f[OpsPerS]; counted && kept > 0 {
+		f[InUse], f[PredictedInUse] = min(rate*kept.Seconds(), 1), p.InUse
+	}
 }

@@ -26,7 +26,10 @@ type column struct {
 func (r *Result) Tables() (tables []Table) {
 	for _, workload := range Workloads() {
 		columns := columnsOf(workload)
-		if r.counted(workload) {
+		if r.has(workload, InUse) {
+			columns = append(columns, figure("IN-USE", InUse), figure("PREDICTED-IN-USE", PredictedInUse))
+		}
+		if r.has(workload, MessagesPerLock) {
 			columns = append(columns, figure("MESSAGES", MessagesPerLock))
 		}
 		columns = append(columns, r.requestColumns(workload)...)
@@ -56,11 +59,11 @@ func (r *Result) lay(columns []column, wanted func(*Row) bool) (t Table) {
 	return t
 }
 
-// counted reports whether messages were counted in a workload.
-func (r *Result) counted(workload string) bool {
+// has reports whether a metric was measured in a workload.
+func (r *Result) has(workload string, m Metric) bool {
 	return slices.ContainsFunc(r.Rows, func(row *Row) bool {
-		_, counted := row.Figure(MessagesPerLock)
-		return counted && row.Cell.Workload == workload
+		_, measured := row.Figure(m)
+		return measured && row.Cell.Workload == workload
 	})
 }
 
@@ -70,19 +73,25 @@ func columnsOf(workload string) []column {
 		{"TARGET", func(_ *Result, row *Row) string { return row.Target }},
 		{"WORKLOAD", func(_ *Result, row *Row) string { return row.Cell.Workload }},
 	}
+	by := column{"BY", func(_ *Result, row *Row) string {
+		if messages, ok := row.Figure(PredictedBy); ok {
+			return formula(int(messages))
+		}
+		return ""
+	}}
 	workers := column{"WORKERS", func(_ *Result, row *Row) string { return strconv.Itoa(row.Cell.Workers) }}
 	think := column{"THINK", func(_ *Result, row *Row) string { return row.Cell.Think.String() }}
 	costs := []column{figure("PING-µs", PingMicros), figure("CLIENT-CPU-µs", ClientCPU), figure("CLIENT-ALLOCS", ClientAllocs), figure("SERVER-CPU-µs", ServerCPU)}
 	switch workload {
 	case Uncontended:
-		columns = append(columns, workers, think, figure("CYCLES/s", OpsPerS), spread(OpsPerS), ratio(OpsPerS), figure("PREDICTED", PredictedOpsPerS),
+		columns = append(columns, workers, think, figure("CYCLES/s", OpsPerS), spread(OpsPerS), ratio(OpsPerS), figure("PREDICTED", PredictedOpsPerS), by,
 			figure("P50-µs", P50), figure("P99-µs", P99), figure("MAX-µs", Max), figure("LOCK-P50-µs", LockP50))
 	case Hot:
-		columns = append(columns, workers, think, figure("LOCKS/s", OpsPerS), figure("HAND-OFFS/s", HandoffsPerS), spread(HandoffsPerS), ratio(HandoffsPerS), figure("PREDICTED", PredictedOpsPerS),
+		columns = append(columns, workers, think, figure("LOCKS/s", OpsPerS), figure("HAND-OFFS/s", HandoffsPerS), spread(HandoffsPerS), ratio(HandoffsPerS), figure("PREDICTED", PredictedOpsPerS), by,
 			figure("WAIT-P50-µs", P50), figure("WAIT-P99-µs", P99), figure("WAIT-MAX-µs", Max), figure("FAIRNESS", Fairness))
 	case Drain:
 		workers.header = "WAITERS"
-		columns = append(columns, workers, column{"TOOK-ms", took}, figure("HAND-OFFS/s", HandoffsPerS), spread(HandoffsPerS), ratio(HandoffsPerS), figure("PREDICTED", PredictedOpsPerS),
+		columns = append(columns, workers, column{"TOOK-ms", took}, figure("HAND-OFFS/s", HandoffsPerS), spread(HandoffsPerS), ratio(HandoffsPerS), figure("PREDICTED", PredictedOpsPerS), by,
 			figure("WAIT-P50-µs", P50), figure("WAIT-P99-µs", P99))
 	case Hold:
 		columns = append(columns, figure("BYTES/LOCK", BytesPerLock), spread(BytesPerLock), figure("ON-HEAP", HeapBytesPerLock), figure("LOCKS/s", OpsPerS), spread(OpsPerS), ratio(OpsPerS))

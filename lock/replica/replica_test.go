@@ -97,7 +97,7 @@ func TestReleaseGrantsTheNext(t *testing.T) {
 }
 
 // TestRequestsActOnce: also when they are repeated after 10,000 others, and in a copy that was restored. Package consensus plays
-// by name what Hazelcast tests of that (docs/spaces.md).
+// by name what Hazelcast tests of that (docs/protocols/consensus.md).
 func TestRequestsActOnce(t *testing.T) {
 	for _, test := range []struct {
 		name string

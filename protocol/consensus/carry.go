@@ -28,7 +28,7 @@ func (c *Carriage) String() string {
 	if c.Brought {
 		text = "of"
 	}
-	return fmt.Sprintf("carried, %s member %d, deaf=%v", text, c.Other, c.Deaf)
+	return fmt.Sprintf("%s member %d, deaf=%v", text, c.Other, c.Deaf)
 }
 
 // contact is what this member knows of the link to another one.

@@ -18,9 +18,9 @@ type Envelope struct {
 
 func (l Envelope) String() string {
 	if l.Carriage != nil {
-		return fmt.Sprintf("%v: shard %d of cluster %x: %v", l.Carriage, l.Shard, l.Cluster, l.Body)
+		return fmt.Sprintf("carried %v · %v, shard %d of cluster %x", l.Body, l.Carriage, l.Shard, l.Cluster)
 	}
-	return fmt.Sprintf("shard %d of cluster %x: %v", l.Shard, l.Cluster, l.Body)
+	return fmt.Sprintf("%v · shard %d of cluster %x", l.Body, l.Shard, l.Cluster)
 }
 
 // Routine reports whether it says nothing that anybody waits for: a leader's beat that brings no entries, or its answer.

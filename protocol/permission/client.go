@@ -33,7 +33,7 @@ func (w requests) Refusal(q *lock.Request) error {
 	if k == 0 || q.Mode == holdfast.ModeSlots && q.Units == 1 && q.Capacity == k {
 		return nil
 	}
-	return fmt.Errorf("%w: mode %s is not possible in a space with capacity=%d, where every lock is one of %d slots; ask for slots 1/%d, or use a space without capacity",
+	return fmt.Errorf("%w: a lock %s is not possible in a space with capacity=%d, where every lock is one of %d slots; ask for slots 1/%d, or use a space without capacity",
 		holdfast.ErrConflict, formatShape(q.Shape), k, k, k)
 }
 

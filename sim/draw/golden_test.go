@@ -3,6 +3,7 @@ package draw
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -35,11 +36,45 @@ var goldens = []kept{
 func TestPicturesOfTheDocumentation(t *testing.T) {
 	for _, g := range goldens {
 		t.Run(g.file, func(t *testing.T) {
-			path := filepath.Join("..", "..", "docs", "pictures", g.file)
-			got := g.draw(t)
-			golden.Match(t, path, string(got))
+			golden.Match(t, inDocs(g.file), string(g.draw(t)))
 		})
 	}
+	for _, protocol := range []string{"central", "grantor", "bakery", "permission", "claim", "consensus"} {
+		t.Run(protocol, func(t *testing.T) {
+			golden.Match(t, inDocs(protocol+".svg"), string(drawScript(t, protocol)))
+		})
+	}
+}
+
+// inDocs is where a picture of the documentation is kept.
+func inDocs(file string) string { return filepath.Join("..", "..", "docs", "pictures", file) }
+
+// drawScript draws the picture of a protocol's page: testdata has the script of a lock that goes from a client to another.
+func drawScript(t *testing.T, protocol string) []byte {
+	path := "testdata/" + protocol + ".script"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, _, err := sim.ParseScript(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _ := sim.Find(protocol)
+	var events []timeline.Event
+	played, err := sim.Play(script, sim.Stage{Protocol: found, Observe: func(h timeline.Event) { events = append(events, h) }})
+	if err != nil || played.Outcome != sim.OK || script.Protocol != protocol {
+		t.Fatalf("%s is of protocol %s, and ends with %v, %v", path, script.Protocol, played.Outcome, err)
+	}
+	p := Picture{
+		Title: protocol + ": a lock goes from a client of b to a client of c", Repeat: "holdfast sim replay sim/draw/" + path,
+		From: 4990 * time.Millisecond, To: 5600 * time.Millisecond,
+	}
+	var b bytes.Buffer
+	if err := p.Write(&b, events); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // draw draws what `holdfast sim` would.

@@ -33,7 +33,7 @@
 // them. The test plays every one, and demands that it goes as it is told and looks as it is
 // drawn.
 //
-//	go test ./sim/published -run 'Script|Picture|Table' -retell     tells and draws the scripts anew: look at what differs
+//	go test ./sim/published -run 'Script|Picture|Table|Holes' -retell     tells and draws the scripts anew: look at what differs
 //	go test ./sim/published -run TestScripts -shrink . -timeout 2h      makes all scripts anew from their seeds (about an hour)
 //	go test ./sim/published -run TestScripts -shrink '^guests vote$'    that of one rule
 //

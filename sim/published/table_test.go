@@ -8,7 +8,7 @@ import (
 // beforeTable is what docs/mutations.md says before the table.
 const beforeTable = `# What each rule is for
 
-The algorithms that Holdfast is made of were published with holes, and so is the obvious design of leases and views. Each hole is kept here as a rule that can be switched off, in the very code that ships: the simulator then finds what goes wrong, by the checks of the promises alone, and finds nothing in the same seeds with the rule in place. See one for yourself:
+The algorithms that Holdfast is made of were published with holes, and so is the obvious design of leases and views. [Holes](holes.md) shows those of the published protocols one by one. Each hole is kept here as a rule that can be switched off, in the very code that ships: the simulator then finds what goes wrong, by the checks of the promises alone, and finds nothing in the same seeds with the rule in place. See one for yourself:
 
 ` + "```" + `
 holdfast sim --as-published list                     the rules, and what each prevents
@@ -39,8 +39,8 @@ func Table(found map[string]Found) string {
 		if r.Asserted {
 			breaks = r.Breaks + ", asserted"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | `%s` | %s | %d | %s |\n",
-			r.Rule, r.Source, r.Hole, breaks, r.Command(), r.found(f), f.Steps, r.shown())
+		fmt.Fprintf(&b, "| <a id=%q></a>%s | %s | %s | %s | `%s` | %s | %d | %s |\n",
+			r.Slug(), r.Rule, r.Source, r.Hole, breaks, r.Command(), r.found(f), f.Steps, r.shown())
 	}
 	b.WriteString(afterTable())
 	return b.String()
