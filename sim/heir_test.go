@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lock"
 )
 
-// TestASessionHasOneClient: sessions are taken over, and the clients before are told or refused, or end at their deadlines. Without
+// TestASessionHasOneClient: sessions are taken over, and the clients before are notified or refused, or end at their deadlines. Without
 // the first rule they take their sessions back; without the second what a later client gives up is granted while they believe in it.
 func TestASessionHasOneClient(t *testing.T) {
 	manySeeds(t)

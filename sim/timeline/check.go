@@ -62,7 +62,7 @@ func (c *checker) check(h *Event) error {
 	case Violated:
 		for _, id := range h.Grants {
 			if c.grants[id] == unknown {
-				return fmt.Errorf("grant %d, which is concerned, was not told of", id)
+				return fmt.Errorf("grant %d, which is concerned, has no event before", id)
 			}
 		}
 	}
