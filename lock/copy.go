@@ -94,7 +94,7 @@ func (c *Copy) Stop() {
 	c.kept = nil
 }
 
-// visit visits the entries of the next live name that were not given, until it is told to stop, and reports whether it was not.
+// visit visits the entries of the next live name that were not given, until visit stops it, and reports whether it did not.
 func (c *Copy) visit(visit func(s *Entry) bool) bool {
 	return c.table.visitEntries(c.at, c.within, func(i int32) bool {
 		s := c.table.copyEntry(c.now, i)
@@ -122,8 +122,8 @@ func (c *Copy) keep(e int32) {
 	})
 }
 
-// visitEntries visits the entries of a live name in their order, but for so many of the first, until it is told to stop, and reports
-// whether it was not.
+// visitEntries visits the entries of a live name in their order, except so many of the first, until visit stops it, and reports
+// whether it did not.
 func (t *Table) visitEntries(e int32, skip int, visit func(i int32) bool) bool {
 	if !t.live(e) {
 		return true
@@ -148,7 +148,7 @@ func (t *Table) alter(e int32) {
 	}
 }
 
-// Alter is for what the write of [Table.Copy] tells of a name beside what the table knows: it is called before that
+// Alter is for what the write of [Table.Copy] adds about a name to what the table knows: it is called before that
 // changes.
 func (t *Table) Alter(name string) {
 	if len(t.copies) == 0 {

@@ -84,7 +84,7 @@ const (
 	Queued
 	// Refused: the request is gone; Err says why (held, conflict, limit, …).
 	Refused
-	// Lost: the grant has ended without a release; Loss says why. It is told after
+	// Lost: the grant has ended without a release; Loss says why. It is reported after
 	// the holder's own clock has ended it, so it needs no acknowledgement.
 	Lost
 	// Revoked: the grant shall end because of Loss; the holder must say that it has
