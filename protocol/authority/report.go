@@ -182,7 +182,7 @@ func (m *Machine) answerInfo(now protocol.Time, chunk uint32, out *protocol.Effe
 		return
 	}
 	if len(h.report.seqs) == 0 {
-		// Nothing was told, so there is nothing whose arrival matters.
+		// There was no message, so there is nothing whose arrival matters.
 		m.reportKnown(now, out)
 		return
 	}
@@ -209,7 +209,7 @@ func (m *Machine) takeReport() {
 	bytes, begun := 0, 0
 	for r := h.all.first; r != nil; r = r.links[ofAll].next {
 		// A report lists no sessions that have ended. Where its authority has inherited a table that
-		// knows of one, it is told afterwards.
+		// knows of one, it hears of the end afterwards.
 		inherited := r.sessionEnd && m.config.Outlives && m.config.Any
 		r.reported, r.freed = first && r.state != ending, first && r.state == ending && !inherited
 		q := &r.request

@@ -9,12 +9,12 @@ import (
 	"github.com/holdfast-locks/holdfast/protocol/local"
 )
 
-// What is said under a term must arrive, once and in the order in which it was said: the published
+// Messages under a term must arrive, once and in the order in which they were sent: the published
 // protocol counts on TCP for that, and a ticket's steps make no sense in another order. The
 // contract between members promises less, so each pair of members keeps a link: envelopes are
-// numbered, taken in turn only, and sent again until the other end says that it has taken them. That
-// rides along on what is said in the other direction; where nothing is, one word of its own says
-// it after a while. A link ends with the term: both ends start anew.
+// numbered, taken in turn only, and sent again until the other end confirms them. The confirmation
+// rides along on envelopes in the other direction; where there are none, it goes by itself
+// after a while. A link ends with the term: both ends start anew.
 
 // link is this member's end of one.
 type link struct {
@@ -25,7 +25,7 @@ type link struct {
 	due     protocol.Time
 	pause   protocol.Time
 	heard   bool          // nothing that was taken is still to be confirmed
-	hearBy  protocol.Time // when it is confirmed, if nothing is said before
+	hearBy  protocol.Time // when it is confirmed, if no envelope goes before
 	copies  int           // in a row that were not heard
 	again   uint64        // where the other end is behind: up to which number envelopes were sent; 0 elsewhere
 	batch   int           // how many are sent at a time then
@@ -98,7 +98,7 @@ func (m *Machine) post(now protocol.Time, l *link, seq uint64, body Body, out *p
 	out.Send(l.to.ID, Envelope{Term: m.term.Term, From: m.standing.Place, To: l.to, Seq: seq, Seen: l.seen, Body: body})
 }
 
-// onEnvelope takes what is said under the term, in turn.
+// onEnvelope takes a message under the term, in turn.
 func (m *Machine) onEnvelope(now protocol.Time, ev protocol.Event, msg *Envelope, out *protocol.Effects) {
 	switch {
 	case m.term.Term.Before(msg.Term):
@@ -107,7 +107,7 @@ func (m *Machine) onEnvelope(now protocol.Time, ev protocol.Event, msg *Envelope
 	case msg.Term != m.term.Term || !m.standing.Admitted():
 		return // of a term that is over
 	case msg.To != m.standing.Place || ev.From != msg.From.ID || !m.present(msg.From):
-		return // one of the two has lost its place, or has not got it yet: then it is said again
+		return // one of the two has lost its place, or has not got it yet: then it is sent again
 	}
 	l := m.linkTo(ev.From)
 	if l.take(now, msg.Seen, m.config.Patience) && !protocol.Mutated("a link catches up") {
@@ -126,13 +126,13 @@ func (m *Machine) onEnvelope(now protocol.Time, ev protocol.Event, msg *Envelope
 		}
 		return
 	case m.leads && !m.serves && len(m.parked) >= maxQueue:
-		return // it will be said again
+		return // it will be sent again
 	}
 	l.seen++
 	if l.heard {
 		l.heard, l.hearBy = false, now+m.config.Patience/2
 	}
-	// What cannot be said is taken, too: it would be said again for ever, and all that follows it.
+	// A malformed message is taken, too: it would be sent again for ever, and all that follows it.
 	if err := malformed(msg.Body); err != nil {
 		out.Note(local.Ignored{What: fmt.Sprintf("%v from member %d: %v", msg, ev.From, err)})
 		return

@@ -100,7 +100,7 @@ func (w *cable) pass(d time.Duration) {
 }
 
 // TestLinksKeepOrder: over a network that loses a third of all envelopes, doubles some and mixes all, each envelope
-// is taken once and in turn; and when the network is good again, nothing is left to be said.
+// is taken once and in turn; and when the network is good again, nothing is left to be sent.
 func TestLinksKeepOrder(t *testing.T) {
 	lost := 0
 	seeds := uint64(300)
@@ -146,7 +146,7 @@ func TestLinksKeepOrder(t *testing.T) {
 	}
 }
 
-// TestLinksRepeatTheOldest: of many envelopes that are unheard so many are said again at a time, the oldest, and
+// TestLinksRepeatTheOldest: of many envelopes that are unheard so many are sent again at a time, the oldest, and
 // later each time.
 func TestLinksRepeatTheOldest(t *testing.T) {
 	w := newCable(t, 1)
@@ -170,7 +170,7 @@ func TestLinksRepeatTheOldest(t *testing.T) {
 	}
 }
 
-// TestALinkCatchesUp: where one envelope was lost, while thousands are said each second, the other end is behind
+// TestALinkCatchesUp: where one envelope was lost, while thousands are sent each second, the other end is behind
 // for a moment, and not ever further; no envelope is sent much more often than it takes.
 func TestALinkCatchesUp(t *testing.T) {
 	w := newCable(t, 1)

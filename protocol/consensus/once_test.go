@@ -199,7 +199,7 @@ func (o *once) retries(tokens []holdfast.Token) {
 	checkToken := func(d lock.Decision, token holdfast.Token) {
 		o.Helper()
 		if d.Token != token {
-			o.Errorf("request %d of %q is told token %v; want %v, as at first", d.Request, d.Name, d.Token, token)
+			o.Errorf("request %d of %q is granted token %v; want %v, as at first", d.Request, d.Name, d.Token, token)
 		}
 	}
 	checkToken(o.only(o.c, o.lock(o.c, client7, 1, "held"), lock.Granted), tokens[0])

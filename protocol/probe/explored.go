@@ -9,7 +9,7 @@ type Field struct {
 	In   any
 	Name string
 	Kind Kind
-	// Unless, if not empty, names a field beside it: while that is zero this one says nothing.
+	// Unless, if not empty, names another field: while that is zero this one says nothing.
 	Unless string
 }
 

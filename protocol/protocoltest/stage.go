@@ -241,7 +241,7 @@ func (s *Stage) call(l *golden.Line) {
 }
 
 // often lets a session lock and unlock a name so many times, or want it so many times, or as many names as begin with one. Only
-// how often it is granted is told.
+// how often it is granted is shown.
 func (s *Stage) often(l *golden.Line) {
 	l.Helper()
 	client, times, name := l.Next(), l.Count(), l.Next()
