@@ -18,8 +18,8 @@ type Clocked struct {
 	Err  error
 }
 
-// Watch asks to be told whenever the row of Key may have changed, until an Unwatch. Changed
-// tells it, the first time when every later change will be told. A store that has no watches
+// Watch asks for a Changed whenever the row of Key may have changed, until an Unwatch. The first
+// Changed comes when every later change will be reported. A store that has no watches
 // does not answer.
 type Watch struct{ Key string }
 

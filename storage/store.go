@@ -12,7 +12,7 @@ import (
 // may have been sent that writes, and ErrRefused with the context's otherwise; nothing is sent
 // under a ctx that has ended before. Requests have no IDs here. What
 // [Mutate.Check] and its like do not take is an ErrInvalid. Every error wraps one of ErrRefused,
-// ErrInvalid and ErrUnknown, and beside it what the store has said; a driver tries nothing
+// ErrInvalid and ErrUnknown, and the store's own error as well; a driver tries nothing
 // again by itself after an ErrUnknown.
 type Store interface {
 	// Mutate adds and deletes columns of one row, at one instant.
@@ -29,7 +29,7 @@ type Store interface {
 	// Watch has changed called after the row of key has changed, until ctx ends: after each
 	// Mutate that deletes a column, each Swap with Notify, and, because something may have been
 	// missed, whenever a connection was lost and is there again; and at other times, as it
-	// pleases. It returns when every later change will be told. Changed is called on a
+	// pleases. It returns when every later change will be reported. Changed is called on a
 	// goroutine of the store's, one call at a time, and must not block. Without Features.Watch
 	// it is an ErrInvalid. Several watch one row at a time.
 	Watch(ctx context.Context, key string, changed func()) error

@@ -69,7 +69,7 @@ func StoreClock() Option { return func(c *config) { c.claim.StoreClock = true } 
 // forget them by themselves, where processes crash often.
 func Cleaner() Option { return func(c *config) { c.claim.Cleaner = true } }
 
-// Spaces adds lockspaces beside the default one, for Locker.Space.
+// Spaces adds lockspaces to the default one, for Locker.Space.
 func Spaces(names ...string) Option {
 	return func(c *config) { c.spaces = append(c.spaces, names...) }
 }
