@@ -93,7 +93,7 @@ func (m *Machine) attend(now protocol.Time, n *name, out *protocol.Effects) {
 // taken reports whether a claim is held by here. No other client of this process may claim then, because a
 // claim of its own rid is passed over in the row (W5: the original does not heed its mediator's refusal).
 func (m *Machine) taken(n *name) bool {
-	if !m.config.CAS && protocol.Mutated("no bid begins beside a claim that is held by") {
+	if !m.config.CAS && protocol.Mutated("no bid begins while a claim is held by") {
 		return false
 	}
 	return n.mine != nil
