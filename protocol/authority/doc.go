@@ -39,7 +39,6 @@
 // Holds go into a paused table as they come. When every member has reported, its own
 // measured it; ties go by seniority, then by request. It grants once every member that
 // has joined the view meanwhile has reported, too, and the protocol's Terms allow.
-// that has joined the view meanwhile has reported too, and the protocol's Terms allow.
 // Requests that come before are dropped: the holder, which sends none before it has been
 // asked, repeats them. No member is waited for by a timeout, and none left out but by a
 // view. A member that is dropped before having reported may hold anything: then its time to

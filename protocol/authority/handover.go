@@ -22,7 +22,7 @@ type Handover struct {
 	// Entries are those of the table, in the order in which it is restored. All have the
 	// numbers of their requests.
 	Entries []lock.Entry
-	// Unacked have no stamp yet, and are in the order in which they were said first.
+	// Unacked have no stamp yet, and are in the order in which they were first sent.
 	Unacked []Decided
 }
 

@@ -259,7 +259,7 @@ func (m *Machine) reportKnown(now protocol.Time, out *protocol.Effects) {
 
 // onAcks takes acknowledgements, and the answer to a Revalidate. A doubt ends with an answer that
 // was given under the view with which it began, or a later one: anything else may have been
-// said before the authority was deposed, by any way that was slow.
+// sent before the authority was deposed, by any way that was slow.
 func (m *Machine) onAcks(now protocol.Time, from protocol.ID, msg *Acks, out *protocol.Effects) {
 	if m.hears(now, from, &msg.Stamp, out) && msg.View >= m.holder.doubt {
 		m.holder.doubt = 0

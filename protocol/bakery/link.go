@@ -30,7 +30,7 @@ type link struct {
 	again   uint64        // where the other end is behind: up to which number envelopes were sent; 0 elsewhere
 	batch   int           // how many are sent at a time then
 	acked   uint64        // up to which number the other end's envelopes were confirmed
-	ackedAt protocol.Time // and when that was said last
+	ackedAt protocol.Time // and when they were confirmed last
 
 	timed   uint64        // the envelope whose round trip is measured; 0 for none
 	timedAt protocol.Time // when it was first sent
@@ -140,7 +140,7 @@ func (m *Machine) onEnvelope(now protocol.Time, ev protocol.Event, msg *Envelope
 	m.onBody(now, ev.From, msg.Body, out)
 }
 
-// hearCopy confirms again what was taken, because a copy has come: at once, or where that was said a moment ago a while after it. Of
+// hearCopy confirms again what was taken, because a copy has come: at once, or some time after a confirmation that was sent a moment ago. Of
 // many copies that come together, over a slow link, one is answered.
 func (m *Machine) hearCopy(now protocol.Time, l *link, out *protocol.Effects) {
 	again := l.ackedAt + m.config.Patience/4
@@ -151,7 +151,7 @@ func (m *Machine) hearCopy(now protocol.Time, l *link, out *protocol.Effects) {
 	l.heard, l.hearBy = false, min(l.hearBy, again)
 }
 
-// take notes up to which number the other end has taken what was said. It reports whether the other end is behind
+// take notes up to which number the other end has taken envelopes. It reports whether the other end is behind
 // still, and has taken all that was sent again.
 func (l *link) take(now protocol.Time, seen uint64, patience protocol.Time) (more bool) {
 	first := l.sent - uint64(len(l.queue)) + 1

@@ -67,7 +67,7 @@ func (w *cable) collect(end int) {
 	w.outs[end].Reset()
 }
 
-// deliver delivers any envelope. Where it is taken, it is the next one that was said.
+// deliver delivers any envelope. Where it is taken, it is the next one that was posted.
 func (w *cable) deliver() {
 	w.t.Helper()
 	w.deliverThis(w.rand.IntN(len(w.transit)))
@@ -208,7 +208,7 @@ func TestALinkCatchesUp(t *testing.T) {
 		t.Errorf("up to %d letters were unheard: want more than are sent again at a time, and a second's worth at most", most)
 	}
 	if posted > 2*int(w.said[0]) {
-		t.Errorf("%d letters were sent for %d that were said", posted, w.said[0])
+		t.Errorf("%d letters were sent for %d messages", posted, w.said[0])
 	}
 }
 

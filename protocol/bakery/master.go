@@ -206,7 +206,7 @@ func (m *Machine) onAdded(now protocol.Time, from protocol.ID, msg *Added, out *
 }
 
 // settle notes for which tickets a ticket that has its number waits: those that were choosing here or there,
-// and have not exited meanwhile. What was said there may be older than an exit that was heard of here, and the
+// and have not exited meanwhile. The other leader's list may be older than an exit that was heard of here, and the
 // ticket would wait for it for ever: a serial tells (the tombstones of the model).
 func (m *Machine) settle(now protocol.Time, x *ticket, there []Choosing, out *protocol.Effects) {
 	still := x.page.choosing(x.Key)

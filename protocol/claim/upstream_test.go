@@ -16,7 +16,7 @@ type scenario struct {
 	never []string
 }
 
-// play lets each line happen, and returns what was said.
+// play lets each line happen, and returns the conversation.
 func play(t *testing.T, lines string) (said string) {
 	t.Helper()
 	s := protocoltest.NewStored(t, Descriptor(), reader{})

@@ -149,7 +149,7 @@ func (o *once) others(times int) {
 }
 
 // TestIDsAreRetried after 10,000 others, at a member that has got all that was before by a snapshot, and begun anew with it, and
-// leads now: each acts once. So does what the network had kept of what was said before.
+// leads now: each acts once. So do copies of before that the network had kept.
 func TestIDsAreRetried(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes ten thousand requests; run without -short")

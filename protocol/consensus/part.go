@@ -41,7 +41,7 @@ type part struct {
 	handed    protocol.Time // and since when
 
 	led    protocol.Time        // since when this member leads it, if it does
-	silent map[protocol.ID]bool // voters of which it was said why they stay, though they are silent
+	silent map[protocol.ID]bool // voters of which a note says why they stay, though they are silent
 
 	work map[uint64]*work // operations of this member that are under way, by number
 

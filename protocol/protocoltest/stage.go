@@ -74,7 +74,7 @@ func PlayStored(t *testing.T, d protocol.Descriptor, reader Reader) {
 	golden.Play(t, func(t *testing.T) func(*golden.Line) string { return NewStored(t, d, reader).Play })
 }
 
-// Say lets one line happen, and returns what was said.
+// Say lets one line happen, and returns what the members did.
 func (s *Stage) Say(text string) string {
 	s.t.Helper()
 	l := golden.Read(s.t, text)
@@ -82,7 +82,7 @@ func (s *Stage) Say(text string) string {
 	return s.Play(l)
 }
 
-// Play lets one line happen, and all that follows from it by itself. It returns what was said.
+// Play lets one line happen, and all that follows from it by itself. It returns what the members did.
 func (s *Stage) Play(l *golden.Line) string {
 	l.Helper()
 	s.said.Reset()

@@ -30,8 +30,8 @@
 //   - Labels are monospaced, since only then the room that they take is known without
 //     the reader's font. They lie on a pad of the ground's colour, which keeps the lines
 //     that cross them away.
-//   - A message that says nothing new is a tick: one that the reporter calls routine, and one that was said
-//     before by the same to the same in the same words, unless it comes late or twice.
+//   - A message that says nothing new is a tick: one that the reporter calls routine, and one that repeats
+//     an earlier one between the same two in the same words, unless it comes late or twice.
 //     This is what makes five members and two hundred events readable.
 //   - Colour never carries a meaning alone. Late, doubled and lost messages differ in dashes
 //     and ends, modes in outlines, marks in shapes; the broken promise has words. Colours
