@@ -37,6 +37,7 @@
 //
 // The authority of a new reign asks all others, chunk by chunk (InfoRequest, InfoAnswer).
 // Holds go into a paused table as they come. When every member has reported, its own
+// clients' holds follow, and all that waits queues by age, as each one's own member has
 // measured it; ties go by seniority, then by request. It grants once every member that
 // has joined the view meanwhile has reported, too, and the protocol's Terms allow.
 // Requests that come before are dropped: the holder, which sends none before it has been
