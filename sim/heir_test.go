@@ -48,7 +48,7 @@ func TestASessionHasOneClient(t *testing.T) {
 			t.Errorf("%s: no run is broken without the rule", protocol)
 		}
 		mutation.Switch("an inherited name is kept for the client before")
-		if _, broken := run("P3", "who was told of no loss"); broken == 0 {
+		if _, broken := run("P3", "and knows of no loss"); broken == 0 {
 			t.Errorf("%s: no inherited name is granted without the rule", protocol)
 		}
 	}

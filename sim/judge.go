@@ -197,7 +197,7 @@ func (j *judge) above(all *[3]issued, g *grant) {
 		again := highest == issued{g.token, g.session}
 		compatible := holdfast.Mode(mode) == g.mode && g.mode != holdfast.ModeExclusive
 		if g.token <= highest.token && !compatible && !again {
-			j.violate("P2", "%v, after token %d was told for a %v grant of it", g, highest.token, holdfast.Mode(mode))
+			j.violate("P2", "%v, after token %d of a %v grant", g, highest.token, holdfast.Mode(mode))
 		}
 	}
 }
@@ -280,7 +280,7 @@ func (j *judge) granting(g grant) {
 			if j.keptFor(h, &g) {
 				return
 			}
-			j.violate("P3", "%v, who was told of no loss, when the name is granted to session %v under token %d", h, g.session, g.token)
+			j.violate("P3", "%v, and knows of no loss when the name is granted to session %v under token %d", h, g.session, g.token)
 			return
 		}
 	}
@@ -320,7 +320,7 @@ func (j *judge) acts(key requestKey, g *grant) {
 	f := j.fate(key)
 	switch {
 	case f.gone:
-		j.violate("P6", "request %d of session %v was told to be released, and is granted again under token %d", key.id, key.session, g.token)
+		j.violate("P6", "request %d of session %v was reported released, and is granted again under token %d", key.id, key.session, g.token)
 	case f.token != 0 && f.token != g.token:
 		j.violate("P6", "request %d of session %v acts twice, under tokens %d and %d", key.id, key.session, f.token, g.token)
 	}

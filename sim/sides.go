@@ -188,7 +188,7 @@ func (s *sides) meet(found map[pairing]instant, h, g *grant) {
 	found[key] = since
 	soon := w.healed && !h.isAway() && !g.isAway()
 	if w.now-since > notifyLate || soon && w.now-max(since, w.healedAt) > notifySoon {
-		w.judge.violate("P3", "%v; and %v: both are on one side since %v, and neither is told", h, g, since)
+		w.judge.violate("P3", "%v; and %v: both have been on one side since %v, and neither was notified", h, g, since)
 	}
 }
 
@@ -233,7 +233,7 @@ func (s *sides) succeeds(j *judge, r *record, g *grant) {
 		i = len(r.through) - 1
 	}
 	if g.token < r.through[i].token {
-		j.violate("P2", "%v, when its member has told of token %d before", g, r.through[i].token)
+		j.violate("P2", "%v, after its member has reported token %d", g, r.through[i].token)
 	}
 	r.through[i].token = g.token
 }

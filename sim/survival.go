@@ -33,7 +33,7 @@ type survivors struct {
 func (s *survivors) ended(g *grant, why holdfast.Loss) {
 	if why != "" && why != holdfast.HoldLimit && slices.Contains(s.holders, g.holder) {
 		if !s.lost {
-			s.detail = fmt.Sprintf("one who held through another member was told %q: %v", string(why), g)
+			s.detail = fmt.Sprintf("a holder through another member has lost its lock (%s): %v", string(why), g)
 		}
 		s.lost = true
 	}
