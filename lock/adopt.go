@@ -11,8 +11,8 @@ import (
 )
 
 // Adopt takes a hold that another table has granted, as its holder reports it, until
-// end by this clock. It is for an authority that succeeds another: what the holders
-// have is what is so. Holds may come in any order; the bounds of Config are not applied. The
+// end by this clock. It is for an authority that succeeds another and goes by the holders'
+// reports. Holds may come in any order; the bounds of Config are not applied. The
 // limit is that of the grant, and each holder knows only the limit it was given: of several
 // holds of one grant the latest end counts.
 //
@@ -28,8 +28,8 @@ import (
 //
 // The error is an ErrConflict where c does not fit, where its owner has another grant of
 // the name, or where c is a hold of a grant that is there and revoked differently; then
-// nothing has changed. Any other error says that c cannot be: its token is above all that
-// this reign follows on, its request is there already, it is malformed.
+// nothing has changed. Any other error says why c is impossible: its token is above all that
+// this reign follows on, its request is there already, or it is malformed.
 func (t *Table) Adopt(now Time, c *Entry, end Time) error {
 	r := Request{
 		Session: c.Session, ID: c.Request, Name: c.Name, Attributes: c.Attributes, Client: c.Client, Arrived: now - c.Age,

@@ -99,8 +99,8 @@ type (
 		Attached lock.Attachments
 	}
 
-	// Attached comes unasked, and to no sink, when a client has taken over a session that is served here, through this
-	// member or another one: from then on the clients before it are not renewed.
+	// Attached answers no call, and goes to no sink: it comes when a client has taken over a session that is served here, through this
+	// member or another one. From then on the clients before it are not renewed.
 	Attached struct {
 		Session lock.SessionID
 		Now     lock.Attachments

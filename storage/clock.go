@@ -2,7 +2,7 @@ package storage
 
 import "fmt"
 
-// Clock asks for the time that writes are dated by. Clocked answers it.
+// Clock asks for the time with which writes are dated. Clocked answers it.
 type Clock struct {
 	ID uint64 // of this request, echoed in Clocked
 	// Own asks for the wall clock of the machine that the process runs on, which is answered
@@ -26,7 +26,7 @@ type Watch struct{ Key string }
 // Unwatch ends a Watch. A Changed that is on its way may come nevertheless.
 type Unwatch struct{ Key string }
 
-// Changed tells that the row of Key may have changed.
+// Changed says that the row of Key may have changed.
 type Changed struct{ Key string }
 
 func (c Clock) String() string {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Store is a key-column-value store, as a driver offers it: what package storage promises to
-// machines, done by something that exists. Its methods may be called from many goroutines.
+// Store is a key-column-value store as a driver offers it: what package storage promises to
+// machines, over a database. Its methods may be called from many goroutines.
 //
 // A method returns when it is done, or ctx ends: then its error wraps ErrUnknown if something
 // may have been sent that writes, and ErrRefused with the context's otherwise; nothing is sent
@@ -52,13 +52,13 @@ type Features struct {
 	Swap, Durable bool
 	// TTL says that Mutate.TTL is heeded: columns are forgotten some time after it.
 	TTL bool
-	// Clock says that the store has one clock that it tells.
+	// Clock says that the store has one clock, and answers with its time.
 	Clock bool
-	// Watch says that it tells of changes.
+	// Watch says that it reports changes.
 	Watch bool
 }
 
-// Lacks makes the error of a store that is asked for what it cannot do.
+// Lacks makes the error of a store for a request that it cannot serve.
 func (f *Features) Lacks(what string) error {
 	return fmt.Errorf("%s does not have %s: %w", f.Name, what, ErrInvalid)
 }

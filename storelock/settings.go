@@ -13,13 +13,13 @@ import (
 
 // What other programs need of protocol claim, which takes the locks.
 type (
-	// Settings are what all who use a store agree on, and what each may choose.
+	// Settings are what all users of a store agree on, and what each may choose.
 	Settings = claim.Options
 	// Written is what a process has written next to the locks.
 	Written = claim.Written
 )
 
-// Unit sets what timestamps in claims count: claim.Micro, the default, Milli or Nano. The same in all
+// Unit sets what timestamps in claims count: claim.Micro, the default, Milli or Nano. It must be the same in all
 // processes.
 func Unit(u claim.Unit) Option { return func(c *config) { c.claim.Unit = u } }
 

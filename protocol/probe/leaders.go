@@ -57,7 +57,7 @@ const (
 	TicketSteps
 )
 
-// Topic is what a message is about that is sent.
+// Topic is what a sent message is about.
 type Topic uint8
 
 // What a message is about.

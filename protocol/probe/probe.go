@@ -112,7 +112,7 @@ type Run struct {
 	Often, Reigns bool
 	// Belief, if not zero, is the longest TTL that clients may ask for, and a tenth more.
 	Belief time.Duration
-	// TTL and Watch say that the store forgets what is old by itself, and tells of changes.
+	// TTL and Watch say that the store forgets what is old by itself, and reports changes.
 	TTL, Watch bool
 }
 

@@ -58,7 +58,7 @@ func New(t testing.TB, d protocol.Descriptor) *Stage {
 	return &Stage{t: t, protocol: d, known: d.Options().List(), links: map[string]string{}, sent: map[string]int{}}
 }
 
-// NewStored makes an empty stage whose members share a store. What stands there a reader tells.
+// NewStored makes an empty stage whose members share a store. A reader says what stands there.
 func NewStored(t testing.TB, d protocol.Descriptor, reader Reader) *Stage {
 	s := New(t, d)
 	s.reader = reader
@@ -68,7 +68,7 @@ func NewStored(t testing.TB, d protocol.Descriptor, reader Reader) *Stage {
 // Play plays each conversation in testdata.
 func Play(t *testing.T, d protocol.Descriptor) { PlayStored(t, d, nil) }
 
-// PlayStored plays conversations whose members share a store. What stands there a reader tells.
+// PlayStored plays conversations whose members share a store. A reader says what stands there.
 func PlayStored(t *testing.T, d protocol.Descriptor, reader Reader) {
 	t.Helper()
 	golden.Play(t, func(t *testing.T) func(*golden.Line) string { return NewStored(t, d, reader).Play })

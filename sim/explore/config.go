@@ -61,7 +61,7 @@ type Config struct {
 	// Exact takes states for equal only if they are, at the same time: nothing is renamed.
 	// An exploration of this kind ends at its depth only.
 	Exact bool
-	// SpaceLock tells states apart by everything that machines keep, whether or not it can
+	// Unreduced compares states by everything that machines keep, whether or not it can
 	// matter any more (rules.go). It finds the same, in more states.
 	Unreduced bool
 }

@@ -87,7 +87,7 @@
 // The rules are as right as a test shows: it takes a state in the middle of a run, changes in
 // a copy all that is not to matter, and lets both go on through the same faults; they stay
 // one state (TestRulesAreRight). Other tests compare with explorations where nothing is left
-// out ([Config].SpaceLock), and where nothing is renamed ([Config].Exact), to a depth: they end
+// out ([Config].Unreduced), and where nothing is renamed ([Config].Exact), to a depth: they end
 // alike.
 //
 // # What it leaves out
